@@ -1,0 +1,80 @@
+# Slipway's one door for developers. `make help` lists what there is.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+BIN := bin
+
+# A race detector, a filter, a count: make test TEST_FLAGS='-race -run Rollout'.
+TEST_FLAGS ?=
+
+##@ Use
+
+.PHONY: demo
+demo: build ## Walk the main job on a real control plane and simulated AWS. KEEP=1 stays afterwards.
+	$(BIN)/lab demo $(if $(KEEP),--keep)
+
+.PHONY: build
+build: lab ## Build bin/slipway, bin/awssim and bin/lab.
+	go build -o $(BIN)/ ./cmd/slipway ./cmd/awssim
+
+.PHONY: lab
+lab: ## Build bin/lab alone. The first time takes some four minutes on two cores: it links all of Kubernetes.
+	cd lab && go build -o ../$(BIN)/ ./cmd/lab
+
+##@ Check
+
+.PHONY: test
+test: packages ## Run all tests, a slice of the crash sweep among them.
+	go test $(TEST_FLAGS) ./...
+	cd lab && go test $(TEST_FLAGS) ./...
+
+.PHONY: packages
+packages: ## Install the other programs that tests use: the AWS CLI and boto3.
+	@hack/install-packages.sh
+
+.PHONY: sweep
+sweep: ## Run the whole crash sweep: a crash at every call of every scenario.
+	cd lab && SWEEP=all go test -count=1 -timeout 60m -v -run TestCrashSweep ./crashsweep
+
+.PHONY: lint
+lint: $(BIN)/golangci-lint ## Run the linter over all modules.
+	$(BIN)/golangci-lint run ./...
+	cd lab && ../$(BIN)/golangci-lint run ./...
+
+.PHONY: verify
+verify: generate ## Fail if generated files are not as their sources say.
+	@git diff --exit-code -- api config awssim lab || { echo "generated files differ: commit what 'make generate' wrote" >&2; exit 1; }
+
+.PHONY: bench
+bench: ## Run the benchmarks.
+	go test -run '^$$' -bench . -benchmem ./...
+
+##@ Write
+
+.PHONY: generate
+generate: $(BIN)/controller-gen ## Write deep copies, CRDs, roles, wire tables and bundled CRDs from their sources.
+	hack/generate.sh
+	go generate ./...
+	cd lab && go generate ./...
+
+.PHONY: format
+format: $(BIN)/golangci-lint ## Format all Go code.
+	$(BIN)/golangci-lint fmt ./...
+	cd lab && ../$(BIN)/golangci-lint fmt ./...
+
+$(BIN)/golangci-lint $(BIN)/controller-gen: tools/go.mod tools/go.sum
+	cd tools && go build -o ../$(BIN)/ tool
+	@touch $(BIN)/golangci-lint $(BIN)/controller-gen
+
+.PHONY: tools
+tools: $(BIN)/golangci-lint $(BIN)/controller-gen ## Build the tools that tools/go.mod pins.
+
+.PHONY: clean
+clean: ## Remove what was built.
+	rm -rf $(BIN)
+
+.PHONY: help
+help: ## Show this help.
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile

@@ -1,0 +1,254 @@
+package v1beta2
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// MaxLaunchConfigStatusVersions is how many versions status.versions lists, newest first, however many are kept.
+const MaxLaunchConfigStatusVersions = 50
+
+// AWSLaunchConfigSpec says what instances are launched with, and in which EC2 launch template that is kept.
+//
+// +slipway:rule=LT1
+// +kubebuilder:validation:XValidation:rule=`!has(self.name) || self.name == ""`,message="name the EC2 launch template in launchTemplateName, not in name",fieldPath=".name"
+// +slipway:rule=LT1
+// +kubebuilder:validation:XValidation:rule=`!has(self.launchTemplateName) || self.launchTemplateName == "" || self.launchTemplateName.matches('^[a-zA-Z0-9()./_-]{3,128}$')`,message="a launch template name has 3 to 128 letters, digits and ( ) . - / _",fieldPath=".launchTemplateName"
+type AWSLaunchConfigSpec struct {
+	// ClusterName is the Cluster, in the same namespace, whose nodes are launched. It can not be changed.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +slipway:rule=SL2
+	// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message="clusterName can not be changed: make a new AWSLaunchConfig"
+	ClusterName string `json:"clusterName"`
+
+	// LaunchTemplateName is the name of the EC2 launch template. Default: the name of this object if it is free and
+	// one that EC2 allows, else that name with a short hash. Once set it can not be changed: EC2 renames no template.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	LaunchTemplateName string `json:"launchTemplateName,omitempty"`
+
+	// VersionsToKeep is how many launch template versions are kept; older ones that nothing uses are deleted.
+	// Default: 10.
+	// +optional
+	// +slipway:rule=LT8
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=9999
+	VersionsToKeep *int32 `json:"versionsToKeep,omitempty"`
+
+	// KubernetesVersion that the image is looked up for, such as v1.34.2. It is not needed where ami.id is given.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	// +slipway:rule=SL3
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^v?[0-9]+[.][0-9]+[.][0-9]+([-+].*)?$')`,message="give a Kubernetes version such as v1.34.2"
+	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
+
+	// Bootstrap says where the user data of the instances comes from. Without it they have none.
+	// +optional
+	Bootstrap *LaunchConfigBootstrap `json:"bootstrap,omitempty"`
+
+	// AdditionalTags are put on the launch template, the instances and their volumes, beside those that the cluster
+	// asks for and those that say whose these are.
+	// +optional
+	AdditionalTags Tags `json:"additionalTags,omitempty"`
+
+	AWSLaunchTemplate `json:",inline"`
+}
+
+// LaunchConfigBootstrap says where user data comes from.
+type LaunchConfigBootstrap struct {
+	// DataSecretName is the Secret, in the same namespace, with the bootstrap data in the key value, and its format
+	// (cloud-config or ignition) in the key format.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	DataSecretName string `json:"dataSecretName"`
+}
+
+// AWSLaunchConfigStatus says what the launch template is. All of it can be found again from AWS.
+type AWSLaunchConfigStatus struct {
+	// ObservedGeneration is the generation of the spec that this status is about. Consumers act only on a status of
+	// the current generation.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions say how far the launch template is, and what is in the way.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// LaunchTemplateID is the id of the EC2 launch template.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	LaunchTemplateID string `json:"launchTemplateID,omitempty"`
+
+	// LaunchTemplateName is the name of the EC2 launch template.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	LaunchTemplateName string `json:"launchTemplateName,omitempty"`
+
+	// LastLostTemplateID is the id of the template that was found deleted by somebody else, if one was.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	LastLostTemplateID string `json:"lastLostTemplateID,omitempty"`
+
+	// Version is the number of the version that the spec asks for: the one to launch from.
+	// +optional
+	Version int64 `json:"version,omitempty"`
+
+	// DefaultVersion is the number of the template's default version.
+	// +optional
+	DefaultVersion int64 `json:"defaultVersion,omitempty"`
+
+	// ConfigFingerprint identifies what a node from this version is. Nodes are replaced when it changes.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	ConfigFingerprint string `json:"configFingerprint,omitempty"`
+
+	// BootstrapFingerprint identifies the bytes of the user data, join tokens included. No node is replaced for it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	BootstrapFingerprint string `json:"bootstrapFingerprint,omitempty"`
+
+	// Resolved is what the spec's names and lookups led to in AWS.
+	// +optional
+	Resolved *ResolvedLaunchConfig `json:"resolved,omitempty"`
+
+	// Versions are the newest versions of the template, newest first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Versions []LaunchTemplateVersionStatus `json:"versions,omitempty"`
+
+	// CurrentVersions are the numbers of all versions that exist with the wanted configuration, in ascending order: they differ by
+	// their join token alone. An instance that was launched from one of them is up to date.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10000
+	CurrentVersions []int64 `json:"currentVersions,omitempty"`
+}
+
+// ResolvedLaunchConfig is what the spec's names and lookups led to in AWS.
+type ResolvedLaunchConfig struct {
+	// ImageID is the image. One that was looked up is kept while imageKey stays the same.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ImageID string `json:"imageID,omitempty"`
+
+	// ImageArchitecture is the processor architecture of the image, such as x86_64 or arm64.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	ImageArchitecture string `json:"imageArchitecture,omitempty"`
+
+	// RootDeviceName is the root device of the image, such as /dev/xvda.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	RootDeviceName string `json:"rootDeviceName,omitempty"`
+
+	// ImageKey is the fingerprint of what the image was looked up for.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	ImageKey string `json:"imageKey,omitempty"`
+
+	// InstanceType of the template.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	InstanceType string `json:"instanceType,omitempty"`
+
+	// SecurityGroupIDs are the security groups of the instances, sorted.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=64
+	SecurityGroupIDs []string `json:"securityGroupIDs,omitempty"`
+
+	// IamInstanceProfile of the instances, by name or ARN.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	IamInstanceProfile string `json:"iamInstanceProfile,omitempty"`
+
+	// UserDataBytes is the size of the user data before base64; EC2 takes 16,384 at most.
+	// +optional
+	UserDataBytes *int32 `json:"userDataBytes,omitempty"`
+}
+
+// LaunchTemplateVersionStatus is one version of a launch template.
+type LaunchTemplateVersionStatus struct {
+	// Number that EC2 gave the version.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Number int64 `json:"number"`
+
+	// ConfigFingerprint identifies what a node from the version is.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	ConfigFingerprint string `json:"configFingerprint,omitempty"`
+
+	// BootstrapFingerprint identifies the bytes of the version's user data.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	BootstrapFingerprint string `json:"bootstrapFingerprint,omitempty"`
+
+	// Created is when the version was created.
+	// +optional
+	Created metav1.Time `json:"created,omitempty,omitzero"`
+
+	// Reason is why the version was created.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:storageversion
+// +kubebuilder:resource:path=awslaunchconfigs,scope=Namespaced,categories=cluster-api,shortName=awslc
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".spec.clusterName",description="Cluster whose nodes are launched"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status",description="Whether the launch template has the version that the spec asks for"
+// +kubebuilder:printcolumn:name="Template",type="string",JSONPath=".status.launchTemplateID",description="EC2 launch template"
+// +kubebuilder:printcolumn:name="Version",type="integer",JSONPath=".status.version",description="Version that the spec asks for"
+// +kubebuilder:printcolumn:name="Default",type="integer",JSONPath=".status.defaultVersion",description="Default version of the template"
+// +kubebuilder:printcolumn:name="Image",type="string",JSONPath=".status.resolved.imageID",description="Image"
+// +kubebuilder:printcolumn:name="Instance Type",type="string",JSONPath=".spec.instanceType",description="Instance type"
+// +kubebuilder:printcolumn:name="Template Name",type="string",priority=1,JSONPath=".status.launchTemplateName",description="Name of the EC2 launch template"
+// +kubebuilder:printcolumn:name="Kubernetes",type="string",priority=1,JSONPath=".spec.kubernetesVersion",description="Kubernetes version"
+// +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Ready')].message",description="What is in the way"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+
+// AWSLaunchConfig owns an EC2 launch template: it alone creates it, its versions and its default, prunes and deletes
+// them.
+//
+// +slipway:rule=LT2
+// +kubebuilder:validation:XValidation:rule=`(has(self.spec.launchTemplateName) ? self.spec.launchTemplateName : "") == (has(oldSelf.spec.launchTemplateName) ? oldSelf.spec.launchTemplateName : "") || ((has(oldSelf.spec.launchTemplateName) ? oldSelf.spec.launchTemplateName : "") == "" && (!has(oldSelf.status) || !has(oldSelf.status.launchTemplateName) || oldSelf.status.launchTemplateName == (has(self.spec.launchTemplateName) ? self.spec.launchTemplateName : "")))`,message="EC2 can not rename a launch template: put the name back, or make a new AWSLaunchConfig",fieldPath=".spec.launchTemplateName"
+type AWSLaunchConfig struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec says what instances are launched with.
+	// +required
+	Spec AWSLaunchConfigSpec `json:"spec"`
+
+	// Status says what the launch template is.
+	// +optional
+	Status AWSLaunchConfigStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the conditions, as Cluster API's helpers want it.
+func (c *AWSLaunchConfig) GetConditions() []metav1.Condition { return c.Status.Conditions }
+
+// SetConditions replaces the conditions.
+func (c *AWSLaunchConfig) SetConditions(conditions []metav1.Condition) {
+	c.Status.Conditions = conditions
+}
+
+// +kubebuilder:object:root=true
+
+// AWSLaunchConfigList is a list of AWSLaunchConfigs.
+type AWSLaunchConfigList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []AWSLaunchConfig `json:"items"`
+}

@@ -1,0 +1,367 @@
+package v1beta2
+
+// AWSLaunchTemplate says what an instance is launched with. It is not a kind: AWSMachinePool has it as
+// spec.awsLaunchTemplate, AWSLaunchConfig has its fields in spec.
+//
+// +slipway:rule=LT1
+// +kubebuilder:validation:XValidation:rule=`!has(self.name) || self.name == "" || self.name.matches('^[a-zA-Z0-9()./_-]{3,128}$')`,message="a launch template name has 3 to 128 letters, digits and ( ) . - / _",fieldPath=".name"
+// +slipway:rule=LT2
+// +kubebuilder:validation:XValidation:rule=`(has(self.name) ? self.name : "") == (has(oldSelf.name) ? oldSelf.name : "")`,message="EC2 can not rename a launch template: put the name back, or make a new pool",fieldPath=".name"
+// +slipway:rule=LT6
+// +kubebuilder:validation:XValidation:rule=`!has(self.versionNumber)`,message="the controller chooses the launch template version: remove versionNumber, and read the version from the status",fieldPath=".versionNumber"
+// +slipway:rule=IP1
+// +kubebuilder:validation:XValidation:rule=`!has(self.iamInstanceProfile) || self.iamInstanceProfile == "" || self.iamInstanceProfile.matches('^[a-zA-Z0-9_+=,.@-]{1,128}$') || self.iamInstanceProfile.matches('^arn:[a-z-]+:iam::[0-9]{12}:instance-profile/[!-~]+$')`,message="give the name of an instance profile, or its ARN (arn:aws:iam::<account>:instance-profile/<name>); a role's ARN is not one",fieldPath=".iamInstanceProfile"
+// +slipway:rule=IM2
+// +kubebuilder:validation:XValidation:rule=`!has(self.ami) || ((!has(self.ami.id) || self.ami.id == "") && !has(self.ami.eksLookupType)) || !((has(self.imageLookupFormat) && self.imageLookupFormat != "") || (has(self.imageLookupOrg) && self.imageLookupOrg != "") || (has(self.imageLookupBaseOS) && self.imageLookupBaseOS != ""))`,message="ami says which image to take, so that imageLookupFormat, imageLookupOrg and imageLookupBaseOS would do nothing: remove them, or remove ami"
+// +slipway:rule=BD1
+// +kubebuilder:validation:XValidation:rule=`!has(self.nonRootVolumes) || self.nonRootVolumes.all(v, has(v.deviceName) && v.deviceName != "")`,message="every volume of nonRootVolumes needs a deviceName, such as /dev/sdb",fieldPath=".nonRootVolumes"
+// +slipway:rule=BD1
+// +kubebuilder:validation:XValidation:rule=`!has(self.nonRootVolumes) || self.nonRootVolumes.all(v, !has(v.deviceName) || v.deviceName == "" || self.nonRootVolumes.exists_one(w, has(w.deviceName) && w.deviceName == v.deviceName))`,message="two volumes of nonRootVolumes have the same deviceName: give each its own",fieldPath=".nonRootVolumes"
+// +slipway:rule=BD1
+// +kubebuilder:validation:XValidation:rule=`!has(self.rootVolume) || !has(self.rootVolume.deviceName) || self.rootVolume.deviceName == "" || !has(self.nonRootVolumes) || self.nonRootVolumes.all(v, !has(v.deviceName) || v.deviceName != self.rootVolume.deviceName)`,message="a volume of nonRootVolumes has the deviceName of rootVolume: give each its own",fieldPath=".nonRootVolumes"
+// +slipway:rule=BD11
+// +kubebuilder:validation:XValidation:rule=`!has(self.rootVolume) || !has(self.rootVolume.type) || !(self.rootVolume.type in ['st1', 'sc1'])`,message="instances can not boot from st1 and sc1 volumes: choose gp3, gp2, io1, io2 or standard for rootVolume",fieldPath=".rootVolume.type"
+// +slipway:rule=MK1
+// +kubebuilder:validation:XValidation:rule=`!has(self.spotMarketOptions) || !has(self.marketType) || self.marketType == 'Spot'`,message="spotMarketOptions asks for Spot Instances: remove it, or set marketType to Spot",fieldPath=".spotMarketOptions"
+// +slipway:rule=MK6
+// +kubebuilder:validation:XValidation:rule=`!has(self.marketType) || self.marketType != 'CapacityBlock' || (has(self.capacityReservationId) && self.capacityReservationId != "")`,message="marketType CapacityBlock needs capacityReservationId: give the id of the Capacity Block",fieldPath=".capacityReservationId"
+// +slipway:rule=MK6
+// +kubebuilder:validation:XValidation:rule=`!has(self.marketType) || self.marketType != 'CapacityBlock' || (has(self.instanceType) && self.instanceType != "")`,message="marketType CapacityBlock needs instanceType: give the type that was reserved",fieldPath=".instanceType"
+// +slipway:rule=CR2
+// +kubebuilder:validation:XValidation:rule=`!(has(self.capacityReservationId) && self.capacityReservationId != "") || !has(self.capacityReservationPreference) || self.capacityReservationPreference in ["", 'CapacityReservationsOnly']`,message="capacityReservationId names the reservation to use: set capacityReservationPreference to CapacityReservationsOnly, or leave it out",fieldPath=".capacityReservationPreference"
+// +slipway:rule=CR3
+// +kubebuilder:validation:XValidation:rule=`!(has(self.capacityReservationId) && self.capacityReservationId != "") || !(has(self.spotMarketOptions) || (has(self.marketType) && self.marketType == 'Spot'))`,message="Spot Instances can not run in a Capacity Reservation: remove capacityReservationId, or spotMarketOptions and marketType Spot",fieldPath=".capacityReservationId"
+type AWSLaunchTemplate struct {
+	// Name of the EC2 launch template. Without it the template is named after the pool. EC2 can not rename a
+	// template, so the name is fixed once the pool exists. On an AWSLaunchConfig use launchTemplateName instead.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Name string `json:"name,omitempty"`
+
+	// VersionNumber is accepted from manifests as a field, and refused when set: the controller chooses the version,
+	// and the status shows it.
+	// +optional
+	VersionNumber *int64 `json:"versionNumber,omitempty"`
+
+	// IamInstanceProfile is the instance profile of the instances, by name or by ARN.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	IamInstanceProfile string `json:"iamInstanceProfile,omitempty"`
+
+	// AMI is the image that instances boot. Without it the image is looked up, once, for the Kubernetes version and
+	// the architecture of the instance type, and kept until one of the two changes.
+	// +optional
+	AMI AMIReference `json:"ami,omitempty,omitzero"`
+
+	// ImageLookupFormat is the pattern for the name of the image to look up: a Go text template that may use
+	// {{.BaseOS}} and {{.K8sVersion}} (without the leading v). Default: the cluster's, else CAPA's pattern.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	ImageLookupFormat string `json:"imageLookupFormat,omitempty"`
+
+	// ImageLookupOrg is the AWS account id, or owner alias, whose images are looked up. Default: the cluster's, else
+	// the account that publishes the Cluster API images.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	ImageLookupOrg string `json:"imageLookupOrg,omitempty"`
+
+	// ImageLookupBaseOS is the operating system in the name of the image to look up. Default: the cluster's, else
+	// CAPA's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	ImageLookupBaseOS string `json:"imageLookupBaseOS,omitempty"`
+
+	// InstanceType of the instances, such as m5.large. It may be left out where mixedInstancesPolicy lists types.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	InstanceType string `json:"instanceType,omitempty"`
+
+	// RootVolume changes the volume that the image's root device is restored to. Without it the image decides.
+	// +optional
+	RootVolume *Volume `json:"rootVolume,omitempty"`
+
+	// NonRootVolumes are further volumes, created with each instance and deleted with it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=127
+	NonRootVolumes []Volume `json:"nonRootVolumes,omitempty"`
+
+	// SSHKeyName is the EC2 key pair whose public key is put on the instances. Left out or empty means none: as with
+	// CAPA, the cluster's key is not the pools'.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	SSHKeyName *string `json:"sshKeyName,omitempty"`
+
+	// AdditionalSecurityGroups are put on the instances beside the security groups that the cluster gives its nodes.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	AdditionalSecurityGroups []AWSResourceReference `json:"additionalSecurityGroups,omitempty"`
+
+	// SpotMarketOptions ask for Spot Instances, as marketType Spot does.
+	// +optional
+	SpotMarketOptions *SpotMarketOptions `json:"spotMarketOptions,omitempty"`
+
+	// InstanceMetadataOptions set up the instance metadata service (IMDS) of the instances. Without them AWS's
+	// defaults for the account and the image hold.
+	// +optional
+	InstanceMetadataOptions *InstanceMetadataOptions `json:"instanceMetadataOptions,omitempty"`
+
+	// EnclaveOptions allow AWS Nitro Enclaves on the instances.
+	// +optional
+	EnclaveOptions *EnclaveOptions `json:"enclaveOptions,omitempty"`
+
+	// PrivateDNSName sets the hostname type of the instances, and which DNS records answer for it. Without it the
+	// subnet decides.
+	// +optional
+	PrivateDNSName *PrivateDNSName `json:"privateDnsName,omitempty"`
+
+	// CapacityReservationID is the Capacity Reservation, or Capacity Block, that instances are launched into.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	CapacityReservationID *string `json:"capacityReservationId,omitempty"`
+
+	// MarketType is how the instances are bought. Default: Spot where spotMarketOptions is set, else OnDemand.
+	// CapacityBlock needs capacityReservationId.
+	// +optional
+	MarketType MarketType `json:"marketType,omitempty"`
+
+	// CapacityReservationPreference says whether instances may run in Capacity Reservations: Open, in any that
+	// matches (AWS's default); None, in none; CapacityReservationsOnly, in nothing else.
+	// +optional
+	CapacityReservationPreference CapacityReservationPreference `json:"capacityReservationPreference,omitempty"`
+}
+
+// AMIReference names an image by id, or has an Amazon EKS optimized image looked up.
+//
+// +slipway:rule=IM1
+// +kubebuilder:validation:XValidation:rule=`!has(self.id) || self.id == "" || self.id.matches('^ami-[0-9a-f]{8,17}$') || self.id.matches('^resolve:ssm:[a-zA-Z0-9_./:-]+$')`,message="give the id of an image (ami-...), or resolve:ssm: and the name of an SSM parameter",fieldPath=".id"
+// +slipway:rule=IM2
+// +kubebuilder:validation:XValidation:rule=`!has(self.id) || self.id == "" || !has(self.eksLookupType)`,message="id says which image to take, so that eksLookupType would do nothing: remove one of the two"
+type AMIReference struct {
+	// ID of the image (ami-...), or resolve:ssm: followed by the name of the SSM parameter that holds it. A parameter
+	// is read when the configuration changes, not at each launch.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	ID *string `json:"id,omitempty"`
+
+	// EKSOptimizedLookupType has the Amazon EKS optimized image of this family looked up, for the Kubernetes version.
+	// +optional
+	EKSOptimizedLookupType *EKSAMILookupType `json:"eksLookupType,omitempty"`
+}
+
+// EKSAMILookupType is a family of Amazon EKS optimized images.
+// +kubebuilder:validation:Enum=AmazonLinux;AmazonLinuxGPU;AmazonLinux2023;AmazonLinux2023GPU
+type EKSAMILookupType string
+
+// The families of Amazon EKS optimized images.
+const (
+	// EKSAMILookupTypeAmazonLinux is Amazon Linux 2.
+	EKSAMILookupTypeAmazonLinux EKSAMILookupType = "AmazonLinux"
+	// EKSAMILookupTypeAmazonLinuxGPU is Amazon Linux 2 with NVIDIA drivers.
+	EKSAMILookupTypeAmazonLinuxGPU EKSAMILookupType = "AmazonLinuxGPU"
+	// EKSAMILookupTypeAmazonLinux2023 is Amazon Linux 2023.
+	EKSAMILookupTypeAmazonLinux2023 EKSAMILookupType = "AmazonLinux2023"
+	// EKSAMILookupTypeAmazonLinux2023GPU is Amazon Linux 2023 with NVIDIA drivers.
+	EKSAMILookupTypeAmazonLinux2023GPU EKSAMILookupType = "AmazonLinux2023GPU"
+)
+
+// Volume is an EBS volume that is created with an instance and deleted with it.
+//
+// +slipway:rule=BD4
+// +kubebuilder:validation:XValidation:rule=`!has(self.encryptionKey) || self.encryptionKey == "" || !has(self.encrypted) || self.encrypted`,message="encryptionKey needs an encrypted volume: set encrypted to true, or remove encryptionKey",fieldPath=".encrypted"
+// +slipway:rule=BD5
+// +kubebuilder:validation:XValidation:rule=`!has(self.iops) || self.iops == 0 || !has(self.type) || self.type in ["", 'gp3', 'io1', 'io2']`,message="iops can be set for gp3, io1 and io2 volumes alone: remove iops, or change the type",fieldPath=".iops"
+// +slipway:rule=BD5
+// +kubebuilder:validation:XValidation:rule=`!has(self.type) || !(self.type in ['io1', 'io2']) || (has(self.iops) && self.iops > 0)`,message="io1 and io2 volumes need iops",fieldPath=".iops"
+// +slipway:rule=BD6
+// +kubebuilder:validation:XValidation:rule=`!has(self.type) || self.type != 'gp3' || !has(self.iops) || self.iops == 0 || (self.iops >= 3000 && self.iops <= 80000)`,message="iops of gp3 volumes must be from 3,000 to 80,000",fieldPath=".iops"
+// +slipway:rule=BD6
+// +kubebuilder:validation:XValidation:rule=`!has(self.type) || self.type != 'io1' || !has(self.iops) || self.iops == 0 || (self.iops >= 100 && self.iops <= 64000)`,message="iops of io1 volumes must be from 100 to 64,000",fieldPath=".iops"
+// +slipway:rule=BD6
+// +kubebuilder:validation:XValidation:rule=`!has(self.type) || self.type != 'io2' || !has(self.iops) || self.iops == 0 || (self.iops >= 100 && self.iops <= 256000)`,message="iops of io2 volumes must be from 100 to 256,000",fieldPath=".iops"
+// +slipway:rule=BD7
+// +kubebuilder:validation:XValidation:rule=`!has(self.throughput) || (has(self.type) && self.type == 'gp3')`,message="throughput can be set for gp3 volumes alone: set type to gp3, or remove throughput",fieldPath=".throughput"
+// +slipway:rule=BD8
+// +kubebuilder:validation:XValidation:rule=`!has(self.type) || !(self.type in ['gp2', 'io1']) || self.size <= 16384`,message="gp2 and io1 volumes have at most 16,384 GiB",fieldPath=".size"
+// +slipway:rule=BD8
+// +kubebuilder:validation:XValidation:rule=`!has(self.type) || !(self.type in ['st1', 'sc1']) || (self.size >= 125 && self.size <= 16384)`,message="st1 and sc1 volumes have 125 to 16,384 GiB",fieldPath=".size"
+// +slipway:rule=BD8
+// +kubebuilder:validation:XValidation:rule=`!has(self.type) || self.type != 'standard' || self.size <= 1024`,message="standard volumes have at most 1,024 GiB",fieldPath=".size"
+type Volume struct {
+	// DeviceName is the name under which the instance sees the volume, such as /dev/sdb. Every volume but the root needs
+	// one. The root volume has the image's root device name; another one given here is refused when the image is known.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	DeviceName string `json:"deviceName,omitempty"`
+
+	// Size in GiB, at least that of the snapshot in the image.
+	// +required
+	// +slipway:rule=BD2
+	// +kubebuilder:validation:Minimum=8
+	// +kubebuilder:validation:Maximum=65536
+	Size int64 `json:"size"`
+
+	// Type of the volume. Default: the image's, else AWS's.
+	// +optional
+	Type VolumeType `json:"type,omitempty"`
+
+	// IOPS that are provisioned, for gp3, io1 and io2; required for io1 and io2.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=256000
+	IOPS int64 `json:"iops,omitempty"`
+
+	// Throughput that is provisioned, in MiB/s, for gp3.
+	// +optional
+	// +kubebuilder:validation:Minimum=125
+	// +kubebuilder:validation:Maximum=2000
+	Throughput *int64 `json:"throughput,omitempty"`
+
+	// Encrypted has the volume encrypted. Left out, the image and the account decide; with encryptionKey it is true.
+	// +optional
+	Encrypted *bool `json:"encrypted,omitempty"`
+
+	// EncryptionKey is the KMS key to encrypt with, by id, alias or ARN. Default: the account's key for EBS.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	EncryptionKey string `json:"encryptionKey,omitempty"`
+}
+
+// VolumeType is a type of EBS volume. The empty string means left out.
+// +kubebuilder:validation:Enum="";standard;gp2;gp3;io1;io2;st1;sc1
+type VolumeType string
+
+// The types of EBS volumes (AWS: ebs-volume-types).
+const (
+	VolumeTypeStandard VolumeType = "standard"
+	VolumeTypeGP2      VolumeType = "gp2"
+	VolumeTypeGP3      VolumeType = "gp3"
+	VolumeTypeIO1      VolumeType = "io1"
+	VolumeTypeIO2      VolumeType = "io2"
+	VolumeTypeST1      VolumeType = "st1"
+	VolumeTypeSC1      VolumeType = "sc1"
+)
+
+// SpotMarketOptions are the terms on which Spot Instances are asked for.
+//
+// +slipway:rule=MK2
+// +kubebuilder:validation:XValidation:rule=`!has(self.maxPrice) || self.maxPrice == "" || (self.maxPrice.matches('^[0-9]+([.][0-9]+)?$') && double(self.maxPrice) > 0.001)`,message="maxPrice must be a decimal number above 0.001 (USD per hour), such as 0.05; leave it out for the On-Demand price",fieldPath=".maxPrice"
+type SpotMarketOptions struct {
+	// MaxPrice is the most to pay per instance hour, in USD, as a decimal number. Left out or empty, the On-Demand
+	// price is the limit, which AWS recommends.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	MaxPrice *string `json:"maxPrice,omitempty"`
+}
+
+// MarketType is how an instance is bought.
+// +kubebuilder:validation:Enum=OnDemand;Spot;CapacityBlock
+type MarketType string
+
+// The market types.
+const (
+	// MarketTypeOnDemand buys at the On-Demand price.
+	MarketTypeOnDemand MarketType = "OnDemand"
+	// MarketTypeSpot buys spare capacity, which AWS may take back.
+	MarketTypeSpot MarketType = "Spot"
+	// MarketTypeCapacityBlock uses a Capacity Block that was bought before.
+	MarketTypeCapacityBlock MarketType = "CapacityBlock"
+)
+
+// CapacityReservationPreference says whether instances may run in Capacity Reservations. The empty string means left
+// out.
+// +kubebuilder:validation:Enum="";None;CapacityReservationsOnly;Open
+type CapacityReservationPreference string
+
+// The preferences.
+const (
+	// CapacityReservationPreferenceNone keeps instances out of Capacity Reservations.
+	CapacityReservationPreferenceNone CapacityReservationPreference = "None"
+	// CapacityReservationPreferenceOnly lets instances run in Capacity Reservations alone.
+	CapacityReservationPreferenceOnly CapacityReservationPreference = "CapacityReservationsOnly"
+	// CapacityReservationPreferenceOpen lets instances run in any open Capacity Reservation that matches.
+	CapacityReservationPreferenceOpen CapacityReservationPreference = "Open"
+)
+
+// EnclaveOptions are about AWS Nitro Enclaves.
+type EnclaveOptions struct {
+	// Enabled allows enclaves on the instance. Default: false.
+	// +optional
+	Enabled *bool `json:"enabled,omitempty"`
+}
+
+// PrivateDNSName is about the hostnames of instances.
+type PrivateDNSName struct {
+	// EnableResourceNameDNSAAAARecord has DNS answer AAAA queries for the instance's resource name.
+	// +optional
+	EnableResourceNameDNSAAAARecord *bool `json:"enableResourceNameDnsAAAARecord,omitempty"`
+
+	// EnableResourceNameDNSARecord has DNS answer A queries for the instance's resource name.
+	// +optional
+	EnableResourceNameDNSARecord *bool `json:"enableResourceNameDnsARecord,omitempty"`
+
+	// HostnameType makes hostnames from the private IPv4 address (ip-name) or the instance id (resource-name).
+	// +optional
+	// +kubebuilder:validation:Enum=ip-name;resource-name
+	HostnameType *string `json:"hostnameType,omitempty"`
+}
+
+// InstanceMetadataState switches a part of the instance metadata service on or off.
+// +kubebuilder:validation:Enum=enabled;disabled
+type InstanceMetadataState string
+
+// The states.
+const (
+	InstanceMetadataEnabled  InstanceMetadataState = "enabled"
+	InstanceMetadataDisabled InstanceMetadataState = "disabled"
+)
+
+// HTTPTokensState says whether IMDS answers requests without a session token.
+// +kubebuilder:validation:Enum=optional;required
+type HTTPTokensState string
+
+// The states.
+const (
+	// HTTPTokensOptional allows IMDSv1 and IMDSv2.
+	HTTPTokensOptional HTTPTokensState = "optional"
+	// HTTPTokensRequired allows IMDSv2 alone.
+	HTTPTokensRequired HTTPTokensState = "required"
+)
+
+// InstanceMetadataOptions set up the instance metadata service (IMDS). Where the options are given at all, those left
+// out take the defaults below.
+//
+// +slipway:rule=MD3
+// +kubebuilder:validation:XValidation:rule=`!has(self.instanceMetadataTags) || self.instanceMetadataTags == 'disabled'`,message="EC2 does not launch instances that show their tags in metadata when a tag key has a slash, as kubernetes.io/cluster/<name> has: set instanceMetadataTags to disabled, or leave it out",fieldPath=".instanceMetadataTags"
+type InstanceMetadataOptions struct {
+	// HTTPEndpoint switches the service on or off.
+	// +optional
+	// +kubebuilder:default=enabled
+	HTTPEndpoint InstanceMetadataState `json:"httpEndpoint,omitempty"`
+
+	// HTTPProtocolIPv6 switches the service's IPv6 endpoint on or off.
+	// +optional
+	// +kubebuilder:default=disabled
+	HTTPProtocolIPv6 InstanceMetadataState `json:"httpProtocolIpv6,omitempty"`
+
+	// HTTPPutResponseHopLimit is how many network hops an answer with a session token may travel. Containers that are
+	// not on the host's network need 2.
+	// +optional
+	// +kubebuilder:default=1
+	// +slipway:rule=MD1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	HTTPPutResponseHopLimit int64 `json:"httpPutResponseHopLimit,omitempty"`
+
+	// HTTPTokens says whether session tokens (IMDSv2) are required.
+	// +optional
+	// +kubebuilder:default=optional
+	HTTPTokens HTTPTokensState `json:"httpTokens,omitempty"`
+
+	// InstanceMetadataTags would show the instance's tags in its metadata. Only disabled is possible: EC2 does not
+	// launch such an instance when a tag key has a slash, and the tags of cluster nodes have.
+	// +optional
+	// +kubebuilder:default=disabled
+	InstanceMetadataTags InstanceMetadataState `json:"instanceMetadataTags,omitempty"`
+}

@@ -1,0 +1,71 @@
+package v1beta2_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestColumns holds what kubectl get shows, wide columns in brackets: a path that finds nothing shows an empty column
+// and no error.
+func TestColumns(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		kind, base, patch string
+		want              []string
+	}{
+		{
+			kind: "AWSMachinePool", base: machinePoolBase,
+			patch: `{metadata: {labels: {cluster.x-k8s.io/cluster-name: one}, creationTimestamp: "2026-01-01T00:00:00Z"},
+				status: {replicas: 2, upToDateReplicas: 1, launchTemplateID: lt-1, launchTemplateVersion: "4",
+				rollout: {refreshID: r, status: InProgress, percentageComplete: 50},
+				conditions: [{type: Ready, status: "False", reason: NotReady, message: rolling out},
+				{type: RolledOut, status: "False", reason: RollingOut, message: m}]}}`,
+			want: []string{
+				"Name=pool", "Cluster=one", "Ready=False", "Replicas=2", "UpToDate=1", "MinSize=1", "MaxSize=3",
+				"LaunchTemplate ID=lt-1", "Version=4", "Rollout=RollingOut", "[Refresh=InProgress]", "[Done%=50]",
+				"[Instance Type=m5.large]", "[Message=rolling out]", "Age",
+			},
+		},
+		{
+			kind: "AWSLaunchConfig", base: launchConfigBase,
+			patch: `{metadata: {creationTimestamp: "2026-01-01T00:00:00Z"}, spec: {kubernetesVersion: v1.34.2},
+				status: {launchTemplateID: lt-1, launchTemplateName: nodes, version: 4, defaultVersion: 3,
+				resolved: {imageID: ami-1}, conditions: [{type: Ready, status: "True", reason: Ready, message: fine}]}}`,
+			want: []string{
+				"Name=config", "Cluster=one", "Ready=True", "Template=lt-1", "Version=4", "Default=3", "Image=ami-1",
+				"Instance Type=m5.large", "[Template Name=nodes]", "[Kubernetes=v1.34.2]", "[Message=fine]", "Age",
+			},
+		},
+	} {
+		for _, version := range definitions(t)[c.kind].Spec.Versions {
+			convertor, err := tableconvertor.New(version.AdditionalPrinterColumns)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shown := &unstructured.Unstructured{Object: object(t, c.base, c.patch)}
+			table, err := convertor.ConvertToTable(t.Context(), shown, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for i, column := range table.ColumnDefinitions {
+				cell := fmt.Sprintf("%s=%v", column.Name, table.Rows[0].Cells[i])
+				if column.Name == "Age" && !strings.HasSuffix(cell, "=<unknown>") && !strings.HasSuffix(cell, "=") {
+					cell = "Age" // its value depends on the day
+				}
+				if column.Priority > 0 {
+					cell = "[" + cell + "]"
+				}
+				got = append(got, cell)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s %s (-want +got):\n%s", c.kind, version.Name, diff)
+			}
+		}
+	}
+}

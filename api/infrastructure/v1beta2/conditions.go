@@ -1,0 +1,169 @@
+package v1beta2
+
+// Finalizers.
+const (
+	// MachinePoolFinalizer keeps an AWSMachinePool until its Auto Scaling group is gone. It is CAPA's, so that a pool
+	// that CAPA made has one finalizer, not two.
+	MachinePoolFinalizer = "awsmachinepool.infrastructure.cluster.x-k8s.io"
+
+	// LaunchConfigFinalizer keeps an AWSLaunchConfig until its EC2 launch template is gone.
+	LaunchConfigFinalizer = "awslaunchconfig.infrastructure.cluster.x-k8s.io"
+)
+
+// Condition types. All of them are metav1.Condition with positive polarity, except Paused and Deleting, which are
+// True while the thing that they name goes on.
+const (
+	// ReadyCondition sums up all others: True when the object has what its spec asks for. It is the one that Cluster
+	// API copies to the MachinePool.
+	ReadyCondition = "Ready"
+
+	// PausedCondition is True while nothing is done, because the Cluster or the object is paused.
+	PausedCondition = "Paused"
+
+	// DeletingCondition is True from the moment that deletion is asked for; its message says what is still there.
+	DeletingCondition = "Deleting"
+
+	// ClusterInfrastructureReadyCondition is True when the cluster's network is there to launch nodes into.
+	ClusterInfrastructureReadyCondition = "ClusterInfrastructureReady"
+
+	// BootstrapDataReadyCondition is True when the bootstrap data Secret is there and fits into EC2 user data.
+	BootstrapDataReadyCondition = "BootstrapDataReady"
+
+	// LaunchTemplateReadyCondition is True when the launch template has the version that the spec asks for. On an
+	// AWSMachinePool it mirrors the AWSLaunchConfig of the pool. CAPA's name.
+	LaunchTemplateReadyCondition = "LaunchTemplateReady"
+
+	// ASGReadyCondition is True when the Auto Scaling group exists as the spec asks for it. CAPA's name.
+	ASGReadyCondition = "ASGReady"
+
+	// RolledOutCondition is True when no instance of the pool runs another configuration than the wanted one.
+	RolledOutCondition = "RolledOut"
+
+	// ResolvedCondition is True when all that an AWSLaunchConfig names was found in AWS: image, instance type,
+	// security groups.
+	ResolvedCondition = "Resolved"
+
+	// VersionsPrunedCondition is True when no more launch template versions are kept than spec.versionsToKeep allows
+	// (versions in use are always kept).
+	VersionsPrunedCondition = "VersionsPruned"
+)
+
+// Reasons that several conditions share.
+const (
+	// ReadyReason is the reason of conditions that are True because all is as it should be.
+	ReadyReason = "Ready"
+	// NotPausedReason is the reason of a Paused condition that is False.
+	NotPausedReason = "NotPaused"
+	// PausedReason is the reason of a Paused condition that is True.
+	PausedReason = "Paused"
+	// DeletingReason is the reason of any condition while the object is being deleted.
+	DeletingReason = "Deleting"
+	// InvalidSpecReason says that AWS refuses what the spec asks for; the message is AWS's. Only an edit helps.
+	InvalidSpecReason = "InvalidSpec"
+	// AccessDeniedReason says that the controller's identity may not make a call; the message names the action.
+	AccessDeniedReason = "AccessDenied"
+	// AWSUnavailableReason says that AWS failed or throttled a call, which is tried again without help.
+	AWSUnavailableReason = "AWSUnavailable"
+	// QuotaExceededReason says that a quota of the AWS account is used up.
+	QuotaExceededReason = "QuotaExceeded"
+	// NameTakenReason says that the name is held by a resource in AWS that this object does not own.
+	NameTakenReason = "NameTaken"
+)
+
+// Reasons of ClusterInfrastructureReady.
+const (
+	// WaitingForOwnerReason says that no MachinePool owns the object yet.
+	WaitingForOwnerReason = "WaitingForOwner"
+	// WaitingForClusterReason says that the Cluster, or the object with its network, does not exist yet.
+	WaitingForClusterReason = "WaitingForCluster"
+	// WaitingForClusterInfrastructureReason says that the cluster's network is not ready yet.
+	WaitingForClusterInfrastructureReason = "WaitingForClusterInfrastructure"
+)
+
+// Reasons of BootstrapDataReady.
+const (
+	// WaitingForBootstrapDataReason says that the MachinePool names no bootstrap data Secret yet.
+	WaitingForBootstrapDataReason = "WaitingForBootstrapData"
+	// BootstrapDataSecretNotFoundReason says that the Secret that was named does not exist.
+	BootstrapDataSecretNotFoundReason = "BootstrapDataSecretNotFound"
+	// BootstrapDataInvalidReason says that the Secret has no value, or a format that is not known.
+	BootstrapDataInvalidReason = "BootstrapDataInvalid"
+	// UserDataTooLargeReason says that the data is above 16,384 bytes, which EC2 refuses.
+	UserDataTooLargeReason = "UserDataTooLarge"
+)
+
+// Reasons of LaunchTemplateReady, Resolved and VersionsPruned.
+const (
+	// WaitingForLaunchConfigReason says that the AWSLaunchConfig of a pool has not acted on its current spec yet.
+	WaitingForLaunchConfigReason = "WaitingForLaunchConfig"
+	// LaunchConfigNotOwnedReason says that an AWSLaunchConfig of the pool's name belongs to something else.
+	LaunchConfigNotOwnedReason = "LaunchConfigNotOwned"
+	// LaunchTemplateCreateFailedReason says that the template could not be created. CAPA's name.
+	LaunchTemplateCreateFailedReason = "LaunchTemplateCreateFailed"
+	// LaunchTemplateReconcileFailedReason says that a version, the default version or the tags of an existing
+	// template could not be changed. CAPA's name.
+	LaunchTemplateReconcileFailedReason = "LaunchTemplateReconcileFailed"
+	// LaunchTemplateNotFoundReason says that the template was deleted outside Slipway, and is about to be made again.
+	LaunchTemplateNotFoundReason = "LaunchTemplateNotFound"
+	// LaunchTemplateDataInvalidReason says that EC2 stored the version with a warning: launches from it would fail.
+	LaunchTemplateDataInvalidReason = "LaunchTemplateDataInvalid"
+	// LaunchTemplateDeleteFailedReason says that the template could not be deleted.
+	LaunchTemplateDeleteFailedReason = "LaunchTemplateDeleteFailed"
+	// ImageNotFoundReason says that no image matches.
+	ImageNotFoundReason = "ImageNotFound"
+	// InstanceTypeNotFoundReason says that the region does not know the instance type.
+	InstanceTypeNotFoundReason = "InstanceTypeNotFound"
+	// ArchitectureMismatchReason says that the instance type can not run the image's architecture.
+	ArchitectureMismatchReason = "ArchitectureMismatch"
+	// SecurityGroupNotFoundReason says that a security group named by id, or by filters, does not exist.
+	SecurityGroupNotFoundReason = "SecurityGroupNotFound"
+	// RootVolumeTooSmallReason says that the root volume is smaller than the image's snapshot.
+	RootVolumeTooSmallReason = "RootVolumeTooSmall"
+	// ResolveFailedReason says that looking something up in AWS failed for another reason.
+	ResolveFailedReason = "ResolveFailed"
+	// PruneFailedReason says that some versions could not be deleted; it is tried again.
+	PruneFailedReason = "PruneFailed"
+)
+
+// Reasons of ASGReady.
+const (
+	// WaitingForLaunchTemplateReason says that the group waits for the LaunchTemplateReady condition.
+	WaitingForLaunchTemplateReason = "WaitingForLaunchTemplate"
+	// SubnetsNotFoundReason says that subnets or zones that the spec names lead to no subnet.
+	SubnetsNotFoundReason = "SubnetsNotFound"
+	// ASGProvisionFailedReason says that the group could not be created. CAPA's name.
+	ASGProvisionFailedReason = "ASGProvisionFailed"
+	// ASGUpdateFailedReason says that the group, or its tags, could not be changed.
+	ASGUpdateFailedReason = "ASGUpdateFailed"
+	// ASGNotFoundReason says that the group was deleted outside Slipway, and is about to be made again. CAPA's name.
+	ASGNotFoundReason = "ASGNotFound"
+	// ASGDeletionInProgressReason says that the group, or its instances, are being deleted. CAPA's value.
+	ASGDeletionInProgressReason = "ASGDeletionInProgress"
+	// ASGDeleteFailedReason says that the group could not be deleted.
+	ASGDeleteFailedReason = "ASGDeleteFailed"
+	// ReplicasOutOfBoundsReason says that the MachinePool asks for more or fewer replicas than maxSize and minSize
+	// allow, which AWS refuses.
+	ReplicasOutOfBoundsReason = "ReplicasOutOfBounds"
+)
+
+// Reasons of RolledOut.
+const (
+	// RolledOutReason says that every instance runs the wanted configuration.
+	RolledOutReason = "RolledOut"
+	// RollingOutReason says that an instance refresh is replacing instances.
+	RollingOutReason = "RollingOut"
+	// WaitingForRefreshReason says that a refresh is due, and waits for an earlier one to end.
+	WaitingForRefreshReason = "WaitingForRefresh"
+	// RefreshDisabledReason says that instances run another configuration, and spec.refreshPreferences.disable
+	// leaves it to somebody else to replace them.
+	RefreshDisabledReason = "RefreshDisabled"
+	// RefreshStartFailedReason says that AWS refused to start the refresh.
+	RefreshStartFailedReason = "RefreshStartFailed"
+	// RefreshFailedReason says that the refresh ended without replacing all instances. CAPA's value is the same idea
+	// under InstanceRefreshFailed.
+	RefreshFailedReason = "RefreshFailed"
+	// RefreshCancelledReason says that somebody cancelled the refresh, or rolled it back.
+	RefreshCancelledReason = "RefreshCancelled"
+	// WaitingForASGReason says that there is no group yet.
+	WaitingForASGReason = "WaitingForASG"
+)

@@ -1,0 +1,202 @@
+package v1beta2_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	schemacel "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/slipway-project/slipway/internal/apitest"
+)
+
+// TestDefinitionsAreAccepted is what the API server does when a definition is applied: structural schema, defaults,
+// compilation of every rule, and the limits of their estimated cost.
+func TestDefinitionsAreAccepted(t *testing.T) {
+	t.Parallel()
+	for kind, definition := range definitions(t) {
+		internal, err := apitest.Internal(definition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if errs := validation.ValidateCustomResourceDefinition(t.Context(), internal); len(errs) > 0 {
+			t.Errorf("%s: %v", kind, errs.ToAggregate())
+		}
+	}
+}
+
+// TestRulesCostLittle keeps half of the API server's cost budget for the fields and rules to come: a definition over
+// the budget can not be installed.
+func TestRulesCostLittle(t *testing.T) {
+	t.Parallel()
+	const budget = validation.StaticEstimatedCRDCostLimit / 2
+	for kind, definition := range definitions(t) {
+		for _, version := range definition.Spec.Versions {
+			found, err := definitions(t).Resource(kind, version.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			total := estimate(t, kind, found.Structural, true, 1)
+			t.Logf("%s %s: %.1f%% of what the API server allows", kind, version.Name,
+				100*float64(total)/validation.StaticEstimatedCRDCostLimit)
+			if total > budget {
+				t.Errorf("%s %s: estimated cost %d is above %d", kind, version.Name, total, budget)
+			}
+		}
+	}
+}
+
+// estimate adds up the cost of the rules in the schema, each as often as lists and maps above it may have items.
+func estimate(t *testing.T, path string, s *structuralschema.Structural, root bool, times uint64) uint64 {
+	t.Helper()
+	environments := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
+	results, err := schemacel.Compile(s, model.SchemaDeclType(s, root), celconfig.PerCallLimit, environments,
+		schemacel.NewExpressionsEnvLoader())
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	var total uint64
+	for _, result := range results {
+		if result.Error != nil {
+			t.Errorf("%s: %v", path, result.Error)
+		}
+		total += result.MaxCost * times
+	}
+	for name, property := range s.Properties {
+		total += estimate(t, path+"."+name, &property, false, times)
+	}
+	if s.Items != nil {
+		total += estimate(t, path+"[]", s.Items, false, times*uint64(*s.ValueValidation.MaxItems))
+	}
+	return total
+}
+
+func TestVersionsHaveOneSchema(t *testing.T) {
+	t.Parallel()
+	definition := definitions(t)["AWSMachinePool"]
+	var names []string
+	for _, version := range definition.Spec.Versions {
+		names = append(names, version.Name)
+		if !version.Served {
+			t.Errorf("%s is not served: manifests of that version would not apply", version.Name)
+		}
+		if version.Storage != (version.Name == "v1beta2") {
+			t.Errorf("%s: storage is %v", version.Name, version.Storage)
+		}
+		first := definition.Spec.Versions[0]
+		if diff := cmp.Diff(first.Schema, version.Schema); diff != "" {
+			t.Errorf("the schema of %s differs from that of %s, and nothing converts:\n%s", version.Name, first.Name, diff)
+		}
+		if diff := cmp.Diff(first.AdditionalPrinterColumns, version.AdditionalPrinterColumns); diff != "" {
+			t.Errorf("the columns of %s differ from those of %s:\n%s", version.Name, first.Name, diff)
+		}
+		if version.Subresources == nil || version.Subresources.Status == nil {
+			t.Errorf("%s has no status subresource", version.Name)
+		}
+	}
+	if diff := cmp.Diff([]string{"v1beta1", "v1beta2"}, names); diff != "" {
+		t.Errorf("versions:\n%s", diff)
+	}
+	if strategy := definition.Spec.Conversion.Strategy; strategy != apiextensionsv1.NoneConverter {
+		t.Errorf("conversion is %q: a webhook would have to answer", strategy)
+	}
+}
+
+// TestContractLabels holds what Cluster API and clusterctl read from definitions (reference: Cluster API contract
+// checklist, 5.1 and 5.3).
+func TestContractLabels(t *testing.T) {
+	t.Parallel()
+	want := map[string]map[string]string{
+		"AWSMachinePool": {
+			"cluster.x-k8s.io/provider": "infrastructure-slipway",
+			"cluster.x-k8s.io/v1beta1":  "v1beta1_v1beta2",
+			"cluster.x-k8s.io/v1beta2":  "v1beta2",
+		},
+		"AWSLaunchConfig": {
+			"cluster.x-k8s.io/provider": "infrastructure-slipway",
+			"cluster.x-k8s.io/v1beta1":  "v1beta2",
+			"cluster.x-k8s.io/v1beta2":  "v1beta2",
+		},
+	}
+	got := map[string]map[string]string{}
+	for kind, definition := range definitions(t) {
+		got[kind] = definition.Labels
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	want := map[string]apiextensionsv1.CustomResourceDefinitionNames{
+		"AWSMachinePool": {
+			Plural: "awsmachinepools", Singular: "awsmachinepool", Kind: "AWSMachinePool", ListKind: "AWSMachinePoolList",
+			ShortNames: []string{"awsmp"}, Categories: []string{"cluster-api"},
+		},
+		"AWSLaunchConfig": {
+			Plural: "awslaunchconfigs", Singular: "awslaunchconfig", Kind: "AWSLaunchConfig",
+			ListKind: "AWSLaunchConfigList", ShortNames: []string{"awslc"}, Categories: []string{"cluster-api"},
+		},
+	}
+	got := map[string]apiextensionsv1.CustomResourceDefinitionNames{}
+	for kind, definition := range definitions(t) {
+		got[kind] = definition.Spec.Names
+		if definition.Spec.Scope != apiextensionsv1.NamespaceScoped {
+			t.Errorf("%s has scope %s", kind, definition.Spec.Scope)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
+// TestFieldsAreDocumentedAndBounded fails for a field without documentation, a list without maxItems, or a string
+// without maxLength: kubectl explain would say nothing, and the cost of rules could not be estimated.
+func TestFieldsAreDocumentedAndBounded(t *testing.T) {
+	t.Parallel()
+	for kind, definition := range definitions(t) {
+		schema := definition.Spec.Versions[len(definition.Spec.Versions)-1].Schema.OpenAPIV3Schema
+		for _, part := range []string{"spec", "status"} {
+			property := schema.Properties[part]
+			for _, complaint := range complaints(kind+"."+part, &property) {
+				t.Error(complaint)
+			}
+		}
+	}
+}
+
+// complaints lists what is missing below the schema. The items of conditions are Kubernetes's own type.
+func complaints(path string, schema *apiextensionsv1.JSONSchemaProps) []string {
+	var found []string
+	if schema.Description == "" && !strings.HasSuffix(path, "[]") && !strings.HasSuffix(path, "{}") {
+		found = append(found, path+" has no documentation")
+	}
+	switch {
+	case schema.Type == "array" && schema.MaxItems == nil:
+		found = append(found, path+" has no maxItems")
+	case schema.Type == "string" && schema.MaxLength == nil && schema.Enum == nil && schema.Format != "date-time":
+		found = append(found, path+" has no maxLength")
+	case schema.AdditionalProperties != nil && schema.MaxProperties == nil:
+		found = append(found, path+" has no maxProperties")
+	}
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		property := schema.Properties[name]
+		found = append(found, complaints(path+"."+name, &property)...)
+	}
+	if schema.Items != nil {
+		found = append(found, complaints(path+"[]", schema.Items.Schema)...)
+	}
+	if schema.AdditionalProperties != nil {
+		found = append(found, complaints(path+"{}", schema.AdditionalProperties.Schema)...)
+	}
+	return found
+}

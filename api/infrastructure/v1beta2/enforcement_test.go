@@ -1,0 +1,237 @@
+package v1beta2_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// matrix are the ids of the validation matrix for launch templates, 4(a), and for Auto Scaling groups, 4(b).
+const matrix = `
+LT1 LT2 LT3 LT4 LT5 LT6 LT7 LT8 LT9 UD1 UD2 UD2W UD3 IT1 IT2 IT3 IT4 IT5 IT6 IT7 IT8 IM1 IM2
+BD1 BD2 BD3 BD4 BD5 BD6 BD7 BD8 BD9 BD10 BD11 SG1 SG2 NI1 NI2 NI3 NI4 NI5 NI6 NI7 NI8 NI9 NI10
+PL1 PL2 PL3 PL4 PL5 PL6 MD1 MD2 MD3 TG1 TG2 TG3 MK1 MK2 MK3 MK4 MK5 MK6 CR1 CR2 CR3 CP1 CP2 CP3
+EN1 HB1 CS1 IP1 IP2 DP1 DP2 OP1 LC1
+AS1 AS2 AS3 AS4 AS5 AS6 AS7 AS8 AS9 AS10 AS11 AS12 AS13 AS14 AS15 AS16 AS17 AS18 AS19 AS20 AS21 AS22 AS23
+RF1 RF2 RF2W RF3 RF4 RF5 RF6 RF7 RF7W RF8 RF9 RF10 RF11 WP1 WP2 WP3 HK1 HK2 HK3 CB1 AG1 AG2
+`
+
+// Places where a rule is enforced, or why it is not. A place may go on with an explanation.
+const (
+	// inCRD: the API server refuses, by the schema or by a rule.
+	inCRD = "CRD"
+	// inController: only AWS or another object can tell, so that it becomes a condition.
+	inController = "controller: "
+	// noField: there is no field with which the rule could be broken.
+	noField = "no field: "
+	// later: the field comes with a later issue, and the rule with it.
+	later = "later: "
+)
+
+// enforcement says for every rule where it is enforced. SL rules are Slipway's own.
+var enforcement = map[string]string{
+	"LT1":  inCRD,
+	"LT2":  inCRD,
+	"LT3":  later + "references to existing templates (spec.existing)",
+	"LT4":  later + "references to existing templates (spec.existing)",
+	"LT5":  noField + "an image is always resolved, so that a template is never empty",
+	"LT6":  inCRD,
+	"LT7":  noField + "the version description is the controller's, for fingerprints",
+	"LT8":  inCRD,
+	"LT9":  inController + "pruning keeps what is in use, whatever versionsToKeep says",
+	"UD1":  noField + "user data comes from the bootstrap data Secret",
+	"UD2":  inController + "the Secret is another object; condition BootstrapDataReady, reason UserDataTooLarge",
+	"UD2W": inController + "the Secret is another object",
+	"UD3":  noField + "there is no inline user data",
+	"IT1":  later + "instanceRequirements",
+	"IT2":  later + "instanceRequirements",
+	"IT3":  later + "instanceRequirements",
+	"IT4":  later + "instanceRequirements",
+	"IT5":  later + "instanceRequirements",
+	"IT6":  noField + "an SSM parameter is resolved before EC2 sees it",
+	"IT7":  inController + "condition Resolved, reason InstanceTypeNotFound",
+	"IT8":  inController + "condition Resolved, reason ArchitectureMismatch",
+	"IM1":  inCRD,
+	"IM2":  inCRD,
+	"BD1":  inCRD,
+	"BD2":  inCRD,
+	"BD3":  later + "snapshots of volumes",
+	"BD4":  inCRD,
+	"BD5":  inCRD,
+	"BD6":  inCRD,
+	"BD7":  inCRD,
+	"BD8":  inCRD,
+	"BD9":  later + "volumeInitializationRate",
+	"BD10": later + "virtualName and noDevice",
+	"BD11": inCRD,
+	"SG1":  later + "networkInterfaces",
+	"SG2":  noField + "security groups are ids, or filters that lead to ids",
+	"NI1":  later + "networkInterfaces",
+	"NI2":  later + "networkInterfaces",
+	"NI3":  later + "networkInterfaces",
+	"NI4":  later + "networkInterfaces",
+	"NI5":  later + "networkInterfaces",
+	"NI6":  later + "networkInterfaces",
+	"NI7":  later + "networkInterfaces",
+	"NI8":  later + "networkInterfaces",
+	"NI9":  later + "networkInterfaces",
+	"NI10": later + "secondaryInterfaces",
+	"PL1":  later + "placement",
+	"PL2":  later + "placement",
+	"PL3":  later + "placement",
+	"PL4":  later + "placement",
+	"PL5":  later + "placement",
+	"PL6":  later + "placement",
+	"MD1":  inCRD,
+	"MD2":  later + "a warning needs the webhook",
+	"MD3":  inCRD,
+	"TG1":  noField + "tags go to fixed resource types",
+	"TG2":  inCRD,
+	"TG3":  inCRD,
+	"MK1":  inCRD,
+	"MK2":  inCRD,
+	"MK3":  later + "validUntil and the Spot request type",
+	"MK4":  later + "the Spot interruption behavior",
+	"MK5":  noField + "blockDurationMinutes is left out for good",
+	"MK6":  inCRD,
+	"CR1":  later + "capacityReservationResourceGroupArn",
+	"CR2":  inCRD,
+	"CR3":  inCRD,
+	"CP1":  later + "cpuOptions",
+	"CP2":  later + "cpuOptions",
+	"CP3":  later + "cpuOptions",
+	"EN1":  later + "hibernationOptions",
+	"HB1":  later + "hibernationOptions",
+	"CS1":  later + "creditSpecification",
+	"IP1":  inCRD,
+	"IP2":  later + "the allow-list of instance profiles comes with identities",
+	"DP1":  noField + "Elastic Graphics and Elastic Inference ended",
+	"DP2":  later + "kernelId and ramDiskId",
+	"OP1":  noField + "operator is for service providers",
+	"LC1":  inController + "condition LaunchTemplateReady, reason LaunchTemplateDataInvalid",
+
+	"AS1":  inController + "an image is resolved before a version is made; reason ImageNotFound",
+	"AS2":  inCRD,
+	"AS3":  inCRD,
+	"AS4":  noField + "Spot requests are one-time, and end by termination",
+	"AS5":  later + "placement",
+	"AS6":  later + "networkInterfaces",
+	"AS7":  later + "networkInterfaces",
+	"AS8":  later + "placement",
+	"AS9":  inCRD,
+	"AS10": inController + "replicas are the MachinePool's; reason ReplicasOutOfBounds",
+	"AS11": inCRD,
+	"AS12": later + "instanceRequirements in overrides",
+	"AS13": later + "weightedCapacity",
+	"AS14": later + "instanceRequirements in overrides",
+	"AS15": later + "spotInstancePools",
+	"AS16": inCRD,
+	"AS17": later + "capacityRebalance",
+	"AS18": noField + "without zones and subnets the cluster's are taken; there are no zone ids",
+	"AS19": later + "placement",
+	"AS20": later + "availabilityZoneDistribution",
+	"AS21": later + "instanceMaintenancePolicy",
+	"AS22": later + "maxInstanceLifetime",
+	"AS23": noField + "the name is that of a Kubernetes object: shorter, and without colons",
+	"RF1":  inCRD,
+	"RF2":  later + "checkpointPercentages",
+	"RF2W": later + "checkpointPercentages",
+	"RF3":  later + "checkpointDelay",
+	"RF4":  later + "skipMatching and autoRollback",
+	"RF5":  noField + "an SSM parameter is resolved before EC2 sees it",
+	"RF6":  noField + "groups name versions by number",
+	"RF7":  later + "alarms",
+	"RF7W": later + "alarms",
+	"RF8":  inCRD,
+	"RF9":  inController + "refreshes are started without a desired configuration",
+	"RF10": inController + "condition RolledOut, reason WaitingForRefresh",
+	"RF11": later + "skipMatching",
+	"WP1":  later + "warmPool",
+	"WP2":  later + "warmPool",
+	"WP3":  later + "warmPool",
+	"HK1":  later + "lifecycleHooks",
+	"HK2":  later + "lifecycleHooks",
+	"HK3":  later + "lifecycleHooks",
+	"CB1":  inCRD,
+	"AG1":  noField + "group and instances take their tags from one place",
+	"AG2":  inController + "AWS answers AccessDenied",
+
+	"SL1": inCRD, // subnets and security groups: by id, or by filters
+	"SL2": inCRD, // an AWSLaunchConfig stays with its cluster
+	"SL3": inCRD, // a Kubernetes version has three numbers
+}
+
+// TestEveryRuleHasItsPlace fails when a rule of the matrix is forgotten, when the table knows a rule that does not
+// exist, and when a rule is said to be in the CRDs but no marker or no test case has it.
+func TestEveryRuleHasItsPlace(t *testing.T) {
+	t.Parallel()
+	ids := strings.Fields(matrix)
+	marked := markedRules(t)
+	tested := testedRules()
+	for _, id := range ids {
+		if enforcement[id] == "" {
+			t.Errorf("%s: the table does not say where it is enforced", id)
+		}
+	}
+	for id, place := range enforcement {
+		if !slices.Contains(ids, id) && !strings.HasPrefix(id, "SL") {
+			t.Errorf("%s: not in the matrix", id)
+		}
+		if place != inCRD {
+			if reason := strings.TrimLeft(place[strings.Index(place, ":")+1:], " "); reason == "" {
+				t.Errorf("%s: %q gives no reason", id, place)
+			}
+			if marked[id] {
+				t.Errorf("%s: a marker has it, but the table says %q", id, place)
+			}
+			continue
+		}
+		if !marked[id] {
+			t.Errorf("%s: said to be in the CRDs, but no field or type is marked +slipway:rule=%s", id, id)
+		}
+		if !tested[id] {
+			t.Errorf("%s: said to be in the CRDs, but no case tries it", id)
+		}
+	}
+	for id := range marked {
+		if enforcement[id] == "" {
+			t.Errorf("%s: a marker has it, but the table does not", id)
+		}
+	}
+}
+
+func markedRules(t *testing.T) map[string]bool {
+	t.Helper()
+	sources, err := filepath.Glob("*_types.go")
+	if err != nil || len(sources) == 0 {
+		t.Fatalf("listing sources: %v (%d found)", err, len(sources))
+	}
+	marked := map[string]bool{}
+	marker := regexp.MustCompile(`// \+slipway:rule=(\w+)\n`)
+	for _, source := range sources {
+		content, err := os.ReadFile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range marker.FindAllSubmatch(content, -1) {
+			marked[string(match[1])] = true
+		}
+	}
+	return marked
+}
+
+func testedRules() map[string]bool {
+	tested := map[string]bool{}
+	for _, cases := range [][]ruleCase{launchTemplateCases, sharedCases, machinePoolCases, launchConfigCases} {
+		for _, c := range cases {
+			tested[c.rule] = true
+		}
+	}
+	for _, c := range transitionCases {
+		tested[c.rule] = true
+	}
+	return tested
+}

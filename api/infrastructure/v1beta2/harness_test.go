@@ -1,0 +1,103 @@
+package v1beta2_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-project/slipway/config/crd"
+	"github.com/slipway-project/slipway/internal/apitest"
+)
+
+const (
+	machinePoolBase = `
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSMachinePool
+metadata: {name: pool, namespace: default}
+spec:
+  minSize: 1
+  maxSize: 3
+  awsLaunchTemplate: {instanceType: m5.large}
+`
+	launchConfigBase = `
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSLaunchConfig
+metadata: {name: config, namespace: default}
+spec:
+  clusterName: one
+  instanceType: m5.large
+`
+)
+
+func definitions(t testing.TB) apitest.Definitions {
+	t.Helper()
+	loaded, err := apitest.Load(crd.FS, "bases")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}
+
+func resource(t testing.TB, kind, version string) *apitest.Resource {
+	t.Helper()
+	found, err := definitions(t).Resource(kind, version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// object returns the object that the YAML says, with the JSON merge patches (YAML too) applied.
+func object(t testing.TB, base string, patches ...string) map[string]any {
+	t.Helper()
+	document, err := yaml.YAMLToJSON([]byte(base))
+	if err != nil {
+		t.Fatalf("reading %s: %v", base, err)
+	}
+	for _, patch := range patches {
+		if patch == "" {
+			continue
+		}
+		difference, err := yaml.YAMLToJSON([]byte(patch))
+		if err != nil {
+			t.Fatalf("reading %s: %v", patch, err)
+		}
+		if document, err = jsonpatch.MergePatch(document, difference); err != nil {
+			t.Fatalf("patching with %s: %v", patch, err)
+		}
+	}
+	return fromJSON(t, document)
+}
+
+// fromJSON decodes as the API server does: whole numbers become int64.
+func fromJSON(t testing.TB, document []byte) map[string]any {
+	t.Helper()
+	var decoded map[string]any
+	if err := utiljson.Unmarshal(document, &decoded); err != nil {
+		t.Fatal(err)
+	}
+	return decoded
+}
+
+func toGo(t testing.TB, from map[string]any, into any) {
+	t.Helper()
+	document, err := json.Marshal(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(document, into); err != nil {
+		t.Fatalf("decoding %s: %v", document, err)
+	}
+}
+
+func fromGo(t testing.TB, from any) map[string]any {
+	t.Helper()
+	document, err := json.Marshal(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fromJSON(t, document)
+}

@@ -1,0 +1,53 @@
+package v1beta2
+
+// Tags are AWS tags by key.
+//
+// AWS allows 50 on a resource; those that Slipway adds by itself count too.
+// +kubebuilder:validation:MaxProperties=50
+//
+// +slipway:rule=TG2
+// +kubebuilder:validation:XValidation:rule=`self.all(k, size(k) >= 1 && size(k) <= 128)`,message="tag keys must be 1 to 128 characters long"
+// +slipway:rule=TG2
+// +kubebuilder:validation:XValidation:rule=`self.all(k, k.matches(r'^[\p{L}\p{Z}\p{N}_.:/=+@-]*$') && self[k].matches(r'^[\p{L}\p{Z}\p{N}_.:/=+@-]*$'))`,message="tag keys and values may have letters, digits, spaces and _ . : / = + - @ alone"
+// +slipway:rule=TG2
+// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('aws:'))`,message="tag keys must not begin with aws:, which AWS keeps for itself"
+// +slipway:rule=TG3
+// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('kubernetes.io/cluster/') && !k.startsWith('sigs.k8s.io/cluster-api-provider-aws/') && !k.startsWith('slipway.infrastructure.cluster.x-k8s.io/'))`,message="tag keys that begin with kubernetes.io/cluster/, sigs.k8s.io/cluster-api-provider-aws/ or slipway.infrastructure.cluster.x-k8s.io/ say whose a resource is, and are set by the controller: remove them"
+// +slipway:rule=TG3
+// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('eks:') && !(k in ['karpenter.sh/nodepool', 'karpenter.sh/nodeclaim', 'karpenter.sh/managed-by', 'karpenter.sh/provisioner-name', 'karpenter.k8s.aws/ec2nodeclass']))`,message="tag keys of Amazon EKS (eks:...) and of Karpenter would have them take these instances for their own: remove them"
+type Tags map[string]string
+
+// AWSResourceReference names AWS resources by id, or describes them by filters.
+//
+// +slipway:rule=SL1
+// +kubebuilder:validation:XValidation:rule=`(has(self.id) && self.id != "") != (has(self.filters) && size(self.filters) > 0)`,message="give either id or filters, not both"
+type AWSResourceReference struct {
+	// ID of the resource.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	ID *string `json:"id,omitempty"`
+
+	// Filters that the resource matches, in the vocabulary of the AWS call that lists such resources. All resources
+	// that match are taken.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Filters []Filter `json:"filters,omitempty"`
+}
+
+// Filter is one filter of an AWS describe call.
+type Filter struct {
+	// Name of the filter, such as tag:Name; case matters.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Name string `json:"name"`
+
+	// Values, of which one must match; case matters, and * and ? are wildcards.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=200
+	// +kubebuilder:validation:items:MaxLength=256
+	Values []string `json:"values"`
+}

@@ -1,0 +1,63 @@
+package v1beta2
+
+// The AWS tags that say whose a resource is. They are CAPA's (its package api/v1beta2, tags.go), so that what CAPA
+// made is recognized as owned, and what Slipway makes is recognized by CAPA's tooling.
+const (
+	// TagKubernetesClusterPrefix, followed by the name of the Kubernetes cluster, marks what belongs to that cluster;
+	// the value is TagValueOwned or TagValueShared. The AWS cloud provider reads it too.
+	TagKubernetesClusterPrefix = "kubernetes.io/cluster/"
+
+	// TagProviderPrefix begins every tag key of CAPA's own.
+	TagProviderPrefix = "sigs.k8s.io/cluster-api-provider-aws/"
+
+	// TagProviderClusterPrefix, followed by the name of the cluster, marks what a Cluster API provider owns.
+	TagProviderClusterPrefix = TagProviderPrefix + "cluster/"
+
+	// TagRole holds the role of a resource in its cluster; TagValueRoleNode for all that belongs to nodes.
+	TagRole = TagProviderPrefix + "role"
+
+	// TagSubnetAssociation with the value TagValueSecondary marks subnets that nodes are never launched into,
+	// because they belong to the pods' network.
+	TagSubnetAssociation = TagProviderPrefix + "association"
+
+	// TagBootstrapDataSecret holds <namespace>/<name> of the Secret that the user data was made from.
+	TagBootstrapDataSecret = TagProviderPrefix + "bootstrap-data-secret"
+
+	// TagBootstrapDataHash holds the SHA-256 of the bootstrap data, in hexadecimal.
+	TagBootstrapDataHash = TagProviderPrefix + "bootstrap-data-hash"
+
+	// TagName is the name that people see in the AWS console.
+	TagName = "Name"
+)
+
+// Values of the tags above.
+const (
+	// TagValueOwned says that the resource lives and ends with the cluster.
+	TagValueOwned = "owned"
+	// TagValueShared says that the resource is used by several clusters and outlives this one.
+	TagValueShared = "shared"
+	// TagValueRoleNode is the role of nodes and of what they are made from.
+	TagValueRoleNode = "node"
+	// TagValueSecondary is the association of a subnet that is not for nodes.
+	TagValueSecondary = "secondary"
+)
+
+// Slipway's own tags. A cluster gets a new UID when it is moved, so owners are named, not identified by UID.
+const (
+	// TagSlipwayPrefix begins every tag key of Slipway's own.
+	TagSlipwayPrefix = "slipway.infrastructure.cluster.x-k8s.io/"
+
+	// TagMachinePool holds <namespace>/<cluster>/<name> of the AWSMachinePool that owns a group or a template.
+	TagMachinePool = TagSlipwayPrefix + "machine-pool"
+
+	// TagLaunchConfig holds <namespace>/<cluster>/<name> of the AWSLaunchConfig that owns a launch template.
+	TagLaunchConfig = TagSlipwayPrefix + "launch-config"
+)
+
+// ClusterTagKey returns the key of the tag that marks what a Cluster API provider owns in the cluster.
+func ClusterTagKey(clusterName string) string { return TagProviderClusterPrefix + clusterName }
+
+// KubernetesClusterTagKey returns the key of the tag that the AWS cloud provider looks for in the cluster.
+func KubernetesClusterTagKey(clusterName string) string {
+	return TagKubernetesClusterPrefix + clusterName
+}

@@ -1,0 +1,437 @@
+package v1beta2_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// ruleCase is one rule with a neighbor on either side of it: what it must let through, and what it must refuse with a
+// message that says what to do. Both are merge patches for an object that is accepted as it is.
+type ruleCase struct {
+	rule   string
+	reason string
+	accept string
+	refuse string
+	says   string
+}
+
+// launchTemplateCases hold for spec.awsLaunchTemplate of an AWSMachinePool and for spec of an AWSLaunchConfig alike.
+var launchTemplateCases = []ruleCase{
+	{
+		rule: "LT6", reason: "CAPA ignores versionNumber; here the controller chooses, and says so",
+		accept: `{instanceType: m6i.large}`, refuse: `{versionNumber: 3}`,
+		says: "the controller chooses the launch template version",
+	},
+	{
+		rule: "IP1", reason: "an instance profile is given by name",
+		accept: `{iamInstanceProfile: nodes.cluster-api-provider-aws.sigs.k8s.io}`, refuse: `{iamInstanceProfile: "a b"}`,
+		says: "give the name of an instance profile",
+	},
+	{
+		rule: "IP1", reason: "or by its ARN, of any partition; a role's ARN is a common mistake",
+		accept: `{iamInstanceProfile: "arn:aws-cn:iam::123456789012:instance-profile/path/nodes"}`,
+		refuse: `{iamInstanceProfile: "arn:aws:iam::123456789012:role/nodes"}`,
+		says:   "a role's ARN is not one",
+	},
+	{
+		rule: "IM1", reason: "an image has an id of 8 or 17 hexadecimal digits",
+		accept: `{ami: {id: ami-0123456789abcdef0}}`, refuse: `{ami: {id: my-image}}`,
+		says: "give the id of an image",
+	},
+	{
+		rule: "IM1", reason: "an SSM parameter is resolved by the controller",
+		accept: `{ami: {id: "resolve:ssm:/golden/image:3"}}`, refuse: `{ami: {id: "resolve:ssm:"}}`,
+		says: "give the id of an image",
+	},
+	{
+		rule: "IM2", reason: "CAPA ignores eksLookupType beside an id",
+		accept: `{ami: {eksLookupType: AmazonLinux2023}}`,
+		refuse: `{ami: {eksLookupType: AmazonLinux2023, id: ami-0123456789abcdef0}}`,
+		says:   "id says which image to take",
+	},
+	{
+		rule: "IM2", reason: "CAPA ignores the lookup beside an id",
+		accept: `{ami: {}, imageLookupBaseOS: ubuntu-24.04}`,
+		refuse: `{ami: {id: ami-0123456789abcdef0}, imageLookupBaseOS: ubuntu-24.04}`,
+		says:   "ami says which image to take",
+	},
+	{
+		rule: "IM2", reason: "CAPA ignores the lookup beside an EKS optimized image",
+		accept: `{ami: {eksLookupType: AmazonLinux}, imageLookupOrg: ""}`,
+		refuse: `{ami: {eksLookupType: AmazonLinux}, imageLookupOrg: "258751437250"}`,
+		says:   "ami says which image to take",
+	},
+	{
+		rule: "BD1", reason: "a volume without a device name is attached nowhere",
+		accept: `{nonRootVolumes: [{deviceName: /dev/sdb, size: 8}]}`, refuse: `{nonRootVolumes: [{size: 8}]}`,
+		says: "needs a deviceName",
+	},
+	{
+		rule: "BD1", reason: "EC2 attaches one volume per device name",
+		accept: `{nonRootVolumes: [{deviceName: /dev/sdb, size: 8}, {deviceName: /dev/sdc, size: 8}]}`,
+		refuse: `{nonRootVolumes: [{deviceName: /dev/sdb, size: 8}, {deviceName: /dev/sdb, size: 9}]}`,
+		says:   "same deviceName",
+	},
+	{
+		rule: "BD1", reason: "the root volume has a device name too",
+		accept: `{rootVolume: {deviceName: /dev/xvda, size: 8}, nonRootVolumes: [{deviceName: /dev/sdb, size: 8}]}`,
+		refuse: `{rootVolume: {deviceName: /dev/sdb, size: 8}, nonRootVolumes: [{deviceName: /dev/sdb, size: 8}]}`,
+		says:   "has the deviceName of rootVolume",
+	},
+	{
+		rule: "BD2", reason: "a volume has a size",
+		accept: `{rootVolume: {size: 8}}`, refuse: `{rootVolume: {type: gp3}}`, says: "size: Required value",
+	},
+	{
+		rule: "BD4", reason: "a key implies encryption, as in CAPA",
+		accept: `{rootVolume: {size: 8, encryptionKey: alias/nodes}}`,
+		refuse: `{rootVolume: {size: 8, encryptionKey: alias/nodes, encrypted: false}}`,
+		says:   "set encrypted to true",
+	},
+	{
+		rule: "BD5", reason: "IOPS can not be provisioned for gp2",
+		accept: `{rootVolume: {size: 8, type: gp2, iops: 0}}`, refuse: `{rootVolume: {size: 8, type: gp2, iops: 3000}}`,
+		says: "remove iops",
+	},
+	{
+		rule: "BD5", reason: "without a type the image's may be one that takes IOPS",
+		accept: `{rootVolume: {size: 8, iops: 3000}}`,
+		refuse: `{nonRootVolumes: [{deviceName: /dev/sdb, size: 125, type: st1, iops: 3000}]}`,
+		says:   "remove iops",
+	},
+	{
+		rule: "BD5", reason: "io1 has no default",
+		accept: `{rootVolume: {size: 8, type: io1, iops: 400}}`, refuse: `{rootVolume: {size: 8, type: io1}}`,
+		says: "io1 and io2 volumes need iops",
+	},
+	{
+		rule: "BD6", reason: "gp3 has a baseline of 3,000",
+		accept: `{rootVolume: {size: 200, type: gp3, iops: 80000}}`, refuse: `{rootVolume: {size: 8, type: gp3, iops: 2999}}`,
+		says: "from 3,000 to 80,000",
+	},
+	{
+		rule: "BD6", reason: "io1 ends at 64,000",
+		accept: `{rootVolume: {size: 2000, type: io1, iops: 64000}}`,
+		refuse: `{rootVolume: {size: 2000, type: io1, iops: 64001}}`, says: "from 100 to 64,000",
+	},
+	{
+		rule: "BD6", reason: "io2 begins at 100",
+		accept: `{rootVolume: {size: 8, type: io2, iops: 100}}`, refuse: `{rootVolume: {size: 8, type: io2, iops: 99}}`,
+		says: "from 100 to 256,000",
+	},
+	{
+		rule: "BD7", reason: "throughput is gp3's",
+		accept: `{rootVolume: {size: 8, type: gp3, throughput: 125}}`,
+		refuse: `{rootVolume: {size: 8, type: gp2, throughput: 125}}`, says: "set type to gp3",
+	},
+	{
+		rule: "BD7", reason: "CAPA lets non-root volumes pass with any throughput",
+		accept: `{nonRootVolumes: [{deviceName: /dev/sdb, size: 500, type: gp3, throughput: 2000}]}`,
+		refuse: `{nonRootVolumes: [{deviceName: /dev/sdb, size: 500, type: gp3, throughput: 2001}]}`,
+		says:   "should be less than or equal to 2000",
+	},
+	{
+		rule: "BD8", reason: "gp2 ends at 16 TiB, gp3 does not",
+		accept: `{rootVolume: {size: 65536, type: gp3}}`, refuse: `{rootVolume: {size: 16385, type: gp2}}`,
+		says: "at most 16,384 GiB",
+	},
+	{
+		rule: "BD8", reason: "st1 begins at 125 GiB",
+		accept: `{nonRootVolumes: [{deviceName: /dev/sdb, size: 125, type: st1}]}`,
+		refuse: `{nonRootVolumes: [{deviceName: /dev/sdb, size: 124, type: st1}]}`, says: "125 to 16,384 GiB",
+	},
+	{
+		rule: "BD8", reason: "standard ends at 1 TiB",
+		accept: `{rootVolume: {size: 1024, type: standard}}`, refuse: `{rootVolume: {size: 1025, type: standard}}`,
+		says: "at most 1,024 GiB",
+	},
+	{
+		rule: "BD11", reason: "an instance does not boot from a throughput volume",
+		accept: `{nonRootVolumes: [{deviceName: /dev/sdb, size: 200, type: sc1}]}`,
+		refuse: `{rootVolume: {size: 200, type: sc1}}`, says: "can not boot",
+	},
+	{
+		rule: "MD1", reason: "the hop limit has EC2's range",
+		accept: `{instanceMetadataOptions: {httpPutResponseHopLimit: 64}}`,
+		refuse: `{instanceMetadataOptions: {httpPutResponseHopLimit: 65}}`, says: "less than or equal to 64",
+	},
+	{
+		rule: "MD3", reason: "the tags of a cluster's nodes have slashes, with which EC2 launches nothing",
+		accept: `{instanceMetadataOptions: {instanceMetadataTags: disabled}}`,
+		refuse: `{instanceMetadataOptions: {instanceMetadataTags: enabled}}`, says: "set instanceMetadataTags to disabled",
+	},
+	{
+		rule: "MK1", reason: "Spot options contradict On-Demand",
+		accept: `{marketType: Spot, spotMarketOptions: {}}`, refuse: `{marketType: OnDemand, spotMarketOptions: {}}`,
+		says: "set marketType to Spot",
+	},
+	{
+		rule: "MK2", reason: "EC2 refuses 0.001 and below",
+		accept: `{spotMarketOptions: {maxPrice: "0.0011"}}`, refuse: `{spotMarketOptions: {maxPrice: "0.001"}}`,
+		says: "decimal number above 0.001",
+	},
+	{
+		rule: "MK2", reason: "CAPA's pattern for maxPrice was misspelled, and let everything pass",
+		accept: `{spotMarketOptions: {maxPrice: ""}}`, refuse: `{spotMarketOptions: {maxPrice: "five"}}`,
+		says: "decimal number above 0.001",
+	},
+	{
+		rule: "MK6", reason: "a Capacity Block is named",
+		accept: `{marketType: CapacityBlock, capacityReservationId: cr-0123456789abcdef0}`,
+		refuse: `{marketType: CapacityBlock}`, says: "needs capacityReservationId",
+	},
+	{
+		rule: "MK6", reason: "a Capacity Block was bought for one type",
+		accept: `{marketType: CapacityBlock, capacityReservationId: cr-0123456789abcdef0, instanceType: p5.48xlarge}`,
+		refuse: `{marketType: CapacityBlock, capacityReservationId: cr-0123456789abcdef0, instanceType: null}`,
+		says:   "needs instanceType",
+	},
+	{
+		rule: "CR2", reason: "a reservation that is named is the only one to use",
+		accept: `{capacityReservationId: cr-0123456789abcdef0, capacityReservationPreference: CapacityReservationsOnly}`,
+		refuse: `{capacityReservationId: cr-0123456789abcdef0, capacityReservationPreference: Open}`,
+		says:   "set capacityReservationPreference to CapacityReservationsOnly",
+	},
+	{
+		rule: "CR3", reason: "Spot can not use reservations",
+		accept: `{capacityReservationId: "", marketType: Spot}`,
+		refuse: `{capacityReservationId: cr-0123456789abcdef0, marketType: Spot}`,
+		says:   "can not run in a Capacity Reservation",
+	},
+	{
+		rule: "SL1", reason: "a security group is named or described",
+		accept: `{additionalSecurityGroups: [{id: sg-1}, {filters: [{name: "tag:Name", values: [a]}]}]}`,
+		refuse: `{additionalSecurityGroups: [{id: sg-1, filters: [{name: "tag:Name", values: [a]}]}]}`,
+		says:   "either id or filters",
+	},
+	{
+		rule: "SL1", reason: "a reference to nothing would do nothing",
+		accept: `{additionalSecurityGroups: [{id: sg-1, filters: []}]}`,
+		refuse: `{additionalSecurityGroups: [{id: ""}]}`, says: "either id or filters",
+	},
+}
+
+// sharedCases hold for fields that both kinds have in spec.
+var sharedCases = []ruleCase{
+	{
+		rule: "LT8", reason: "one version is the default, and can not be deleted",
+		accept: `{versionsToKeep: 1}`, refuse: `{versionsToKeep: 0}`, says: "greater than or equal to 1",
+	},
+	{
+		rule: "LT8", reason: "EC2 keeps 10,000 versions, and a new one must fit",
+		accept: `{versionsToKeep: 9999}`, refuse: `{versionsToKeep: 10000}`, says: "less than or equal to 9999",
+	},
+	{
+		rule: "TG2", reason: "AWS's own prefix",
+		accept: `{additionalTags: {awsome: x}}`, refuse: `{additionalTags: {"aws:cost": x}}`, says: "must not begin with aws:",
+	},
+	{
+		rule: "TG2", reason: "an empty key is no key",
+		accept: `{additionalTags: {k: ""}}`, refuse: `{additionalTags: {"": x}}`, says: "1 to 128 characters",
+	},
+	{
+		rule: "TG2", reason: "keys end at 128 characters",
+		accept: fmt.Sprintf(`{additionalTags: {%s: x}}`, strings.Repeat("k", 128)),
+		refuse: fmt.Sprintf(`{additionalTags: {%s: x}}`, strings.Repeat("k", 129)), says: "1 to 128 characters",
+	},
+	{
+		rule: "TG2", reason: "values end at 256 characters",
+		accept: fmt.Sprintf(`{additionalTags: {k: %s}}`, strings.Repeat("v", 256)),
+		refuse: fmt.Sprintf(`{additionalTags: {k: %s}}`, strings.Repeat("v", 257)), says: "may not be more than 256",
+	},
+	{
+		rule: "TG2", reason: "letters of any alphabet, and AWS's punctuation",
+		accept: `{additionalTags: {"Équipe/größe": "α +-=._:/@ 1"}}`, refuse: `{additionalTags: {k: "a,b"}}`,
+		says: "letters, digits, spaces",
+	},
+	{
+		rule: "TG2", reason: "50 tags", accept: tags(50), refuse: tags(51), says: "must have at most 50 items",
+	},
+	{
+		rule: "TG3", reason: "ownership is the controller's to say",
+		accept: `{additionalTags: {kubernetes.io/created-for: x}}`,
+		refuse: `{additionalTags: {kubernetes.io/cluster/one: shared}}`, says: "say whose a resource is",
+	},
+	{
+		rule: "TG3", reason: "CAPA's ownership tags",
+		accept: `{additionalTags: {Name: mine}}`,
+		refuse: `{additionalTags: {sigs.k8s.io/cluster-api-provider-aws/role: bastion}}`, says: "say whose a resource is",
+	},
+	{
+		rule: "TG3", reason: "Karpenter ends instances with its tags that it has no NodeClaim for",
+		accept: `{additionalTags: {karpenter.sh/discovery: one}}`,
+		refuse: `{additionalTags: {karpenter.sh/nodepool: default}}`, says: "take these instances for their own",
+	},
+}
+
+func tags(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf("k%d: v", i))
+	}
+	return "{additionalTags: {" + strings.Join(all, ", ") + "}}"
+}
+
+var machinePoolCases = []ruleCase{
+	{
+		rule: "LT1", reason: "EC2's alphabet for template names",
+		accept: `{awsLaunchTemplate: {name: "team/(a).b_c-1"}}`, refuse: `{awsLaunchTemplate: {name: "a b c"}}`,
+		says: "3 to 128 letters",
+	},
+	{
+		rule: "LT1", reason: "the empty name is no name", accept: `{awsLaunchTemplate: {name: ""}}`,
+		refuse: `{awsLaunchTemplate: {name: ab}}`, says: "3 to 128 letters",
+	},
+	{
+		rule: "AS2", reason: "a group has to know a type to launch",
+		accept: `{awsLaunchTemplate: {instanceType: null}, mixedInstancesPolicy: {overrides: [{instanceType: m5.large}]}}`,
+		refuse: `{awsLaunchTemplate: {instanceType: ""}, mixedInstancesPolicy: {overrides: []}}`,
+		says:   "set awsLaunchTemplate.instanceType",
+	},
+	{
+		rule: "AS3", reason: "Auto Scaling calls such a template incompatible",
+		accept: `{mixedInstancesPolicy: {instancesDistribution: {onDemandPercentageAboveBaseCapacity: 0}}}`,
+		refuse: `{mixedInstancesPolicy: {}, awsLaunchTemplate: {spotMarketOptions: {}}}`,
+		says:   "remove awsLaunchTemplate.spotMarketOptions",
+	},
+	{
+		rule: "AS3", reason: "marketType asks for Spot too",
+		accept: `{mixedInstancesPolicy: {}, awsLaunchTemplate: {marketType: OnDemand}}`,
+		refuse: `{mixedInstancesPolicy: {}, awsLaunchTemplate: {marketType: Spot}}`,
+		says:   "remove awsLaunchTemplate.spotMarketOptions",
+	},
+	{
+		rule: "CB1", reason: "AWS does not mix Capacity Blocks",
+		accept: `{awsLaunchTemplate: {marketType: CapacityBlock, capacityReservationId: cr-0123456789abcdef0}}`,
+		refuse: `{awsLaunchTemplate: {marketType: CapacityBlock, capacityReservationId: cr-0123456789abcdef0},
+			mixedInstancesPolicy: {}}`,
+		says: "Capacity Blocks can not be used with mixedInstancesPolicy",
+	},
+	{
+		rule: "AS9", reason: "bounds in order", accept: `{minSize: 3, maxSize: 3}`, refuse: `{minSize: 4, maxSize: 3}`,
+		says: "minSize must not be above maxSize",
+	},
+	{
+		rule: "AS9", reason: "no negative size", accept: `{minSize: 0}`, refuse: `{minSize: -1}`,
+		says: "greater than or equal to 0",
+	},
+	{
+		rule: "AS11", reason: "40 types in a group", accept: overrides(40), refuse: overrides(41),
+		says: "must have at most 40 items",
+	},
+	{
+		rule: "AS16", reason: "a percentage",
+		accept: `{mixedInstancesPolicy: {instancesDistribution: {onDemandPercentageAboveBaseCapacity: 100}}}`,
+		refuse: `{mixedInstancesPolicy: {instancesDistribution: {onDemandPercentageAboveBaseCapacity: 101}}}`,
+		says:   "less than or equal to 100",
+	},
+	{
+		rule: "AS16", reason: "no negative base",
+		accept: `{mixedInstancesPolicy: {instancesDistribution: {onDemandBaseCapacity: 0}}}`,
+		refuse: `{mixedInstancesPolicy: {instancesDistribution: {onDemandBaseCapacity: -1}}}`,
+		says:   "greater than or equal to 0",
+	},
+	{
+		rule: "RF1", reason: "AWS wants both", accept: `{refreshPreferences: {minHealthyPercentage: 90}}`,
+		refuse: `{refreshPreferences: {maxHealthyPercentage: 110}}`, says: "needs minHealthyPercentage",
+	},
+	{
+		rule: "RF1", reason: "at most 100 apart",
+		accept: `{refreshPreferences: {minHealthyPercentage: 100, maxHealthyPercentage: 200}}`,
+		refuse: `{refreshPreferences: {minHealthyPercentage: 99, maxHealthyPercentage: 200}}`,
+		says:   "at most 100 above",
+	},
+	{
+		rule: "RF1", reason: "ranges", accept: `{refreshPreferences: {minHealthyPercentage: 0, maxHealthyPercentage: 100}}`,
+		refuse: `{refreshPreferences: {minHealthyPercentage: 101}}`, says: "less than or equal to 100",
+	},
+	{
+		rule: "RF8", reason: "ReplaceRootVolume needs an image in every override, which no field can give yet",
+		accept: `{refreshPreferences: {strategy: Rolling}}`, refuse: `{refreshPreferences: {strategy: ReplaceRootVolume}}`,
+		says: `supported values: "Rolling"`,
+	},
+	{
+		rule: "SL1", reason: "a subnet is named or described, as in CAPA",
+		accept: `{subnets: [{id: subnet-1}, {filters: [{name: "tag:role", values: [nodes]}]}]}`,
+		refuse: `{subnets: [{}]}`, says: "either id or filters",
+	},
+}
+
+func overrides(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf("{instanceType: m%d.large}", i))
+	}
+	return "{mixedInstancesPolicy: {overrides: [" + strings.Join(all, ", ") + "]}}"
+}
+
+var launchConfigCases = []ruleCase{
+	{
+		rule: "LT1", reason: "EC2's alphabet for template names",
+		accept: `{launchTemplateName: "team/(a).b_c-1"}`, refuse: `{launchTemplateName: "a*b"}`, says: "3 to 128 letters",
+	},
+	{
+		rule: "LT1", reason: "one field for one thing", accept: `{name: ""}`, refuse: `{name: nodes}`,
+		says: "name the EC2 launch template in launchTemplateName",
+	},
+	{
+		rule: "SL3", reason: "images are looked up for a version", accept: `{kubernetesVersion: v1.34.2+k3s1}`,
+		refuse: `{kubernetesVersion: "1.34"}`, says: "give a Kubernetes version",
+	},
+}
+
+func TestRules(t *testing.T) {
+	t.Parallel()
+	for _, group := range []struct {
+		kind, version, base, wrap string
+		cases                     []ruleCase
+	}{
+		{"AWSMachinePool", "v1beta2", machinePoolBase, "spec: {awsLaunchTemplate: %s}", launchTemplateCases},
+		{"AWSMachinePool", "v1beta1", machinePoolBase, "spec: {awsLaunchTemplate: %s}", launchTemplateCases},
+		{"AWSLaunchConfig", "v1beta2", launchConfigBase, "spec: %s", launchTemplateCases},
+		{"AWSMachinePool", "v1beta2", machinePoolBase, "spec: %s", sharedCases},
+		{"AWSLaunchConfig", "v1beta2", launchConfigBase, "spec: %s", sharedCases},
+		{"AWSMachinePool", "v1beta2", machinePoolBase, "spec: %s", machinePoolCases},
+		{"AWSLaunchConfig", "v1beta2", launchConfigBase, "spec: %s", launchConfigCases},
+	} {
+		served := resource(t, group.kind, group.version)
+		for _, c := range group.cases {
+			accepted := object(t, group.base, fmt.Sprintf(group.wrap, c.accept))
+			refused := object(t, group.base, fmt.Sprintf(group.wrap, c.refuse))
+
+			t.Run(fmt.Sprintf("%s/%s/%s/%s", group.kind, group.version, c.rule, c.reason), func(t *testing.T) {
+				t.Parallel()
+				if _, err := served.Create(t.Context(), accepted); err != nil {
+					t.Errorf("creating what is allowed (%s): %v", c.reason, err)
+				}
+				_, err := served.Create(t.Context(), refused)
+				refusedWith(t, "creating", c, err)
+
+				stored, err := served.Create(t.Context(), object(t, group.base, `metadata: {labels: {was: here}}`))
+				if err != nil {
+					t.Fatalf("creating the object to update: %v", err)
+				}
+				if strings.HasPrefix(c.rule, "LT1") {
+					return // names can not be edited at all: TestTransitions
+				}
+				if _, err := served.Update(t.Context(), stored, accepted); err != nil {
+					t.Errorf("updating to what is allowed (%s): %v", c.reason, err)
+				}
+				_, err = served.Update(t.Context(), stored, refused)
+				refusedWith(t, "updating", c, err)
+			})
+		}
+	}
+}
+
+func refusedWith(t *testing.T, what string, c ruleCase, err error) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%s what is not allowed (%s) was accepted: %s", what, c.reason, c.refuse)
+		return
+	}
+	if !strings.Contains(err.Error(), c.says) {
+		t.Errorf("%s what is not allowed (%s): the message does not say %q:\n%v", what, c.reason, c.says, err)
+	}
+}

@@ -1,0 +1,174 @@
+package awssim
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+	"github.com/slipway-project/slipway/awssim/internal/wire"
+)
+
+// maxBody bounds a request. Real ones are far below; user data is limited to 16 KB.
+const maxBody = 8 << 20
+
+// frontDoor serves AWS's endpoints: it decodes a request, lets faults happen at their places, has
+// the kernel serve it, logs and answers it.
+type frontDoor struct{ kernel *sim.Kernel }
+
+// visit is one request on its way through the front door.
+type visit struct {
+	kernel *sim.Kernel
+	http   *http.Request
+	wire   *wire.Request
+	sim    sim.Request
+	at     time.Time
+	faults []sim.Fault
+	output any
+	err    error // of the handler
+}
+
+func (d *frontDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		http.Error(w, "reading the request: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	v := &visit{kernel: d.kernel, http: r}
+	v.sim.RequestID, v.at = d.kernel.Begin()
+	response := v.serve(body)
+	v.answer(w, response)
+	// Nobody is left to be told of an error, and Fault.Check allows none at this place.
+	_ = v.strike(sim.AfterAnswer)
+}
+
+// serve returns the answer. It does not return if a fault drops the connection.
+func (v *visit) serve(body []byte) *wire.Response {
+	if err := v.admit(body); err != nil {
+		return v.refuse(err)
+	}
+	if err := v.strike(sim.Before); err != nil {
+		return v.refuse(err)
+	}
+	v.output, v.err = v.kernel.Do(v.sim)
+	if err := v.strike(sim.AfterEffect); err != nil {
+		return v.refuse(err)
+	}
+	if v.err != nil {
+		return v.refuse(v.err)
+	}
+	response, err := v.wire.Encode(v.sim.RequestID, v.output)
+	if err != nil {
+		return v.refuse(err)
+	}
+	v.log(response.Status, "")
+	return response
+}
+
+// admit finds out what is asked for and by whom, and which faults strike.
+func (v *visit) admit(body []byte) error {
+	var err error
+	v.wire, err = wire.Parse(v.http, body)
+	v.sim.Service, v.sim.Action, v.sim.Region = v.wire.Service, v.wire.Action, v.wire.Region
+	v.sim.AccessKey = v.wire.AccessKeyID
+	if err != nil {
+		return err
+	}
+	if v.sim.Account, v.sim.Principal, err = v.kernel.Caller(v.sim.AccessKey); err != nil {
+		return err
+	}
+	handler := v.kernel.Registry().Handler(v.sim.Service, v.sim.Action)
+	if handler == nil {
+		return v.wire.UnknownAction()
+	}
+	if v.sim.Input, err = v.wire.Decode(handler.Input); err != nil {
+		return err
+	}
+	v.faults = v.kernel.Strikes(v.sim.Service, v.sim.Action, v.sim.Principal)
+	return nil
+}
+
+func (v *visit) refuse(err error) *wire.Response {
+	e := sim.AsError(err)
+	v.log(e.HTTPStatus(), e.Code)
+	return v.wire.EncodeError(v.sim.RequestID, e)
+}
+
+// log writes the call down before it is answered, so that whoever has the answer finds the line.
+func (v *visit) log(status int, code string) {
+	token := ""
+	if v.sim.Input != nil {
+		token = wire.ClientToken(v.sim.Input)
+	}
+	v.kernel.Record(sim.CallRecord{
+		Time: v.at, Service: v.sim.Service, Action: v.sim.Action, Principal: v.sim.Principal,
+		RequestID: v.sim.RequestID, ClientToken: token, Status: status, Code: code,
+		Account: v.sim.Account, Region: v.sim.Region,
+	})
+}
+
+func (v *visit) answer(w http.ResponseWriter, response *wire.Response) {
+	for key, values := range response.Header {
+		w.Header()[key] = values
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(response.Body)))
+	w.WriteHeader(response.Status)
+	if _, err := w.Write(response.Body); err != nil {
+		return // the client has gone; the effect stays, as with AWS
+	}
+	if f, ok := w.(http.Flusher); ok {
+		f.Flush()
+	}
+}
+
+// strike lets the faults of a place happen and returns the first error that one asks for.
+func (v *visit) strike(place sim.Place) error {
+	for _, f := range v.faults {
+		if f.Place != place {
+			continue
+		}
+		if err := v.suffer(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *visit) suffer(f sim.Fault) error {
+	if f.Delay > 0 {
+		timer := v.kernel.Clock().NewTimer(f.Delay)
+		defer timer.Stop()
+		select {
+		case <-timer.C():
+		case <-v.http.Context().Done(): // the client gave up waiting
+			v.drop(f.Place)
+		}
+	}
+	if f.Callback != nil {
+		c := &sim.FaultContext{
+			Fault: f, Service: v.sim.Service, Action: v.sim.Action,
+			Account: v.sim.Account, Region: v.sim.Region, Principal: v.sim.Principal,
+			RequestID: v.sim.RequestID, Input: v.sim.Input, Output: v.output, Err: v.err,
+		}
+		f.Callback(c)
+		if c.Drop {
+			v.drop(f.Place)
+		}
+	}
+	if f.Drop {
+		v.drop(f.Place)
+	}
+	if f.Code != "" {
+		return &sim.Error{Code: f.Code, Message: f.Message, Status: f.Status}
+	}
+	return nil
+}
+
+// drop closes the connection. It does not return.
+func (v *visit) drop(place sim.Place) {
+	if place != sim.AfterAnswer {
+		v.log(0, "")
+	}
+	panic(http.ErrAbortHandler)
+}

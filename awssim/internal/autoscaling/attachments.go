@@ -1,0 +1,181 @@
+package autoscaling
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// inService is the state of a load balancer that has taken in the group's instances. There are no load balancers here that could be slower
+// (API LoadBalancerState: Added if the group has no instances that could be registered).
+const inService = "InService"
+
+// attachments are load balancers that the group names. They are stored and shown; the simulation has no load balancers.
+type attachments struct {
+	loadBalancers  []string
+	targetGroups   []string
+	trafficSources []types.TrafficSourceIdentifier
+}
+
+// newAttachments checks the load balancers of a new group (UG ec2-auto-scaling-quotas).
+func newAttachments(in *autoscaling.CreateAutoScalingGroupInput) (attachments, error) {
+	a := attachments{loadBalancers: in.LoadBalancerNames, targetGroups: in.TargetGroupARNs, trafficSources: in.TrafficSources}
+	if len(a.trafficSources) > 0 && len(a.loadBalancers)+len(a.targetGroups) > 0 {
+		return a, invalid("You cannot specify TrafficSources together with LoadBalancerNames or TargetGroupARNs.")
+	}
+	return a, a.check()
+}
+
+func (a attachments) check() error {
+	if len(a.loadBalancers) > maxTargetGroups || len(a.targetGroups) > maxTargetGroups {
+		return sim.Errorf(codeLimitExceeded, "You can attach a maximum of %d load balancers or target groups.", maxTargetGroups)
+	}
+	for _, arn := range a.targetGroups {
+		if !strings.HasPrefix(arn, "arn:") || !strings.Contains(arn, ":targetgroup/") {
+			return invalid("Target group ARN %s is not valid.", arn)
+		}
+	}
+	lattice := 0
+	for _, t := range a.trafficSources {
+		switch kind := val(t.Type); {
+		case val(t.Identifier) == "":
+			return required("trafficSources.member.identifier")
+		case !slices.Contains([]string{"", "elb", "elbv2", "vpc-lattice"}, kind):
+			return invalid("Invalid traffic source type: %s. Valid types are: elb, elbv2, vpc-lattice", kind)
+		case kind == "vpc-lattice":
+			lattice++
+		}
+	}
+	if lattice > maxVPCLatticeTargets {
+		return sim.Errorf(codeLimitExceeded, "You can attach a maximum of %d VPC Lattice target groups.", maxVPCLatticeTargets)
+	}
+	return nil
+}
+
+// with and without return a list with names added or taken away; what is there already, or is not there, changes nothing.
+func with(list, names []string) []string {
+	list = slices.Clone(list)
+	for _, n := range names {
+		if !slices.Contains(list, n) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+func without(list, names []string) []string {
+	return filter(list, func(n string) bool { return !slices.Contains(names, n) })
+}
+
+// attach changes what a group is attached to.
+func (s *service) attach(c *sim.Call, group *string, change func(*attachments)) error {
+	g, err := s.change(c, group)
+	if err != nil {
+		return err
+	}
+	changed := g.attached
+	change(&changed)
+	if err := changed.check(); err != nil {
+		return err
+	}
+	g.attached = changed
+	s.changed(g)
+	return nil
+}
+
+func (s *service) attachLoadBalancers(c *sim.Call, in *autoscaling.AttachLoadBalancersInput) (*autoscaling.AttachLoadBalancersOutput, error) {
+	err := s.attach(c, in.AutoScalingGroupName, func(a *attachments) { a.loadBalancers = with(a.loadBalancers, in.LoadBalancerNames) })
+	return &autoscaling.AttachLoadBalancersOutput{}, err
+}
+
+func (s *service) detachLoadBalancers(c *sim.Call, in *autoscaling.DetachLoadBalancersInput) (*autoscaling.DetachLoadBalancersOutput, error) {
+	err := s.attach(c, in.AutoScalingGroupName, func(a *attachments) { a.loadBalancers = without(a.loadBalancers, in.LoadBalancerNames) })
+	return &autoscaling.DetachLoadBalancersOutput{}, err
+}
+
+func (s *service) attachTargetGroups(c *sim.Call,
+	in *autoscaling.AttachLoadBalancerTargetGroupsInput) (*autoscaling.AttachLoadBalancerTargetGroupsOutput, error) {
+	err := s.attach(c, in.AutoScalingGroupName, func(a *attachments) { a.targetGroups = with(a.targetGroups, in.TargetGroupARNs) })
+	return &autoscaling.AttachLoadBalancerTargetGroupsOutput{}, err
+}
+
+func (s *service) detachTargetGroups(c *sim.Call,
+	in *autoscaling.DetachLoadBalancerTargetGroupsInput) (*autoscaling.DetachLoadBalancerTargetGroupsOutput, error) {
+	err := s.attach(c, in.AutoScalingGroupName, func(a *attachments) { a.targetGroups = without(a.targetGroups, in.TargetGroupARNs) })
+	return &autoscaling.DetachLoadBalancerTargetGroupsOutput{}, err
+}
+
+func identifies(all []types.TrafficSourceIdentifier, t types.TrafficSourceIdentifier) bool {
+	return slices.ContainsFunc(all, func(o types.TrafficSourceIdentifier) bool { return val(o.Identifier) == val(t.Identifier) })
+}
+
+func (s *service) attachTrafficSources(c *sim.Call, in *autoscaling.AttachTrafficSourcesInput) (*autoscaling.AttachTrafficSourcesOutput, error) {
+	err := s.attach(c, in.AutoScalingGroupName, func(a *attachments) {
+		added := filter(in.TrafficSources, func(t types.TrafficSourceIdentifier) bool { return !identifies(a.trafficSources, t) })
+		a.trafficSources = slices.Concat(a.trafficSources, added)
+	})
+	return &autoscaling.AttachTrafficSourcesOutput{}, err
+}
+
+func (s *service) detachTrafficSources(c *sim.Call, in *autoscaling.DetachTrafficSourcesInput) (*autoscaling.DetachTrafficSourcesOutput, error) {
+	err := s.attach(c, in.AutoScalingGroupName, func(a *attachments) {
+		a.trafficSources = filter(a.trafficSources, func(t types.TrafficSourceIdentifier) bool { return !identifies(in.TrafficSources, t) })
+	})
+	return &autoscaling.DetachTrafficSourcesOutput{}, err
+}
+
+func (s *service) describeLoadBalancers(_ *sim.Call, in *autoscaling.DescribeLoadBalancersInput) (*autoscaling.DescribeLoadBalancersOutput, error) {
+	v, err := s.visible(in.AutoScalingGroupName)
+	if err != nil {
+		return nil, err
+	}
+	page, next, err := paginate(v.group.LoadBalancerNames, in.NextToken, in.MaxRecords, 100, 100, func(n string) string { return n })
+	if err != nil {
+		return nil, err
+	}
+	out := &autoscaling.DescribeLoadBalancersOutput{NextToken: next}
+	for _, n := range page {
+		out.LoadBalancers = append(out.LoadBalancers, types.LoadBalancerState{LoadBalancerName: ptr(n), State: ptr(inService)})
+	}
+	return out, nil
+}
+
+func (s *service) describeTargetGroups(_ *sim.Call,
+	in *autoscaling.DescribeLoadBalancerTargetGroupsInput) (*autoscaling.DescribeLoadBalancerTargetGroupsOutput, error) {
+	v, err := s.visible(in.AutoScalingGroupName)
+	if err != nil {
+		return nil, err
+	}
+	page, next, err := paginate(v.group.TargetGroupARNs, in.NextToken, in.MaxRecords, 100, 100, func(n string) string { return n })
+	if err != nil {
+		return nil, err
+	}
+	out := &autoscaling.DescribeLoadBalancerTargetGroupsOutput{NextToken: next}
+	for _, n := range page {
+		out.LoadBalancerTargetGroups = append(out.LoadBalancerTargetGroups, types.LoadBalancerTargetGroupState{LoadBalancerTargetGroupARN: ptr(n), State: ptr(inService)})
+	}
+	return out, nil
+}
+
+func (s *service) describeTrafficSources(_ *sim.Call, in *autoscaling.DescribeTrafficSourcesInput) (*autoscaling.DescribeTrafficSourcesOutput, error) {
+	v, err := s.visible(in.AutoScalingGroupName)
+	if err != nil {
+		return nil, err
+	}
+	all := filter(v.group.TrafficSources, func(t types.TrafficSourceIdentifier) bool {
+		return in.TrafficSourceType == nil || *in.TrafficSourceType == val(t.Type)
+	})
+	page, next, err := paginate(all, in.NextToken, in.MaxRecords, 50, 50, func(t types.TrafficSourceIdentifier) string { return *t.Identifier })
+	if err != nil {
+		return nil, err
+	}
+	out := &autoscaling.DescribeTrafficSourcesOutput{NextToken: next}
+	for _, t := range page {
+		out.TrafficSources = append(out.TrafficSources, types.TrafficSourceState{Identifier: t.Identifier, Type: t.Type, State: ptr(inService)})
+	}
+	return out, nil
+}

@@ -1,0 +1,254 @@
+package autoscaling
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+)
+
+// Limits of a mixed instances policy (reference 2.3; UG ec2-auto-scaling-quotas; SDK LaunchTemplateOverrides).
+const (
+	maxOverrides       = 40
+	maxRequirementSets = 4
+	maxTemplates       = 20
+	maxWeight          = 999
+	maxSpotPools       = 20
+	defaultVersion     = "$Default"
+	latestVersion      = "$Latest"
+)
+
+// applyConfiguration returns what a group launches after a call that may name something else. Exactly one source is allowed.
+func (s *service) applyConfiguration(old configuration, template *types.LaunchTemplateSpecification, mixed *types.MixedInstancesPolicy,
+	launchConfiguration *string) (configuration, error) {
+	if launchConfiguration != nil {
+		return old, invalid("Launch configurations are not available to this account: use a launch template (LaunchConfigurationName %s).",
+			*launchConfiguration) // AWS gives new accounts no launch configurations (UG launch-configurations)
+	}
+	if template != nil && mixed != nil {
+		return old, invalid("Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or MixedInstancesPolicy parameter.")
+	}
+	switch {
+	case template != nil:
+		spec, err := s.canonicalSpecification(template)
+		if err != nil {
+			return old, err
+		}
+		return configuration{template: spec}, nil
+	case mixed != nil:
+		policy, err := s.canonicalPolicy(old.mixed, mixed)
+		if err != nil {
+			return old, err
+		}
+		return configuration{mixed: policy}, nil
+	}
+	return old, nil
+}
+
+// canonicalSpecification checks that the launch template and the version exist and returns the specification with id, name and version,
+// as it is shown. A version is kept as it was given: $Latest and $Default are evaluated at each launch (SDK LaunchTemplateSpecification).
+func (s *service) canonicalSpecification(spec *types.LaunchTemplateSpecification) (*types.LaunchTemplateSpecification, error) {
+	if (spec.LaunchTemplateId == nil) == (spec.LaunchTemplateName == nil) {
+		return nil, invalid("Valid requests must contain either launchTemplateId or LaunchTemplateName")
+	}
+	version := valOr(spec.Version, defaultVersion)
+	if n, err := strconv.Atoi(version); version != defaultVersion && version != latestVersion && (err != nil || n < 1) {
+		return nil, invalid("Invalid launch template version: either '$Default', '$Latest', or a numeric version are allowed.")
+	}
+	t, err := s.resolve(&types.LaunchTemplateSpecification{
+		LaunchTemplateId: spec.LaunchTemplateId, LaunchTemplateName: spec.LaunchTemplateName, Version: &version,
+	})
+	if err != nil {
+		return nil, badTemplate(err)
+	}
+	return &types.LaunchTemplateSpecification{LaunchTemplateId: &t.id, LaunchTemplateName: &t.name, Version: &version}, nil
+}
+
+// canonicalPolicy checks a mixed instances policy and fills in its defaults. What an update leaves out stays as it was: that is how a
+// distribution alone can be changed (UG update-auto-scaling-group).
+func (s *service) canonicalPolicy(old, p *types.MixedInstancesPolicy) (*types.MixedInstancesPolicy, error) {
+	launch, dist := p.LaunchTemplate, p.InstancesDistribution
+	if old != nil {
+		if launch == nil {
+			launch = asGiven(old.LaunchTemplate)
+		} else if launch.LaunchTemplateSpecification == nil {
+			launch = &types.LaunchTemplate{LaunchTemplateSpecification: asGiven(old.LaunchTemplate).LaunchTemplateSpecification, Overrides: launch.Overrides}
+		}
+		if dist == nil {
+			dist = old.InstancesDistribution
+		}
+	}
+	if launch == nil || launch.LaunchTemplateSpecification == nil {
+		return nil, invalid("A mixed instances policy must specify a launch template.")
+	}
+	spec, err := s.canonicalSpecification(launch.LaunchTemplateSpecification)
+	if err != nil {
+		return nil, err
+	}
+	overrides, err := s.canonicalOverrides(launch.Overrides, *spec.LaunchTemplateId)
+	if err != nil {
+		return nil, err
+	}
+	policy := &types.MixedInstancesPolicy{LaunchTemplate: &types.LaunchTemplate{LaunchTemplateSpecification: spec, Overrides: overrides}}
+	policy.InstancesDistribution, err = canonicalDistribution(dist, s.attributeBased(configuration{mixed: policy}))
+	return policy, err
+}
+
+// asGiven returns what this service stored, whose specifications have both id and name, as a caller must give it: by id alone.
+func asGiven(stored *types.LaunchTemplate) *types.LaunchTemplate {
+	byID := func(spec *types.LaunchTemplateSpecification) *types.LaunchTemplateSpecification {
+		if spec == nil {
+			return nil
+		}
+		return &types.LaunchTemplateSpecification{LaunchTemplateId: spec.LaunchTemplateId, Version: spec.Version}
+	}
+	given := &types.LaunchTemplate{LaunchTemplateSpecification: byID(stored.LaunchTemplateSpecification), Overrides: slices.Clone(stored.Overrides)}
+	for i := range given.Overrides {
+		given.Overrides[i].LaunchTemplateSpecification = byID(given.Overrides[i].LaunchTemplateSpecification)
+	}
+	return given
+}
+
+// canonicalOverrides checks the overrides of a policy whose own launch template is base, which counts among the templates (SDK
+// LaunchTemplateOverrides.LaunchTemplateSpecification).
+func (s *service) canonicalOverrides(overrides []types.LaunchTemplateOverrides, base string) ([]types.LaunchTemplateOverrides, error) {
+	if len(overrides) > maxOverrides {
+		return nil, invalid("You can specify a maximum of %d instance types in the launch template overrides.", maxOverrides)
+	}
+	var out []types.LaunchTemplateOverrides
+	var weights, requirements int
+	templates, seen := map[string]bool{base: true}, map[string]bool{}
+	for _, o := range overrides {
+		o, err := s.canonicalOverride(o)
+		if err != nil {
+			return nil, err
+		}
+		if o.InstanceType != nil {
+			key := *o.InstanceType + "/" + val(o.ImageId)
+			if seen[key] {
+				return nil, invalid("Duplicate instance type in the launch template overrides: %s", *o.InstanceType)
+			}
+			seen[key] = true
+		}
+		if o.LaunchTemplateSpecification != nil {
+			templates[*o.LaunchTemplateSpecification.LaunchTemplateId] = true
+		}
+		if o.WeightedCapacity != nil {
+			weights++
+		}
+		if o.InstanceRequirements != nil {
+			requirements++
+		}
+		out = append(out, o)
+	}
+	if weights > 0 && weights < len(overrides) {
+		return nil, invalid("You must specify a weight for all instance types in the launch template overrides, or for none.")
+	}
+	return out, checkMixture(len(seen), requirements, len(templates))
+}
+
+// checkMixture checks how many overrides of each kind there are.
+func checkMixture(instanceTypes, requirements, templates int) error {
+	switch {
+	case requirements > 0 && instanceTypes > 0:
+		return invalid("You cannot mix InstanceType and InstanceRequirements in the launch template overrides.")
+	case requirements > maxRequirementSets:
+		return invalid("You can specify a maximum of %d instance requirements.", maxRequirementSets)
+	case templates > maxTemplates:
+		return invalid("You can specify a maximum of %d launch templates.", maxTemplates)
+	}
+	return nil
+}
+
+// canonicalOverride checks what one override says by itself.
+func (s *service) canonicalOverride(o types.LaunchTemplateOverrides) (types.LaunchTemplateOverrides, error) {
+	if o.InstanceType != nil && o.InstanceRequirements != nil {
+		return o, invalid("You cannot specify both InstanceType and InstanceRequirements in the same launch template override.")
+	}
+	if o.LaunchTemplateSpecification != nil {
+		spec, err := s.canonicalSpecification(o.LaunchTemplateSpecification)
+		if err != nil {
+			return o, err
+		}
+		o.LaunchTemplateSpecification = spec
+	}
+	if w := o.WeightedCapacity; w != nil {
+		if n, err := strconv.Atoi(*w); err != nil || n < 1 || n > maxWeight {
+			return o, invalid("The weighted capacity %s must be a whole number from 1 to %d.", *w, maxWeight)
+		}
+	}
+	if t := o.InstanceType; t != nil && s.kernel.World().InstanceType(*t) == nil {
+		return o, invalid("You must use a valid fully-formed launch template. Invalid value '%s' for InstanceType.", *t)
+	}
+	if o.InstanceRequirements != nil {
+		return o, validateRequirements(o.InstanceRequirements)
+	}
+	return o, nil
+}
+
+// canonicalDistribution checks the distribution and fills in its defaults (SDK InstancesDistribution).
+func canonicalDistribution(d *types.InstancesDistribution, attributeBased bool) (*types.InstancesDistribution, error) {
+	if d == nil {
+		d = &types.InstancesDistribution{}
+	}
+	if len(d.DistributionSegments) > 0 {
+		return nil, invalid("Distribution segments are not available in this Region.") // not simulated; refused rather than ignored
+	}
+	onDemand := strategyPrioritized
+	if attributeBased {
+		onDemand = strategyLowestPrice
+	}
+	out := &types.InstancesDistribution{
+		OnDemandAllocationStrategy:          ptr(valOr(d.OnDemandAllocationStrategy, onDemand)),
+		SpotAllocationStrategy:              ptr(valOr(d.SpotAllocationStrategy, strategyLowestPrice)),
+		OnDemandBaseCapacity:                ptr(val(d.OnDemandBaseCapacity)),
+		OnDemandPercentageAboveBaseCapacity: ptr(valOr(d.OnDemandPercentageAboveBaseCapacity, 100)),
+		SpotInstancePools:                   d.SpotInstancePools, SpotMaxPrice: optional(val(d.SpotMaxPrice)),
+	}
+	if err := checkStrategies(out, attributeBased); err != nil {
+		return nil, err
+	}
+	if err := checkShares(out); err != nil {
+		return nil, err
+	}
+	if *out.SpotAllocationStrategy == strategyLowestPrice {
+		out.SpotInstancePools = ptr(valOr(d.SpotInstancePools, defaultSpotPools))
+	}
+	return out, nil
+}
+
+func checkStrategies(d *types.InstancesDistribution, attributeBased bool) error {
+	onDemand, spot := *d.OnDemandAllocationStrategy, *d.SpotAllocationStrategy
+	switch {
+	case onDemand != strategyPrioritized && onDemand != strategyLowestPrice:
+		return invalid("Invalid on-demand allocation strategy: %s. Valid values are: prioritized, lowest-price", onDemand)
+	case attributeBased && onDemand == strategyPrioritized:
+		return invalid("The prioritized On-Demand allocation strategy cannot be used with InstanceRequirements.")
+	case !slices.Contains([]string{strategyLowestPrice, strategyCapacityOptimized, strategyCapacityOptimizedPrioritized,
+		strategyPriceCapacityOptimized}, spot):
+		return invalid("Invalid spot allocation strategy: %s", spot)
+	case attributeBased && spot == strategyCapacityOptimizedPrioritized:
+		return invalid("The capacity-optimized-prioritized Spot allocation strategy cannot be used with InstanceRequirements.")
+	case d.SpotInstancePools != nil && spot != strategyLowestPrice:
+		return invalid("SpotInstancePools option is only available with the lowest-price allocation strategy.")
+	}
+	return nil
+}
+
+func checkShares(d *types.InstancesDistribution) error {
+	switch {
+	case d.SpotInstancePools != nil && (*d.SpotInstancePools < 1 || *d.SpotInstancePools > maxSpotPools):
+		return invalid("SpotInstancePools must be between 1 and %d.", maxSpotPools)
+	case *d.OnDemandBaseCapacity < 0:
+		return invalid("OnDemandBaseCapacity must be greater than or equal to 0.")
+	case *d.OnDemandPercentageAboveBaseCapacity < 0 || *d.OnDemandPercentageAboveBaseCapacity > 100:
+		return invalid("OnDemandPercentageAboveBaseCapacity must be between 0 and 100.")
+	}
+	if d.SpotMaxPrice == nil {
+		return nil
+	}
+	if p, err := strconv.ParseFloat(*d.SpotMaxPrice, 64); err != nil || p < 0.001 {
+		return invalid("SpotMaxPrice %s must be a decimal number of at least 0.001.", *d.SpotMaxPrice)
+	}
+	return nil
+}

@@ -1,0 +1,224 @@
+package autoscaling
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+	"github.com/slipway-project/slipway/awssim/world"
+)
+
+func (s *service) createAutoScalingGroup(c *sim.Call, in *autoscaling.CreateAutoScalingGroupInput) (*autoscaling.CreateAutoScalingGroupOutput, error) {
+	if err := validateName(in.AutoScalingGroupName); err != nil {
+		return nil, err
+	}
+	name := *in.AutoScalingGroupName
+	if s.groups[name] != nil {
+		return nil, sim.Errorf(codeAlreadyExists, "AutoScalingGroup by this name already exists - A group with the name %s already exists", name)
+	}
+	if quota := s.kernel.World().Quota(world.QuotaAutoScalingGroups, defaultMaxGroups); len(s.groups) >= quota {
+		return nil, sim.Errorf(codeLimitExceeded, "You have already reached the limit of %d Auto Scaling groups.", quota)
+	}
+	if err := exactlyOneSource(in); err != nil {
+		return nil, err
+	}
+	n, err := s.apply(s.defaults(), fromCreate(in))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkLaunchable(&n); err != nil {
+		return nil, err
+	}
+	if len(in.Tags) > maxTags {
+		return nil, invalid("You can specify a maximum of %d tags.", maxTags)
+	}
+	if err := validateTags(in.Tags, name); err != nil {
+		return nil, err
+	}
+	hooks, err := newHooks(in.LifecycleHookSpecificationList)
+	if err != nil {
+		return nil, err
+	}
+	attached, err := newAttachments(in)
+	if err != nil {
+		return nil, err
+	}
+	g := &group{
+		name: name, created: c.Now, settings: n, hooks: hooks, tags: describedTags(in.Tags, name), operator: in.Operator, attached: attached,
+		arn: fmt.Sprintf("arn:aws:autoscaling:%s:%s:autoScalingGroup:%s:autoScalingGroupName/%s", s.region.Name, s.region.Account.ID,
+			s.kernel.NewUUID(), name),
+		cause: fmt.Sprintf("At %s a user request created an AutoScalingGroup changing the desired capacity from 0 to %d.", stamp(c.Now), n.desired),
+	}
+	s.groups[name] = g
+	s.order = append(s.order, g)
+	s.changed(g)
+	return &autoscaling.CreateAutoScalingGroupOutput{}, nil
+}
+
+// exactlyOneSource checks that a new group says in one way what it launches (SDK CreateAutoScalingGroupInput.LaunchTemplate).
+func exactlyOneSource(in *autoscaling.CreateAutoScalingGroupInput) error {
+	n := 0
+	for _, given := range []bool{in.LaunchTemplate != nil, in.MixedInstancesPolicy != nil, in.LaunchConfigurationName != nil, in.InstanceId != nil} {
+		if given {
+			n++
+		}
+	}
+	switch {
+	case n != 1:
+		return invalid("Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or MixedInstancesPolicy parameter.")
+	case in.InstanceId != nil:
+		// It makes a launch configuration, which new accounts can not have (UG launch-configurations).
+		return invalid("Launch configurations are not available to this account: use a launch template (InstanceId %s).", *in.InstanceId)
+	case in.MinSize == nil:
+		return required("minSize")
+	case in.MaxSize == nil:
+		return required("maxSize")
+	case in.Operator != nil && val(in.Operator.Principal) == "":
+		return required("operator.principal")
+	}
+	return nil
+}
+
+func (s *service) updateAutoScalingGroup(c *sim.Call, in *autoscaling.UpdateAutoScalingGroupInput) (*autoscaling.UpdateAutoScalingGroupOutput, error) {
+	g, err := s.change(c, in.AutoScalingGroupName)
+	if err != nil {
+		return nil, err
+	}
+	reconfigures := in.LaunchTemplate != nil || in.MixedInstancesPolicy != nil || in.LaunchConfigurationName != nil
+	if reconfigures && g.hasDesiredConfiguration() {
+		// UG instance-refresh-overview, "Update restriction".
+		return nil, invalid("An active instance refresh with a desired configuration exists. All configuration options derived from the desired configuration are not available for update while the instance refresh is active.")
+	}
+	n, err := s.apply(g.settings, in)
+	if err != nil {
+		return nil, err
+	}
+	if reconfigures || changesLaunches(in) {
+		if err := s.checkUpdate(g, &n); err != nil {
+			return nil, err
+		}
+	}
+	if n.desired != g.desired || n.min != g.min || n.max != g.max {
+		g.cause = fmt.Sprintf("At %s a user request update of AutoScalingGroup constraints to min: %d, max: %d, desired: %d changing the desired capacity from %d to %d.",
+			stamp(c.Now), n.min, n.max, n.desired, g.desired, n.desired)
+	}
+	g.settings = n
+	s.changed(g)
+	return &autoscaling.UpdateAutoScalingGroupOutput{}, nil
+}
+
+// changesLaunches reports whether an update that leaves the configuration as it is still changes where or what the group launches.
+func changesLaunches(in *autoscaling.UpdateAutoScalingGroupInput) bool {
+	return in.VPCZoneIdentifier != nil || len(in.AvailabilityZones)+len(in.AvailabilityZoneIds) > 0 || in.DesiredCapacityType != nil || in.PlacementGroup != nil
+}
+
+// hasDesiredConfiguration reports whether a refresh with a desired configuration is active.
+func (g *group) hasDesiredConfiguration() bool { return g.refresh != nil && g.refresh.desired != nil }
+
+// checkUpdate refuses settings that the group could not launch with, or not prepare in its warm pool.
+func (s *service) checkUpdate(g *group, n *settings) error {
+	if err := s.checkLaunchable(n); err != nil {
+		return err
+	}
+	if g.warm != nil {
+		return s.checkWarmPool(n.config, g.warm.state)
+	}
+	return nil
+}
+
+// deleteAutoScalingGroup deletes a group that is empty, or with force one that is not: its instances are then terminated without
+// lifecycle hooks, and the group is gone when they are (SDK DeleteAutoScalingGroupInput; UG lifecycle-hooks).
+func (s *service) deleteAutoScalingGroup(c *sim.Call, in *autoscaling.DeleteAutoScalingGroupInput) (*autoscaling.DeleteAutoScalingGroupOutput, error) {
+	g, err := s.find(in.AutoScalingGroupName)
+	if err != nil {
+		return nil, err
+	}
+	force := val(in.ForceDelete)
+	if g.deleting {
+		return &autoscaling.DeleteAutoScalingGroupOutput{}, nil
+	}
+	if g, err = s.change(c, in.AutoScalingGroupName); err != nil {
+		return nil, err
+	}
+	switch { // UG resource-deletion-protection
+	case g.deletion == types.DeletionProtectionPreventAllDeletion:
+		return nil, sim.Errorf(codeResourceInUse, "The Auto Scaling group %s cannot be deleted: its deletion protection is prevent-all-deletion.", g.name)
+	case g.deletion == types.DeletionProtectionPreventForceDeletion && force:
+		return nil, sim.Errorf(codeResourceInUse, "The Auto Scaling group %s cannot be force deleted: its deletion protection is prevent-force-deletion.", g.name)
+	}
+	if !force {
+		if len(g.members) > 0 {
+			if !slices.ContainsFunc(g.members, func(m *member) bool { return !m.leaving() }) {
+				return nil, sim.Errorf(codeScalingInProgress, "You cannot delete an AutoScalingGroup while there are scaling activities in progress for that group.")
+			}
+			return nil, sim.Errorf(codeResourceInUse, "You cannot delete an AutoScalingGroup while there are instances or pending Spot instance request(s) still in the group.")
+		}
+		if g.warm != nil {
+			return nil, sim.Errorf(codeResourceInUse, "You cannot delete an AutoScalingGroup while there is a warm pool associated with it.")
+		}
+		s.drop(g)
+		return &autoscaling.DeleteAutoScalingGroupOutput{}, nil
+	}
+	g.deleting = true
+	g.min, g.max, g.desired = 0, 0, 0
+	if g.refresh != nil {
+		s.endRefresh(g, types.InstanceRefreshStatusCancelled, "The Auto Scaling group is being deleted.")
+	}
+	s.changed(g)
+	return &autoscaling.DeleteAutoScalingGroupOutput{}, nil
+}
+
+// drop removes a group that has no instances left.
+func (s *service) drop(g *group) {
+	if g.refresh != nil {
+		s.endRefresh(g, types.InstanceRefreshStatusCancelled, "The Auto Scaling group was deleted.")
+	}
+	g.gone = true
+	delete(s.groups, g.name)
+	s.order = slices.DeleteFunc(s.order, func(o *group) bool { return o == g })
+	s.views.Delete(g.name)
+	for _, r := range g.past {
+		s.refreshes.Delete(r.id)
+	}
+}
+
+func (s *service) setDesiredCapacity(c *sim.Call, in *autoscaling.SetDesiredCapacityInput) (*autoscaling.SetDesiredCapacityOutput, error) {
+	g, err := s.change(c, in.AutoScalingGroupName)
+	if err != nil {
+		return nil, err
+	}
+	if in.DesiredCapacity == nil {
+		return nil, required("desiredCapacity")
+	}
+	want := int(*in.DesiredCapacity)
+	switch {
+	case want < g.min:
+		return nil, invalid("New SetDesiredCapacity value %d is below min value %d for the AutoScalingGroup.", want, g.min)
+	case want > g.max:
+		return nil, invalid("New SetDesiredCapacity value %d is above max value %d for the AutoScalingGroup.", want, g.max)
+	}
+	if want != g.desired {
+		g.cause = fmt.Sprintf("At %s a user request explicitly set group desired capacity changing the desired capacity from %d to %d.",
+			stamp(c.Now), g.desired, want)
+	}
+	g.desired = want
+	g.holdUntil = time.Time{}
+	if val(in.HonorCooldown) && c.Now.Before(g.coolUntil) {
+		g.holdUntil = g.coolUntil
+	}
+	s.changed(g)
+	return &autoscaling.SetDesiredCapacityOutput{}, nil
+}
+
+// describeAccountLimits shows the quotas. AWS gives new accounts no launch configurations, but still shows their quota.
+func (s *service) describeAccountLimits(*sim.Call, *autoscaling.DescribeAccountLimitsInput) (*autoscaling.DescribeAccountLimitsOutput, error) {
+	quota := s.kernel.World().Quota(world.QuotaAutoScalingGroups, defaultMaxGroups)
+	return &autoscaling.DescribeAccountLimitsOutput{
+		MaxNumberOfAutoScalingGroups: number(quota), NumberOfAutoScalingGroups: number(len(s.groups)),
+		MaxNumberOfLaunchConfigurations: ptr(int32(200)), NumberOfLaunchConfigurations: ptr(int32(0)),
+	}, nil
+}

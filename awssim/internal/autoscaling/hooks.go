@@ -1,0 +1,293 @@
+package autoscaling
+
+import (
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// Lifecycle transitions and results (API PutLifecycleHook).
+const (
+	transitionLaunch    = "autoscaling:EC2_INSTANCE_LAUNCHING"
+	transitionTerminate = "autoscaling:EC2_INSTANCE_TERMINATING"
+	resultContinue      = "CONTINUE"
+	resultAbandon       = "ABANDON"
+
+	defaultHeartbeat = 3600
+	minHeartbeat     = 30
+	maxHeartbeat     = 7200
+	maxHookWait      = 48 * time.Hour // or a hundred heartbeats, whichever is smaller (UG lifecycle-hooks)
+	maxHookMetadata  = 4000
+)
+
+var hookName = regexp.MustCompile(`^[A-Za-z0-9\-_/]{1,255}$`)
+
+// hook is a lifecycle hook of a group.
+type hook struct {
+	name, transition, result string
+	heartbeat                int32
+	metadata, target, role   string
+}
+
+// globalTimeout is the longest that an instance may wait for the hook, in seconds.
+func (h hook) globalTimeout() int32 {
+	return min(int32(maxHookWait/time.Second), 100*h.heartbeat)
+}
+
+// lifecycleAction is one hook holding one instance.
+type lifecycleAction struct {
+	hook     string
+	token    string
+	deadline time.Time // by which a heartbeat or the result must come
+	end      time.Time // beyond which no heartbeat helps
+	wait     time.Duration
+	fallback string
+	result   string
+}
+
+func (g *group) hook(name string) int {
+	return slices.IndexFunc(g.hooks, func(h hook) bool { return h.name == name })
+}
+
+// beginActions starts the actions of every hook of a transition at once and reports whether there is one.
+func (s *service) beginActions(g *group, m *member, transition string) bool {
+	now := s.kernel.Now()
+	m.actions, m.outcome = nil, ""
+	for _, h := range g.hooks {
+		if h.transition != transition {
+			continue
+		}
+		wait := time.Duration(h.heartbeat) * time.Second
+		m.actions = append(m.actions, &lifecycleAction{
+			hook: h.name, token: s.kernel.NewUUID(), wait: wait, fallback: h.result,
+			deadline: now.Add(wait), end: now.Add(time.Duration(h.globalTimeout()) * time.Second),
+		})
+	}
+	return len(m.actions) > 0
+}
+
+// settleActions lets what has timed out end with its default result. It sets the outcome once all actions have continued or one has
+// abandoned, which stops the others (UG lifecycle-hooks).
+func (m *member) settleActions(now time.Time) {
+	if m.outcome != "" {
+		return
+	}
+	open := false
+	for _, a := range m.actions {
+		if a.result == "" && !now.Before(a.deadline) {
+			a.result = a.fallback
+		}
+		if a.result == resultAbandon {
+			m.outcome = resultAbandon
+			return
+		}
+		open = open || a.result == ""
+	}
+	if !open {
+		m.outcome = resultContinue
+	}
+}
+
+// nextDeadline is when the first open action times out.
+func (m *member) nextDeadline() (next time.Time, ok bool) {
+	for _, a := range m.actions {
+		if a.result == "" && (!ok || a.deadline.Before(next)) {
+			next, ok = a.deadline, true
+		}
+	}
+	return next, ok
+}
+
+func (s *service) putLifecycleHook(c *sim.Call, in *autoscaling.PutLifecycleHookInput) (*autoscaling.PutLifecycleHookOutput, error) {
+	g, err := s.change(c, in.AutoScalingGroupName)
+	if err != nil {
+		return nil, err
+	}
+	old := hook{result: resultAbandon, heartbeat: defaultHeartbeat}
+	i := g.hook(val(in.LifecycleHookName))
+	if i >= 0 {
+		old = g.hooks[i]
+	}
+	h, err := mergeHook(old, types.LifecycleHookSpecification{
+		LifecycleHookName: in.LifecycleHookName, LifecycleTransition: in.LifecycleTransition, DefaultResult: in.DefaultResult,
+		HeartbeatTimeout: in.HeartbeatTimeout, NotificationMetadata: in.NotificationMetadata, NotificationTargetARN: in.NotificationTargetARN,
+		RoleARN: in.RoleARN,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if i >= 0 {
+		g.hooks[i] = h
+	} else {
+		if len(g.hooks) >= maxHooks {
+			return nil, sim.Errorf(codeLimitExceeded, "You have reached the limit of %d lifecycle hooks for the group %s.", maxHooks, g.name)
+		}
+		g.hooks = append(g.hooks, h)
+	}
+	s.changed(g)
+	return &autoscaling.PutLifecycleHookOutput{}, nil
+}
+
+// mergeHook returns the hook with the members of the specification in place.
+func mergeHook(h hook, spec types.LifecycleHookSpecification) (hook, error) {
+	h.name = val(spec.LifecycleHookName)
+	set(&h.transition, spec.LifecycleTransition)
+	set(&h.result, spec.DefaultResult)
+	set(&h.heartbeat, spec.HeartbeatTimeout)
+	set(&h.metadata, spec.NotificationMetadata)
+	set(&h.target, spec.NotificationTargetARN)
+	set(&h.role, spec.RoleARN)
+	switch {
+	case !hookName.MatchString(h.name):
+		return h, constraint(h.name, "lifecycleHookName", `Member must satisfy regular expression pattern: [A-Za-z0-9\-_\/]+`)
+	case h.transition == "":
+		return h, invalid("LifecycleTransition is required for new lifecycle hooks.")
+	case h.transition != transitionLaunch && h.transition != transitionTerminate:
+		return h, invalid("Invalid lifecycle transition: %s. Valid values are: %s, %s", h.transition, transitionLaunch, transitionTerminate)
+	case h.result != resultContinue && h.result != resultAbandon:
+		return h, invalid("Invalid default result: %s. Valid values are: CONTINUE, ABANDON", h.result)
+	case h.heartbeat < minHeartbeat || h.heartbeat > maxHeartbeat:
+		return h, invalid("Heartbeat timeout must be between %d and %d seconds.", minHeartbeat, maxHeartbeat)
+	case len(h.metadata) > maxHookMetadata:
+		return h, constraint("notificationMetadata", "notificationMetadata", "Member must have length less than or equal to 4000")
+	case h.target != "" && h.role == "":
+		return h, invalid("RoleARN is required when NotificationTargetARN is specified.")
+	case h.target == "" && h.role != "" && spec.RoleARN != nil:
+		return h, invalid("RoleARN is valid only if the notification target is an Amazon SNS topic or an Amazon SQS queue.")
+	}
+	return h, nil
+}
+
+// newHooks checks the hooks of a new group: if they notify, then all the same target with the same role (UG lifecycle-hooks).
+func newHooks(specs []types.LifecycleHookSpecification) ([]hook, error) {
+	if len(specs) > maxHooks {
+		return nil, sim.Errorf(codeLimitExceeded, "You can specify a maximum of %d lifecycle hooks.", maxHooks)
+	}
+	var hooks []hook
+	for _, spec := range specs {
+		h, err := mergeHook(hook{result: resultAbandon, heartbeat: defaultHeartbeat}, spec)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(hooks, func(o hook) bool { return o.name == h.name }) {
+			return nil, invalid("Duplicate lifecycle hook name: %s", h.name)
+		}
+		if len(hooks) > 0 && (h.target != hooks[0].target || h.role != hooks[0].role) {
+			return nil, invalid("All lifecycle hooks must have the same notification target and IAM role.")
+		}
+		hooks = append(hooks, h)
+	}
+	return hooks, nil
+}
+
+func (s *service) deleteLifecycleHook(c *sim.Call, in *autoscaling.DeleteLifecycleHookInput) (*autoscaling.DeleteLifecycleHookOutput, error) {
+	g, err := s.change(c, in.AutoScalingGroupName)
+	if err != nil {
+		return nil, err
+	}
+	name := val(in.LifecycleHookName)
+	i := g.hook(name)
+	if i < 0 {
+		return nil, invalid("No Lifecycle Hook found with name: %s", name)
+	}
+	g.hooks = slices.Delete(slices.Clone(g.hooks), i, i+1)
+	// Open actions end as if they had been completed: ABANDON for launching instances, CONTINUE for terminating ones (API
+	// DeleteLifecycleHook).
+	for _, m := range g.members {
+		for _, a := range m.actions {
+			if a.hook == name && a.result == "" {
+				a.result = resultContinue
+				if m.starting() {
+					a.result = resultAbandon
+				}
+			}
+		}
+	}
+	s.changed(g)
+	return &autoscaling.DeleteLifecycleHookOutput{}, nil
+}
+
+func (s *service) describeLifecycleHooks(_ *sim.Call, in *autoscaling.DescribeLifecycleHooksInput) (*autoscaling.DescribeLifecycleHooksOutput, error) {
+	if len(in.LifecycleHookNames) > maxHooks {
+		return nil, invalid("You can specify a maximum of %d lifecycle hook names.", maxHooks)
+	}
+	view, err := s.visible(in.AutoScalingGroupName)
+	if err != nil {
+		return nil, err
+	}
+	var hooks []types.LifecycleHook
+	for _, h := range view.hooks {
+		if len(in.LifecycleHookNames) == 0 || slices.Contains(in.LifecycleHookNames, *h.LifecycleHookName) {
+			hooks = append(hooks, h)
+		}
+	}
+	return &autoscaling.DescribeLifecycleHooksOutput{LifecycleHooks: hooks}, nil
+}
+
+// action finds the open action that a call means, by token or by instance.
+func (s *service) openAction(c *sim.Call, name, hook, instance, token *string) (*openAction, error) {
+	g, err := s.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.allows(c.Principal); err != nil {
+		return nil, err
+	}
+	if instance == nil && token == nil {
+		return nil, invalid("Either InstanceId or LifecycleActionToken must be specified.")
+	}
+	for _, m := range g.members {
+		if instance != nil && *instance != m.id || m.outcome != "" {
+			continue
+		}
+		for _, a := range m.actions {
+			if a.result == "" && a.hook == val(hook) && (token == nil || *token == a.token) {
+				return &openAction{g, m, a}, nil
+			}
+		}
+	}
+	if token != nil {
+		return nil, invalid("No active Lifecycle Action found with token %s", *token)
+	}
+	return nil, invalid("No active Lifecycle Action found with instance ID %s", *instance)
+}
+
+// openAction is a lifecycle action with the group and the instance it belongs to.
+type openAction struct {
+	group  *group
+	member *member
+	action *lifecycleAction
+}
+
+func (s *service) completeLifecycleAction(c *sim.Call, in *autoscaling.CompleteLifecycleActionInput) (*autoscaling.CompleteLifecycleActionOutput, error) {
+	result := val(in.LifecycleActionResult)
+	if result != resultContinue && result != resultAbandon {
+		return nil, invalid("Invalid lifecycle action result: %s. Valid values are: CONTINUE, ABANDON", result)
+	}
+	found, err := s.openAction(c, in.AutoScalingGroupName, in.LifecycleHookName, in.InstanceId, in.LifecycleActionToken)
+	if err != nil {
+		return nil, err
+	}
+	found.action.result = result
+	s.wake(found.group, reaction)
+	return &autoscaling.CompleteLifecycleActionOutput{}, nil
+}
+
+func (s *service) recordLifecycleActionHeartbeat(c *sim.Call,
+	in *autoscaling.RecordLifecycleActionHeartbeatInput) (*autoscaling.RecordLifecycleActionHeartbeatOutput, error) {
+	found, err := s.openAction(c, in.AutoScalingGroupName, in.LifecycleHookName, in.InstanceId, in.LifecycleActionToken)
+	if err != nil {
+		return nil, err
+	}
+	a := found.action
+	a.deadline = s.kernel.Now().Add(a.wait)
+	if a.deadline.After(a.end) {
+		a.deadline = a.end
+	}
+	return &autoscaling.RecordLifecycleActionHeartbeatOutput{}, nil
+}

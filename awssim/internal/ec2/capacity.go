@@ -1,0 +1,134 @@
+package ec2
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// room returns how many instances can be launched, at most maxCount. Fewer than minCount is an error: RunInstances launches as many as it
+// can but not fewer than MinCount (API reference, RunInstances, MinCount).
+func (l *launch) room(minCount, maxCount int) (int, error) {
+	if err := l.checkSpotPrice(); err != nil {
+		return 0, err
+	}
+	count := min(maxCount, l.state.capacityLeft(l.kind.Name, val(l.subnet.AvailabilityZone), maxCount))
+	if count < minCount {
+		return 0, l.noCapacity()
+	}
+	perInstance := map[string]int{}
+	for _, n := range l.interfaces {
+		perInstance[val(n.subnet.SubnetId)] += 1 + len(secondaryAddresses(n.spec))
+	}
+	for _, n := range l.interfaces {
+		count = min(count, l.state.pool(n.subnet).free()/perInstance[val(n.subnet.SubnetId)])
+	}
+	if count < minCount {
+		return 0, sim.Errorf("InsufficientFreeAddressesInSubnet", "There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", val(l.subnet.SubnetId))
+	}
+	return count, nil
+}
+
+// checkSpotPrice: a Spot launch needs a maximum price that is not below the present one (error codes, SpotMaxPriceTooLow). Like capacity it
+// is a matter of the moment, so a dry run does not look at it (inference).
+func (l *launch) checkSpotPrice() error {
+	most := val(val(val(l.in.InstanceMarketOptions).SpotOptions).MaxPrice)
+	if !l.spot() || most == "" {
+		return nil
+	}
+	if price, err := strconv.ParseFloat(most, 64); err == nil && price >= l.kind.SpotPrice() {
+		return nil
+	}
+	return sim.Errorf("SpotMaxPriceTooLow", "Your Spot request price of %s is lower than the minimum required Spot request fulfillment price of %s.",
+		most, strconv.FormatFloat(l.kind.SpotPrice(), 'f', -1, 64))
+}
+
+// capacityLeft is how many more instances of the type the capacity rules allow in the zone, or wanted if no rule covers them.
+func (s *state) capacityLeft(instanceType, zone string, wanted int) int {
+	left := wanted
+	for _, rule := range s.kernel.Behavior().Capacity {
+		if !rule.Covers(instanceType, zone) {
+			continue
+		}
+		used := 0
+		for _, i := range s.instances.All() {
+			if i.holdsCapacity() && rule.Covers(string(i.api.InstanceType), val(val(i.api.Placement).AvailabilityZone)) {
+				used++
+			}
+		}
+		left = min(left, max(rule.Available-used, 0))
+	}
+	return left
+}
+
+// noCapacity is a server error (error codes, "Server error codes": InsufficientInstanceCapacity), so it comes with HTTP status 500.
+func (l *launch) noCapacity() error {
+	if l.spot() {
+		return &sim.Error{Code: "InsufficientInstanceCapacity", Message: "There is no Spot capacity available that matches your request.", Status: 500}
+	}
+	zone := val(l.subnet.AvailabilityZone)
+	message := "We currently do not have sufficient " + l.kind.Name + " capacity in the Availability Zone you requested (" + zone + "). " +
+		"Our system will be working on provisioning additional capacity."
+	var others []string
+	for _, z := range l.state.zonesOffering(l.kind.Name) {
+		if z != zone && l.state.capacityLeft(l.kind.Name, z, 1) > 0 {
+			others = append(others, z)
+		}
+	}
+	if len(others) > 0 {
+		message += " You can currently get " + l.kind.Name + " capacity by not specifying an Availability Zone in your request or choosing " + strings.Join(others, ", ") + "."
+	}
+	return &sim.Error{Code: "InsufficientInstanceCapacity", Message: message, Status: 500}
+}
+
+// secondaryAddresses lists the further private addresses that an interface asks for; "" stands for any.
+func secondaryAddresses(spec types.InstanceNetworkInterfaceSpecification) []string {
+	var wanted []string
+	for _, a := range spec.PrivateIpAddresses {
+		if !val(a.Primary) {
+			wanted = append(wanted, val(a.PrivateIpAddress))
+		}
+	}
+	return append(wanted, make([]string, max(int(val(spec.SecondaryPrivateIpAddressCount)), 0))...)
+}
+
+// primaryAddress is the private address that an interface asks for, "" for any.
+func primaryAddress(spec types.InstanceNetworkInterfaceSpecification) string {
+	for _, a := range spec.PrivateIpAddresses {
+		if val(a.Primary) {
+			return val(a.PrivateIpAddress)
+		}
+	}
+	return val(spec.PrivateIpAddress)
+}
+
+// checkPlacement checks the placement group, which must exist (error codes, InvalidPlacementGroup.Unknown).
+func (l *launch) checkPlacement() error {
+	p := val(l.in.Placement)
+	wanted := val(p.GroupName) + val(p.GroupId)
+	if wanted == "" {
+		return nil
+	}
+	for _, group := range l.state.placements.All() {
+		if val(group.GroupName) != wanted && val(group.GroupId) != wanted {
+			continue
+		}
+		if p.PartitionNumber != nil && group.Strategy != types.PlacementStrategyPartition {
+			return invalidCombination("The partition number is only valid for placement groups with the partition strategy.")
+		}
+		if number := p.PartitionNumber; number != nil && (*number < 1 || *number > val(group.PartitionCount)) {
+			return invalidValue("PartitionNumber", *number, fmt.Sprintf("The placement group has %d partitions.", val(group.PartitionCount)))
+		}
+		if len(l.kind.PlacementGroupStrategies) > 0 && !containsString(l.kind.PlacementGroupStrategies, string(group.Strategy)) {
+			return invalidCombination("The instance type %s is not supported in a placement group with the strategy %s.", l.kind.Name, group.Strategy)
+		}
+		return nil
+	}
+	return sim.Errorf("InvalidPlacementGroup.Unknown", "The Placement Group '%s' is unknown.", wanted)
+}
+
+func containsString(list []string, s string) bool { return setOf(list)[s] }

@@ -1,0 +1,152 @@
+package ec2
+
+import (
+	"reflect"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// dump is what EC2 holds, by kind and id, for a test to compare whole worlds with. What nobody can change is left out: images and networks
+// that only come from the world are there only if they differ from it, so that a dump of a new account is small.
+func dump(r *sim.Region) any {
+	s := stateOf(r)
+	return map[string]any{
+		"launch-template": dumpTable(s.templates.All(), func(t template) string { return t.id }, dumpTemplate),
+		"instance":        dumpTable(s.instances.All(), instance.id, dumpInstance),
+		"volume":          dumpTable(s.volumes.All(), func(v types.Volume) string { return *v.VolumeId }, compact[types.Volume]),
+		"placement-group": dumpTable(s.placements.All(), func(p types.PlacementGroup) string { return *p.GroupId }, compact[types.PlacementGroup]),
+		"key-pair":        s.dumpKeyPairs(),
+		"image":           s.dumpImages(),
+		"vpc":             s.dumpVPCs(),
+		"subnet":          s.dumpSubnets(),
+		"security-group":  s.dumpGroups(),
+	}
+}
+
+func dumpTable[V any](items []V, id func(V) string, show func(V) any) map[string]any {
+	shown := map[string]any{}
+	for _, item := range items {
+		shown[id(item)] = show(item)
+	}
+	return shown
+}
+
+func dumpTemplate(t template) any {
+	versions := map[string]any{}
+	for _, v := range t.versions.All() {
+		versions[versionKey(v.number)] = map[string]any{
+			"description": v.description, "createTime": v.createTime, "createdBy": v.createdBy, "data": compact(v.data),
+		}
+	}
+	return map[string]any{
+		"name": t.name, "createTime": t.createTime, "createdBy": t.createdBy, "tags": dumpTags(t.tags),
+		"defaultVersion": t.defaultVersion, "latestVersion": t.latestVersion, "versions": versions,
+	}
+}
+
+func dumpInstance(i instance) any {
+	shown := compact(i.api).(map[string]any)
+	shown["ReservationId"], shown["UserData"], shown["Booted"] = i.reservation, i.encodedData, i.booted
+	shown["DisableApiTermination"], shown["Tags"] = i.keepAlive, dumpTags(i.api.Tags)
+	return shown
+}
+
+func dumpTags(tags []types.Tag) map[string]string {
+	shown := map[string]string{}
+	for _, tag := range tags {
+		shown[val(tag.Key)] = val(tag.Value)
+	}
+	return shown
+}
+
+// compact writes a structure of the SDK as its members that are set, by name.
+func compact[V any](v V) any { return compactValue(reflect.ValueOf(v)) }
+
+func compactValue(v reflect.Value) any {
+	switch v.Kind() {
+	case reflect.Pointer:
+		return compactValue(v.Elem())
+	case reflect.Slice:
+		list := make([]any, v.Len())
+		for i := range v.Len() {
+			list[i] = compactValue(v.Index(i))
+		}
+		return list
+	case reflect.Struct:
+		members := map[string]any{}
+		exported := 0
+		for i := range v.NumField() {
+			if !v.Type().Field(i).IsExported() {
+				continue
+			}
+			exported++
+			if !v.Field(i).IsZero() {
+				members[v.Type().Field(i).Name] = compactValue(v.Field(i))
+			}
+		}
+		if exported == 0 {
+			return v.Interface() // a time
+		}
+		return members
+	default:
+		return v.Interface()
+	}
+}
+
+func (s *state) dumpKeyPairs() map[string]any {
+	original := map[string]any{}
+	for _, p := range s.region.World().KeyPairs {
+		original[p.ID] = compact(s.keyPairFromWorld(p))
+	}
+	return changed(original, dumpTable(s.keyPairs.All(), func(p types.KeyPairInfo) string { return *p.KeyPairId }, compact[types.KeyPairInfo]))
+}
+
+func (s *state) dumpImages() map[string]any {
+	original := map[string]any{}
+	for _, i := range s.region.World().Images {
+		if !i.Private || i.OwnerID == s.region.Account.ID {
+			original[i.ID] = compact(imageFromWorld(i))
+		}
+	}
+	return changed(original, dumpTable(s.images.All(), func(i types.Image) string { return *i.ImageId }, compact[types.Image]))
+}
+
+func (s *state) dumpVPCs() map[string]any {
+	original := map[string]any{}
+	for _, v := range s.region.World().VPCs {
+		original[v.ID] = compact(s.vpcFromWorld(v))
+	}
+	return changed(original, dumpTable(s.vpcs.All(), func(v types.Vpc) string { return *v.VpcId }, compact[types.Vpc]))
+}
+
+func (s *state) dumpSubnets() map[string]any {
+	original := map[string]any{}
+	for _, v := range s.region.World().Subnets {
+		original[v.ID] = compact(s.subnetFromWorld(v))
+	}
+	return changed(original, dumpTable(s.subnets.All(), func(v types.Subnet) string { return *v.SubnetId }, compact[types.Subnet]))
+}
+
+func (s *state) dumpGroups() map[string]any {
+	original := map[string]any{}
+	for _, g := range s.region.World().SecurityGroups {
+		original[g.ID] = compact(s.groupFromWorld(g))
+	}
+	return changed(original, dumpTable(s.groups.All(), func(g types.SecurityGroup) string { return *g.GroupId }, compact[types.SecurityGroup]))
+}
+
+// changed is what now differs from the world that the account began with; what is gone is null.
+func changed(original, now map[string]any) map[string]any {
+	for id, was := range original {
+		is, here := now[id]
+		switch {
+		case !here:
+			now[id] = nil
+		case reflect.DeepEqual(was, is):
+			delete(now, id)
+		}
+	}
+	return now
+}

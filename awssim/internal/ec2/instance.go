@@ -1,0 +1,283 @@
+package ec2
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/shape"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// Instance is one instance as it is at a moment. What its pointers lead to must not be changed.
+type Instance struct {
+	types.Instance
+	ReservationID string
+	UserData      string // as the instance reads it, decoded
+	Booted        bool   // the node in it is up
+}
+
+// instance is what the table holds; it is never changed in place.
+type instance struct {
+	api         types.Instance
+	reservation string
+	userData    string // decoded
+	encodedData string // as it was given
+	booted      bool
+	hasPublic   bool // it has a public address while it runs
+	life        int  // counts the changes of state, so that a timer of an earlier one does nothing
+	keepAlive   bool
+	keepRunning bool
+	shutdown    types.ShutdownBehavior
+}
+
+// tombstone is how long a terminated instance can still be described (User Guide, "Terminate Amazon EC2 instances": about an hour).
+const tombstone = time.Hour
+
+func (i instance) public() Instance {
+	return Instance{Instance: i.api, ReservationID: i.reservation, UserData: i.userData, Booted: i.booted}
+}
+
+func (i instance) id() string                           { return val(i.api.InstanceId) }
+func (i instance) stateName() types.InstanceStateName   { return i.api.State.Name }
+func (i instance) in(s ...types.InstanceStateName) bool { return slices.Contains(s, i.stateName()) }
+
+// holdsCapacity reports whether the instance occupies a machine: a stopped one does not.
+func (i instance) holdsCapacity() bool {
+	return i.in(types.InstanceStateNamePending, types.InstanceStateNameRunning, types.InstanceStateNameStopping, types.InstanceStateNameShuttingDown)
+}
+
+// stateCodes are the low bytes of the states' codes (SDK, InstanceState.Code).
+var stateCodes = map[types.InstanceStateName]int32{
+	types.InstanceStateNamePending: 0, types.InstanceStateNameRunning: 16, types.InstanceStateNameShuttingDown: 32,
+	types.InstanceStateNameTerminated: 48, types.InstanceStateNameStopping: 64, types.InstanceStateNameStopped: 80,
+}
+
+func instanceState(name types.InstanceStateName) *types.InstanceState {
+	return &types.InstanceState{Name: name, Code: ptr(stateCodes[name])}
+}
+
+// start makes the instances; room must have said that there is room for them.
+func (l *launch) start(count int, clientToken, reservation string) ([]Instance, error) {
+	if reservation == "" {
+		reservation = l.state.kernel.NewID("r-", 17)
+	}
+	started := make([]Instance, 0, count)
+	for index := range count {
+		i, err := l.makeInstance(index, reservation, clientToken)
+		if err != nil {
+			return nil, err
+		}
+		l.state.putInstance(i)
+		l.state.afterPending(i)
+		started = append(started, i.public())
+	}
+	return started, nil
+}
+
+func (l *launch) makeInstance(index int, reservation, clientToken string) (instance, error) {
+	s, now := l.state, l.state.kernel.Now()
+	id := s.kernel.NewID("i-", 17)
+	api := types.Instance{
+		InstanceId: ptr(id), ImageId: l.image.ImageId, InstanceType: l.in.InstanceType, AmiLaunchIndex: count32(index),
+		LaunchTime: ptr(now.Truncate(time.Second)), State: instanceState(types.InstanceStateNamePending), Architecture: l.image.Architecture,
+		RootDeviceName: l.image.RootDeviceName, RootDeviceType: l.image.RootDeviceType, VirtualizationType: l.image.VirtualizationType,
+		Platform: l.image.Platform, PlatformDetails: l.image.PlatformDetails, UsageOperation: l.image.UsageOperation, UsageOperationUpdateTime: ptr(now),
+		BootMode: l.image.BootMode, EnaSupport: l.image.EnaSupport, Hypervisor: types.HypervisorTypeXen, // EC2 says xen for Nitro too (SDK, Instance.Hypervisor)
+		KeyName: optional(val(l.in.KeyName)), KernelId: l.in.KernelId, RamdiskId: l.in.RamdiskId, IamInstanceProfile: l.profile,
+		ClientToken: ptr(clientToken), EbsOptimized: ptr(val(l.in.EbsOptimized)), SourceDestCheck: ptr(true), StateTransitionReason: ptr(""),
+		Monitoring: &types.Monitoring{State: types.MonitoringStateDisabled},
+	}
+	if val(val(l.in.Monitoring).Enabled) {
+		api.Monitoring.State = types.MonitoringStatePending
+	}
+	if l.spot() {
+		api.InstanceLifecycle = types.InstanceLifecycleTypeSpot
+		api.SpotInstanceRequestId = ptr(s.kernel.NewID("sir-", 8))
+	}
+	l.setOptions(&api)
+	if err := l.addInterfaces(&api); err != nil {
+		return instance{}, err
+	}
+	l.addVolumes(&api)
+	api.Tags = mergeTags(mergeTags(l.tags(types.ResourceTypeInstance), l.templateTags()), l.systemTags)
+	return instance{
+		api: api, reservation: reservation, userData: l.userData, encodedData: val(l.in.UserData), hasPublic: api.PublicIpAddress != nil,
+		keepAlive: val(l.in.DisableApiTermination), keepRunning: val(l.in.DisableApiStop), shutdown: l.in.InstanceInitiatedShutdownBehavior,
+	}, nil
+}
+
+// templateTags are what EC2 itself puts on an instance from a launch template (User Guide, "Launch EC2 instances using a launch template").
+func (l *launch) templateTags() []types.Tag {
+	if l.source == nil {
+		return nil
+	}
+	return tagList(map[string]string{
+		"aws:ec2launchtemplate:id": l.source.ID, "aws:ec2launchtemplate:version": strconv.FormatInt(l.source.Number, 10),
+	})
+}
+
+// setOptions fills in the options with EC2's defaults for what was not asked for.
+func (l *launch) setOptions(api *types.Instance) {
+	api.Placement = &types.Placement{Tenancy: types.TenancyDefault}
+	if l.in.Placement != nil {
+		shape.Overlay(api.Placement, *l.in.Placement)
+	}
+	api.Placement.AvailabilityZone, api.Placement.AvailabilityZoneId = l.subnet.AvailabilityZone, l.subnet.AvailabilityZoneId
+	api.CpuOptions = &types.CpuOptions{CoreCount: optional(l.kind.Cores), ThreadsPerCore: optional(l.kind.ThreadsPerCore)}
+	if l.in.CpuOptions != nil {
+		shape.Overlay(api.CpuOptions, shape.Convert[types.CpuOptions](*l.in.CpuOptions))
+	}
+	api.EnclaveOptions = &types.EnclaveOptions{Enabled: ptr(val(val(l.in.EnclaveOptions).Enabled))}
+	api.HibernationOptions = &types.HibernationOptions{Configured: ptr(val(val(l.in.HibernationOptions).Configured))}
+	api.MaintenanceOptions = &types.InstanceMaintenanceOptions{AutoRecovery: types.InstanceAutoRecoveryStateDefault}
+	if l.in.MaintenanceOptions != nil && l.in.MaintenanceOptions.AutoRecovery != "" {
+		api.MaintenanceOptions.AutoRecovery = l.in.MaintenanceOptions.AutoRecovery
+	}
+	api.CapacityReservationSpecification = &types.CapacityReservationSpecificationResponse{CapacityReservationPreference: types.CapacityReservationPreferenceOpen}
+	if l.in.CapacityReservationSpecification != nil {
+		shape.Overlay(api.CapacityReservationSpecification, shape.Convert[types.CapacityReservationSpecificationResponse](*l.in.CapacityReservationSpecification))
+	}
+	api.NetworkPerformanceOptions = &types.InstanceNetworkPerformanceOptions{BandwidthWeighting: types.InstanceBandwidthWeightingDefault}
+	if l.in.NetworkPerformanceOptions != nil && l.in.NetworkPerformanceOptions.BandwidthWeighting != "" {
+		api.NetworkPerformanceOptions.BandwidthWeighting = l.in.NetworkPerformanceOptions.BandwidthWeighting
+	}
+	api.Licenses = shape.Convert[[]types.LicenseConfiguration](l.in.LicenseSpecifications)
+	api.Operator = operatorOf(val(val(l.in.Operator).Principal))
+	api.PrivateDnsNameOptions = &types.PrivateDnsNameOptionsResponse{
+		HostnameType: types.HostnameTypeIpName, EnableResourceNameDnsARecord: ptr(false), EnableResourceNameDnsAAAARecord: ptr(false),
+	}
+	if l.subnet.PrivateDnsNameOptionsOnLaunch != nil {
+		shape.Overlay(api.PrivateDnsNameOptions, shape.Convert[types.PrivateDnsNameOptionsResponse](*l.subnet.PrivateDnsNameOptionsOnLaunch))
+	}
+	if l.in.PrivateDnsNameOptions != nil {
+		shape.Overlay(api.PrivateDnsNameOptions, shape.Convert[types.PrivateDnsNameOptionsResponse](*l.in.PrivateDnsNameOptions))
+	}
+	l.setMetadataOptions(api)
+}
+
+// setMetadataOptions: IMDSv2 is required by default, with a hop limit of 2, where the image says so (User Guide, "Configure the Instance
+// Metadata Service options", order of precedence).
+func (l *launch) setMetadataOptions(api *types.Instance) {
+	api.MetadataOptions = &types.InstanceMetadataOptionsResponse{
+		HttpEndpoint: types.InstanceMetadataEndpointStateEnabled, HttpTokens: types.HttpTokensStateOptional, HttpPutResponseHopLimit: ptr(int32(1)),
+		HttpProtocolIpv6: types.InstanceMetadataProtocolStateDisabled, InstanceMetadataTags: types.InstanceMetadataTagsStateDisabled,
+		State: types.InstanceMetadataOptionsStatePending,
+	}
+	if l.image.ImdsSupport == types.ImdsSupportValuesV20 {
+		api.MetadataOptions.HttpTokens, api.MetadataOptions.HttpPutResponseHopLimit = types.HttpTokensStateRequired, ptr(int32(2))
+	}
+	if l.in.MetadataOptions != nil {
+		shape.Overlay(api.MetadataOptions, shape.Convert[types.InstanceMetadataOptionsResponse](*l.in.MetadataOptions))
+	}
+}
+
+func (l *launch) addInterfaces(api *types.Instance) error {
+	s := l.state
+	for _, plan := range l.interfaces {
+		network, err := s.makeInterface(plan, val(api.LaunchTime), val(api.InstanceId), api.PrivateDnsNameOptions.HostnameType)
+		if err != nil {
+			return err
+		}
+		api.NetworkInterfaces = append(api.NetworkInterfaces, network)
+	}
+	primary := api.NetworkInterfaces[0]
+	api.SubnetId, api.VpcId = primary.SubnetId, primary.VpcId
+	api.PrivateIpAddress, api.PrivateDnsName = primary.PrivateIpAddress, primary.PrivateDnsName
+	api.PublicDnsName = ptr("")
+	if primary.Association != nil {
+		api.PublicIpAddress, api.PublicDnsName = primary.Association.PublicIp, primary.Association.PublicDnsName
+	}
+	api.SecurityGroups = primary.Groups
+	return nil
+}
+
+func (s *state) makeInterface(plan interfacePlan, now time.Time, instanceID string, hostname types.HostnameType) (types.InstanceNetworkInterface, error) {
+	pool := s.pool(plan.subnet)
+	address, ok := pool.take(primaryAddress(plan.spec))
+	if !ok {
+		return types.InstanceNetworkInterface{}, sim.Errorf("InvalidIPAddress.InUse", "Address %s is in use.", primaryAddress(plan.spec))
+	}
+	name := s.privateDNSName(instanceID, address.String(), hostname)
+	card, device := plan.spec.NetworkCardIndex, plan.spec.DeviceIndex
+	network := types.InstanceNetworkInterface{
+		NetworkInterfaceId: ptr(s.kernel.NewID("eni-", 17)), SubnetId: plan.subnet.SubnetId, VpcId: plan.subnet.VpcId, OwnerId: ptr(s.region.Account.ID),
+		Description: ptr(val(plan.spec.Description)), Groups: plan.groups, PrivateIpAddress: ptr(address.String()), PrivateDnsName: ptr(name),
+		SourceDestCheck: ptr(true), Status: types.NetworkInterfaceStatusInUse, InterfaceType: ptr("interface"), MacAddress: ptr(macAddress(instanceID, address.String())),
+		Attachment: &types.InstanceNetworkInterfaceAttachment{
+			AttachmentId: ptr(s.kernel.NewID("eni-attach-", 17)), AttachTime: ptr(now), Status: types.AttachmentStatusAttached,
+			DeviceIndex: ptr(val(device)), NetworkCardIndex: ptr(val(card)), DeleteOnTermination: ptr(plan.spec.DeleteOnTermination == nil || *plan.spec.DeleteOnTermination),
+		},
+		PrivateIpAddresses: []types.InstancePrivateIpAddress{{Primary: ptr(true), PrivateIpAddress: ptr(address.String()), PrivateDnsName: ptr(name)}},
+	}
+	if val(plan.spec.InterfaceType) != "" {
+		network.InterfaceType = plan.spec.InterfaceType
+	}
+	for _, wanted := range secondaryAddresses(plan.spec) {
+		further, ok := pool.take(wanted)
+		if !ok {
+			return network, sim.Errorf("InvalidIPAddress.InUse", "Address %s is in use.", wanted)
+		}
+		network.PrivateIpAddresses = append(network.PrivateIpAddresses, types.InstancePrivateIpAddress{Primary: ptr(false), PrivateIpAddress: ptr(further.String())})
+	}
+	public := val(plan.subnet.MapPublicIpOnLaunch)
+	if plan.spec.AssociatePublicIpAddress != nil {
+		public = *plan.spec.AssociatePublicIpAddress
+	}
+	if public {
+		ip := publicAddress(instanceID)
+		network.Association = &types.InstanceNetworkInterfaceAssociation{IpOwnerId: ptr("amazon"), PublicIp: ptr(ip), PublicDnsName: ptr(s.publicDNSName(ip))}
+	}
+	return network, nil
+}
+
+// publicAddress makes an address out of the instance id, in the block that is set aside for benchmarks (RFC 2544), which nobody owns.
+func publicAddress(instanceID string) string {
+	sum := hash(instanceID)
+	return fmt.Sprintf("198.%d.%d.%d", 18+sum[0]&1, sum[1], sum[2])
+}
+
+func macAddress(instanceID, address string) string {
+	sum := hash(instanceID + address)
+	return fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", sum[0], sum[1], sum[2], sum[3], sum[4])
+}
+
+func hash(text string) [sha256.Size]byte { return sha256.Sum256([]byte(text)) }
+
+func (l *launch) addVolumes(api *types.Instance) {
+	s, now := l.state, val(api.LaunchTime)
+	for _, plan := range l.volumes {
+		id := s.kernel.NewID("vol-", 17)
+		s.volumes.Put(id, types.Volume{
+			VolumeId: ptr(id), VolumeType: plan.ebs.VolumeType, Size: plan.ebs.VolumeSize, Iops: volumeIOPS(plan.ebs), Throughput: plan.ebs.Throughput,
+			Encrypted: plan.ebs.Encrypted, KmsKeyId: plan.ebs.KmsKeyId, SnapshotId: ptr(val(plan.ebs.SnapshotId)), CreateTime: ptr(now),
+			AvailabilityZone: l.subnet.AvailabilityZone, AvailabilityZoneId: l.subnet.AvailabilityZoneId, State: types.VolumeStateInUse,
+			MultiAttachEnabled: ptr(false), VolumeInitializationRate: plan.ebs.VolumeInitializationRate, Operator: operatorOf(""),
+			Attachments: []types.VolumeAttachment{{
+				VolumeId: ptr(id), InstanceId: api.InstanceId, Device: ptr(plan.device), AttachTime: ptr(now), EbsCardIndex: plan.ebs.EbsCardIndex,
+				DeleteOnTermination: plan.ebs.DeleteOnTermination, State: types.VolumeAttachmentStateAttached,
+			}},
+			Tags: l.tags(types.ResourceTypeVolume),
+		})
+		api.BlockDeviceMappings = append(api.BlockDeviceMappings, types.InstanceBlockDeviceMapping{
+			DeviceName: ptr(plan.device),
+			Ebs: &types.EbsInstanceBlockDevice{
+				VolumeId: ptr(id), AttachTime: ptr(now), DeleteOnTermination: plan.ebs.DeleteOnTermination, Status: types.AttachmentStatusAttached,
+				EbsCardIndex: plan.ebs.EbsCardIndex,
+			},
+		})
+	}
+}
+
+// volumeIOPS is what a volume can do: what was provisioned, or for gp2 its baseline of 3 per GiB, at least 100 and at most 16,000 (EBS User
+// Guide, "General Purpose SSD volumes").
+func volumeIOPS(ebs types.EbsBlockDevice) *int32 {
+	if ebs.VolumeType == types.VolumeTypeGp2 {
+		return ptr(min(max(3*val(ebs.VolumeSize), 100), 16000))
+	}
+	return ebs.Iops
+}

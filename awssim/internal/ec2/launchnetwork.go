@@ -1,0 +1,434 @@
+package ec2
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// interfacePlan is a network interface that the launch makes.
+type interfacePlan struct {
+	spec   types.InstanceNetworkInterfaceSpecification
+	subnet types.Subnet
+	groups []types.GroupIdentifier
+}
+
+// ruleInterfaces holds the rules of network interfaces among themselves (SDK, InstanceNetworkInterfaceSpecification; for the number, User
+// Guide, "Maximum IP addresses per network interface").
+func (l *launch) ruleInterfaces() error {
+	type slot struct{ card, device int32 }
+	taken := map[slot]bool{}
+	for _, n := range l.in.NetworkInterfaces {
+		if n.DeviceIndex == nil {
+			return sim.Errorf("InvalidParameterValue", "Each network interface requires a device index.")
+		}
+		place := slot{val(n.NetworkCardIndex), *n.DeviceIndex}
+		if taken[place] {
+			return invalidCombination("The network interface device index %d on network card %d is specified more than once.", place.device, place.card)
+		}
+		taken[place] = true
+		if err := checkInterface(n, len(l.in.NetworkInterfaces)); err != nil {
+			return err
+		}
+	}
+	if len(taken) == 0 {
+		return nil
+	}
+	if !taken[slot{0, 0}] {
+		return invalidCombination("When specifying network interfaces, you must include a device at index 0.")
+	}
+	return l.checkInterfacesFitType()
+}
+
+func checkInterface(n types.InstanceNetworkInterfaceSpecification, count int) error {
+	if val(n.AssociatePublicIpAddress) && count > 1 {
+		return invalidCombination("The associatePublicIPAddress parameter cannot be specified when launching with multiple network interfaces.")
+	}
+	exclusive := func(a, b bool, names string) error {
+		if a && b {
+			return invalidCombination("Only one of %s may be specified for a network interface.", names)
+		}
+		return nil
+	}
+	for _, err := range []error{
+		exclusive(n.Ipv4PrefixCount != nil, len(n.Ipv4Prefixes) > 0, "Ipv4PrefixCount and Ipv4Prefixes"),
+		exclusive(n.Ipv6PrefixCount != nil, len(n.Ipv6Prefixes) > 0, "Ipv6PrefixCount and Ipv6Prefixes"),
+		exclusive(n.Ipv6AddressCount != nil, len(n.Ipv6Addresses) > 0, "Ipv6AddressCount and Ipv6Addresses"),
+		exclusive(n.SecondaryPrivateIpAddressCount != nil, len(n.PrivateIpAddresses) > 1, "SecondaryPrivateIpAddressCount and PrivateIpAddresses"),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	if val(n.NetworkInterfaceId) != "" {
+		// The simulation makes interfaces with their instances only, so no id can name one that is free.
+		return sim.Errorf("InvalidNetworkInterfaceID.NotFound", "The networkInterface ID '%s' does not exist", *n.NetworkInterfaceId)
+	}
+	for _, check := range []func(types.InstanceNetworkInterfaceSpecification) error{checkEFAOnly, checkPrimaryAddress, checkTracking, checkENAExpress} {
+		if err := check(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkEFAOnly: such an interface has no IP addresses (SDK, InstanceNetworkInterfaceSpecification.InterfaceType), so it is not the primary
+// one.
+func checkEFAOnly(n types.InstanceNetworkInterfaceSpecification) error {
+	if val(n.InterfaceType) != "efa-only" {
+		return nil
+	}
+	counts := val(n.SecondaryPrivateIpAddressCount) + val(n.Ipv6AddressCount) + val(n.Ipv4PrefixCount) + val(n.Ipv6PrefixCount)
+	lists := len(n.PrivateIpAddresses) + len(n.Ipv6Addresses) + len(n.Ipv4Prefixes) + len(n.Ipv6Prefixes)
+	primary := val(n.DeviceIndex) == 0 && val(n.NetworkCardIndex) == 0
+	if primary || counts > 0 || lists > 0 || val(n.AssociatePublicIpAddress) || val(n.PrivateIpAddress) != "" {
+		return invalidCombination("An EFA-only network interface can't be the primary one and can't have IP addresses.")
+	}
+	return nil
+}
+
+// checkPrimaryAddress: one private address is the primary one (SDK, InstanceNetworkInterfaceSpecification.PrivateIpAddresses).
+func checkPrimaryAddress(n types.InstanceNetworkInterfaceSpecification) error {
+	primaries := 0
+	for _, a := range n.PrivateIpAddresses {
+		if val(a.Primary) {
+			primaries++
+		}
+	}
+	if primaries > 1 {
+		return invalidCombination("Only one private IP address of a network interface can be designated as primary.")
+	}
+	return nil
+}
+
+// checkTracking holds the ranges of the timeouts (SDK, ConnectionTrackingSpecificationRequest).
+func checkTracking(n types.InstanceNetworkInterfaceSpecification) error {
+	timeouts := val(n.ConnectionTrackingSpecification)
+	for _, t := range []struct {
+		name      string
+		value     *int32
+		low, high int32
+	}{
+		{"TcpEstablishedTimeout", timeouts.TcpEstablishedTimeout, 60, 432_000},
+		{"UdpStreamTimeout", timeouts.UdpStreamTimeout, 60, 180},
+		{"UdpTimeout", timeouts.UdpTimeout, 30, 60},
+	} {
+		if t.value != nil && (*t.value < t.low || *t.value > t.high) {
+			return invalidValue(t.name, *t.value, fmt.Sprintf("Expecting a value between %d and %d.", t.low, t.high))
+		}
+	}
+	return nil
+}
+
+// checkENAExpress: UDP can use ENA Express only where it is enabled (SDK, EnaSrdUdpSpecificationRequest).
+func checkENAExpress(n types.InstanceNetworkInterfaceSpecification) error {
+	express := val(n.EnaSrdSpecification)
+	if val(val(express.EnaSrdUdpSpecification).EnaSrdUdpEnabled) && !val(express.EnaSrdEnabled) {
+		return invalidCombination("EnaSrdUdpEnabled requires EnaSrdEnabled.")
+	}
+	return nil
+}
+
+// ruleSecondaryInterfaces holds the rules of interfaces in secondary subnets (SDK, InstanceSecondaryInterfaceSpecificationRequest). That a
+// count and a list exclude each other is an inference from the other members of their kind.
+func (l *launch) ruleSecondaryInterfaces() error {
+	for _, n := range l.in.SecondaryInterfaces {
+		if n.DeleteOnTermination != nil && !*n.DeleteOnTermination {
+			return invalidValue("DeleteOnTermination", false, "The only supported value for a secondary interface is true.")
+		}
+		if n.PrivateIpAddressCount != nil && len(n.PrivateIpAddresses) > 0 {
+			return invalidCombination("Only one of PrivateIpAddressCount and PrivateIpAddresses may be specified for a secondary interface.")
+		}
+	}
+	return nil
+}
+
+func (l *launch) checkInterfacesFitType() error {
+	if l.kind == nil {
+		return nil
+	}
+	if n := len(l.in.NetworkInterfaces); l.kind.MaxENIs > 0 && n > int(l.kind.MaxENIs) {
+		return sim.Errorf("AttachmentLimitExceeded", "Interface count %d exceeds the limit for %s", n, l.kind.Name)
+	}
+	for _, n := range l.in.NetworkInterfaces {
+		if strings.HasPrefix(val(n.InterfaceType), "efa") && !l.kind.EFA {
+			return sim.Errorf("Unsupported", "The instance type %s does not support Elastic Fabric Adapters.", l.kind.Name)
+		}
+	}
+	return nil
+}
+
+// place finds the subnets and security groups of the launch, and that the zone offers the type.
+func (l *launch) place() error {
+	specs := l.in.NetworkInterfaces
+	if len(specs) == 0 {
+		specs = []types.InstanceNetworkInterfaceSpecification{{
+			DeviceIndex: ptr(int32(0)), SubnetId: l.in.SubnetId, PrivateIpAddress: l.in.PrivateIpAddress, Groups: l.in.SecurityGroupIds,
+			DeleteOnTermination: ptr(true),
+		}}
+	}
+	for _, spec := range specs {
+		subnet, err := l.findSubnet(spec.SubnetId)
+		if err != nil {
+			return err
+		}
+		groups, err := l.findGroups(spec.Groups, subnet)
+		if err != nil {
+			return err
+		}
+		plan := interfacePlan{spec: spec, subnet: subnet, groups: groups}
+		if val(spec.DeviceIndex) == 0 && val(spec.NetworkCardIndex) == 0 {
+			l.subnet = &plan.subnet
+			l.interfaces = slices.Insert(l.interfaces, 0, plan)
+			continue
+		}
+		l.interfaces = append(l.interfaces, plan)
+	}
+	for _, plan := range l.interfaces {
+		if val(plan.subnet.AvailabilityZone) != val(l.subnet.AvailabilityZone) {
+			return invalidCombination("All network interfaces of an instance must be in the same Availability Zone.")
+		}
+	}
+	return l.checkZone()
+}
+
+// findSubnet is the subnet that is named, or the default subnet of the zone that the placement asks for, or of the first zone that has one
+// (User Guide, "Default subnets").
+func (l *launch) findSubnet(id *string) (types.Subnet, error) {
+	if val(id) != "" {
+		if err := subnetID.check(*id); err != nil {
+			return types.Subnet{}, err
+		}
+		subnet, ok := l.state.subnets.Get(*id)
+		if !ok {
+			return types.Subnet{}, subnetID.missing(*id)
+		}
+		return subnet, nil
+	}
+	zone := l.wantedZone()
+	for _, subnet := range l.state.subnets.All() {
+		if !val(subnet.DefaultForAz) || (zone != "" && zone != val(subnet.AvailabilityZone)) {
+			continue
+		}
+		if zone == "" && l.kind != nil && !l.state.region.World().Offers(l.kind.Name, val(subnet.AvailabilityZone)) {
+			continue
+		}
+		return subnet, nil
+	}
+	for _, vpc := range l.state.vpcs.All() {
+		if val(vpc.IsDefault) {
+			return types.Subnet{}, sim.Errorf("MissingInput", "No subnets found for the default VPC '%s'. Please specify a subnet.", val(vpc.VpcId))
+		}
+	}
+	return types.Subnet{}, sim.Errorf("VPCIdNotSpecified", "No default VPC for this user. GroupName is only supported for EC2-Classic and default VPC.")
+}
+
+// wantedZone is the zone that the placement names, by name or by id.
+func (l *launch) wantedZone() string {
+	p := val(l.in.Placement)
+	if val(p.AvailabilityZoneId) == "" {
+		return val(p.AvailabilityZone)
+	}
+	for _, z := range l.state.region.World().Zones {
+		if z.ID == *p.AvailabilityZoneId {
+			return z.Name
+		}
+	}
+	return *p.AvailabilityZoneId
+}
+
+func (l *launch) checkZone() error {
+	region, zone := l.state.region.World(), val(l.subnet.AvailabilityZone)
+	if wanted := l.wantedZone(); wanted != "" && wanted != zone {
+		if region.Zone(wanted) == nil {
+			return sim.Errorf("InvalidParameterValue", "Invalid availability zone: [%s]", wanted)
+		}
+		return sim.Errorf("InvalidParameterValue", "The availability zone '%s' of the placement does not match the availability zone '%s' of the subnet.", wanted, zone)
+	}
+	if region.Offers(l.kind.Name, zone) {
+		return nil
+	}
+	if others := l.state.zonesOffering(l.kind.Name); len(others) > 0 {
+		return sim.Errorf("Unsupported", "Your requested instance type (%s) is not supported in your requested Availability Zone (%s). "+
+			"Please retry your request by not specifying an Availability Zone or choosing %s.", l.kind.Name, zone, strings.Join(others, ", "))
+	}
+	return sim.Errorf("Unsupported", "The requested configuration is currently not supported. Please check the documentation for supported configurations.")
+}
+
+// zonesOffering lists the zones of the Region that have the type.
+func (s *state) zonesOffering(instanceType string) []string {
+	var zones []string
+	for _, z := range s.region.World().Zones {
+		if s.region.World().Offers(instanceType, z.Name) {
+			zones = append(zones, z.Name)
+		}
+	}
+	return zones
+}
+
+// findGroups are the security groups of an interface: those that are named, or the VPC's default group.
+func (l *launch) findGroups(ids []string, subnet types.Subnet) ([]types.GroupIdentifier, error) {
+	var groups []types.GroupIdentifier
+	for _, id := range ids {
+		group, err := l.state.findGroup(id)
+		if err != nil {
+			return nil, err
+		}
+		if val(group.VpcId) != val(subnet.VpcId) {
+			return nil, sim.Errorf("InvalidParameter", "Security group %s and subnet %s belong to different networks.", id, val(subnet.SubnetId))
+		}
+		groups = append(groups, types.GroupIdentifier{GroupId: group.GroupId, GroupName: group.GroupName})
+	}
+	names := l.in.SecurityGroups
+	if len(names) > 0 && !val(l.state.vpcOf(subnet).IsDefault) {
+		return nil, invalidCombination("The parameter groupName cannot be used with the parameter subnet")
+	}
+	if len(ids) == 0 && len(names) == 0 {
+		names = []string{"default"}
+	}
+	for _, name := range names {
+		group, ok := l.state.groupByName(val(subnet.VpcId), name)
+		if !ok {
+			return nil, sim.Errorf("InvalidGroup.NotFound", "The security group '%s' does not exist in VPC '%s'", name, val(subnet.VpcId))
+		}
+		groups = append(groups, types.GroupIdentifier{GroupId: group.GroupId, GroupName: group.GroupName})
+	}
+	return groups, nil
+}
+
+func (s *state) vpcOf(subnet types.Subnet) types.Vpc {
+	vpc, _ := s.vpcs.Get(val(subnet.VpcId))
+	return vpc
+}
+
+func (s *state) findGroup(id string) (types.SecurityGroup, error) {
+	if err := securityGroupID.check(id); err != nil {
+		return types.SecurityGroup{}, err
+	}
+	group, ok := s.groups.Get(id)
+	if !ok {
+		return types.SecurityGroup{}, sim.Errorf("InvalidGroup.NotFound", "The security group '%s' does not exist", id)
+	}
+	return group, nil
+}
+
+func (s *state) groupByName(vpc, name string) (types.SecurityGroup, bool) {
+	for _, g := range s.groups.All() {
+		if val(g.VpcId) == vpc && val(g.GroupName) == name {
+			return g, true
+		}
+	}
+	return types.SecurityGroup{}, false
+}
+
+// checkGroupsExist is for data that is only stored: every security group that it names by id exists.
+func (l *launch) checkGroupsExist() error {
+	ids := slices.Clone(l.in.SecurityGroupIds)
+	for _, n := range l.in.NetworkInterfaces {
+		ids = append(ids, n.Groups...)
+	}
+	for _, id := range ids {
+		if _, err := l.state.findGroup(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reservedAddresses is how many addresses of a subnet can not be used: the first four and the last (VPC User Guide, "Subnet sizing").
+const reservedAddresses = 5
+
+// addressPool hands out the private IPv4 addresses of one subnet, the lowest free one first.
+type addressPool struct {
+	prefix netip.Prefix
+	used   map[netip.Addr]bool
+}
+
+func (s *state) pool(subnet types.Subnet) *addressPool {
+	id := val(subnet.SubnetId)
+	if p, ok := s.addresses[id]; ok {
+		return p
+	}
+	// A world and CreateSubnet admit only subnets with a good CIDR block, so the zero prefix, which has no addresses, is out of reach.
+	prefix, _ := netip.ParsePrefix(val(subnet.CidrBlock))
+	p := &addressPool{prefix: prefix.Masked(), used: map[netip.Addr]bool{}}
+	s.addresses[id] = p
+	return p
+}
+
+func (p *addressPool) size() int {
+	if !p.prefix.IsValid() || !p.prefix.Addr().Is4() {
+		return 0
+	}
+	return max(1<<(32-p.prefix.Bits())-reservedAddresses, 0)
+}
+
+func (p *addressPool) free() int { return p.size() - len(p.used) }
+
+// take reserves an address, the wanted one if it is given. It reports whether that was possible.
+func (p *addressPool) take(wanted string) (netip.Addr, bool) {
+	if wanted != "" {
+		addr, err := netip.ParseAddr(wanted)
+		if err != nil || !p.prefix.Contains(addr) || p.used[addr] {
+			return netip.Addr{}, false
+		}
+		p.used[addr] = true
+		return addr, true
+	}
+	base := p.prefix.Addr().As4()
+	first := binary.BigEndian.Uint32(base[:]) + reservedAddresses - 1
+	for i := range p.size() {
+		var raw [4]byte
+		binary.BigEndian.PutUint32(raw[:], first+uint32(i))
+		if addr := netip.AddrFrom4(raw); !p.used[addr] {
+			p.used[addr] = true
+			return addr, true
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// check returns why a wanted address can not be had, or nil.
+func (p *addressPool) check(wanted string) error {
+	addr, err := netip.ParseAddr(wanted)
+	if err != nil || !p.prefix.Contains(addr) {
+		return sim.Errorf("InvalidParameterValue", "Address %s does not fall within the subnet's address range", wanted)
+	}
+	if p.used[addr] {
+		return sim.Errorf("InvalidIPAddress.InUse", "Address %s is in use.", wanted)
+	}
+	return nil
+}
+
+func (p *addressPool) release(address string) {
+	if addr, err := netip.ParseAddr(address); err == nil {
+		delete(p.used, addr)
+	}
+}
+
+// privateDNSName is the host name that EC2 gives (User Guide, "EC2 instance hostnames and domains"): from the address or, where asked for,
+// from the instance id, under ec2.internal in us-east-1 and <region>.compute.internal elsewhere.
+func (s *state) privateDNSName(instanceID, address string, kind types.HostnameType) string {
+	domain := s.region.Name + ".compute.internal"
+	if s.region.Name == "us-east-1" {
+		domain = "ec2.internal"
+	}
+	if kind == types.HostnameTypeResourceName {
+		return instanceID + "." + domain
+	}
+	return "ip-" + strings.ReplaceAll(address, ".", "-") + "." + domain
+}
+
+func (s *state) publicDNSName(address string) string {
+	domain := s.region.Name + ".compute.amazonaws.com"
+	if s.region.Name == "us-east-1" {
+		domain = "compute-1.amazonaws.com"
+	}
+	return fmt.Sprintf("ec2-%s.%s", strings.ReplaceAll(address, ".", "-"), domain)
+}

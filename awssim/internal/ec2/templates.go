@@ -1,0 +1,329 @@
+package ec2
+
+import (
+	"regexp"
+	"time"
+	"unicode/utf8"
+
+	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/shape"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+	"github.com/slipway-project/slipway/awssim/world"
+)
+
+// template is a launch template. Its versions are a table of their own, so that reading one template does not read all others.
+type template struct {
+	id, name       string
+	createTime     time.Time
+	createdBy      string
+	operator       string // principal of the service that manages it, if any
+	tags           []types.Tag
+	defaultVersion int64
+	latestVersion  int64 // the highest that exists
+	lastNumber     int64 // the highest that was ever given: numbers are not used again (User Guide, "Delete a launch template version")
+	count          int   // how many versions there are
+	versions       *sim.Table[templateVersion]
+}
+
+// templateVersion never changes (User Guide, "Restrictions for Amazon EC2 launch templates").
+type templateVersion struct {
+	number      int64
+	description string
+	createTime  time.Time
+	createdBy   string
+	data        types.RequestLaunchTemplateData
+}
+
+// Quotas (User Guide, "Restrictions for Amazon EC2 launch templates"); a world can set others.
+const (
+	defaultTemplateQuota = 5000
+	defaultVersionQuota  = 10000
+)
+
+var templatePages = pageLimits{min: 1, max: 200, unpaged: 200}
+
+var (
+	templateName   = regexp.MustCompile(`^[a-zA-Z0-9().\-/_]+$`)
+	minNameLength  = 3
+	maxNameLength  = 128
+	maxDescription = 255
+)
+
+func checkTemplateName(name string) error {
+	if len(name) < minNameLength || len(name) > maxNameLength || !templateName.MatchString(name) {
+		return sim.Errorf("InvalidLaunchTemplateName.MalformedException",
+			"A launch template name must be between 3 and 128 characters, and may contain letters, numbers, and the following characters: - ( ) . / _.")
+	}
+	return nil
+}
+
+func checkDescription(description *string) error {
+	if utf8.RuneCountInString(val(description)) > maxDescription {
+		return sim.Errorf("InvalidParameterValue", "The launch template version description must be at most %d characters long.", maxDescription)
+	}
+	return nil
+}
+
+func createLaunchTemplate(c *sim.Call, in *awsec2.CreateLaunchTemplateInput) (*awsec2.CreateLaunchTemplateOutput, error) {
+	s := stateOf(c.Region)
+	request := shape.Clone(*in)
+	request.DryRun = nil
+	if previous, err := replay[awsec2.CreateLaunchTemplateOutput](s, c.Action, in.ClientToken, maxTemplateToken, request); previous != nil || err != nil {
+		return previous, err
+	}
+	tags, err := s.checkNewTemplate(in)
+	if err != nil {
+		return nil, err
+	}
+	if val(in.DryRun) {
+		return nil, dryRun()
+	}
+	t := template{
+		id: c.Kernel.NewID("lt-", 17), name: *in.LaunchTemplateName, createTime: c.Now.Truncate(time.Second), createdBy: c.Principal, tags: tags,
+		versions: sim.NewTable[templateVersion](c.Kernel),
+	}
+	if in.Operator != nil {
+		t.operator = val(in.Operator.Principal)
+	}
+	t = s.addVersion(t, templateVersion{description: val(in.VersionDescription), createTime: c.Now.Truncate(time.Second), createdBy: c.Principal, data: shape.Clone(*in.LaunchTemplateData)})
+	t.defaultVersion = t.latestVersion
+	s.templates.Put(t.id, t)
+	s.templateNames.Put(t.name, t.id)
+	out := &awsec2.CreateLaunchTemplateOutput{LaunchTemplate: ptr(t.describe()), Warning: s.validationWarning(*in.LaunchTemplateData)}
+	remember(s, c.Action, in.ClientToken, request, out)
+	return out, nil
+}
+
+// checkNewTemplate refuses what EC2 refuses at creation and returns the tags of the template itself.
+func (s *state) checkNewTemplate(in *awsec2.CreateLaunchTemplateInput) ([]types.Tag, error) {
+	if val(in.LaunchTemplateName) == "" {
+		return nil, missingParameter("LaunchTemplateName")
+	}
+	if err := checkTemplateName(*in.LaunchTemplateName); err != nil {
+		return nil, err
+	}
+	if err := checkTemplateData(in.LaunchTemplateData); err != nil {
+		return nil, err
+	}
+	if err := checkDescription(in.VersionDescription); err != nil {
+		return nil, err
+	}
+	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeLaunchTemplate, types.ResourceTypeLaunchTemplate)
+	if err != nil {
+		return nil, err
+	}
+	if _, taken := s.templateNames.Get(*in.LaunchTemplateName); taken {
+		return nil, sim.Errorf("InvalidLaunchTemplateName.AlreadyExistsException", "Launch template name already in use.")
+	}
+	if quota := s.kernel.World().Quota(world.QuotaLaunchTemplates, defaultTemplateQuota); s.templates.Len() >= quota {
+		return nil, sim.Errorf("MaxTemplateLimitExceeded", "You have reached the maximum number of launch templates (%d) that you can create.", quota)
+	}
+	return tags, nil
+}
+
+// addVersion gives the version the next number and puts it into the template. The caller puts the template.
+func (s *state) addVersion(t template, v templateVersion) template {
+	t.lastNumber++
+	t.count++
+	t.latestVersion = t.lastNumber
+	v.number = t.lastNumber
+	t.versions.Put(versionKey(v.number), v)
+	return t
+}
+
+// describe is the template as EC2 answers it.
+func (t template) describe() types.LaunchTemplate {
+	return types.LaunchTemplate{
+		LaunchTemplateId: ptr(t.id), LaunchTemplateName: ptr(t.name), CreateTime: ptr(t.createTime), CreatedBy: ptr(t.createdBy),
+		DefaultVersionNumber: ptr(t.defaultVersion), LatestVersionNumber: ptr(t.latestVersion), Tags: shape.Clone(t.tags), Operator: operatorOf(t.operator),
+	}
+}
+
+func operatorOf(principal string) *types.OperatorResponse {
+	return &types.OperatorResponse{Managed: ptr(principal != ""), Principal: optional(principal)}
+}
+
+// findTemplate is the template that a request names by id or by name, as writes see it.
+func (s *state) findTemplate(id, name *string) (template, error) {
+	if err := checkTemplateReference(id, name); err != nil {
+		return template{}, err
+	}
+	if val(id) != "" {
+		t, ok := s.templates.Get(*id)
+		if !ok {
+			return template{}, templateIDNotFound(*id)
+		}
+		return t, nil
+	}
+	templateID, ok := s.templateNames.Get(*name)
+	if !ok {
+		return template{}, templateNameNotFound(*name)
+	}
+	t, _ := s.templates.Get(templateID)
+	return t, nil
+}
+
+// visibleTemplate is findTemplate for reads, which may lag.
+func (s *state) visibleTemplate(id, name *string) (template, error) {
+	if err := checkTemplateReference(id, name); err != nil {
+		return template{}, err
+	}
+	if val(id) != "" {
+		t, ok := s.templates.Visible(*id)
+		if !ok {
+			return template{}, templateIDNotFound(*id)
+		}
+		return t, nil
+	}
+	if templateID, ok := s.templateNames.Visible(*name); ok {
+		if t, ok := s.templates.Visible(templateID); ok {
+			return t, nil
+		}
+	}
+	return template{}, templateNameNotFound(*name)
+}
+
+// checkTemplateReference wants exactly one of id and name (SDK, LaunchTemplateId of every action).
+func checkTemplateReference(id, name *string) error {
+	switch {
+	case val(id) != "" && val(name) != "":
+		return invalidCombination("You must specify either the launch template ID or the launch template name, but not both.")
+	case val(id) != "":
+		return launchTemplateID.check(*id)
+	case val(name) != "":
+		return checkTemplateName(*name)
+	default:
+		return sim.Errorf("MissingParameter", "Either the launch template ID or the launch template name is required.")
+	}
+}
+
+func templateIDNotFound(id string) error {
+	return sim.Errorf("InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, does not exist.", id)
+}
+
+func templateNameNotFound(name string) error {
+	return sim.Errorf("InvalidLaunchTemplateName.NotFoundException", "The specified launch template, with template name %s, does not exist.", name)
+}
+
+var templateFilters = filterTable[template]{
+	"create-time":          func(t template) []string { return instant(&t.createTime) },
+	"launch-template-name": func(t template) []string { return []string{t.name} },
+	"launch-template-id":   func(t template) []string { return []string{t.id} },
+}
+
+func describeLaunchTemplates(c *sim.Call, in *awsec2.DescribeLaunchTemplatesInput) (*awsec2.DescribeLaunchTemplatesOutput, error) {
+	s := stateOf(c.Region)
+	if err := checkNamedTemplates(in); err != nil {
+		return nil, err
+	}
+	found, err := s.namedTemplates(in.LaunchTemplateIds, in.LaunchTemplateNames)
+	if err != nil {
+		return nil, err
+	}
+	found, err = templateFilters.apply(in.Filters, found, func(t template) []types.Tag { return t.tags })
+	if err != nil {
+		return nil, err
+	}
+	found, next, err := page(found, in.MaxResults, in.NextToken, templatePages, func(t template) string { return t.id })
+	if err != nil {
+		return nil, err
+	}
+	if val(in.DryRun) {
+		return nil, dryRun()
+	}
+	out := &awsec2.DescribeLaunchTemplatesOutput{NextToken: next}
+	for _, t := range found {
+		out.LaunchTemplates = append(out.LaunchTemplates, t.describe())
+	}
+	return out, nil
+}
+
+func checkNamedTemplates(in *awsec2.DescribeLaunchTemplatesInput) error {
+	for _, id := range in.LaunchTemplateIds {
+		if err := launchTemplateID.check(id); err != nil {
+			return err
+		}
+	}
+	for _, name := range in.LaunchTemplateNames {
+		if err := checkTemplateName(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// namedTemplates is every visible template, or those with one of the ids or names. All that are named must exist.
+func (s *state) namedTemplates(ids, names []string) ([]template, error) {
+	if len(ids)+len(names) == 0 {
+		return s.templates.VisibleAll(), nil
+	}
+	const message = "At least one of the launch templates specified in the request does not exist."
+	chosen := map[string]bool{}
+	var found []template
+	add := func(t template) {
+		if !chosen[t.id] {
+			chosen[t.id] = true
+			found = append(found, t)
+		}
+	}
+	for _, id := range ids {
+		t, ok := s.templates.Visible(id)
+		if !ok {
+			return nil, sim.Errorf("InvalidLaunchTemplateId.NotFound", message)
+		}
+		add(t)
+	}
+	for _, name := range names {
+		id, _ := s.templateNames.Visible(name)
+		t, ok := s.templates.Visible(id)
+		if !ok {
+			return nil, sim.Errorf("InvalidLaunchTemplateName.NotFoundException", message)
+		}
+		add(t)
+	}
+	return found, nil
+}
+
+func modifyLaunchTemplate(c *sim.Call, in *awsec2.ModifyLaunchTemplateInput) (*awsec2.ModifyLaunchTemplateOutput, error) {
+	s := stateOf(c.Region)
+	request := shape.Clone(*in)
+	request.DryRun = nil
+	if previous, err := replay[awsec2.ModifyLaunchTemplateOutput](s, c.Action, in.ClientToken, maxTemplateToken, request); previous != nil || err != nil {
+		return previous, err
+	}
+	t, err := s.findTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
+	if err != nil {
+		return nil, err
+	}
+	if val(in.DefaultVersion) != "" {
+		v, err := t.version(*in.DefaultVersion)
+		if err != nil {
+			return nil, err
+		}
+		t.defaultVersion = v.number
+	}
+	if val(in.DryRun) {
+		return nil, dryRun()
+	}
+	s.templates.Put(t.id, t)
+	out := &awsec2.ModifyLaunchTemplateOutput{LaunchTemplate: ptr(t.describe())}
+	remember(s, c.Action, in.ClientToken, request, out)
+	return out, nil
+}
+
+// deleteLaunchTemplate deletes a template with all of its versions (API reference, DeleteLaunchTemplate).
+func deleteLaunchTemplate(c *sim.Call, in *awsec2.DeleteLaunchTemplateInput) (*awsec2.DeleteLaunchTemplateOutput, error) {
+	s := stateOf(c.Region)
+	t, err := s.findTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
+	if err != nil {
+		return nil, err
+	}
+	if val(in.DryRun) {
+		return nil, dryRun()
+	}
+	s.templates.Delete(t.id)
+	s.templateNames.Delete(t.name)
+	return &awsec2.DeleteLaunchTemplateOutput{LaunchTemplate: ptr(t.describe())}, nil
+}

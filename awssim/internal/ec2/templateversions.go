@@ -1,0 +1,425 @@
+package ec2
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/shape"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+	"github.com/slipway-project/slipway/awssim/world"
+)
+
+// The aliases of versions; their case matters (SDK, DescribeLaunchTemplateVersionsInput.Versions).
+const (
+	aliasLatest  = "$Latest"
+	aliasDefault = "$Default"
+)
+
+const maxVersionsPerDelete = 200 // SDK, DeleteLaunchTemplateVersionsInput.Versions
+
+func versionKey(number int64) string { return strconv.FormatInt(number, 10) }
+
+// number resolves a version selector to a number, which need not exist.
+func (t template) number(selector string) (int64, error) {
+	switch selector {
+	case aliasLatest:
+		return t.latestVersion, nil
+	case aliasDefault:
+		return t.defaultVersion, nil
+	}
+	return parseVersion(selector)
+}
+
+func parseVersion(selector string) (int64, error) {
+	number, err := strconv.ParseInt(selector, 10, 64)
+	if err != nil || number < 1 {
+		return 0, sim.Errorf("InvalidParameterValue", "Invalid launch template version: '%s'. The version must be a positive number, $Latest or $Default.", selector)
+	}
+	return number, nil
+}
+
+// version is the version that a selector stands for, as writes see it.
+func (t template) version(selector string) (templateVersion, error) {
+	return t.read(selector, t.versions.Get)
+}
+
+func (t template) read(selector string, get func(string) (templateVersion, bool)) (templateVersion, error) {
+	number, err := t.number(selector)
+	if err != nil {
+		return templateVersion{}, err
+	}
+	v, ok := get(versionKey(number))
+	if !ok {
+		return templateVersion{}, sim.Errorf("InvalidLaunchTemplateId.VersionNotFound",
+			"Could not find the specified version %d for the launch template with ID %s.", number, t.id)
+	}
+	return v, nil
+}
+
+func createLaunchTemplateVersion(c *sim.Call, in *awsec2.CreateLaunchTemplateVersionInput) (*awsec2.CreateLaunchTemplateVersionOutput, error) {
+	s := stateOf(c.Region)
+	request := shape.Clone(*in)
+	request.DryRun = nil
+	if previous, err := replay[awsec2.CreateLaunchTemplateVersionOutput](s, c.Action, in.ClientToken, maxTemplateToken, request); previous != nil || err != nil {
+		return previous, err
+	}
+	t, err := s.findTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
+	if err != nil {
+		return nil, err
+	}
+	data, err := t.newVersionData(in)
+	if err != nil {
+		return nil, err
+	}
+	if quota := s.kernel.World().Quota(world.QuotaLaunchTemplateVersions, defaultVersionQuota); t.count >= quota {
+		return nil, sim.Errorf("MaxTemplateVersionLimitExceeded", "You have reached the maximum number of versions (%d) for the launch template %s.", quota, t.id)
+	}
+	v := templateVersion{description: val(in.VersionDescription), createTime: c.Now.Truncate(time.Second), createdBy: c.Principal, data: data}
+	shown := data
+	if val(in.ResolveAlias) {
+		if shown, err = s.resolveAlias(data); err != nil {
+			return nil, err
+		}
+	}
+	if val(in.DryRun) {
+		return nil, dryRun()
+	}
+	t = s.addVersion(t, v)
+	s.templates.Put(t.id, t)
+	v.number = t.latestVersion
+	v.data = shown
+	out := &awsec2.CreateLaunchTemplateVersionOutput{LaunchTemplateVersion: ptr(t.describeVersion(v)), Warning: s.validationWarning(data)}
+	remember(s, c.Action, in.ClientToken, request, out)
+	return out, nil
+}
+
+// newVersionData is what a new version holds: the request's data, on top of the source version's if one is named. Snapshots of the
+// source's block device mappings are not inherited (SDK, CreateLaunchTemplateVersionInput.SourceVersion).
+func (t template) newVersionData(in *awsec2.CreateLaunchTemplateVersionInput) (types.RequestLaunchTemplateData, error) {
+	var none types.RequestLaunchTemplateData
+	if err := checkTemplateData(in.LaunchTemplateData); err != nil {
+		return none, err
+	}
+	if err := checkDescription(in.VersionDescription); err != nil {
+		return none, err
+	}
+	if val(in.SourceVersion) == "" {
+		return shape.Clone(*in.LaunchTemplateData), nil
+	}
+	source, err := t.version(*in.SourceVersion)
+	if err != nil {
+		return none, err
+	}
+	data := shape.Clone(source.data)
+	for i := range data.BlockDeviceMappings {
+		if ebs := data.BlockDeviceMappings[i].Ebs; ebs != nil {
+			ebs.SnapshotId = nil
+		}
+	}
+	// A type and requirements exclude each other, so the one that is given ends the inheritance of the other (inference).
+	if in.LaunchTemplateData.InstanceType != "" {
+		data.InstanceRequirements = nil
+	}
+	if in.LaunchTemplateData.InstanceRequirements != nil {
+		data.InstanceType = ""
+	}
+	shape.Overlay(&data, *in.LaunchTemplateData)
+	return data, nil
+}
+
+// describeVersion is the version as EC2 answers it.
+func (t template) describeVersion(v templateVersion) types.LaunchTemplateVersion {
+	return types.LaunchTemplateVersion{
+		LaunchTemplateId: ptr(t.id), LaunchTemplateName: ptr(t.name), VersionNumber: ptr(v.number), VersionDescription: optional(v.description),
+		CreateTime: ptr(v.createTime), CreatedBy: ptr(v.createdBy), DefaultVersion: ptr(v.number == t.defaultVersion),
+		LaunchTemplateData: ptr(describeData(v.data)), Operator: operatorOf(t.operator),
+	}
+}
+
+// describeData is the data as EC2 answers it: what was given, plus the marks that only answers carry. Metadata options of a template say
+// "pending", because they take effect at launch.
+func describeData(data types.RequestLaunchTemplateData) types.ResponseLaunchTemplateData {
+	response := shape.Convert[types.ResponseLaunchTemplateData](data)
+	if response.MetadataOptions != nil {
+		response.MetadataOptions.State = types.LaunchTemplateInstanceMetadataOptionsStatePending
+	}
+	if response.Operator != nil {
+		response.Operator.Managed = ptr(true)
+	}
+	return response
+}
+
+// resolveAlias replaces an image given as a Systems Manager parameter with the image that the parameter names now.
+func (s *state) resolveAlias(data types.RequestLaunchTemplateData) (types.RequestLaunchTemplateData, error) {
+	image, err := s.resolveImageID(val(data.ImageId))
+	if err != nil {
+		return data, err
+	}
+	data.ImageId = optional(image)
+	return data, nil
+}
+
+// versionOf is a version together with the template it belongs to.
+type versionOf struct {
+	template template
+	version  templateVersion
+}
+
+func (v versionOf) key() string { return v.template.id + "/" + versionKey(v.version.number) }
+
+var versionFilters = filterTable[versionOf]{
+	"create-time":        func(v versionOf) []string { return instant(&v.version.createTime) },
+	"ebs-optimized":      func(v versionOf) []string { return boolean(v.version.data.EbsOptimized) },
+	"http-endpoint":      func(v versionOf) []string { return enum(v.metadata().HttpEndpoint) },
+	"http-protocol-ipv4": func(v versionOf) []string { return enum(v.metadata().HttpEndpoint) },
+	"http-tokens":        func(v versionOf) []string { return enum(v.metadata().HttpTokens) },
+	"host-resource-group-arn": func(v versionOf) []string {
+		return text(val(v.version.data.Placement).HostResourceGroupArn)
+	},
+	"iam-instance-profile": func(v versionOf) []string { return text(val(v.version.data.IamInstanceProfile).Arn) },
+	"image-id":             func(v versionOf) []string { return text(v.version.data.ImageId) },
+	"instance-type":        func(v versionOf) []string { return enum(v.version.data.InstanceType) },
+	"is-default-version": func(v versionOf) []string {
+		return []string{strconv.FormatBool(v.version.number == v.template.defaultVersion)}
+	},
+	"kernel-id": func(v versionOf) []string { return text(v.version.data.KernelId) },
+	"license-configuration-arn": func(v versionOf) []string {
+		var arns []string
+		for _, l := range v.version.data.LicenseSpecifications {
+			arns = append(arns, val(l.LicenseConfigurationArn))
+		}
+		return arns
+	},
+	"network-card-index": func(v versionOf) []string {
+		var cards []string
+		for _, n := range v.version.data.NetworkInterfaces {
+			cards = append(cards, strconv.Itoa(int(val(n.NetworkCardIndex))))
+		}
+		return cards
+	},
+	"ram-disk-id": func(v versionOf) []string { return text(v.version.data.RamDiskId) },
+}
+
+func (v versionOf) metadata() types.LaunchTemplateInstanceMetadataOptionsRequest {
+	return val(v.version.data.MetadataOptions)
+}
+
+func describeLaunchTemplateVersions(c *sim.Call, in *awsec2.DescribeLaunchTemplateVersionsInput) (*awsec2.DescribeLaunchTemplateVersionsOutput, error) {
+	s := stateOf(c.Region)
+	found, err := s.selectVersions(in)
+	if err != nil {
+		return nil, err
+	}
+	found, err = versionFilters.apply(in.Filters, found, nil)
+	if err != nil {
+		return nil, err
+	}
+	found, next, err := page(found, in.MaxResults, in.NextToken, templatePages, versionOf.key)
+	if err != nil {
+		return nil, err
+	}
+	if val(in.DryRun) {
+		return nil, dryRun()
+	}
+	out := &awsec2.DescribeLaunchTemplateVersionsOutput{NextToken: next}
+	for _, f := range found {
+		if val(in.ResolveAlias) {
+			if f.version.data, err = s.resolveAlias(f.version.data); err != nil {
+				return nil, err
+			}
+		}
+		out.LaunchTemplateVersions = append(out.LaunchTemplateVersions, f.template.describeVersion(f.version))
+	}
+	return out, nil
+}
+
+// selectVersions is the versions that a request is about, newest first: those of one template, by number, alias or range, or the latest
+// and default ones of all templates.
+func (s *state) selectVersions(in *awsec2.DescribeLaunchTemplateVersionsInput) ([]versionOf, error) {
+	ranged := val(in.MinVersion) != "" || val(in.MaxVersion) != ""
+	if ranged && len(in.Versions) > 0 {
+		return nil, invalidCombination("You cannot specify both a list of versions and a range of versions.")
+	}
+	if val(in.LaunchTemplateId) == "" && val(in.LaunchTemplateName) == "" {
+		return s.aliasedVersions(in.Versions, ranged)
+	}
+	t, err := s.visibleTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
+	if err != nil {
+		return nil, err
+	}
+	if len(in.Versions) > 0 {
+		return t.chosenVersions(in.Versions)
+	}
+	lowest, highest, err := t.versionRange(in.MinVersion, in.MaxVersion)
+	if err != nil {
+		return nil, err
+	}
+	var found []versionOf
+	for _, v := range t.versions.VisibleAll() {
+		if v.number >= lowest && v.number <= highest {
+			found = append(found, versionOf{t, v})
+		}
+	}
+	return newestFirst(found), nil
+}
+
+// versionRange reads MinVersion and MaxVersion; each may be missing. The SDK says "after which" of the one and "up to which" of the other;
+// that both bounds are part of the range is an inference from the other bounds of EC2's API, as is that the aliases may be bounds and that
+// a range without versions is empty rather than an error.
+func (t template) versionRange(minVersion, maxVersion *string) (lowest, highest int64, err error) {
+	lowest, highest = 1, t.lastNumber
+	if val(minVersion) != "" {
+		if lowest, err = t.number(*minVersion); err != nil {
+			return 0, 0, err
+		}
+	}
+	if val(maxVersion) != "" {
+		if highest, err = t.number(*maxVersion); err != nil {
+			return 0, 0, err
+		}
+	}
+	return lowest, highest, nil
+}
+
+func (t template) chosenVersions(selectors []string) ([]versionOf, error) {
+	chosen := map[int64]bool{}
+	var found []versionOf
+	for _, selector := range selectors {
+		v, err := t.read(selector, t.versions.Visible)
+		if err != nil {
+			return nil, err
+		}
+		if !chosen[v.number] {
+			chosen[v.number] = true
+			found = append(found, versionOf{t, v})
+		}
+	}
+	return newestFirst(found), nil
+}
+
+func newestFirst(versions []versionOf) []versionOf {
+	slices.SortFunc(versions, func(a, b versionOf) int { return int(b.version.number - a.version.number) })
+	return versions
+}
+
+// aliasedVersions is the latest or default version, or both, of every template of the account (SDK,
+// DescribeLaunchTemplateVersionsInput.Versions: without an id or name only the aliases are valid).
+func (s *state) aliasedVersions(selectors []string, ranged bool) ([]versionOf, error) {
+	if ranged || len(selectors) == 0 {
+		return nil, sim.Errorf("MissingParameter", "Either the launch template ID or the launch template name is required.")
+	}
+	for _, selector := range selectors {
+		if selector != aliasLatest && selector != aliasDefault {
+			return nil, sim.Errorf("InvalidParameterValue", "Without a launch template ID or name, the only valid values for the version are $Latest and $Default; got '%s'.", selector)
+		}
+	}
+	var found []versionOf
+	for _, t := range s.templates.VisibleAll() {
+		versions, err := t.chosenVersions(selectors)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, versions...)
+	}
+	return found, nil
+}
+
+// deleteLaunchTemplateVersions deletes what can be deleted and lists the rest with its reason, as the action's output does. A template
+// that does not exist is such a reason too (inference: the SDK's LaunchTemplateErrorCode has values for it).
+func deleteLaunchTemplateVersions(c *sim.Call, in *awsec2.DeleteLaunchTemplateVersionsInput) (*awsec2.DeleteLaunchTemplateVersionsOutput, error) {
+	s := stateOf(c.Region)
+	numbers, err := checkDeleteVersions(in)
+	if err != nil {
+		return nil, err
+	}
+	if val(in.DryRun) {
+		return nil, dryRun()
+	}
+	out := &awsec2.DeleteLaunchTemplateVersionsOutput{}
+	t, err := s.findTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
+	if err != nil {
+		code := types.LaunchTemplateErrorCodeLaunchTemplateIdDoesNotExist
+		if val(in.LaunchTemplateId) == "" {
+			code = types.LaunchTemplateErrorCodeLaunchTemplateNameDoesNotExist
+		}
+		for _, number := range numbers {
+			out.UnsuccessfullyDeletedLaunchTemplateVersions = append(out.UnsuccessfullyDeletedLaunchTemplateVersions,
+				types.DeleteLaunchTemplateVersionsResponseErrorItem{
+					LaunchTemplateId: in.LaunchTemplateId, LaunchTemplateName: in.LaunchTemplateName, VersionNumber: ptr(number),
+					ResponseError: &types.ResponseError{Code: code, Message: ptr(sim.AsError(err).Message)},
+				})
+		}
+		return out, nil
+	}
+	for _, number := range numbers {
+		if refusal := t.refuseDelete(number); refusal != nil {
+			out.UnsuccessfullyDeletedLaunchTemplateVersions = append(out.UnsuccessfullyDeletedLaunchTemplateVersions,
+				types.DeleteLaunchTemplateVersionsResponseErrorItem{
+					LaunchTemplateId: ptr(t.id), LaunchTemplateName: ptr(t.name), VersionNumber: ptr(number), ResponseError: refusal,
+				})
+			continue
+		}
+		t.versions.Delete(versionKey(number))
+		t.count--
+		out.SuccessfullyDeletedLaunchTemplateVersions = append(out.SuccessfullyDeletedLaunchTemplateVersions,
+			types.DeleteLaunchTemplateVersionsResponseSuccessItem{LaunchTemplateId: ptr(t.id), LaunchTemplateName: ptr(t.name), VersionNumber: ptr(number)})
+	}
+	t.latestVersion = t.highestVersion()
+	s.templates.Put(t.id, t)
+	return out, nil
+}
+
+func checkDeleteVersions(in *awsec2.DeleteLaunchTemplateVersionsInput) ([]int64, error) {
+	if err := checkTemplateReference(in.LaunchTemplateId, in.LaunchTemplateName); err != nil {
+		return nil, err
+	}
+	if len(in.Versions) == 0 {
+		return nil, missingParameter("LaunchTemplateVersion")
+	}
+	if len(in.Versions) > maxVersionsPerDelete {
+		return nil, sim.Errorf("InvalidParameterValue", "You can specify up to %d launch template version numbers.", maxVersionsPerDelete)
+	}
+	numbers := make([]int64, 0, len(in.Versions))
+	for _, selector := range in.Versions {
+		number, err := parseVersion(selector)
+		if err != nil {
+			return nil, err
+		}
+		numbers = append(numbers, number)
+	}
+	return numbers, nil
+}
+
+// refuseDelete says why a version can not be deleted, or nil. The default version stays until another one is the default (User Guide,
+// "Delete a launch template or a launch template version"); that AWS calls this unexpectedError is an inference, since no other value of
+// LaunchTemplateErrorCode fits.
+func (t template) refuseDelete(number int64) *types.ResponseError {
+	if number == t.defaultVersion {
+		return &types.ResponseError{
+			Code:    types.LaunchTemplateErrorCodeUnexpectedError,
+			Message: ptr("The default version of a launch template cannot be deleted. Set another version as the default version first."),
+		}
+	}
+	if _, ok := t.versions.Get(versionKey(number)); !ok {
+		return &types.ResponseError{
+			Code:    types.LaunchTemplateErrorCodeLaunchTemplateVersionDoesNotExist,
+			Message: ptr("Could not find the specified version " + versionKey(number) + " for the launch template with ID " + t.id + "."),
+		}
+	}
+	return nil
+}
+
+// highestVersion is the LatestVersionNumber, and what $Latest stands for, once versions were deleted. AWS does not say what becomes of the
+// number when the newest version is deleted; that it falls back to the highest that is left is an inference from its description as the
+// "version number of the latest version of the launch template" (SDK, LaunchTemplate.LatestVersionNumber).
+func (t template) highestVersion() int64 {
+	var highest int64
+	for _, v := range t.versions.All() {
+		highest = max(highest, v.number)
+	}
+	return highest
+}

@@ -1,0 +1,188 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Place is the moment of a call at which a fault happens.
+type Place string
+
+// The places.
+const (
+	Before      Place = "before"       // nothing has happened yet
+	AfterEffect Place = "after-effect" // the handler has run, nothing has been answered
+	AfterAnswer Place = "after-answer" // the answer has been sent
+)
+
+// Fault makes chosen calls go wrong. Empty Service, Action and Principal match all. Of Delay,
+// Callback, Drop and Code those that are set happen, in this order.
+type Fault struct {
+	ID      string
+	Service string
+	Action  string
+	// Nth is the first matching call, counted from 1 since the fault was set, that is struck; 0 is
+	// every one.
+	Nth int
+	// Count is how many calls are struck. 0 is one if Nth is set, else no limit.
+	Count int
+	// Principal is the ARN of the caller or what follows its first slash, such as the access key id
+	// of long-term credentials or role/session.
+	Principal string
+	Place     Place // Before if empty
+
+	Code    string
+	Message string
+	Status  int // 0 is 400
+	// Delay is on the simulated clock.
+	Delay time.Duration
+	// Drop closes the connection.
+	Drop     bool
+	Callback func(*FaultContext) `json:"-"`
+}
+
+// FaultContext is what a fault's callback is told. It runs outside the kernel's lock.
+type FaultContext struct {
+	Fault     Fault
+	Service   string
+	Action    string
+	Account   string
+	Region    string
+	Principal string
+	RequestID string
+	Input     any   // pointer to the SDK's input type; not to be changed
+	Output    any   // the SDK's output type once the handler has run and succeeded
+	Err       error // the handler's error
+	// Drop, set by the callback, closes the connection.
+	Drop bool
+}
+
+type armedFault struct {
+	Fault
+	seen int
+}
+
+// Check reports what is wrong with a fault.
+func (f Fault) Check() error {
+	if !slices.Contains([]Place{"", Before, AfterEffect, AfterAnswer}, f.Place) {
+		return fmt.Errorf("fault %q: place %q is none of %q, %q and %q", f.ID, f.Place, Before, AfterEffect, AfterAnswer)
+	}
+	switch {
+	case f.Nth < 0 || f.Count < 0 || f.Delay < 0:
+		return fmt.Errorf("fault %q: nth, count and delay must not be negative", f.ID)
+	case f.Code == "" && f.Delay == 0 && !f.Drop && f.Callback == nil:
+		return fmt.Errorf("fault %q: has none of code, delay, drop and callback", f.ID)
+	}
+	return f.checkError()
+}
+
+func (f Fault) checkError() error {
+	switch {
+	case f.Code == "" && (f.Message != "" || f.Status != 0):
+		return fmt.Errorf("fault %q: message and status need a code", f.ID)
+	case f.Code == "":
+		return nil
+	case f.Place == AfterAnswer:
+		return fmt.Errorf("fault %q: an error can not follow the answer", f.ID)
+	case f.Status != 0 && (f.Status < 400 || f.Status > 599):
+		return fmt.Errorf("fault %q: status %d is no error", f.ID, f.Status)
+	}
+	return nil
+}
+
+// AddFault sets a fault and returns its id, which is made if it is empty. A fault with an id that
+// is already set replaces that one and counts afresh.
+func (k *Kernel) AddFault(f Fault) (string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.addFault(f)
+}
+
+func (k *Kernel) addFault(f Fault) (string, error) {
+	if f.Place == "" {
+		f.Place = Before
+	}
+	if err := f.Check(); err != nil {
+		return "", err
+	}
+	if f.ID == "" {
+		k.faultSeq++
+		f.ID = fmt.Sprintf("fault-%d", k.faultSeq)
+	}
+	armed := &armedFault{Fault: f}
+	if i := k.faultIndex(f.ID); i >= 0 {
+		k.faults[i] = armed
+	} else {
+		k.faults = append(k.faults, armed)
+	}
+	return f.ID, nil
+}
+
+func (k *Kernel) faultIndex(id string) int {
+	return slices.IndexFunc(k.faults, func(f *armedFault) bool { return f.ID == id })
+}
+
+// Faults returns the faults that are set.
+func (k *Kernel) Faults() []Fault {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	faults := make([]Fault, len(k.faults))
+	for i, f := range k.faults {
+		faults[i] = f.Fault
+	}
+	return faults
+}
+
+// RemoveFault takes a fault away and reports whether it was set. RemoveFault("") takes all away.
+func (k *Kernel) RemoveFault(id string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if id == "" {
+		found := len(k.faults) > 0
+		k.faults = nil
+		return found
+	}
+	i := k.faultIndex(id)
+	if i < 0 {
+		return false
+	}
+	k.faults = slices.Delete(k.faults, i, i+1)
+	return true
+}
+
+// Strikes counts a call with every fault that matches it and returns those that strike it. It is
+// called once per call, at its start, so that Nth counts calls and not places.
+func (k *Kernel) Strikes(service, action, principal string) []Fault {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var struck []Fault
+	for _, f := range k.faults {
+		if !f.matches(service, action, principal) {
+			continue
+		}
+		f.seen++
+		if f.strikes() {
+			struck = append(struck, f.Fault)
+		}
+	}
+	return struck
+}
+
+func (f *armedFault) matches(service, action, principal string) bool {
+	_, name, _ := strings.Cut(principal, "/")
+	return (f.Service == "" || f.Service == service) &&
+		(f.Action == "" || f.Action == action) &&
+		(f.Principal == "" || f.Principal == principal || f.Principal == name)
+}
+
+func (f *armedFault) strikes() bool {
+	first, count := f.Nth, f.Count
+	if first == 0 {
+		first = 1
+	} else if count == 0 {
+		count = 1
+	}
+	return f.seen >= first && (count == 0 || f.seen < first+count)
+}

@@ -1,0 +1,127 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+)
+
+// Request is one decoded request on its way to its handler.
+type Request struct {
+	RequestID string
+	Service   string
+	Action    string
+	Account   string
+	Region    string
+	Principal string
+	AccessKey string
+	Input     any // pointer to the SDK's input type
+}
+
+// Do serves a request: what is due happens first, then the bucket is asked, then the handler runs,
+// all in one piece. The error is always a *Error, or nil.
+func (k *Kernel) Do(req Request) (any, error) {
+	h := k.registry.Handler(req.Service, req.Action)
+	if h == nil {
+		return nil, Errorf("InvalidAction", "The action %s is not valid for this web service.", req.Action)
+	}
+	var out any
+	var err error
+	k.Locked(func() {
+		k.on(req.Account, func() { out, err = k.serve(h, req) })
+	})
+	if err != nil {
+		return nil, AsError(err)
+	}
+	return out, nil
+}
+
+func (k *Kernel) serve(h *Handler, req Request) (any, error) {
+	account := k.Account(req.Account)
+	region, err := account.Region(k.home(req))
+	if err != nil {
+		return nil, err
+	}
+	if k.behavior.Throttling {
+		if err := k.takeTokens(req); err != nil {
+			return nil, err
+		}
+	}
+	call := &Call{
+		Kernel: k, Account: account, Region: region,
+		Principal: req.Principal, AccessKey: req.AccessKey, RequestID: req.RequestID,
+		Service: req.Service, Action: req.Action, Now: k.now,
+	}
+	return h.invoke(call, req.Input)
+}
+
+// home returns the region that serves a request. IAM and STS are global: their requests are signed for
+// us-east-1 wherever they come from, also in a world that lacks that region.
+func (k *Kernel) home(req Request) string {
+	global := req.Service == "iam" || req.Service == "sts"
+	if global && k.world.Region(req.Region) == nil && len(k.world.Regions) > 0 {
+		return k.world.Regions[0].Name
+	}
+	return req.Region
+}
+
+// InRegion runs f under the lock, on behalf of the account. The error says that the world has no such region.
+func (k *Kernel) InRegion(accountID, regionName string, f func(*Region)) error {
+	var err error
+	k.Locked(func() {
+		var region *Region
+		if region, err = k.Account(accountID).Region(regionName); err == nil {
+			k.on(accountID, func() { f(region) })
+		}
+	})
+	return err
+}
+
+// State returns everything that an account holds in a region, by service; see Registry.State.
+func (k *Kernel) State(accountID, regionName string) (map[string]any, error) {
+	var state map[string]any
+	if err := k.InRegion(accountID, regionName, func(r *Region) { state = k.registry.Dump(r) }); err != nil {
+		return nil, fmt.Errorf("dumping the state of account %s in %s: %w", accountID, regionName, err)
+	}
+	return state, nil
+}
+
+// Session is what temporary credentials stand for.
+type Session struct {
+	Account         string
+	Principal       string // ARN of the assumed role
+	SecretAccessKey string
+	SessionToken    string
+	Expires         time.Time
+}
+
+// AddSession makes an access key id stand for a session. Only for code under the lock.
+func (k *Kernel) AddSession(accessKeyID string, s Session) { k.sessions[accessKeyID] = s }
+
+// AccountOf returns the account that an access key id belongs to. Only for code under the lock.
+func (k *Kernel) AccountOf(accessKeyID string) string {
+	if s, ok := k.sessions[accessKeyID]; ok {
+		return s.Account
+	}
+	return AccountOfKey(accessKeyID)
+}
+
+// Caller returns the account and the ARN of the principal that an access key id stands for.
+// Temporary credentials that have expired answer ExpiredToken, unknown ones InvalidClientTokenId.
+// Long-term keys need not be registered: any is good, see AccountOfKey.
+func (k *Kernel) Caller(accessKeyID string) (account, principal string, err error) {
+	k.Locked(func() {
+		s, ok := k.sessions[accessKeyID]
+		switch {
+		case ok && !k.now.Before(s.Expires):
+			err = Errorf("ExpiredToken", "The security token included in the request is expired")
+		case ok:
+			account, principal = s.Account, s.Principal
+		case len(accessKeyID) > 4 && accessKeyID[:4] == "ASIA":
+			err = Errorf("InvalidClientTokenId", "The security token included in the request is invalid").WithStatus(403)
+		default:
+			account = AccountOfKey(accessKeyID)
+			principal = "arn:aws:iam::" + account + ":user/" + accessKeyID
+		}
+	})
+	return account, principal, err
+}

@@ -1,0 +1,197 @@
+package ssm
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+func getParameter(c *sim.Call, in *ssm.GetParameterInput) (*ssm.GetParameterOutput, error) {
+	if str(in.Name) == "" {
+		return nil, sim.Errorf("ValidationException", "1 validation error detected: Value at 'name' failed to satisfy "+
+			"constraint: Member must not be null")
+	}
+	p, v, n, err := of(c.Region).find(*in.Name, (*sim.Table[parameter]).Visible)
+	if err != nil {
+		return nil, err
+	}
+	answer := p.answer(v, n, in.WithDecryption != nil && *in.WithDecryption)
+	if _, selector, selected := of(c.Region).split(*in.Name); selected {
+		selector = ":" + selector
+		answer.Selector = &selector
+	}
+	return &ssm.GetParameterOutput{Parameter: &answer}, nil
+}
+
+// getParameters answers up to ten parameters; those that are not there are listed as invalid.
+func getParameters(c *sim.Call, in *ssm.GetParametersInput) (*ssm.GetParametersOutput, error) {
+	if len(in.Names) < 1 || len(in.Names) > 10 {
+		return nil, sim.Errorf("ValidationException", "1 validation error detected: Value '%v' at 'names' failed to satisfy "+
+			"constraint: Member must have length less than or equal to 10", in.Names)
+	}
+	out := &ssm.GetParametersOutput{Parameters: []types.Parameter{}, InvalidParameters: []string{}}
+	for i, name := range in.Names {
+		if slices.Contains(in.Names[:i], name) {
+			return nil, sim.Errorf("ValidationException", "Duplicate parameters in request")
+		}
+		p, v, n, err := of(c.Region).find(name, (*sim.Table[parameter]).Visible)
+		if err != nil {
+			out.InvalidParameters = append(out.InvalidParameters, name)
+			continue
+		}
+		out.Parameters = append(out.Parameters, p.answer(v, n, in.WithDecryption != nil && *in.WithDecryption))
+	}
+	return out, nil
+}
+
+func getParametersByPath(c *sim.Call, in *ssm.GetParametersByPathInput) (*ssm.GetParametersByPathOutput, error) {
+	path := str(in.Path)
+	if !strings.HasPrefix(path, "/") {
+		return nil, sim.Errorf("ValidationException", "The parameter doesn't meet the parameter name requirements. The parameter "+
+			"name must begin with a forward slash \"/\".")
+	}
+	wanted, err := filterBy(in.ParameterFilters, "Type", "KeyId")
+	if err != nil {
+		return nil, err
+	}
+	recursive := in.Recursive != nil && *in.Recursive
+	var found []types.Parameter
+	for _, p := range of(c.Region).sorted() {
+		// Public parameters are found by their own paths alone, not as everything below /.
+		if p.Public && !strings.HasPrefix(path, "/aws/") || !below(p.Name, path, recursive) || !wanted(p) {
+			continue
+		}
+		found = append(found, p.answer(p.newest(), p.number(), in.WithDecryption != nil && *in.WithDecryption))
+	}
+	page, next, err := paginate(found, in.NextToken, in.MaxResults, 10, func(p types.Parameter) string { return *p.Name })
+	if err != nil {
+		return nil, err
+	}
+	return &ssm.GetParametersByPathOutput{Parameters: page, NextToken: next}, nil
+}
+
+// below reports whether a name is in a path or, if recursive, deeper.
+func below(name, path string, recursive bool) bool {
+	rest, found := strings.CutPrefix(name, strings.TrimSuffix(path, "/")+"/")
+	return found && rest != "" && (recursive || !strings.Contains(rest, "/"))
+}
+
+func (s *state) sorted() []parameter {
+	list := s.parameters.VisibleAll()
+	slices.SortFunc(list, func(a, b parameter) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// paginate cuts a page of up to maximum elements out of a list.
+func paginate[T any](list []T, token *string, maxResults *int32, maximum int, key func(T) string) ([]T, *string, error) {
+	size := maximum
+	if maxResults != nil {
+		if size = int(*maxResults); size < 1 || size > maximum {
+			return nil, nil, sim.Errorf("ValidationException", "1 validation error detected: Value '%d' at 'maxResults' failed to "+
+				"satisfy constraint: Member must have value between 1 and %d", size, maximum)
+		}
+	}
+	page, next, ok := sim.Page(list, token, size, key)
+	if !ok {
+		return nil, nil, sim.Errorf("InvalidNextToken", "The specified token is not valid.")
+	}
+	return append([]T{}, page...), next, nil
+}
+
+// filterBy makes a predicate from filters, of which the given keys are allowed.
+func filterBy(filters []types.ParameterStringFilter, keys ...string) (func(parameter) bool, error) {
+	var tests []func(parameter) bool
+	for _, f := range filters {
+		key, option := str(f.Key), str(f.Option)
+		if !slices.Contains(keys, key) {
+			return nil, sim.Errorf("InvalidFilterKey", "The following filter key is not valid: %s. Valid filter keys include: [%s].",
+				key, strings.Join(keys, ", "))
+		}
+		if option == "" {
+			option = "Equals"
+			if key == "Path" {
+				option = "OneLevel"
+			}
+		}
+		if len(f.Values) == 0 {
+			return nil, sim.Errorf("InvalidFilterValue", "The filter %s has no values.", key)
+		}
+		match, err := matcher(key, option)
+		if err != nil {
+			return nil, err
+		}
+		tests = append(tests, func(p parameter) bool {
+			return slices.ContainsFunc(f.Values, func(value string) bool { return match(p, value) })
+		})
+	}
+	return func(p parameter) bool {
+		return !slices.ContainsFunc(tests, func(test func(parameter) bool) bool { return !test(p) })
+	}, nil
+}
+
+func matcher(key, option string) (func(p parameter, value string) bool, error) {
+	attribute := map[string]func(parameter) string{
+		"Name":     func(p parameter) string { return p.Name },
+		"Type":     func(p parameter) string { return string(p.newest().Type) },
+		"Tier":     func(p parameter) string { return string(p.newest().Tier) },
+		"KeyId":    func(p parameter) string { return p.newest().KeyID },
+		"DataType": func(p parameter) string { return p.newest().DataType },
+	}[key]
+	switch {
+	case key == "Path" && option == "OneLevel":
+		return func(p parameter, value string) bool { return below(p.Name, value, false) }, nil
+	case key == "Path" && option == "Recursive":
+		return func(p parameter, value string) bool { return below(p.Name, value, true) }, nil
+	case attribute != nil && option == "Equals":
+		return func(p parameter, value string) bool { return attribute(p) == value }, nil
+	case attribute != nil && option == "BeginsWith":
+		return func(p parameter, value string) bool { return strings.HasPrefix(attribute(p), value) }, nil
+	case key == "Name" && option == "Contains":
+		return func(p parameter, value string) bool { return strings.Contains(p.Name, value) }, nil
+	}
+	return nil, sim.Errorf("InvalidFilterOption", "The following filter option is not valid for %s: %s.", key, option)
+}
+
+// describeParameters answers the account's own parameters, without their values.
+func describeParameters(c *sim.Call, in *ssm.DescribeParametersInput) (*ssm.DescribeParametersOutput, error) {
+	filters := slices.Clone(in.ParameterFilters)
+	for _, f := range in.Filters { // the older form
+		key := string(f.Key)
+		filters = append(filters, types.ParameterStringFilter{Key: &key, Values: f.Values})
+	}
+	wanted, err := filterBy(filters, "Name", "Type", "Tier", "KeyId", "DataType", "Path")
+	if err != nil {
+		return nil, err
+	}
+	var found []types.ParameterMetadata
+	for _, p := range of(c.Region).sorted() {
+		if p.Public || !wanted(p) || in.Shared != nil && *in.Shared {
+			continue
+		}
+		found = append(found, p.metadata())
+	}
+	page, next, err := paginate(found, in.NextToken, in.MaxResults, 50, func(p types.ParameterMetadata) string { return *p.Name })
+	if err != nil {
+		return nil, err
+	}
+	return &ssm.DescribeParametersOutput{Parameters: page, NextToken: next}, nil
+}
+
+func (p parameter) metadata() types.ParameterMetadata {
+	v := p.newest()
+	m := types.ParameterMetadata{
+		Name: &p.Name, ARN: &p.ARN, Type: v.Type, DataType: &v.DataType, Tier: v.Tier, Version: int64(p.number()),
+		LastModifiedDate: &v.Modified, LastModifiedUser: &v.ModifiedBy, Policies: []types.ParameterInlinePolicy{},
+	}
+	for text, member := range map[*string]**string{&v.Description: &m.Description, &v.AllowedPattern: &m.AllowedPattern, &v.KeyID: &m.KeyId} {
+		if *text != "" {
+			*member = text
+		}
+	}
+	return m
+}

@@ -1,0 +1,172 @@
+// Package ssm owns the simulated parameter store of Systems Manager: AWS's public parameters, which
+// name images, and the parameters of an account. A parameter keeps its versions; labels, policies and
+// real encryption are not simulated.
+package ssm
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+	"github.com/slipway-project/slipway/awssim/world"
+)
+
+// parameter is a parameter with its versions, oldest first; version n is at index n-1-forgotten.
+type parameter struct {
+	Name      string            `json:"name"`
+	ARN       string            `json:"arn"`
+	Public    bool              `json:"-"`
+	Forgotten int               `json:"forgotten,omitempty"` // versions beyond the newest hundred
+	Versions  []version         `json:"versions"`
+	Tags      map[string]string `json:"tags,omitempty"`
+}
+
+type version struct {
+	Value          string              `json:"value"`
+	Type           types.ParameterType `json:"type"`
+	DataType       string              `json:"dataType"`
+	Tier           types.ParameterTier `json:"tier"`
+	Description    string              `json:"description,omitempty"`
+	AllowedPattern string              `json:"allowedPattern,omitempty"`
+	KeyID          string              `json:"keyID,omitempty"`
+	Modified       time.Time           `json:"modified"`
+	ModifiedBy     string              `json:"modifiedBy"`
+}
+
+// maxVersions is how many versions are kept (AWS: PutParameter).
+const maxVersions = 100
+
+func (p parameter) number() int { return p.Forgotten + len(p.Versions) }
+
+func (p parameter) newest() version { return p.Versions[len(p.Versions)-1] }
+
+type state struct {
+	region     *sim.Region
+	parameters *sim.Table[parameter]
+}
+
+func of(r *sim.Region) *state { return sim.Store(r, build) }
+
+func build(r *sim.Region) *state {
+	s := &state{region: r, parameters: sim.NewTable[parameter](r.Kernel())}
+	for _, p := range r.World().Parameters {
+		v := version{
+			Value: p.Value, Type: types.ParameterTypeString, DataType: "text", Tier: types.ParameterTierStandard,
+			Modified: world.Born,
+		}
+		if p.Type != "" {
+			v.Type = types.ParameterType(p.Type)
+		}
+		if p.DataType != "" {
+			v.DataType = p.DataType
+		}
+		s.parameters.Put(p.Name, parameter{
+			Name: p.Name, ARN: s.arn(p.Name, p.Public), Public: p.Public, Versions: []version{v},
+		})
+	}
+	return s
+}
+
+// arn returns a parameter's ARN. Public parameters belong to no account.
+func (s *state) arn(name string, public bool) string {
+	account := s.region.Account.ID
+	if public {
+		account = ""
+	}
+	if !strings.HasPrefix(name, "/") {
+		name = "/" + name
+	}
+	return "arn:aws:ssm:" + s.region.Name + ":" + account + ":parameter" + name
+}
+
+// Value returns the value of a parameter by name, name:version or ARN, as launch templates refer to
+// parameters by resolve:ssm:. The error is ParameterNotFound or ParameterVersionNotFound. Only for
+// code under the kernel's lock.
+func Value(r *sim.Region, reference string) (string, error) {
+	_, v, _, err := of(r).find(reference, (*sim.Table[parameter]).Get)
+	return v.Value, err
+}
+
+// find returns the parameter and version that a reference means, and the version's number.
+func (s *state) find(reference string, get func(*sim.Table[parameter], string) (parameter, bool)) (parameter, version, int, error) {
+	name, selector, selected := s.split(reference)
+	p, ok := get(s.parameters, name)
+	if !ok {
+		return p, version{}, 0, sim.Errorf("ParameterNotFound", "Parameter %s not found.", reference)
+	}
+	if !selected {
+		return p, p.newest(), p.number(), nil
+	}
+	n, err := strconv.Atoi(selector)
+	if err != nil || n <= p.Forgotten || n > p.number() {
+		return p, version{}, 0, sim.Errorf("ParameterVersionNotFound",
+			"Systems Manager could not find version %s of %s. Verify the version and try again.", selector, name)
+	}
+	return p, p.Versions[n-1-p.Forgotten], n, nil
+}
+
+// split takes an ARN's beginning and the selector :version off a reference. The ARN of /a/b and that of
+// a/b look alike, so both are tried.
+func (s *state) split(reference string) (name, selector string, selected bool) {
+	if strings.HasPrefix(reference, "arn:") {
+		_, after, _ := strings.Cut(reference, ":parameter")
+		name, selector, selected = strings.Cut(after, ":")
+		if _, ok := s.parameters.Get(name); !ok {
+			name = strings.TrimPrefix(name, "/")
+		}
+		return name, selector, selected
+	}
+	return strings.Cut(reference, ":")
+}
+
+// Register registers the handlers.
+func Register(reg *sim.Registry) {
+	sim.Handle(reg, "ssm", "GetParameter", getParameter)
+	sim.Handle(reg, "ssm", "GetParameters", getParameters)
+	sim.Handle(reg, "ssm", "GetParametersByPath", getParametersByPath)
+	sim.Handle(reg, "ssm", "DescribeParameters", describeParameters)
+	sim.Handle(reg, "ssm", "PutParameter", putParameter)
+	sim.Handle(reg, "ssm", "DeleteParameter", deleteParameter)
+	sim.Handle(reg, "ssm", "DeleteParameters", deleteParameters)
+	reg.State("ssm", dump)
+}
+
+// dump leaves out the public parameters, which nobody can change.
+func dump(r *sim.Region) any {
+	parameters := map[string]any{}
+	for _, p := range of(r).parameters.All() {
+		if !p.Public {
+			parameters[p.Name] = p
+		}
+	}
+	return map[string]any{"parameters": parameters}
+}
+
+// answer returns a version as GetParameter answers it.
+func (p parameter) answer(v version, number int, decrypt bool) types.Parameter {
+	value := v.Value
+	if v.Type == types.ParameterTypeSecureString && !decrypt {
+		value = cipherText(value)
+	}
+	answer := types.Parameter{
+		Name: &p.Name, Type: v.Type, Value: &value, Version: int64(number),
+		DataType: &v.DataType, LastModifiedDate: &v.Modified, ARN: &p.ARN,
+	}
+	return answer
+}
+
+// cipherText stands for the blob that is answered for a SecureString without decryption.
+func cipherText(value string) string {
+	return "AQICAH" + base64.StdEncoding.EncodeToString([]byte("encrypted:"+value))
+}
+
+func str(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

@@ -1,0 +1,126 @@
+// Package sts owns the simulated Security Token Service: who the caller is, and temporary
+// credentials for a role. Credentials expire on the simulated clock.
+package sts
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/aws-sdk-go-v2/service/sts/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/iam"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// Register registers the handlers.
+func Register(reg *sim.Registry) {
+	sim.Handle(reg, "sts", "GetCallerIdentity", getCallerIdentity)
+	sim.Handle(reg, "sts", "AssumeRole", assumeRole)
+	sim.Handle(reg, "sts", "GetAccessKeyInfo", getAccessKeyInfo)
+}
+
+func getCallerIdentity(c *sim.Call, _ *sts.GetCallerIdentityInput) (*sts.GetCallerIdentityOutput, error) {
+	user := c.AccessKey
+	if _, session, found := strings.Cut(c.Principal, ":assumed-role/"); found {
+		name, sessionName, _ := strings.Cut(session, "/")
+		if role, ok := iam.FindRole(c.Account, name); ok {
+			user = role.ID + ":" + sessionName
+		}
+	}
+	return &sts.GetCallerIdentityOutput{Account: &c.Account.ID, Arn: &c.Principal, UserId: &user}, nil
+}
+
+func getAccessKeyInfo(c *sim.Call, in *sts.GetAccessKeyInfoInput) (*sts.GetAccessKeyInfoOutput, error) {
+	if in.AccessKeyId == nil || len(*in.AccessKeyId) < 16 {
+		return nil, sim.Errorf("ValidationError", "Value at 'accessKeyId' failed to satisfy constraint: Member must have length "+
+			"greater than or equal to 16")
+	}
+	account := c.Kernel.AccountOf(*in.AccessKeyId)
+	return &sts.GetAccessKeyInfoOutput{Account: &account}, nil
+}
+
+var (
+	roleARNs     = regexp.MustCompile(`^arn:aws[a-z-]*:iam::(\d{12}):role(/(?:[!-~]+/)?)([\w+=,.@-]{1,64})$`)
+	sessionNames = regexp.MustCompile(`^[\w+=,.@-]{2,64}$`)
+)
+
+// assumeRole follows AWS: AssumeRole. A role that does not exist and one that does not trust the
+// caller give the same answer, so that nobody learns which roles there are.
+func assumeRole(c *sim.Call, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, error) {
+	arn := roleARNs.FindStringSubmatch(str(in.RoleArn))
+	if arn == nil {
+		return nil, sim.Errorf("ValidationError", "%s is invalid", str(in.RoleArn))
+	}
+	session := str(in.RoleSessionName)
+	if !sessionNames.MatchString(session) {
+		return nil, sim.Errorf("ValidationError", "1 validation error detected: Value '%s' at 'roleSessionName' failed to satisfy "+
+			"constraint: Member must satisfy regular expression pattern: [\\w+=,.@-]*", session)
+	}
+	for name, set := range map[string]bool{
+		"SerialNumber": in.SerialNumber != nil, "TokenCode": in.TokenCode != nil,
+		"ProvidedContexts": len(in.ProvidedContexts) > 0, "MinimumSessionTokenSize": in.MinimumSessionTokenSize != nil,
+	} {
+		if set {
+			return nil, sim.Errorf("ValidationError", "The simulated STS does not support %s.", name)
+		}
+	}
+	account := c.Kernel.Account(arn[1])
+	role, ok := iam.FindRole(account, arn[3])
+	if !ok || role.ARN != *in.RoleArn || !role.Trusts(c.Principal, c.Account.ID, str(in.ExternalId)) {
+		return nil, sim.Errorf("AccessDenied", "User: %s is not authorized to perform: sts:AssumeRole on resource: %s",
+			c.Principal, *in.RoleArn).WithStatus(403)
+	}
+	duration, err := sessionDuration(c, in, role)
+	if err != nil {
+		return nil, err
+	}
+	return newSession(c, account, role, session, duration, in.SourceIdentity), nil
+}
+
+// sessionDuration is one hour unless asked for, from 15 minutes up to the role's maximum, or to one
+// hour if the caller's credentials come from a role themselves (role chaining).
+func sessionDuration(c *sim.Call, in *sts.AssumeRoleInput, role iam.Role) (time.Duration, error) {
+	if in.DurationSeconds == nil {
+		return time.Hour, nil
+	}
+	d := time.Duration(*in.DurationSeconds) * time.Second
+	chained := strings.Contains(c.Principal, ":assumed-role/")
+	switch {
+	case d < 15*time.Minute || d > 12*time.Hour:
+		return 0, sim.Errorf("ValidationError", "1 validation error detected: Value '%d' at 'durationSeconds' failed to satisfy "+
+			"constraint: Member must have value between 900 and 43200", *in.DurationSeconds)
+	case chained && d > time.Hour:
+		return 0, sim.Errorf("ValidationError", "The requested DurationSeconds exceeds the 1 hour session limit for roles "+
+			"assumed by role chaining")
+	case d > role.MaxSessionDuration:
+		return 0, sim.Errorf("ValidationError", "The requested DurationSeconds exceeds the MaxSessionDuration set for this role.")
+	}
+	return d, nil
+}
+
+func newSession(c *sim.Call, account *sim.Account, role iam.Role, name string, d time.Duration, source *string) *sts.AssumeRoleOutput {
+	key := strings.ToUpper(c.Kernel.NewID("ASIA", 16))
+	secret, token := c.Kernel.NewID("", 40), c.Kernel.NewID("", 128)
+	arn := "arn:aws:sts::" + account.ID + ":assumed-role/" + role.Name + "/" + name
+	expires := c.Now.Add(d)
+	c.Kernel.AddSession(key, sim.Session{
+		Account: account.ID, Principal: arn, SecretAccessKey: secret, SessionToken: token, Expires: expires,
+	})
+	id := role.ID + ":" + name
+	return &sts.AssumeRoleOutput{
+		AssumedRoleUser: &types.AssumedRoleUser{Arn: &arn, AssumedRoleId: &id},
+		Credentials: &types.Credentials{
+			AccessKeyId: &key, SecretAccessKey: &secret, SessionToken: &token, Expiration: &expires,
+		},
+		SourceIdentity: source,
+	}
+}
+
+func str(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

@@ -1,0 +1,20 @@
+// Package wire owns the AWS wire protocols: it turns HTTP requests into the SDK's input types and
+// the SDK's output types, or errors, into HTTP answers that the SDKs and the AWS CLI read. EC2
+// speaks its own query protocol, Auto Scaling, IAM and STS the common one (both answer XML), and
+// Systems Manager JSON 1.1. The names come from tables that wiregen reads off the SDK's own
+// serializers. The package knows no action's meaning.
+package wire
+
+//go:generate go run ./wiregen
+
+// model is what the tables say about a service.
+type model struct {
+	version string // of the API; empty for JSON
+	actions []string
+	inputs  map[string][]field // by name of the Go struct
+	outputs map[string][]field
+}
+
+// field is one member of a structure: its name in Go, on the wire, and that of the elements if it
+// is a list that is not flat.
+type field struct{ goName, wire, item string }

@@ -1,0 +1,171 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// Response is an HTTP answer.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+const timeFormat = "2006-01-02T15:04:05.000Z"
+
+func (req *Request) respond(status int, requestID, contentType string, body []byte) *Response {
+	h := http.Header{}
+	h.Set("Content-Type", contentType)
+	h.Set("X-Amzn-Requestid", requestID)
+	return &Response{Status: status, Header: h, Body: body}
+}
+
+// Encode returns the answer for an output: a pointer, possibly nil, to the SDK's output type.
+func (req *Request) Encode(requestID string, output any) (*Response, error) {
+	v := reflect.ValueOf(output)
+	if v.IsNil() {
+		v = reflect.New(v.Type().Elem())
+	}
+	v = v.Elem()
+	if req.service.protocol == awsJSON11 {
+		body, err := json.Marshal(encodeJSON(req.service.model, v))
+		if err != nil {
+			return nil, fmt.Errorf("encoding the answer to %s %s: %w", req.Service, req.Action, err)
+		}
+		return req.respond(http.StatusOK, requestID, "application/x-amz-json-1.1", body), nil
+	}
+	e := &xmlEncoder{model: req.service.model}
+	e.raw(xml.Header)
+	e.raw("<" + req.Action + `Response xmlns="` + req.service.namespace + `">`)
+	if req.service.protocol == ec2Query {
+		e.element("requestId", func() { e.text(requestID) })
+		e.members(v, true)
+	} else {
+		e.element(req.Action+"Result", func() { e.members(v, true) })
+		e.element("ResponseMetadata", func() { e.element("RequestId", func() { e.text(requestID) }) })
+	}
+	e.raw("</" + req.Action + "Response>")
+	return req.respond(http.StatusOK, requestID, "text/xml;charset=UTF-8", e.b.Bytes()), nil
+}
+
+// EncodeError returns the answer for an error in the protocol of the request's service.
+func (req *Request) EncodeError(requestID string, err *sim.Error) *Response {
+	if req.json {
+		body, marshalErr := json.Marshal(map[string]string{"__type": err.Code, "message": err.Message})
+		if marshalErr != nil {
+			panic("wire: two strings do not marshal: " + marshalErr.Error())
+		}
+		return req.respond(err.HTTPStatus(), requestID, "application/x-amz-json-1.1", body)
+	}
+	e := &xmlEncoder{}
+	e.raw(xml.Header)
+	code := func() {
+		e.element("Code", func() { e.text(err.Code) })
+		e.element("Message", func() { e.text(err.Message) })
+	}
+	if req.Service == "ec2" {
+		e.element("Response", func() {
+			e.element("Errors", func() { e.element("Error", code) })
+			e.element("RequestID", func() { e.text(requestID) })
+		})
+		return req.respond(err.HTTPStatus(), requestID, "text/xml;charset=UTF-8", e.b.Bytes())
+	}
+	fault := "Sender"
+	if err.HTTPStatus() >= 500 {
+		fault = "Receiver"
+	}
+	e.element("ErrorResponse", func() {
+		e.element("Error", func() {
+			e.element("Type", func() { e.text(fault) })
+			code()
+		})
+		e.element("RequestId", func() { e.text(requestID) })
+	})
+	return req.respond(err.HTTPStatus(), requestID, "text/xml;charset=UTF-8", e.b.Bytes())
+}
+
+type xmlEncoder struct {
+	model *model
+	b     bytes.Buffer
+}
+
+func (e *xmlEncoder) raw(s string) { e.b.WriteString(s) }
+
+func (e *xmlEncoder) text(s string) {
+	// A bytes.Buffer does not fail.
+	_ = xml.EscapeText(&e.b, []byte(s))
+}
+
+func (e *xmlEncoder) element(name string, content func()) {
+	e.raw("<" + name + ">")
+	content()
+	e.raw("</" + name + ">")
+}
+
+// members writes a structure's members. AWS writes lists at the top even if they are empty (boto3's
+// users rely on it), other unset members not at all.
+func (e *xmlEncoder) members(v reflect.Value, top bool) {
+	for _, f := range e.model.outputs[v.Type().Name()] {
+		member := v.FieldByName(f.goName)
+		if f.item != "" {
+			if top || !member.IsNil() {
+				e.element(f.wire, func() { e.list(member, f.item) })
+			}
+			continue
+		}
+		if isSet(member) {
+			e.element(f.wire, func() { e.value(member) })
+		}
+	}
+}
+
+func (e *xmlEncoder) list(v reflect.Value, item string) {
+	for i := range v.Len() {
+		e.element(item, func() { e.value(v.Index(i)) })
+	}
+}
+
+func isSet(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Slice:
+		return !v.IsNil()
+	case reflect.String:
+		return v.Len() > 0
+	default:
+		return true
+	}
+}
+
+func (e *xmlEncoder) value(v reflect.Value) {
+	v = reflect.Indirect(v)
+	if v.Type() == timeType {
+		e.raw(v.Interface().(time.Time).UTC().Format(timeFormat))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		e.members(v, false)
+	case reflect.String:
+		e.text(v.String())
+	case reflect.Bool:
+		e.raw(strconv.FormatBool(v.Bool()))
+	case reflect.Int32, reflect.Int64:
+		e.raw(strconv.FormatInt(v.Int(), 10))
+	case reflect.Float32, reflect.Float64:
+		e.raw(strconv.FormatFloat(v.Float(), 'f', -1, v.Type().Bits()))
+	case reflect.Slice:
+		e.raw(base64.StdEncoding.EncodeToString(v.Bytes()))
+	default:
+		panic("wire: no member is a " + v.Type().String())
+	}
+}

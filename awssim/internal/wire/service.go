@@ -1,0 +1,107 @@
+package wire
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// protocol is how a service speaks.
+type protocol int
+
+const (
+	ec2Query  protocol = iota // flat lists in requests, no result envelope
+	awsQuery                  // lists with "member", <XResult> envelope
+	awsJSON11                 // X-Amz-Target and JSON bodies
+)
+
+// service is a service as the wire knows it, by the name in its credential scope.
+type service struct {
+	protocol  protocol
+	namespace string // of XML answers
+	target    string // prefix of X-Amz-Target
+	model     *model
+	actions   map[string]bool
+}
+
+var services = map[string]*service{
+	"ec2": {protocol: ec2Query, namespace: "http://ec2.amazonaws.com/doc/2016-11-15/", model: &ec2Model},
+	"autoscaling": {
+		protocol: awsQuery, namespace: "http://autoscaling.amazonaws.com/doc/2011-01-01/", model: &autoscalingModel,
+	},
+	"iam": {protocol: awsQuery, namespace: "https://iam.amazonaws.com/doc/2010-05-08/", model: &iamModel},
+	"sts": {protocol: awsQuery, namespace: "https://sts.amazonaws.com/doc/2011-06-15/", model: &stsModel},
+	"ssm": {protocol: awsJSON11, target: "AmazonSSM", model: &ssmModel},
+}
+
+func init() {
+	for _, s := range services {
+		s.actions = make(map[string]bool, len(s.model.actions))
+		for _, a := range s.model.actions {
+			s.actions[a] = true
+		}
+	}
+}
+
+// Services returns the names of all services that the wire knows, sorted.
+func Services() []string { return slices.Sorted(maps.Keys(services)) }
+
+// Knows reports whether there are tables for the action.
+func Knows(service, action string) bool {
+	s := services[service]
+	return s != nil && s.actions[action]
+}
+
+func unknownService(name string) *sim.Error {
+	return sim.Errorf("UnknownService", "The simulated AWS has no service %q. It has %s.",
+		name, strings.Join(Services(), ", "))
+}
+
+// unknownAction is worded as EC2 and the query services word it; JSON services call it
+// UnknownOperationException.
+func (s *service) unknownAction(action string) *sim.Error {
+	switch s.protocol {
+	case ec2Query:
+		return sim.Errorf("InvalidAction", "The action %s is not valid for this web service.", action)
+	case awsQuery:
+		return sim.Errorf("InvalidAction", "Could not find operation %s for version %s", action, s.model.version)
+	default:
+		return sim.Errorf("UnknownOperationException", "The operation %s is not known.", action)
+	}
+}
+
+// unknownParameter refuses what the SDK's model does not have. EC2 does so itself; that the others
+// are as strict is the simulator's choice, since a misspelt parameter must not pass unnoticed.
+func (s *service) unknownParameter(name string) *sim.Error {
+	switch s.protocol {
+	case ec2Query:
+		return sim.Errorf("UnknownParameter", "The parameter %s is not recognized", name)
+	case awsQuery:
+		return sim.Errorf("ValidationError", "The parameter %s is not recognized", name)
+	default:
+		return sim.Errorf("SerializationException", "The member %s is not recognized", name)
+	}
+}
+
+// malformed refuses a value that does not have its parameter's type.
+func (s *service) malformed(name, value, want string) *sim.Error {
+	switch s.protocol {
+	case ec2Query:
+		return sim.Errorf("InvalidParameterValue", "Invalid value '%s' for %s. It must be %s.", value, name, want)
+	case awsQuery:
+		return sim.Errorf("MalformedInput", "Value '%s' at '%s' must be %s", value, name, want)
+	default:
+		return sim.Errorf("SerializationException", "The member %s must be %s", name, want)
+	}
+}
+
+// Actions returns the actions that the tables have for a service, sorted.
+func Actions(service string) []string {
+	s := services[service]
+	if s == nil {
+		return nil
+	}
+	return slices.Clone(s.model.actions)
+}

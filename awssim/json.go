@@ -1,0 +1,103 @@
+package awssim
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// duration is a time.Duration that JSON writes as Go does: "1h30m".
+type duration time.Duration
+
+func (d duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
+
+func (d *duration) UnmarshalJSON(data []byte) error {
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return fmt.Errorf("%s is not a duration such as \"90s\"", data)
+	}
+	parsed, err := time.ParseDuration(text)
+	if err != nil {
+		return fmt.Errorf("parsing a duration: %w", err)
+	}
+	*d = duration(parsed)
+	return nil
+}
+
+type behaviorJSON struct {
+	InstanceTimes struct {
+		Pending      duration `json:"pending"`
+		Boot         duration `json:"boot"`
+		ShuttingDown duration `json:"shuttingDown"`
+	} `json:"instanceTimes"`
+	ReadLag    duration       `json:"readLag"`
+	Throttling bool           `json:"throttling"`
+	Capacity   []capacityJSON `json:"capacity"`
+}
+
+type capacityJSON struct {
+	InstanceType string `json:"instanceType,omitempty"`
+	Zone         string `json:"zone,omitempty"`
+	Available    int    `json:"available"`
+}
+
+func behaviorToJSON(b Behavior) behaviorJSON {
+	j := behaviorJSON{ReadLag: duration(b.ReadLag), Throttling: b.Throttling, Capacity: []capacityJSON{}}
+	j.InstanceTimes.Pending = duration(b.InstanceTimes.Pending)
+	j.InstanceTimes.Boot = duration(b.InstanceTimes.Boot)
+	j.InstanceTimes.ShuttingDown = duration(b.InstanceTimes.ShuttingDown)
+	for _, rule := range b.Capacity {
+		j.Capacity = append(j.Capacity, capacityJSON(rule))
+	}
+	return j
+}
+
+func (j behaviorJSON) behavior() Behavior {
+	b := Behavior{
+		InstanceTimes: InstanceTimes{
+			Pending:      time.Duration(j.InstanceTimes.Pending),
+			Boot:         time.Duration(j.InstanceTimes.Boot),
+			ShuttingDown: time.Duration(j.InstanceTimes.ShuttingDown),
+		},
+		ReadLag: time.Duration(j.ReadLag), Throttling: j.Throttling,
+	}
+	for _, rule := range j.Capacity {
+		b.Capacity = append(b.Capacity, CapacityRule(rule))
+	}
+	return b
+}
+
+type faultJSON struct {
+	ID        string   `json:"id,omitempty"`
+	Service   string   `json:"service,omitempty"`
+	Action    string   `json:"action,omitempty"`
+	Nth       int      `json:"nth,omitempty"`
+	Count     int      `json:"count,omitempty"`
+	Principal string   `json:"principal,omitempty"`
+	Place     Place    `json:"place,omitempty"`
+	Code      string   `json:"code,omitempty"`
+	Message   string   `json:"message,omitempty"`
+	Status    int      `json:"status,omitempty"`
+	Delay     duration `json:"delay,omitempty"`
+	Drop      bool     `json:"drop,omitempty"`
+}
+
+func faultsToJSON(faults []Fault) []faultJSON {
+	list := make([]faultJSON, len(faults))
+	for i, f := range faults {
+		list[i] = faultJSON{
+			ID: f.ID, Service: f.Service, Action: f.Action, Nth: f.Nth, Count: f.Count,
+			Principal: f.Principal, Place: f.Place, Code: f.Code, Message: f.Message,
+			Status: f.Status, Delay: duration(f.Delay), Drop: f.Drop,
+		}
+	}
+	return list
+}
+
+func (j faultJSON) fault() Fault {
+	return Fault{
+		ID: j.ID, Service: j.Service, Action: j.Action, Nth: j.Nth, Count: j.Count,
+		Principal: j.Principal, Place: j.Place, Code: j.Code, Message: j.Message,
+		Status: j.Status, Delay: time.Duration(j.Delay), Drop: j.Drop,
+	}
+}

@@ -1,0 +1,32 @@
+package awssim
+
+import (
+	"fmt"
+
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling"
+	"github.com/slipway-project/slipway/awssim/internal/ec2"
+	"github.com/slipway-project/slipway/awssim/internal/iam"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+	"github.com/slipway-project/slipway/awssim/internal/ssm"
+	"github.com/slipway-project/slipway/awssim/internal/sts"
+	"github.com/slipway-project/slipway/awssim/internal/wire"
+)
+
+// registry returns the handlers of all services. It panics if one has no tables on the wire, since
+// nobody could call it.
+func registry() *sim.Registry {
+	reg := sim.NewRegistry()
+	for _, register := range []func(*sim.Registry){
+		autoscaling.Register, ec2.Register, iam.Register, ssm.Register, sts.Register,
+	} {
+		register(reg)
+	}
+	for _, service := range reg.Services() {
+		for _, action := range reg.Actions(service) {
+			if !wire.Knows(service, action) {
+				panic(fmt.Sprintf("awssim: %s %s has a handler but is not in internal/wire/actions.txt", service, action))
+			}
+		}
+	}
+	return reg
+}

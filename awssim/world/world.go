@@ -1,0 +1,292 @@
+// Package world owns what a simulated AWS holds before anybody calls it: regions, networks, images,
+// instance types, IAM roles and public parameters. A world is data; the default one is embedded and
+// others are read from a YAML file. Every account of a simulated AWS starts as a copy of it, with
+// the same identifiers.
+package world
+
+import (
+	"time"
+)
+
+// World is everything that exists at the start.
+type World struct {
+	Name             string            `json:"name"`
+	Regions          []Region          `json:"regions"`
+	InstanceTypes    []InstanceType    `json:"instanceTypes"`
+	Roles            []Role            `json:"roles,omitempty"`
+	InstanceProfiles []InstanceProfile `json:"instanceProfiles,omitempty"`
+	// Quotas overrides default quotas by name; see the constants.
+	Quotas map[string]int `json:"quotas,omitempty"`
+}
+
+// Born is when everything that has no date of its own came into being.
+var Born = time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// Names of quotas.
+const (
+	QuotaLaunchTemplates        = "launchTemplates"        // per region; AWS default 5,000
+	QuotaLaunchTemplateVersions = "launchTemplateVersions" // per template; AWS default 10,000
+	QuotaAutoScalingGroups      = "autoScalingGroups"      // per region; AWS default 500
+)
+
+// Quota returns the quota of that name, or otherwise if the world does not set it.
+func (w *World) Quota(name string, otherwise int) int {
+	if n, ok := w.Quotas[name]; ok {
+		return n
+	}
+	return otherwise
+}
+
+// Region returns the region of that name, or nil.
+func (w *World) Region(name string) *Region {
+	for i := range w.Regions {
+		if w.Regions[i].Name == name {
+			return &w.Regions[i]
+		}
+	}
+	return nil
+}
+
+// RegionNames returns the names of all regions in the order of the world.
+func (w *World) RegionNames() []string {
+	names := make([]string, len(w.Regions))
+	for i := range w.Regions {
+		names[i] = w.Regions[i].Name
+	}
+	return names
+}
+
+// InstanceType returns the instance type of that name, or nil.
+func (w *World) InstanceType(name string) *InstanceType {
+	for i := range w.InstanceTypes {
+		if w.InstanceTypes[i].Name == name {
+			return &w.InstanceTypes[i]
+		}
+	}
+	return nil
+}
+
+// Region is one AWS region.
+type Region struct {
+	Name           string          `json:"name"`
+	Zones          []Zone          `json:"zones"`
+	VPCs           []VPC           `json:"vpcs,omitempty"`
+	Subnets        []Subnet        `json:"subnets,omitempty"`
+	SecurityGroups []SecurityGroup `json:"securityGroups,omitempty"`
+	KeyPairs       []KeyPair       `json:"keyPairs,omitempty"`
+	Images         []Image         `json:"images,omitempty"`
+	Parameters     []Parameter     `json:"parameters,omitempty"`
+	// NotOffered lists instance types that some zones of the region lack. All other types of the
+	// world are offered in every zone.
+	NotOffered []Absence `json:"notOffered,omitempty"`
+}
+
+// Zone returns the zone of that name, or nil.
+func (r *Region) Zone(name string) *Zone {
+	for i := range r.Zones {
+		if r.Zones[i].Name == name {
+			return &r.Zones[i]
+		}
+	}
+	return nil
+}
+
+// Offers reports whether the instance type can be had in the zone; the type itself must be one of
+// the world's.
+func (r *Region) Offers(instanceType, zone string) bool {
+	for _, a := range r.NotOffered {
+		if a.InstanceType == instanceType && (len(a.Zones) == 0 || contains(a.Zones, zone)) {
+			return false
+		}
+	}
+	return true
+}
+
+func contains(list []string, s string) bool {
+	for _, e := range list {
+		if e == s {
+			return true
+		}
+	}
+	return false
+}
+
+// Zone is an availability zone.
+type Zone struct {
+	Name string `json:"name"` // us-east-1a
+	ID   string `json:"id"`   // use1-az1
+}
+
+// Absence says that zones do not offer an instance type; no zones means the whole region.
+type Absence struct {
+	InstanceType string   `json:"instanceType"`
+	Zones        []string `json:"zones,omitempty"`
+}
+
+// VPC is a virtual private cloud.
+type VPC struct {
+	ID      string            `json:"id"`
+	CIDR    string            `json:"cidr"`
+	Default bool              `json:"default,omitempty"`
+	Tags    map[string]string `json:"tags,omitempty"`
+}
+
+// Subnet lies in one zone of a VPC.
+type Subnet struct {
+	ID                  string            `json:"id"`
+	VPC                 string            `json:"vpc"`
+	Zone                string            `json:"zone"`
+	CIDR                string            `json:"cidr"`
+	MapPublicIPOnLaunch bool              `json:"mapPublicIPOnLaunch,omitempty"`
+	DefaultForZone      bool              `json:"defaultForZone,omitempty"`
+	Tags                map[string]string `json:"tags,omitempty"`
+}
+
+// SecurityGroup belongs to a VPC. Its name is unique there.
+type SecurityGroup struct {
+	ID          string            `json:"id"`
+	Name        string            `json:"name"`
+	Description string            `json:"description"`
+	VPC         string            `json:"vpc"`
+	Tags        map[string]string `json:"tags,omitempty"`
+}
+
+// KeyPair is an EC2 key pair.
+type KeyPair struct {
+	ID          string            `json:"id"`
+	Name        string            `json:"name"`
+	Type        string            `json:"type"` // rsa or ed25519
+	Fingerprint string            `json:"fingerprint"`
+	PublicKey   string            `json:"publicKey,omitempty"`
+	Tags        map[string]string `json:"tags,omitempty"`
+}
+
+// Image is an Amazon machine image.
+type Image struct {
+	ID                 string            `json:"id"`
+	Name               string            `json:"name"`
+	Description        string            `json:"description,omitempty"`
+	OwnerID            string            `json:"ownerID"`
+	OwnerAlias         string            `json:"ownerAlias,omitempty"` // amazon, aws-marketplace
+	Architecture       string            `json:"architecture"`         // x86_64, arm64
+	CreationDate       time.Time         `json:"creationDate"`
+	Private            bool              `json:"private,omitempty"` // seen by its owner alone
+	State              string            `json:"state,omitempty"`   // available if empty
+	RootDeviceName     string            `json:"rootDeviceName"`
+	BlockDevices       []BlockDevice     `json:"blockDevices"`
+	VirtualizationType string            `json:"virtualizationType"` // hvm
+	Platform           string            `json:"platform,omitempty"` // windows, else empty
+	PlatformDetails    string            `json:"platformDetails,omitempty"`
+	ENASupport         bool              `json:"enaSupport,omitempty"`
+	BootMode           string            `json:"bootMode,omitempty"`    // legacy-bios, uefi, uefi-preferred
+	IMDSSupport        string            `json:"imdsSupport,omitempty"` // v2.0 or empty
+	TPMSupport         string            `json:"tpmSupport,omitempty"`
+	Tags               map[string]string `json:"tags,omitempty"`
+}
+
+// BlockDevice is an EBS volume that an image brings.
+type BlockDevice struct {
+	DeviceName          string `json:"deviceName"`
+	SnapshotID          string `json:"snapshotID,omitempty"`
+	SizeGiB             int32  `json:"sizeGiB"`
+	VolumeType          string `json:"volumeType"`
+	IOPS                int32  `json:"iops,omitempty"`
+	Throughput          int32  `json:"throughput,omitempty"` // MiB/s
+	DeleteOnTermination bool   `json:"deleteOnTermination"`
+	Encrypted           bool   `json:"encrypted,omitempty"`
+}
+
+// InstanceType describes an EC2 instance type.
+type InstanceType struct {
+	Name                     string   `json:"name"`
+	VCPUs                    int32    `json:"vcpus"`
+	Cores                    int32    `json:"cores"`
+	ThreadsPerCore           int32    `json:"threadsPerCore"`
+	MemoryMiB                int64    `json:"memoryMiB"`
+	Architectures            []string `json:"architectures"`        // x86_64, arm64, i386
+	Hypervisor               string   `json:"hypervisor,omitempty"` // nitro, xen, or empty for bare metal
+	BareMetal                bool     `json:"bareMetal,omitempty"`
+	Burstable                bool     `json:"burstable,omitempty"`
+	CurrentGeneration        bool     `json:"currentGeneration"`
+	FreeTierEligible         bool     `json:"freeTierEligible,omitempty"`
+	Processor                string   `json:"processor"` // manufacturer: Intel, AMD, AWS
+	ClockSpeedGHz            float64  `json:"clockSpeedGHz,omitempty"`
+	MaxENIs                  int32    `json:"maxENIs"`
+	IPv4PerENI               int32    `json:"ipv4PerENI"`
+	NetworkPerformance       string   `json:"networkPerformance"`
+	NetworkCards             int32    `json:"networkCards,omitempty"` // 1 if 0
+	EFA                      bool     `json:"efa,omitempty"`
+	MaxEFAInterfaces         int32    `json:"maxEFAInterfaces,omitempty"`
+	ENASupport               string   `json:"enaSupport"` // required, supported, unsupported
+	EBSOptimized             string   `json:"ebsOptimized"`
+	NVMe                     string   `json:"nvme"` // EBS NVMe: required, supported, unsupported
+	GPUs                     []GPU    `json:"gpus,omitempty"`
+	Accelerators             []GPU    `json:"accelerators,omitempty"` // inference and training chips
+	InstanceStorage          []Disk   `json:"instanceStorage,omitempty"`
+	Hibernation              bool     `json:"hibernation,omitempty"`
+	NitroEnclaves            bool     `json:"nitroEnclaves,omitempty"`
+	PlacementGroupStrategies []string `json:"placementGroupStrategies,omitempty"`
+	UsageClasses             []string `json:"usageClasses"` // on-demand, spot, capacity-block
+	BootModes                []string `json:"bootModes"`
+	// OnDemandUSD and SpotUSD are US dollars per hour for Linux in us-east-1. If SpotUSD is 0 it
+	// follows from the other; see SpotPrice.
+	OnDemandUSD float64 `json:"onDemandUSD"`
+	SpotUSD     float64 `json:"spotUSD,omitempty"`
+}
+
+// spotShare is what a spot instance costs, as a share of the on-demand price, where the world does not
+// say. AWS advertises savings of up to 90 %; real prices change by the hour.
+const spotShare = 0.4
+
+// SpotPrice returns the spot price in US dollars per hour.
+func (t InstanceType) SpotPrice() float64 {
+	if t.SpotUSD > 0 {
+		return t.SpotUSD
+	}
+	return t.OnDemandUSD * spotShare
+}
+
+// GPU is a kind of accelerator in an instance type.
+type GPU struct {
+	Name         string `json:"name"`
+	Manufacturer string `json:"manufacturer"`
+	Count        int32  `json:"count"`
+	MemoryMiB    int32  `json:"memoryMiB"` // of each
+}
+
+// Disk is a kind of local disk in an instance type.
+type Disk struct {
+	Count   int32  `json:"count"`
+	SizeGB  int32  `json:"sizeGB"` // of each
+	Type    string `json:"type"`   // ssd, hdd
+	NVMe    bool   `json:"nvme"`
+	Encrypt bool   `json:"encrypt"`
+}
+
+// Role is an IAM role. TrustedPrincipals and ExternalID, if set, say who may assume it.
+type Role struct {
+	Name              string            `json:"name"`
+	Path              string            `json:"path,omitempty"` // "/" if empty
+	Description       string            `json:"description,omitempty"`
+	TrustedPrincipals []string          `json:"trustedPrincipals,omitempty"` // ARNs, account ids, or services
+	ExternalID        string            `json:"externalID,omitempty"`
+	Tags              map[string]string `json:"tags,omitempty"`
+}
+
+// InstanceProfile is an IAM instance profile. It holds at most one role.
+type InstanceProfile struct {
+	Name string            `json:"name"`
+	Path string            `json:"path,omitempty"` // "/" if empty
+	Role string            `json:"role,omitempty"`
+	Tags map[string]string `json:"tags,omitempty"`
+}
+
+// Parameter is a parameter of the Systems Manager parameter store.
+type Parameter struct {
+	Name     string `json:"name"`
+	Type     string `json:"type,omitempty"` // String if empty
+	Value    string `json:"value"`
+	DataType string `json:"dataType,omitempty"` // text if empty, or aws:ec2:image
+	// Public parameters are AWS's own, below /aws/: read-only.
+	Public bool `json:"public,omitempty"`
+}

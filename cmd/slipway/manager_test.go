@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-project/slipway/internal/manager"
+)
+
+// execute runs a command line and returns what it prints.
+func execute(t *testing.T, arguments ...string) (string, error) {
+	t.Helper()
+	command, output := newCommand(), &bytes.Buffer{}
+	command.SetArgs(arguments)
+	command.SetOut(output)
+	command.SetErr(output)
+	err := command.ExecuteContext(t.Context())
+	return output.String(), err
+}
+
+func TestCommandLine(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason, arguments, output, err string
+	}{
+		{"the version as a command", "version", "slipway " + version(), ""},
+		{"the version as a flag", "--version", "slipway version " + version(), ""},
+		{"help names the manager", "", "manager", ""},
+		{"an unknown command", "nonsense", "", `unknown command "nonsense"`},
+		{"an unknown flag", "manager --nonsense", "", "unknown flag: --nonsense"},
+		{"an argument that the manager does not take", "manager nonsense", "", `unknown command "nonsense"`},
+		{"a value that is no duration", "manager --sync-period=soon", "", "invalid argument"},
+		{"a kubeconfig that is not there", "manager --kubeconfig=/nowhere", "", "finding the management cluster"},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			output, err := execute(t, strings.Fields(row.arguments)...)
+			if !strings.Contains(output, row.output) {
+				t.Errorf("it prints %q, want %q", output, row.output)
+			}
+			if (err == nil) != (row.err == "") || err != nil && !strings.Contains(err.Error(), row.err) {
+				t.Errorf("the error is %v, want %q", err, row.err)
+			}
+		})
+	}
+}
+
+// TestFlagsOfTheDeployment holds what the manifest passes against what the command takes.
+func TestFlagsOfTheDeployment(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile("../../config/manager/deployment.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var deployment appsv1.Deployment
+	if err := yaml.UnmarshalStrict(content, &deployment); err != nil {
+		t.Fatal(err)
+	}
+	arguments := deployment.Spec.Template.Spec.Containers[0].Args
+	if len(arguments) == 0 || arguments[0] != "manager" {
+		t.Fatalf("arguments are %q", arguments)
+	}
+	flags := managerFlags{}
+	set := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	flags.bind(set)
+	if err := set.Parse(arguments[1:]); err != nil {
+		t.Fatal(err)
+	}
+	if !flags.options.LeaderElection.Enabled || flags.options.HealthAddress != ":9440" || flags.options.MetricsAddress != ":8443" || flags.options.InsecureMetrics {
+		t.Errorf("options are %+v", flags.options)
+	}
+	want := manager.DefaultLeaderElection
+	want.Enabled = true
+	if difference := cmp.Diff(want, flags.options.LeaderElection); difference != "" {
+		t.Errorf("leader election (-want +got):\n%s", difference)
+	}
+}
+
+func TestLogLevels(t *testing.T) {
+	t.Parallel()
+	output := &bytes.Buffer{}
+	log := newLog(output, 1).WithName("part").WithValues("key", "value")
+	log.Info("told")
+	log.V(1).Info("detail")
+	log.V(2).Info("too much")
+	log.Error(errors.New("broken"), "failed")
+	type line struct{ Level, Msg, Logger, Key, Err string }
+	var got []line
+	for _, text := range strings.Split(strings.TrimSpace(output.String()), "\n") {
+		var parsed line
+		if err := json.Unmarshal([]byte(text), &parsed); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		got = append(got, parsed)
+	}
+	want := []line{
+		{"INFO", "told", "part", "value", ""}, {"DEBUG", "detail", "part", "value", ""}, {"ERROR", "failed", "part", "value", "broken"},
+	}
+	if difference := cmp.Diff(want, got); difference != "" {
+		t.Errorf("lines (-want +got):\n%s", difference)
+	}
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// release is set when a release is linked (-X main.release=v1.2.3).
+var release string
+
+// version is the release, else what the Go tool knows of the source: a module version, or the commit.
+func version() string {
+	if release != "" {
+		return release
+	}
+	build, known := debug.ReadBuildInfo()
+	if !known || build.Main.Version == "" || build.Main.Version == "(devel)" {
+		return "dev"
+	}
+	return build.Main.Version
+}
+
+func newVersionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(command.OutOrStdout(), "slipway %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}

@@ -1,0 +1,9 @@
+// Package examples holds manifests for people to start from. The demo and the tests apply them, so that they stay true.
+package examples
+
+import _ "embed"
+
+// MachinePool is a pool of EC2 machines: MachinePool, AWSMachinePool and KubeadmConfig.
+//
+//go:embed machinepool.yaml
+var MachinePool string

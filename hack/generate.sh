@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Writes everything that is made from Go markers: deep copies, CRDs, the manager's role. What it writes is checked in;
+# running it twice changes nothing. It needs bin/controller-gen (make tools).
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+controller_gen=${CONTROLLER_GEN:-bin/controller-gen}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+"$controller_gen" object paths=./api/...
+"$controller_gen" crd paths=./api/... output:crd:dir="$scratch/crd"
+go run ./hack/crdgen --in "$scratch/crd" --out config/crd/bases
+
+# The role is made from the markers of the controllers; a tree without any has no role.
+if grep -rqs --include='*.go' '+kubebuilder:rbac:' internal; then
+	"$controller_gen" rbac:roleName=slipway-manager-role paths=./internal/... output:rbac:dir="$scratch/rbac"
+	mkdir -p config/rbac
+	cp "$scratch/rbac/role.yaml" config/rbac/role.yaml
+fi

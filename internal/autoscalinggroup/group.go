@@ -1,0 +1,166 @@
+// Package autoscalinggroup keeps one Auto Scaling group as a pool wants it: desired state → requests (pure), the reasons for a
+// change in words, and roll-outs by instance refresh that are decided from what the instances run. It knows the AWS
+// side of a group, and nothing of the Kubernetes objects that ask for it.
+package autoscalinggroup
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// Desired is the group that a pool asks for.
+type Desired struct {
+	// Owner is the value of the ownership tag.
+	Owner string
+	// Names are the names it may bear, the best first.
+	Names []string
+
+	MinSize, MaxSize int32
+	// Capacity is the desired capacity; nil leaves it to an external autoscaler.
+	Capacity *int32
+	// LaunchTemplateID and Version are what new instances launch from; always a number, never $Latest. An empty id leaves the group to what it
+	// launches now, mixed instances policy included.
+	LaunchTemplateID string
+	Version          int64
+	// MixedInstancesPolicy is nil for a group with the template's instance type alone.
+	MixedInstancesPolicy *infrav1.MixedInstancesPolicy
+	// SubnetIDs are sorted.
+	SubnetIDs []string
+	// Tags are the group's own; they do not propagate to instances, which get theirs from the template.
+	Tags map[string]string
+	// RetiredTags are keys that the pool set earlier and no longer asks for.
+	RetiredTags []string
+}
+
+// launches says whether it is known what the group is to launch.
+func (d Desired) launches() bool { return d.LaunchTemplateID != "" }
+
+// Group is an Auto Scaling group as it was seen. Two sightings are the same if they are deeply equal.
+type Group struct {
+	Name, ARN                  string
+	MinSize, MaxSize, Capacity int32
+	LaunchTemplateID, Version  string
+	// Mixed is true for a group with a mixed instances policy; the two after it are the policy's.
+	Mixed                 bool
+	InstancesDistribution *asgtypes.InstancesDistribution
+	Overrides             []asgtypes.LaunchTemplateOverrides
+	SubnetIDs             []string
+	Tags                  map[string]string
+	Deleting              bool
+	Created               time.Time
+	Instances             []Instance
+}
+
+// Instance is a member of a group.
+type Instance struct {
+	ID, AvailabilityZone, InstanceType string
+	LifecycleState, HealthStatus       string
+	LaunchTemplateID                   string
+	// Version is the number that the instance was launched from, 0 if AWS does not say.
+	Version   int64
+	Protected bool
+}
+
+// Leaving is true for an instance on its way out: what it runs no longer matters.
+func (i Instance) Leaving() bool {
+	// Warmed:Terminating is one too (AWS: ec2-auto-scaling-lifecycle).
+	return strings.Contains(i.LifecycleState, "Terminat") || strings.HasPrefix(i.LifecycleState, "Detach")
+}
+
+// InService is true for an instance that the group counts as working.
+func (i Instance) InService() bool {
+	return i.LifecycleState == string(asgtypes.LifecycleStateInService)
+}
+
+// ProviderID is the instance as Node.spec.providerID names it.
+func (i Instance) ProviderID() string { return "aws:///" + i.AvailabilityZone + "/" + i.ID }
+
+// OwnedBy is true for a group whose tags say that it is this pool's.
+func (g Group) OwnedBy(owner string) bool { return g.Tags[infrav1.TagMachinePool] == owner }
+
+// Apply shows on a group that was seen what an update to it changed, so that nobody needs to look.
+func Apply(desired Desired, group *Group) {
+	group.MinSize, group.MaxSize = desired.MinSize, desired.MaxSize
+	// Without a desired capacity the group's moves into the new bounds (AWS: API_UpdateAutoScalingGroup, MinSize, MaxSize).
+	group.Capacity = min(max(group.Capacity, desired.MinSize), desired.MaxSize)
+	if desired.Capacity != nil {
+		group.Capacity = *desired.Capacity
+	}
+	group.SubnetIDs = slices.Clone(desired.SubnetIDs)
+	if !desired.launches() {
+		return
+	}
+	group.LaunchTemplateID, group.Version = desired.LaunchTemplateID, strconv.FormatInt(desired.Version, 10)
+	group.Mixed, group.Overrides, group.InstancesDistribution = desired.MixedInstancesPolicy != nil, nil, nil
+	if policy := desired.MixedInstancesPolicy; policy != nil {
+		group.Overrides, group.InstancesDistribution = overrides(policy.Overrides), distribution(policy.InstancesDistribution)
+	}
+}
+
+// groupOf reads what AWS says of a group.
+func groupOf(group *asgtypes.AutoScalingGroup) Group {
+	seen := Group{
+		Name: awssdk.ToString(group.AutoScalingGroupName), ARN: awssdk.ToString(group.AutoScalingGroupARN),
+		MinSize: awssdk.ToInt32(group.MinSize), MaxSize: awssdk.ToInt32(group.MaxSize), Capacity: awssdk.ToInt32(group.DesiredCapacity),
+		SubnetIDs: splitSorted(awssdk.ToString(group.VPCZoneIdentifier)),
+		Tags:      make(map[string]string, len(group.Tags)),
+		// The status is set while the group is being deleted, and at no other time (AWS: API_AutoScalingGroup).
+		Deleting: awssdk.ToString(group.Status) != "",
+		Created:  awssdk.ToTime(group.CreatedTime),
+	}
+	if group.LaunchTemplate != nil {
+		seen.LaunchTemplateID, seen.Version = awssdk.ToString(group.LaunchTemplate.LaunchTemplateId), awssdk.ToString(group.LaunchTemplate.Version)
+	}
+	if policy := group.MixedInstancesPolicy; policy != nil {
+		seen.Mixed = true
+		seen.InstancesDistribution = policy.InstancesDistribution
+		if template := policy.LaunchTemplate; template != nil {
+			seen.Overrides = template.Overrides
+			if specification := template.LaunchTemplateSpecification; specification != nil {
+				seen.LaunchTemplateID, seen.Version = awssdk.ToString(specification.LaunchTemplateId), awssdk.ToString(specification.Version)
+			}
+		}
+	}
+	for _, tag := range group.Tags {
+		seen.Tags[awssdk.ToString(tag.Key)] = awssdk.ToString(tag.Value)
+	}
+	for i := range group.Instances {
+		seen.Instances = append(seen.Instances, instanceOf(&group.Instances[i]))
+	}
+	slices.SortFunc(seen.Instances, func(a, b Instance) int { return strings.Compare(a.ID, b.ID) })
+	return seen
+}
+
+func instanceOf(instance *asgtypes.Instance) Instance {
+	seen := Instance{
+		ID: awssdk.ToString(instance.InstanceId), AvailabilityZone: awssdk.ToString(instance.AvailabilityZone),
+		InstanceType: awssdk.ToString(instance.InstanceType), LifecycleState: string(instance.LifecycleState),
+		HealthStatus: awssdk.ToString(instance.HealthStatus), Protected: awssdk.ToBool(instance.ProtectedFromScaleIn),
+	}
+	if template := instance.LaunchTemplate; template != nil {
+		seen.LaunchTemplateID = awssdk.ToString(template.LaunchTemplateId)
+		if number, err := strconv.ParseInt(awssdk.ToString(template.Version), 10, 64); err == nil {
+			seen.Version = number
+		}
+	}
+	return seen
+}
+
+func splitSorted(list string) []string {
+	if list == "" {
+		return nil
+	}
+	parts := strings.Split(list, ",")
+	for i := range parts {
+		parts[i] = strings.TrimSpace(parts[i])
+	}
+	slices.Sort(parts)
+	return parts
+}

@@ -1,0 +1,238 @@
+package autoscalinggroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/tagdiff"
+)
+
+// Reader is what of Auto Scaling seeing groups needs.
+type Reader interface {
+	autoscaling.DescribeAutoScalingGroupsAPIClient
+	autoscaling.DescribeInstanceRefreshesAPIClient
+}
+
+// Writer is what of Auto Scaling keeping groups needs.
+type Writer interface {
+	CreateAutoScalingGroup(context.Context, *autoscaling.CreateAutoScalingGroupInput, ...func(*autoscaling.Options)) (*autoscaling.CreateAutoScalingGroupOutput, error)
+	UpdateAutoScalingGroup(context.Context, *autoscaling.UpdateAutoScalingGroupInput, ...func(*autoscaling.Options)) (*autoscaling.UpdateAutoScalingGroupOutput, error)
+	DeleteAutoScalingGroup(context.Context, *autoscaling.DeleteAutoScalingGroupInput, ...func(*autoscaling.Options)) (*autoscaling.DeleteAutoScalingGroupOutput, error)
+	CreateOrUpdateTags(context.Context, *autoscaling.CreateOrUpdateTagsInput, ...func(*autoscaling.Options)) (*autoscaling.CreateOrUpdateTagsOutput, error)
+	DeleteTags(context.Context, *autoscaling.DeleteTagsInput, ...func(*autoscaling.Options)) (*autoscaling.DeleteTagsOutput, error)
+	StartInstanceRefresh(context.Context, *autoscaling.StartInstanceRefreshInput, ...func(*autoscaling.Options)) (*autoscaling.StartInstanceRefreshOutput, error)
+}
+
+// AutoScaling is all of Auto Scaling that this package calls.
+type AutoScaling interface {
+	Reader
+	Writer
+}
+
+// Groups keeps Auto Scaling groups in one account and region.
+type Groups struct{ api AutoScaling }
+
+// NewGroups returns the groups that a client reaches.
+func NewGroups(api AutoScaling) *Groups { return &Groups{api: api} }
+
+// DescribeBatch is how many groups one call describes by name (AWS: API_DescribeAutoScalingGroups, MaxRecords).
+const DescribeBatch = 100
+
+// Describe returns the groups of the given names that exist, by name. At most DescribeBatch names.
+func (g *Groups) Describe(ctx context.Context, names []string) (map[string]Group, error) {
+	if len(names) == 0 {
+		return map[string]Group{}, nil // AWS would describe all groups
+	}
+	pages := autoscaling.NewDescribeAutoScalingGroupsPaginator(g.api, &autoscaling.DescribeAutoScalingGroupsInput{
+		AutoScalingGroupNames: names, MaxRecords: awssdk.Int32(DescribeBatch),
+	})
+	found := make(map[string]Group, len(names))
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("describing Auto Scaling groups %q: %w", names, err)
+		}
+		for i := range page.AutoScalingGroups {
+			group := groupOf(&page.AutoScalingGroups[i])
+			found[group.Name] = group
+		}
+	}
+	return found, nil
+}
+
+// NamesTakenError says that groups of somebody else bear all the names that ours might.
+type NamesTakenError struct{ Names []string }
+
+// Error implements error.
+func (e *NamesTakenError) Error() string {
+	return fmt.Sprintf("Auto Scaling groups named %q exist and are not owned by this object", e.Names)
+}
+
+// WaitsForUser says that only a person can free a name.
+func (*NamesTakenError) WaitsForUser() bool { return true }
+
+// Choose picks the owner's group out of those that bear its names, or the name that a new one takes.
+func Choose(owner string, names []string, found map[string]Group) (group *Group, free string, err error) {
+	for _, name := range names {
+		candidate, exists := found[name]
+		switch {
+		case exists && candidate.OwnedBy(owner):
+			return &candidate, "", nil
+		case !exists && free == "":
+			free = name
+		}
+	}
+	if free == "" {
+		return nil, "", &NamesTakenError{Names: names}
+	}
+	return nil, free, nil
+}
+
+// Create makes the group. If it exists already the error is AWS's AlreadyExists: somebody made it meanwhile, or reads lag.
+func (g *Groups) Create(ctx context.Context, desired Desired, name string) error {
+	if _, err := g.api.CreateAutoScalingGroup(ctx, createInput(desired, name)); err != nil {
+		return fmt.Errorf("creating Auto Scaling group %q: %w", name, err)
+	}
+	return nil
+}
+
+// Update makes the group as desired. It is for a group with UpdateReasons.
+func (g *Groups) Update(ctx context.Context, desired Desired, group Group) error {
+	if _, err := g.api.UpdateAutoScalingGroup(ctx, updateInput(desired, group)); err != nil {
+		return fmt.Errorf("updating Auto Scaling group %q: %w", group.Name, err)
+	}
+	return nil
+}
+
+// EnsureTags sets the tags that differ and removes those that retired. It says whether there was anything to do.
+func (g *Groups) EnsureTags(ctx context.Context, desired Desired, group Group) (bool, error) {
+	stale, retired := tagdiff.Stale(desired.Tags, group.Tags), tagdiff.Retired(desired.RetiredTags, desired.Tags, group.Tags)
+	if len(stale) > 0 {
+		if _, err := g.api.CreateOrUpdateTags(ctx, &autoscaling.CreateOrUpdateTagsInput{Tags: groupTags(stale, group.Name)}); err != nil {
+			return false, fmt.Errorf("tagging Auto Scaling group %q: %w", group.Name, err)
+		}
+	}
+	if len(retired) > 0 {
+		if _, err := g.api.DeleteTags(ctx, &autoscaling.DeleteTagsInput{Tags: groupTags(retired, group.Name)}); err != nil {
+			return false, fmt.Errorf("removing tags %q of Auto Scaling group %q: %w", slices.Sorted(maps.Keys(retired)), group.Name, err)
+		}
+	}
+	return len(stale)+len(retired) > 0, nil
+}
+
+// Delete asks for the end of the group and of its instances. It does not wait for it.
+func (g *Groups) Delete(ctx context.Context, group Group) error {
+	_, err := g.api.DeleteAutoScalingGroup(ctx, &autoscaling.DeleteAutoScalingGroupInput{
+		AutoScalingGroupName: &group.Name, ForceDelete: awssdk.Bool(true),
+	})
+	if err != nil {
+		return fmt.Errorf("deleting Auto Scaling group %q: %w", group.Name, err)
+	}
+	return nil
+}
+
+// LatestRefresh returns the newest instance refresh of the group, nil if there is none on record.
+func (g *Groups) LatestRefresh(ctx context.Context, group string) (*Refresh, error) {
+	// AWS returns the newest first (AWS: API_DescribeInstanceRefreshes).
+	output, err := g.api.DescribeInstanceRefreshes(ctx, &autoscaling.DescribeInstanceRefreshesInput{
+		AutoScalingGroupName: &group, MaxRecords: awssdk.Int32(1),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("describing the instance refreshes of Auto Scaling group %q: %w", group, err)
+	}
+	if len(output.InstanceRefreshes) == 0 {
+		return nil, nil
+	}
+	newest := output.InstanceRefreshes[0]
+	return &Refresh{
+		ID: awssdk.ToString(newest.InstanceRefreshId), Status: string(newest.Status), Reason: awssdk.ToString(newest.StatusReason),
+		Percentage: awssdk.ToInt32(newest.PercentageComplete), Started: awssdk.ToTime(newest.StartTime), Ended: awssdk.ToTime(newest.EndTime),
+	}, nil
+}
+
+// StartRefresh starts replacing instances and returns the refresh's id. It returns "" without an error if one is under way
+// already: the roll-out is looked at again when that has ended.
+func (g *Groups) StartRefresh(ctx context.Context, group string, preferences *infrav1.RefreshPreferences) (string, error) {
+	output, err := g.api.StartInstanceRefresh(ctx, &autoscaling.StartInstanceRefreshInput{
+		AutoScalingGroupName: &group,
+		Strategy:             asgtypes.RefreshStrategyRolling,
+		Preferences:          refreshPreferences(preferences),
+	})
+	var underWay *asgtypes.InstanceRefreshInProgressFault
+	if errors.As(err, &underWay) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("starting an instance refresh of Auto Scaling group %q: %w", group, err)
+	}
+	return awssdk.ToString(output.InstanceRefreshId), nil
+}
+
+// refreshPreferences send what the user sets. Skip matching is always on: it spares instances that were launched from the wanted version
+// while the roll-out waited (AWS: asg-instance-refresh-skip-matching). No desired configuration is sent, so that the group's version can
+// move on during the refresh: a join token lives 15 minutes, a refresh up to 14 days.
+func refreshPreferences(wanted *infrav1.RefreshPreferences) *asgtypes.RefreshPreferences {
+	preferences := &asgtypes.RefreshPreferences{SkipMatching: awssdk.Bool(true)}
+	if wanted == nil {
+		return preferences
+	}
+	preferences.InstanceWarmup = narrow(wanted.InstanceWarmup)
+	preferences.MinHealthyPercentage = narrow(wanted.MinHealthyPercentage)
+	preferences.MaxHealthyPercentage = narrow(wanted.MaxHealthyPercentage)
+	return preferences
+}
+
+func narrow(value *int64) *int32 {
+	if value == nil {
+		return nil
+	}
+	return awssdk.Int32(int32(*value)) //nolint:gosec // the schema bounds it
+}
+
+// VersionsInUse returns the versions of a template that groups of a launch config are pointed at, or that their instances were launched from.
+func (g *Groups) VersionsInUse(ctx context.Context, launchConfig, templateID string) (map[int64]bool, error) {
+	pages := autoscaling.NewDescribeAutoScalingGroupsPaginator(g.api, &autoscaling.DescribeAutoScalingGroupsInput{
+		Filters:    []asgtypes.Filter{{Name: awssdk.String("tag:" + infrav1.TagLaunchConfig), Values: []string{launchConfig}}},
+		MaxRecords: awssdk.Int32(DescribeBatch),
+	})
+	inUse := map[int64]bool{}
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("describing the Auto Scaling groups of launch config %q: %w", launchConfig, err)
+		}
+		for i := range page.AutoScalingGroups {
+			addVersions(inUse, groupOf(&page.AutoScalingGroups[i]), templateID)
+		}
+	}
+	return inUse, nil
+}
+
+func addVersions(inUse map[int64]bool, group Group, templateID string) {
+	if number, err := strconv.ParseInt(group.Version, 10, 64); err == nil && group.LaunchTemplateID == templateID {
+		inUse[number] = true
+	}
+	for _, override := range group.Overrides {
+		specification := override.LaunchTemplateSpecification
+		if specification == nil || awssdk.ToString(specification.LaunchTemplateId) != templateID {
+			continue
+		}
+		if number, err := strconv.ParseInt(awssdk.ToString(specification.Version), 10, 64); err == nil {
+			inUse[number] = true
+		}
+	}
+	for _, instance := range group.Instances {
+		if instance.LaunchTemplateID == templateID && instance.Version != 0 {
+			inUse[instance.Version] = true
+		}
+	}
+}

@@ -1,0 +1,417 @@
+package autoscalinggroup
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/internal/aws"
+)
+
+// Subnets of the simulated AWS's default world.
+const (
+	subnetA = "subnet-0b2000000000000aa"
+	subnetB = "subnet-0b2000000000000ab"
+	subnetC = "subnet-0b2000000000000ac"
+)
+
+// ignoreSerde ignores the SDK's marker members.
+var ignoreSerde = cmpopts.IgnoreUnexported(asgtypes.RefreshPreferences{}, asgtypes.InstancesDistribution{}, asgtypes.LaunchTemplateOverrides{})
+
+// rig is a simulated AWS behind the real SDK, with a launch template of three versions, and the groups in it.
+type rig struct {
+	*testing.T
+	sim      *awssim.Simulator
+	asg      *autoscaling.Client
+	groups   *Groups
+	template string
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	clock := simclock.New(now, 0)
+	t.Cleanup(clock.Close)
+	sim := awssim.New(awssim.Options{Clock: clock, Behavior: awssim.Behavior{InstanceTimes: awssim.InstanceTimes{Pending: time.Second, ShuttingDown: time.Second}}})
+	url, err := sim.Start(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := sim.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	config := awssdk.Config{
+		Region: "us-east-1", BaseEndpoint: &url, Retryer: func() awssdk.Retryer { return awssdk.NopRetryer{} },
+		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST123456789012", "secret", ""),
+	}
+	api := autoscaling.NewFromConfig(config)
+	r := &rig{T: t, sim: sim, asg: api, groups: NewGroups(api)}
+	r.makeTemplate(ec2.NewFromConfig(config))
+	return r
+}
+
+func (r *rig) makeTemplate(api *ec2.Client) {
+	r.Helper()
+	images, err := api.DescribeImages(r.Context(), &ec2.DescribeImagesInput{Filters: []ec2types.Filter{
+		{Name: awssdk.String("name"), Values: []string{"capa-ami-ubuntu-24.04-v1.36.3-*"}}, {Name: awssdk.String("architecture"), Values: []string{"x86_64"}},
+	}})
+	if err != nil || len(images.Images) != 1 {
+		r.Fatalf("finding an image: %v", err)
+	}
+	data := &ec2types.RequestLaunchTemplateData{InstanceType: "m5.large", ImageId: images.Images[0].ImageId}
+	made, err := api.CreateLaunchTemplate(r.Context(), &ec2.CreateLaunchTemplateInput{LaunchTemplateName: awssdk.String("pool"), LaunchTemplateData: data})
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.template = *made.LaunchTemplate.LaunchTemplateId
+	for range 2 {
+		if _, err := api.CreateLaunchTemplateVersion(r.Context(), &ec2.CreateLaunchTemplateVersionInput{LaunchTemplateId: &r.template, LaunchTemplateData: data}); err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+// here is a desired group, in this AWS.
+func (r *rig) here(desired Desired) Desired {
+	desired.LaunchTemplateID = r.template
+	if desired.Version > 3 {
+		desired.Version = 1
+	}
+	if strings.HasPrefix(desired.SubnetIDs[0], "subnet-a") {
+		desired.SubnetIDs = []string{subnetA, subnetB}
+	}
+	return desired
+}
+
+func (r *rig) see(name string) Group {
+	r.Helper()
+	found, err := r.groups.Describe(r.Context(), []string{name, "absent"})
+	if err != nil || len(found) != 1 {
+		r.Fatalf("found %d groups, error %v", len(found), err)
+	}
+	return found[name]
+}
+
+// settle lets instances come and go.
+func (r *rig) settle() { r.sim.Clock().Step(5 * time.Minute) }
+
+func (r *rig) create(desired Desired) Group {
+	r.Helper()
+	if err := r.groups.Create(r.Context(), desired, "pool"); err != nil {
+		r.Fatal(err)
+	}
+	return r.see("pool")
+}
+
+// What was made or updated is as desired, and needs no update: for all that can be desired, from all that may have been there.
+func TestCreatedAndUpdatedGroupsAreAsDesired(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	count := 0
+	rapid.Check(t, func(t *rapid.T) {
+		count++
+		name := fmt.Sprintf("pool-%d", count)
+		first, second := r.here(anyDesired.Draw(t, "first")), r.here(anyDesired.Draw(t, "second"))
+		if err := r.groups.Create(r.Context(), first, name); err != nil {
+			t.Fatal(err)
+		}
+		group := r.see(name)
+		if reasons := UpdateReasons(first, group); len(reasons) > 0 {
+			t.Fatalf("the new group is not as desired: %q", reasons)
+		}
+		if changed, err := r.groups.EnsureTags(r.Context(), first, group); changed || err != nil {
+			t.Fatalf("the new group's tags: changed %t, error %v", changed, err)
+		}
+		if err := r.groups.Update(r.Context(), second, group); err != nil {
+			t.Fatal(err)
+		}
+		updated := r.see(name)
+		if reasons := UpdateReasons(second, updated); len(reasons) > 0 {
+			t.Fatalf("the updated group is not as desired: %q", reasons)
+		}
+		if updated.Mixed != (second.MixedInstancesPolicy != nil) {
+			t.Fatalf("mixed %t", updated.Mixed)
+		}
+		Apply(second, &group)
+		// AWS adds what nobody can desire, and instances take their time.
+		comparable := cmp.Options{ignoreSerde, cmpopts.IgnoreFields(Group{}, "Instances"), cmpopts.IgnoreFields(asgtypes.InstancesDistribution{}, "SpotInstancePools"), cmpopts.EquateEmpty()}
+		if difference := cmp.Diff(updated, group, comparable); difference != "" {
+			t.Errorf("what AWS has (-) is not what Apply says it has (+):\n%s", difference)
+		}
+		if err := r.groups.Delete(r.Context(), group); err != nil {
+			t.Fatal(err)
+		}
+		r.settle()
+	})
+}
+
+func TestCreate(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	group := r.create(r.here(plain()))
+	if !group.OwnedBy("default/pool") || group.OwnedBy("other/pool") || group.ARN == "" || group.Created.IsZero() || group.Deleting {
+		t.Errorf("group %+v", group)
+	}
+	out, err := r.asg.DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tag := range out.AutoScalingGroups[0].Tags {
+		if *tag.PropagateAtLaunch {
+			t.Errorf("tag %s propagates, and would win over the template's", *tag.Key)
+		}
+	}
+	if err := r.groups.Create(t.Context(), r.here(plain()), "pool"); !aws.IsAlreadyExists(err) || !strings.Contains(err.Error(), `creating Auto Scaling group "pool"`) {
+		t.Errorf("making it once more: %v", err)
+	}
+	r.settle()
+	instances := r.see("pool").Instances
+	if len(instances) != 3 || !slices.IsSortedFunc(instances, func(a, b Instance) int { return strings.Compare(a.ID, b.ID) }) {
+		t.Fatalf("instances %+v", instances)
+	}
+	for _, instance := range instances {
+		if !instance.InService() || instance.Version != 1 || instance.LaunchTemplateID != r.template || instance.HealthStatus != "Healthy" || instance.InstanceType != "m5.large" ||
+			!strings.HasPrefix(instance.AvailabilityZone, "us-east-1") {
+			t.Errorf("instance %+v", instance)
+		}
+	}
+}
+
+// A group that nobody sizes begins at its smallest size, and stays where an autoscaler puts it.
+func TestCapacityOfOthers(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	desired := r.here(plain())
+	desired.Capacity = nil
+	if group := r.create(desired); group.Capacity != desired.MinSize {
+		t.Errorf("capacity %d", group.Capacity)
+	}
+	if _, err := r.asg.SetDesiredCapacity(t.Context(), &autoscaling.SetDesiredCapacityInput{AutoScalingGroupName: awssdk.String("pool"), DesiredCapacity: awssdk.Int32(4)}); err != nil {
+		t.Fatal(err)
+	}
+	desired.Version = 2
+	if err := r.groups.Update(t.Context(), desired, r.see("pool")); err != nil {
+		t.Fatal(err)
+	}
+	if group := r.see("pool"); group.Capacity != 4 || group.Version != "2" {
+		t.Errorf("capacity %d, version %s", group.Capacity, group.Version)
+	}
+}
+
+// A scaling that happens between the look and the update is not undone by an update that is about something else.
+func TestUpdateLeavesCapacityThatItDidNotChange(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	desired := r.here(plain())
+	seen := r.create(desired)
+	if _, err := r.asg.SetDesiredCapacity(t.Context(), &autoscaling.SetDesiredCapacityInput{AutoScalingGroupName: awssdk.String("pool"), DesiredCapacity: awssdk.Int32(4)}); err != nil {
+		t.Fatal(err)
+	}
+	desired.Version = 2
+	if err := r.groups.Update(t.Context(), desired, seen); err != nil {
+		t.Fatal(err)
+	}
+	if group := r.see("pool"); group.Capacity != 4 {
+		t.Errorf("capacity %d", group.Capacity)
+	}
+}
+
+func TestEnsureTags(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	desired := r.here(plain())
+	desired.Tags["old"] = "x"
+	r.create(desired)
+	if _, err := r.asg.CreateOrUpdateTags(t.Context(), &autoscaling.CreateOrUpdateTagsInput{Tags: groupTags(map[string]string{"foreign": "y", "team": "red"}, "pool")}); err != nil {
+		t.Fatal(err)
+	}
+	delete(desired.Tags, "old")
+	desired.RetiredTags = []string{"old", "never-there"}
+	for _, want := range []bool{true, false} {
+		if changed, err := r.groups.EnsureTags(t.Context(), desired, r.see("pool")); changed != want || err != nil {
+			t.Errorf("changed %t, want %t; error %v", changed, want, err)
+		}
+	}
+	want := map[string]string{infrav1.TagMachinePool: "default/pool", "team": "blue", "foreign": "y"}
+	if difference := cmp.Diff(want, r.see("pool").Tags); difference != "" {
+		t.Errorf("tags (-want +got):\n%s", difference)
+	}
+}
+
+func TestDelete(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	group := r.create(r.here(plain()))
+	r.settle()
+	if err := r.groups.Delete(t.Context(), group); err != nil {
+		t.Fatal(err)
+	}
+	if !r.see("pool").Deleting {
+		t.Error("the group does not say that it is being deleted")
+	}
+	r.settle()
+	if found, err := r.groups.Describe(t.Context(), []string{"pool"}); err != nil || len(found) != 0 {
+		t.Errorf("found %v, error %v", found, err)
+	}
+	if err := r.groups.Delete(t.Context(), group); !aws.IsNotFound(err) || !strings.Contains(err.Error(), `deleting Auto Scaling group "pool"`) {
+		t.Errorf("deleting it once more: %v", err)
+	}
+}
+
+func TestRefreshes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	desired := r.here(plain())
+	r.create(desired)
+	r.settle()
+	if latest, err := r.groups.LatestRefresh(t.Context(), "pool"); latest != nil || err != nil {
+		t.Fatalf("refresh %+v, error %v, before there was one", latest, err)
+	}
+	desired.Version = 2
+	if err := r.groups.Update(t.Context(), desired, r.see("pool")); err != nil {
+		t.Fatal(err)
+	}
+	preferences := &infrav1.RefreshPreferences{InstanceWarmup: ptr.To[int64](30), MinHealthyPercentage: ptr.To[int64](50)}
+	first, err := r.groups.StartRefresh(t.Context(), "pool", preferences)
+	if err != nil || first == "" {
+		t.Fatalf("refresh %q, error %v", first, err)
+	}
+	if second, err := r.groups.StartRefresh(t.Context(), "pool", preferences); second != "" || err != nil {
+		t.Errorf("another beside the first: refresh %q, error %v", second, err)
+	}
+	latest, err := r.groups.LatestRefresh(t.Context(), "pool")
+	if err != nil || latest.ID != first || !latest.Active() || latest.Started.IsZero() && latest.Status != "Pending" {
+		t.Fatalf("refresh %+v, error %v", latest, err)
+	}
+	shown, err := r.asg.DescribeInstanceRefreshes(t.Context(), &autoscaling.DescribeInstanceRefreshesInput{AutoScalingGroupName: awssdk.String("pool")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refresh := shown.InstanceRefreshes[0]
+	if refresh.DesiredConfiguration != nil || !*refresh.Preferences.SkipMatching || *refresh.Preferences.InstanceWarmup != 30 || *refresh.Preferences.MinHealthyPercentage != 50 {
+		t.Errorf("refresh with desired configuration %v, preferences %+v", refresh.DesiredConfiguration, refresh.Preferences)
+	}
+	// The version may move on during the refresh, as it does for a rotated token.
+	desired.Version = 3
+	if err := r.groups.Update(t.Context(), desired, r.see("pool")); err != nil {
+		t.Fatal(err)
+	}
+	for range 12 {
+		r.settle()
+	}
+	latest, err = r.groups.LatestRefresh(t.Context(), "pool")
+	if err != nil || !latest.Succeeded() || latest.Percentage != 100 || latest.Ended.IsZero() {
+		t.Fatalf("refresh %+v, error %v", latest, err)
+	}
+	for _, instance := range r.see("pool").Instances {
+		if instance.Version < 2 {
+			t.Errorf("instance %+v was not replaced", instance)
+		}
+	}
+	r.settle()
+	second, err := r.groups.StartRefresh(t.Context(), "pool", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if latest, err = r.groups.LatestRefresh(t.Context(), "pool"); err != nil || latest.ID != second {
+		t.Errorf("the newest is %+v, want %s; error %v", latest, second, err)
+	}
+	if _, err := r.groups.StartRefresh(t.Context(), "absent", nil); err == nil || !strings.Contains(err.Error(), `of Auto Scaling group "absent"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestVersionsInUse(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	desired := r.here(plain())
+	desired.Tags[infrav1.TagLaunchConfig] = "default/pool"
+	r.create(desired)
+	r.settle()
+	desired.Version = 2
+	if err := r.groups.Update(t.Context(), desired, r.see("pool")); err != nil {
+		t.Fatal(err)
+	}
+	other := r.here(mixed())
+	other.Version, other.Capacity, other.MinSize = 3, ptr.To[int32](0), 0
+	if err := r.groups.Create(t.Context(), other, "other"); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		reason, config, template string
+		want                     map[int64]bool
+	}{
+		{"what the group is pointed at, and what its instances run", "default/pool", r.template, map[int64]bool{1: true, 2: true}},
+		{"another template", "default/pool", "lt-0", map[int64]bool{}},
+		{"another config", "default/other", r.template, map[int64]bool{}},
+	} {
+		used, err := r.groups.VersionsInUse(t.Context(), row.config, row.template)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if difference := cmp.Diff(row.want, used); difference != "" {
+			t.Errorf("%s (-want +got):\n%s", row.reason, difference)
+		}
+	}
+	used := map[int64]bool{}
+	addVersions(used, Group{
+		LaunchTemplateID: "lt-1", Version: "$Latest",
+		Overrides: []asgtypes.LaunchTemplateOverrides{
+			{LaunchTemplateSpecification: &asgtypes.LaunchTemplateSpecification{LaunchTemplateId: awssdk.String("lt-1"), Version: awssdk.String("5")}},
+			{LaunchTemplateSpecification: &asgtypes.LaunchTemplateSpecification{LaunchTemplateId: awssdk.String("lt-2"), Version: awssdk.String("6")}},
+			{InstanceType: awssdk.String("m5.large")},
+		},
+		Instances: []Instance{{LaunchTemplateID: "lt-1", Version: 7}, {LaunchTemplateID: "lt-1"}, {LaunchTemplateID: "lt-2", Version: 8}},
+	}, "lt-1")
+	if difference := cmp.Diff(map[int64]bool{5: true, 7: true}, used); difference != "" {
+		t.Errorf("versions of overrides and instances (-want +got):\n%s", difference)
+	}
+}
+
+func TestDescribeGroups(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	desired := r.here(plain())
+	desired.Capacity, desired.MinSize = ptr.To[int32](0), 0
+	var names []string
+	for i := range DescribeBatch {
+		names = append(names, fmt.Sprintf("pool-%d", i))
+		if err := r.groups.Create(t.Context(), desired, names[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.sim.ClearCalls()
+	if found, err := r.groups.Describe(t.Context(), names); err != nil || len(found) != DescribeBatch || len(r.sim.Calls()) != 1 {
+		t.Errorf("%d groups in %d calls, error %v", len(found), len(r.sim.Calls()), err)
+	}
+	if found, err := r.groups.Describe(t.Context(), nil); err != nil || len(found) != 0 {
+		t.Errorf("asked for no group, found %d, error %v", len(found), err)
+	}
+}
+
+func TestNamesTaken(t *testing.T) {
+	t.Parallel()
+	var taken *NamesTakenError
+	_, _, err := Choose("a/pool", []string{"pool"}, map[string]Group{"pool": {}})
+	if !errors.As(err, &taken) || aws.FateOf(err).Kind != aws.WaitForUser || !strings.Contains(err.Error(), `["pool"]`) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,148 @@
+package autoscalinggroup
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+)
+
+// check compares one thing; it returns "" if the group has it as desired, else what would change, in words.
+type check func(desired Desired, group Group) string
+
+// sizeChecks and launchChecks are all that UpdateAutoScalingGroup can change of what a pool asks for: how many instances and where, and what
+// they are launched from.
+var (
+	sizeChecks   = []check{minSizeDiffers, maxSizeDiffers, capacityDiffers, subnetsDiffer}
+	launchChecks = []check{templateDiffers, policyDiffers, overridesDiffer, distributionDiffers}
+)
+
+// UpdateReasons says what would change, an entry for each thing that differs; none means that the group is as desired.
+func UpdateReasons(desired Desired, group Group) []string {
+	var reasons []string
+	checks := sizeChecks
+	if desired.launches() {
+		checks = slices.Concat(sizeChecks, launchChecks)
+	}
+	for _, differs := range checks {
+		if reason := differs(desired, group); reason != "" {
+			reasons = append(reasons, reason)
+		}
+	}
+	return reasons
+}
+
+func minSizeDiffers(desired Desired, group Group) string {
+	return number("min size", group.MinSize, desired.MinSize)
+}
+
+func maxSizeDiffers(desired Desired, group Group) string {
+	return number("max size", group.MaxSize, desired.MaxSize)
+}
+
+func capacityDiffers(desired Desired, group Group) string {
+	if desired.Capacity == nil {
+		return ""
+	}
+	return number("desired capacity", group.Capacity, *desired.Capacity)
+}
+
+func templateDiffers(desired Desired, group Group) string {
+	if desired.LaunchTemplateID != group.LaunchTemplateID {
+		return fmt.Sprintf("launch template %s → %s", orNone(group.LaunchTemplateID), desired.LaunchTemplateID)
+	}
+	if wanted := strconv.FormatInt(desired.Version, 10); wanted != group.Version {
+		return fmt.Sprintf("launch template version %s → %s", orNone(group.Version), wanted)
+	}
+	return ""
+}
+
+func policyDiffers(desired Desired, group Group) string {
+	switch wanted := desired.MixedInstancesPolicy != nil; {
+	case wanted && !group.Mixed:
+		return "mixed instances policy none → set"
+	case !wanted && group.Mixed:
+		return "mixed instances policy set → none"
+	}
+	return ""
+}
+
+func overridesDiffer(desired Desired, group Group) string {
+	var wanted []string
+	if desired.MixedInstancesPolicy != nil {
+		for _, override := range desired.MixedInstancesPolicy.Overrides {
+			wanted = append(wanted, override.InstanceType)
+		}
+	}
+	var seen []string
+	for _, override := range group.Overrides {
+		seen = append(seen, overrideText(override))
+	}
+	// The order is a priority (AWS: API_LaunchTemplate, Overrides), so it counts.
+	if slices.Equal(wanted, seen) {
+		return ""
+	}
+	return fmt.Sprintf("instance type overrides [%s] → [%s]", strings.Join(seen, " "), strings.Join(wanted, " "))
+}
+
+// overrideText is the instance type, with a mark for what somebody else added to the override.
+func overrideText(override asgtypes.LaunchTemplateOverrides) string {
+	text := ""
+	if override.InstanceType != nil {
+		text = *override.InstanceType
+	}
+	if override.WeightedCapacity != nil {
+		text += " weight=" + *override.WeightedCapacity
+	}
+	if override.InstanceRequirements != nil || override.LaunchTemplateSpecification != nil || override.ImageId != nil {
+		text += " (foreign)"
+	}
+	return text
+}
+
+// distributionDiffers compares what a pool can set. What else AWS has, such as a price limit, is left as it is.
+func distributionDiffers(desired Desired, group Group) string {
+	if desired.MixedInstancesPolicy == nil || group.InstancesDistribution == nil {
+		return "" // a policy that comes or goes is policyDiffers' to say
+	}
+	seen, wanted := group.InstancesDistribution, distribution(desired.MixedInstancesPolicy.InstancesDistribution)
+	return strings.Join(slices.DeleteFunc([]string{
+		pointer("on-demand allocation strategy", seen.OnDemandAllocationStrategy, wanted.OnDemandAllocationStrategy),
+		pointer("spot allocation strategy", seen.SpotAllocationStrategy, wanted.SpotAllocationStrategy),
+		pointer("on-demand base capacity", seen.OnDemandBaseCapacity, wanted.OnDemandBaseCapacity),
+		pointer("on-demand percentage above base", seen.OnDemandPercentageAboveBaseCapacity, wanted.OnDemandPercentageAboveBaseCapacity),
+	}, func(reason string) bool { return reason == "" }), ", ")
+}
+
+func subnetsDiffer(desired Desired, group Group) string {
+	if slices.Equal(desired.SubnetIDs, group.SubnetIDs) {
+		return ""
+	}
+	return fmt.Sprintf("subnets [%s] → [%s]", strings.Join(group.SubnetIDs, " "), strings.Join(desired.SubnetIDs, " "))
+}
+
+func number(what string, seen, wanted int32) string {
+	if seen == wanted {
+		return ""
+	}
+	return fmt.Sprintf("%s %d → %d", what, seen, wanted)
+}
+
+func pointer[T comparable](what string, seen, wanted *T) string {
+	if wanted == nil || (seen != nil && *seen == *wanted) {
+		return ""
+	}
+	if seen == nil {
+		return fmt.Sprintf("%s unset → %v", what, *wanted)
+	}
+	return fmt.Sprintf("%s %v → %v", what, *seen, *wanted)
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "none"
+	}
+	return text
+}

@@ -1,0 +1,229 @@
+package autoscalinggroup
+
+import (
+	"slices"
+	"testing"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/tagdiff"
+)
+
+// plain is a group with a launch template alone, mixed one with a mixed instances policy.
+func plain() Desired {
+	return Desired{
+		Owner: "default/pool", Names: []string{"pool", "pool-1a2b3c4d"}, MinSize: 1, MaxSize: 5, Capacity: ptr.To[int32](3),
+		LaunchTemplateID: "lt-1", Version: 7, SubnetIDs: []string{"subnet-a", "subnet-b"},
+		Tags: map[string]string{infrav1.TagMachinePool: "default/pool", "team": "blue"},
+	}
+}
+
+func mixed() Desired {
+	desired := plain()
+	desired.MixedInstancesPolicy = &infrav1.MixedInstancesPolicy{
+		Overrides: []infrav1.Overrides{{InstanceType: "m5.large"}, {InstanceType: "m5.xlarge"}},
+		InstancesDistribution: &infrav1.InstancesDistribution{
+			OnDemandAllocationStrategy: "lowest-price", SpotAllocationStrategy: "capacity-optimized",
+			OnDemandBaseCapacity: ptr.To[int64](1), OnDemandPercentageAboveBaseCapacity: ptr.To[int64](50),
+		},
+	}
+	return desired
+}
+
+// groupAs is a group that is as desired.
+func groupAs(desired Desired) Group {
+	group := Group{Name: "pool"}
+	Apply(desired, &group)
+	return group
+}
+
+func TestUpdateReasons(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		from   Desired
+		change func(*Desired, *Group)
+		want   []string
+	}{
+		{"as desired", plain(), func(*Desired, *Group) {}, nil},
+		{"as desired, mixed", mixed(), func(*Desired, *Group) {}, nil},
+		{"min size", plain(), func(d *Desired, _ *Group) { d.MinSize = 2 }, []string{"min size 1 → 2"}},
+		{"max size", plain(), func(d *Desired, _ *Group) { d.MaxSize = 9 }, []string{"max size 5 → 9"}},
+		{"capacity", plain(), func(d *Desired, _ *Group) { d.Capacity = ptr.To[int32](0) }, []string{"desired capacity 3 → 0"}},
+		{"somebody else scales", plain(), func(d *Desired, g *Group) { d.Capacity, g.Capacity = nil, 5 }, nil},
+		{"version", plain(), func(d *Desired, _ *Group) { d.Version = 8 }, []string{"launch template version 7 → 8"}},
+		{"an adopted group follows its template", plain(), func(_ *Desired, g *Group) { g.Version = "$Latest" }, []string{"launch template version $Latest → 7"}},
+		{"template", plain(), func(d *Desired, _ *Group) { d.LaunchTemplateID = "lt-2" }, []string{"launch template lt-1 → lt-2"}},
+		{"a group without a template", plain(), func(_ *Desired, g *Group) { g.LaunchTemplateID, g.Version = "", "" }, []string{"launch template none → lt-1"}},
+		{"subnets", plain(), func(d *Desired, _ *Group) { d.SubnetIDs = []string{"subnet-c"} }, []string{"subnets [subnet-a subnet-b] → [subnet-c]"}},
+		{"a policy comes", mixed(), func(_ *Desired, g *Group) { g.Mixed, g.Overrides, g.InstancesDistribution = false, nil, nil },
+			[]string{"mixed instances policy none → set", "instance type overrides [] → [m5.large m5.xlarge]"}},
+		{"a policy goes", mixed(), func(d *Desired, _ *Group) { d.MixedInstancesPolicy = nil },
+			[]string{"mixed instances policy set → none", "instance type overrides [m5.large m5.xlarge] → []"}},
+		{"an empty policy comes", plain(), func(d *Desired, _ *Group) { d.MixedInstancesPolicy = &infrav1.MixedInstancesPolicy{} },
+			[]string{"mixed instances policy none → set"}},
+		{"the order of types is a priority", mixed(), func(d *Desired, _ *Group) { slices.Reverse(d.MixedInstancesPolicy.Overrides) },
+			[]string{"instance type overrides [m5.large m5.xlarge] → [m5.xlarge m5.large]"}},
+		{"somebody gave a type a weight", mixed(), func(_ *Desired, g *Group) { g.Overrides[0].WeightedCapacity = awssdk.String("2") },
+			[]string{"instance type overrides [m5.large weight=2 m5.xlarge] → [m5.large m5.xlarge]"}},
+		{"somebody gave a type an image", mixed(), func(_ *Desired, g *Group) { g.Overrides[1].ImageId = awssdk.String("ami-1") },
+			[]string{"instance type overrides [m5.large m5.xlarge (foreign)] → [m5.large m5.xlarge]"}},
+		{"somebody's requirements", mixed(), func(_ *Desired, g *Group) {
+			g.Overrides = []asgtypes.LaunchTemplateOverrides{{InstanceRequirements: &asgtypes.InstanceRequirements{}}}
+		}, []string{"instance type overrides [ (foreign)] → [m5.large m5.xlarge]"}},
+		{"on-demand strategy", mixed(), func(d *Desired, _ *Group) {
+			d.MixedInstancesPolicy.InstancesDistribution.OnDemandAllocationStrategy = "prioritized"
+		}, []string{"on-demand allocation strategy lowest-price → prioritized"}},
+		{"spot strategy", mixed(), func(d *Desired, _ *Group) {
+			d.MixedInstancesPolicy.InstancesDistribution.SpotAllocationStrategy = "price-capacity-optimized"
+		}, []string{"spot allocation strategy capacity-optimized → price-capacity-optimized"}},
+		{"base and percentage are said together", mixed(), func(d *Desired, _ *Group) {
+			d.MixedInstancesPolicy.InstancesDistribution.OnDemandBaseCapacity = ptr.To[int64](0)
+			d.MixedInstancesPolicy.InstancesDistribution.OnDemandPercentageAboveBaseCapacity = ptr.To[int64](0)
+		}, []string{"on-demand base capacity 1 → 0, on-demand percentage above base 50 → 0"}},
+		{"a distribution that is taken away is AWS's default again", mixed(), func(d *Desired, _ *Group) { d.MixedInstancesPolicy.InstancesDistribution = nil },
+			[]string{"on-demand allocation strategy lowest-price → prioritized, spot allocation strategy capacity-optimized → lowest-price, on-demand base capacity 1 → 0, on-demand percentage above base 50 → 100"}},
+		{"AWS does not say a percentage", mixed(), func(_ *Desired, g *Group) { g.InstancesDistribution.OnDemandPercentageAboveBaseCapacity = nil },
+			[]string{"on-demand percentage above base unset → 50"}},
+		{"a price limit of somebody else", mixed(), func(_ *Desired, g *Group) { g.InstancesDistribution.SpotMaxPrice = awssdk.String("1") }, nil},
+		{"all reasons are said", plain(), func(d *Desired, _ *Group) { d.MinSize, d.MaxSize, d.Version = 0, 1, 8 },
+			[]string{"min size 1 → 0", "max size 5 → 1", "launch template version 7 → 8"}},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			desired, group := row.from, groupAs(row.from)
+			row.change(&desired, &group)
+			if difference := cmp.Diff(row.want, UpdateReasons(desired, group)); difference != "" {
+				t.Errorf("reasons (-want +got):\n%s", difference)
+			}
+			Apply(desired, &group)
+			if left := UpdateReasons(desired, group); len(left) > 0 {
+				t.Errorf("after the update: %q", left)
+			}
+		})
+	}
+}
+
+var anyDesired = rapid.Custom(func(t *rapid.T) Desired {
+	desired := plain()
+	desired.MinSize = rapid.Int32Range(0, 4).Draw(t, "min")
+	desired.MaxSize = rapid.Int32Range(max(desired.MinSize, 1), 6).Draw(t, "max")
+	desired.Capacity = nil
+	if rapid.Bool().Draw(t, "sized") {
+		desired.Capacity = ptr.To(rapid.Int32Range(desired.MinSize, desired.MaxSize).Draw(t, "capacity"))
+	}
+	desired.Version = rapid.Int64Range(1, 3).Draw(t, "version")
+	subnets := []string{subnetA, subnetB, subnetC}
+	desired.SubnetIDs = rapid.SliceOfNDistinct(rapid.SampledFrom(subnets), 1, 3, rapid.ID[string]).Draw(t, "subnets")
+	slices.Sort(desired.SubnetIDs)
+	desired.MixedInstancesPolicy = anyPolicy.Draw(t, "policy")
+	return desired
+})
+
+var anyPolicy = rapid.Custom(func(t *rapid.T) *infrav1.MixedInstancesPolicy {
+	if rapid.Bool().Draw(t, "plain") {
+		return nil
+	}
+	policy := &infrav1.MixedInstancesPolicy{}
+	types := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"m5.large", "m5.xlarge", "c5.large", "c5.xlarge"}), 0, 4, rapid.ID[string]).Draw(t, "types")
+	for _, instanceType := range types {
+		policy.Overrides = append(policy.Overrides, infrav1.Overrides{InstanceType: instanceType})
+	}
+	if rapid.Bool().Draw(t, "defaults") {
+		return policy
+	}
+	policy.InstancesDistribution = &infrav1.InstancesDistribution{
+		OnDemandAllocationStrategy: rapid.SampledFrom([]infrav1.OnDemandAllocationStrategy{"", "prioritized", "lowest-price"}).Draw(t, "on-demand"),
+		SpotAllocationStrategy:     rapid.SampledFrom([]infrav1.SpotAllocationStrategy{"", "lowest-price", "capacity-optimized", "price-capacity-optimized"}).Draw(t, "spot"),
+	}
+	if rapid.Bool().Draw(t, "based") {
+		policy.InstancesDistribution.OnDemandBaseCapacity = ptr.To(rapid.Int64Range(0, 2).Draw(t, "base"))
+	}
+	if rapid.Bool().Draw(t, "shared") {
+		policy.InstancesDistribution.OnDemandPercentageAboveBaseCapacity = ptr.To(rapid.Int64Range(0, 100).Draw(t, "percentage"))
+	}
+	return policy
+})
+
+func TestNoReasonsAfterApply(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		before, desired := anyDesired.Draw(t, "before"), anyDesired.Draw(t, "desired")
+		group := groupAs(before)
+		Apply(desired, &group)
+		if left := UpdateReasons(desired, group); len(left) > 0 {
+			t.Errorf("left to update: %q", left)
+		}
+	})
+}
+
+func TestTagsOfGroups(t *testing.T) {
+	t.Parallel()
+	desired := Desired{Tags: map[string]string{"a": "1", "b": "2", "empty": ""}, RetiredTags: []string{"b", "old", "gone"}}
+	group := Group{Tags: map[string]string{"a": "1", "b": "other", "old": "x", "foreign": "y"}}
+	if difference := cmp.Diff(map[string]string{"b": "2", "empty": ""}, tagdiff.Stale(desired.Tags, group.Tags)); difference != "" {
+		t.Errorf("tags to set:\n%s", difference)
+	}
+	if difference := cmp.Diff(map[string]string{"old": "x"}, tagdiff.Retired(desired.RetiredTags, desired.Tags, group.Tags)); difference != "" {
+		t.Errorf("tags to remove:\n%s", difference)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	t.Parallel()
+	names := []string{"pool", "pool-1a2b3c4d"}
+	group := func(name, owner string) Group {
+		return Group{Name: name, Tags: map[string]string{infrav1.TagMachinePool: owner}}
+	}
+	for _, row := range []struct {
+		reason     string
+		found      []Group
+		want, free string
+		taken      bool
+	}{
+		{"nothing there", nil, "", "pool", false},
+		{"ours", []Group{group("pool", "a/pool")}, "pool", "", false},
+		{"ours under the second name, whatever the first is", []Group{group("pool-1a2b3c4d", "a/pool")}, "pool-1a2b3c4d", "", false},
+		{"ours under the second name, the first taken", []Group{group("pool", "b/pool"), group("pool-1a2b3c4d", "a/pool")}, "pool-1a2b3c4d", "", false},
+		{"the first name taken", []Group{group("pool", "b/pool")}, "", "pool-1a2b3c4d", false},
+		{"both taken", []Group{group("pool", "b/pool"), group("pool-1a2b3c4d", "")}, "", "", true},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			found := map[string]Group{}
+			for _, one := range row.found {
+				found[one.Name] = one
+			}
+			chosen, free, err := Choose("a/pool", names, found)
+			name := ""
+			if chosen != nil {
+				name = chosen.Name
+			}
+			if name != row.want || free != row.free || (err != nil) != row.taken {
+				t.Errorf("chose %q, free %q, error %v", name, free, err)
+			}
+		})
+	}
+}
+
+func TestInstanceStates(t *testing.T) {
+	t.Parallel()
+	leaving := map[asgtypes.LifecycleState]bool{
+		"Terminating": true, "Terminating:Wait": true, "Terminating:Proceed": true, "Terminating:Retained": true, "Terminated": true, "Detaching": true, "Detached": true,
+		"Warmed:Terminating": true, "Warmed:Terminating:Wait": true, "Warmed:Terminating:Proceed": true, "Warmed:Terminating:Retained": true, "Warmed:Terminated": true,
+	}
+	for _, state := range asgtypes.LifecycleState("").Values() {
+		instance := Instance{ID: "i-1", AvailabilityZone: "us-east-1a", LifecycleState: string(state)}
+		if instance.Leaving() != leaving[state] || instance.InService() != (state == "InService") {
+			t.Errorf("%s: leaving %t, in service %t", state, instance.Leaving(), instance.InService())
+		}
+		if id := instance.ProviderID(); id != "aws:///us-east-1a/i-1" {
+			t.Errorf("provider id %q", id)
+		}
+	}
+}

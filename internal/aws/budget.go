@@ -1,0 +1,167 @@
+package aws
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Limit is a token bucket: it holds Burst requests and gets PerSecond back.
+type Limit struct {
+	Burst     int
+	PerSecond float64
+}
+
+// Limits are request budgets by "service:Action", such as "ec2:CreateTags". A key ending in * covers, in one bucket per
+// action, all actions with that beginning that have no key of their own; the longest such key wins. A key "service:" is
+// one bucket that all actions of the service share.
+type Limits map[string]Limit
+
+// DefaultLimits are the budgets that AWS gives an account in a region.
+//
+// EC2's are documented per action (AWS: ec2-api-throttling, section "Request token bucket sizes and refill rates").
+// Every describe that Slipway makes is filtered or paginated. Auto Scaling has one bucket for all actions, whose size AWS
+// does not publish; ours is a guess that keeps a manager with a thousand pools from using all of it. SSM allows 40
+// parameter reads a second (AWS: Systems Manager endpoints and quotas).
+func DefaultLimits() Limits {
+	return Limits{
+		"ec2:*":                           {Burst: 50, PerSecond: 5},
+		"ec2:Describe*":                   {Burst: 100, PerSecond: 20},
+		"ec2:Get*":                        {Burst: 100, PerSecond: 20},
+		"ec2:CreateLaunchTemplateVersion": {Burst: 100, PerSecond: 5},
+		"ec2:ModifyLaunchTemplate":        {Burst: 100, PerSecond: 5},
+		"ec2:CreateTags":                  {Burst: 100, PerSecond: 10},
+		"ec2:DeleteTags":                  {Burst: 100, PerSecond: 10},
+		"ec2:RunInstances":                {Burst: 5, PerSecond: 2},
+		"ec2:TerminateInstances":          {Burst: 100, PerSecond: 5},
+		"autoscaling:":                    {Burst: 100, PerSecond: 20},
+		"ssm:GetParameter":                {Burst: 40, PerSecond: 40},
+	}
+}
+
+// find returns the limit of an action and the key of the bucket it is counted in.
+func (l Limits) find(service, action string) (Limit, string, bool) {
+	name := service + ":" + action
+	if limit, ok := l[name]; ok {
+		return limit, name, true
+	}
+	if limit, ok := l[service+":"]; ok {
+		return limit, service + ":", true
+	}
+	longest := ""
+	for key := range l {
+		prefix, wild := strings.CutSuffix(key, "*")
+		if wild && strings.HasPrefix(name, prefix) && len(key) > len(longest) {
+			longest = key
+		}
+	}
+	return l[longest], name, longest != ""
+}
+
+// ThrottledError says that a call was not sent, because it would have exceeded the request budget of its action.
+type ThrottledError struct {
+	Service, Action string
+	// RetryAfter is when a request will be left for this caller, others that are waiting considered.
+	RetryAfter time.Duration
+}
+
+// Error implements error. It does not tell the time, so that a condition that shows it stays the same.
+func (e *ThrottledError) Error() string {
+	return fmt.Sprintf("held back to stay within AWS's request rate for %s:%s", e.Service, e.Action)
+}
+
+// RetryableError tells the SDK not to try again by itself: it would only sleep.
+func (*ThrottledError) RetryableError() bool { return false }
+
+// budget counts the requests of one identity in one region.
+type budget struct {
+	clock  clock.PassiveClock
+	limits Limits
+
+	mu      sync.Mutex
+	buckets map[string]*bucket
+}
+
+func newBudget(c clock.PassiveClock, limits Limits) *budget {
+	return &budget{clock: c, limits: limits, buckets: map[string]*bucket{}}
+}
+
+// take spends one request, or says why it can not.
+func (b *budget) take(service, action string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	held := b.bucket(service, action)
+	if held == nil {
+		return nil
+	}
+	if wait := held.take(b.clock.Now()); wait > 0 {
+		return &ThrottledError{Service: service, Action: action, RetryAfter: wait}
+	}
+	return nil
+}
+
+// empty takes in what AWS said: the account has no requests left, whoever used them.
+func (b *budget) empty(service, action string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if held := b.bucket(service, action); held != nil {
+		held.refill(b.clock.Now())
+		held.tokens = 0
+	}
+}
+
+func (b *budget) bucket(service, action string) *bucket {
+	limit, key, limited := b.limits.find(service, action)
+	if !limited {
+		return nil
+	}
+	held, ok := b.buckets[key]
+	if !ok {
+		held = &bucket{limit: limit, tokens: float64(limit.Burst), last: b.clock.Now()}
+		b.buckets[key] = held
+	}
+	return held
+}
+
+// bucket is a token bucket that never makes anybody wait, but remembers how many it sent away, so that they are told
+// different times to come back and do not all return for the same request.
+type bucket struct {
+	limit   Limit
+	tokens  float64
+	last    time.Time
+	refused float64
+}
+
+// take spends a token and returns zero, or returns how long to wait.
+func (b *bucket) take(now time.Time) time.Duration {
+	b.refill(now)
+	if b.tokens >= 1 {
+		b.tokens--
+		return 0
+	}
+	b.refused++
+	missing := b.refused - b.tokens
+	// Never nothing, however little is missing: that would be taken for a yes.
+	return max(time.Millisecond, time.Duration(missing/b.limit.PerSecond*float64(time.Second)))
+}
+
+func (b *bucket) refill(now time.Time) {
+	gained := now.Sub(b.last).Seconds() * b.limit.PerSecond
+	if gained <= 0 {
+		return
+	}
+	b.last = now
+	b.tokens = min(float64(b.limit.Burst), b.tokens+gained)
+	b.refused = max(0, b.refused-gained)
+}
+
+// asThrottled returns the *ThrottledError in err, if one is there.
+func asThrottled(err error) (*ThrottledError, bool) {
+	var throttled *ThrottledError
+	ok := errors.As(err, &throttled)
+	return throttled, ok
+}

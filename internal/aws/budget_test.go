@@ -1,0 +1,145 @@
+package aws
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"pgregory.net/rapid"
+)
+
+func TestDefaultLimits(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		reason, service, action string
+		want                    Limit
+		key                     string
+		unlimited               bool
+	}{
+		{reason: "Non-mutating actions, filtered or paginated.", service: "ec2", action: "DescribeLaunchTemplateVersions", want: Limit{100, 20}, key: "ec2:DescribeLaunchTemplateVersions"},
+		{reason: "Mutating actions without a class of their own.", service: "ec2", action: "CreateLaunchTemplate", want: Limit{50, 5}, key: "ec2:CreateLaunchTemplate"},
+		{reason: "The same, not the class of its namesake.", service: "ec2", action: "DeleteLaunchTemplateVersions", want: Limit{50, 5}, key: "ec2:DeleteLaunchTemplateVersions"},
+		{reason: "Has a row of its own.", service: "ec2", action: "CreateLaunchTemplateVersion", want: Limit{100, 5}, key: "ec2:CreateLaunchTemplateVersion"},
+		{reason: "Has a row of its own.", service: "ec2", action: "CreateTags", want: Limit{100, 10}, key: "ec2:CreateTags"},
+		{reason: "Has a row of its own.", service: "ec2", action: "RunInstances", want: Limit{5, 2}, key: "ec2:RunInstances"},
+		{reason: "One bucket for the service.", service: "autoscaling", action: "DescribeAutoScalingGroups", want: Limit{100, 20}, key: "autoscaling:"},
+		{reason: "Asked once a process.", service: "sts", action: "GetCallerIdentity", unlimited: true},
+	}
+	for _, tc := range cases {
+		t.Run(tc.service+":"+tc.action, func(t *testing.T) {
+			t.Parallel()
+			limit, key, limited := DefaultLimits().find(tc.service, tc.action)
+			if limited == tc.unlimited {
+				t.Fatalf("%s limited: %v", tc.reason, limited)
+			}
+			if limited && (limit != tc.want || key != tc.key) {
+				t.Errorf("%s got %v in bucket %q", tc.reason, limit, key)
+			}
+		})
+	}
+}
+
+func TestBudgetTellsEveryoneAnotherTime(t *testing.T) {
+	t.Parallel()
+	clock := stoppedClock()
+	b := newBudget(clock, Limits{"ec2:*": {Burst: 2, PerSecond: 2}})
+	waits := func(n int) []time.Duration {
+		var all []time.Duration
+		for range n {
+			var wait time.Duration
+			if throttled, ok := asThrottled(b.take("ec2", "CreateTags")); ok {
+				wait = throttled.RetryAfter
+			}
+			all = append(all, wait)
+		}
+		return all
+	}
+	want := []time.Duration{0, 0, 500 * time.Millisecond, time.Second, 1500 * time.Millisecond}
+	if diff := cmp.Diff(want, waits(5)); diff != "" {
+		t.Errorf("five at once (-want +got):\n%s", diff)
+	}
+	if err := b.take("ec2", "DeleteTags"); err != nil {
+		t.Errorf("another action has its own bucket: %v", err)
+	}
+	clock.SetTime(clock.Now().Add(time.Second))
+	if diff := cmp.Diff([]time.Duration{0, 0}, waits(2)); diff != "" {
+		t.Errorf("a second later (-want +got):\n%s", diff)
+	}
+	clock.SetTime(clock.Now().Add(time.Hour))
+	if diff := cmp.Diff(want, waits(5)); diff != "" {
+		t.Errorf("rested, it is as new (-want +got):\n%s", diff)
+	}
+}
+
+// In any stretch of time no more is spent than the bucket held and what it got back.
+func TestBudgetIsNeverExceeded(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		clock := stoppedClock()
+		start := clock.Now()
+		limit := Limit{Burst: rapid.IntRange(1, 10).Draw(t, "burst"), PerSecond: float64(rapid.IntRange(1, 20).Draw(t, "per second"))}
+		b := newBudget(clock, Limits{"ec2:*": limit})
+		spent := 0
+		for range rapid.IntRange(1, 100).Draw(t, "calls") {
+			clock.SetTime(clock.Now().Add(time.Duration(rapid.IntRange(0, 500).Draw(t, "pause")) * time.Millisecond))
+			err := b.take("ec2", "CreateTags")
+			if err == nil {
+				spent++
+			}
+			allowed := float64(limit.Burst) + clock.Since(start).Seconds()*limit.PerSecond
+			if float64(spent) > allowed+1e-6 {
+				t.Fatalf("spent %d of %f", spent, allowed)
+			}
+			if throttled, ok := asThrottled(err); ok && throttled.RetryAfter <= 0 {
+				t.Fatal("refused, but told to come back at once")
+			}
+		}
+	})
+}
+
+func TestCallsAreHeldBack(t *testing.T) {
+	t.Parallel()
+	clock := stoppedClock()
+	metrics := NewMetrics()
+	w := newWire(t)
+	clients := w.clients(t, WithClock(clock), WithMetrics(metrics), WithLimits(Limits{"ec2:Describe*": {Burst: 1, PerSecond: 0.5}}))
+	if _, err := clients.EC2.DescribeLaunchTemplates(t.Context(), describe1); err != nil {
+		t.Fatal(err)
+	}
+	_, err := clients.EC2.DescribeLaunchTemplates(t.Context(), describe1)
+	var throttled *ThrottledError
+	if !errors.As(err, &throttled) {
+		t.Fatalf("got %v", err)
+	}
+	if want := (Fate{Kind: RetrySoon, After: 2 * time.Second}); FateOf(err) != want {
+		t.Errorf("fate %v", FateOf(err))
+	}
+	if !IsThrottled(err) || IsUncertain(err) {
+		t.Errorf("nothing was sent, so nothing is uncertain: %v", err)
+	}
+	if w.called() != 1 {
+		t.Errorf("%d calls reached AWS", w.called())
+	}
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(metrics)
+	if got := counted(t, registry, "slipway_aws_calls_held_back_total", "action")["DescribeLaunchTemplates"]; got != 1 {
+		t.Errorf("held back %v times: the SDK must not retry", got)
+	}
+	clock.SetTime(clock.Now().Add(2 * time.Second))
+	if _, err := clients.EC2.DescribeLaunchTemplates(t.Context(), describe1); err != nil {
+		t.Errorf("after the wait it was told: %v", err)
+	}
+}
+
+// When AWS says that the account has no requests left, ours are gone too, whatever we counted.
+func TestThrottlingByAWSEmptiesTheBudget(t *testing.T) {
+	t.Parallel()
+	w := newWire(t, answer{status: 503, code: "RequestLimitExceeded", message: "Request limit exceeded."})
+	clients := w.clients(t, WithClock(stoppedClock()), WithLimits(Limits{"ec2:*": {Burst: 100, PerSecond: 1}}))
+	_, err := clients.EC2.DescribeLaunchTemplates(t.Context(), describe1)
+	if _, ours := asThrottled(err); !ours || w.called() != 1 {
+		t.Errorf("%d calls, %v", w.called(), err)
+	}
+}

@@ -1,0 +1,74 @@
+package aws
+
+import (
+	"errors"
+	"time"
+)
+
+// FateKind says who has to act next after a failure.
+type FateKind string
+
+const (
+	// RetrySoon says that the same attempt may succeed in a moment, and is safe to repeat.
+	RetrySoon FateKind = "RetrySoon"
+	// WaitForUser says that a person has to change something, in Kubernetes or in AWS. AWS does not tell when that has
+	// been done there, so it is still tried again, seldom.
+	WaitForUser FateKind = "WaitForUser"
+	// WaitForAWS says that AWS has to finish or to free something first.
+	WaitForAWS FateKind = "WaitForAWS"
+)
+
+// Fate is what to do about a failure.
+type Fate struct {
+	Kind FateKind
+	// After is when to try again. Zero leaves it to the work queue's own increasing delays.
+	After time.Duration
+}
+
+const (
+	// userRetry: a person who repaired something in AWS should not wait much longer than it took them.
+	userRetry = 2 * time.Minute
+	// busyRetry: scaling activities and refreshes take minutes, but end at any time.
+	busyRetry = 20 * time.Second
+	// capacityRetry: capacity comes back by the minute; asking more often is what gets accounts throttled.
+	capacityRetry = time.Minute
+	// throttleRetry lets the emptiest of EC2's buckets (five requests a second) refill by half.
+	throttleRetry = 5 * time.Second
+)
+
+// userError is implemented by the errors of other packages that only a person can mend.
+type userError interface{ WaitsForUser() bool }
+
+// FateOf decides what to do about an error. Errors that are not AWS's are RetrySoon, unless they say by a method
+// WaitsForUser() bool that they are not. A nil error has the zero Fate.
+func FateOf(err error) Fate {
+	if err == nil {
+		return Fate{}
+	}
+	if throttled, ours := asThrottled(err); ours {
+		return Fate{Kind: RetrySoon, After: throttled.RetryAfter}
+	}
+	var users userError
+	if errors.As(err, &users) && users.WaitsForUser() {
+		return Fate{Kind: WaitForUser, After: userRetry}
+	}
+	switch {
+	case IsThrottled(err):
+		return Fate{Kind: RetrySoon, After: throttleRetry}
+	case IsInsufficientCapacity(err):
+		return Fate{Kind: WaitForAWS, After: capacityRetry}
+	case IsConflict(err), IsInUse(err):
+		return Fate{Kind: WaitForAWS, After: busyRetry}
+	case IsAlreadyExists(err), IsLaunchTemplateNotFound(err), isGroupNotFound(err):
+		// Templates, groups and refreshes are ours. What was just made will be seen; what is gone will be found gone, and
+		// what is somebody else's will be found to be. With the queue's own delays, because it may also stay like that.
+		return Fate{Kind: RetrySoon}
+	case neverSent(err):
+		return Fate{Kind: WaitForUser, After: userRetry}
+	case IsUncertain(err), Code(err) == "", Code(err) == "ServiceLinkedRoleFailure":
+		return Fate{Kind: RetrySoon}
+	default:
+		// Whatever else AWS answers to is about what was asked for, or about the account: permissions, quotas, values.
+		return Fate{Kind: WaitForUser, After: userRetry}
+	}
+}

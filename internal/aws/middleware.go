@@ -1,0 +1,132 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// callMiddleware is what every call of one identity in one region passes.
+//
+// There are two places: around the whole call (one span, one error) and around each attempt (budget and metrics, which
+// count what AWS sees).
+type callMiddleware struct {
+	budget  *budget
+	metrics *Metrics
+	tracer  trace.Tracer
+}
+
+func (c *callMiddleware) install(stack *middleware.Stack) error {
+	// Before: the step after which the service and the operation are known to the context is the SDK's first.
+	if err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("SlipwayCall", c.call), middleware.After); err != nil {
+		return err
+	}
+	// The SDK's retry loop is named "Retry"; what is inserted after it runs once per attempt.
+	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("SlipwayAttempt", c.attempt), "Retry", middleware.After)
+}
+
+func (c *callMiddleware) call(
+	ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+) (middleware.InitializeOutput, middleware.Metadata, error) {
+	service, action := called(ctx)
+	ctx, span := c.tracer.Start(ctx, service+":"+action,
+		trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(
+			attribute.String("rpc.system", "aws-api"),
+			attribute.String("rpc.service", service),
+			attribute.String("rpc.method", action),
+			attribute.String("cloud.region", awsmiddleware.GetRegion(ctx)),
+		))
+	defer span.End()
+
+	out, metadata, err := next.HandleInitialize(ctx, in)
+	requestID, _ := awsmiddleware.GetRequestIDMetadata(metadata)
+	if results, ok := retry.GetAttemptResults(metadata); ok {
+		span.SetAttributes(attribute.Int("aws.attempts", len(results.Results)))
+	}
+	if requestID != "" {
+		span.SetAttributes(attribute.String("aws.request_id", requestID))
+	}
+	if err != nil {
+		err = &CallError{Service: service, Action: action, RequestID: requestID, Err: err}
+		span.SetStatus(codes.Error, UserMessage(err))
+		span.SetAttributes(attribute.String("error.type", Code(err)))
+	}
+	return out, metadata, err
+}
+
+func (c *callMiddleware) attempt(
+	ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
+) (middleware.FinalizeOutput, middleware.Metadata, error) {
+	service, action := called(ctx)
+	if err := c.budget.take(service, action); err != nil {
+		c.metrics.heldBack(service, action)
+		return middleware.FinalizeOutput{}, middleware.Metadata{}, err
+	}
+	start := time.Now() //nolint:forbidigo // how long the wire takes is real time, whatever the budget counts by
+	out, metadata, err := next.HandleFinalize(ctx, in)
+	c.metrics.sent(service, action, metricCode(err), time.Since(start))
+	if IsThrottled(err) {
+		c.budget.empty(service, action)
+	}
+	return out, metadata, err
+}
+
+// called returns the service in the spelling of IAM policies, and the action.
+func called(ctx context.Context) (service, action string) {
+	service = strings.ToLower(strings.ReplaceAll(awsmiddleware.GetServiceID(ctx), " ", ""))
+	return service, awsmiddleware.GetOperationName(ctx)
+}
+
+// metricCode is bounded in number: AWS's codes, or a word for what has none.
+func metricCode(err error) string {
+	if err == nil {
+		return "OK"
+	}
+	if code := Code(err); code != "" {
+		return code
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return "Canceled"
+	}
+	return "ConnectionError"
+}
+
+// CallError adds to an SDK error which call it was, so that logs can be laid beside CloudTrail.
+type CallError struct {
+	// Service as IAM spells it, such as autoscaling.
+	Service, Action string
+	// RequestID is empty if AWS gave no answer.
+	RequestID string
+	Err       error
+}
+
+// Error implements error.
+func (e *CallError) Error() string {
+	text := describe(e.Err)
+	if e.RequestID != "" {
+		text += " (request " + e.RequestID + ")"
+	}
+	return text
+}
+
+// Unwrap returns the SDK's error.
+func (e *CallError) Unwrap() error { return e.Err }
+
+// describe is AWS's own words if AWS answered, else what went wrong on the way.
+func describe(err error) string {
+	var answer smithy.APIError
+	if errors.As(err, &answer) {
+		return answer.ErrorCode() + ": " + answer.ErrorMessage()
+	}
+	return err.Error()
+}

@@ -1,0 +1,460 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/slipway-project/slipway/awssim/simclock"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	rest   = 4 * time.Minute
+	motion = 5 * time.Second
+)
+
+// rig is a sweep over a world of things, on a clock that stands still until it is stepped.
+type rig struct {
+	*testing.T
+	sweep *Sweep[string]
+	clock watchedClock
+
+	mu    sync.Mutex
+	world map[string]string
+	calls [][]string
+	woken []string
+	// during is called in the midst of a description, after the world was read.
+	during func()
+	fail   func(names []string) error
+}
+
+func newRig(t *testing.T, batch int) *rig {
+	t.Helper()
+	// Room for one: the sweep waits for its tick while the test is at something else.
+	r := &rig{T: t, world: map[string]string{}, clock: watchedClock{
+		simclock.New(time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), 0), make(chan struct{}, 1),
+	}}
+	t.Cleanup(r.clock.Close)
+	r.sweep = NewSweep(r.clock, batch, Intervals{Rest: rest, Motion: motion}, r.describe, func(object types.NamespacedName) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.woken = append(r.woken, object.Name)
+	})
+	return r
+}
+
+func (r *rig) describe(_ context.Context, names []string) (map[string]string, error) {
+	r.mu.Lock()
+	r.calls = append(r.calls, slices.Clone(names))
+	found := maps.Clone(r.world)
+	maps.DeleteFunc(found, func(name, _ string) bool { return !slices.Contains(names, name) })
+	during, fail := r.during, r.fail
+	r.mu.Unlock()
+	if fail != nil {
+		if err := fail(names); err != nil {
+			return nil, err
+		}
+	}
+	if during != nil {
+		during()
+	}
+	return found, nil
+}
+
+// run runs the sweep until the test ends. The function steps the clock by one tick of motion, and returns when the sweep has dealt with it.
+func (r *rig) run() (tick func()) {
+	r.Helper()
+	ctx, cancel := context.WithCancel(r.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); r.sweep.Run(ctx) }()
+	r.Cleanup(func() { cancel(); <-done })
+	<-r.clock.waits
+	return func() { r.clock.Step(motion); <-r.clock.waits }
+}
+
+// watchedClock is a clock whose ticker tells when somebody begins to wait for a tick.
+type watchedClock struct {
+	*simclock.Clock
+	waits chan struct{}
+}
+
+type watchedTicker struct {
+	clock.Ticker
+	waits chan struct{}
+}
+
+func (c watchedClock) NewTicker(d time.Duration) clock.Ticker {
+	return watchedTicker{c.Clock.NewTicker(d), c.waits}
+}
+
+func (t watchedTicker) C() <-chan time.Time {
+	t.waits <- struct{}{}
+	return t.Ticker.C()
+}
+
+func object(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "default", Name: name}
+}
+
+func (r *rig) get(who string, fresh bool, names ...string) map[string]string {
+	r.Helper()
+	found, err := r.sweep.Get(r.Context(), object(who), names, fresh)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return found
+}
+
+func (r *rig) set(name, value string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if value == "" {
+		delete(r.world, name)
+		return
+	}
+	r.world[name] = value
+}
+
+// expect checks what was called and who was woken since it was last called.
+func (r *rig) expect(reason string, calls [][]string, woken ...string) {
+	r.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	slices.Sort(r.woken)
+	if difference := cmp.Diff(calls, r.calls); difference != "" {
+		r.Errorf("%s: calls (-want +got):\n%s", reason, difference)
+	}
+	if !slices.Equal(woken, r.woken) {
+		r.Errorf("%s: woken %q, want %q", reason, r.woken, woken)
+	}
+	r.calls, r.woken = nil, nil
+}
+
+func (r *rig) knows(reason, name, want string) {
+	r.Helper()
+	r.sweep.mu.Lock()
+	defer r.sweep.mu.Unlock()
+	got := "unwatched"
+	if sighting := r.sweep.sightings[name]; sighting != nil {
+		got = map[bool]string{false: "unknown", true: sighting.value}[sighting.known]
+	}
+	if got != want {
+		r.Errorf("%s: %q is known of %q, want %q", reason, got, name, want)
+	}
+}
+
+func TestGet(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 10)
+	r.set("a", "1")
+	if found := r.get("one", false, "a", "b"); !maps.Equal(found, map[string]string{"a": "1"}) {
+		t.Errorf("found %v", found)
+	}
+	r.expect("what is not known is asked", [][]string{{"a", "b"}})
+	r.set("a", "2")
+	if found := r.get("one", false, "a", "b"); found["a"] != "1" {
+		t.Errorf("found %v", found)
+	}
+	r.expect("what is known is not asked, absence included", nil)
+	if found := r.get("one", true, "a", "b"); found["a"] != "2" {
+		t.Errorf("found %v", found)
+	}
+	r.expect("what must be fresh is asked, and who asks is not woken", [][]string{{"a", "b"}})
+	if found := r.get("two", false, "b"); len(found) != 0 {
+		t.Errorf("found %v", found)
+	}
+	r.expect("what others asked is known", nil)
+}
+
+func TestFreshGetWakesOthers(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 10)
+	r.set("a", "1")
+	r.get("one", false, "a")
+	r.get("two", false, "a")
+	r.get("three", false, "b")
+	r.set("a", "")
+	r.expect("", [][]string{{"a"}, {"b"}})
+	r.get("one", true, "a")
+	r.expect("two waits for the name, and no sweep would tell it any more", [][]string{{"a"}}, "two")
+}
+
+func TestFailedGet(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 10)
+	broken := errors.New("broken")
+	r.fail = func([]string) error { return broken }
+	if _, err := r.sweep.Get(t.Context(), object("one"), []string{"a"}, false); !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
+	}
+	r.knows("after a failure", "a", "unknown")
+	r.fail = nil
+	r.set("a", "1")
+	if found := r.get("one", false, "a"); found["a"] != "1" {
+		t.Errorf("found %v", found)
+	}
+}
+
+func TestCadence(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 10)
+	r.set("a", "1")
+	r.set("b", "1")
+	r.get("one", false, "a")
+	r.get("two", false, "b")
+	r.expect("", [][]string{{"a"}, {"b"}})
+	tick := r.run()
+	start := r.clock.Now()
+	for r.clock.Now().Sub(start) < rest-motion {
+		tick()
+	}
+	r.expect("nothing is asked at rest", nil)
+	tick()
+	r.expect("but once in a while all at once, and nobody is woken for nothing", [][]string{{"a", "b"}})
+	r.sweep.InMotion(object("two"), true)
+	tick()
+	tick()
+	r.expect("what moves is asked at each tick, alone", [][]string{{"b"}, {"b"}})
+	r.set("b", "2")
+	tick()
+	r.expect("its watcher is woken when it changed", [][]string{{"b"}}, "two")
+	tick()
+	r.expect("once", [][]string{{"b"}})
+	r.sweep.InMotion(object("two"), false)
+	r.sweep.InMotion(object("nobody"), true)
+	tick()
+	r.expect("what rests again is left alone", nil)
+}
+
+func TestWakeOnChange(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 10)
+	r.set("a", "1")
+	r.set("shared", "1")
+	r.get("one", false, "a", "shared")
+	r.get("two", false, "shared", "b")
+	tick := r.run()
+	r.sweep.InMotion(object("one"), true)
+	r.sweep.InMotion(object("two"), true)
+	r.expect("", [][]string{{"a", "shared"}, {"shared", "b"}})
+	for _, step := range []struct {
+		reason, name, value string
+		woken               []string
+	}{
+		{"nothing changed", "a", "1", nil},
+		{"it changed", "a", "2", []string{"one"}},
+		{"it went", "a", "", []string{"one"}},
+		{"it came", "b", "1", []string{"two"}},
+		{"both watch it", "shared", "2", []string{"one", "two"}},
+		{"nobody watches it", "c", "1", nil},
+	} {
+		r.set(step.name, step.value)
+		tick()
+		r.expect(step.reason, [][]string{{"a", "b", "shared"}}, step.woken...)
+	}
+}
+
+// After a write nobody knows what there is. What is seen first may be the last change for a long time.
+func TestInvalidate(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 10)
+	r.set("a", "1")
+	r.get("one", false, "a")
+	r.sweep.InMotion(object("one"), true)
+	tick := r.run()
+	r.set("a", "2")
+	r.sweep.Invalidate("a")
+	r.expect("", [][]string{{"a"}})
+	tick()
+	r.expect("the watcher is woken by what is seen first", [][]string{{"a"}}, "one")
+	tick()
+	r.expect("once", [][]string{{"a"}})
+	r.sweep.Invalidate("a")
+	if found := r.get("one", false, "a"); found["a"] != "2" {
+		t.Errorf("found %v", found)
+	}
+	r.expect("what was invalidated is asked again", [][]string{{"a"}})
+	tick()
+	r.expect("and who asked knows", [][]string{{"a"}})
+	r.set("a", "")
+	r.sweep.Invalidate("a")
+	r.expect("", nil)
+	tick()
+	r.expect("that it is gone is news too", [][]string{{"a"}}, "one")
+	r.sweep.Invalidate("unwatched")
+	r.knows("a name that nobody watches", "unwatched", "unwatched")
+}
+
+func TestPut(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 10)
+	r.get("one", false, "a")
+	r.set("a", "1")
+	r.sweep.Put("a", "1")
+	r.expect("", [][]string{{"a"}})
+	if found := r.get("one", false, "a"); found["a"] != "1" {
+		t.Errorf("found %v", found)
+	}
+	r.expect("what was put is known", nil)
+	tick := r.run()
+	r.sweep.InMotion(object("one"), true)
+	tick()
+	r.expect("and what AWS says of it is no news", [][]string{{"a"}})
+	r.sweep.Put("unwatched", "1")
+	r.knows("a name that nobody watches", "unwatched", "unwatched")
+}
+
+// An answer that was under way during a write is from before it.
+func TestAnswersFromBefore(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		write  func(*rig)
+		known  string
+	}{
+		{"the name was written", func(r *rig) { r.sweep.Put("a", "new") }, "new"},
+		{"the name was written twice", func(r *rig) { r.sweep.Put("a", "newer"); r.sweep.Put("a", "new") }, "new"},
+		{"the name was invalidated", func(r *rig) { r.sweep.Invalidate("a") }, "unknown"},
+		{"nobody watches it any more", func(r *rig) { r.sweep.Forget(object("one")) }, "unwatched"},
+		{"it was forgotten and watched anew", func(r *rig) {
+			r.sweep.Forget(object("one"))
+			r.sweep.watch(object("two"), []string{"a"})
+		}, "unknown"},
+		{"another name was written", func(r *rig) { r.sweep.Put("b", "new") }, "old"},
+		{"it was written, forgotten and watched anew", func(r *rig) {
+			r.sweep.Put("a", "gone")
+			r.sweep.Forget(object("one"))
+			r.sweep.watch(object("two"), []string{"a"})
+		}, "unknown"},
+		{"it was forgotten, watched anew and written", func(r *rig) {
+			r.sweep.Forget(object("one"))
+			r.sweep.watch(object("two"), []string{"a"})
+			r.sweep.Put("a", "new")
+		}, "new"},
+	} {
+		for name, ask := range map[string]func(*rig){
+			"a get":   func(r *rig) { r.get("one", true, "b", "a") },
+			"a sweep": func(r *rig) { r.sweep.sweep(r.Context(), true) },
+		} {
+			t.Run(row.reason+", during "+name, func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t, 10)
+				r.set("a", "old")
+				r.get("one", false, "b", "a")
+				r.during = func() { row.write(r) }
+				ask(r)
+				r.knows(row.reason, "a", row.known)
+			})
+		}
+	}
+}
+
+func TestForget(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 10)
+	r.get("one", false, "a", "shared")
+	r.get("two", false, "shared")
+	r.sweep.Forget(object("one"))
+	r.sweep.Forget(object("nobody"))
+	r.knows("nobody watches it", "a", "unwatched")
+	r.knows("somebody watches it", "shared", "")
+	r.expect("", [][]string{{"a", "shared"}})
+	r.set("shared", "1")
+	r.sweep.sweep(t.Context(), true)
+	r.expect("who is forgotten is not woken", [][]string{{"shared"}}, "two")
+	r.get("two", false, "other")
+	r.knows("two watches another name now", "shared", "unwatched")
+	r.sweep.Forget(object("two"))
+	r.expect("", [][]string{{"other"}})
+	r.sweep.sweep(t.Context(), true)
+	r.expect("nothing is left to ask", nil)
+}
+
+func TestBatches(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 3)
+	for i := range 7 {
+		r.get(fmt.Sprint("object", i), false, fmt.Sprint("name", i))
+		r.get(fmt.Sprint("twin", i), false, fmt.Sprint("name", i))
+	}
+	r.calls = nil
+	r.sweep.sweep(t.Context(), true)
+	r.expect("each name once, as many in a call as fit", [][]string{{"name0", "name1", "name2"}, {"name3", "name4", "name5"}, {"name6"}})
+}
+
+func TestFailedSweep(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 1)
+	for _, name := range []string{"a", "b", "c"} {
+		r.get("watcher-"+name, false, name)
+		r.set(name, "1")
+	}
+	r.calls = nil
+	r.fail = func(names []string) error {
+		if names[0] == "b" {
+			return errors.New("throttled")
+		}
+		return nil
+	}
+	r.sweep.sweep(t.Context(), true)
+	r.expect("a batch that fails does not keep the others from being seen", [][]string{{"a"}, {"b"}, {"c"}}, "watcher-a", "watcher-c")
+	r.knows("what was not seen is as it was known", "b", "")
+	r.fail = nil
+	r.sweep.sweep(t.Context(), true)
+	r.expect("the next sweep sees it", [][]string{{"a"}, {"b"}, {"c"}}, "watcher-b")
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	r.fail = func([]string) error { return ended.Err() }
+	r.sweep.sweep(ended, true)
+	r.expect("after the end nothing more is asked", [][]string{{"a"}})
+}
+
+// Everything at once, for the race detector; and in the end all is known as it is.
+func TestConcurrentUse(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 2)
+	tick := r.run()
+	var workers sync.WaitGroup
+	for i := range 4 {
+		workers.Go(func() {
+			who, name := object(fmt.Sprint(i)), fmt.Sprint(i%2)
+			for round := range 50 {
+				r.set(name, fmt.Sprint(round))
+				r.sweep.Invalidate(name)
+				if _, err := r.sweep.Get(t.Context(), who, []string{name, "shared"}, round%3 == 0); err != nil {
+					t.Error(err)
+				}
+				r.sweep.InMotion(who, round%2 == 0)
+				r.sweep.Put(name, fmt.Sprint(round))
+				if round%10 == 9 {
+					r.sweep.Forget(who)
+				}
+			}
+			if _, err := r.sweep.Get(t.Context(), who, []string{name, "shared"}, false); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range 20 {
+		tick()
+	}
+	workers.Wait()
+	r.sweep.sweep(t.Context(), true)
+	for _, name := range []string{"0", "1"} {
+		r.knows("in the end", name, r.world[name])
+	}
+	r.knows("in the end", "shared", "")
+}

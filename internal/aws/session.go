@@ -1,0 +1,207 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// maxAttempts and maxBackoff bound what one call costs a reconcile: three attempts, at most two seconds asleep.
+	// Whatever takes longer is for the work queue, which knows how to wait without holding a worker.
+	maxAttempts = 3
+	maxBackoff  = time.Second
+
+	// callTimeout bounds one attempt, answer included. The slowest answers are full pages of
+	// DescribeLaunchTemplateVersions and DescribeImages, a few seconds.
+	callTimeout = 30 * time.Second
+	dialTimeout = 5 * time.Second
+	// idleConnections are kept per endpoint, so that a worker pool does not dial and shake hands per call.
+	idleConnections = 64
+)
+
+// LoadBase reads the controller's own credentials and settings from the environment, as every AWS tool does: variables
+// (AWS_ENDPOINT_URL among them), shared files, web identity, instance metadata.
+func LoadBase(ctx context.Context) (awssdk.Config, error) {
+	base, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(newHTTPClient()))
+	if err != nil {
+		return awssdk.Config{}, fmt.Errorf("loading AWS configuration from the environment: %w", err)
+	}
+	return base, nil
+}
+
+func newHTTPClient() *awshttp.BuildableClient {
+	return awshttp.NewBuildableClient().
+		WithTimeout(callTimeout).
+		WithDialerOptions(func(d *net.Dialer) { d.Timeout = dialTimeout }).
+		WithTransportOptions(func(t *http.Transport) {
+			t.TLSHandshakeTimeout = dialTimeout
+			t.MaxIdleConnsPerHost = idleConnections
+			t.MaxIdleConns = 4 * idleConnections
+		})
+}
+
+// Clients is one identity's access to one region. All fields are safe for concurrent use. Whoever uses them says in an interface of its own what
+// of a service it calls.
+type Clients struct {
+	EC2         *ec2.Client
+	AutoScaling *autoscaling.Client
+	SSM         *ssm.Client
+	// Region is where the clients act, such as eu-central-1.
+	Region string
+	// AccountID is the twelve-digit account that the identity belongs to. It is asked of AWS once.
+	AccountID func(ctx context.Context) (string, error)
+}
+
+// Sessions hands out Clients, one set per identity and region, so that connections, caches and request budgets are shared.
+type Sessions struct {
+	base    awssdk.Config
+	options options
+
+	mu      sync.Mutex
+	clients map[sessionKey]*Clients
+}
+
+type sessionKey struct {
+	identity Identity
+	region   string
+}
+
+type options struct {
+	clock          clock.PassiveClock
+	limits         Limits
+	metrics        *Metrics
+	tracerProvider trace.TracerProvider
+	version        string
+}
+
+// Option changes how Sessions makes clients.
+type Option func(*options)
+
+// WithClock gives the clock that request budgets are counted by. The default is real time.
+func WithClock(c clock.PassiveClock) Option { return func(o *options) { o.clock = c } }
+
+// WithLimits replaces the request budgets, DefaultLimits otherwise. Nil limits nothing.
+func WithLimits(l Limits) Option { return func(o *options) { o.limits = l } }
+
+// WithMetrics counts calls in the given metrics. Without it they are not counted.
+func WithMetrics(m *Metrics) Option { return func(o *options) { o.metrics = m } }
+
+// WithTracerProvider gives the provider of the tracer that spans are started with, otherwise OpenTelemetry's global one.
+func WithTracerProvider(p trace.TracerProvider) Option {
+	return func(o *options) { o.tracerProvider = p }
+}
+
+// WithVersion names the release in the user agent that AWS logs.
+func WithVersion(v string) Option { return func(o *options) { o.version = v } }
+
+// NewSessions makes clients from a base configuration, which holds the controller's own credentials.
+func NewSessions(base awssdk.Config, opts ...Option) *Sessions {
+	o := options{
+		clock:          clock.RealClock{},
+		limits:         DefaultLimits(),
+		tracerProvider: otel.GetTracerProvider(),
+		version:        "dev",
+	}
+	for _, apply := range opts {
+		apply(&o)
+	}
+	if o.metrics == nil {
+		o.metrics = NewMetrics()
+	}
+	return &Sessions{base: base, options: o, clients: map[sessionKey]*Clients{}}
+}
+
+// For returns the clients of an identity in a region. An empty region is the one of the base configuration.
+// It calls nothing. The error is an *UnsupportedIdentityError or a *NoRegionError.
+func (s *Sessions) For(_ context.Context, identity Identity, region string) (*Clients, error) {
+	if identity = identity.Canonical(); identity != (Identity{}) {
+		return nil, &UnsupportedIdentityError{Identity: identity}
+	}
+	if region == "" {
+		region = s.base.Region
+	}
+	if region == "" {
+		return nil, &NoRegionError{}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := sessionKey{identity: identity, region: region}
+	if clients, ok := s.clients[key]; ok {
+		return clients, nil
+	}
+	clients := s.newClients(region)
+	s.clients[key] = clients
+	return clients, nil
+}
+
+func (s *Sessions) newClients(region string) *Clients {
+	cfg := s.base.Copy()
+	cfg.Region = region
+	if cfg.HTTPClient == nil {
+		cfg.HTTPClient = newHTTPClient()
+	}
+	cfg.RetryMaxAttempts = 0
+	cfg.Retryer = func() awssdk.Retryer {
+		return retry.NewStandard(func(o *retry.StandardOptions) {
+			o.MaxAttempts = maxAttempts
+			o.MaxBackoff = maxBackoff
+		})
+	}
+	calls := &callMiddleware{
+		budget:  newBudget(s.options.clock, s.options.limits),
+		metrics: s.options.metrics,
+		tracer:  s.options.tracerProvider.Tracer("github.com/slipway-project/slipway/internal/aws"),
+	}
+	cfg.APIOptions = append(cfg.APIOptions, calls.install, middleware.AddUserAgentKeyValue("slipway", s.options.version))
+	return &Clients{
+		EC2:         ec2.NewFromConfig(cfg),
+		AutoScaling: autoscaling.NewFromConfig(cfg),
+		SSM:         ssm.NewFromConfig(cfg),
+		Region:      region,
+		AccountID:   (&accountID{sts: sts.NewFromConfig(cfg)}).get,
+	}
+}
+
+// identifier is what of STS finding out the account needs.
+type identifier interface {
+	GetCallerIdentity(context.Context, *sts.GetCallerIdentityInput, ...func(*sts.Options)) (*sts.GetCallerIdentityOutput, error)
+}
+
+// accountID asks who the caller is, once.
+type accountID struct {
+	sts identifier
+
+	mu sync.Mutex
+	id string
+}
+
+func (a *accountID) get(ctx context.Context) (string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.id != "" {
+		return a.id, nil
+	}
+	output, err := a.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	if err != nil {
+		return "", fmt.Errorf("asking AWS for the account of the credentials: %w", err)
+	}
+	a.id = awssdk.ToString(output.Account)
+	return a.id, nil
+}

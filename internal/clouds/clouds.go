@@ -1,0 +1,164 @@
+// Package clouds holds what controllers use of AWS: one set of templates, groups, look-ups and observers per identity and
+// region, so that connections, caches, request budgets and sweeps are shared by all objects there.
+package clouds
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/observe"
+	"github.com/slipway-project/slipway/internal/discovery"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
+)
+
+// Cloud is one identity's AWS in one region.
+type Cloud struct {
+	Region    string
+	Discovery *discovery.Discovery
+	Templates *launchtemplate.Templates
+	Groups    *autoscalinggroup.Groups
+	// SeenTemplates and SeenGroups are what the sweeps know; they wake the AWSLaunchConfigs and the pools that watch them.
+	SeenTemplates *observe.Sweep[launchtemplate.Template]
+	SeenGroups    *observe.Sweep[autoscalinggroup.Group]
+}
+
+// Registry makes clouds on first use and runs their sweeps from the moment that the manager leads.
+type Registry struct {
+	sessions  *aws.Sessions
+	clock     clock.WithTicker
+	intervals observe.Intervals
+
+	templates, groups queue
+
+	mu      sync.Mutex
+	clouds  map[place]*Cloud
+	leading context.Context //nolint:containedctx // the lifetime of sweeps that start later; never used for a call of a reconcile
+	sweeps  sync.WaitGroup
+}
+
+type place struct {
+	identity aws.Identity
+	region   string
+}
+
+// NewRegistry returns a registry without clouds.
+func NewRegistry(sessions *aws.Sessions, clk clock.WithTicker, intervals observe.Intervals) *Registry {
+	return &Registry{sessions: sessions, clock: clk, intervals: intervals, clouds: map[place]*Cloud{}}
+}
+
+// For returns the cloud of an identity in a region. It calls nothing.
+func (r *Registry) For(ctx context.Context, identity aws.Identity, region string) (*Cloud, error) {
+	clients, err := r.sessions.For(ctx, identity, region)
+	if err != nil {
+		return nil, fmt.Errorf("preparing AWS clients: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := place{identity: identity.Canonical(), region: clients.Region}
+	if cloud, known := r.clouds[key]; known {
+		return cloud, nil
+	}
+	cloud := r.build(clients)
+	r.clouds[key] = cloud
+	if r.leading != nil {
+		r.sweep(cloud) //nolint:contextcheck // sweeps live as long as the manager leads
+	}
+	return cloud, nil
+}
+
+func (r *Registry) build(clients *aws.Clients) *Cloud {
+	templates := launchtemplate.NewTemplates(clients.EC2)
+	groups := autoscalinggroup.NewGroups(clients.AutoScaling)
+	return &Cloud{
+		Region: clients.Region, Discovery: discovery.New(clients, r.clock), Templates: templates, Groups: groups,
+		SeenTemplates: observe.NewSweep(r.clock, launchtemplate.DescribeBatch, r.intervals, templates.Describe, r.templates.add),
+		SeenGroups:    observe.NewSweep(r.clock, autoscalinggroup.DescribeBatch, r.intervals, groups.Describe, r.groups.add),
+	}
+}
+
+// Start runs the sweeps until the context ends. It is a manager's Runnable that needs leadership: two sweeping managers would cost twice.
+func (r *Registry) Start(ctx context.Context) error {
+	r.mu.Lock()
+	r.leading = ctx
+	for _, cloud := range r.clouds {
+		r.sweep(cloud) //nolint:contextcheck // sweeps live as long as the manager leads
+	}
+	r.mu.Unlock()
+	<-ctx.Done()
+	// A pass that ends late may still ask for a new cloud. Nothing sweeps there any more.
+	r.mu.Lock()
+	r.leading = nil
+	r.mu.Unlock()
+	r.sweeps.Wait()
+	return nil
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (r *Registry) NeedLeaderElection() bool { return true }
+
+// sweep starts a cloud's sweeps. The registry is locked.
+func (r *Registry) sweep(cloud *Cloud) {
+	ctx := r.leading
+	r.sweeps.Go(func() { cloud.SeenTemplates.Run(ctx) })
+	r.sweeps.Go(func() { cloud.SeenGroups.Run(ctx) })
+}
+
+// ForgetTemplate ends the watch of an AWSLaunchConfig that is gone, wherever it was.
+func (r *Registry) ForgetTemplate(config types.NamespacedName) {
+	r.each(func(cloud *Cloud) { cloud.SeenTemplates.Forget(config) })
+}
+
+// ForgetGroup ends the watch of an AWSMachinePool that is gone, wherever it was.
+func (r *Registry) ForgetGroup(pool types.NamespacedName) {
+	r.each(func(cloud *Cloud) { cloud.SeenGroups.Forget(pool) })
+}
+
+// Rest looks at the group of an AWSMachinePool no more often than at others at rest: nothing waits for it.
+func (r *Registry) Rest(pool types.NamespacedName) {
+	r.each(func(cloud *Cloud) { cloud.SeenGroups.InMotion(pool, false) })
+}
+
+func (r *Registry) each(do func(*Cloud)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, cloud := range r.clouds {
+		do(cloud)
+	}
+}
+
+// TemplateEvents is the source of AWSLaunchConfigs whose template changed in AWS.
+func (r *Registry) TemplateEvents() source.Source { return &r.templates }
+
+// GroupEvents is the source of AWSMachinePools whose group changed in AWS.
+func (r *Registry) GroupEvents() source.Source { return &r.groups }
+
+// queue is a controller's work queue, known from when the controller starts.
+type queue struct {
+	mu    sync.Mutex
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+// Start implements source.Source.
+func (q *queue) Start(_ context.Context, work workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.queue = work
+	return nil
+}
+
+func (q *queue) add(object types.NamespacedName) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.queue != nil {
+		q.queue.Add(reconcile.Request{NamespacedName: object})
+	}
+}

@@ -1,0 +1,178 @@
+package clouds_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/observe"
+	"github.com/slipway-project/slipway/internal/clouds"
+)
+
+const patience = 10 * time.Second
+
+// rig is a registry over a simulated AWS, and the queue of the controller of launch templates.
+type rig struct {
+	*testing.T
+	sim      *awssim.Simulator
+	clock    *simclock.Clock
+	ec2      *ec2.Client
+	registry *clouds.Registry
+	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	clock := simclock.New(time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), 0)
+	t.Cleanup(clock.Close)
+	sim := awssim.New(awssim.Options{Clock: clock})
+	url, err := sim.Start(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := sim.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	base := awssdk.Config{
+		Region: "us-east-1", BaseEndpoint: &url,
+		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST123456789012", "secret", ""),
+	}
+	registry := clouds.NewRegistry(aws.NewSessions(base, aws.WithClock(clock)), clock, observe.Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second})
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	t.Cleanup(queue.ShutDown)
+	if err := registry.TemplateEvents().Start(t.Context(), queue); err != nil {
+		t.Fatal(err)
+	}
+	return &rig{T: t, sim: sim, clock: clock, ec2: ec2.NewFromConfig(base), registry: registry, queue: queue}
+}
+
+func (r *rig) cloud(region string) *clouds.Cloud {
+	r.Helper()
+	cloud, err := r.registry.For(r.Context(), aws.Identity{}, region)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return cloud
+}
+
+// lead starts the registry. It ends with the returned function.
+func (r *rig) lead() (end func()) {
+	r.Helper()
+	ctx, cancel := context.WithCancel(r.Context())
+	done := make(chan error, 1)
+	go func() { done <- r.registry.Start(ctx) }()
+	return func() {
+		cancel()
+		select {
+		case err := <-done:
+			if err != nil {
+				r.Error(err)
+			}
+		case <-time.After(patience):
+			r.Error("the sweeps do not end")
+		}
+	}
+}
+
+// until steps the clock, tick by tick of the sweeps, until the condition holds.
+func (r *rig) until(what string, condition func() bool) {
+	r.Helper()
+	for deadline := time.Now().Add(patience); !condition(); {
+		if time.Now().After(deadline) {
+			r.Fatal("never: " + what)
+		}
+		r.clock.Step(5 * time.Second)
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func (r *rig) template(name string) {
+	r.Helper()
+	if _, err := r.ec2.CreateLaunchTemplate(r.Context(), &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: &name, LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "m5.large"},
+	}); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func TestCloudsAreShared(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	here := r.cloud("us-east-1")
+	if r.cloud("us-east-1") != here || r.cloud("") != here {
+		t.Error("one place has several clouds")
+	}
+	if same, err := r.registry.For(t.Context(), aws.Identity{Kind: aws.IdentityController, Name: "default"}, "us-east-1"); err != nil || same != here {
+		t.Errorf("the controller's identity, named or not, has several clouds; error %v", err)
+	}
+	if other := r.cloud("eu-west-1"); other == here || other.Region != "eu-west-1" {
+		t.Errorf("another region has the cloud of %s", other.Region)
+	}
+	if calls := r.sim.Calls(); len(calls) != 0 {
+		t.Errorf("making clouds called %d times", len(calls))
+	}
+	if _, err := r.registry.For(t.Context(), aws.Identity{Kind: "AWSClusterRoleIdentity", Name: "other"}, "us-east-1"); err == nil {
+		t.Error("an identity that is not supported has a cloud")
+	}
+	if !r.registry.NeedLeaderElection() {
+		t.Error("every replica would sweep")
+	}
+}
+
+// A cloud is swept from when it is first used or the manager leads, whichever is later, until the manager leads no more.
+func TestSweeps(t *testing.T) {
+	t.Parallel()
+	for _, order := range []struct {
+		reason     string
+		leadsFirst bool
+	}{{"the cloud is used before the manager leads", false}, {"the manager leads before the cloud is used", true}} {
+		t.Run(order.reason, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			watch := func() {
+				cloud := r.cloud("us-east-1")
+				pool := types.NamespacedName{Namespace: "default", Name: "pool"}
+				if _, err := cloud.SeenTemplates.Get(t.Context(), pool, []string{"pool"}, false); err != nil {
+					t.Fatal(err)
+				}
+				cloud.SeenTemplates.InMotion(pool, true)
+			}
+			var end func()
+			if order.leadsFirst {
+				end = r.lead()
+				watch()
+			} else {
+				watch()
+				end = r.lead()
+			}
+			r.template("pool")
+			r.until("the pool is woken", func() bool { return r.queue.Len() == 1 })
+			request, _ := r.queue.Get()
+			r.queue.Done(request)
+			if request.Name != "pool" {
+				t.Errorf("woken: %s", request)
+			}
+			end()
+			// A pass that ends late.
+			r.cloud("eu-west-1")
+			before := len(r.sim.Calls())
+			r.clock.Step(10 * time.Minute)
+			if after := len(r.sim.Calls()); after != before {
+				t.Errorf("%d calls after the end", after-before)
+			}
+		})
+	}
+}

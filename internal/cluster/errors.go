@@ -1,0 +1,34 @@
+package cluster
+
+import "fmt"
+
+// Reasons of a NotReadyError, for conditions.
+const (
+	// ReasonWaitingForClusterInfrastructure: CAPA is still making the cluster's network.
+	ReasonWaitingForClusterInfrastructure = "WaitingForClusterInfrastructure"
+	// ReasonClusterInfrastructureMissing: the Cluster refers to an object that does not exist (yet, or any more).
+	ReasonClusterInfrastructureMissing = "ClusterInfrastructureMissing"
+)
+
+// NotReadyError says that a cluster can not be used yet. It is no failure: the pool waits for the objects to change.
+type NotReadyError struct {
+	// Reason is one of the Reason constants.
+	Reason string
+	// Message is for people, and stays the same as long as the situation does.
+	Message string
+}
+
+// Error implements error.
+func (e *NotReadyError) Error() string { return e.Message }
+
+// UnsupportedError says that the cluster is of another infrastructure provider.
+type UnsupportedError struct{ Cluster, Kind string }
+
+// Error implements error.
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("Cluster %q has infrastructure of kind %s: only %s, and clusters with a control plane of kind %s, can have these pools",
+		e.Cluster, e.Kind, kindAWSCluster, kindAWSManagedControlPlane)
+}
+
+// WaitsForUser says that only a change by a person helps.
+func (*UnsupportedError) WaitsForUser() bool { return true }

@@ -1,0 +1,41 @@
+package cluster
+
+import (
+	"maps"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// OwnedTags are the tags of everything that belongs to nodes of the cluster (launch templates, instances, volumes, Auto
+// Scaling groups), as CAPA sets them, so that what it made is recognized and what we make is recognized by its tooling.
+//
+// name is the Name tag, which tags of the user may replace. additional are the pool's tags; they win over the cluster's.
+// Neither can replace the tags that say whose the resource is.
+func (f *Facts) OwnedTags(name string, additional map[string]string) map[string]string {
+	tags := merged(map[string]string{infrav1.TagName: name}, f.AdditionalTags, additional)
+	maps.Copy(tags, f.Ownership())
+	tags[infrav1.TagRole] = infrav1.TagValueRoleNode
+	return tags
+}
+
+// AskedTags are those that people asked for, by the cluster or by a pool, whose own win.
+func (f *Facts) AskedTags(additional map[string]string) map[string]string {
+	return merged(f.AdditionalTags, additional)
+}
+
+// Ownership are those of OwnedTags by which a resource is recognized as the cluster's.
+func (f *Facts) Ownership() map[string]string {
+	return map[string]string{
+		infrav1.KubernetesClusterTagKey(f.KubernetesName): infrav1.TagValueOwned,
+		infrav1.ClusterTagKey(f.KubernetesName):           infrav1.TagValueOwned,
+	}
+}
+
+// merged copies maps into a new one, the later ones over the earlier. It is never nil.
+func merged[M ~map[string]string](layers ...M) map[string]string {
+	all := map[string]string{}
+	for _, layer := range layers {
+		maps.Copy(all, layer)
+	}
+	return all
+}

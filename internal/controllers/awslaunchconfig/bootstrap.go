@@ -1,0 +1,62 @@
+package awslaunchconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/userdata"
+)
+
+// The keys of a bootstrap data Secret (Cluster API: contract of bootstrap providers).
+const (
+	secretValue  = "value"
+	secretFormat = "format"
+)
+
+// readBootstrap turns the Secret that the spec names into user data. A config without one launches instances without user data.
+func (r *Reconciler) readBootstrap(ctx context.Context, p *pass) reconciling.Outcome {
+	bootstrap := p.config.Spec.Bootstrap
+	if bootstrap == nil {
+		r.Watches.Forget(p.key())
+		reconciling.True(p.config, infrav1.BootstrapDataReadyCondition, infrav1.ReadyReason, "the spec names no bootstrap data")
+		return reconciling.Continue()
+	}
+	key := types.NamespacedName{Namespace: p.config.Namespace, Name: bootstrap.DataSecretName}
+	// The watch first: what changes after it is opened wakes us, what changed before it is read now.
+	r.Watches.Watch(p.key(), key)
+	secret := &corev1.Secret{}
+	if err := r.Secrets.Get(ctx, key, secret); err != nil {
+		if !apierrors.IsNotFound(err) {
+			return reconciling.Fail(fmt.Errorf("reading Secret %q: %w", key.Name, err))
+		}
+		return notBootstrapped(p, infrav1.BootstrapDataSecretNotFoundReason, fmt.Sprintf("Secret %q does not exist", key.Name))
+	}
+	format, err := userdata.ParseFormat(string(secret.Data[secretFormat]))
+	if err != nil {
+		return notBootstrapped(p, infrav1.BootstrapDataInvalidReason, fmt.Sprintf("Secret %q: %v", key.Name, err))
+	}
+	rendered, err := userdata.Render(secret.Data[secretValue], format)
+	var tooLarge *userdata.TooLargeError
+	switch {
+	case errors.As(err, &tooLarge):
+		return notBootstrapped(p, infrav1.UserDataTooLargeReason, fmt.Sprintf("Secret %q: %v", key.Name, err))
+	case err != nil:
+		return notBootstrapped(p, infrav1.BootstrapDataInvalidReason, fmt.Sprintf("Secret %q: %v", key.Name, err))
+	}
+	p.userData = &rendered
+	reconciling.True(p.config, infrav1.BootstrapDataReadyCondition, infrav1.ReadyReason, "")
+	return reconciling.Continue()
+}
+
+// notBootstrapped ends the pass; the watch on the Secret wakes the config when it changes.
+func notBootstrapped(p *pass, reason, message string) reconciling.Outcome {
+	reconciling.False(p.config, infrav1.BootstrapDataReadyCondition, reason, message)
+	return reconciling.Stop(message)
+}

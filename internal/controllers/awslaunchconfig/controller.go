@@ -1,0 +1,235 @@
+// Package awslaunchconfig keeps the EC2 launch template of every AWSLaunchConfig: it is the one place from which the heart, package
+// launchtemplate, is driven. A pass learns facts, makes the wanted version exist, prunes what nobody uses, and says so in status.
+package awslaunchconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/clouds"
+	"github.com/slipway-project/slipway/internal/cluster"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/userdata"
+)
+
+// Name is the controller's, in logs, metrics and as the reporter of events.
+const Name = "awslaunchconfig"
+
+// Reconciler reconciles AWSLaunchConfigs.
+type Reconciler struct {
+	Client client.Client
+	// Secrets reads bootstrap data past the cache, which holds no Secrets.
+	Secrets client.Reader
+	// Watches wakes a config whose bootstrap data changed.
+	Watches SecretWatcher
+	Clouds  *clouds.Registry
+	Report  common.Reporter
+	Clock   clock.PassiveClock
+
+	memory memory
+	// unseen times how long a template to be deleted has not been seen.
+	unseen common.Stopwatches
+}
+
+// SecretWatcher wakes objects when the Secret that they name changes.
+type SecretWatcher interface {
+	Watch(object, secret types.NamespacedName)
+	Forget(object types.NamespacedName)
+}
+
+// pass is one reconcile of one config: the object, and what was learned about it.
+type pass struct {
+	config *infrav1.AWSLaunchConfig
+	// owner is the Cluster, nil if it is gone. Set before the steps.
+	owner *clusterv1.Cluster
+	// facts of the cluster. Set by learnCluster.
+	facts *cluster.Facts
+	// cloud is where the template is. Set by reachCloud.
+	cloud *clouds.Cloud
+	// seen is the template in AWS. Set by observe, kept true by ensureVersion and prune.
+	seen launchtemplate.Observation
+	// lost is the id of a template that was deleted by somebody else. Set by observe.
+	lost string
+	// userData is nil for a config without bootstrap data. Set by readBootstrap.
+	userData *userdata.Rendered
+	// resolved and input are set by resolve.
+	resolved launchtemplate.Resolved
+	input    launchtemplate.Input
+	// version is the wanted one. Set by ensureVersion.
+	version launchtemplate.Version
+}
+
+func (p *pass) key() types.NamespacedName { return client.ObjectKeyFromObject(p.config) }
+
+// ready is how the Ready condition follows from the others.
+var ready = reconciling.Summary{
+	Target: infrav1.ReadyCondition,
+	Of: []string{
+		infrav1.ClusterInfrastructureReadyCondition,
+		infrav1.BootstrapDataReadyCondition,
+		infrav1.ResolvedCondition,
+		infrav1.LaunchTemplateReadyCondition,
+	},
+	Reason: infrav1.ReadyReason,
+}
+
+// Reconcile makes the template of a config what its spec says:
+//
+//  1. learn the cluster: region, network, tags
+//  2. hold the object by a finalizer that knows the region
+//  3. see the template and its versions in AWS
+//  4. read the bootstrap data
+//  5. resolve image and security groups, and make the request
+//  6. make the wanted version exist and the default
+//  7. prune versions that nobody uses
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
+	config := &infrav1.AWSLaunchConfig{}
+	if err := r.Client.Get(ctx, request.NamespacedName, config); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.Clouds.ForgetTemplate(request.NamespacedName)
+			r.forget(request.NamespacedName)
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	owner, err := common.GetCluster(ctx, r.Client, config.Namespace, config.Spec.ClusterName)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	before := config.DeepCopy()
+	defer func() {
+		if err == nil {
+			config.Status.ObservedGeneration = config.Generation
+		}
+		err = errors.Join(err, reconciling.PatchStatus(ctx, r.Client, config, before))
+	}()
+	if common.Paused(config, owner) {
+		return ctrl.Result{}, nil
+	}
+	subject := &pass{config: config, owner: owner}
+	if !config.DeletionTimestamp.IsZero() {
+		reconciling.False(config, infrav1.ReadyCondition, infrav1.DeletingReason, "")
+		return reconciling.Run(ctx, subject, r.deletion())
+	}
+	defer ready.Summarize(config)
+	return reconciling.Run(ctx, subject, []reconciling.Step[*pass]{
+		{Name: "learning about the cluster", Run: r.learnCluster},
+		{Name: "reaching AWS", Run: r.reachCloud},
+		{Name: "holding the object", Run: r.hold},
+		{Name: "observing the launch template", Run: r.observe},
+		{Name: "reading the bootstrap data", Run: r.readBootstrap},
+		{Name: "resolving the launch configuration", Run: r.resolve},
+		{Name: "ensuring the launch template version", Run: r.ensureVersion},
+		{Name: "pruning versions", Run: r.prune},
+	})
+}
+
+// learnCluster reads the network that nodes are launched into.
+func (r *Reconciler) learnCluster(ctx context.Context, p *pass) reconciling.Outcome {
+	var outcome reconciling.Outcome
+	p.facts, outcome = common.LoadFacts(ctx, r.Client, p.config, p.owner, p.config.Spec.ClusterName)
+	return outcome
+}
+
+// reachCloud picks the AWS that the cluster is in.
+func (r *Reconciler) reachCloud(ctx context.Context, p *pass) reconciling.Outcome {
+	var outcome reconciling.Outcome
+	p.cloud, outcome = common.Reach(ctx, r.Clouds, p.config, p.facts)
+	return outcome
+}
+
+// hold adds the finalizer before anything is made in AWS.
+func (r *Reconciler) hold(ctx context.Context, p *pass) reconciling.Outcome {
+	err := reconciling.EnsureFinalizer(ctx, r.Client, p.config, infrav1.LaunchConfigFinalizer, func(config *infrav1.AWSLaunchConfig) {
+		common.SetLocation(config, p.cloud.Region, config.Spec.ClusterName)
+	})
+	if err != nil {
+		return reconciling.Fail(fmt.Errorf("adding the finalizer: %w", err))
+	}
+	return reconciling.Continue()
+}
+
+// The lengths of a template's name (AWS: API_CreateLaunchTemplate).
+const (
+	shortestName = 3
+	longestName  = 128
+)
+
+// names are what the template may be called.
+func names(config *infrav1.AWSLaunchConfig) []string {
+	wanted := config.Spec.LaunchTemplateName
+	if wanted == "" {
+		wanted = config.Name
+	}
+	return common.Names(wanted, config.Spec.ClusterName, config, shortestName, longestName)
+}
+
+// owner is the value of the ownership tag of a config's template, and of the groups that use it.
+func owner(config *infrav1.AWSLaunchConfig) string {
+	return common.Owner(config, config.Spec.ClusterName)
+}
+
+// forget drops what is remembered of a config that is gone.
+func (r *Reconciler) forget(key types.NamespacedName) {
+	r.memory.forget(key)
+	r.unseen.Reset(key)
+	r.Watches.Forget(key)
+}
+
+// memory keeps what this process has seen of templates and their versions. It saves calls and decides nothing: after a restart
+// everything is seen anew.
+type memory struct {
+	mu   sync.Mutex
+	seen map[types.NamespacedName]launchtemplate.Observation
+	// idle is until when versions of a template that are all in use are not asked about again.
+	idle map[types.NamespacedName]time.Time
+}
+
+func (m *memory) get(key types.NamespacedName) launchtemplate.Observation {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.seen[key]
+}
+
+func (m *memory) put(key types.NamespacedName, observation launchtemplate.Observation) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.seen == nil {
+		m.seen = map[types.NamespacedName]launchtemplate.Observation{}
+	}
+	m.seen[key] = observation
+}
+
+func (m *memory) forget(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.seen, key)
+	delete(m.idle, key)
+}
+
+func (m *memory) pruneIdle(key types.NamespacedName, now time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return now.Before(m.idle[key])
+}
+
+func (m *memory) pruneLater(key types.NamespacedName, until time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.idle == nil {
+		m.idle = map[types.NamespacedName]time.Time{}
+	}
+	m.idle[key] = until
+}

@@ -1,0 +1,130 @@
+package awslaunchconfig
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/clouds"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/controllers/outcome"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+const (
+	// pruneAgain is when versions that were in use are looked at again.
+	pruneAgain = 30 * time.Minute
+	// stillUsed is when a template that a group still uses is looked at again.
+	stillUsed = 15 * time.Second
+)
+
+// deletion ends a config: consumers first, then the template, the finalizer last. It reads no bootstrap data, and needs neither
+// status nor the cluster objects.
+func (r *Reconciler) deletion() []reconciling.Step[*pass] {
+	return []reconciling.Step[*pass]{
+		{Name: "reaching AWS", Run: r.reachCloudForDeletion},
+		{Name: "leaving the launch template to its pool", Run: r.leaveToPool},
+		{Name: "waiting for consumers", Run: r.awaitConsumers},
+		{Name: "deleting the launch template", Run: r.deleteTemplate},
+		{Name: "letting the object go", Run: r.release},
+	}
+}
+
+// reachCloudForDeletion lets an object go for which nothing was ever made in AWS.
+func (r *Reconciler) reachCloudForDeletion(ctx context.Context, p *pass) reconciling.Outcome {
+	var outcome reconciling.Outcome
+	p.cloud, outcome = common.ReachForDeletion(ctx, r.Clouds, r.Client, p.config, p.owner, "")
+	if p.cloud == nil && outcome == reconciling.Continue() {
+		return r.release(ctx, p)
+	}
+	return outcome
+}
+
+// leaveToPool lets go of a config that somebody deleted under a living pool, and keeps the template: the pool makes the config again, which finds the
+// template by its tags. To wait for the pool would be to wait for ever, and to delete the template would take it from a group that uses it.
+func (r *Reconciler) leaveToPool(ctx context.Context, p *pass) reconciling.Outcome {
+	reference := metav1.GetControllerOf(p.config)
+	if reference == nil || reference.Kind != "AWSMachinePool" {
+		return reconciling.Continue()
+	}
+	pool := &infrav1.AWSMachinePool{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: p.config.Namespace, Name: reference.Name}, pool)
+	if apierrors.IsNotFound(err) || (err == nil && (pool.UID != reference.UID || !pool.DeletionTimestamp.IsZero())) {
+		return reconciling.Continue()
+	}
+	if err != nil {
+		return reconciling.Fail(fmt.Errorf("reading AWSMachinePool %q: %w", reference.Name, err))
+	}
+	return r.release(ctx, p)
+}
+
+// awaitConsumers waits while a group of the config uses the template: a group without its template can not replace an instance.
+func (r *Reconciler) awaitConsumers(ctx context.Context, p *pass) reconciling.Outcome {
+	found, err := p.cloud.SeenTemplates.Get(ctx, p.key(), names(p.config), true)
+	if err != nil {
+		return outcome.Of(p.config, infrav1.DeletingCondition, infrav1.LaunchTemplateDeleteFailedReason, err)
+	}
+	p.seen.Template, p.seen.Taken = launchtemplate.Choose(owner(p.config), names(p.config), found)
+	if p.seen.Template == nil {
+		return reconciling.Continue()
+	}
+	inUse, err := p.cloud.Groups.VersionsInUse(ctx, owner(p.config), p.seen.Template.ID)
+	if err != nil {
+		return outcome.Of(p.config, infrav1.DeletingCondition, infrav1.LaunchTemplateDeleteFailedReason, err)
+	}
+	if len(inUse) > 0 {
+		message := fmt.Sprintf("an Auto Scaling group uses versions %v of launch template %s", slices.Sorted(maps.Keys(inUse)), p.seen.Template.ID)
+		reconciling.True(p.config, infrav1.DeletingCondition, infrav1.DeletingReason, message)
+		return reconciling.ComeBack(stillUsed, message)
+	}
+	return reconciling.Continue()
+}
+
+// deleteTemplate deletes what is ours. A template that can not be seen is looked for a second time, because one that was made a moment before
+// may not be visible yet.
+func (r *Reconciler) deleteTemplate(ctx context.Context, p *pass) reconciling.Outcome {
+	if p.seen.Template == nil {
+		if wait := r.unseen.Elapsed(p.key(), r.Clock.Now()); wait < lookAgain {
+			return reconciling.ComeBack(lookAgain-wait, "no launch template can be seen; looking once more")
+		}
+		return reconciling.Continue()
+	}
+	if err := p.cloud.Templates.Delete(ctx, *p.seen.Template); err != nil {
+		return outcome.Of(p.config, infrav1.DeletingCondition, infrav1.LaunchTemplateDeleteFailedReason, err)
+	}
+	r.Report.Done(ctx, p.config, "LaunchTemplateDeleted", "Deleted launch template %s (%s)", p.seen.Template.Name, p.seen.Template.ID)
+	return reconciling.Continue()
+}
+
+func (r *Reconciler) release(ctx context.Context, p *pass) reconciling.Outcome {
+	if p.cloud != nil {
+		p.cloud.SeenTemplates.Forget(p.key())
+	}
+	r.forget(p.key())
+	if err := reconciling.RemoveFinalizer(ctx, r.Client, p.config, infrav1.LaunchConfigFinalizer); err != nil {
+		return reconciling.Fail(fmt.Errorf("removing the finalizer: %w", err))
+	}
+	return reconciling.Stop("the launch template is gone")
+}
+
+// inUse are the versions that groups are pointed at, or that instances run.
+func (r *Reconciler) inUse(ctx context.Context, cloud *clouds.Cloud, config *infrav1.AWSLaunchConfig, templateID string) (map[int64]bool, error) {
+	inUse, err := cloud.Groups.VersionsInUse(ctx, owner(config), templateID)
+	if err != nil {
+		return nil, err
+	}
+	running, err := cloud.Templates.VersionsRunning(ctx, templateID)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(inUse, running)
+	return inUse, nil
+}

@@ -1,0 +1,67 @@
+package awslaunchconfig
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/controllers/outcome"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+const (
+	// visibleAfter is how long after a write to EC2 a template that can not be seen is taken for one that can not be seen yet
+	// (AWS: eventual-consistency).
+	visibleAfter = time.Minute
+	// lookAgain is when it is looked for again.
+	lookAgain = 5 * time.Second
+)
+
+// observe sees the template and its versions. The template is known from the sweeps; versions are read again only when the template is not as this
+// process left it.
+func (r *Reconciler) observe(ctx context.Context, p *pass) reconciling.Outcome {
+	p.lost = p.config.Status.LastLostTemplateID
+	found, err := p.cloud.SeenTemplates.Get(ctx, p.key(), names(p.config), false)
+	if err != nil {
+		return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateReconcileFailedReason, err)
+	}
+	template, taken := launchtemplate.Choose(owner(p.config), names(p.config), found)
+	if template == nil {
+		return r.observeMissing(ctx, p, taken)
+	}
+	if remembered := r.memory.get(p.key()); remembered.IsOf(*template) {
+		remembered.Template, remembered.Taken = template, taken
+		p.seen = remembered
+		return reconciling.Continue()
+	}
+	versions, err := p.cloud.Templates.Versions(ctx, template.ID)
+	if err != nil {
+		return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateReconcileFailedReason, err)
+	}
+	p.seen = launchtemplate.Observation{Template: template, Versions: versions, Taken: taken}
+	r.memory.put(p.key(), p.seen)
+	return reconciling.Continue()
+}
+
+// observeMissing tells a template that was deleted from one that can not be seen yet.
+func (r *Reconciler) observeMissing(ctx context.Context, p *pass, taken []string) reconciling.Outcome {
+	p.seen = launchtemplate.Observation{Taken: taken}
+	known := p.config.Status.LaunchTemplateID
+	if known == "" {
+		return reconciling.Continue()
+	}
+	if versions := p.config.Status.Versions; len(versions) > 0 && r.Clock.Since(versions[0].Created.Time) < visibleAfter {
+		p.cloud.SeenTemplates.Invalidate(names(p.config)[0])
+		return reconciling.ComeBack(lookAgain, fmt.Sprintf("launch template %s was written a moment ago and can not be seen yet", known))
+	}
+	p.lost = known
+	message := fmt.Sprintf("launch template %s was deleted outside Slipway; it is made again", known)
+	if p.config.Status.LastLostTemplateID != known {
+		r.Report.Warn(ctx, p.config, "LaunchTemplateLost", "%s", message)
+	}
+	p.config.Status.LastLostTemplateID = known
+	reconciling.False(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateNotFoundReason, message)
+	return reconciling.Continue()
+}

@@ -1,0 +1,153 @@
+package awslaunchconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/cluster"
+	"github.com/slipway-project/slipway/internal/controllers/outcome"
+	"github.com/slipway-project/slipway/internal/discovery"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// resolve finds in AWS what the spec names by other means than an id, and makes the request of it.
+func (r *Reconciler) resolve(ctx context.Context, p *pass) reconciling.Outcome {
+	groups, err := p.cloud.Discovery.SecurityGroupIDs(ctx, p.facts.VPCID, p.config.Spec.AdditionalSecurityGroups)
+	if err != nil {
+		return outcome.Of(p.config, infrav1.ResolvedCondition, reasonOr(err, infrav1.SecurityGroupNotFoundReason), err)
+	}
+	instanceType, err := r.instanceType(ctx, p)
+	if err != nil {
+		return outcome.Of(p.config, infrav1.ResolvedCondition, reasonOr(err, infrav1.InstanceTypeNotFoundReason), err)
+	}
+	image, imageKey, err := r.image(ctx, p, instanceType.Architecture())
+	if err != nil {
+		return outcome.Of(p.config, infrav1.ResolvedCondition, reasonOr(err, infrav1.ImageNotFoundReason), err)
+	}
+	if reason, message := contradiction(&p.config.Spec, instanceType, image); reason != "" {
+		reconciling.False(p.config, infrav1.ResolvedCondition, reason, message)
+		return reconciling.Stop(message)
+	}
+	p.resolved = launchtemplate.Resolved{
+		ImageID: image.ID, ImageKey: imageKey, RootDeviceName: image.RootDeviceName,
+		SecurityGroupIDs: slices.Concat(p.facts.NodeSecurityGroupIDs, groups),
+		Tags:             p.facts.OwnedTags(names(p.config)[0], p.config.Spec.AdditionalTags),
+	}
+	if p.userData != nil {
+		p.resolved.UserData = p.userData.Bytes
+	}
+	if p.input, err = launchtemplate.NewInput(&p.config.Spec, p.resolved); err != nil {
+		return reconciling.Fail(err)
+	}
+	p.config.Status.Resolved = resolvedStatus(p, image)
+	reconciling.True(p.config, infrav1.ResolvedCondition, infrav1.ReadyReason, "")
+	return reconciling.Continue()
+}
+
+// reasonOr is the given reason for something that AWS does not have, and a general one for any other failure.
+func reasonOr(err error, notFound string) string {
+	var missing *discovery.NotFoundError
+	if errors.As(err, &missing) {
+		return notFound
+	}
+	return infrav1.ResolveFailedReason
+}
+
+// instanceType is the zero value for a config that leaves the type to whoever launches from it.
+func (r *Reconciler) instanceType(ctx context.Context, p *pass) (discovery.InstanceType, error) {
+	if p.config.Spec.InstanceType == "" {
+		return discovery.InstanceType{}, nil
+	}
+	return p.cloud.Discovery.InstanceType(ctx, p.config.Spec.InstanceType)
+}
+
+// image is the one that the spec names, or the one that was looked up for it. A looked-up image stays as long as what it was looked up for does:
+// AWS publishing a newer one rolls nothing. It is remembered in status, and if that was lost, in the versions themselves.
+func (r *Reconciler) image(ctx context.Context, p *pass, architecture string) (image discovery.Image, key string, err error) {
+	spec := &p.config.Spec
+	lookUp := func() (discovery.Image, error) {
+		return p.cloud.Discovery.Image(ctx, imageQuery(spec, p.facts, architecture))
+	}
+	switch id := ptr.Deref(spec.AMI.ID, ""); {
+	case strings.HasPrefix(id, "resolve:ssm:"):
+		// A parameter is a look-up too: AWS moves its public ones on with every release.
+		key = launchtemplate.ImageKey(map[string]string{"parameter": id})
+		lookUp = func() (discovery.Image, error) { return p.cloud.Discovery.ImageByID(ctx, id) }
+	case id != "":
+		image, err = p.cloud.Discovery.ImageByID(ctx, id)
+		return image, "", err
+	default:
+		key = imageKey(imageQuery(spec, p.facts, architecture))
+	}
+	kept, known := p.seen.ImageFor(key)
+	if resolved := p.config.Status.Resolved; resolved != nil && resolved.ImageKey == key && resolved.ImageID != "" {
+		kept, known = resolved.ImageID, true
+	}
+	if known {
+		image, err = p.cloud.Discovery.ImageByID(ctx, kept)
+		var missing *discovery.NotFoundError
+		if !errors.As(err, &missing) {
+			return image, key, err
+		}
+		// Without its image the pool could not launch another instance: this one look-up does roll nodes.
+		r.Report.Warn(ctx, p.config, "ImageGone", "Image %s does not exist any more; looking up another one", kept)
+	}
+	image, err = lookUp()
+	return image, key, err
+}
+
+func imageQuery(spec *infrav1.AWSLaunchConfigSpec, facts *cluster.Facts, architecture string) discovery.ImageQuery {
+	lookup := cluster.ImageLookup{Format: spec.ImageLookupFormat, Org: spec.ImageLookupOrg, BaseOS: spec.ImageLookupBaseOS}
+	return discovery.ImageQuery{
+		KubernetesVersion: spec.KubernetesVersion, Architecture: architecture,
+		Lookup: lookup.Or(facts.ImageLookup), EKS: facts.EKS, EKSLookupType: ptr.Deref(spec.AMI.EKSOptimizedLookupType, ""),
+	}
+}
+
+// imageKey says what an image was looked up for, as the user and the cluster said it: defaults of a release are no part of it.
+func imageKey(query discovery.ImageQuery) string {
+	return launchtemplate.ImageKey(map[string]string{
+		"kubernetesVersion": query.KubernetesVersion, "architecture": query.Architecture,
+		"format": query.Lookup.Format, "org": query.Lookup.Org, "baseOS": query.Lookup.BaseOS,
+		"eks": map[bool]string{true: "true"}[query.EKS], "eksLookupType": string(query.EKSLookupType),
+	})
+}
+
+// contradiction says what of type, image and volume can not go together: a launch would fail.
+func contradiction(spec *infrav1.AWSLaunchConfigSpec, instanceType discovery.InstanceType, image discovery.Image) (reason, message string) {
+	if instanceType.Name != "" && !slices.Contains(instanceType.Architectures, image.Architecture) {
+		return infrav1.ArchitectureMismatchReason, fmt.Sprintf("image %s is for %s, and instance type %s runs %v: change spec.ami or spec.instanceType",
+			image.ID, image.Architecture, instanceType.Name, instanceType.Architectures)
+	}
+	if root := spec.RootVolume; root != nil && root.DeviceName != "" && root.DeviceName != image.RootDeviceName {
+		return infrav1.InvalidSpecReason, fmt.Sprintf("rootVolume.deviceName is %s, and the root device of image %s is %s: leave deviceName out",
+			root.DeviceName, image.ID, image.RootDeviceName)
+	}
+	for _, volume := range spec.NonRootVolumes {
+		if volume.DeviceName == image.RootDeviceName {
+			return infrav1.InvalidSpecReason, fmt.Sprintf("nonRootVolumes names %s, which is the root device of image %s: use rootVolume for it",
+				volume.DeviceName, image.ID)
+		}
+	}
+	if root := spec.RootVolume; root != nil && root.Size < int64(image.RootSnapshotSizeGiB) {
+		return infrav1.RootVolumeTooSmallReason, fmt.Sprintf("rootVolume.size is %d GiB, and image %s needs at least %d GiB",
+			root.Size, image.ID, image.RootSnapshotSizeGiB)
+	}
+	return "", ""
+}
+
+func resolvedStatus(p *pass, image discovery.Image) *infrav1.ResolvedLaunchConfig {
+	return &infrav1.ResolvedLaunchConfig{
+		ImageID: image.ID, ImageArchitecture: image.Architecture, RootDeviceName: image.RootDeviceName, ImageKey: p.resolved.ImageKey,
+		InstanceType: p.config.Spec.InstanceType, SecurityGroupIDs: p.resolved.SecurityGroupIDs,
+		IamInstanceProfile: p.config.Spec.IamInstanceProfile,
+		UserDataBytes:      ptr.To(int32(len(p.resolved.UserData))), //nolint:gosec // at most 16,384
+	}
+}

@@ -1,0 +1,199 @@
+package awslaunchconfig
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/controllers/outcome"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// ensureVersion makes the wanted version exist, the default, and known in status.
+func (r *Reconciler) ensureVersion(ctx context.Context, p *pass) reconciling.Outcome {
+	asked := p.facts.AskedTags(p.config.Spec.AdditionalTags)
+	wanted := launchtemplate.Wanted{
+		Owner: owner(p.config), Names: names(p.config), Input: p.input, Lost: p.lost,
+		Tags:        templateTags(p),
+		RetiredTags: common.RetiredTags(p.config, asked),
+	}
+	if err := reconciling.Patch(ctx, r.Client, p.config, func(config *infrav1.AWSLaunchConfig) { common.AnnounceTags(config, asked) }); err != nil {
+		return reconciling.Fail(err)
+	}
+	reason := versionReason(p)
+	version, seen, change, err := p.cloud.Templates.Ensure(ctx, wanted, p.seen)
+	if err != nil {
+		r.reportChange(ctx, p, wanted.Names[0], change, reason)
+		// What AWS has now is not known: the next pass looks.
+		r.memory.forget(p.key())
+		for _, name := range wanted.Names {
+			p.cloud.SeenTemplates.Invalidate(name)
+		}
+		if change.Warning != "" {
+			// EC2 warns once: it must not be forgotten because a call after it failed.
+			p.config.Status.Version = change.VersionCreated
+			reconciling.False(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateDataInvalidReason, change.Warning)
+			return reconciling.Fail(err)
+		}
+		return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, failureReason(p), err)
+	}
+	p.version, p.seen = version, seen
+	r.remember(p)
+	r.report(ctx, p, change, reason)
+	writeStatus(p, reason)
+	if err := reconciling.Patch(ctx, r.Client, p.config, func(config *infrav1.AWSLaunchConfig) { common.ConfirmTags(config, asked) }); err != nil {
+		return reconciling.Fail(err)
+	}
+	return reconciling.Continue()
+}
+
+// templateTags are the tags of the template itself: those of its instances, and whose it is.
+func templateTags(p *pass) map[string]string {
+	tags := maps.Clone(p.resolved.Tags)
+	tags[infrav1.TagLaunchConfig] = owner(p.config)
+	return tags
+}
+
+func failureReason(p *pass) string {
+	if p.seen.Template == nil {
+		return infrav1.LaunchTemplateCreateFailedReason
+	}
+	return infrav1.LaunchTemplateReconcileFailedReason
+}
+
+// remember keeps what the calls of this pass made of the template, so that nobody needs to ask for it.
+func (r *Reconciler) remember(p *pass) {
+	r.memory.put(p.key(), p.seen)
+	p.cloud.SeenTemplates.Put(p.seen.Template.Name, *p.seen.Template)
+}
+
+// versionReason says in words why a version is made, if one is.
+func versionReason(p *pass) string {
+	status, fingerprints := p.config.Status, p.input.Fingerprints
+	switch {
+	case p.seen.Template == nil && p.lost != "":
+		return "the launch template was deleted by somebody else"
+	case p.seen.Template == nil:
+		return "first version"
+	case status.ConfigFingerprint == fingerprints.Config:
+		return "join token rotated"
+	}
+	return "configuration changed"
+}
+
+// report tells people what was done, and whether the version is good.
+func (r *Reconciler) report(ctx context.Context, p *pass, change launchtemplate.Change, reason string) {
+	r.reportChange(ctx, p, p.seen.Template.Name, change, reason)
+	switch {
+	case change.Warning != "":
+		reconciling.False(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateDataInvalidReason, change.Warning)
+	case change.VersionCreated == 0 && warned(p):
+		// EC2 warns once, when the version is made; it stays true until another version is wanted.
+	default:
+		reconciling.True(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.ReadyReason, "")
+	}
+}
+
+// reportChange tells people what was made, also when a call after that failed.
+func (r *Reconciler) reportChange(ctx context.Context, p *pass, name string, change launchtemplate.Change, reason string) {
+	if change.TemplateCreated != "" {
+		r.Report.Done(ctx, p.config, "LaunchTemplateCreated", "Created launch template %s (%s)", name, change.TemplateCreated)
+	}
+	if change.VersionCreated != 0 {
+		r.Report.Done(ctx, p.config, "LaunchTemplateVersionCreated", "Created version %d of launch template %s: %s", change.VersionCreated, name, reason)
+	}
+	if change.Warning != "" {
+		r.Report.Warn(ctx, p.config, "LaunchTemplateDataInvalid", "EC2 stored version %d with a warning: %s", change.VersionCreated, change.Warning)
+	}
+}
+
+// warned is true if EC2 warned of the version that is still the wanted one.
+func warned(p *pass) bool {
+	for _, condition := range p.config.Status.Conditions {
+		if condition.Type == infrav1.LaunchTemplateReadyCondition {
+			return condition.Reason == infrav1.LaunchTemplateDataInvalidReason && p.config.Status.Version == p.version.Number
+		}
+	}
+	return false
+}
+
+// writeStatus says which version is wanted and which exist.
+func writeStatus(p *pass, reason string) {
+	status := &p.config.Status
+	status.LaunchTemplateID, status.LaunchTemplateName = p.seen.Template.ID, p.seen.Template.Name
+	status.LastLostTemplateID = p.lost
+	status.Version, status.DefaultVersion = p.version.Number, p.seen.Template.DefaultVersion
+	status.ConfigFingerprint, status.BootstrapFingerprint = p.input.Fingerprints.Config, p.input.Fingerprints.Bootstrap
+	status.Versions = versionStatuses(p, reason)
+	status.CurrentVersions = nil
+	for _, version := range p.seen.Versions {
+		if version.Fingerprints.Config == p.input.Fingerprints.Config {
+			status.CurrentVersions = append(status.CurrentVersions, version.Number)
+		}
+	}
+	slices.Sort(status.CurrentVersions)
+}
+
+// versionStatuses are the newest versions, with the reasons that status gave before.
+func versionStatuses(p *pass, reason string) []infrav1.LaunchTemplateVersionStatus {
+	reasons := map[int64]string{p.version.Number: reason}
+	for _, version := range p.config.Status.Versions {
+		reasons[version.Number] = version.Reason
+	}
+	var statuses []infrav1.LaunchTemplateVersionStatus
+	for _, version := range p.seen.NewestFirst() {
+		if len(statuses) == infrav1.MaxLaunchConfigStatusVersions {
+			break
+		}
+		statuses = append(statuses, infrav1.LaunchTemplateVersionStatus{
+			Number: version.Number, ConfigFingerprint: version.Fingerprints.Config, BootstrapFingerprint: version.Fingerprints.Bootstrap,
+			Created: metav1.NewTime(version.Created), Reason: reasons[version.Number],
+		})
+	}
+	return statuses
+}
+
+// prune deletes versions beyond spec.versionsToKeep that nobody uses. It never keeps the config from being ready.
+func (r *Reconciler) prune(ctx context.Context, p *pass) reconciling.Outcome {
+	keep := int(ptr.Deref(p.config.Spec.VersionsToKeep, infrav1.DefaultVersionsToKeep))
+	if !launchtemplate.PruneDue(p.seen.Versions, keep, p.version.Number) {
+		reconciling.True(p.config, infrav1.VersionsPrunedCondition, infrav1.ReadyReason, "")
+		return reconciling.Continue()
+	}
+	if r.memory.pruneIdle(p.key(), r.Clock.Now()) {
+		return reconciling.Continue()
+	}
+	inUse, err := r.inUse(ctx, p.cloud, p.config, p.seen.Template.ID)
+	if err != nil {
+		return outcome.Of(p.config, infrav1.VersionsPrunedCondition, infrav1.PruneFailedReason, err)
+	}
+	plan := launchtemplate.PrunePlan(p.seen.Versions, keep, p.version.Number, inUse)
+	if len(plan) == 0 {
+		r.memory.pruneLater(p.key(), r.Clock.Now().Add(pruneAgain))
+		reconciling.True(p.config, infrav1.VersionsPrunedCondition, infrav1.ReadyReason, "versions above versionsToKeep are in use")
+		return reconciling.ContinueAndComeBack(pruneAgain, "versions are in use")
+	}
+	seen, refused, err := p.cloud.Templates.Prune(ctx, p.seen, plan)
+	if err != nil {
+		r.memory.forget(p.key())
+		return outcome.Of(p.config, infrav1.VersionsPrunedCondition, infrav1.PruneFailedReason, err)
+	}
+	p.seen = seen
+	r.remember(p)
+	writeStatus(p, "")
+	if len(refused) > 0 {
+		message := fmt.Sprintf("EC2 refused to delete versions: %v", refused)
+		reconciling.False(p.config, infrav1.VersionsPrunedCondition, infrav1.PruneFailedReason, message)
+		return reconciling.ContinueAndComeBack(pruneAgain, message)
+	}
+	r.Report.Done(ctx, p.config, "LaunchTemplateVersionsPruned", "Deleted versions %v of launch template %s", plan, p.seen.Template.Name)
+	reconciling.True(p.config, infrav1.VersionsPrunedCondition, infrav1.ReadyReason, "")
+	return reconciling.Continue()
+}

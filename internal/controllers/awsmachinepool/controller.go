@@ -1,0 +1,247 @@
+// Package awsmachinepool runs the nodes of every AWSMachinePool in an Auto Scaling group: it writes the pool's AWSLaunchConfig, keeps the group as the
+// pool asks for it, points it at the config's version, rolls instances that run another config, and tells Cluster API
+// which instances there are.
+package awsmachinepool
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/clouds"
+	"github.com/slipway-project/slipway/internal/cluster"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// Name is the controller's, in logs, metrics and as the reporter of events.
+const Name = "awsmachinepool"
+
+// lookAgain is when something in AWS that was just written and can not be seen yet is looked for again.
+const lookAgain = 5 * time.Second
+
+// Reconciler reconciles AWSMachinePools.
+type Reconciler struct {
+	Client client.Client
+	// Live reads past the cache.
+	Live   client.Reader
+	Clouds *clouds.Registry
+	Report common.Reporter
+	Clock  clock.PassiveClock
+
+	// unseen times how long a group to be deleted has not been seen.
+	unseen common.Stopwatches
+}
+
+// pass is one reconcile of one pool: the object, and what was learned about it.
+type pass struct {
+	pool *infrav1.AWSMachinePool
+	// machinePool owns the pool, nil if it does not yet or is gone. Set before the steps, as owner is.
+	machinePool *clusterv1.MachinePool
+	// owner is the Cluster, nil if it is gone.
+	owner *clusterv1.Cluster
+	// clusterName is the Cluster's, as the MachinePool says it, or as it was recorded before anything was made in AWS.
+	clusterName string
+	// facts of the cluster. Set by learnCluster.
+	facts *cluster.Facts
+	// cloud is where the group is. Set by reachCloud.
+	cloud *clouds.Cloud
+	// group is nil while there is none. Set by observeGroup, kept true by ensureGroup.
+	group *autoscalinggroup.Group
+	// freeName is what a new group is called.
+	freeName string
+	// config is the pool's, and only set while it is ready for its current generation. Set by ensureLaunchConfig.
+	config *infrav1.AWSLaunchConfig
+	// moving is whether something in AWS is expected to change by itself soon.
+	moving bool
+}
+
+func (p *pass) key() types.NamespacedName { return client.ObjectKeyFromObject(p.pool) }
+
+// ownerTag is the value of the ownership tag of the pool's group.
+func (p *pass) ownerTag() string { return common.Owner(p.pool, p.clusterName) }
+
+// ready is how the Ready condition follows from the others. A roll-out under way does not make a pool unready: its nodes work.
+var ready = reconciling.Summary{
+	Target: infrav1.ReadyCondition,
+	Of: []string{
+		infrav1.ClusterInfrastructureReadyCondition,
+		infrav1.BootstrapDataReadyCondition,
+		infrav1.LaunchTemplateReadyCondition,
+		infrav1.ASGReadyCondition,
+	},
+	Reason: infrav1.ReadyReason,
+}
+
+// Reconcile makes the nodes of a pool what its spec says:
+//
+//  1. learn the cluster: region, network, tags
+//  2. hold the object by a finalizer that knows the region
+//  3. see the group in AWS
+//  4. have the bootstrap data named
+//  5. write the pool's AWSLaunchConfig and wait until it is ready
+//  6. make the group as desired, at the config's version
+//  7. roll instances that run another config
+//  8. tell Cluster API which instances there are
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
+	pool := &infrav1.AWSMachinePool{}
+	if err := r.Client.Get(ctx, request.NamespacedName, pool); err != nil {
+		if isGone(err) {
+			r.Clouds.ForgetGroup(request.NamespacedName)
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	subject := &pass{pool: pool}
+	if err := r.findOwners(ctx, subject); err != nil {
+		return ctrl.Result{}, err
+	}
+	before := pool.DeepCopy()
+	defer func() {
+		if err == nil {
+			pool.Status.ObservedGeneration = pool.Generation
+		}
+		err = errors.Join(err, reconciling.PatchStatus(ctx, r.Client, pool, before))
+	}()
+	if common.Paused(pool, subject.owner) {
+		r.Clouds.Rest(request.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	if !pool.DeletionTimestamp.IsZero() {
+		reconciling.False(pool, infrav1.ReadyCondition, infrav1.DeletingReason, "")
+		return reconciling.Run(ctx, subject, r.deletion())
+	}
+	defer ready.Summarize(pool)
+	return reconciling.Run(ctx, subject, []reconciling.Step[*pass]{
+		{Name: "waiting for the MachinePool", Run: r.awaitOwner},
+		{Name: "learning about the cluster", Run: r.learnCluster},
+		{Name: "reaching AWS", Run: r.reachCloud},
+		{Name: "holding the object", Run: r.hold},
+		{Name: "observing the Auto Scaling group", Run: r.observeGroup},
+		{Name: "waiting for bootstrap data", Run: r.awaitBootstrap},
+		{Name: "ensuring the launch config", Run: r.ensureLaunchConfig},
+		{Name: "ensuring the Auto Scaling group", Run: r.ensureGroup},
+		{Name: "rolling out", Run: r.rollOut},
+		{Name: "reporting instances", Run: r.reportInstances},
+	})
+}
+
+// findOwners finds the MachinePool that owns the pool, and the Cluster of both. Either may be missing.
+func (r *Reconciler) findOwners(ctx context.Context, p *pass) error {
+	p.clusterName = cmp.Or(p.pool.Annotations[common.ClusterAnnotation], p.pool.Labels[clusterv1.ClusterNameLabel])
+	for _, reference := range p.pool.OwnerReferences {
+		if !isMachinePool(reference) {
+			continue
+		}
+		machinePool := &clusterv1.MachinePool{}
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: p.pool.Namespace, Name: reference.Name}, machinePool)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("reading MachinePool %q: %w", reference.Name, err)
+		}
+		if err == nil {
+			p.machinePool, p.clusterName = machinePool, machinePool.Spec.ClusterName
+		}
+	}
+	if p.clusterName == "" {
+		return nil
+	}
+	var err error
+	p.owner, err = common.GetCluster(ctx, r.Client, p.pool.Namespace, p.clusterName)
+	return err
+}
+
+// isMachinePool goes by group and kind: the version changes with Cluster API's releases.
+func isMachinePool(reference metav1.OwnerReference) bool {
+	version, err := schema.ParseGroupVersion(reference.APIVersion)
+	return err == nil && version.Group == clusterv1.GroupVersion.Group && reference.Kind == "MachinePool"
+}
+
+// awaitOwner waits until core Cluster API has set the owner reference.
+func (r *Reconciler) awaitOwner(_ context.Context, p *pass) reconciling.Outcome {
+	if p.machinePool != nil {
+		return reconciling.Continue()
+	}
+	const message = "no MachinePool owns this object yet"
+	reconciling.False(p.pool, infrav1.ClusterInfrastructureReadyCondition, infrav1.WaitingForOwnerReason, message)
+	return reconciling.Stop(message)
+}
+
+// learnCluster reads the network that nodes are launched into.
+func (r *Reconciler) learnCluster(ctx context.Context, p *pass) reconciling.Outcome {
+	var outcome reconciling.Outcome
+	p.facts, outcome = common.LoadFacts(ctx, r.Client, p.pool, p.owner, p.clusterName)
+	return outcome
+}
+
+// reachCloud picks the AWS that the cluster is in.
+func (r *Reconciler) reachCloud(ctx context.Context, p *pass) reconciling.Outcome {
+	var outcome reconciling.Outcome
+	p.cloud, outcome = common.Reach(ctx, r.Clouds, p.pool, p.facts)
+	return outcome
+}
+
+// hold adds the finalizer before anything is made in AWS.
+func (r *Reconciler) hold(ctx context.Context, p *pass) reconciling.Outcome {
+	err := reconciling.EnsureFinalizer(ctx, r.Client, p.pool, infrav1.MachinePoolFinalizer, func(pool *infrav1.AWSMachinePool) {
+		common.SetLocation(pool, p.cloud.Region, p.clusterName)
+	})
+	if err != nil {
+		return reconciling.Fail(fmt.Errorf("adding the finalizer: %w", err))
+	}
+	return reconciling.Continue()
+}
+
+// awaitBootstrap waits until the bootstrap provider has named its Secret.
+func (r *Reconciler) awaitBootstrap(_ context.Context, p *pass) reconciling.Outcome {
+	if p.machinePool.Spec.Template.Spec.Bootstrap.DataSecretName == nil {
+		const message = "the MachinePool names no bootstrap data Secret yet"
+		reconciling.False(p.pool, infrav1.BootstrapDataReadyCondition, infrav1.WaitingForBootstrapDataReason, message)
+		return reconciling.Stop(message)
+	}
+	reconciling.True(p.pool, infrav1.BootstrapDataReadyCondition, infrav1.ReadyReason, "")
+	return reconciling.Continue()
+}
+
+// longestName is that of a group's name (AWS: API_CreateAutoScalingGroup).
+const longestName = 255
+
+// names are what the group may be called.
+func names(p *pass) []string {
+	candidates := common.Names(p.pool.Name, p.clusterName, p.pool, 1, longestName)
+	// A group that was found once is found again, whatever becomes of what its name followed from.
+	if _, name, known := strings.Cut(p.pool.Spec.ProviderID, ":autoScalingGroupName/"); known && !slices.Contains(candidates, name) {
+		candidates = append(candidates, name)
+	}
+	return candidates
+}
+
+// isGone tells an object that does not exist from a failure to read it.
+func isGone(err error) bool { return apierrors.IsNotFound(err) }
+
+// namesTaken is true if groups of somebody else bear all names that the pool's might.
+func namesTaken(err error) bool {
+	var taken *autoscalinggroup.NamesTakenError
+	return errors.As(err, &taken)
+}
+
+func nameTakenOr(err error, reason string) string {
+	var adoption *adoptionError
+	if namesTaken(err) || errors.As(err, &adoption) {
+		return infrav1.NameTakenReason
+	}
+	return reason
+}

@@ -1,0 +1,117 @@
+package awsmachinepool
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/controllers/outcome"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// groupEnding is when a group that is being deleted is looked at again, should no sweep notice its end.
+const groupEnding = 10 * time.Second
+
+// deletion ends a pool: the group with its instances, the launch config with its template, the finalizer last. It reads no bootstrap data, and needs
+// neither status nor the cluster objects.
+func (r *Reconciler) deletion() []reconciling.Step[*pass] {
+	return []reconciling.Step[*pass]{
+		{Name: "reaching AWS", Run: r.reachCloudForDeletion},
+		{Name: "deleting the Auto Scaling group", Run: r.deleteGroup},
+		{Name: "deleting the launch config", Run: r.deleteLaunchConfig},
+		{Name: "letting the object go", Run: r.release},
+	}
+}
+
+// reachCloudForDeletion lets an object go for which nothing was ever made in AWS.
+func (r *Reconciler) reachCloudForDeletion(ctx context.Context, p *pass) reconciling.Outcome {
+	var outcome reconciling.Outcome
+	p.cloud, outcome = common.ReachForDeletion(ctx, r.Clouds, r.Client, p.pool, p.owner, regionOf(p.pool.Spec.ProviderID))
+	if p.cloud == nil && outcome == reconciling.Continue() {
+		return r.release(ctx, p)
+	}
+	return outcome
+}
+
+// regionOf is the region in a group's ARN: a pool that CAPA made has one before Slipway has ever seen it.
+func regionOf(arn string) string {
+	parts := strings.Split(arn, ":")
+	if len(parts) < 4 || parts[0] != "arn" {
+		return ""
+	}
+	return parts[3]
+}
+
+// deleteGroup asks for the end of the group and waits for it, without holding a worker.
+func (r *Reconciler) deleteGroup(ctx context.Context, p *pass) reconciling.Outcome {
+	if err := r.see(ctx, p, true); err != nil && !namesTaken(err) {
+		return outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.ASGDeleteFailedReason, err)
+	}
+	if p.group == nil {
+		return r.confirmGone(p)
+	}
+	if !p.group.Deleting {
+		if err := p.cloud.Groups.Delete(ctx, *p.group); err != nil && !aws.IsNotFound(err) {
+			return outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.ASGDeleteFailedReason, err)
+		}
+		r.Report.Done(ctx, p.pool, "ASGDeleting", "Deleting Auto Scaling group %s and its %d instances", p.group.Name, len(p.group.Instances))
+	}
+	p.cloud.SeenGroups.InMotion(p.key(), true)
+	message := fmt.Sprintf("Auto Scaling group %s is being deleted", p.group.Name)
+	reconciling.True(p.pool, infrav1.DeletingCondition, infrav1.ASGDeletionInProgressReason, message)
+	reconciling.False(p.pool, infrav1.ASGReadyCondition, infrav1.ASGDeletionInProgressReason, message)
+	return reconciling.ComeBack(groupEnding, message)
+}
+
+// confirmGone goes on if the group was seen ending. One that was never seen is looked for a second time, because one that was made a moment
+// before may not be visible yet.
+func (r *Reconciler) confirmGone(p *pass) reconciling.Outcome {
+	condition := meta.FindStatusCondition(p.pool.Status.Conditions, infrav1.DeletingCondition)
+	if condition != nil && condition.Reason == infrav1.ASGDeletionInProgressReason {
+		return reconciling.Continue()
+	}
+	if waited := r.unseen.Elapsed(p.key(), r.Clock.Now()); waited < lookAgain {
+		return reconciling.ComeBack(lookAgain-waited, "no group can be seen; looking once more")
+	}
+	return reconciling.Continue()
+}
+
+// deleteLaunchConfig deletes the pool's launch config, whose own finalizer keeps it until its template is gone.
+func (r *Reconciler) deleteLaunchConfig(ctx context.Context, p *pass) reconciling.Outcome {
+	config := &infrav1.AWSLaunchConfig{}
+	// Past the cache, which may not know yet of a config that was made a moment ago.
+	err := r.Live.Get(ctx, p.key(), config)
+	if isGone(err) || (err == nil && !metav1.IsControlledBy(config, p.pool)) {
+		return reconciling.Continue()
+	}
+	if err != nil {
+		return reconciling.Fail(fmt.Errorf("reading AWSLaunchConfig %q: %w", p.pool.Name, err))
+	}
+	if config.DeletionTimestamp.IsZero() {
+		if err := client.IgnoreNotFound(r.Client.Delete(ctx, config)); err != nil {
+			return reconciling.Fail(fmt.Errorf("deleting AWSLaunchConfig %q: %w", config.Name, err))
+		}
+	}
+	message := fmt.Sprintf("AWSLaunchConfig %s and its launch template are being deleted", config.Name)
+	reconciling.True(p.pool, infrav1.DeletingCondition, infrav1.ASGDeletionInProgressReason, message)
+	return reconciling.Stop(message)
+}
+
+func (r *Reconciler) release(ctx context.Context, p *pass) reconciling.Outcome {
+	if p.cloud != nil {
+		p.cloud.SeenGroups.Forget(p.key())
+	}
+	r.unseen.Reset(p.key())
+	if err := reconciling.RemoveFinalizer(ctx, r.Client, p.pool, infrav1.MachinePoolFinalizer); err != nil {
+		return reconciling.Fail(fmt.Errorf("removing the finalizer: %w", err))
+	}
+	return reconciling.Stop("the group and the launch config are gone")
+}

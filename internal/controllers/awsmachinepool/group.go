@@ -1,0 +1,236 @@
+package awsmachinepool
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/controllers/outcome"
+	"github.com/slipway-project/slipway/internal/discovery"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// observeGroup sees the pool's group, or the name that a new one takes.
+func (r *Reconciler) observeGroup(ctx context.Context, p *pass) reconciling.Outcome {
+	if err := r.see(ctx, p, false); err != nil {
+		return outcome.Of(p.pool, infrav1.ASGReadyCondition, nameTakenOr(err, infrav1.ASGProvisionFailedReason), err)
+	}
+	return reconciling.Continue()
+}
+
+// see takes what the sweeps know, or asks AWS if that must be fresh.
+func (r *Reconciler) see(ctx context.Context, p *pass, fresh bool) error {
+	found, err := p.cloud.SeenGroups.Get(ctx, p.key(), names(p), fresh)
+	if err != nil {
+		return err
+	}
+	if made := madeByCAPA(p, found); made != "" {
+		return &adoptionError{group: made}
+	}
+	p.group, p.freeName, err = autoscalinggroup.Choose(p.ownerTag(), names(p), found)
+	return err
+}
+
+// adoptionError says that CAPA made a group for the pool. A second one beside it would double the nodes.
+type adoptionError struct{ group string }
+
+// Error implements error.
+func (e *adoptionError) Error() string {
+	return fmt.Sprintf("Auto Scaling group %s was made for this cluster by Cluster API Provider AWS, whose groups are not taken over yet", e.group)
+}
+
+// WaitsForUser says that only a person can end it.
+func (*adoptionError) WaitsForUser() bool { return true }
+
+// madeByCAPA is the name of a group of the pool's name that bears CAPA's tag of the cluster and none of Slipway's.
+func madeByCAPA(p *pass, found map[string]autoscalinggroup.Group) string {
+	kubernetesName := p.clusterName
+	if p.facts != nil {
+		kubernetesName = p.facts.KubernetesName
+	}
+	for name, group := range found {
+		_, ours := group.Tags[infrav1.TagMachinePool]
+		if group.Tags[infrav1.ClusterTagKey(kubernetesName)] == infrav1.TagValueOwned && !ours {
+			return name
+		}
+	}
+	return ""
+}
+
+// ensureGroup makes the group as desired.
+func (r *Reconciler) ensureGroup(ctx context.Context, p *pass) reconciling.Outcome {
+	if p.group == nil && p.config == nil {
+		const message = "the group waits for the launch template"
+		reconciling.False(p.pool, infrav1.ASGReadyCondition, infrav1.WaitingForLaunchTemplateReason, message)
+		return reconciling.Stop(message)
+	}
+	if p.group != nil && p.group.Deleting {
+		message := fmt.Sprintf("Auto Scaling group %s is being deleted by somebody else; it is made again when it is gone", p.group.Name)
+		reconciling.False(p.pool, infrav1.ASGReadyCondition, infrav1.ASGDeletionInProgressReason, message)
+		p.cloud.SeenGroups.InMotion(p.key(), true)
+		return reconciling.ComeBack(lookAgain, message)
+	}
+	desired, blocked := r.desired(ctx, p)
+	if blocked != nil {
+		// What runs is still to be reported, whatever is wrong with what is wanted.
+		return blocked.AndGoOn()
+	}
+	if p.group == nil {
+		return r.createGroup(ctx, p, desired)
+	}
+	return r.updateGroup(ctx, p, desired)
+}
+
+// desired is the group that the pool asks for. While the launch config is not ready the group launches what it launched before: a version and the
+// mixed instances policy that goes with it change together.
+func (r *Reconciler) desired(ctx context.Context, p *pass) (autoscalinggroup.Desired, *reconciling.Outcome) {
+	subnets, err := p.cloud.Discovery.SubnetIDs(ctx, subnetQuery(p))
+	if err != nil {
+		stop := outcome.Of(p.pool, infrav1.ASGReadyCondition, infrav1.SubnetsNotFoundReason, err)
+		return autoscalinggroup.Desired{}, &stop
+	}
+	asked := p.facts.AskedTags(p.pool.Spec.AdditionalTags)
+	desired := autoscalinggroup.Desired{
+		Owner: p.ownerTag(), Names: names(p),
+		MinSize: p.pool.Spec.MinSize, MaxSize: p.pool.Spec.MaxSize,
+		MixedInstancesPolicy: p.pool.Spec.MixedInstancesPolicy,
+		Tags:                 p.facts.OwnedTags(p.pool.Name, p.pool.Spec.AdditionalTags),
+		RetiredTags:          common.RetiredTags(p.pool, asked),
+	}
+	desired.Tags[infrav1.TagMachinePool] = p.ownerTag()
+	desired.Tags[infrav1.TagLaunchConfig] = p.ownerTag() // the config bears the pool's name
+	for _, subnet := range subnets {
+		desired.SubnetIDs = append(desired.SubnetIDs, subnet.ID)
+	}
+	slices.Sort(desired.SubnetIDs)
+	if p.config != nil {
+		if stop := r.checkOverrides(ctx, p); stop != nil {
+			return autoscalinggroup.Desired{}, stop
+		}
+		desired.LaunchTemplateID, desired.Version = p.config.Status.LaunchTemplateID, p.config.Status.Version
+	}
+	if !autoscaled(p.machinePool) {
+		desired.Capacity = ptr.To(ptr.Deref(p.machinePool.Spec.Replicas, 1))
+		if *desired.Capacity < desired.MinSize || *desired.Capacity > desired.MaxSize {
+			message := fmt.Sprintf("the MachinePool asks for %d replicas, and minSize is %d, maxSize %d: change one of them",
+				*desired.Capacity, desired.MinSize, desired.MaxSize)
+			reconciling.False(p.pool, infrav1.ASGReadyCondition, infrav1.ReplicasOutOfBoundsReason, message)
+			stop := reconciling.Stop(message)
+			return autoscalinggroup.Desired{}, &stop
+		}
+	}
+	return desired, nil
+}
+
+// checkOverrides refuses instance types that can not run the template's image: Auto Scaling takes them, and their launches fail.
+func (r *Reconciler) checkOverrides(ctx context.Context, p *pass) *reconciling.Outcome {
+	resolved := p.config.Status.Resolved
+	if p.pool.Spec.MixedInstancesPolicy == nil || resolved == nil {
+		return nil
+	}
+	for _, override := range p.pool.Spec.MixedInstancesPolicy.Overrides {
+		instanceType, err := p.cloud.Discovery.InstanceType(ctx, override.InstanceType)
+		if err != nil {
+			stop := outcome.Of(p.pool, infrav1.ASGReadyCondition, infrav1.InstanceTypeNotFoundReason, err)
+			return &stop
+		}
+		if !slices.Contains(instanceType.Architectures, resolved.ImageArchitecture) {
+			message := fmt.Sprintf("image %s is for %s, and override %s runs %v: overrides must be of one architecture",
+				resolved.ImageID, resolved.ImageArchitecture, override.InstanceType, instanceType.Architectures)
+			reconciling.False(p.pool, infrav1.ASGReadyCondition, infrav1.ArchitectureMismatchReason, message)
+			stop := reconciling.Stop(message)
+			return &stop
+		}
+	}
+	return nil
+}
+
+func subnetQuery(p *pass) discovery.SubnetQuery {
+	return discovery.SubnetQuery{
+		VPCID: p.facts.VPCID, Refs: p.pool.Spec.Subnets, AvailabilityZones: p.pool.Spec.AvailabilityZones,
+		FailureDomains: p.machinePool.Spec.FailureDomains,
+		Type:           ptr.Deref(p.pool.Spec.AvailabilityZoneSubnetType, ""),
+		ClusterSubnets: p.facts.Subnets,
+	}
+}
+
+// autoscaled is true for a pool whose size an external autoscaler decides (Cluster API: replicas-managed-by).
+func autoscaled(machinePool *clusterv1.MachinePool) bool {
+	value, annotated := machinePool.Annotations[clusterv1.ReplicasManagedByAnnotation]
+	return annotated && value != "false"
+}
+
+func (r *Reconciler) createGroup(ctx context.Context, p *pass, desired autoscalinggroup.Desired) reconciling.Outcome {
+	if reference := p.pool.Status.AutoScalingGroup; reference != nil && meta.IsStatusConditionTrue(p.pool.Status.Conditions, infrav1.ASGReadyCondition) {
+		message := fmt.Sprintf("Auto Scaling group %s was deleted outside Slipway; it is made again", reference.Name)
+		r.Report.Warn(ctx, p.pool, "ASGLost", "%s", message)
+		reconciling.False(p.pool, infrav1.ASGReadyCondition, infrav1.ASGNotFoundReason, message)
+	}
+	asked := p.facts.AskedTags(p.pool.Spec.AdditionalTags)
+	if err := reconciling.Patch(ctx, r.Client, p.pool, func(pool *infrav1.AWSMachinePool) { common.AnnounceTags(pool, asked) }); err != nil {
+		return reconciling.Fail(err)
+	}
+	err := p.cloud.Groups.Create(ctx, desired, p.freeName)
+	p.cloud.SeenGroups.Invalidate(p.freeName)
+	if aws.IsAlreadyExists(err) {
+		return reconciling.ComeBack(lookAgain, "a group of this name was made a moment ago and can not be seen yet")
+	}
+	if err != nil {
+		return outcome.Of(p.pool, infrav1.ASGReadyCondition, infrav1.ASGProvisionFailedReason, err)
+	}
+	r.Report.Done(ctx, p.pool, "ASGCreated", "Created Auto Scaling group %s at version %d of launch template %s",
+		p.freeName, desired.Version, desired.LaunchTemplateID)
+	p.cloud.SeenGroups.InMotion(p.key(), true)
+	return r.seeAgain(ctx, p)
+}
+
+func (r *Reconciler) updateGroup(ctx context.Context, p *pass, desired autoscalinggroup.Desired) reconciling.Outcome {
+	if reasons := autoscalinggroup.UpdateReasons(desired, *p.group); len(reasons) > 0 {
+		if err := p.cloud.Groups.Update(ctx, desired, *p.group); err != nil {
+			p.cloud.SeenGroups.Invalidate(p.group.Name)
+			return outcome.Of(p.pool, infrav1.ASGReadyCondition, infrav1.ASGUpdateFailedReason, err).AndGoOn()
+		}
+		r.Report.Done(ctx, p.pool, "ASGUpdated", "Updated Auto Scaling group %s: %s",
+			p.group.Name, strings.Join(reasons, "; "))
+		// What the call made of the group is known without another one. Whether it moves now is decided where instances are reported.
+		autoscalinggroup.Apply(desired, p.group)
+		p.cloud.SeenGroups.Put(p.group.Name, *p.group)
+	}
+	asked := p.facts.AskedTags(p.pool.Spec.AdditionalTags)
+	if err := reconciling.Patch(ctx, r.Client, p.pool, func(pool *infrav1.AWSMachinePool) { common.AnnounceTags(pool, asked) }); err != nil {
+		return reconciling.Fail(err)
+	}
+	changed, err := p.cloud.Groups.EnsureTags(ctx, desired, *p.group)
+	if changed || err != nil {
+		p.cloud.SeenGroups.Invalidate(p.group.Name)
+	}
+	if err != nil {
+		return outcome.Of(p.pool, infrav1.ASGReadyCondition, infrav1.ASGUpdateFailedReason, err).AndGoOn()
+	}
+	if err := reconciling.Patch(ctx, r.Client, p.pool, func(pool *infrav1.AWSMachinePool) { common.ConfirmTags(pool, asked) }); err != nil {
+		return reconciling.Fail(err)
+	}
+	reconciling.True(p.pool, infrav1.ASGReadyCondition, infrav1.ReadyReason, "")
+	return reconciling.Continue()
+}
+
+// seeAgain goes on with the group as it is after a call that made it.
+func (r *Reconciler) seeAgain(ctx context.Context, p *pass) reconciling.Outcome {
+	if err := r.see(ctx, p, true); err != nil {
+		return outcome.Of(p.pool, infrav1.ASGReadyCondition, infrav1.ASGProvisionFailedReason, err)
+	}
+	if p.group == nil {
+		return reconciling.ComeBack(lookAgain, "the group was made a moment ago and can not be seen yet")
+	}
+	reconciling.True(p.pool, infrav1.ASGReadyCondition, infrav1.ReadyReason, "")
+	return reconciling.Continue()
+}

@@ -1,0 +1,119 @@
+package awsmachinepool
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// reportInstances tells Cluster API which instances there are, by the contract of infrastructure machine pools, and decides whether the group
+// is in motion. It only runs on a group that was really seen: a shortened list would make core Cluster API delete Nodes.
+func (r *Reconciler) reportInstances(ctx context.Context, p *pass) reconciling.Outcome {
+	if p.group == nil {
+		return reconciling.Continue()
+	}
+	if err := r.writeProviderIDs(ctx, p); err != nil {
+		return reconciling.Fail(err)
+	}
+	if err := r.followAutoscaler(ctx, p); err != nil {
+		return reconciling.Fail(err)
+	}
+	status := &p.pool.Status
+	status.AutoScalingGroup = &infrav1.AutoScalingGroupReference{Name: p.group.Name, ARN: p.group.ARN}
+	status.LaunchTemplateID = p.group.LaunchTemplateID
+	status.LaunchTemplateVersion = ptr.To(p.group.Version)
+	r.countInstances(p)
+	// Both signals: core Cluster API reads ready, its v1beta2 contract names provisioned. Neither ever goes back.
+	status.Ready = true
+	status.Initialization.Provisioned = ptr.To(true)
+	p.cloud.SeenGroups.InMotion(p.key(), p.moving || inMotion(p.group))
+	return reconciling.Continue()
+}
+
+// writeProviderIDs writes the two fields of the spec that the contract gives to the provider, sorted, because core compares them in order.
+func (r *Reconciler) writeProviderIDs(ctx context.Context, p *pass) error {
+	ids := make([]string, 0, len(p.group.Instances))
+	for _, instance := range p.group.Instances {
+		ids = append(ids, instance.ProviderID())
+	}
+	slices.Sort(ids)
+	if p.pool.Spec.ProviderID == p.group.ARN && slices.Equal(p.pool.Spec.ProviderIDList, ids) {
+		return nil
+	}
+	generation := p.pool.Generation
+	err := reconciling.Patch(ctx, r.Client, p.pool, func(pool *infrav1.AWSMachinePool) {
+		pool.Spec.ProviderID, pool.Spec.ProviderIDList = p.group.ARN, ids
+	})
+	if err != nil {
+		return fmt.Errorf("writing provider ids: %w", err)
+	}
+	reconciling.Restamp(p.pool, generation)
+	return nil
+}
+
+// followAutoscaler writes the size that an external autoscaler gave the group into the MachinePool.
+func (r *Reconciler) followAutoscaler(ctx context.Context, p *pass) error {
+	if !autoscaled(p.machinePool) || ptr.Deref(p.machinePool.Spec.Replicas, 0) == p.group.Capacity {
+		return nil
+	}
+	before := ptr.Deref(p.machinePool.Spec.Replicas, 0)
+	err := reconciling.Patch(ctx, r.Client, p.machinePool, func(machinePool *clusterv1.MachinePool) {
+		machinePool.Spec.Replicas = ptr.To(p.group.Capacity)
+	})
+	if err != nil {
+		return fmt.Errorf("following the external autoscaler: %w", err)
+	}
+	r.Report.Done(ctx, p.pool, "ReplicasFollowed", "Set MachinePool replicas to the group's desired capacity: %d → %d", before, p.group.Capacity)
+	return nil
+}
+
+func (r *Reconciler) countInstances(p *pass) {
+	var present, ready, current int32
+	var statuses []infrav1.AWSMachinePoolInstanceStatus
+	for _, instance := range p.group.Instances {
+		statuses = append(statuses, instanceStatus(instance))
+		if instance.Leaving() {
+			continue
+		}
+		present++
+		if instance.InService() && instance.HealthStatus == "Healthy" {
+			ready++
+		}
+		if p.config != nil && instance.LaunchTemplateID == p.config.Status.LaunchTemplateID &&
+			slices.Contains(p.config.Status.CurrentVersions, instance.Version) {
+			current++
+		}
+	}
+	status := &p.pool.Status
+	status.Replicas, status.ReadyReplicas, status.Instances = present, &ready, statuses
+	// Nobody knows while the wanted version is not known.
+	status.UpToDateReplicas = nil
+	if p.config != nil {
+		status.UpToDateReplicas = &current
+	}
+}
+
+func instanceStatus(instance autoscalinggroup.Instance) infrav1.AWSMachinePoolInstanceStatus {
+	return infrav1.AWSMachinePoolInstanceStatus{
+		InstanceID: instance.ID, LaunchTemplateVersion: strconv.FormatInt(instance.Version, 10),
+		LifecycleState: instance.LifecycleState, HealthStatus: instance.HealthStatus, AvailabilityZone: instance.AvailabilityZone,
+	}
+}
+
+// inMotion is true while the group is not at its size with all instances in service.
+func inMotion(group *autoscalinggroup.Group) bool {
+	if int(group.Capacity) != len(group.Instances) {
+		return true
+	}
+	return slices.ContainsFunc(group.Instances, func(instance autoscalinggroup.Instance) bool {
+		return !instance.InService() && instance.LifecycleState != "Standby"
+	})
+}

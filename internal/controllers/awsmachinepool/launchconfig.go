@@ -1,0 +1,135 @@
+package awsmachinepool
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// launchConfigSpec maps a pool's awsLaunchTemplate to the launch config that is made for it. Present is the instance type of the config that exists.
+func launchConfigSpec(pool *infrav1.AWSMachinePool, machinePool *clusterv1.MachinePool, present string) infrav1.AWSLaunchConfigSpec {
+	spec := infrav1.AWSLaunchConfigSpec{
+		ClusterName:        machinePool.Spec.ClusterName,
+		LaunchTemplateName: pool.Spec.AWSLaunchTemplate.Name,
+		VersionsToKeep:     pool.Spec.VersionsToKeep,
+		KubernetesVersion:  machinePool.Spec.Template.Spec.Version,
+		AdditionalTags:     pool.Spec.AdditionalTags,
+		AWSLaunchTemplate:  *pool.Spec.AWSLaunchTemplate.DeepCopy(),
+	}
+	// The name has a field of its own in a launch config.
+	spec.Name = ""
+	if name := machinePool.Spec.Template.Spec.Bootstrap.DataSecretName; name != nil && *name != "" {
+		spec.Bootstrap = &infrav1.LaunchConfigBootstrap{DataSecretName: *name}
+	}
+	// A group with overrides needs no type in its template, but the image's architecture follows from one, and cluster-autoscaler reads
+	// the template's to know what a node of an empty group would be.
+	if policy := pool.Spec.MixedInstancesPolicy; spec.InstanceType == "" && policy != nil && len(policy.Overrides) > 0 {
+		spec.InstanceType = policy.Overrides[0].InstanceType
+		// Another first override makes no other nodes of those that are there: the type stays for as long as it is among them.
+		if slices.ContainsFunc(policy.Overrides, func(override infrav1.Overrides) bool { return override.InstanceType == present }) {
+			spec.InstanceType = present
+		}
+	}
+	return spec
+}
+
+// ensureLaunchConfig writes the pool's launch config. The pass goes on without it while it is not ready: sizes can change, the version can not.
+func (r *Reconciler) ensureLaunchConfig(ctx context.Context, p *pass) reconciling.Outcome {
+	config := &infrav1.AWSLaunchConfig{}
+	err := r.Client.Get(ctx, p.key(), config)
+	if isGone(err) {
+		return r.createLaunchConfig(ctx, p)
+	}
+	if err != nil {
+		return reconciling.Fail(fmt.Errorf("reading AWSLaunchConfig %q: %w", p.pool.Name, err))
+	}
+	if !metav1.IsControlledBy(config, p.pool) {
+		message := fmt.Sprintf("AWSLaunchConfig %q exists and does not belong to this pool: rename one of them", config.Name)
+		reconciling.False(p.pool, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchConfigNotOwnedReason, message)
+		return reconciling.Stop(message)
+	}
+	wanted := launchConfigSpec(p.pool, p.machinePool, config.Spec.InstanceType)
+	labels := launchConfigLabels(config, p.pool, wanted.ClusterName)
+	if !equality.Semantic.DeepEqual(config.Spec, wanted) || !maps.Equal(config.Labels, labels) {
+		if err := reconciling.Patch(ctx, r.Client, config, func(config *infrav1.AWSLaunchConfig) {
+			config.Spec, config.Labels = wanted, labels
+		}); err != nil {
+			if apierrors.IsInvalid(err) {
+				return refused(p, err)
+			}
+			return reconciling.Fail(fmt.Errorf("updating the launch config: %w", err))
+		}
+	}
+	mirror(p, config)
+	return reconciling.Continue()
+}
+
+func (r *Reconciler) createLaunchConfig(ctx context.Context, p *pass) reconciling.Outcome {
+	config := &infrav1.AWSLaunchConfig{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.pool.Namespace, Name: p.pool.Name},
+		Spec:       launchConfigSpec(p.pool, p.machinePool, ""),
+	}
+	config.Labels = launchConfigLabels(config, p.pool, config.Spec.ClusterName)
+	if err := controllerutil.SetControllerReference(p.pool, config, r.Client.Scheme()); err != nil {
+		return reconciling.Fail(fmt.Errorf("owning the launch config: %w", err))
+	}
+	if err := r.Client.Create(ctx, config); err != nil {
+		if apierrors.IsInvalid(err) {
+			return refused(p, err)
+		}
+		return reconciling.Fail(fmt.Errorf("creating AWSLaunchConfig %q: %w", config.Name, err))
+	}
+	mirror(p, config)
+	return reconciling.Continue()
+}
+
+// refused shows that the API server takes no such launch config. Only an edit of the pool helps, which wakes it.
+func refused(p *pass, err error) reconciling.Outcome {
+	reconciling.False(p.pool, infrav1.LaunchTemplateReadyCondition, infrav1.InvalidSpecReason, err.Error())
+	return reconciling.Stop(err.Error()).AndGoOn()
+}
+
+// launchConfigLabels are the config's own labels and two more: its Cluster's, and the pool's for one of several managers, which must be the same one
+// for both.
+func launchConfigLabels(config *infrav1.AWSLaunchConfig, pool *infrav1.AWSMachinePool, clusterName string) map[string]string {
+	labels := maps.Clone(config.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[clusterv1.ClusterNameLabel] = clusterName
+	delete(labels, common.WatchFilterLabel)
+	if value, labelled := pool.Labels[common.WatchFilterLabel]; labelled {
+		labels[common.WatchFilterLabel] = value
+	}
+	return labels
+}
+
+// mirror shows the state of the launch config on the pool, and lets the pass use it only if it is ready for its current generation.
+func mirror(p *pass, config *infrav1.AWSLaunchConfig) {
+	condition := meta.FindStatusCondition(config.Status.Conditions, infrav1.ReadyCondition)
+	switch {
+	case condition == nil || condition.ObservedGeneration != config.Generation || condition.Reason == reconciling.PendingReason:
+		reconciling.Unknown(p.pool, infrav1.LaunchTemplateReadyCondition, infrav1.WaitingForLaunchConfigReason,
+			fmt.Sprintf("AWSLaunchConfig %q has not acted on its current spec yet", config.Name))
+	case condition.Status != metav1.ConditionTrue:
+		// The summary names the condition that it follows from, which the pool's own may bear the name of.
+		message := strings.TrimPrefix(condition.Message, infrav1.LaunchTemplateReadyCondition+": ")
+		reconciling.False(p.pool, infrav1.LaunchTemplateReadyCondition, condition.Reason, message)
+	default:
+		reconciling.True(p.pool, infrav1.LaunchTemplateReadyCondition, infrav1.ReadyReason, "")
+		p.config = config
+	}
+}

@@ -1,0 +1,73 @@
+// Package common holds what the controllers of all kinds do alike around an object: find its Cluster, see whether it is paused,
+// remember which tags it set, watch what it hangs on.
+package common
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/cluster"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// GetCluster returns the Cluster of the given name, nil if there is none.
+func GetCluster(ctx context.Context, reader client.Reader, namespace, name string) (*clusterv1.Cluster, error) {
+	found := &clusterv1.Cluster{}
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, found)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading Cluster %q: %w", name, err)
+	}
+	return found, nil
+}
+
+// Paused says whether the object is paused, by itself or by its Cluster, and shows it in the Paused condition. Nothing else is to be
+// done with a paused object, its deletion included.
+func Paused(object reconciling.Conditioned, owner *clusterv1.Cluster) bool {
+	message := ""
+	switch _, annotated := object.GetAnnotations()[clusterv1.PausedAnnotation]; {
+	case annotated:
+		message = "the annotation " + clusterv1.PausedAnnotation + " is set"
+	case owner != nil && ptr.Deref(owner.Spec.Paused, false):
+		message = fmt.Sprintf("Cluster %q is paused", owner.Name)
+	}
+	if message != "" {
+		reconciling.True(object, infrav1.PausedCondition, infrav1.PausedReason, message)
+		return true
+	}
+	reconciling.False(object, infrav1.PausedCondition, infrav1.NotPausedReason, "")
+	return false
+}
+
+// LoadFacts returns what the object needs to know of its Cluster, or says in the ClusterInfrastructureReady condition what it waits for.
+func LoadFacts(ctx context.Context, reader client.Reader, object reconciling.Conditioned, owner *clusterv1.Cluster, name string) (*cluster.Facts, reconciling.Outcome) {
+	if owner == nil {
+		message := fmt.Sprintf("Cluster %q does not exist", name)
+		reconciling.False(object, infrav1.ClusterInfrastructureReadyCondition, infrav1.WaitingForClusterReason, message)
+		return nil, reconciling.Stop(message)
+	}
+	facts, err := cluster.Load(ctx, reader, owner)
+	var notReady *cluster.NotReadyError
+	var unsupported *cluster.UnsupportedError
+	switch {
+	case errors.As(err, &notReady):
+		reconciling.False(object, infrav1.ClusterInfrastructureReadyCondition, notReady.Reason, notReady.Message)
+		return nil, reconciling.Stop(notReady.Message)
+	case errors.As(err, &unsupported):
+		reconciling.False(object, infrav1.ClusterInfrastructureReadyCondition, infrav1.InvalidSpecReason, unsupported.Error())
+		return nil, reconciling.Stop(unsupported.Error())
+	case err != nil:
+		return nil, reconciling.Fail(err)
+	}
+	reconciling.True(object, infrav1.ClusterInfrastructureReadyCondition, infrav1.ReadyReason, "")
+	return facts, reconciling.Continue()
+}

@@ -1,0 +1,38 @@
+package common
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// longestNote is how long the note of an event may be (Kubernetes: events.k8s.io/v1, Event.note, 1 kB). A rune may take four bytes, none here takes more
+// than three.
+const longestNote = 1024 / 3
+
+// Reporter tells people what changed: as an event on the object, and as a log line with the same reason. It is called when something happened,
+// and not when nothing did.
+type Reporter struct{ Recorder events.EventRecorder }
+
+// Done reports a milestone.
+func (r Reporter) Done(ctx context.Context, object client.Object, reason, format string, values ...any) {
+	r.report(ctx, object, corev1.EventTypeNormal, reason, fmt.Sprintf(format, values...))
+}
+
+// Warn reports something that somebody should know of.
+func (r Reporter) Warn(ctx context.Context, object client.Object, reason, format string, values ...any) {
+	r.report(ctx, object, corev1.EventTypeWarning, reason, fmt.Sprintf(format, values...))
+}
+
+func (r Reporter) report(ctx context.Context, object client.Object, eventType, reason, note string) {
+	log.FromContext(ctx).Info(note, "reason", reason, "type", eventType)
+	if runes := []rune(note); len(runes) > longestNote {
+		note = string(runes[:longestNote-1]) + "…"
+	}
+	// The action is the reason's: what was done is all that there is to say.
+	r.Recorder.Eventf(object, nil, eventType, reason, reason, "%s", note)
+}

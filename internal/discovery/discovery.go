@@ -1,0 +1,71 @@
+// Package discovery owns finding things in AWS that Slipway uses but does not own: subnets, security groups, machine
+// images, instance types. It only reads. Answers are kept for a while (see ttl.go), per identity and region, so that a
+// thousand pools that ask for the same image cost one call; and every page of an answer is read.
+//
+// What does not exist is a *NotFoundError, which a person has to mend; it is never an empty answer.
+package discovery
+
+import (
+	"fmt"
+
+	"k8s.io/utils/clock"
+
+	"github.com/slipway-project/slipway/internal/aws"
+)
+
+// Discovery finds things in one region with one identity. It is safe for concurrent use.
+type Discovery struct {
+	clients *aws.Clients
+
+	securityGroups *cache[[]string]
+	subnets        *cache[[]Subnet]
+	lookups        *cache[string]
+	images         *cache[Image]
+	instanceTypes  *cache[InstanceType]
+}
+
+// New returns a discovery with empty caches, which age by the given clock.
+func New(clients *aws.Clients, clk clock.PassiveClock) *Discovery {
+	return &Discovery{
+		clients:        clients,
+		securityGroups: newCache[[]string](clk, securityGroupsTTL),
+		subnets:        newCache[[]Subnet](clk, subnetsTTL),
+		lookups:        newCache[string](clk, imageLookupTTL),
+		images:         newCache[Image](clk, imageTTL),
+		instanceTypes:  newCache[InstanceType](clk, instanceTypeTTL),
+	}
+}
+
+// NotFoundError says that AWS has nothing that fits what was asked for.
+type NotFoundError struct {
+	// Kind of the thing, in words, such as "subnet".
+	Kind string
+	// What was looked for.
+	What string
+	// Advice is what to do about it; it may be empty.
+	Advice string
+}
+
+// Error implements error.
+func (e *NotFoundError) Error() string {
+	text := fmt.Sprintf("no %s found for %s", e.Kind, e.What)
+	if e.Advice != "" {
+		text += ": " + e.Advice
+	}
+	return text
+}
+
+// WaitsForUser says that only a change by a person helps, here or in AWS.
+func (*NotFoundError) WaitsForUser() bool { return true }
+
+// InvalidQueryError says that what was asked for can not be looked up at all.
+type InvalidQueryError struct {
+	// What is wrong, and how to put it right.
+	Message string
+}
+
+// Error implements error.
+func (e *InvalidQueryError) Error() string { return e.Message }
+
+// WaitsForUser says that only a change by a person helps.
+func (*InvalidQueryError) WaitsForUser() bool { return true }

@@ -1,0 +1,221 @@
+package discovery
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"text/template"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/cluster"
+)
+
+// What is looked up where neither the pool nor its cluster says otherwise; the values are CAPA's (its ami.go).
+const (
+	defaultImageFormat = "capa-ami-{{.BaseOS}}-?{{.K8sVersion}}-*"
+	// defaultImageOrg is the Cloud Native Computing Foundation's account for published images.
+	defaultImageOrg    = "819546954734"
+	defaultImageBaseOS = "ubuntu-24.04"
+)
+
+// resolvePrefix begins an image id that is a Systems Manager parameter (AWS: using-systems-manager-parameters).
+const resolvePrefix = "resolve:ssm:"
+
+// ImageQuery says what image a node needs.
+type ImageQuery struct {
+	// KubernetesVersion, with or without a v.
+	KubernetesVersion string
+	// Architecture as EC2 writes it, x86_64 or arm64.
+	Architecture string
+	// Lookup by name. If the cluster is EKS and all of it is empty, the image is one of Amazon's, optimized for EKS.
+	Lookup cluster.ImageLookup
+	EKS    bool
+	// EKSLookupType chooses among the EKS optimized images. If it is empty the choice is Amazon Linux 2 where CAPA
+	// chose that and it exists (up to Kubernetes 1.32), Amazon Linux 2023 from 1.33 on.
+	EKSLookupType infrav1.EKSAMILookupType
+}
+
+// Image is a machine image.
+type Image struct {
+	ID   string
+	Name string
+	// Architecture as EC2 writes it.
+	Architecture string
+	// RootDeviceName is the device that a root volume must be mapped to, such as /dev/sda1.
+	RootDeviceName string
+	// RootSnapshotSizeGiB is the least size of a root volume. Zero if the root device is not an EBS volume.
+	RootSnapshotSizeGiB int32
+	// RootEncrypted says that the snapshot is encrypted, and so every volume made from it.
+	RootEncrypted bool
+	// EBSBacked says that the root device is an EBS volume.
+	EBSBacked bool
+	// OwnerID is the account that the image belongs to.
+	OwnerID string
+	// CreationDate is RFC 3339 with milliseconds, in UTC: dates compare as text.
+	CreationDate string
+	// State is available in all images that can be used.
+	State string
+	// Windows says that the image's platform is Windows.
+	Windows bool
+}
+
+// Image finds the newest image that fits. The error is a *NotFoundError or an *InvalidQueryError if the query is at fault.
+func (d *Discovery) Image(ctx context.Context, query ImageQuery) (Image, error) {
+	if query.KubernetesVersion == "" {
+		return Image{}, &InvalidQueryError{
+			Message: "no image can be looked up without a Kubernetes version: set spec.template.spec.version of the MachinePool, or name the image by awsLaunchTemplate.ami.id",
+		}
+	}
+	if query.EKS && query.Lookup == (cluster.ImageLookup{}) {
+		parameter, err := eksParameter(query)
+		if err != nil {
+			return Image{}, err
+		}
+		id, err := d.parameter(ctx, parameter, "EKS has no such image for this Kubernetes version in this region")
+		if err != nil {
+			return Image{}, err
+		}
+		return d.ImageByID(ctx, id)
+	}
+	search, err := nameSearch(query)
+	if err != nil {
+		return Image{}, err
+	}
+	id, err := d.lookups.get(ctx, key(search), func(ctx context.Context) (string, error) { return d.newest(ctx, search) })
+	if err != nil {
+		return Image{}, err
+	}
+	return d.ImageByID(ctx, id)
+}
+
+// ImageByID finds an image that is named: by id, or by a Systems Manager parameter (resolve:ssm:NAME, with :VERSION or
+// :LABEL, or the parameter's ARN), in which case the result has the id that the parameter holds now.
+func (d *Discovery) ImageByID(ctx context.Context, id string) (Image, error) {
+	if parameter, isParameter := strings.CutPrefix(id, resolvePrefix); isParameter {
+		var err error
+		if id, err = d.parameter(ctx, parameter, "there is no such parameter in this region"); err != nil {
+			return Image{}, err
+		}
+	}
+	return d.images.get(ctx, id, func(ctx context.Context) (Image, error) { return d.describeImage(ctx, id) })
+}
+
+// search is a lookup by name with all defaults filled in.
+type search struct{ Name, Org, Architecture string }
+
+func nameSearch(query ImageQuery) (search, error) {
+	lookup := query.Lookup.Or(cluster.ImageLookup{Format: defaultImageFormat, Org: defaultImageOrg, BaseOS: defaultImageBaseOS})
+	name, err := imageName(lookup.Format, lookup.BaseOS, strings.TrimPrefix(query.KubernetesVersion, "v"))
+	if err != nil {
+		return search{}, &InvalidQueryError{
+			Message: fmt.Sprintf("imageLookupFormat %q is not usable: %v; it may contain {{.BaseOS}} and {{.K8sVersion}}", lookup.Format, err),
+		}
+	}
+	return search{Name: name, Org: lookup.Org, Architecture: query.Architecture}, nil
+}
+
+func imageName(format, baseOS, version string) (string, error) {
+	parsed, err := template.New("imageLookupFormat").Parse(format)
+	if err != nil {
+		return "", err
+	}
+	var name strings.Builder
+	err = parsed.Execute(&name, struct{ BaseOS, K8sVersion string }{baseOS, version})
+	return name.String(), err
+}
+
+// newest finds the image that was made last; of two made at once, the one with the greater id, so that the choice is
+// always the same.
+func (d *Discovery) newest(ctx context.Context, s search) (string, error) {
+	pages := ec2.NewDescribeImagesPaginator(d.clients.EC2, &ec2.DescribeImagesInput{
+		Owners: []string{s.Org},
+		Filters: sdkFilters([]infrav1.Filter{
+			{Name: "name", Values: []string{s.Name}},
+			{Name: "architecture", Values: []string{s.Architecture}},
+			{Name: "state", Values: []string{string(ec2types.ImageStateAvailable)}},
+			{Name: "virtualization-type", Values: []string{string(ec2types.VirtualizationTypeHvm)}},
+		}),
+		MaxResults: awssdk.Int32(1000),
+	})
+	what := fmt.Sprintf("name %q, architecture %s, owner %s", s.Name, s.Architecture, s.Org)
+	var newest Image
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return "", fmt.Errorf("describing images with %s: %w", what, err)
+		}
+		for i := range page.Images {
+			candidate := toImage(&page.Images[i])
+			if strings.Compare(candidate.CreationDate+candidate.ID, newest.CreationDate+newest.ID) > 0 {
+				newest = candidate
+			}
+		}
+	}
+	if newest.ID == "" {
+		return "", &NotFoundError{
+			Kind: "image", What: what,
+			Advice: "there is none for this Kubernetes version in this region; change imageLookupFormat, imageLookupOrg or imageLookupBaseOS, or name one by ami.id",
+		}
+	}
+	// What was found is known whole, and need not be described again.
+	d.images.put(newest.ID, newest)
+	return newest.ID, nil
+}
+
+func (d *Discovery) describeImage(ctx context.Context, id string) (Image, error) {
+	const advice = "it does not exist in this region, or is not shared with this account"
+	output, err := d.clients.EC2.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: []string{id}})
+	if err != nil {
+		return Image{}, missing(err, "image", id, advice)
+	}
+	if len(output.Images) == 0 {
+		return Image{}, &NotFoundError{Kind: "image", What: id, Advice: advice}
+	}
+	return toImage(&output.Images[0]), nil
+}
+
+func toImage(described *ec2types.Image) Image {
+	image := Image{
+		ID:             awssdk.ToString(described.ImageId),
+		Name:           awssdk.ToString(described.Name),
+		Architecture:   string(described.Architecture),
+		RootDeviceName: awssdk.ToString(described.RootDeviceName),
+		EBSBacked:      described.RootDeviceType == ec2types.DeviceTypeEbs,
+		OwnerID:        awssdk.ToString(described.OwnerId),
+		CreationDate:   awssdk.ToString(described.CreationDate),
+		State:          string(described.State),
+		Windows:        described.Platform == ec2types.PlatformValuesWindows,
+	}
+	root := slices.IndexFunc(described.BlockDeviceMappings, func(m ec2types.BlockDeviceMapping) bool {
+		return m.Ebs != nil && awssdk.ToString(m.DeviceName) == image.RootDeviceName
+	})
+	if root >= 0 {
+		image.RootSnapshotSizeGiB = awssdk.ToInt32(described.BlockDeviceMappings[root].Ebs.VolumeSize)
+		image.RootEncrypted = awssdk.ToBool(described.BlockDeviceMappings[root].Ebs.Encrypted)
+	}
+	return image
+}
+
+// parameter reads a Systems Manager parameter that holds an image id.
+func (d *Discovery) parameter(ctx context.Context, name, advice string) (string, error) {
+	return d.lookups.get(ctx, resolvePrefix+name, func(ctx context.Context) (string, error) {
+		output, err := d.clients.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: awssdk.String(name)})
+		if err != nil {
+			return "", missing(err, "Systems Manager parameter", name, advice)
+		}
+		id := ""
+		if output.Parameter != nil {
+			id = strings.TrimSpace(awssdk.ToString(output.Parameter.Value))
+		}
+		if !strings.HasPrefix(id, "ami-") {
+			return "", &InvalidQueryError{Message: fmt.Sprintf("Systems Manager parameter %s does not hold an image id", name)}
+		}
+		return id, nil
+	})
+}

@@ -1,0 +1,19 @@
+package discovery
+
+import "time"
+
+// How long answers are kept. Each is a balance between calls and how late a change in AWS is seen; nothing here decides
+// whether nodes are replaced, because what was resolved for a pool is kept in its launch config's status.
+const (
+	// securityGroupsTTL: groups are retagged by hand, by people who then wait for it to work.
+	securityGroupsTTL = time.Minute
+	// subnetsTTL: the same; a subnet's zone never changes.
+	subnetsTTL = time.Minute
+	// imageLookupTTL: which image is the newest is only asked when a launch config has none. A few minutes make all
+	// pools of a roll-out of many clusters get the same.
+	imageLookupTTL = 5 * time.Minute
+	// imageTTL: an image's properties never change, but it can be deregistered.
+	imageTTL = 15 * time.Minute
+	// instanceTypeTTL: what an instance type is never changes; new ones appear, but those are not in the cache.
+	instanceTypeTTL = 12 * time.Hour
+)

@@ -1,0 +1,78 @@
+package launchtemplate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+func templateOf(template *ec2types.LaunchTemplate) Template {
+	return Template{
+		ID: awssdk.ToString(template.LaunchTemplateId), Name: awssdk.ToString(template.LaunchTemplateName),
+		DefaultVersion: awssdk.ToInt64(template.DefaultVersionNumber), LatestVersion: awssdk.ToInt64(template.LatestVersionNumber),
+		Tags: tagMap(template.Tags), Created: awssdk.ToTime(template.CreateTime),
+	}
+}
+
+// versionOf reads a version. One whose description carries no fingerprints gets them from its data: somebody else made it.
+func versionOf(version *ec2types.LaunchTemplateVersion) (Version, error) {
+	number := awssdk.ToInt64(version.VersionNumber)
+	fingerprints, ours := ParseDescription(awssdk.ToString(version.VersionDescription))
+	imageID := ""
+	if version.LaunchTemplateData != nil {
+		imageID = awssdk.ToString(version.LaunchTemplateData.ImageId)
+	}
+	if !ours && version.LaunchTemplateData != nil {
+		var err error
+		fingerprints, err = fingerprintsOf(version.LaunchTemplateData, awssdk.ToString(version.LaunchTemplateData.UserData))
+		if err != nil {
+			return Version{}, fmt.Errorf("taking the fingerprints of version %d: %w", number, err)
+		}
+	}
+	return Version{
+		Number: number, Fingerprints: fingerprints, Default: awssdk.ToBool(version.DefaultVersion),
+		ImageID: imageID, Created: awssdk.ToTime(version.CreateTime),
+	}, nil
+}
+
+// warningText is what EC2 said of data that it accepted: it does not fully validate a template (AWS: launch-template-restrictions).
+func warningText(warning *ec2types.ValidationWarning) string {
+	if warning == nil {
+		return ""
+	}
+	var lines []string
+	for _, issue := range warning.Errors {
+		lines = append(lines, awssdk.ToString(issue.Code)+": "+awssdk.ToString(issue.Message))
+	}
+	return strings.Join(lines, "; ")
+}
+
+func tagMap(tags []ec2types.Tag) map[string]string {
+	set := make(map[string]string, len(tags))
+	for _, tag := range tags {
+		set[awssdk.ToString(tag.Key)] = awssdk.ToString(tag.Value)
+	}
+	return set
+}
+
+// tagList is sorted by key, so that the same tags make the same request: a client token admits no other.
+func tagList(tags map[string]string) []ec2types.Tag {
+	list := make([]ec2types.Tag, 0, len(tags))
+	for key, value := range tags {
+		list = append(list, ec2types.Tag{Key: awssdk.String(key), Value: awssdk.String(value)})
+	}
+	slices.SortFunc(list, func(a, b ec2types.Tag) int { return strings.Compare(*a.Key, *b.Key) })
+	return list
+}
+
+// tagText is tags as one text, for client tokens.
+func tagText(tags map[string]string) string {
+	lines := make([]string, 0, 2*len(tags))
+	for _, tag := range tagList(tags) {
+		lines = append(lines, *tag.Key, *tag.Value)
+	}
+	return hash(64, lines...)
+}

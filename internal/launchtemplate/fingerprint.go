@@ -1,0 +1,178 @@
+package launchtemplate
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"time"
+)
+
+// Fingerprints say what a launch template version is, without reading its data. They are kept in the version's description,
+// because EC2 never changes a version once it exists and a version can not be tagged (AWS: launch-template-restrictions).
+type Fingerprints struct {
+	// Config is what a node is: all the data, with the bootstrap data's short-lived join tokens masked. Nodes roll for it alone.
+	Config string
+	// Bootstrap is the bytes of the bootstrap data, tokens included.
+	Bootstrap string
+	// Image is what the image was looked up for, empty for an image given by id. A looked-up image is kept for as long as it is equal.
+	Image string
+}
+
+// description is the form of a version's description. The number is that of the form, and of the canonical form that Config is taken over.
+var description = regexp.MustCompile(`^slipway/1 config=([0-9a-f]{32}) bootstrap=([0-9a-f]{32})(?: image=([0-9a-f]{16}))?$`)
+
+// Description is the fingerprints as a version's description: at most 115 of the 255 characters that EC2 allows.
+func (f Fingerprints) Description() string {
+	text := fmt.Sprintf("slipway/1 config=%s bootstrap=%s", f.Config, f.Bootstrap)
+	if f.Image != "" {
+		text += " image=" + f.Image
+	}
+	return text
+}
+
+// ParseDescription reads fingerprints back from a version's description. It is false for a version that somebody else made.
+func ParseDescription(text string) (Fingerprints, bool) {
+	parts := description.FindStringSubmatch(text)
+	if parts == nil {
+		return Fingerprints{}, false
+	}
+	return Fingerprints{Config: parts[1], Bootstrap: parts[2], Image: parts[3]}, true
+}
+
+// ImageKey is the Image fingerprint of a look-up, given by name and value. Empty values count as absent, so that a look-up that gains
+// a setting keeps its key where nobody uses it.
+func ImageKey(lookup map[string]string) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(lookup)) {
+		if lookup[name] != "" {
+			parts = append(parts, name, lookup[name])
+		}
+	}
+	return hash(16, parts...)
+}
+
+// hash is the hexadecimal SHA-256 of the parts, cut to n characters. Each part's length goes in, so that no two lists of parts collide.
+func hash(n int, parts ...string) string {
+	digest := sha256.New()
+	for _, part := range parts {
+		fmt.Fprintf(digest, "%d:%s,", len(part), part)
+	}
+	return hex.EncodeToString(digest.Sum(nil))[:n]
+}
+
+// canonical is the JSON of everything that is set in a value of the SDK's types: members that are nil, enumerations without a value, empty
+// lists and structures with nothing set are left out, keys are sorted, and lists that EC2 treats as sets are sorted. A new member in a
+// newer SDK is therefore invisible until somebody sets it. Request and response types give the same text for the same data, because
+// the SDK names their members alike, and what only answers carry is left out.
+func canonical(value any) (string, error) {
+	tree := canonicalTree(reflect.ValueOf(value), "")
+	text, err := json.Marshal(tree)
+	if err != nil {
+		return "", fmt.Errorf("writing the canonical form of %T: %w", value, err)
+	}
+	return string(text), nil
+}
+
+// sets are the members of launch template data whose order means nothing to EC2.
+var sets = map[string]bool{
+	"SecurityGroupIds": true, "SecurityGroups": true, "Groups": true,
+	"TagSpecifications": true, "Tags": true, "BlockDeviceMappings": true,
+}
+
+// answersOnly are members that EC2 adds to its answers and nobody can ask for, by type and name: how far a setting has come, and who
+// operates the template. They say nothing of what a node is.
+var answersOnly = map[string]bool{
+	"LaunchTemplateInstanceMetadataOptions.State": true,
+	"InstanceIpv6Address.IsPrimaryIpv6":           true,
+	"OperatorResponse.Managed":                    true,
+	"OperatorResponse.HiddenByDefault":            true,
+}
+
+// canonicalTree returns nil for a value with nothing set.
+func canonicalTree(value reflect.Value, member string) any {
+	switch value.Kind() {
+	case reflect.Invalid:
+		return nil
+	case reflect.Pointer:
+		if value.IsNil() {
+			return nil
+		}
+		// A pointer to a scalar is set even when the scalar is zero: false and 0 were asked for.
+		switch value.Elem().Kind() {
+		case reflect.Bool, reflect.String, reflect.Int32, reflect.Int64, reflect.Float64:
+			return value.Elem().Interface()
+		default:
+			return canonicalTree(value.Elem(), member)
+		}
+	case reflect.Struct:
+		if moment, ok := value.Interface().(time.Time); ok {
+			return moment.UTC().Format(time.RFC3339)
+		}
+		return canonicalStruct(value)
+	case reflect.Slice:
+		return canonicalList(value, member)
+	default:
+		if value.IsZero() {
+			return nil
+		}
+		return value.Interface()
+	}
+}
+
+func canonicalStruct(value reflect.Value) any {
+	tree := map[string]any{}
+	for i := range value.NumField() {
+		field := value.Type().Field(i)
+		if !field.IsExported() || answersOnly[value.Type().Name()+"."+field.Name] {
+			continue
+		}
+		if child := canonicalTree(value.Field(i), field.Name); child != nil {
+			tree[field.Name] = child
+		}
+	}
+	if len(tree) == 0 {
+		return nil
+	}
+	return tree
+}
+
+func canonicalList(value reflect.Value, member string) any {
+	type item struct {
+		tree any
+		text string
+	}
+	var items []item
+	for i := range value.Len() {
+		tree := canonicalTree(value.Index(i), "")
+		text, err := json.Marshal(tree)
+		if err != nil {
+			// Trees are made of strings, numbers, booleans, maps and lists alone: there is nothing that JSON can not write.
+			panic(fmt.Sprintf("canonical form of %s: %v", member, err))
+		}
+		items = append(items, item{tree, string(text)})
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	if sets[member] {
+		slices.SortFunc(items, func(a, b item) int {
+			if a.text < b.text {
+				return -1
+			}
+			if a.text > b.text {
+				return 1
+			}
+			return 0
+		})
+	}
+	list := make([]any, len(items))
+	for i := range items {
+		list[i] = items[i].tree
+	}
+	return list
+}

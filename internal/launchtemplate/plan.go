@@ -1,0 +1,161 @@
+package launchtemplate
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// Template is an EC2 launch template as it was seen.
+type Template struct {
+	ID, Name                      string
+	DefaultVersion, LatestVersion int64
+	Tags                          map[string]string
+	Created                       time.Time
+}
+
+// Version is one launch template version as it was seen.
+type Version struct {
+	Number       int64
+	Fingerprints Fingerprints
+	Default      bool
+	ImageID      string
+	Created      time.Time
+}
+
+// Observation is all that is known of a config's template in AWS.
+type Observation struct {
+	// Template is nil when there is none that is ours.
+	Template *Template
+	// Versions are all that exist.
+	Versions []Version
+	// Taken are the candidate names that templates of somebody else bear.
+	Taken []string
+}
+
+// Choose picks the owner's template out of those that bear its names, and says which names are taken by somebody else's.
+func Choose(owner string, names []string, found map[string]Template) (template *Template, taken []string) {
+	for _, name := range names {
+		candidate, exists := found[name]
+		switch {
+		case !exists:
+		case candidate.Tags[infrav1.TagLaunchConfig] != owner:
+			taken = append(taken, name)
+		case template == nil:
+			template = &candidate
+		}
+	}
+	return template, taken
+}
+
+// Wanted is the template and version that a config asks for.
+type Wanted struct {
+	// Owner is the value of the ownership tag: who this template belongs to.
+	Owner string
+	// Names are the names it may bear, the best first.
+	Names []string
+	// Tags are the template's own tags, the ownership tag among them.
+	Tags map[string]string
+	// RetiredTags are keys that the config set earlier and no longer asks for.
+	RetiredTags []string
+	// Input is the data of the version.
+	Input Input
+	// Lost is the id of the template that was last found gone, so that a new one is not mistaken for a repeated request for it.
+	Lost string
+}
+
+// Newest returns the newest version with the given config and bootstrap fingerprints.
+func (o Observation) Newest(fingerprints Fingerprints) (Version, bool) {
+	for _, version := range newestFirst(o.Versions) {
+		if version.Fingerprints.Config == fingerprints.Config && version.Fingerprints.Bootstrap == fingerprints.Bootstrap {
+			return version, true
+		}
+	}
+	return Version{}, false
+}
+
+// ImageFor returns the image of the newest version that was looked up for the same thing. An image that was looked up is kept: AWS publishing a
+// newer one rolls nothing.
+func (o Observation) ImageFor(imageKey string) (string, bool) {
+	if imageKey == "" {
+		return "", false
+	}
+	for _, version := range newestFirst(o.Versions) {
+		if version.Fingerprints.Image == imageKey && version.ImageID != "" {
+			return version.ImageID, true
+		}
+	}
+	return "", false
+}
+
+// newestSeen is the highest version number seen so far, 0 when there is none.
+func (o Observation) newestSeen() int64 {
+	if o.Template == nil {
+		return 0
+	}
+	newest := o.Template.LatestVersion
+	for _, version := range o.Versions {
+		newest = max(newest, version.Number)
+	}
+	return newest
+}
+
+// freeName is the first candidate name that nobody else bears.
+func (w Wanted) freeName(taken []string) (string, bool) {
+	for _, name := range w.Names {
+		if !slices.Contains(taken, name) {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// NewestFirst returns the versions, the newest first.
+func (o Observation) NewestFirst() []Version { return newestFirst(o.Versions) }
+
+// IsOf is true for an observation that was made of this template as it is: the same latest and default version.
+func (o Observation) IsOf(template Template) bool {
+	return o.Template != nil && o.Template.ID == template.ID &&
+		o.Template.LatestVersion == template.LatestVersion && o.Template.DefaultVersion == template.DefaultVersion
+}
+
+func newestFirst(versions []Version) []Version {
+	sorted := slices.Clone(versions)
+	slices.SortFunc(sorted, func(a, b Version) int { return cmp.Compare(b.Number, a.Number) })
+	return sorted
+}
+
+// with returns the observation after a version was made, without asking AWS again.
+func (o Observation) with(template Template, version Version) Observation {
+	versions := slices.DeleteFunc(slices.Clone(o.Versions), func(v Version) bool { return v.Number == version.Number })
+	template.LatestVersion = max(template.LatestVersion, version.Number)
+	template.Tags = maps.Clone(template.Tags)
+	return Observation{Template: &template, Versions: append(versions, version), Taken: o.Taken}
+}
+
+// withDefault returns the observation after the default version moved.
+func (o Observation) withDefault(number int64) Observation {
+	template := *o.Template
+	template.DefaultVersion = number
+	versions := slices.Clone(o.Versions)
+	for i := range versions {
+		versions[i].Default = versions[i].Number == number
+	}
+	return Observation{Template: &template, Versions: versions, Taken: o.Taken}
+}
+
+// without returns the observation after versions were deleted.
+func (o Observation) without(numbers []int64) Observation {
+	versions := slices.DeleteFunc(slices.Clone(o.Versions), func(v Version) bool { return slices.Contains(numbers, v.Number) })
+	return Observation{Template: o.Template, Versions: versions, Taken: o.Taken}
+}
+
+// withTags returns the observation after the template's tags changed.
+func (o Observation) withTags(tags map[string]string) Observation {
+	template := *o.Template
+	template.Tags = tags
+	return Observation{Template: &template, Versions: o.Versions, Taken: o.Taken}
+}

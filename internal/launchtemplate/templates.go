@@ -1,0 +1,335 @@
+package launchtemplate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/slipway-project/slipway/internal/tagdiff"
+)
+
+// Reader is what of EC2 finding templates needs.
+type Reader interface {
+	ec2.DescribeLaunchTemplatesAPIClient
+	ec2.DescribeLaunchTemplateVersionsAPIClient
+	ec2.DescribeInstancesAPIClient
+}
+
+// Writer is what of EC2 keeping templates needs.
+type Writer interface {
+	CreateLaunchTemplate(context.Context, *ec2.CreateLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error)
+	CreateLaunchTemplateVersion(context.Context, *ec2.CreateLaunchTemplateVersionInput, ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateVersionOutput, error)
+	ModifyLaunchTemplate(context.Context, *ec2.ModifyLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.ModifyLaunchTemplateOutput, error)
+	DeleteLaunchTemplate(context.Context, *ec2.DeleteLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.DeleteLaunchTemplateOutput, error)
+	DeleteLaunchTemplateVersions(context.Context, *ec2.DeleteLaunchTemplateVersionsInput, ...func(*ec2.Options)) (*ec2.DeleteLaunchTemplateVersionsOutput, error)
+	CreateTags(context.Context, *ec2.CreateTagsInput, ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error)
+	DeleteTags(context.Context, *ec2.DeleteTagsInput, ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error)
+}
+
+// EC2 is all of EC2 that this package calls.
+type EC2 interface {
+	Reader
+	Writer
+}
+
+// Templates keeps launch templates in one account and region.
+type Templates struct{ ec2 EC2 }
+
+// NewTemplates returns the templates that a client reaches.
+func NewTemplates(client EC2) *Templates { return &Templates{ec2: client} }
+
+// DescribeBatch is how many templates one call describes by name (AWS: API_DescribeLaunchTemplates, MaxResults).
+const DescribeBatch = 200
+
+// Describe returns the templates of the given names that exist, by name. At most DescribeBatch names.
+func (t *Templates) Describe(ctx context.Context, names []string) (map[string]Template, error) {
+	if len(names) == 0 {
+		return map[string]Template{}, nil
+	}
+	// A filter, because a list of names fails as a whole when one of them does not exist.
+	pages := ec2.NewDescribeLaunchTemplatesPaginator(t.ec2, &ec2.DescribeLaunchTemplatesInput{
+		Filters:    []ec2types.Filter{{Name: awssdk.String("launch-template-name"), Values: names}},
+		MaxResults: awssdk.Int32(DescribeBatch),
+	})
+	found := map[string]Template{}
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("describing launch templates %q: %w", names, err)
+		}
+		for i := range page.LaunchTemplates {
+			template := templateOf(&page.LaunchTemplates[i])
+			found[template.Name] = template
+		}
+	}
+	return found, nil
+}
+
+// Versions returns all versions of a template.
+func (t *Templates) Versions(ctx context.Context, id string) ([]Version, error) {
+	pages := ec2.NewDescribeLaunchTemplateVersionsPaginator(t.ec2, &ec2.DescribeLaunchTemplateVersionsInput{
+		LaunchTemplateId: &id, MaxResults: awssdk.Int32(DescribeBatch),
+	})
+	var versions []Version
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if isNotFound(err) {
+			// The template can be seen before its versions can, because reads in EC2 lag behind writes, or it is gone. Ensure looks no further.
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("describing the versions of launch template %q: %w", id, err)
+		}
+		for i := range page.LaunchTemplateVersions {
+			version, err := versionOf(&page.LaunchTemplateVersions[i])
+			if err != nil {
+				return nil, fmt.Errorf("reading launch template %q: %w", id, err)
+			}
+			versions = append(versions, version)
+		}
+	}
+	return versions, nil
+}
+
+// Change is what one call of Ensure did, for events.
+type Change struct {
+	// TemplateCreated is the id of the template, VersionCreated the number of the version; both are zero when nothing was made.
+	TemplateCreated string
+	VersionCreated  int64
+	// Warning is what EC2 said of the data that it accepted.
+	Warning string
+}
+
+// VersionsUnseenError says that a template can be seen, and none of its versions. A template always has one, so reads lag behind writes, or the
+// template was deleted a moment ago: looking again tells.
+type VersionsUnseenError struct{ TemplateID string }
+
+// Error implements error.
+func (e *VersionsUnseenError) Error() string {
+	return fmt.Sprintf("the versions of launch template %q can not be seen yet", e.TemplateID)
+}
+
+// Ensure makes the template and the wanted version exist and the version the default, by as few calls as that takes: none when all is so.
+// It returns the wanted version, and the observation as it is afterwards. After an error the observation is no longer known, and the
+// change is what was made before the error.
+func (t *Templates) Ensure(ctx context.Context, wanted Wanted, seen Observation) (Version, Observation, Change, error) {
+	var change Change
+	version, exists := seen.Newest(wanted.Input.Fingerprints)
+	var err error
+	switch {
+	case seen.Template == nil:
+		version, seen, change, err = t.create(ctx, wanted, seen)
+	case len(seen.Versions) == 0:
+		err = &VersionsUnseenError{TemplateID: seen.Template.ID}
+	case !exists:
+		version, seen, change, err = t.createDefault(ctx, wanted, seen)
+	case seen.Template.DefaultVersion != version.Number:
+		seen, err = t.setDefault(ctx, seen, version.Number)
+	}
+	if err != nil {
+		return Version{}, Observation{}, change, err
+	}
+	tags, err := t.ensureTags(ctx, wanted, *seen.Template)
+	if err != nil {
+		return Version{}, Observation{}, change, err
+	}
+	version.Default = true
+	return version, seen.withTags(tags), change, nil
+}
+
+// NamesTakenError says that templates of somebody else bear all the names that ours might.
+type NamesTakenError struct{ Names []string }
+
+// Error implements error.
+func (e *NamesTakenError) Error() string {
+	return fmt.Sprintf("launch templates named %q exist and are not owned by this object", e.Names)
+}
+
+// WaitsForUser says that only a person can free a name.
+func (*NamesTakenError) WaitsForUser() bool { return true }
+
+func (t *Templates) create(ctx context.Context, wanted Wanted, seen Observation) (Version, Observation, Change, error) {
+	name, free := wanted.freeName(seen.Taken)
+	if !free {
+		return Version{}, Observation{}, Change{}, &NamesTakenError{Names: wanted.Names}
+	}
+	fingerprints := wanted.Input.Fingerprints
+	output, err := t.ec2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: &name,
+		LaunchTemplateData: wanted.Input.data,
+		VersionDescription: awssdk.String(fingerprints.Description()),
+		TagSpecifications:  []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: tagList(wanted.Tags)}},
+		ClientToken:        awssdk.String(hash(64, "template", wanted.Owner, name, wanted.Lost, tagText(wanted.Tags), fingerprints.Description(), wanted.Input.text)),
+	})
+	if err != nil {
+		return Version{}, Observation{}, Change{}, fmt.Errorf("creating launch template %q: %w", name, err)
+	}
+	template := templateOf(output.LaunchTemplate)
+	template.Tags = wanted.Tags
+	version := Version{
+		Number: template.LatestVersion, Fingerprints: fingerprints, Default: true,
+		ImageID: awssdk.ToString(wanted.Input.data.ImageId), Created: template.Created,
+	}
+	change := Change{TemplateCreated: template.ID, VersionCreated: version.Number, Warning: warningText(output.Warning)}
+	return version, seen.with(template, version), change, nil
+}
+
+// repeatsFollowed is how many versions that somebody deleted one pass gets past.
+const repeatsFollowed = 4
+
+// createDefault makes the wanted version and makes it the default.
+func (t *Templates) createDefault(ctx context.Context, wanted Wanted, seen Observation) (Version, Observation, Change, error) {
+	for repeats := 0; ; repeats++ {
+		version, made, change, err := t.createVersion(ctx, wanted, seen)
+		if err != nil {
+			return Version{}, Observation{}, change, err
+		}
+		after, err := t.setDefault(ctx, made, version.Number)
+		if err == nil {
+			return version, after, change, nil
+		}
+		if !isVersionNotFound(err) || repeats == repeatsFollowed {
+			return Version{}, Observation{}, change, err
+		}
+		// EC2 took the request for a repeat of an earlier one, whose version somebody deleted since: it answers with that version. Having seen
+		// a newer version makes it another request.
+		seen = made.without([]int64{version.Number})
+	}
+}
+
+func (t *Templates) createVersion(ctx context.Context, wanted Wanted, seen Observation) (Version, Observation, Change, error) {
+	fingerprints := wanted.Input.Fingerprints
+	newest := strconv.FormatInt(seen.newestSeen(), 10)
+	output, err := t.ec2.CreateLaunchTemplateVersion(ctx, &ec2.CreateLaunchTemplateVersionInput{
+		LaunchTemplateId:   &seen.Template.ID,
+		LaunchTemplateData: wanted.Input.data,
+		VersionDescription: awssdk.String(fingerprints.Description()),
+		ClientToken:        awssdk.String(hash(64, "version", wanted.Owner, seen.Template.ID, newest, fingerprints.Description(), wanted.Input.text)),
+	})
+	if err != nil {
+		return Version{}, Observation{}, Change{}, fmt.Errorf("creating a version of launch template %q: %w", seen.Template.ID, err)
+	}
+	version := Version{
+		Number: awssdk.ToInt64(output.LaunchTemplateVersion.VersionNumber), Fingerprints: fingerprints,
+		ImageID: awssdk.ToString(wanted.Input.data.ImageId), Created: awssdk.ToTime(output.LaunchTemplateVersion.CreateTime),
+	}
+	change := Change{VersionCreated: version.Number, Warning: warningText(output.Warning)}
+	return version, seen.with(*seen.Template, version), change, nil
+}
+
+func (t *Templates) setDefault(ctx context.Context, seen Observation, number int64) (Observation, error) {
+	id, version := seen.Template.ID, strconv.FormatInt(number, 10)
+	// No client token: setting the same default again is the same, and a token would replay the answer of an earlier move to this version.
+	_, err := t.ec2.ModifyLaunchTemplate(ctx, &ec2.ModifyLaunchTemplateInput{LaunchTemplateId: &id, DefaultVersion: &version})
+	if err != nil {
+		return Observation{}, fmt.Errorf("making version %s the default of launch template %q: %w", version, id, err)
+	}
+	return seen.withDefault(number), nil
+}
+
+// ensureTags sets what differs and removes what retired, and returns the tags as they are afterwards.
+func (t *Templates) ensureTags(ctx context.Context, wanted Wanted, template Template) (map[string]string, error) {
+	stale, retired := tagdiff.Stale(wanted.Tags, template.Tags), tagdiff.Retired(wanted.RetiredTags, wanted.Tags, template.Tags)
+	if len(stale) > 0 {
+		if _, err := t.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{template.ID}, Tags: tagList(stale)}); err != nil {
+			return nil, fmt.Errorf("tagging launch template %q: %w", template.ID, err)
+		}
+	}
+	if len(retired) > 0 {
+		if _, err := t.ec2.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{template.ID}, Tags: tagList(retired)}); err != nil {
+			return nil, fmt.Errorf("removing tags of launch template %q: %w", template.ID, err)
+		}
+	}
+	tags := map[string]string{}
+	maps.Copy(tags, template.Tags)
+	maps.Copy(tags, stale)
+	maps.DeleteFunc(tags, func(key, _ string) bool { _, gone := retired[key]; return gone })
+	return tags, nil
+}
+
+// deletionBatch is how many versions one call deletes (AWS: API_DeleteLaunchTemplateVersions).
+const deletionBatch = 200
+
+// Prune deletes versions, and returns the observation afterwards and what EC2 refused to delete, by number.
+func (t *Templates) Prune(ctx context.Context, seen Observation, numbers []int64) (Observation, map[int64]string, error) {
+	refused := map[int64]string{}
+	for batch := range slices.Chunk(numbers, deletionBatch) {
+		versions := make([]string, len(batch))
+		for i, number := range batch {
+			versions[i] = strconv.FormatInt(number, 10)
+		}
+		output, err := t.ec2.DeleteLaunchTemplateVersions(ctx, &ec2.DeleteLaunchTemplateVersionsInput{
+			LaunchTemplateId: &seen.Template.ID, Versions: versions,
+		})
+		if err != nil {
+			return Observation{}, nil, fmt.Errorf("deleting versions %q of launch template %q: %w", versions, seen.Template.ID, err)
+		}
+		for _, failure := range output.UnsuccessfullyDeletedLaunchTemplateVersions {
+			number := awssdk.ToInt64(failure.VersionNumber)
+			switch reason := failure.ResponseError; {
+			case reason == nil:
+				refused[number] = "EC2 gives no reason"
+			case reason.Code != ec2types.LaunchTemplateErrorCodeLaunchTemplateVersionDoesNotExist:
+				refused[number] = awssdk.ToString(reason.Message)
+			}
+		}
+	}
+	gone := slices.DeleteFunc(slices.Clone(numbers), func(number int64) bool { _, kept := refused[number]; return kept })
+	return seen.without(gone), refused, nil
+}
+
+// Delete deletes a template with all its versions. One that is gone already is no error.
+func (t *Templates) Delete(ctx context.Context, template Template) error {
+	_, err := t.ec2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: &template.ID})
+	if err != nil && !isNotFound(err) {
+		return fmt.Errorf("deleting launch template %q: %w", template.ID, err)
+	}
+	return nil
+}
+
+// VersionsRunning returns the versions of a template that instances run which have not ended, whoever launched them.
+func (t *Templates) VersionsRunning(ctx context.Context, id string) (map[int64]bool, error) {
+	// EC2 tags every instance with the template and version that it was launched from (AWS: launch-template-restrictions, system tags).
+	pages := ec2.NewDescribeInstancesPaginator(t.ec2, &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{
+		{Name: awssdk.String("tag:aws:ec2launchtemplate:id"), Values: []string{id}},
+		{Name: awssdk.String("instance-state-name"), Values: []string{"pending", "running", "stopping", "stopped"}},
+	}})
+	running := map[int64]bool{}
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("describing the instances of launch template %q: %w", id, err)
+		}
+		for _, reservation := range page.Reservations {
+			for i := range reservation.Instances {
+				version := tagMap(reservation.Instances[i].Tags)["aws:ec2launchtemplate:version"]
+				if number, err := strconv.ParseInt(version, 10, 64); err == nil {
+					running[number] = true
+				}
+			}
+		}
+	}
+	return running, nil
+}
+
+// isVersionNotFound is true for a version that EC2 does not know (AWS: errors-overview, launch templates).
+func isVersionNotFound(err error) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && api.ErrorCode() == "InvalidLaunchTemplateId.VersionNotFound"
+}
+
+// isNotFound is true for a template, by id or by name, that EC2 does not know. "InvalidLaunchTemplateName.NotFoundException" is
+// the one code in EC2 that ends in Exception (AWS: errors-overview, launch templates).
+func isNotFound(err error) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && (api.ErrorCode() == "InvalidLaunchTemplateId.NotFound" ||
+		api.ErrorCode() == "InvalidLaunchTemplateName.NotFoundException")
+}

@@ -1,0 +1,634 @@
+package launchtemplate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/google/go-cmp/cmp"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
+)
+
+const owner = "default/pool"
+
+// rig is a simulated AWS behind the real SDK, and the templates in it.
+type rig struct {
+	*testing.T
+	sim       *awssim.Simulator
+	ec2       *ec2.Client
+	templates *launchtemplate.Templates
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	clock := simclock.New(time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), 0)
+	t.Cleanup(clock.Close)
+	sim := awssim.New(awssim.Options{Clock: clock})
+	url, err := sim.Start(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := sim.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	client := ec2.New(ec2.Options{
+		Region: "us-east-1", BaseEndpoint: &url, Retryer: awssdk.NopRetryer{},
+		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST123456789012", "secret", ""),
+	})
+	return &rig{T: t, sim: sim, ec2: client, templates: launchtemplate.NewTemplates(client)}
+}
+
+// wanted is a config with an instance type and a join token.
+func (r *rig) wanted(instanceType, token string) launchtemplate.Wanted {
+	r.Helper()
+	spec := infrav1.AWSLaunchConfigSpec{AWSLaunchTemplate: infrav1.AWSLaunchTemplate{InstanceType: instanceType}}
+	made, err := launchtemplate.NewInput(&spec, launchtemplate.Resolved{
+		ImageID: "ami-0a1b2c3d4e5f60718", UserData: []byte("#cloud-config\nruncmd: [kubeadm join --token " + token + "]\n"),
+		Tags: map[string]string{"Name": "pool"},
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return launchtemplate.Wanted{
+		Owner: owner, Names: []string{"pool", "pool-1a2b3c4d"}, Input: made,
+		Tags: map[string]string{infrav1.TagLaunchConfig: owner, "team": "blue"},
+	}
+}
+
+func ownedBy(owner string, wanted launchtemplate.Wanted) launchtemplate.Wanted {
+	wanted.Owner = owner
+	wanted.Tags = map[string]string{infrav1.TagLaunchConfig: owner}
+	return wanted
+}
+
+const (
+	firstToken  = "abcdef.0123456789abcdef"
+	secondToken = "fedcba.fedcba9876543210"
+)
+
+// observe sees what there is, as a controller that remembers nothing does.
+func (r *rig) observe(wanted launchtemplate.Wanted) launchtemplate.Observation {
+	r.Helper()
+	found, err := r.templates.Describe(r.Context(), wanted.Names)
+	if err != nil {
+		r.Fatal(err)
+	}
+	var seen launchtemplate.Observation
+	seen.Template, seen.Taken = launchtemplate.Choose(wanted.Owner, wanted.Names, found)
+	if seen.Template == nil {
+		return seen
+	}
+	if seen.Versions, err = r.templates.Versions(r.Context(), seen.Template.ID); err != nil {
+		r.Fatal(err)
+	}
+	return seen
+}
+
+// ensure makes what is wanted exist, and checks that the observation afterwards is what another look shows, and that another time nothing is written.
+func (r *rig) ensure(wanted launchtemplate.Wanted) (launchtemplate.Version, launchtemplate.Change) {
+	r.Helper()
+	version, after, change, err := r.templates.Ensure(r.Context(), wanted, r.observe(wanted))
+	if err != nil {
+		r.Fatal(err)
+	}
+	seen := r.observe(wanted)
+	slices.SortFunc(after.Versions, func(a, b launchtemplate.Version) int { return int(b.Number - a.Number) })
+	if difference := cmp.Diff(seen, after); difference != "" {
+		r.Errorf("what is there (-) is not what Ensure says is there (+):\n%s", difference)
+	}
+	if !version.Default || seen.Template.DefaultVersion != version.Number {
+		r.Errorf("version %d is wanted, and the default is %d", version.Number, seen.Template.DefaultVersion)
+	}
+	r.sim.ClearCalls()
+	again, _, unchanged, err := r.templates.Ensure(r.Context(), wanted, seen)
+	if err != nil || again != version || unchanged != (launchtemplate.Change{}) {
+		r.Errorf("another time: version %+v, change %+v, error %v", again, unchanged, err)
+	}
+	r.wrote()
+	return version, change
+}
+
+// wrote checks which writing calls were made since the log was cleared.
+func (r *rig) wrote(want ...string) {
+	r.Helper()
+	var got []string
+	for _, call := range r.sim.Calls() {
+		if !strings.HasPrefix(call.Action, "Describe") {
+			got = append(got, call.Action)
+		}
+	}
+	if !slices.Equal(got, want) {
+		r.Errorf("writing calls %q, want %q", got, want)
+	}
+}
+
+// numbers are the versions that exist, ascending.
+func (r *rig) numbers(wanted launchtemplate.Wanted) []int64 {
+	r.Helper()
+	var numbers []int64
+	for _, version := range r.observe(wanted).Versions {
+		numbers = append(numbers, version.Number)
+	}
+	slices.Sort(numbers)
+	return numbers
+}
+
+func (r *rig) hasVersions(wanted launchtemplate.Wanted, want ...int64) {
+	r.Helper()
+	if got := r.numbers(wanted); !slices.Equal(got, want) {
+		r.Errorf("versions %v, want %v", got, want)
+	}
+}
+
+func TestEnsureLife(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	small, large := r.wanted("m5.large", firstToken), r.wanted("m5.xlarge", firstToken)
+	rotated := r.wanted("m5.xlarge", secondToken)
+	for _, step := range []struct {
+		reason  string
+		wanted  launchtemplate.Wanted
+		version int64
+		created int64
+		calls   []string
+	}{
+		{"the template is made with its first version", small, 1, 1, []string{"CreateLaunchTemplate"}},
+		{"another type is another version", large, 2, 2, []string{"CreateLaunchTemplateVersion", "ModifyLaunchTemplate"}},
+		{"another token is another version", rotated, 3, 3, []string{"CreateLaunchTemplateVersion", "ModifyLaunchTemplate"}},
+		{"back to what was there: the version is used again", small, 1, 0, []string{"ModifyLaunchTemplate"}},
+		{"and forth", rotated, 3, 0, []string{"ModifyLaunchTemplate"}},
+		{"back with a newer token: the old config is made again", r.wanted("m5.large", secondToken), 4, 4, []string{"CreateLaunchTemplateVersion", "ModifyLaunchTemplate"}},
+	} {
+		t.Log(step.reason)
+		seen := r.observe(step.wanted)
+		r.sim.ClearCalls()
+		version, _, change, err := r.templates.Ensure(t.Context(), step.wanted, seen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.wrote(step.calls...)
+		if version.Number != step.version || change.VersionCreated != step.created || (change.TemplateCreated != "") != (step.calls[0] == "CreateLaunchTemplate") {
+			t.Errorf("version %d, change %+v; want version %d, created %d", version.Number, change, step.version, step.created)
+		}
+		r.ensure(step.wanted)
+	}
+	r.hasVersions(small, 1, 2, 3, 4)
+}
+
+func TestEnsureMovesDefaultBack(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	small, large := r.wanted("m5.large", firstToken), r.wanted("m5.xlarge", firstToken)
+	r.ensure(small)
+	r.ensure(large)
+	if _, err := r.ec2.ModifyLaunchTemplate(t.Context(), &ec2.ModifyLaunchTemplateInput{LaunchTemplateName: awssdk.String("pool"), DefaultVersion: awssdk.String("1")}); err != nil {
+		t.Fatal(err)
+	}
+	if version, _ := r.ensure(large); version.Number != 2 {
+		t.Errorf("version %d", version.Number)
+	}
+}
+
+// What EC2 stored is what was asked for, so versions can be told by their data as well as by their description.
+func TestFingerprintsOfStoredData(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	wanted := r.wanted("m5.large", firstToken)
+	r.ensure(wanted)
+	version := r.observe(wanted).Versions[0]
+	if version.Fingerprints != wanted.Input.Fingerprints || version.ImageID != "ami-0a1b2c3d4e5f60718" || version.Created.IsZero() {
+		t.Errorf("version %+v", version)
+	}
+	described, err := r.ec2.DescribeLaunchTemplateVersions(t.Context(), &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: awssdk.String("pool")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The same data under a description of somebody else.
+	data := described.LaunchTemplateVersions[0].LaunchTemplateData
+	_, err = r.ec2.CreateLaunchTemplateVersion(t.Context(), &ec2.CreateLaunchTemplateVersionInput{
+		LaunchTemplateName: awssdk.String("pool"), SourceVersion: awssdk.String("1"), VersionDescription: awssdk.String("by hand"),
+		LaunchTemplateData: &ec2types.RequestLaunchTemplateData{ImageId: data.ImageId},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range r.observe(wanted).Versions {
+		if version.Fingerprints != wanted.Input.Fingerprints {
+			t.Errorf("version %d has %+v, want %+v", version.Number, version.Fingerprints, wanted.Input.Fingerprints)
+		}
+	}
+	if version, change := r.ensure(wanted); version.Number != 2 || change.VersionCreated != 0 {
+		t.Errorf("version %d, change %+v: the adopted version is as good as ours, and newer", version.Number, change)
+	}
+}
+
+// An answer that is lost leaves it open whether the call had its effect. The next pass must find out or repeat it, and double nothing.
+func TestLostAnswers(t *testing.T) {
+	t.Parallel()
+	for _, place := range []awssim.Place{awssim.Before, awssim.AfterEffect} {
+		for _, action := range []string{"CreateLaunchTemplate", "CreateLaunchTemplateVersion", "ModifyLaunchTemplate", "CreateTags", "DeleteTags"} {
+			for _, lagging := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s %s, reads lag: %t", action, place, lagging), func(t *testing.T) {
+					t.Parallel()
+					loseAnswer(newRig(t), place, action, lagging)
+				})
+			}
+		}
+	}
+}
+
+func loseAnswer(r *rig, place awssim.Place, action string, lagging bool) {
+	r.Helper()
+	wanted := r.wanted("m5.large", firstToken)
+	want := []int64{1}
+	if action != "CreateLaunchTemplate" {
+		wanted.Tags["old"] = "x"
+		r.ensure(wanted)
+		wanted = r.wanted("m5.xlarge", firstToken)
+		wanted.Tags["team"], wanted.RetiredTags = "red", []string{"old"}
+		want = []int64{1, 2}
+	}
+	if _, err := r.sim.AddFault(awssim.Fault{Action: action, Nth: 1, Place: place, Drop: true}); err != nil {
+		r.Fatal(err)
+	}
+	before := r.observe(wanted)
+	if _, _, _, err := r.templates.Ensure(r.Context(), wanted, before); !aws.IsUncertain(err) {
+		r.Fatalf("the answer was not lost: %v", err)
+	}
+	if lagging {
+		// A restarted controller that sees the world of before the call.
+		if _, _, _, err := r.templates.Ensure(r.Context(), wanted, before); err != nil {
+			r.Fatal(err)
+		}
+	}
+	version, _ := r.ensure(wanted)
+	if version.Number != want[len(want)-1] {
+		r.Errorf("version %d, want %d", version.Number, want[len(want)-1])
+	}
+	r.hasVersions(wanted, want...)
+	all, err := r.ec2.DescribeLaunchTemplates(r.Context(), &ec2.DescribeLaunchTemplatesInput{})
+	if err != nil || len(all.LaunchTemplates) != 1 {
+		r.Errorf("%d templates, error %v", len(all.LaunchTemplates), err)
+	}
+	if difference := cmp.Diff(wanted.Tags, r.observe(wanted).Template.Tags); difference != "" {
+		r.Errorf("tags (-want +got):\n%s", difference)
+	}
+}
+
+func TestTagsOfTheTemplate(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	wanted := r.wanted("m5.large", firstToken)
+	wanted.Tags["old"] = "x"
+	r.ensure(wanted)
+	id := r.observe(wanted).Template.ID
+	if _, err := r.ec2.CreateTags(t.Context(), &ec2.CreateTagsInput{Resources: []string{id}, Tags: []ec2types.Tag{
+		{Key: awssdk.String("cost-center"), Value: awssdk.String("7")}, {Key: awssdk.String("team"), Value: awssdk.String("somebody's")},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	delete(wanted.Tags, "old")
+	wanted.RetiredTags = []string{"old", "never-there"}
+	wanted.Tags["new"] = ""
+	r.ensure(wanted)
+	want := map[string]string{infrav1.TagLaunchConfig: owner, "team": "blue", "new": "", "cost-center": "7"}
+	if difference := cmp.Diff(want, r.observe(wanted).Template.Tags); difference != "" {
+		t.Errorf("tags (-want +got):\n%s", difference)
+	}
+	r.hasVersions(wanted, 1)
+}
+
+func TestNamesTaken(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	theirs := ownedBy("other/pool", r.wanted("c5.large", firstToken))
+	theirs.Names = []string{"pool"}
+	r.ensure(theirs)
+
+	ours := r.wanted("m5.large", firstToken)
+	r.ensure(ours)
+	if name := r.observe(ours).Template.Name; name != "pool-1a2b3c4d" {
+		t.Errorf("ours is called %q", name)
+	}
+	r.hasVersions(theirs, 1)
+
+	late := ownedBy("third/pool", r.wanted("m5.large", firstToken))
+	_, _, _, err := r.templates.Ensure(t.Context(), late, r.observe(late))
+	var taken *launchtemplate.NamesTakenError
+	if !errors.As(err, &taken) || !slices.Equal(taken.Names, late.Names) || aws.FateOf(err).Kind != aws.WaitForUser {
+		t.Errorf("error %v, fate %+v", err, aws.FateOf(err))
+	}
+}
+
+// A name that was free when it was looked at may not be any more.
+func TestNameTakenMeanwhile(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ours := r.wanted("m5.large", firstToken)
+	before := r.observe(ours)
+	theirs := ownedBy("other/pool", r.wanted("c5.large", firstToken))
+	r.ensure(theirs)
+	if _, _, _, err := r.templates.Ensure(t.Context(), ours, before); !aws.IsAlreadyExists(err) || aws.FateOf(err).Kind != aws.RetrySoon {
+		t.Errorf("error %v", err)
+	}
+	r.ensure(ours)
+	if name := r.observe(ours).Template.Name; name != "pool-1a2b3c4d" {
+		t.Errorf("ours is called %q", name)
+	}
+}
+
+func TestTemplateLost(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	wanted := r.wanted("m5.large", firstToken)
+	r.ensure(wanted)
+	first := *r.observe(wanted).Template
+	if err := r.templates.Delete(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.templates.Delete(t.Context(), first); err != nil {
+		t.Errorf("deleting what is gone: %v", err)
+	}
+	wanted.Lost = first.ID
+	r.ensure(wanted)
+	second := *r.observe(wanted).Template
+	if second.ID == first.ID {
+		t.Error("the request was taken for a repeat of the first")
+	}
+	if err := r.templates.Delete(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	wanted.Lost = second.ID
+	r.ensure(wanted)
+}
+
+// A version that somebody deleted is made again when it is wanted again, although the request for it was made before.
+func TestVersionLost(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	small, large := r.wanted("m5.large", firstToken), r.wanted("m5.xlarge", firstToken)
+	r.ensure(small)
+	for want := int64(2); want < 5; want++ {
+		version, change := r.ensure(large)
+		if version.Number != want || change.VersionCreated != want {
+			t.Fatalf("version %d, change %+v, want %d", version.Number, change, want)
+		}
+		r.ensure(small)
+		if _, err := r.ec2.DeleteLaunchTemplateVersions(t.Context(), &ec2.DeleteLaunchTemplateVersionsInput{
+			LaunchTemplateName: awssdk.String("pool"), Versions: []string{fmt.Sprint(want)},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		r.hasVersions(small, 1)
+	}
+}
+
+func TestVersionsUnseen(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	wanted := r.wanted("m5.large", firstToken)
+	r.ensure(wanted)
+	seen := r.observe(wanted)
+	seen.Versions = nil
+	r.sim.ClearCalls()
+	_, _, _, err := r.templates.Ensure(t.Context(), wanted, seen)
+	var unseen *launchtemplate.VersionsUnseenError
+	if !errors.As(err, &unseen) || aws.FateOf(err).Kind != aws.RetrySoon {
+		t.Errorf("error %v, fate %+v", err, aws.FateOf(err))
+	}
+	r.wrote()
+	if err := r.templates.Delete(t.Context(), *seen.Template); err != nil {
+		t.Fatal(err)
+	}
+	if versions, err := r.templates.Versions(t.Context(), seen.Template.ID); err != nil || len(versions) != 0 {
+		t.Errorf("versions %v of a template that is gone, error %v", versions, err)
+	}
+}
+
+func TestErrorsSayWhat(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	wanted := r.wanted("m5.large", firstToken)
+	r.ensure(wanted)
+	seen := r.observe(wanted)
+	if _, err := r.sim.AddFault(awssim.Fault{Code: "UnauthorizedOperation", Status: 403}); err != nil {
+		t.Fatal(err)
+	}
+	id := seen.Template.ID
+	for reason, call := range map[string]func(context.Context) error{
+		`describing launch templates ["pool"]`: func(ctx context.Context) error {
+			_, err := r.templates.Describe(ctx, []string{"pool"})
+			return err
+		},
+		`describing the versions of launch template "` + id: func(ctx context.Context) error {
+			_, err := r.templates.Versions(ctx, id)
+			return err
+		},
+		`creating a version of launch template "` + id: func(ctx context.Context) error {
+			_, _, _, err := r.templates.Ensure(ctx, r.wanted("m5.xlarge", firstToken), seen)
+			return err
+		},
+		`deleting versions ["1"] of launch template "` + id: func(ctx context.Context) error {
+			_, _, err := r.templates.Prune(ctx, seen, []int64{1})
+			return err
+		},
+		`deleting launch template "` + id: func(ctx context.Context) error { return r.templates.Delete(ctx, *seen.Template) },
+		`describing the instances of launch template "` + id: func(ctx context.Context) error {
+			_, err := r.templates.VersionsRunning(ctx, id)
+			return err
+		},
+	} {
+		if err := call(t.Context()); err == nil || !strings.Contains(err.Error(), reason) || !aws.IsAccessDenied(err) {
+			t.Errorf("error %v, want one that says %s and AWS's code", err, reason)
+		}
+	}
+}
+
+func TestPrune(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	types := []string{"m5.large", "m5.xlarge", "m5.2xlarge", "m5.4xlarge"}
+	for _, instanceType := range types {
+		r.ensure(r.wanted(instanceType, firstToken))
+	}
+	wanted := r.wanted("m5.4xlarge", firstToken)
+	if _, err := r.ec2.DeleteLaunchTemplateVersions(t.Context(), &ec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateName: awssdk.String("pool"), Versions: []string{"2"}}); err != nil {
+		t.Fatal(err)
+	}
+	seen := r.observe(wanted)
+	// Somebody moved the default since: EC2 refuses to delete it, and deletes the rest.
+	if _, err := r.ec2.ModifyLaunchTemplate(t.Context(), &ec2.ModifyLaunchTemplateInput{LaunchTemplateName: awssdk.String("pool"), DefaultVersion: awssdk.String("1")}); err != nil {
+		t.Fatal(err)
+	}
+	after, refused, err := r.templates.Prune(t.Context(), seen, []int64{3, 2, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(refused) != 1 || !strings.Contains(refused[1], "default version") {
+		t.Errorf("refused %v: version 1 is the default, version 2 is gone, which is as good as deleted", refused)
+	}
+	if difference := cmp.Diff(r.numbers(wanted), []int64{1, 4}); difference != "" {
+		t.Errorf("versions:\n%s", difference)
+	}
+	var left []int64
+	for _, version := range after.NewestFirst() {
+		left = append(left, version.Number)
+	}
+	if !slices.Equal(left, []int64{4, 1}) {
+		t.Errorf("Prune says that %v are left", left)
+	}
+}
+
+func TestPruneInBatches(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	wanted := r.wanted("m5.large", firstToken)
+	r.ensure(wanted)
+	var plan []int64
+	for number := int64(2); number <= 203; number++ {
+		if _, err := r.ec2.CreateLaunchTemplateVersion(t.Context(), &ec2.CreateLaunchTemplateVersionInput{
+			LaunchTemplateName: awssdk.String("pool"), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "m5.large"},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if number != 203 {
+			plan = append(plan, number)
+		}
+	}
+	seen := r.observe(wanted)
+	if len(seen.Versions) != 203 {
+		t.Fatalf("%d versions are seen", len(seen.Versions))
+	}
+	r.sim.ClearCalls()
+	if _, refused, err := r.templates.Prune(t.Context(), seen, plan); err != nil || len(refused) != 0 {
+		t.Fatalf("refused %v, error %v", refused, err)
+	}
+	r.wrote("DeleteLaunchTemplateVersions", "DeleteLaunchTemplateVersions")
+	r.hasVersions(wanted, 1, 203)
+}
+
+func TestVersionsRunning(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	images, err := r.ec2.DescribeImages(t.Context(), &ec2.DescribeImagesInput{Filters: []ec2types.Filter{
+		{Name: awssdk.String("name"), Values: []string{"capa-ami-ubuntu-24.04-v1.36.3-*"}}, {Name: awssdk.String("architecture"), Values: []string{"x86_64"}},
+	}})
+	if err != nil || len(images.Images) != 1 {
+		t.Fatalf("finding an image: %v", err)
+	}
+	made, err := r.ec2.CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: awssdk.String("pool"), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "m5.large", ImageId: images.Images[0].ImageId},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := *made.LaunchTemplate.LaunchTemplateId
+	for range 2 {
+		if _, err := r.ec2.CreateLaunchTemplateVersion(t.Context(), &ec2.CreateLaunchTemplateVersionInput{
+			LaunchTemplateId: &id, SourceVersion: awssdk.String("1"), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "m5.xlarge"},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	launch := func(version string) string {
+		out, err := r.ec2.RunInstances(t.Context(), &ec2.RunInstancesInput{
+			LaunchTemplate: &ec2types.LaunchTemplateSpecification{LaunchTemplateId: &id, Version: &version},
+			MinCount:       awssdk.Int32(1), MaxCount: awssdk.Int32(1), SubnetId: awssdk.String("subnet-0b2000000000000aa"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *out.Instances[0].InstanceId
+	}
+	ended := launch("2")
+	launch("1")
+	launch("$Latest")
+	if _, err := r.ec2.RunInstances(t.Context(), &ec2.RunInstancesInput{
+		ImageId: images.Images[0].ImageId, InstanceType: "m5.large", MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1), SubnetId: awssdk.String("subnet-0b2000000000000aa"),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []map[int64]bool{{1: true, 2: true, 3: true}, {1: true, 3: true}} {
+		running, err := r.templates.VersionsRunning(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if difference := cmp.Diff(want, running); difference != "" {
+			t.Errorf("versions that run (-want +got):\n%s", difference)
+		}
+		if _, err := r.ec2.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{ended}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for i := range 3 {
+		wanted := ownedBy("default/pool-"+fmt.Sprint(i), r.wanted("m5.large", firstToken))
+		wanted.Names = []string{fmt.Sprintf("pool-%d", i)}
+		r.ensure(wanted)
+	}
+	r.sim.ClearCalls()
+	names := []string{"pool-0", "pool-2", "nobody's", "x"}
+	for i := len(names); i < launchtemplate.DescribeBatch; i++ {
+		names = append(names, fmt.Sprintf("absent-%d", i))
+	}
+	found, err := r.templates.Describe(t.Context(), names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != 2 || found["pool-0"].Name != "pool-0" || found["pool-2"].LatestVersion != 1 || found["pool-2"].DefaultVersion != 1 {
+		t.Errorf("found %+v", found)
+	}
+	if calls := r.sim.Calls(); len(calls) != 1 {
+		t.Errorf("%d calls for a batch", len(calls))
+	}
+	if found, err := r.templates.Describe(t.Context(), nil); err != nil || len(found) != 0 || len(r.sim.Calls()) != 1 {
+		t.Errorf("no names: found %v, error %v", found, err)
+	}
+}
+
+func TestWarning(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	version, change := r.ensure(r.wanted("m5.large", firstToken))
+	if version.Number != 1 || !strings.Contains(change.Warning, "ami-0a1b2c3d4e5f60718") {
+		t.Errorf("change %+v: EC2 stores a template with an image that does not exist, and says so", change)
+	}
+}
+
+// Another look-up that leads to the same image is another request under another description: it must not come under the token of the first.
+func TestTokenCoversDescription(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.ensure(r.wanted("m5.large", firstToken))
+	one, other := r.wanted("m5.xlarge", firstToken), r.wanted("m5.xlarge", firstToken)
+	one.Input.Fingerprints.Image, other.Input.Fingerprints.Image = "0123456789abcdef", "fedcba9876543210"
+	before := r.observe(one)
+	if _, err := r.sim.AddFault(awssim.Fault{Action: "CreateLaunchTemplateVersion", Nth: 1, Place: awssim.AfterEffect, Drop: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err := r.templates.Ensure(t.Context(), one, before); !aws.IsUncertain(err) {
+		t.Fatalf("the answer was not lost: %v", err)
+	}
+	if _, _, _, err := r.templates.Ensure(t.Context(), other, before); err != nil {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,174 @@
+// Package manager wires everything together: a controller manager with the controllers of all kinds, what they use of AWS, and the
+// endpoints that operators look at. It is the only place that constructs things; `slipway manager` and the laboratory call it.
+package manager
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	eksv1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/clouds"
+	"github.com/slipway-project/slipway/internal/controllers/awslaunchconfig"
+	"github.com/slipway-project/slipway/internal/controllers/awsmachinepool"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/secretwatch"
+)
+
+// LeaderElectionID is the name of the lease that the leading manager holds.
+const LeaderElectionID = "slipway-leader-election"
+
+// shutdown is how long running reconciles may take to end. None waits, so it is a bound on one call to AWS.
+const shutdown = 10 * time.Second
+
+// NewScheme returns a scheme with the kinds that the manager reads and writes.
+func NewScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, clusterv1.AddToScheme, capav1.AddToScheme, eksv1.AddToScheme, infrav1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// Run runs a manager until the context ends, and returns nil then. It fails at once if the options make no sense, and if the API server,
+// a kind or AWS credentials are missing; and later if it loses the lease that it worked under.
+func Run(ctx context.Context, options Options) error {
+	options = options.withDefaults()
+	if err := options.validate(); err != nil {
+		return err
+	}
+	if err := checkAWS(ctx, options); err != nil {
+		return err
+	}
+	scheme, err := NewScheme()
+	if err != nil {
+		return err
+	}
+	manager, err := ctrl.NewManager(options.RESTConfig, controllerManagerOptions(options, scheme))
+	if err != nil {
+		return fmt.Errorf("making the manager: %w", err)
+	}
+	kinds, networks, err := watchedKinds(manager)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(addControllers(manager, options, networks), addHealthChecks(manager, kinds)); err != nil {
+		return err
+	}
+	if err := manager.Start(ctx); err != nil {
+		return fmt.Errorf("running the manager: %w", err)
+	}
+	return nil
+}
+
+func controllerManagerOptions(options Options, scheme *runtime.Scheme) ctrl.Options {
+	grace := shutdown
+	set := ctrl.Options{
+		Scheme:                  scheme,
+		Logger:                  options.Log,
+		LeaderElection:          options.LeaderElection.Enabled,
+		LeaderElectionID:        LeaderElectionID,
+		LeaderElectionNamespace: options.LeaderElection.Namespace,
+		LeaseDuration:           &options.LeaderElection.LeaseDuration,
+		RenewDeadline:           &options.LeaderElection.RenewDeadline,
+		RetryPeriod:             &options.LeaderElection.RetryPeriod,
+		// Safe, since the process ends with the manager: the next one need not wait for the lease to run out.
+		LeaderElectionReleaseOnCancel: true,
+		HealthProbeBindAddress:        orOff(options.HealthAddress),
+		PprofBindAddress:              options.ProfilerAddress,
+		GracefulShutdownTimeout:       &grace,
+		Metrics: metricsserver.Options{
+			BindAddress:   orOff(options.MetricsAddress),
+			SecureServing: !options.InsecureMetrics,
+			// HTTP/2 off: its rapid reset attacks are not worth what metrics gain from it.
+			TLSOpts: []func(*tls.Config){func(config *tls.Config) { config.NextProtos = []string{"http/1.1"} }},
+		},
+		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		// Secrets are read by name, past the cache: a cached read would list and hold all of them.
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+	}
+	if !options.InsecureMetrics {
+		set.Metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	if options.SyncPeriod > 0 {
+		set.Cache.SyncPeriod = &options.SyncPeriod
+	}
+	if options.Namespace != "" {
+		set.Cache.DefaultNamespaces = map[string]cache.Config{options.Namespace: {}}
+	}
+	return set
+}
+
+// orOff is the address, or what controller-runtime takes for none.
+func orOff(address string) string {
+	if address == "" {
+		return "0"
+	}
+	return address
+}
+
+// addControllers adds the controllers of all kinds, and what they share. Networks are the kinds of objects with a cluster's network.
+func addControllers(manager ctrl.Manager, options Options, networks []client.Object) error {
+	settingsOfSessions := []aws.Option{
+		aws.WithClock(options.Clock), aws.WithTracerProvider(options.Traces), aws.WithVersion(options.Version),
+	}
+	if options.Metrics != nil {
+		settingsOfSessions = append(settingsOfSessions, aws.WithMetrics(options.Metrics))
+	}
+	sessions := aws.NewSessions(options.AWS, settingsOfSessions...)
+	registry := clouds.NewRegistry(sessions, options.Clock, options.Intervals)
+	if err := manager.Add(registry); err != nil {
+		return fmt.Errorf("adding the observers of AWS: %w", err)
+	}
+	secrets, err := secretWatcher(options.RESTConfig)
+	if err != nil {
+		return err
+	}
+	settings := common.Settings{
+		Clock: options.Clock, Concurrency: options.Concurrency, WatchFilter: options.WatchFilter, Traces: options.Traces,
+	}
+	configs := &awslaunchconfig.Reconciler{
+		Client: manager.GetClient(), Secrets: manager.GetAPIReader(), Watches: secrets, Clouds: registry,
+		Report: common.Reporter{Recorder: manager.GetEventRecorder(awslaunchconfig.Name)}, Clock: options.Clock,
+	}
+	pools := &awsmachinepool.Reconciler{
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Clouds: registry,
+		Report: common.Reporter{Recorder: manager.GetEventRecorder(awsmachinepool.Name)}, Clock: options.Clock,
+	}
+	return errors.Join(configs.Register(manager, settings, secrets, networks), pools.Register(manager, settings, networks))
+}
+
+func secretWatcher(config *rest.Config) (*secretwatch.Watcher, error) {
+	clientset, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the client that watches Secrets: %w", err)
+	}
+	return secretwatch.New(func(namespace string) interface {
+		Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+	} {
+		return clientset.CoreV1().Secrets(namespace)
+	}), nil
+}

@@ -1,0 +1,130 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slipway-project/slipway/internal/aws/observe"
+)
+
+// credentials are a configuration of AWS that has some, or fails to get them.
+func credentials(err error) awssdk.Config {
+	return awssdk.Config{Region: "us-east-1", Credentials: awssdk.CredentialsProviderFunc(func(context.Context) (awssdk.Credentials, error) {
+		return awssdk.Credentials{AccessKeyID: "key", SecretAccessKey: "secret"}, err
+	})}
+}
+
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		change func(*Options)
+		want   string
+	}{
+		{"the defaults", func(*Options) {}, ""},
+		{"no cluster", func(o *Options) { o.RESTConfig = nil }, "management cluster"},
+		{"negative concurrency", func(o *Options) { o.Concurrency = -1 }, "--concurrency is -1"},
+		{"a negative period", func(o *Options) { o.SyncPeriod = -time.Second }, "--sync-period is -1s"},
+		{"no time between sweeps", func(o *Options) { o.Intervals.Rest = 0 }, "--observe-interval is 0s"},
+		{"no time between sweeps in motion", func(o *Options) { o.Intervals.Motion = 0 }, "--observe-interval-in-motion is 0s"},
+		{"a lease that ends before the leader gives up", func(o *Options) { o.LeaderElection.LeaseDuration = 10 * time.Second }, "--leader-elect-lease-duration is 10s"},
+		{"a leader that gives up before it has tried again, jitter included", func(o *Options) { o.LeaderElection.RetryPeriod = 9 * time.Second }, "--leader-elect-renew-deadline is 10s"},
+		{"a negative retry period", func(o *Options) { o.LeaderElection.RetryPeriod = -1 }, "--leader-elect-retry-period"},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			options := Options{RESTConfig: &rest.Config{}, Intervals: observe.DefaultIntervals}.withDefaults()
+			row.change(&options)
+			err := options.validate()
+			if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
+				t.Errorf("the error is %v, want %q", err, row.want)
+			}
+		})
+	}
+}
+
+func TestRunSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	// An API server without any groups: nothing is installed.
+	empty := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/api":
+			_, _ = w.Write([]byte(`{"kind":"APIVersions","versions":["v1"]}`))
+		case "/apis":
+			_, _ = w.Write([]byte(`{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`))
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(empty.Close)
+	for _, row := range []struct {
+		reason, host string
+		aws          awssdk.Config
+		want         string
+	}{
+		{"no definitions", empty.URL, credentials(nil), "kind Cluster (cluster.x-k8s.io/v1beta2) is not installed in the management cluster: install Cluster API"},
+		{"no API server", "http://127.0.0.1:1", credentials(nil), "asking the API server at http://127.0.0.1:1 for kind Cluster"},
+		{"no provider of credentials", empty.URL, awssdk.Config{}, "no AWS credentials"},
+		{"no credentials", empty.URL, credentials(errors.New("the token file is gone")), "the token file is gone"},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			err := Run(t.Context(), Options{RESTConfig: &rest.Config{Host: row.host}, AWS: row.aws, Log: logr.Discard()})
+			if err == nil || !strings.Contains(err.Error(), row.want) {
+				t.Errorf("the error is %v, want %q", err, row.want)
+			}
+		})
+	}
+}
+
+// fakeInformers are a cache in which everything is as one informer is.
+type fakeInformers struct {
+	cache.Informer
+	synced bool
+	err    error
+}
+
+func (f *fakeInformers) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+	return f, f.err
+}
+
+func (f *fakeInformers) HasSynced() bool { return f.synced }
+
+func TestReadiness(t *testing.T) {
+	t.Parallel()
+	leads, waits := make(chan struct{}), make(chan struct{})
+	close(leads)
+	for _, row := range []struct {
+		reason  string
+		elected chan struct{}
+		cache   fakeInformers
+		want    string
+	}{
+		{"one that waits for its turn is ready, and reads nothing", waits, fakeInformers{err: errors.New("asked")}, ""},
+		{"one that leads is ready when everything is read", leads, fakeInformers{synced: true}, ""},
+		{"one that leads is not ready before", leads, fakeInformers{}, "Cluster has not been read yet"},
+		{"nor when a kind can not be watched", leads, fakeInformers{err: errors.New("no such kind")}, "no such kind"},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			kinds := []client.Object{requiredKinds()[0].object}
+			check := &readiness{elected: row.elected, cache: &row.cache, kinds: kinds}
+			err := check.check(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody))
+			if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
+				t.Errorf("the error is %v, want %q", err, row.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,126 @@
+package manager
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/observe"
+)
+
+// DefaultConcurrency is how many objects of each kind are reconciled at once. A reconcile never waits, so few suffice.
+const DefaultConcurrency = 10
+
+// DefaultLeaderElection has the times that Cluster API's providers have.
+var DefaultLeaderElection = LeaderElection{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second}
+
+// Options are how a manager runs.
+type Options struct {
+	// RESTConfig reaches the management cluster.
+	RESTConfig *rest.Config
+	// AWS is the controller's own identity and how AWS is reached.
+	AWS awssdk.Config
+	// Clock is real time, except in tests and in the laboratory.
+	Clock clock.WithTicker
+	// Namespace is the only one that is looked at; all if empty.
+	Namespace string
+	// WatchFilter is the value of the watch filter label that objects must have; all objects if empty.
+	WatchFilter string
+	// Concurrency is how many objects of each kind are reconciled at once; DefaultConcurrency if zero.
+	Concurrency int
+	// SyncPeriod is how often every object is reconciled though nothing happened; every ten hours if zero.
+	SyncPeriod time.Duration
+	// Intervals are how often AWS is looked at; observe.DefaultIntervals if zero.
+	Intervals observe.Intervals
+
+	// LeaderElection holds work back until this manager leads.
+	LeaderElection LeaderElection
+	// HealthAddress serves /healthz and /readyz; nowhere if empty.
+	HealthAddress string
+	// MetricsAddress serves /metrics over HTTPS to those whom the API server lets; nowhere if empty.
+	MetricsAddress string
+	// InsecureMetrics serves them over HTTP to everybody.
+	InsecureMetrics bool
+	// ProfilerAddress serves Go's profiles under /debug/pprof/ to everybody who reaches it; nowhere if empty.
+	ProfilerAddress string
+
+	// Metrics count calls to AWS; nil for not.
+	Metrics *aws.Metrics
+	// Traces take a span per reconcile and per call to AWS; OpenTelemetry's global provider if nil.
+	Traces trace.TracerProvider
+	// Version names the release, to AWS among others.
+	Version string
+	Log     logr.Logger
+}
+
+// LeaderElection is how one of several managers is chosen to work. The zero value chooses nobody: the manager works at once.
+type LeaderElection struct {
+	Enabled bool
+	// Namespace is that of the lease. It may be empty inside a cluster, where it is the pod's.
+	Namespace string
+	// LeaseDuration is how long the others wait before they take over from a leader that gives no sign; RenewDeadline is after how long without
+	// success the leader gives up; RetryPeriod is how often all of them try. Each is shorter than the one before. Zero means the default.
+	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Concurrency == 0 {
+		o.Concurrency = DefaultConcurrency
+	}
+	if o.Intervals == (observe.Intervals{}) {
+		o.Intervals = observe.DefaultIntervals
+	}
+	if o.Traces == nil {
+		o.Traces = otel.GetTracerProvider()
+	}
+	if o.Version == "" {
+		o.Version = "dev"
+	}
+	election := &o.LeaderElection
+	for _, period := range []struct {
+		value  *time.Duration
+		normal time.Duration
+	}{
+		{&election.LeaseDuration, DefaultLeaderElection.LeaseDuration},
+		{&election.RenewDeadline, DefaultLeaderElection.RenewDeadline},
+		{&election.RetryPeriod, DefaultLeaderElection.RetryPeriod},
+	} {
+		if *period.value == 0 {
+			*period.value = period.normal
+		}
+	}
+	return o
+}
+
+// validate says what is wrong with the options, in the words of the command line.
+func (o Options) validate() error {
+	var found []error
+	refuse := func(wrong bool, format string, values ...any) {
+		if wrong {
+			found = append(found, fmt.Errorf(format, values...))
+		}
+	}
+	refuse(o.RESTConfig == nil, "no management cluster is given")
+	refuse(o.Concurrency < 0, "--concurrency is %d, and must be positive", o.Concurrency)
+	refuse(o.SyncPeriod < 0, "--sync-period is %v, and must not be negative", o.SyncPeriod)
+	refuse(o.Intervals.Rest <= 0, "--observe-interval is %v, and must be positive", o.Intervals.Rest)
+	refuse(o.Intervals.Motion <= 0, "--observe-interval-in-motion is %v, and must be positive", o.Intervals.Motion)
+	election := o.LeaderElection
+	refuse(election.RetryPeriod <= 0, "--leader-elect-retry-period is %v, and must be positive", election.RetryPeriod)
+	refuse(election.RenewDeadline <= election.RetryPeriod*6/5, "--leader-elect-renew-deadline is %v, and must be longer than 1.2 times --leader-elect-retry-period, which is %v",
+		election.RenewDeadline, election.RetryPeriod)
+	refuse(election.LeaseDuration <= election.RenewDeadline, "--leader-elect-lease-duration is %v, and must be longer than --leader-elect-renew-deadline, which is %v",
+		election.LeaseDuration, election.RenewDeadline)
+	return errors.Join(found...)
+}

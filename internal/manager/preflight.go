@@ -1,0 +1,95 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	eksv1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// credentialsTimeout is how long the first AWS credentials may take: the SDK asks the instance's metadata last, some seconds in vain.
+const credentialsTimeout = 15 * time.Second
+
+// kind is one that the manager watches, and who brings it.
+type kind struct {
+	object client.Object
+	from   string
+}
+
+// requiredKinds are those without which the manager has nothing to do.
+func requiredKinds() []kind {
+	return []kind{
+		{&clusterv1.Cluster{}, "Cluster API"},
+		{&clusterv1.MachinePool{}, "Cluster API"},
+		{&infrav1.AWSMachinePool{}, "Slipway's definitions, config/crd"},
+		{&infrav1.AWSLaunchConfig{}, "Slipway's definitions, config/crd"},
+	}
+}
+
+// checkAWS fails if the manager has no credentials of its own. Without it every object would say so, and the reason would be found last.
+func checkAWS(ctx context.Context, options Options) error {
+	ctx, cancel := context.WithTimeout(ctx, credentialsTimeout)
+	defer cancel()
+	err := errors.New("none are configured")
+	if options.AWS.Credentials != nil {
+		_, err = options.AWS.Credentials.Retrieve(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the pod's service account or the instance an IAM role: %w", err)
+	}
+	if options.AWS.Region == "" {
+		options.Log.Info("AWS_REGION is not set: only clusters that name their region are served")
+	}
+	return nil
+}
+
+// watchedKinds returns the kinds that are watched, and among them those of CAPA's with a cluster's network: of the latter any may be
+// missing, since CAPA may run without EKS. It fails if the API server can not be asked, or another kind is not installed.
+func watchedKinds(manager ctrl.Manager) (all, networks []client.Object, err error) {
+	for _, required := range requiredKinds() {
+		name, err := find(manager, required.object)
+		if meta.IsNoMatchError(err) {
+			return nil, nil, fmt.Errorf("kind %s is not installed in the management cluster: install %s", name, required.from)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, required.object)
+	}
+	for _, network := range []client.Object{&capav1.AWSCluster{}, &eksv1.AWSManagedControlPlane{}} {
+		name, err := find(manager, network)
+		if meta.IsNoMatchError(err) {
+			manager.GetLogger().Info("Kind is not installed, its clusters are not watched", "kind", name)
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		networks = append(networks, network)
+	}
+	return append(all, networks...), networks, nil
+}
+
+// find asks the API server for an object's kind, and returns its name in any case.
+func find(manager ctrl.Manager, object client.Object) (string, error) {
+	gvk, err := apiutil.GVKForObject(object, manager.GetScheme())
+	if err != nil {
+		return "", fmt.Errorf("naming the kind of %T: %w", object, err)
+	}
+	name := gvk.Kind + " (" + gvk.GroupVersion().String() + ")"
+	_, err = manager.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil && !meta.IsNoMatchError(err) {
+		err = fmt.Errorf("asking the API server at %s for kind %s: %w", manager.GetConfig().Host, name, err)
+	}
+	return name, err
+}

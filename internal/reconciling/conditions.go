@@ -1,0 +1,109 @@
+package reconciling
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Conditioned is an object whose status holds conditions.
+type Conditioned interface {
+	client.Object
+	GetConditions() []metav1.Condition
+	SetConditions([]metav1.Condition)
+}
+
+// True sets a condition to True. Reason and message are for people: stable, without times or request ids.
+func True(object Conditioned, conditionType, reason, message string) {
+	set(object, conditionType, metav1.ConditionTrue, reason, message)
+}
+
+// False sets a condition to False.
+func False(object Conditioned, conditionType, reason, message string) {
+	set(object, conditionType, metav1.ConditionFalse, reason, message)
+}
+
+// Unknown sets a condition to Unknown: AWS or somebody else has to answer first.
+func Unknown(object Conditioned, conditionType, reason, message string) {
+	set(object, conditionType, metav1.ConditionUnknown, reason, message)
+}
+
+func set(object Conditioned, conditionType string, status metav1.ConditionStatus, reason, message string) {
+	// A copy, because SetStatusCondition changes elements in place and the object may share them with its stored self.
+	conditions := slices.Clone(object.GetConditions())
+	meta.SetStatusCondition(&conditions, metav1.Condition{
+		Type: conditionType, Status: status, Reason: reason, Message: message,
+		ObservedGeneration: object.GetGeneration(),
+	})
+	object.SetConditions(conditions)
+}
+
+// Remove removes a condition that no longer applies.
+func Remove(object Conditioned, conditionType string) {
+	conditions := slices.Clone(object.GetConditions())
+	meta.RemoveStatusCondition(&conditions, conditionType)
+	object.SetConditions(conditions)
+}
+
+// PendingReason is the reason of a summary while a condition that it follows from has not been found for the current generation.
+const PendingReason = "Pending"
+
+// Summary is how one condition follows from others.
+type Summary struct {
+	// Target is the condition that is computed, "Ready" as a rule.
+	Target string
+	// Of are the conditions that must be True, in the order in which they become so: the first that is not explains the target.
+	Of []string
+	// Reason is the target's reason when all are True.
+	Reason string
+}
+
+// Summarize computes the target. A condition that is missing, or was found for an earlier generation, is not known: nobody has looked since.
+func (s Summary) Summarize(object Conditioned) {
+	for _, conditionType := range s.Of {
+		condition := meta.FindStatusCondition(object.GetConditions(), conditionType)
+		if condition == nil || condition.ObservedGeneration != object.GetGeneration() {
+			// A pass may stop at a step that reports to a later condition: what it found out counts more than what it did not.
+			if condition = s.failed(object); condition == nil {
+				Unknown(object, s.Target, PendingReason, conditionType+" is not known yet")
+				return
+			}
+			conditionType = condition.Type
+		}
+		if condition.Status != metav1.ConditionTrue {
+			message := conditionType
+			if condition.Message != "" {
+				message = strings.Join([]string{conditionType, condition.Message}, ": ")
+			}
+			set(object, s.Target, condition.Status, condition.Reason, message)
+			return
+		}
+	}
+	True(object, s.Target, s.Reason, "")
+}
+
+// failed is the first condition that was found False for the present generation.
+func (s Summary) failed(object Conditioned) *metav1.Condition {
+	for _, conditionType := range s.Of {
+		condition := meta.FindStatusCondition(object.GetConditions(), conditionType)
+		if condition != nil && condition.Status == metav1.ConditionFalse && condition.ObservedGeneration == object.GetGeneration() {
+			return condition
+		}
+	}
+	return nil
+}
+
+// Restamp makes what was found for an earlier generation hold for the present one. It is for a spec that the pass itself wrote to, where that
+// changed nothing that a user asked for.
+func Restamp(object Conditioned, from int64) {
+	conditions := slices.Clone(object.GetConditions())
+	for i := range conditions {
+		if conditions[i].ObservedGeneration == from {
+			conditions[i].ObservedGeneration = object.GetGeneration()
+		}
+	}
+	object.SetConditions(conditions)
+}

@@ -1,0 +1,83 @@
+package reconciling_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+var ignoreTime = cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
+
+func TestConditions(t *testing.T) {
+	t.Parallel()
+	config := &infrav1.AWSLaunchConfig{ObjectMeta: metav1.ObjectMeta{Generation: 3}}
+	reconciling.False(config, "A", "Why", "because")
+	reconciling.Unknown(config, "B", "Pending", "wait")
+	before := config.DeepCopy()
+	shared := config.Status.Conditions
+	config.Generation = 4
+	reconciling.True(config, "A", "Ready", "")
+	if difference := cmp.Diff(before.Status.Conditions, shared); difference != "" {
+		t.Errorf("conditions that may be shared with the stored object changed:\n%s", difference)
+	}
+	want := []metav1.Condition{
+		{Type: "A", Status: metav1.ConditionTrue, Reason: "Ready", ObservedGeneration: 4},
+		{Type: "B", Status: metav1.ConditionUnknown, Reason: "Pending", Message: "wait", ObservedGeneration: 3},
+	}
+	if difference := cmp.Diff(want, config.Status.Conditions, ignoreTime); difference != "" {
+		t.Errorf("conditions (-want +got):\n%s", difference)
+	}
+	again := config.DeepCopy()
+	reconciling.True(again, "A", "Ready", "")
+	if difference := cmp.Diff(config, again); difference != "" {
+		t.Errorf("the same condition once more is a change:\n%s", difference)
+	}
+	reconciling.Remove(config, "A")
+	reconciling.Remove(config, "none")
+	if difference := cmp.Diff(want[1:], config.Status.Conditions, ignoreTime); difference != "" {
+		t.Errorf("conditions after A was removed (-want +got):\n%s", difference)
+	}
+}
+
+func TestSummarize(t *testing.T) {
+	t.Parallel()
+	summary := reconciling.Summary{Target: "Ready", Of: []string{"A", "B"}, Reason: "AllGood"}
+	condition := func(name string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+		return metav1.Condition{Type: name, Status: status, Reason: reason, Message: message}
+	}
+	good := condition("A", metav1.ConditionTrue, "Fine", "")
+	for _, row := range []struct {
+		reason     string
+		conditions []metav1.Condition
+		want       metav1.Condition
+	}{
+		{"nothing is known", nil, condition("Ready", metav1.ConditionUnknown, "Pending", "A is not known yet")},
+		{"all are true", []metav1.Condition{condition("B", metav1.ConditionTrue, "Fine", "much said"), good}, condition("Ready", metav1.ConditionTrue, "AllGood", "")},
+		{"one is not known", []metav1.Condition{good}, condition("Ready", metav1.ConditionUnknown, "Pending", "B is not known yet")},
+		{"one is false", []metav1.Condition{good, condition("B", metav1.ConditionFalse, "Broken", "no network")},
+			condition("Ready", metav1.ConditionFalse, "Broken", "B: no network")},
+		{"one is unknown, without words", []metav1.Condition{good, condition("B", metav1.ConditionUnknown, "Asking", "")},
+			condition("Ready", metav1.ConditionUnknown, "Asking", "B")},
+		{"the first in order explains", []metav1.Condition{condition("B", metav1.ConditionFalse, "Broken", "b"), condition("A", metav1.ConditionFalse, "Missing", "a")},
+			condition("Ready", metav1.ConditionFalse, "Missing", "A: a")},
+		{"others do not matter", []metav1.Condition{good, condition("B", metav1.ConditionTrue, "Fine", ""), condition("C", metav1.ConditionFalse, "Broken", "")},
+			condition("Ready", metav1.ConditionTrue, "AllGood", "")},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			config := &infrav1.AWSLaunchConfig{}
+			config.Status.Conditions = row.conditions
+			summary.Summarize(config)
+			got := meta.FindStatusCondition(config.Status.Conditions, "Ready")
+			if difference := cmp.Diff(&row.want, got, ignoreTime); difference != "" {
+				t.Errorf("Ready (-want +got):\n%s", difference)
+			}
+		})
+	}
+}

@@ -1,0 +1,109 @@
+package reconciling
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+)
+
+// PatchStatus writes the status of object if it differs from that of before, and nothing if it does not. It is the one status write of a pass.
+// It fails with a conflict if the object was changed since it was read: what a pass found for an older object must not undo what a newer one says.
+// What is written is the whole status, not the difference alone: a number that is zero before and after differs in nothing, and Cluster
+// API's contract wants it present.
+func PatchStatus(ctx context.Context, c client.Client, object, before client.Object) error {
+	difference, err := client.MergeFrom(before).Data(object)
+	if err != nil {
+		return fmt.Errorf("computing the status patch: %w", err)
+	}
+	changes, err := statusOf(difference)
+	if err != nil || changes == nil {
+		return err
+	}
+	whole, err := json.Marshal(object)
+	if err != nil {
+		return fmt.Errorf("computing the status patch: %w", err)
+	}
+	status, err := statusOf(whole)
+	if err != nil {
+		return err
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": object.GetResourceVersion()},
+		"status":   withRemovals(status, changes),
+	})
+	if err != nil {
+		return fmt.Errorf("computing the status patch: %w", err)
+	}
+	// A copy, because Patch fills what it is given with the server's answer.
+	target := object.DeepCopyObject().(client.Object)
+	err = c.Status().Patch(ctx, target, client.RawPatch(types.MergePatchType, patch))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("patching status: %w", err)
+	}
+	return nil
+}
+
+// statusOf is the status in an object or a merge patch, nil if there is none.
+func statusOf(document []byte) (map[string]any, error) {
+	var members struct {
+		Status map[string]any `json:"status"`
+	}
+	if err := json.Unmarshal(document, &members); err != nil {
+		return nil, fmt.Errorf("computing the status patch: %w", err)
+	}
+	return members.Status, nil
+}
+
+// withRemovals adds to a value what a merge patch removes from it: members that are null.
+func withRemovals(value, patch map[string]any) map[string]any {
+	if value == nil {
+		value = map[string]any{}
+	}
+	for key, change := range patch {
+		switch change := change.(type) {
+		case nil:
+			value[key] = nil
+		case map[string]any:
+			if member, isMap := value[key].(map[string]any); isMap {
+				value[key] = withRemovals(member, change)
+			}
+		}
+	}
+	return value
+}
+
+// Patch changes what mutate changes of an object's metadata and spec, in one patch, and nothing if nothing differs. It fails with a conflict
+// if the object was changed since it was read. In memory only the generation and the resource version are taken from the answer, and
+// the status stays as the pass has it.
+func Patch[T client.Object](ctx context.Context, c client.Client, object T, mutate func(T)) error {
+	before := object.DeepCopyObject().(T)
+	mutate(object)
+	if equality.Semantic.DeepEqual(object, before) {
+		return nil
+	}
+	answer := object.DeepCopyObject().(T)
+	if err := c.Patch(ctx, answer, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("patching %s: %w", object.GetName(), err)
+	}
+	object.SetResourceVersion(answer.GetResourceVersion())
+	object.SetGeneration(answer.GetGeneration())
+	return nil
+}
+
+// EnsureFinalizer adds the finalizer, together with whatever else mutate sets (facts that deletion needs), in one patch.
+func EnsureFinalizer[T client.Object](ctx context.Context, c client.Client, object T, finalizer string, mutate func(T)) error {
+	return Patch(ctx, c, object, func(object T) {
+		controllerutil.AddFinalizer(object, finalizer)
+		mutate(object)
+	})
+}
+
+// RemoveFinalizer lets the object go.
+func RemoveFinalizer[T client.Object](ctx context.Context, c client.Client, object T, finalizer string) error {
+	return client.IgnoreNotFound(Patch(ctx, c, object, func(object T) { controllerutil.RemoveFinalizer(object, finalizer) }))
+}

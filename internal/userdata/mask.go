@@ -1,0 +1,241 @@
+package userdata
+
+import (
+	"bytes"
+	"encoding/base64"
+	"regexp"
+	"slices"
+)
+
+// A join token says nothing about what a node is: kubeadm's live for minutes, and Cluster API writes a new one into the
+// bootstrap data of a machine pool long before the old one ends. Two renderings of one bootstrap config differ in the
+// token, and in what follows from it: how YAML quotes it, and how gzip packs it. Masked takes just that out.
+const (
+	// Placeholders have the form of what they stand for, so that masking masked data changes nothing, and nothing but
+	// a token can become one.
+	tokenMask = "xxxxxx.xxxxxxxxxxxxxxxx"
+	keyMask   = "0000000000000000000000000000000000000000000000000000000000000000"
+
+	// maxDepth is how many encodings may be around a token: a gzipped, base64-encoded file in a gzipped, base64-encoded
+	// multi-part message is four.
+	maxDepth = 6
+	// maxUnpacked bounds what is unpacked of one piece, so that a compression bomb costs nothing.
+	maxUnpacked = 4 << 20
+)
+
+const (
+	// A bootstrap token (Kubernetes: bootstrap-tokens, "Token format") and a certificate key (kubeadm: init phase
+	// upload-certs; what it decrypts is deleted after two hours).
+	tokenPattern = `[a-z0-9]{6}\.[a-z0-9]{16}`
+	keyPattern   = `[a-f0-9]{64}`
+	quote        = `\\*["']`
+	// The name is not the end of a longer one. In an escaped string the character before it may be the n of \n.
+	nameStart = `(?:^|[^A-Za-z0-9_.\-]|\\[nrt])`
+	// The value is not the beginning of a longer one.
+	valueEnd = `(?:$|[^A-Za-z0-9_.\-])`
+)
+
+// place is where a secret may stand. Group 1 of the pattern is what is masked.
+type place struct {
+	pattern *regexp.Regexp
+	mask    string
+}
+
+// places are all places of join secrets: fields of kubeadm's JoinConfiguration and InitConfiguration (v1beta3 and
+// v1beta4) and of bootstrap kubeconfigs, in YAML and in JSON; flags of kubeadm join; shell variables that end in TOKEN.
+//
+// In YAML the quotes are masked too, because they come and go with the token: 123456.1234567890123456 is quoted, being a
+// number otherwise, abcdef.0123456789abcdef is not.
+var places = slices.Concat(
+	placesOf(`token|tlsBootstrapToken|discoveryToken|bootstrapToken`, `token|discovery-token|tls-bootstrap-token`, tokenPattern, tokenMask),
+	placesOf(`certificateKey`, `certificate-key`, keyPattern, keyMask),
+	[]place{{regexp.MustCompile(nameStart + `[A-Z0-9_]*TOKEN=(?:` + quote + `)?(` + tokenPattern + `)` + valueEnd), tokenMask}},
+)
+
+func placesOf(fields, flags, value, mask string) []place {
+	yaml := nameStart + `(?:` + fields + `):[ \t]+(` + quote + value + quote + `|` + value + `)` + valueEnd
+	json := quote + `(?:` + fields + `)` + quote + `\s*:\s*(?:` + quote + `)?(` + value + `)` + valueEnd
+	flag := nameStart + `--(?:` + flags + `)(?:` + quote + `)?(?:=|[\s,\\]+(?:-\s+)?)(?:` + quote + `)?(` + value + `)` + valueEnd
+	return []place{
+		{regexp.MustCompile(yaml), mask},
+		{regexp.MustCompile(json), mask},
+		{regexp.MustCompile(flag), mask},
+	}
+}
+
+// Masked returns bootstrap data with every short-lived join secret replaced by a placeholder, for telling whether two
+// renderings make the same node. Everything else is returned byte for byte, but for the encodings around a secret, over
+// which it spreads: a compressed piece that holds one is returned with the same content but not compressed (the result may
+// not depend on the release of a compression library either), and base64 that holds one is padded.
+//
+// Secrets are found in plain text, and inside base64, percent-encoded and gzip-compressed pieces: cloud-init's
+// write_files with an encoding, multi-part messages, Ignition's data URLs. The hash of the cluster's CA stays: it is part
+// of what the node is. The format makes no difference: either language may carry the other's encodings.
+func Masked(data []byte, _ Format) []byte {
+	masked, _ := maskPiece(data, 0)
+	return masked
+}
+
+// maskPiece masks text or a gzip stream, and says whether there was a secret in it.
+func maskPiece(data []byte, depth int) ([]byte, bool) {
+	edits := pieceEdits(data, depth)
+	return apply(data, edits), len(edits) > 0
+}
+
+// pieceEdits finds what to replace in text or in a gzip stream.
+func pieceEdits(data []byte, depth int) []edit {
+	if depth > maxDepth {
+		return nil
+	}
+	if !bytes.HasPrefix(data, gzipMagic) {
+		return maskText(data, depth)
+	}
+	unpacked, ok := Unpack(data)
+	if !ok {
+		return nil
+	}
+	masked, found := maskPiece(unpacked, depth+1)
+	if !found {
+		return nil
+	}
+	return []edit{{start: 0, end: len(data), replacement: storedGzip(masked)}}
+}
+
+// edit replaces the bytes from start to end.
+type edit struct {
+	start, end  int
+	replacement []byte
+}
+
+func apply(data []byte, edits []edit) []byte {
+	if len(edits) == 0 {
+		return data
+	}
+	var result bytes.Buffer
+	rest := 0
+	for _, e := range edits {
+		result.Write(data[rest:e.start])
+		result.Write(e.replacement)
+		rest = e.end
+	}
+	result.Write(data[rest:])
+	return result.Bytes()
+}
+
+// maskText finds what to replace in text, in order and without overlap.
+func maskText(text []byte, depth int) []edit {
+	regions, edits := maskDataURLs(text, depth)
+	for _, e := range slices.Concat(maskBase64(text, depth), maskPlain(text)) {
+		// Inside a data URL the text is not what it seems; that has been done.
+		if !slices.ContainsFunc(regions, e.overlaps) {
+			edits = append(edits, e)
+		}
+	}
+	slices.SortStableFunc(edits, func(a, b edit) int { return a.start - b.start })
+	apart := edits[:0]
+	for _, e := range edits {
+		if len(apart) == 0 || e.start >= apart[len(apart)-1].end {
+			apart = append(apart, e)
+		}
+	}
+	return apart
+}
+
+func (e edit) overlaps(other edit) bool { return e.start < other.end && other.start < e.end }
+
+func maskPlain(text []byte) []edit {
+	var edits []edit
+	for _, p := range places {
+		// A match takes the character after it, which may be the one before the next: go on from the secret's end.
+		for from := 0; from < len(text); {
+			match := p.pattern.FindSubmatchIndex(text[from:])
+			if match == nil {
+				break
+			}
+			edits = append(edits, edit{start: from + match[2], end: from + match[3], replacement: []byte(p.mask)})
+			from += match[3]
+		}
+	}
+	return edits
+}
+
+// base64Line is a line of base64, or several lines of equal length and indentation with a last one that may be shorter.
+var (
+	base64Line = regexp.MustCompile(`[A-Za-z0-9+/]{40,}={0,2}`)
+	wrapped    = regexp.MustCompile(`^(\r?\n[ \t]*)([A-Za-z0-9+/]+={0,2})`)
+)
+
+func maskBase64(text []byte, depth int) []edit {
+	var edits []edit
+	for from := 0; from < len(text); {
+		match := base64Line.FindIndex(text[from:])
+		if match == nil {
+			break
+		}
+		block := readBlock(text, from+match[0], from+match[1])
+		if replacement, found := block.mask(depth); found {
+			edits = append(edits, edit{start: block.start, end: block.end, replacement: replacement})
+		}
+		from = block.end
+	}
+	return edits
+}
+
+// base64Block is base64, possibly over several lines.
+type base64Block struct {
+	start, end int
+	// digits are the base64 without line breaks.
+	digits []byte
+	// width of a full line; separator is what is between lines. Zero if there is one line.
+	width     int
+	separator []byte
+}
+
+// readBlock extends the line from start to end over the lines after it that belong to the same base64.
+func readBlock(text []byte, start, end int) base64Block {
+	block := base64Block{start: start, end: end, digits: slices.Clone(text[start:end])}
+	width := end - start
+	for width%4 == 0 && text[block.end-1] != '=' {
+		next := wrapped.FindSubmatch(text[block.end:])
+		if next == nil || len(next[2]) > width || block.separator != nil && !bytes.Equal(next[1], block.separator) {
+			break
+		}
+		after := block.end + len(next[0])
+		if after < len(text) && text[after] != '\n' && text[after] != '\r' {
+			break
+		}
+		block.width, block.separator = width, next[1]
+		block.digits = append(block.digits, next[2]...)
+		block.end = after
+		if len(next[2]) < width {
+			break
+		}
+	}
+	return block
+}
+
+func (b base64Block) mask(depth int) ([]byte, bool) {
+	encoding := base64.StdEncoding
+	if len(b.digits)%4 != 0 {
+		encoding = base64.RawStdEncoding
+	}
+	decoded, err := encoding.Strict().DecodeString(string(b.digits))
+	if err != nil {
+		return nil, false
+	}
+	masked, found := maskPiece(decoded, depth+1)
+	if !found {
+		return nil, false
+	}
+	// Padded, whatever it was: where no padding is needed one can not see which way the writer has, and with another
+	// token it may be needed.
+	return b.wrap([]byte(base64.StdEncoding.EncodeToString(masked))), true
+}
+
+// wrap breaks lines where the original had them.
+func (b base64Block) wrap(digits []byte) []byte {
+	if b.width == 0 {
+		return digits
+	}
+	return bytes.Join(slices.Collect(slices.Chunk(digits, b.width)), b.separator)
+}

@@ -1,0 +1,131 @@
+// Package userdata owns the way from bootstrap data, as a bootstrap provider leaves it in a Secret, to EC2 user data. It
+// is pure: bytes in, bytes out.
+package userdata
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+)
+
+// Limit is how large user data may be, in bytes before base64 (AWS: user-data, "limited to 16 KB, in raw form, before it
+// is base64-encoded").
+const Limit = 16384
+
+// Format is the language of bootstrap data.
+type Format string
+
+// The formats that Cluster API's contract names for the key "format" of a bootstrap data Secret.
+const (
+	FormatCloudConfig Format = "cloud-config"
+	FormatIgnition    Format = "ignition"
+)
+
+// ParseFormat reads the format of a Secret. A Secret that does not say is cloud-config, by Cluster API's contract.
+// The error is an *UnknownFormatError.
+func ParseFormat(text string) (Format, error) {
+	switch format := Format(text); format {
+	case "":
+		return FormatCloudConfig, nil
+	case FormatCloudConfig, FormatIgnition:
+		return format, nil
+	default:
+		return "", &UnknownFormatError{Format: text}
+	}
+}
+
+// Rendered is user data that EC2 takes.
+type Rendered struct {
+	// Bytes go base64-encoded into the launch template.
+	Bytes []byte
+	// Gzipped says that Bytes had to be compressed to fit.
+	Gzipped bool
+}
+
+// Render makes user data of bootstrap data. Equal data give equal bytes.
+//
+// Cloud-config that is too large is compressed, which cloud-init undoes by itself (cloud-init: User-data formats, "gzip
+// compressed content"). What fits is left alone, so that people can read it in the console. Ignition does not
+// decompress its configuration.
+//
+// The error is a *TooLargeError, an *EmptyError or an *UnknownFormatError.
+func Render(data []byte, format Format) (Rendered, error) {
+	format, err := ParseFormat(string(format))
+	if err != nil {
+		return Rendered{}, err
+	}
+	if len(data) == 0 {
+		return Rendered{}, &EmptyError{}
+	}
+	if len(data) <= Limit {
+		return Rendered{Bytes: data}, nil
+	}
+	if format == FormatIgnition {
+		return Rendered{}, &TooLargeError{Size: len(data), Limit: Limit, Format: format}
+	}
+	compressed, err := compress(data)
+	if err != nil {
+		return Rendered{}, fmt.Errorf("compressing %d bytes of user data: %w", len(data), err)
+	}
+	if len(compressed) > Limit {
+		return Rendered{}, &TooLargeError{Size: len(compressed), Limit: Limit, Format: format, Uncompressed: len(data)}
+	}
+	return Rendered{Bytes: compressed, Gzipped: true}, nil
+}
+
+// compress is deterministic: the header has no time and no name.
+func compress(data []byte) ([]byte, error) {
+	var compressed bytes.Buffer
+	writer, err := gzip.NewWriterLevel(&compressed, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := writer.Write(data); err != nil {
+		return nil, err
+	}
+	if err := writer.Close(); err != nil {
+		return nil, err
+	}
+	return compressed.Bytes(), nil
+}
+
+// TooLargeError says that EC2 does not take user data of this size.
+type TooLargeError struct {
+	// Size of what would have been sent, and the Limit that it exceeds, in bytes.
+	Size, Limit int
+	Format      Format
+	// Uncompressed is the size before compression, zero if compression was not possible.
+	Uncompressed int
+}
+
+// Error implements error.
+func (e *TooLargeError) Error() string {
+	if e.Uncompressed > 0 {
+		return fmt.Sprintf("bootstrap data of %d bytes is %d bytes compressed, but EC2 takes at most %d: "+
+			"move large files out of the bootstrap config (into the image, or fetch them in a pre-bootstrap command)",
+			e.Uncompressed, e.Size, e.Limit)
+	}
+	return fmt.Sprintf("bootstrap data of %d bytes in format %s, which can not be compressed, but EC2 takes at most %d: "+
+		"move large files out of the bootstrap config (into the image, or let Ignition fetch them from a URL)",
+		e.Size, e.Format, e.Limit)
+}
+
+// WaitsForUser says that only a change by a person helps.
+func (*TooLargeError) WaitsForUser() bool { return true }
+
+// EmptyError says that there is no bootstrap data.
+type EmptyError struct{}
+
+// Error implements error.
+func (*EmptyError) Error() string { return "the bootstrap data is empty" }
+
+// UnknownFormatError says that the bootstrap data is in a language that this package does not know.
+type UnknownFormatError struct{ Format string }
+
+// Error implements error.
+func (e *UnknownFormatError) Error() string {
+	return fmt.Sprintf("bootstrap data format %q is not supported: use %s or %s", e.Format, FormatCloudConfig, FormatIgnition)
+}
+
+// WaitsForUser says that only a change by a person helps.
+func (*UnknownFormatError) WaitsForUser() bool { return true }

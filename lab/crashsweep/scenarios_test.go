@@ -1,0 +1,108 @@
+package crashsweep
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// scenario is something that a user does.
+type scenario struct {
+	name string
+	// prepare makes the world in which it is done. The manager does not die meanwhile.
+	prepare func(*harness)
+	// act is what the user does.
+	act func(*harness)
+	// done is nil when all that follows from it is there.
+	done func(*harness) error
+}
+
+var scenarios = []scenario{
+	{
+		name:    "create",
+		prepare: func(*harness) {},
+		act:     createPool,
+		done:    func(h *harness) error { return h.ready(2) },
+	},
+	{
+		name:    "edit",
+		prepare: havePool,
+		act: func(h *harness) {
+			h.edit(func(pool *infrav1.AWSMachinePool, machinePool *clusterv1.MachinePool) {
+				pool.Spec.MaxSize = 5
+				machinePool.Spec.Replicas = ptr.To[int32](3)
+			})
+		},
+		done: func(h *harness) error { return h.ready(3) },
+	},
+	{
+		name:    "token rotation",
+		prepare: havePool,
+		act:     func(h *harness) { h.putBootstrapData(1) },
+		done: func(h *harness) error {
+			if versions := h.world().Versions; len(versions) != 2 {
+				return fmt.Errorf("versions are %v", versions)
+			}
+			return h.ready(2)
+		},
+	},
+	{
+		name:    "roll-out",
+		prepare: havePool,
+		act: func(h *harness) {
+			h.edit(func(pool *infrav1.AWSMachinePool, _ *clusterv1.MachinePool) {
+				pool.Spec.AWSLaunchTemplate.InstanceType = "m6i.large"
+			})
+		},
+		done: func(h *harness) error {
+			for _, instance := range h.world().Instances {
+				if instance.Type != "m6i.large" {
+					return fmt.Errorf("an instance is %+v", instance)
+				}
+			}
+			return h.ready(2)
+		},
+	},
+	{
+		name:    "delete",
+		prepare: havePool,
+		act: func(h *harness) {
+			machinePool := &clusterv1.MachinePool{}
+			machinePool.Namespace, machinePool.Name = h.env.Namespace, poolName
+			if err := h.env.Client.Delete(h.env.Context(), machinePool); err != nil {
+				h.Fatal(err)
+			}
+		},
+		done: gone,
+	},
+}
+
+func createPool(h *harness) {
+	h.putBootstrapData(0)
+	h.env.ApplyFile("testdata/pool.yaml")
+}
+
+// havePool has the pool of the example, at rest.
+func havePool(h *harness) {
+	createPool(h)
+	h.env.Eventually("the pool is ready", func() error { return h.ready(2) })
+}
+
+// gone is nil when no object of the pool is left.
+func gone(h *harness) error {
+	for _, object := range []client.Object{&clusterv1.MachinePool{}, &infrav1.AWSMachinePool{}, &infrav1.AWSLaunchConfig{}} {
+		err := h.env.Client.Get(h.env.Context(), client.ObjectKey{Namespace: h.env.Namespace, Name: poolName}, object)
+		if err == nil {
+			return fmt.Errorf("%T is still there, with finalizers %q", object, object.GetFinalizers())
+		}
+		if !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}

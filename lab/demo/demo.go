@@ -1,0 +1,116 @@
+// Package demo walks the main job of Slipway in front of a person: the manifest of the machine pool documentation is applied to a real API server,
+// edited and deleted, and what the simulated AWS and Cluster API hold afterwards is compared with what was expected.
+package demo
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/slipway-project/slipway/lab"
+)
+
+// stepDeadline is how long, real, a step may take.
+const stepDeadline = 60 * time.Second
+
+// steady is how long, real, what is expected must be seen to count: over two minutes of simulated time.
+const steady = time.Second
+
+// step is one thing that a user does, and what is to follow from it.
+type step struct {
+	// title says what the user does.
+	title string
+	// act does it.
+	act func(context.Context, *stage) error
+	// expected is what should be seen, in words; see says what is seen, in the same words when all is well.
+	expected string
+	see      func(context.Context, *stage) (string, error)
+}
+
+// result is what came of a step.
+type result struct {
+	step
+	seen string
+	took time.Duration
+}
+
+func (r result) passed() bool { return r.seen == r.expected }
+
+// Run walks the story in a laboratory with a ready cluster named "capa" in namespace default. It returns how many steps did not show what was
+// expected. A step that can not even be tried is an error.
+func Run(ctx context.Context, l *lab.Lab, out io.Writer) (failures int, err error) {
+	stage, err := newStage(l)
+	if err != nil {
+		return 0, err
+	}
+	var results []result
+	for i, step := range story {
+		fmt.Fprintf(out, "\n%d/%d %s\n", i+1, len(story), step.title)
+		result, err := stage.play(ctx, step, out)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", step.title, err)
+		}
+		results = append(results, result)
+	}
+	return report(out, results), nil
+}
+
+// play does a step and watches until what is expected is seen, or the deadline.
+func (s *stage) play(ctx context.Context, step step, out io.Writer) (result, error) {
+	begin, simulated := time.Now(), s.lab.Cloud.AWS.Clock().Now()
+	s.refusal = ""
+	if err := step.act(ctx, s); err != nil {
+		return result{}, err
+	}
+	if s.refusal != "" {
+		fmt.Fprintf(out, "    %s\n", s.refusal)
+	}
+	ctx, cancel := context.WithTimeout(ctx, stepDeadline)
+	defer cancel()
+	progress, seen, since := "", "", time.Time{}
+	for {
+		now, err := step.see(ctx, s)
+		if err != nil {
+			now = err.Error()
+		}
+		// What is seen last before the deadline counts, not that there is no time to look any more.
+		if now != seen && ctx.Err() == nil {
+			seen, since = now, time.Now()
+		}
+		if line := s.progress(ctx); line != "" && line != progress {
+			progress = line
+			fmt.Fprintf(out, "    %s\n", line)
+		}
+		if (seen == step.expected && time.Since(since) > steady) || ctx.Err() != nil {
+			took := time.Since(begin)
+			fmt.Fprintf(out, "    => %s  (%.1fs, %v of simulated time)\n", seen, took.Seconds(), s.lab.Cloud.AWS.Clock().Since(simulated).Round(time.Second))
+			return result{step: step, seen: seen, took: took}, nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// report prints what was expected beside what was seen, and the verdict.
+func report(out io.Writer, results []result) (failures int) {
+	fmt.Fprintln(out)
+	for i, result := range results {
+		verdict := "ok"
+		if !result.passed() {
+			verdict = "DIFFERS"
+			failures++
+		}
+		fmt.Fprintf(out, "%d %-58s %5.1fs  %s\n", i+1, result.title, result.took.Seconds(), verdict)
+		fmt.Fprintf(out, "  expected  %s\n  seen      %s\n", result.expected, strings.ReplaceAll(result.seen, "\n", " "))
+	}
+	if failures > 0 {
+		fmt.Fprintf(out, "\nFAIL %d\n", failures)
+	} else {
+		fmt.Fprint(out, "\nPASS\n")
+	}
+	return failures
+}

@@ -1,0 +1,111 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// launchTemplates generates launch templates that are accepted and that AWS can launch from, odd but legal values among them: those that CAPA
+// writes again and again, because AWS reads them back otherwise.
+var launchTemplates = rapid.Custom(func(t *rapid.T) infrav1.AWSLaunchTemplate {
+	template := infrav1.AWSLaunchTemplate{
+		InstanceType:       rapid.SampledFrom([]string{"m6i.large", "m6i.xlarge", "m5.large"}).Draw(t, "type"),
+		IamInstanceProfile: rapid.SampledFrom([]string{"", nodesProfile}).Draw(t, "profile"),
+		SSHKeyName:         rapid.SampledFrom([]*string{nil, ptr.To(""), ptr.To("default")}).Draw(t, "key"),
+		ImageLookupBaseOS:  rapid.SampledFrom([]string{"", "ubuntu-22.04"}).Draw(t, "base OS"),
+		RootVolume: rapid.SampledFrom([]*infrav1.Volume{
+			nil, {Size: 8}, {Size: 9, IOPS: 0, Type: "", EncryptionKey: ""}, {Size: 10, Type: "gp3", IOPS: 3000, Throughput: ptr.To[int64](125)},
+			{Size: 11, Type: "io2", IOPS: 100, Encrypted: ptr.To(true)}, {Size: 12, Encrypted: ptr.To(false)},
+		}).Draw(t, "root"),
+		NonRootVolumes: rapid.SampledFrom([][]infrav1.Volume{
+			nil, {}, {{DeviceName: "/dev/sdb", Size: 8}}, {{DeviceName: "/dev/sdc", Size: 8, Type: "gp2"}, {DeviceName: "/dev/sdb", Size: 125, Type: "st1"}},
+		}).Draw(t, "volumes"),
+		SpotMarketOptions: rapid.SampledFrom([]*infrav1.SpotMarketOptions{nil, {}, {MaxPrice: ptr.To("")}, {MaxPrice: ptr.To("0.50")}}).Draw(t, "spot"),
+		InstanceMetadataOptions: rapid.SampledFrom([]*infrav1.InstanceMetadataOptions{
+			nil, {}, {HTTPProtocolIPv6: "enabled"}, {HTTPTokens: "required", HTTPPutResponseHopLimit: 2, InstanceMetadataTags: "disabled"},
+		}).Draw(t, "metadata"),
+		EnclaveOptions: rapid.SampledFrom([]*infrav1.EnclaveOptions{nil, {}, {Enabled: ptr.To(false)}}).Draw(t, "enclave"),
+		PrivateDNSName: rapid.SampledFrom([]*infrav1.PrivateDNSName{
+			nil, {}, {HostnameType: ptr.To("ip-name")}, {EnableResourceNameDNSAAAARecord: ptr.To(false), EnableResourceNameDNSARecord: ptr.To(true)},
+		}).Draw(t, "names"),
+		CapacityReservationPreference: rapid.SampledFrom([]infrav1.CapacityReservationPreference{"", "None", "Open"}).Draw(t, "reservations"),
+		AdditionalSecurityGroups: rapid.SampledFrom([][]infrav1.AWSResourceReference{
+			nil, {}, {{ID: ptr.To("sg-0c1000000000000ab")}}, {{Filters: []infrav1.Filter{{Name: "group-name", Values: []string{"lb", "node"}}}}},
+		}).Draw(t, "groups"),
+	}
+	return template
+})
+
+// TestIdempotence holds that after any accepted spec has had its effect, another look, by another manager even, writes nothing.
+// IDEMPOTENCE_DRAWS=N draws more than the eight of an ordinary run, up to -rapid.checks.
+func TestIdempotence(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.havePool("  minSize: 1\n", "  minSize: 1\n  refreshPreferences: {disable: true}\n")
+	draws, most := 0, 8
+	if text, set := os.LookupEnv("IDEMPOTENCE_DRAWS"); set {
+		var err error
+		if most, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		// A run of the package's default number of checks would take minutes; the first draws of each seed are what this test is.
+		if draws++; draws > most && !t.Failed() {
+			return
+		}
+		template := launchTemplates.Draw(rt, "launch template")
+		tags := rapid.SampledFrom([]infrav1.Tags{nil, {}, {"empty": ""}, {"team": "a/b:c"}}).Draw(rt, "tags")
+		w.editPool(func(pool *infrav1.AWSMachinePool) {
+			pool.Spec.AWSLaunchTemplate, pool.Spec.AdditionalTags = template, tags
+		})
+		w.Eventually(fmt.Sprintf("%+v has its effect", template), w.acted)
+		w.rest()
+		w.touch()
+		w.stopManager()
+		w.Cloud.AWS.ClearCalls()
+		before := w.resourceVersions()
+		w.startManager()
+		w.pass(5 * time.Minute)
+		w.rest()
+		if writes := w.writes(); len(writes) != 0 {
+			rt.Errorf("another look wrote %q", writes)
+		}
+		for name, version := range w.resourceVersions() {
+			if before[name] != version {
+				rt.Errorf("another look wrote %s", name)
+			}
+		}
+	})
+}
+
+// acted is nil once the pool is ready for its current spec and its group is at the wanted version, whatever its instances run.
+func (w *world) acted() error {
+	pool, err := w.pool()
+	if err != nil {
+		return err
+	}
+	config, err := w.config()
+	if err != nil {
+		return err
+	}
+	for _, object := range []conditioned{pool, config} {
+		ready := meta.FindStatusCondition(object.GetConditions(), infrav1.ReadyCondition)
+		if ready == nil || ready.Status != "True" || ready.ObservedGeneration != object.GetGeneration() {
+			return fmt.Errorf("conditions of generation %d are %+v", object.GetGeneration(), object.GetConditions())
+		}
+	}
+	if got, want := ptr.Deref(pool.Status.LaunchTemplateVersion, ""), fmt.Sprint(config.Status.Version); got != want {
+		return fmt.Errorf("the group is at version %s of %s", got, want)
+	}
+	return nil
+}

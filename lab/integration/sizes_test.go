@@ -1,0 +1,155 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+const privateSubnetB = "subnet-0b2000000000000ab"
+
+// groupIs waits for the group to be as wanted.
+func (w *world) groupIs(reason string, minSize, maxSize, desired int32, subnets ...string) {
+	w.Helper()
+	w.Eventually(reason, func() error {
+		group := w.group()
+		if *group.MinSize != minSize || *group.MaxSize != maxSize || *group.DesiredCapacity != desired {
+			return fmt.Errorf("the group has %d of %d to %d", *group.DesiredCapacity, *group.MinSize, *group.MaxSize)
+		}
+		got := strings.Split(aws.ToString(group.VPCZoneIdentifier), ",")
+		slices.Sort(got)
+		return equals(got, subnets)
+	})
+}
+
+// TestSizesAndSubnets holds that what only the group is about makes no version and no refresh.
+func TestSizesAndSubnets(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.havePool()
+	w.groupIs("it starts so", 1, 10, 2, privateSubnetA)
+	w.editPool(func(pool *infrav1.AWSMachinePool) { pool.Spec.MinSize, pool.Spec.MaxSize = 2, 4 })
+	w.groupIs("bounds follow", 2, 4, 2, privateSubnetA)
+	w.editMachinePool(func(machinePool *clusterv1.MachinePool) { machinePool.Spec.Replicas = ptr.To[int32](3) })
+	w.groupIs("replicas are the desired capacity", 2, 4, 3, privateSubnetA)
+	w.Eventually("a third node joins", func() error { return w.settled(3) })
+
+	w.editMachinePool(func(machinePool *clusterv1.MachinePool) { machinePool.Spec.Replicas = ptr.To[int32](5) })
+	condition := w.awaitCondition(infrav1.ASGReadyCondition, "False", infrav1.ReplicasOutOfBoundsReason)
+	if !strings.Contains(condition.Message, "5 replicas") || !strings.Contains(condition.Message, "4") {
+		t.Errorf("the message is %q", condition.Message)
+	}
+	w.groupIs("nothing changes while replicas are out of bounds", 2, 4, 3, privateSubnetA)
+	w.editPool(func(pool *infrav1.AWSMachinePool) { pool.Spec.MaxSize = 5 })
+	w.groupIs("it goes on when they are in", 2, 5, 5, privateSubnetA)
+	w.awaitCondition(infrav1.ASGReadyCondition, "True", infrav1.ReadyReason)
+
+	w.editPool(func(pool *infrav1.AWSMachinePool) {
+		pool.Spec.Subnets, pool.Spec.AvailabilityZones = nil, []string{"us-east-1a", "us-east-1b"}
+		pool.Spec.AvailabilityZoneSubnetType = ptr.To(infrav1.AZSubnetTypePrivate)
+	})
+	w.groupIs("zones are the cluster's subnets in them", 2, 5, 5, privateSubnetA, privateSubnetB)
+	w.editMachinePool(func(machinePool *clusterv1.MachinePool) { machinePool.Spec.Replicas = ptr.To[int32](2) })
+	w.Eventually("three instances go", func() error { return w.settled(2) })
+	w.rest()
+	w.expectCounts(map[string]int{"CreateLaunchTemplateVersion": 0, "StartInstanceRefresh": 0})
+	w.awaitEvents("ASGUpdated")
+}
+
+// TestMixedInstancesPolicy adds, changes and removes the policy.
+func TestMixedInstancesPolicy(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.havePool()
+	instances := w.running()
+	w.editPool(func(pool *infrav1.AWSMachinePool) {
+		pool.Spec.MixedInstancesPolicy = &infrav1.MixedInstancesPolicy{
+			InstancesDistribution: &infrav1.InstancesDistribution{
+				OnDemandBaseCapacity: ptr.To[int64](1), OnDemandPercentageAboveBaseCapacity: ptr.To[int64](0),
+				SpotAllocationStrategy: infrav1.SpotAllocationStrategyPriceCapacityOptimized,
+			},
+			Overrides: []infrav1.Overrides{{InstanceType: "t3.large"}, {InstanceType: "m6i.large"}},
+		}
+	})
+	w.Eventually("the group has the policy", func() error {
+		policy := w.group().MixedInstancesPolicy
+		if policy == nil || len(policy.LaunchTemplate.Overrides) != 2 || *policy.InstancesDistribution.OnDemandBaseCapacity != 1 ||
+			*policy.InstancesDistribution.OnDemandPercentageAboveBaseCapacity != 0 || *policy.InstancesDistribution.SpotAllocationStrategy != "price-capacity-optimized" {
+			return fmt.Errorf("it has %+v", policy)
+		}
+		if version := *policy.LaunchTemplate.LaunchTemplateSpecification.Version; version != "1" {
+			return fmt.Errorf("it is at version %s", version)
+		}
+		return w.settled(2)
+	})
+	w.editPool(func(pool *infrav1.AWSMachinePool) {
+		pool.Spec.MixedInstancesPolicy.InstancesDistribution.OnDemandBaseCapacity = ptr.To[int64](0)
+		pool.Spec.MixedInstancesPolicy.Overrides = []infrav1.Overrides{{InstanceType: "m5.large"}, {InstanceType: "t3.large"}}
+	})
+	w.Eventually("the policy follows", func() error {
+		policy := w.group().MixedInstancesPolicy
+		if *policy.InstancesDistribution.OnDemandBaseCapacity != 0 || *policy.LaunchTemplate.Overrides[0].InstanceType != "m5.large" {
+			return fmt.Errorf("it has %+v", policy)
+		}
+		return w.settled(2)
+	})
+	w.rest()
+	before := w.count("UpdateAutoScalingGroup")
+	w.touch()
+	w.pass(10 * time.Minute)
+	w.expectCounts(map[string]int{"UpdateAutoScalingGroup": before})
+	w.editPool(func(pool *infrav1.AWSMachinePool) { pool.Spec.MixedInstancesPolicy = nil })
+	w.Eventually("the policy goes", func() error {
+		if group := w.group(); group.MixedInstancesPolicy != nil || group.LaunchTemplate == nil {
+			return fmt.Errorf("it has %+v", group.MixedInstancesPolicy)
+		}
+		return w.settled(2)
+	})
+	w.rest()
+	w.expectCounts(map[string]int{"CreateLaunchTemplateVersion": 0, "StartInstanceRefresh": 0})
+	if !slices.Equal(w.running(), instances) {
+		t.Errorf("instances are %q, were %q", w.running(), instances)
+	}
+}
+
+// TestExternalAutoscaler holds that the size that somebody gives the group in AWS is taken over and never pushed back.
+func TestExternalAutoscaler(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.havePool()
+	w.editMachinePool(func(machinePool *clusterv1.MachinePool) {
+		machinePool.Annotations = map[string]string{clusterv1.ReplicasManagedByAnnotation: "external-autoscaler"}
+	})
+	w.touch()
+	if _, err := w.asg().SetDesiredCapacity(w.Context(), &autoscaling.SetDesiredCapacityInput{
+		AutoScalingGroupName: aws.String(poolName), DesiredCapacity: aws.Int32(4),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.Eventually("the MachinePool asks for four", func() error {
+		if replicas := ptr.Deref(w.machinePool().Spec.Replicas, 0); replicas != 4 {
+			return fmt.Errorf("it asks for %d", replicas)
+		}
+		return w.settled(4)
+	})
+	w.editMachinePool(func(machinePool *clusterv1.MachinePool) { machinePool.Spec.Replicas = ptr.To[int32](2) })
+	w.Eventually("a size in the spec gives way", func() error {
+		if replicas := ptr.Deref(w.machinePool().Spec.Replicas, 0); replicas != 4 {
+			return fmt.Errorf("it asks for %d", replicas)
+		}
+		return w.settled(4)
+	})
+	w.rest()
+	if writes := w.writes(); len(writes) != 0 {
+		t.Errorf("the manager wrote %q", writes)
+	}
+}

@@ -1,0 +1,95 @@
+// Package product runs Slipway's own manager inside the laboratory, in the same process, on the laboratory's clock and simulated AWS.
+package product
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-project/slipway/internal/manager"
+	"github.com/slipway-project/slipway/lab"
+)
+
+// Settings change how the manager runs from what it does by default.
+type Settings struct {
+	// WrapKubernetes and WrapAWS wrap the transports of the manager's clients, to watch or to break them.
+	WrapKubernetes, WrapAWS func(http.RoundTripper) http.RoundTripper
+	// Change edits the options last.
+	Change func(*manager.Options)
+	Log    logr.Logger
+}
+
+// Manager returns Slipway's manager with the settings.
+func Manager(settings Settings) lab.Manager {
+	return func(ctx context.Context, env lab.ManagerEnv) error {
+		options := manager.Options{
+			RESTConfig: rest.CopyConfig(env.RESTConfig), AWS: env.AWSConfig(), Clock: env.Clock, Namespace: env.Namespace, Log: settings.Log,
+		}
+		if settings.WrapKubernetes != nil {
+			options.RESTConfig.Wrap(settings.WrapKubernetes)
+		}
+		// A manager that ends leaves no connection behind, as a process that ends would not.
+		connections := &connections{}
+		defer connections.close()
+		options.RESTConfig.Dial = connections.dial
+		base := awshttp.NewBuildableClient().GetTransport()
+		base.DialContext = connections.dial
+		transport := http.RoundTripper(base)
+		if settings.WrapAWS != nil {
+			transport = settings.WrapAWS(transport)
+		}
+		options.AWS.HTTPClient = &http.Client{Transport: transport}
+		if settings.Change != nil {
+			settings.Change(&options)
+		}
+		return manager.Run(ctx, options)
+	}
+}
+
+// connections are all that a manager opened.
+type connections struct {
+	mu   sync.Mutex
+	open map[net.Conn]bool
+}
+
+func (c *connections) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	connection, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open == nil {
+		c.open = map[net.Conn]bool{}
+	}
+	c.open[connection] = true
+	return &tracked{Conn: connection, connections: c}, nil
+}
+
+func (c *connections) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for connection := range c.open {
+		_ = connection.Close() // the peer sees it end either way
+	}
+	c.open = nil
+}
+
+// tracked forgets itself when it is closed.
+type tracked struct {
+	net.Conn
+	connections *connections
+}
+
+// Close implements net.Conn.
+func (t *tracked) Close() error {
+	t.connections.mu.Lock()
+	delete(t.connections.open, t.Conn)
+	t.connections.mu.Unlock()
+	return t.Conn.Close()
+}
