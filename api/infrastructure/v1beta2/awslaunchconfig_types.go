@@ -63,6 +63,14 @@ type LaunchConfigBootstrap struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	DataSecretName string `json:"dataSecretName"`
+
+	// Storage is where the bootstrap data is kept. Default: UserData.
+	// +optional
+	Storage BootstrapStorage `json:"storage,omitempty"`
+
+	// Ignition says how bootstrap data in the Ignition format reaches the instances.
+	// +optional
+	Ignition *Ignition `json:"ignition,omitempty"`
 }
 
 // AWSLaunchConfigStatus says what the launch template is. All of it can be found again from AWS.

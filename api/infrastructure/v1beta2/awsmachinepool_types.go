@@ -3,6 +3,7 @@ package v1beta2
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -88,6 +89,106 @@ type AWSMachinePoolSpec struct {
 	// RefreshPreferences say how instances are replaced when what they are launched with has changed.
 	// +optional
 	RefreshPreferences *RefreshPreferences `json:"refreshPreferences,omitempty"`
+
+	// DefaultCoolDown is how long the group waits after a scaling activity of a simple scaling policy before it begins
+	// another. Default: AWS's, 300 s.
+	// +optional
+	DefaultCoolDown *metav1.Duration `json:"defaultCoolDown,omitempty"`
+
+	// DefaultInstanceWarmup is how long a new instance is given before its metrics count and before a refresh goes on.
+	// Default: none, so that the health check grace period is taken.
+	// +optional
+	DefaultInstanceWarmup *metav1.Duration `json:"defaultInstanceWarmup,omitempty"`
+
+	// CapacityRebalance launches a replacement for a Spot Instance as soon as AWS says that it may be interrupted.
+	// +optional
+	CapacityRebalance bool `json:"capacityRebalance,omitempty"`
+
+	// SuspendProcesses stops processes of the group, such as AZRebalance.
+	// +optional
+	SuspendProcesses *SuspendProcessesTypes `json:"suspendProcesses,omitempty"`
+
+	// LifecycleHooks stop instances of the group on their way in or out until somebody lets them go. Hooks that are not
+	// listed here and that others made are left alone.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=49
+	LifecycleHooks []AWSLifecycleHook `json:"lifecycleHooks,omitempty"`
+
+	// Ignition says how bootstrap data in the Ignition format reaches the instances.
+	// +optional
+	Ignition *Ignition `json:"ignition,omitempty"`
+
+	// BootstrapStorage is where the bootstrap data is kept: UserData, in the launch template itself; SSM, in a
+	// SecureString parameter; S3, in the bucket of the cluster. With the latter two the template holds a pointer, a rotated
+	// join token makes no version, and nobody reads it from the template; the instance profile must allow reading it.
+	// Default: UserData, and S3 where ignition.storageType says ClusterObjectStore.
+	// +optional
+	BootstrapStorage BootstrapStorage `json:"bootstrapStorage,omitempty"`
+
+	// HealthCheck says what makes an instance unhealthy, so that the group replaces it.
+	// +optional
+	HealthCheck *HealthCheck `json:"healthCheck,omitempty"`
+
+	// TerminationPolicies say, in order, which instance goes first when the group shrinks: Default, AllocationStrategy,
+	// OldestLaunchTemplate, OldestLaunchConfiguration, ClosestToNextInstanceHour, NewestInstance, OldestInstance, or the ARN of
+	// a Lambda function. Default: Default.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	// +kubebuilder:validation:items:MaxLength=1600
+	TerminationPolicies []string `json:"terminationPolicies,omitempty"`
+
+	// MaxInstanceLifetime is the age at which the group replaces an instance, from 24h on; none by default.
+	// +optional
+	MaxInstanceLifetime *metav1.Duration `json:"maxInstanceLifetime,omitempty"`
+
+	// InstanceMaintenancePolicy bounds how far the group may shrink and grow while it replaces instances by itself.
+	// +optional
+	InstanceMaintenancePolicy *InstanceMaintenancePolicy `json:"instanceMaintenancePolicy,omitempty"`
+
+	// AvailabilityZoneDistribution says how strictly instances are spread over the zones.
+	// +optional
+	AvailabilityZoneDistribution AvailabilityZoneDistribution `json:"availabilityZoneDistribution,omitempty"`
+
+	// AvailabilityZoneImpairmentPolicy says what the group does when AWS shifts traffic away from a zone.
+	// +optional
+	AvailabilityZoneImpairmentPolicy *AvailabilityZoneImpairmentPolicy `json:"availabilityZoneImpairmentPolicy,omitempty"`
+
+	// CapacityReservation says whether the group launches into Capacity Reservations, and into which.
+	// +optional
+	CapacityReservation *GroupCapacityReservation `json:"capacityReservation,omitempty"`
+
+	// TargetGroupARNs are the load balancer target groups that instances are registered with. Target groups that others
+	// attached are left alone.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MaxLength=511
+	TargetGroupARNs []string `json:"targetGroupARNs,omitempty"`
+
+	// PlacementGroup is the name of the placement group that instances are launched into.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	PlacementGroup string `json:"placementGroup,omitempty"`
+
+	// NewInstancesProtectedFromScaleIn keeps the group from ending new instances when it shrinks.
+	// +optional
+	NewInstancesProtectedFromScaleIn bool `json:"newInstancesProtectedFromScaleIn,omitempty"`
+
+	// WarmPool keeps instances that have been initialized already, for the group to grow faster.
+	// +optional
+	WarmPool *WarmPool `json:"warmPool,omitempty"`
+
+	// NodeDrain says how nodes are emptied before their instances end, in scale-in, refresh and deletion.
+	// +optional
+	NodeDrain *NodeDrain `json:"nodeDrain,omitempty"`
+
+	// MachinePoolMachines gives each instance a Machine of Cluster API's, which shows it and, when it is deleted, drains the
+	// node and ends the instance. Default: the manager's --machine-pool-machines.
+	// +optional
+	MachinePoolMachines MachinePoolMachines `json:"machinePoolMachines,omitempty"`
 }
 
 // AZSubnetType is a type of subnet.
@@ -118,11 +219,217 @@ type MixedInstancesPolicy struct {
 // Overrides replaces parts of the launch template for some of the group's instances.
 type Overrides struct {
 	// InstanceType to launch, in place of the launch template's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	InstanceType string `json:"instanceType,omitempty"`
+
+	// InstanceRequirements choose instance types by what they have, in place of instanceType.
+	// +optional
+	InstanceRequirements *InstanceRequirements `json:"instanceRequirements,omitempty"`
+
+	// WeightedCapacity is how many units of the group's capacity an instance counts for. Give it to all overrides or to
+	// none.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=999
+	WeightedCapacity *int32 `json:"weightedCapacity,omitempty"`
+
+	// ImageID is the image of instances from this override, in place of the launch template's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ImageID string `json:"imageID,omitempty"`
+
+	// LaunchTemplate to launch from instead of the pool's. Somebody else owns it; it is read and never changed.
+	// +optional
+	LaunchTemplate *LaunchTemplateReference `json:"launchTemplate,omitempty"`
+}
+
+// LaunchTemplateReference names a version of an EC2 launch template of somebody else's.
+type LaunchTemplateReference struct {
+	// ID of the launch template.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
-	InstanceType string `json:"instanceType"`
+	ID string `json:"id"`
+
+	// Version is the number of the version.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Version int64 `json:"version"`
 }
+
+// InstanceRequirements choose instance types by their attributes (AWS: API_InstanceRequirements).
+type InstanceRequirements struct {
+	// VCPUCount bounds the number of vCPUs.
+	// +required
+	VCPUCount RequiredRange `json:"vCPUCount"`
+
+	// MemoryMiB bounds the memory.
+	// +required
+	MemoryMiB RequiredRange `json:"memoryMiB"`
+
+	// MemoryGiBPerVCPU bounds the memory for each vCPU.
+	// +optional
+	MemoryGiBPerVCPU *QuantityRange `json:"memoryGiBPerVCPU,omitempty"`
+
+	// CPUManufacturers that are taken: intel, amd, amazon-web-services, apple. Default: any.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:Enum=intel;amd;amazon-web-services;apple
+	CPUManufacturers []string `json:"cpuManufacturers,omitempty"`
+
+	// InstanceGenerations that are taken: current, previous. Default: any.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:Enum=current;previous
+	InstanceGenerations []string `json:"instanceGenerations,omitempty"`
+
+	// AllowedInstanceTypes are the only ones taken; * is a wildcard, as in m5.* or *3*.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=400
+	// +kubebuilder:validation:items:MaxLength=30
+	AllowedInstanceTypes []string `json:"allowedInstanceTypes,omitempty"`
+
+	// ExcludedInstanceTypes are not taken; * is a wildcard.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=400
+	// +kubebuilder:validation:items:MaxLength=30
+	ExcludedInstanceTypes []string `json:"excludedInstanceTypes,omitempty"`
+
+	// BareMetal says whether bare metal types are taken. Default: excluded.
+	// +optional
+	BareMetal Inclusion `json:"bareMetal,omitempty"`
+
+	// BurstablePerformance says whether burstable types are taken. Default: excluded.
+	// +optional
+	BurstablePerformance Inclusion `json:"burstablePerformance,omitempty"`
+
+	// LocalStorage says whether types with instance store volumes are taken. Default: included.
+	// +optional
+	LocalStorage Inclusion `json:"localStorage,omitempty"`
+
+	// LocalStorageTypes that are taken: hdd, ssd. Default: any.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:Enum=hdd;ssd
+	LocalStorageTypes []string `json:"localStorageTypes,omitempty"`
+
+	// TotalLocalStorageGB bounds the instance store.
+	// +optional
+	TotalLocalStorageGB *QuantityRange `json:"totalLocalStorageGB,omitempty"`
+
+	// NetworkInterfaceCount bounds the number of network interfaces.
+	// +optional
+	NetworkInterfaceCount *Range `json:"networkInterfaceCount,omitempty"`
+
+	// NetworkBandwidthGbps bounds the network bandwidth.
+	// +optional
+	NetworkBandwidthGbps *QuantityRange `json:"networkBandwidthGbps,omitempty"`
+
+	// BaselineEBSBandwidthMbps bounds the baseline bandwidth to EBS.
+	// +optional
+	BaselineEBSBandwidthMbps *Range `json:"baselineEBSBandwidthMbps,omitempty"`
+
+	// AcceleratorCount bounds the number of accelerators; a max of 0 excludes types with any.
+	// +optional
+	AcceleratorCount *Range `json:"acceleratorCount,omitempty"`
+
+	// AcceleratorTypes that are taken: gpu, fpga, inference, media. Default: any.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:Enum=gpu;fpga;inference;media
+	AcceleratorTypes []string `json:"acceleratorTypes,omitempty"`
+
+	// AcceleratorManufacturers that are taken: nvidia, amd, amazon-web-services, xilinx, habana. Default: any.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:Enum=nvidia;amd;amazon-web-services;xilinx;habana
+	AcceleratorManufacturers []string `json:"acceleratorManufacturers,omitempty"`
+
+	// AcceleratorNames that are taken, such as a100, v100, t4. Default: any.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=64
+	AcceleratorNames []string `json:"acceleratorNames,omitempty"`
+
+	// AcceleratorTotalMemoryMiB bounds the memory of all accelerators together.
+	// +optional
+	AcceleratorTotalMemoryMiB *Range `json:"acceleratorTotalMemoryMiB,omitempty"`
+
+	// RequireHibernateSupport takes types alone that can hibernate.
+	// +optional
+	RequireHibernateSupport bool `json:"requireHibernateSupport,omitempty"`
+
+	// OnDemandMaxPricePercentageOverLowestPrice is how much more than the cheapest fitting type an On-Demand type may cost,
+	// in percent. Default: 20.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=999999
+	OnDemandMaxPricePercentageOverLowestPrice *int32 `json:"onDemandMaxPricePercentageOverLowestPrice,omitempty"`
+
+	// SpotMaxPricePercentageOverLowestPrice is how much more than the cheapest fitting type a Spot type may cost, in
+	// percent.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=999999
+	SpotMaxPricePercentageOverLowestPrice *int32 `json:"spotMaxPricePercentageOverLowestPrice,omitempty"`
+
+	// MaxSpotPriceAsPercentageOfOptimalOnDemandPrice bounds the Spot price by the On-Demand price of the best fitting type, in
+	// percent.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=999999
+	MaxSpotPriceAsPercentageOfOptimalOnDemandPrice *int32 `json:"maxSpotPriceAsPercentageOfOptimalOnDemandPrice,omitempty"`
+}
+
+// RequiredRange is a range of whole numbers whose lower end must be given.
+type RequiredRange struct {
+	// Min is the least; 0 for no bound.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Min int32 `json:"min"`
+
+	// Max is the most. Default: no bound.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Max *int32 `json:"max,omitempty"`
+}
+
+// Range is a range of whole numbers.
+type Range struct {
+	// Min is the least. Default: no bound.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Min *int32 `json:"min,omitempty"`
+
+	// Max is the most. Default: no bound.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Max *int32 `json:"max,omitempty"`
+}
+
+// QuantityRange is a range of decimal numbers, such as "0.5".
+type QuantityRange struct {
+	// Min is the least. Default: no bound.
+	// +optional
+	Min *resource.Quantity `json:"min,omitempty"`
+
+	// Max is the most. Default: no bound.
+	// +optional
+	Max *resource.Quantity `json:"max,omitempty"`
+}
+
+// Inclusion says whether instance types of some sort are taken.
+// +kubebuilder:validation:Enum=included;excluded;required
+type Inclusion string
 
 // InstancesDistribution says how capacity is spread over On-Demand and Spot, and over instance types.
 type InstancesDistribution struct {
@@ -153,6 +460,18 @@ type InstancesDistribution struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	OnDemandPercentageAboveBaseCapacity *int64 `json:"onDemandPercentageAboveBaseCapacity,omitempty"`
+
+	// SpotInstancePools is over how many Spot pools the lowest-price strategy spreads, in each zone. Default: 2.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=20
+	SpotInstancePools *int32 `json:"spotInstancePools,omitempty"`
+
+	// SpotMaxPrice is the most that is paid for an hour of a Spot Instance, in US dollars. Default: the On-Demand price, which
+	// AWS recommends.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	SpotMaxPrice string `json:"spotMaxPrice,omitempty"`
 }
 
 // OnDemandAllocationStrategy says how On-Demand capacity is spread over instance types.
@@ -220,7 +539,347 @@ type RefreshPreferences struct {
 	// +kubebuilder:validation:Minimum=100
 	// +kubebuilder:validation:Maximum=200
 	MaxHealthyPercentage *int64 `json:"maxHealthyPercentage,omitempty"`
+
+	// CheckpointPercentages are the shares of replaced instances, in percent and ascending, at which the refresh waits for
+	// checkpointDelay.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:Minimum=1
+	// +kubebuilder:validation:items:Maximum=100
+	CheckpointPercentages []int32 `json:"checkpointPercentages,omitempty"`
+
+	// CheckpointDelay is how long the refresh waits at each checkpoint, up to 48h. Default: 1h.
+	// +optional
+	CheckpointDelay *metav1.Duration `json:"checkpointDelay,omitempty"`
+
+	// BakeTime is how long the refresh waits after the last replacement before it counts as successful, with the alarms
+	// watched. Default: 0.
+	// +optional
+	BakeTime *metav1.Duration `json:"bakeTime,omitempty"`
+
+	// Alarms are names of CloudWatch alarms: the refresh fails when one of them goes off.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=10
+	// +kubebuilder:validation:items:MaxLength=255
+	Alarms []string `json:"alarms,omitempty"`
+
+	// Rollback goes back, when a refresh fails, to the last configuration that all instances ran, with the bootstrap data of
+	// today: the group is pointed there, and what was replaced is replaced once more. An edit of the pool ends it.
+	// +optional
+	Rollback bool `json:"rollback,omitempty"`
+
+	// ScaleInProtectedInstances says what becomes of instances that are protected from scale-in: Refresh replaces them
+	// too, Ignore leaves them, Wait waits up to an hour and then fails. Default: Wait.
+	// +optional
+	// +kubebuilder:validation:Enum=Refresh;Ignore;Wait
+	ScaleInProtectedInstances string `json:"scaleInProtectedInstances,omitempty"`
+
+	// StandbyInstances says what becomes of instances in standby: Terminate ends them, Ignore leaves them, Wait waits up to
+	// an hour and then fails. Default: Wait.
+	// +optional
+	// +kubebuilder:validation:Enum=Terminate;Ignore;Wait
+	StandbyInstances string `json:"standbyInstances,omitempty"`
+
+	// SkipMatching leaves instances alone that run the wanted version already. Default: true; false where overrides have
+	// instanceRequirements, because AWS can not tell then.
+	// +optional
+	SkipMatching *bool `json:"skipMatching,omitempty"`
 }
+
+// SuspendProcessesTypes are the processes of a group that are stopped.
+type SuspendProcessesTypes struct {
+	// All stops every process.
+	// +optional
+	All bool `json:"all,omitempty"`
+
+	// Processes says it for each process; what it says false to stays running under all.
+	// +optional
+	Processes *Processes `json:"processes,omitempty"`
+}
+
+// Processes are the processes of an Auto Scaling group (AWS: as-suspend-resume-processes).
+type Processes struct {
+	// Launch adds instances.
+	// +optional
+	Launch *bool `json:"launch,omitempty"`
+
+	// Terminate removes instances.
+	// +optional
+	Terminate *bool `json:"terminate,omitempty"`
+
+	// AddToLoadBalancer registers instances with target groups.
+	// +optional
+	AddToLoadBalancer *bool `json:"addToLoadBalancer,omitempty"`
+
+	// AlarmNotification takes alarms for scaling policies.
+	// +optional
+	AlarmNotification *bool `json:"alarmNotification,omitempty"`
+
+	// AZRebalance evens the zones out.
+	// +optional
+	AZRebalance *bool `json:"azRebalance,omitempty"`
+
+	// HealthCheck finds unhealthy instances.
+	// +optional
+	HealthCheck *bool `json:"healthCheck,omitempty"`
+
+	// InstanceRefresh replaces instances in a refresh.
+	// +optional
+	InstanceRefresh *bool `json:"instanceRefresh,omitempty"`
+
+	// ReplaceUnhealthy replaces unhealthy instances.
+	// +optional
+	ReplaceUnhealthy *bool `json:"replaceUnhealthy,omitempty"`
+
+	// ScheduledActions scales on a schedule.
+	// +optional
+	ScheduledActions *bool `json:"scheduledActions,omitempty"`
+}
+
+// AWSLifecycleHook stops instances on their way in or out.
+type AWSLifecycleHook struct {
+	// Name of the hook.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Name string `json:"name"`
+
+	// NotificationTargetARN is the SQS queue or SNS topic that is told.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1600
+	NotificationTargetARN *string `json:"notificationTargetARN,omitempty"`
+
+	// RoleARN is the IAM role that may tell the target.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1600
+	RoleARN *string `json:"roleARN,omitempty"`
+
+	// LifecycleTransition is the way that instances are stopped on.
+	// +required
+	LifecycleTransition LifecycleTransition `json:"lifecycleTransition"`
+
+	// HeartbeatTimeout is how long an instance is held without a heartbeat, 30s to 2h. Default: 1h.
+	// +optional
+	HeartbeatTimeout *metav1.Duration `json:"heartbeatTimeout,omitempty"`
+
+	// DefaultResult is what happens at the timeout. Default: ABANDON.
+	// +optional
+	DefaultResult *LifecycleHookDefaultResult `json:"defaultResult,omitempty"`
+
+	// NotificationMetadata is sent along to the target.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4000
+	NotificationMetadata *string `json:"notificationMetadata,omitempty"`
+}
+
+// LifecycleTransition is a way of an instance into or out of a group.
+// +kubebuilder:validation:Enum="autoscaling:EC2_INSTANCE_LAUNCHING";"autoscaling:EC2_INSTANCE_TERMINATING"
+type LifecycleTransition string
+
+// The ways.
+const (
+	LifecycleTransitionInstanceLaunching   LifecycleTransition = "autoscaling:EC2_INSTANCE_LAUNCHING"
+	LifecycleTransitionInstanceTerminating LifecycleTransition = "autoscaling:EC2_INSTANCE_TERMINATING"
+)
+
+// LifecycleHookDefaultResult is what happens to an instance that nobody let go.
+// +kubebuilder:validation:Enum=CONTINUE;ABANDON
+type LifecycleHookDefaultResult string
+
+// The results.
+const (
+	LifecycleHookDefaultResultContinue LifecycleHookDefaultResult = "CONTINUE"
+	LifecycleHookDefaultResultAbandon  LifecycleHookDefaultResult = "ABANDON"
+)
+
+// Ignition says how bootstrap data in the Ignition format reaches the instances.
+type Ignition struct {
+	// Version of the Ignition specification of the pointer that user data holds. Default: 2.3, as with CAPA.
+	// +optional
+	// +kubebuilder:validation:Enum="2.3";"3.0";"3.1";"3.2";"3.3";"3.4"
+	Version string `json:"version,omitempty"`
+
+	// StorageType is where the bootstrap data is kept: ClusterObjectStore, in the S3 bucket of the cluster;
+	// UnencryptedUserData, in the launch template.
+	// +optional
+	// +kubebuilder:default=ClusterObjectStore
+	StorageType IgnitionStorageType `json:"storageType,omitempty"`
+
+	// Proxy is how Ignition reaches the network.
+	// +optional
+	Proxy *IgnitionProxy `json:"proxy,omitempty"`
+
+	// TLS says which certificates Ignition trusts.
+	// +optional
+	TLS *IgnitionTLS `json:"tls,omitempty"`
+}
+
+// IgnitionStorageType is where bootstrap data is kept.
+// +kubebuilder:validation:Enum=ClusterObjectStore;UnencryptedUserData
+type IgnitionStorageType string
+
+// The places.
+const (
+	IgnitionStorageTypeClusterObjectStore  IgnitionStorageType = "ClusterObjectStore"
+	IgnitionStorageTypeUnencryptedUserData IgnitionStorageType = "UnencryptedUserData"
+)
+
+// IgnitionProxy is how Ignition reaches the network.
+type IgnitionProxy struct {
+	// HTTPProxy is the proxy for http URLs.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	HTTPProxy *string `json:"httpProxy,omitempty"`
+
+	// HTTPSProxy is the proxy for https URLs.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	HTTPSProxy *string `json:"httpsProxy,omitempty"`
+
+	// NoProxy are hosts that are reached without a proxy.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=2048
+	NoProxy []string `json:"noProxy,omitempty"`
+}
+
+// IgnitionTLS says which certificates Ignition trusts.
+type IgnitionTLS struct {
+	// CertificateAuthorities are the URLs of certificate bundles: http, https, tftp, s3, arn, gs or data.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=65536
+	CertificateAuthorities []string `json:"certificateAuthorities,omitempty"`
+}
+
+// BootstrapStorage is where bootstrap data is kept.
+// +kubebuilder:validation:Enum=UserData;SSM;S3
+type BootstrapStorage string
+
+// The places.
+const (
+	BootstrapStorageUserData BootstrapStorage = "UserData"
+	BootstrapStorageSSM      BootstrapStorage = "SSM"
+	BootstrapStorageS3       BootstrapStorage = "S3"
+)
+
+// HealthCheck says what makes an instance unhealthy.
+type HealthCheck struct {
+	// Types of checks beside EC2's own, which is always on: ELB, VPC_LATTICE, EBS.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:Enum=EC2;ELB;VPC_LATTICE;EBS
+	Types []string `json:"types,omitempty"`
+
+	// GracePeriod is how long a new instance is not checked. Default: none.
+	// +optional
+	GracePeriod *metav1.Duration `json:"gracePeriod,omitempty"`
+}
+
+// InstanceMaintenancePolicy bounds how far a group may shrink and grow while it replaces instances.
+type InstanceMaintenancePolicy struct {
+	// MinHealthyPercentage is the share of the desired capacity that stays healthy, in percent.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	MinHealthyPercentage int32 `json:"minHealthyPercentage"`
+
+	// MaxHealthyPercentage is how far the group may grow, in percent of the desired capacity; at most 100 above
+	// minHealthyPercentage.
+	// +required
+	// +kubebuilder:validation:Minimum=100
+	// +kubebuilder:validation:Maximum=200
+	MaxHealthyPercentage int32 `json:"maxHealthyPercentage"`
+}
+
+// AvailabilityZoneDistribution says how strictly instances are spread over zones: balanced-best-effort launches elsewhere when
+// a zone has no capacity, and is AWS's default; balanced-only waits for the zone.
+// +kubebuilder:validation:Enum=balanced-best-effort;balanced-only
+type AvailabilityZoneDistribution string
+
+// AvailabilityZoneImpairmentPolicy says what a group does when AWS shifts traffic away from a zone.
+type AvailabilityZoneImpairmentPolicy struct {
+	// ZonalShiftEnabled lets a zonal shift move the group out of the zone.
+	// +required
+	ZonalShiftEnabled bool `json:"zonalShiftEnabled"`
+
+	// ImpairedZoneHealthCheckBehavior says whether unhealthy instances of the zone are replaced. It is required while zonal
+	// shift is enabled.
+	// +optional
+	// +kubebuilder:validation:Enum=ReplaceUnhealthy;IgnoreUnhealthy
+	ImpairedZoneHealthCheckBehavior string `json:"impairedZoneHealthCheckBehavior,omitempty"`
+}
+
+// GroupCapacityReservation says whether a group launches into Capacity Reservations.
+type GroupCapacityReservation struct {
+	// Preference is AWS's: capacity-reservations-only, capacity-reservations-first, none, or default, which leaves it to
+	// the launch template.
+	// +required
+	// +kubebuilder:validation:Enum=capacity-reservations-only;capacity-reservations-first;none;default
+	Preference string `json:"preference"`
+
+	// IDs are the Capacity Reservations. Default: any that is open and fits.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MaxLength=64
+	IDs []string `json:"ids,omitempty"`
+
+	// ResourceGroupARNs are resource groups of Capacity Reservations.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MaxLength=2048
+	ResourceGroupARNs []string `json:"resourceGroupARNs,omitempty"`
+}
+
+// WarmPool keeps initialized instances in reserve.
+type WarmPool struct {
+	// MinSize is how many instances the warm pool has at least. Default: 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MinSize int32 `json:"minSize,omitempty"`
+
+	// MaxGroupPreparedCapacity is how many instances the group and its warm pool have together. Default: maxSize.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MaxGroupPreparedCapacity *int32 `json:"maxGroupPreparedCapacity,omitempty"`
+
+	// State that instances wait in. Default: Stopped.
+	// +optional
+	// +kubebuilder:validation:Enum=Stopped;Running;Hibernated
+	State string `json:"state,omitempty"`
+
+	// ReuseOnScaleIn returns instances to the warm pool when the group shrinks, instead of ending them.
+	// +optional
+	ReuseOnScaleIn bool `json:"reuseOnScaleIn,omitempty"`
+}
+
+// NodeDrain says how a node is emptied before its instance ends.
+type NodeDrain struct {
+	// Disable lets instances end at once, without emptying their nodes.
+	// +optional
+	Disable bool `json:"disable,omitempty"`
+
+	// Timeout is how long a node may take to empty before its instance ends anyway, 1m to 48h. Default: 15m.
+	// +optional
+	Timeout *metav1.Duration `json:"timeout,omitempty"`
+}
+
+// MachinePoolMachines says whether instances have Machines.
+// +kubebuilder:validation:Enum=Enabled;Disabled
+type MachinePoolMachines string
+
+// The choices.
+const (
+	MachinePoolMachinesEnabled  MachinePoolMachines = "Enabled"
+	MachinePoolMachinesDisabled MachinePoolMachines = "Disabled"
+)
 
 // AWSMachinePoolStatus says what the pool is. All of it can be found again from AWS.
 type AWSMachinePoolStatus struct {
@@ -269,9 +928,29 @@ type AWSMachinePoolStatus struct {
 	// +optional
 	AutoScalingGroup *AutoScalingGroupReference `json:"autoScalingGroup,omitempty"`
 
-	// Rollout is the newest instance refresh of the group.
+	// InfrastructureMachineKind is the kind of the objects that stand for single instances, while the pool has Machines. Cluster
+	// API reads it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	InfrastructureMachineKind string `json:"infrastructureMachineKind,omitempty"`
+
+	// WantedVersion is the number of the launch template version that the spec asks for.
+	// +optional
+	WantedVersion int64 `json:"wantedVersion,omitempty"`
+
+	// RunningVersions are what the instances run, with their counts.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	RunningVersions []RunningVersion `json:"runningVersions,omitempty"`
+
+	// Rollout is the newest roll-out, with the instance refresh that carries it.
 	// +optional
 	Rollout *RolloutStatus `json:"rollout,omitempty"`
+
+	// LastGood is the newest configuration that all instances ran: the one that a rollback goes to.
+	// +optional
+	LastGood *GoodConfiguration `json:"lastGood,omitempty"`
 
 	// Instances of the group.
 	// +optional
@@ -303,13 +982,60 @@ type AutoScalingGroupReference struct {
 	ARN string `json:"arn,omitempty"`
 }
 
-// RolloutStatus is an instance refresh.
-type RolloutStatus struct {
-	// RefreshID is the id that AWS gave the refresh.
+// RunningVersion is a launch template version that instances run.
+type RunningVersion struct {
+	// LaunchTemplateID is the id of the template, empty for instances that were launched without one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	LaunchTemplateID string `json:"launchTemplateID,omitempty"`
+
+	// Version is the number of the version.
+	// +optional
+	Version int64 `json:"version,omitempty"`
+
+	// Instances is how many run it.
+	// +required
+	Instances int32 `json:"instances"`
+
+	// UpToDate is whether it is the wanted configuration.
+	// +optional
+	UpToDate bool `json:"upToDate,omitempty"`
+}
+
+// GoodConfiguration is a configuration that all instances ran.
+type GoodConfiguration struct {
+	// ConfigFingerprint identifies the configuration.
 	// +required
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	ConfigFingerprint string `json:"configFingerprint"`
+
+	// Version is the number of a launch template version with it.
+	// +required
+	Version int64 `json:"version"`
+}
+
+// RolloutStatus is a roll-out and the instance refresh that carries it.
+type RolloutStatus struct {
+	// Cause is why instances are replaced, in words: instance type m5.large → m6i.large.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Cause string `json:"cause,omitempty"`
+
+	// RefreshID is the id that AWS gave the refresh, empty while none was started.
+	// +optional
 	// +kubebuilder:validation:MaxLength=255
-	RefreshID string `json:"refreshID"`
+	RefreshID string `json:"refreshID,omitempty"`
+
+	// RolledBackFrom is the fingerprint of the configuration that the pool went back from, after a refresh to it failed. It
+	// is not tried again until the spec asks for another.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	RolledBackFrom string `json:"rolledBackFrom,omitempty"`
+
+	// Attempts is how many refreshes in a row did not succeed.
+	// +optional
+	Attempts int32 `json:"attempts,omitempty"`
 
 	// Status is AWS's: Pending, InProgress, Baking, Successful, Failed, Cancelling, Cancelled, RollbackInProgress,
 	// RollbackSuccessful or RollbackFailed.

@@ -19,6 +19,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&AWSMachinePool{}, &AWSMachinePoolList{},
 		&AWSLaunchConfig{}, &AWSLaunchConfigList{},
+		&AWSMachinePoolMachine{}, &AWSMachinePoolMachineList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -44,7 +44,7 @@ type Settings struct {
 // Reconciler is the reconciler of a kind as a controller runs it: with a span around each pass, and none for objects that another manager is for.
 // Those are told apart here and not by the watches alone, since other objects' events wake them too. Empty is an object of the kind.
 func (s Settings) Reconciler(kind string, c client.Reader, empty client.Object, reconciler reconcile.Reconciler) reconcile.Reconciler {
-	reconciler = again{reconciler}
+	reconciler = quiet{reconciler}
 	if s.Traces != nil {
 		reconciler = reconciling.Traced(kind, s.Traces, reconciler)
 	}
@@ -65,13 +65,17 @@ func (s Settings) Reconciler(kind string, c client.Reader, empty client.Object, 
 	})
 }
 
-// again looks again, without a word, after a pass that acted on an object that had been changed meanwhile: nothing went wrong.
-type again struct{ reconcile.Reconciler }
+// quiet keeps from the log what is no failure: a pass that acted on an object that had been changed meanwhile, which looks again, and one that
+// was cut off because the manager ends, whose work the next manager's first pass does.
+type quiet struct{ reconcile.Reconciler }
 
 // Reconcile implements reconcile.Reconciler.
-func (a again) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	result, err := a.Reconciler.Reconcile(ctx, request)
-	if apierrors.IsConflict(err) {
+func (q quiet) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	result, err := q.Reconciler.Reconcile(ctx, request)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return reconcile.Result{}, nil
+	case apierrors.IsConflict(err):
 		return reconcile.Result{RequeueAfter: firstRetry}, nil
 	}
 	return result, err
