@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,9 +12,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
@@ -357,6 +360,37 @@ func TestReconcilerLeavesOthersAlone(t *testing.T) {
 		if _, err := reconciler.Reconcile(t.Context(), request); err != nil || reconciled != row.want {
 			t.Errorf("%s: %t %v", row.reason, reconciled, err)
 		}
+	}
+}
+
+// What is no failure is not logged as one: controller-runtime logs every error that a pass returns.
+func TestReconcilerIsQuietAboutWhatIsNoFailure(t *testing.T) {
+	t.Parallel()
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "awsmachinepools"}, "pool", errors.New("changed"))
+	broken := errors.New("broken")
+	for _, row := range []struct {
+		reason      string
+		err         error
+		ending      bool
+		wantErr     bool
+		wantRequeue bool
+	}{
+		{"an object that was changed meanwhile is looked at again", fmt.Errorf("patching status: %w", conflict), false, false, true},
+		{"a pass that the end of the manager cut off", fmt.Errorf("patching status: %w", context.Canceled), true, false, false},
+		{"a pass that failed", broken, false, true, false},
+		{"a call that was cut off while the manager goes on", fmt.Errorf("describing: %w", context.Canceled), false, true, false},
+	} {
+		ctx, end := context.WithCancel(t.Context())
+		if row.ending {
+			end()
+		}
+		reconciler := common.Settings{}.Reconciler("AWSMachinePool", nil, &infrav1.AWSMachinePool{},
+			reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, row.err }))
+		result, err := reconciler.Reconcile(ctx, reconcile.Request{})
+		if (err != nil) != row.wantErr || (result.RequeueAfter > 0) != row.wantRequeue {
+			t.Errorf("%s: %v, error %v", row.reason, result, err)
+		}
+		end()
 	}
 }
 

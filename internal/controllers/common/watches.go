@@ -51,7 +51,7 @@ func (s Settings) Reconciler(kind string, c client.Reader, empty client.Object, 
 	if s.WatchFilter == "" {
 		return reconciler
 	}
-	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	return quiet{reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		object := empty.DeepCopyObject().(client.Object)
 		err := c.Get(ctx, request.NamespacedName, object)
 		if client.IgnoreNotFound(err) != nil {
@@ -62,7 +62,7 @@ func (s Settings) Reconciler(kind string, c client.Reader, empty client.Object, 
 			return reconcile.Result{}, nil
 		}
 		return reconciler.Reconcile(ctx, request)
-	})
+	})}
 }
 
 // quiet keeps from the log what is no failure: a pass that acted on an object that had been changed meanwhile, which looks again, and one that
