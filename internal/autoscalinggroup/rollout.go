@@ -7,6 +7,8 @@ import (
 	"time"
 
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
 // Refresh is an instance refresh as it was seen.
@@ -65,6 +67,8 @@ type Rollout struct {
 	TemplateID string
 	// Current are the versions of it with the wanted config; they differ by their join token alone.
 	Current []int64
+	// Accepted are versions, of whatever template, that count as the wanted config without a fingerprint that says so.
+	Accepted []infrav1.AcceptedVersions
 	// Instances are the group's members.
 	Instances []Instance
 	// Latest is the newest refresh, nil if there never was one.
@@ -110,7 +114,12 @@ func (r Rollout) current(instance Instance) bool {
 	if instance.Leaving() {
 		return true
 	}
-	return instance.LaunchTemplateID == r.TemplateID && slices.Contains(r.Current, instance.Version)
+	if instance.LaunchTemplateID == r.TemplateID && slices.Contains(r.Current, instance.Version) {
+		return true
+	}
+	return slices.ContainsFunc(r.Accepted, func(accepted infrav1.AcceptedVersions) bool {
+		return accepted.Holds(instance.LaunchTemplateID, instance.Version)
+	})
 }
 
 // describe counts the outdated instances by what they run: "2 of 3 instances run version 4". Instances on their way out do not count.

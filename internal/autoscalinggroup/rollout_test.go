@@ -22,6 +22,7 @@ func running(template string, version int64, state string) Instance {
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	old, current, token := running("lt-1", 2, "InService"), running("lt-1", 4, "InService"), running("lt-1", 3, "InService")
+	accepted := []infrav1.AcceptedVersions{{LaunchTemplateID: "lt-capa", First: 1, Last: 7}}
 	ended := func(status string, ago time.Duration) *Refresh {
 		return &Refresh{ID: "r", Status: status, Started: now.Add(-time.Hour), Ended: now.Add(-ago)}
 	}
@@ -39,6 +40,8 @@ func TestDecide(t *testing.T) {
 		{"a version that differs by its token is as good", []Instance{current, token}, nil, false, RolledOut, "", 0},
 		{"an old one is due", []Instance{current, old}, nil, false, Start, "1 of 2 instances run version 2", 0},
 		{"one of another template is due", []Instance{current, running("lt-0", 4, "InService")}, nil, false, Start, "1 of 2 instances run launch template lt-0", 0},
+		{"accepted versions are as good", []Instance{running("lt-capa", 1, "InService"), running("lt-capa", 7, "InService")}, nil, false, RolledOut, "", 0},
+		{"later versions of the same template are due", []Instance{running("lt-capa", 8, "InService")}, nil, false, Start, "1 of 1 instances run launch template lt-capa", 0},
 		{"one without a template is due", []Instance{running("", 0, "InService")}, nil, false, Start, "1 of 1 instances run no launch template", 0},
 		{"they are counted by what they run", []Instance{old, old, running("lt-1", 1, "InService"), current, running("", 0, "Pending")}, nil, false, Start,
 			"1 of 5 instances run no launch template, 1 of 5 instances run version 1, 2 of 5 instances run version 2", 0},
@@ -62,7 +65,7 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
-			decision := Rollout{TemplateID: "lt-1", Current: []int64{3, 4}, Instances: row.instances, Latest: row.latest, Disabled: row.disabled, Now: now}.Decide()
+			decision := Rollout{TemplateID: "lt-1", Current: []int64{3, 4}, Accepted: accepted, Instances: row.instances, Latest: row.latest, Disabled: row.disabled, Now: now}.Decide()
 			if decision.Verdict != row.want || decision.Reason != row.words || decision.Wait != row.wait {
 				t.Errorf("%s, %q, wait %s; want %s, %q, wait %s", decision.Verdict, decision.Reason, decision.Wait, row.want, row.words, row.wait)
 			}

@@ -1,6 +1,8 @@
 package v1beta2
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -136,6 +138,14 @@ type AWSLaunchConfigStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10000
 	CurrentVersions []int64 `json:"currentVersions,omitempty"`
+
+	// AcceptedVersions are versions that count as the wanted configuration though no fingerprint of theirs says so: versions that
+	// CAPA made, and versions of a template that was deleted by somebody else. An instance that was launched from one of them is up to
+	// date until the wanted configuration changes. They are kept in a tag of the launch template.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	AcceptedVersions []AcceptedVersions `json:"acceptedVersions,omitempty"`
 }
 
 // ResolvedLaunchConfig is what the spec's names and lookups led to in AWS.
@@ -180,6 +190,30 @@ type ResolvedLaunchConfig struct {
 	// UserDataBytes is the size of the user data before base64; EC2 takes 16,384 at most.
 	// +optional
 	UserDataBytes *int32 `json:"userDataBytes,omitempty"`
+}
+
+// AcceptedVersions are the versions of a launch template from First to Last, whether they still exist or not.
+type AcceptedVersions struct {
+	// LaunchTemplateID of the versions.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	LaunchTemplateID string `json:"launchTemplateID"`
+
+	// First version.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	First int64 `json:"first"`
+
+	// Last version.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Last int64 `json:"last"`
+}
+
+// Holds is true for a version that is one of them.
+func (a AcceptedVersions) Holds(launchTemplateID string, version int64) bool {
+	return a.LaunchTemplateID == launchTemplateID && a.First <= version && version <= a.Last
 }
 
 // LaunchTemplateVersionStatus is one version of a launch template.
@@ -241,6 +275,14 @@ type AWSLaunchConfig struct {
 	// Status says what the launch template is.
 	// +optional
 	Status AWSLaunchConfigStatus `json:"status,omitempty"`
+}
+
+// Accepts is true for a version that counts as the wanted configuration: one that has it, or one that is accepted in its place.
+func (c *AWSLaunchConfig) Accepts(launchTemplateID string, version int64) bool {
+	if launchTemplateID == c.Status.LaunchTemplateID && slices.Contains(c.Status.CurrentVersions, version) {
+		return true
+	}
+	return slices.ContainsFunc(c.Status.AcceptedVersions, func(accepted AcceptedVersions) bool { return accepted.Holds(launchTemplateID, version) })
 }
 
 // GetConditions returns the conditions, as Cluster API's helpers want it.

@@ -46,6 +46,14 @@ const (
 	// VersionsPrunedCondition is True when no more launch template versions are kept than spec.versionsToKeep allows
 	// (versions in use are always kept).
 	VersionsPrunedCondition = "VersionsPruned"
+
+	// AdoptedCondition is True for what CAPA made and Slipway took over; its message says what the instances that were taken over run
+	// otherwise than the spec asks for. It is missing where nothing was taken over.
+	AdoptedCondition = "Adopted"
+
+	// ReleasedCondition is True when a pool with the release annotation is as CAPA would have it, and nothing of it is done any more. It is missing
+	// where nobody asked for a release.
+	ReleasedCondition = "Released"
 )
 
 // Reasons that several conditions share.
@@ -166,4 +174,21 @@ const (
 	RefreshCancelledReason = "RefreshCancelled"
 	// WaitingForASGReason says that there is no group yet.
 	WaitingForASGReason = "WaitingForASG"
+)
+
+// Reasons of Adopted and Released.
+const (
+	// AdoptedReason says that what was taken over runs what the spec asked for at that time, or has been replaced since.
+	AdoptedReason = "Adopted"
+	// AdoptedWithDifferencesReason says that instances that were taken over run something else than the spec asks for. They are kept until the
+	// next edit of what a node is, or until the roll-adopted annotation asks for their replacement.
+	AdoptedWithDifferencesReason = "AdoptedWithDifferences"
+	// AdoptingReason says that a group of CAPA's is about to be taken over.
+	AdoptingReason = "Adopting"
+	// AdoptionBlockedReason says that a group of CAPA's is this pool's, and what keeps it from being taken over.
+	AdoptionBlockedReason = "AdoptionBlocked"
+	// ReleasedReason says that CAPA can run the pool.
+	ReleasedReason = "Released"
+	// ReleasingReason says that a pool is being made as CAPA would have it.
+	ReleasingReason = "Releasing"
 )

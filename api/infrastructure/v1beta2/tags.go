@@ -52,6 +52,10 @@ const (
 
 	// TagLaunchConfig holds <namespace>/<cluster>/<name> of the AWSLaunchConfig that owns a launch template.
 	TagLaunchConfig = TagSlipwayPrefix + "launch-config"
+
+	// TagAccepted of a launch template holds the versions that count as a configuration though no fingerprint of theirs says so:
+	// "config=<fingerprint> <template>:<first>-<last> …".
+	TagAccepted = TagSlipwayPrefix + "accepted-versions"
 )
 
 // ClusterTagKey returns the key of the tag that marks what a Cluster API provider owns in the cluster.

@@ -87,8 +87,7 @@ func (r *Reconciler) countInstances(p *pass) {
 		if instance.InService() && instance.HealthStatus == "Healthy" {
 			ready++
 		}
-		if p.config != nil && instance.LaunchTemplateID == p.config.Status.LaunchTemplateID &&
-			slices.Contains(p.config.Status.CurrentVersions, instance.Version) {
+		if p.config != nil && p.config.Accepts(instance.LaunchTemplateID, instance.Version) {
 			current++
 		}
 	}

@@ -53,7 +53,7 @@ func pointed(p *pass) bool {
 // rollout gathers what the decision is made from.
 func (r *Reconciler) rollout(p *pass, latest *autoscalinggroup.Refresh) autoscalinggroup.Rollout {
 	return autoscalinggroup.Rollout{
-		TemplateID: p.config.Status.LaunchTemplateID, Current: p.config.Status.CurrentVersions,
+		TemplateID: p.config.Status.LaunchTemplateID, Current: p.config.Status.CurrentVersions, Accepted: p.config.Status.AcceptedVersions,
 		Instances: p.group.Instances, Latest: latest, Now: r.Clock.Now(),
 		Disabled: p.pool.Spec.RefreshPreferences != nil && p.pool.Spec.RefreshPreferences.Disable,
 	}
