@@ -153,7 +153,7 @@ func TestWhatIsInstalled(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"awsmachinepools", "awslaunchconfigs"} {
+	for _, name := range []string{"awsmachinepools", "awslaunchconfigs", "awsmachinepoolmachines"} {
 		if objects["CustomResourceDefinition "+name+".infrastructure.cluster.x-k8s.io"] == nil {
 			t.Errorf("the definition of %s is not installed", name)
 		}

@@ -82,6 +82,7 @@ func tryKinds(t *testing.T, l *Lab) {
 		{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Kind: "AWSMachinePool"},
 		{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2", Kind: "AWSMachinePool"},
 		{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2", Kind: "AWSLaunchConfig"},
+		{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2", Kind: "AWSMachinePoolMachine"},
 		{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2", Kind: "AWSClusterRoleIdentity"},
 		{Group: "controlplane.cluster.x-k8s.io", Version: "v1beta2", Kind: "AWSManagedControlPlane"},
 	} {

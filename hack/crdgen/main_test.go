@@ -41,7 +41,7 @@ spec:
 func TestRun(t *testing.T) {
 	t.Parallel()
 	in, out := t.TempDir(), t.TempDir()
-	for _, kind := range []string{"AWSMachinePool", "AWSLaunchConfig"} {
+	for _, kind := range []string{"AWSMachinePool", "AWSLaunchConfig", "AWSMachinePoolMachine"} {
 		write(t, filepath.Join(in, kind+".yaml"), definition(kind))
 	}
 	write(t, filepath.Join(out, "gone.yaml"), "of a kind that no longer exists")
@@ -61,6 +61,7 @@ func TestRun(t *testing.T) {
 		{"a kind of CAPA's is served as CAPA's manifests name it", "AWSMachinePool", "v1beta1_v1beta2",
 			[]string{"v1beta1", "v1beta2"}, []bool{false, true}},
 		{"a kind of our own has one version", "AWSLaunchConfig", "v1beta2", []string{"v1beta2"}, []bool{true}},
+		{"so have the instances of pools", "AWSMachinePoolMachine", "v1beta2", []string{"v1beta2"}, []bool{true}},
 	} {
 		data, err := os.ReadFile(filepath.Join(out, c.kind+".yaml"))
 		if err != nil {

@@ -58,6 +58,13 @@ type AWSLaunchConfigSpec struct {
 }
 
 // LaunchConfigBootstrap says where user data comes from.
+//
+// +slipway:rule=SL7
+// +kubebuilder:validation:XValidation:rule=`!has(self.storage) || !has(self.ignition) || self.storage != 'SSM'`,message="Ignition can not read from SSM: set storage to S3 or UserData",fieldPath=".storage"
+// +slipway:rule=SL7
+// +kubebuilder:validation:XValidation:rule=`!has(self.storage) || !has(self.ignition) || !has(self.ignition.storageType) || self.storage != 'UserData' || self.ignition.storageType != 'ClusterObjectStore'`,message="storage UserData and ignition.storageType ClusterObjectStore name two places for the same data: set ignition.storageType to UnencryptedUserData, or leave storage out",fieldPath=".storage"
+// +slipway:rule=SL7
+// +kubebuilder:validation:XValidation:rule=`!has(self.storage) || !has(self.ignition) || !has(self.ignition.storageType) || self.storage != 'S3' || self.ignition.storageType != 'UnencryptedUserData'`,message="storage S3 and ignition.storageType UnencryptedUserData name two places for the same data: set ignition.storageType to ClusterObjectStore, or leave storage out",fieldPath=".storage"
 type LaunchConfigBootstrap struct {
 	// DataSecretName is the Secret, in the same namespace, with the bootstrap data in the key value, and its format
 	// (cloud-config or ignition) in the key format.

@@ -20,6 +20,24 @@ const DefaultVersionsToKeep int32 = 10
 // +kubebuilder:validation:XValidation:rule=`!has(self.mixedInstancesPolicy) || !has(self.awsLaunchTemplate.marketType) || self.awsLaunchTemplate.marketType != 'CapacityBlock'`,message="Capacity Blocks can not be used with mixedInstancesPolicy: remove mixedInstancesPolicy, or marketType CapacityBlock",fieldPath=".mixedInstancesPolicy"
 // +slipway:rule=AS9
 // +kubebuilder:validation:XValidation:rule=`self.minSize <= self.maxSize`,message="minSize must not be above maxSize",fieldPath=".minSize"
+// +slipway:rule=RF4
+// +kubebuilder:validation:XValidation:rule=`!has(self.refreshPreferences) || !has(self.refreshPreferences.skipMatching) || !self.refreshPreferences.skipMatching || !has(self.mixedInstancesPolicy) || !has(self.mixedInstancesPolicy.overrides) || self.mixedInstancesPolicy.overrides.all(o, !has(o.instanceRequirements))`,message="AWS can not skip matching instances where overrides have instanceRequirements, and fails the refresh: leave skipMatching out, or list instance types",fieldPath=".refreshPreferences.skipMatching"
+// +slipway:rule=WP1
+// +kubebuilder:validation:XValidation:rule=`!has(self.warmPool) || !has(self.mixedInstancesPolicy) || !has(self.mixedInstancesPolicy.overrides) || self.mixedInstancesPolicy.overrides.all(o, !has(o.weightedCapacity))`,message="a group with a warm pool takes no weights: remove weightedCapacity from mixedInstancesPolicy.overrides, or remove warmPool",fieldPath=".warmPool"
+// +slipway:rule=WP1
+// +kubebuilder:validation:XValidation:rule=`!has(self.warmPool) || !has(self.mixedInstancesPolicy) || !has(self.mixedInstancesPolicy.instancesDistribution) || !has(self.mixedInstancesPolicy.instancesDistribution.onDemandPercentageAboveBaseCapacity) || self.mixedInstancesPolicy.instancesDistribution.onDemandPercentageAboveBaseCapacity == 100`,message="a group with a warm pool launches On-Demand Instances alone: set onDemandPercentageAboveBaseCapacity of mixedInstancesPolicy.instancesDistribution to 100, or remove warmPool",fieldPath=".warmPool"
+// +slipway:rule=WP1
+// +kubebuilder:validation:XValidation:rule=`!has(self.warmPool) || !(has(self.awsLaunchTemplate.spotMarketOptions) || (has(self.awsLaunchTemplate.marketType) && self.awsLaunchTemplate.marketType in ['Spot', 'CapacityBlock']))`,message="a group with a warm pool launches neither Spot Instances nor into Capacity Blocks: remove awsLaunchTemplate.spotMarketOptions and marketType, or remove warmPool",fieldPath=".warmPool"
+// +slipway:rule=SL7
+// +kubebuilder:validation:XValidation:rule=`!has(self.bootstrapStorage) || !has(self.ignition) || self.bootstrapStorage != 'SSM'`,message="Ignition can not read from SSM: set bootstrapStorage to S3 or UserData",fieldPath=".bootstrapStorage"
+// +slipway:rule=SL7
+// +kubebuilder:validation:XValidation:rule=`!has(self.bootstrapStorage) || !has(self.ignition) || !has(self.ignition.storageType) || self.bootstrapStorage != 'UserData' || self.ignition.storageType != 'ClusterObjectStore'`,message="bootstrapStorage UserData and ignition.storageType ClusterObjectStore name two places for the same data: set ignition.storageType to UnencryptedUserData, or leave bootstrapStorage out",fieldPath=".bootstrapStorage"
+// +slipway:rule=SL7
+// +kubebuilder:validation:XValidation:rule=`!has(self.bootstrapStorage) || !has(self.ignition) || !has(self.ignition.storageType) || self.bootstrapStorage != 'S3' || self.ignition.storageType != 'UnencryptedUserData'`,message="bootstrapStorage S3 and ignition.storageType UnencryptedUserData name two places for the same data: set ignition.storageType to ClusterObjectStore, or leave bootstrapStorage out",fieldPath=".bootstrapStorage"
+// +slipway:rule=CR1
+// +kubebuilder:validation:XValidation:rule=`!has(self.capacityReservation) || self.capacityReservation.preference == 'default' || !has(self.awsLaunchTemplate.capacityReservationId) || self.awsLaunchTemplate.capacityReservationId == ""`,message="capacityReservation of the group overrules awsLaunchTemplate.capacityReservationId: name the reservation in one of the two, or set preference to default",fieldPath=".capacityReservation"
+// +slipway:rule=CR3
+// +kubebuilder:validation:XValidation:rule=`!has(self.capacityReservation) || !(self.capacityReservation.preference in ['capacity-reservations-only', 'capacity-reservations-first']) || !(has(self.awsLaunchTemplate.spotMarketOptions) || (has(self.awsLaunchTemplate.marketType) && self.awsLaunchTemplate.marketType == 'Spot'))`,message="Spot Instances can not run in a Capacity Reservation: set preference to none or default, or remove awsLaunchTemplate.spotMarketOptions and marketType Spot",fieldPath=".capacityReservation.preference"
 type AWSMachinePoolSpec struct {
 	// ProviderID is the ARN of the Auto Scaling group. The controller writes it.
 	// +optional
@@ -93,11 +111,19 @@ type AWSMachinePoolSpec struct {
 	// DefaultCoolDown is how long the group waits after a scaling activity of a simple scaling policy before it begins
 	// another. Default: AWS's, 300 s.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +slipway:rule=SL4
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('0s') && duration(self) <= duration('596523h')`,message="defaultCoolDown must be a duration in whole seconds that is not negative, such as 300s or 5m"
 	DefaultCoolDown *metav1.Duration `json:"defaultCoolDown,omitempty"`
 
 	// DefaultInstanceWarmup is how long a new instance is given before its metrics count and before a refresh goes on.
 	// Default: none, so that the health check grace period is taken.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +slipway:rule=SL4
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('0s') && duration(self) <= duration('596523h')`,message="defaultInstanceWarmup must be a duration in whole seconds that is not negative, such as 300s or 5m"
 	DefaultInstanceWarmup *metav1.Duration `json:"defaultInstanceWarmup,omitempty"`
 
 	// CapacityRebalance launches a replacement for a Spot Instance as soon as AWS says that it may be interrupted.
@@ -138,10 +164,20 @@ type AWSMachinePoolSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	// +kubebuilder:validation:items:MaxLength=1600
+	// +slipway:rule=SL5
+	// +kubebuilder:validation:XValidation:rule=`self.all(p, p in ['Default', 'AllocationStrategy', 'OldestLaunchTemplate', 'OldestLaunchConfiguration', 'ClosestToNextInstanceHour', 'NewestInstance', 'OldestInstance'] || p.matches('^arn:[a-z-]+:lambda:[a-z0-9-]+:[0-9]{12}:function:[a-zA-Z0-9_:$-]+$'))`,message="a termination policy is Default, AllocationStrategy, OldestLaunchTemplate, OldestLaunchConfiguration, ClosestToNextInstanceHour, NewestInstance, OldestInstance, or the ARN of a Lambda function"
+	// +slipway:rule=SL5
+	// +kubebuilder:validation:XValidation:rule=`self.size() < 2 || self.indexOf('Default') in [-1, self.size() - 1]`,message="Default decides every time, so that what comes after it would do nothing: put it last in terminationPolicies"
+	// +slipway:rule=SL5
+	// +kubebuilder:validation:XValidation:rule=`self.size() < 2 || self.filter(p, p.startsWith('arn:')).size() == 0 || (self[0].startsWith('arn:') && self.filter(p, p.startsWith('arn:')).size() == 1)`,message="Auto Scaling asks one Lambda function, and asks it first: give one, at the head of terminationPolicies"
 	TerminationPolicies []string `json:"terminationPolicies,omitempty"`
 
 	// MaxInstanceLifetime is the age at which the group replaces an instance, from 24h on; none by default.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +slipway:rule=AS22
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) <= duration('596523h') && (duration(self) == duration('0s') || duration(self) >= duration('24h'))`,message="maxInstanceLifetime must be at least 24h, in whole seconds, such as 168h; leave it out, or give 0s, for no limit"
 	MaxInstanceLifetime *metav1.Duration `json:"maxInstanceLifetime,omitempty"`
 
 	// InstanceMaintenancePolicy bounds how far the group may shrink and grow while it replaces instances by itself.
@@ -166,6 +202,8 @@ type AWSMachinePoolSpec struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:items:MaxLength=511
+	// +slipway:rule=SL6
+	// +kubebuilder:validation:XValidation:rule=`self.all(a, a.matches('^arn:[a-z-]+:elasticloadbalancing:[a-z0-9-]+:[0-9]{12}:targetgroup/[a-zA-Z0-9-]+/[0-9a-f]+$'))`,message="give the ARNs of target groups (arn:aws:elasticloadbalancing:<region>:<account>:targetgroup/<name>/<id>); a load balancer's ARN is not one"
 	TargetGroupARNs []string `json:"targetGroupARNs,omitempty"`
 
 	// PlacementGroup is the name of the placement group that instances are launched into.
@@ -203,6 +241,19 @@ const (
 )
 
 // MixedInstancesPolicy lets a group launch several instance types, On-Demand and Spot.
+//
+// +slipway:rule=AS12
+// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || self.overrides.all(o, has(o.instanceRequirements)) || self.overrides.all(o, !has(o.instanceRequirements))`,message="overrides choose either by instanceType or by instanceRequirements: use one of the two for all overrides",fieldPath=".overrides"
+// +slipway:rule=AS11
+// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || self.overrides.filter(o, has(o.instanceRequirements)).size() <= 4`,message="a group takes at most 4 overrides with instanceRequirements: put types that may replace each other into one",fieldPath=".overrides"
+// +slipway:rule=AS11
+// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || self.overrides.filter(o, has(o.launchTemplate)).map(o, 1.0 / double(self.overrides.filter(p, has(p.launchTemplate) && p.launchTemplate.id == o.launchTemplate.id).size())).sum() < 19.5`,message="a group takes at most 20 launch templates, and the pool's own is one of them: name at most 19 others in overrides",fieldPath=".overrides"
+// +slipway:rule=AS13
+// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || self.overrides.all(o, has(o.weightedCapacity)) || self.overrides.all(o, !has(o.weightedCapacity))`,message="give weightedCapacity to all overrides, or to none",fieldPath=".overrides"
+// +slipway:rule=AS14
+// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || !has(self.instancesDistribution) || !has(self.instancesDistribution.onDemandAllocationStrategy) || self.instancesDistribution.onDemandAllocationStrategy != 'prioritized' || self.overrides.all(o, !has(o.instanceRequirements))`,message="instanceRequirements give no order of instance types: set onDemandAllocationStrategy to lowest-price (where instancesDistribution is given, the default is prioritized)",fieldPath=".instancesDistribution.onDemandAllocationStrategy"
+// +slipway:rule=AS14
+// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || !has(self.instancesDistribution) || !has(self.instancesDistribution.spotAllocationStrategy) || self.instancesDistribution.spotAllocationStrategy != 'capacity-optimized-prioritized' || self.overrides.all(o, !has(o.instanceRequirements))`,message="instanceRequirements give no order of instance types: set spotAllocationStrategy to price-capacity-optimized, capacity-optimized or lowest-price",fieldPath=".instancesDistribution.spotAllocationStrategy"
 type MixedInstancesPolicy struct {
 	// InstancesDistribution says how capacity is spread over On-Demand and Spot, and over the types.
 	// +optional
@@ -217,6 +268,11 @@ type MixedInstancesPolicy struct {
 }
 
 // Overrides replaces parts of the launch template for some of the group's instances.
+//
+// +slipway:rule=AS12
+// +kubebuilder:validation:XValidation:rule=`(has(self.instanceType) && self.instanceType != "") != has(self.instanceRequirements)`,message="an override chooses either by instanceType or by instanceRequirements: give one of the two"
+// +slipway:rule=IM1
+// +kubebuilder:validation:XValidation:rule=`!has(self.imageID) || self.imageID == "" || self.imageID.matches('^ami-[0-9a-f]{8,17}$')`,message="give the id of an image (ami-...); an SSM parameter can be given in awsLaunchTemplate.ami alone",fieldPath=".imageID"
 type Overrides struct {
 	// InstanceType to launch, in place of the launch template's.
 	// +optional
@@ -230,6 +286,7 @@ type Overrides struct {
 	// WeightedCapacity is how many units of the group's capacity an instance counts for. Give it to all overrides or to
 	// none.
 	// +optional
+	// +slipway:rule=AS13
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=999
 	WeightedCapacity *int32 `json:"weightedCapacity,omitempty"`
@@ -250,6 +307,8 @@ type LaunchTemplateReference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +slipway:rule=LT4
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^lt-[0-9a-f]{8,17}$')`,message="give the id of a launch template (lt-...)"
 	ID string `json:"id"`
 
 	// Version is the number of the version.
@@ -259,6 +318,11 @@ type LaunchTemplateReference struct {
 }
 
 // InstanceRequirements choose instance types by their attributes (AWS: API_InstanceRequirements).
+//
+// +slipway:rule=IT3
+// +kubebuilder:validation:XValidation:rule=`!has(self.allowedInstanceTypes) || !has(self.excludedInstanceTypes)`,message="allowedInstanceTypes say all that is taken, so that excludedInstanceTypes would do nothing: remove one of the two",fieldPath=".excludedInstanceTypes"
+// +slipway:rule=IT4
+// +kubebuilder:validation:XValidation:rule=`!has(self.spotMaxPricePercentageOverLowestPrice) || !has(self.maxSpotPriceAsPercentageOfOptimalOnDemandPrice)`,message="spotMaxPricePercentageOverLowestPrice and maxSpotPriceAsPercentageOfOptimalOnDemandPrice are two ways to bound the same price: remove one of the two",fieldPath=".spotMaxPricePercentageOverLowestPrice"
 type InstanceRequirements struct {
 	// VCPUCount bounds the number of vCPUs.
 	// +required
@@ -291,6 +355,8 @@ type InstanceRequirements struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=400
 	// +kubebuilder:validation:items:MaxLength=30
+	// +slipway:rule=IT3
+	// +kubebuilder:validation:XValidation:rule=`self.all(t, t.matches('^[a-zA-Z0-9.*-]{1,30}$'))`,message="allowedInstanceTypes are instance types, or patterns with *, such as m5.* or *3*"
 	AllowedInstanceTypes []string `json:"allowedInstanceTypes,omitempty"`
 
 	// ExcludedInstanceTypes are not taken; * is a wildcard.
@@ -298,6 +364,8 @@ type InstanceRequirements struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=400
 	// +kubebuilder:validation:items:MaxLength=30
+	// +slipway:rule=IT3
+	// +kubebuilder:validation:XValidation:rule=`self.all(t, t.matches('^[a-zA-Z0-9.*-]{1,30}$'))`,message="excludedInstanceTypes are instance types, or patterns with *, such as m5.* or *3*"
 	ExcludedInstanceTypes []string `json:"excludedInstanceTypes,omitempty"`
 
 	// BareMetal says whether bare metal types are taken. Default: excluded.
@@ -391,6 +459,9 @@ type InstanceRequirements struct {
 }
 
 // RequiredRange is a range of whole numbers whose lower end must be given.
+//
+// +slipway:rule=IT2
+// +kubebuilder:validation:XValidation:rule=`!has(self.max) || self.min <= self.max`,message="min must not be above max",fieldPath=".min"
 type RequiredRange struct {
 	// Min is the least; 0 for no bound.
 	// +required
@@ -404,6 +475,9 @@ type RequiredRange struct {
 }
 
 // Range is a range of whole numbers.
+//
+// +slipway:rule=IT2
+// +kubebuilder:validation:XValidation:rule=`!has(self.min) || !has(self.max) || self.min <= self.max`,message="min must not be above max",fieldPath=".min"
 type Range struct {
 	// Min is the least. Default: no bound.
 	// +optional
@@ -417,13 +491,22 @@ type Range struct {
 }
 
 // QuantityRange is a range of decimal numbers, such as "0.5".
+//
+// +slipway:rule=IT2
+// +kubebuilder:validation:XValidation:rule=`!has(self.min) || !has(self.max) || quantity(string(self.min)).compareTo(quantity(string(self.max))) <= 0`,message="min must not be above max",fieldPath=".min"
+// +slipway:rule=IT2
+// +kubebuilder:validation:XValidation:rule=`(!has(self.min) || quantity(string(self.min)).compareTo(quantity('0')) >= 0) && (!has(self.max) || quantity(string(self.max)).compareTo(quantity('0')) >= 0)`,message="min and max must not be negative"
 type QuantityRange struct {
 	// Min is the least. Default: no bound.
 	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=20
 	Min *resource.Quantity `json:"min,omitempty"`
 
 	// Max is the most. Default: no bound.
 	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=20
 	Max *resource.Quantity `json:"max,omitempty"`
 }
 
@@ -432,6 +515,11 @@ type QuantityRange struct {
 type Inclusion string
 
 // InstancesDistribution says how capacity is spread over On-Demand and Spot, and over instance types.
+//
+// +slipway:rule=AS15
+// +kubebuilder:validation:XValidation:rule=`!has(self.spotInstancePools) || !has(self.spotAllocationStrategy) || self.spotAllocationStrategy == 'lowest-price'`,message="spotInstancePools belongs to spotAllocationStrategy lowest-price: remove it, or change the strategy",fieldPath=".spotInstancePools"
+// +slipway:rule=AS16
+// +kubebuilder:validation:XValidation:rule=`!has(self.spotMaxPrice) || self.spotMaxPrice == "" || (self.spotMaxPrice.matches('^[0-9]+([.][0-9]+)?$') && double(self.spotMaxPrice) > 0.001)`,message="spotMaxPrice must be a decimal number above 0.001 (USD per hour), such as 0.05; leave it out for the On-Demand price",fieldPath=".spotMaxPrice"
 type InstancesDistribution struct {
 	// OnDemandAllocationStrategy fills On-Demand capacity in the order of the overrides (prioritized), or from the
 	// cheapest type (lowest-price).
@@ -463,6 +551,7 @@ type InstancesDistribution struct {
 
 	// SpotInstancePools is over how many Spot pools the lowest-price strategy spreads, in each zone. Default: 2.
 	// +optional
+	// +slipway:rule=AS15
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=20
 	SpotInstancePools *int32 `json:"spotInstancePools,omitempty"`
@@ -505,6 +594,8 @@ const RefreshStrategyRolling = "Rolling"
 // +kubebuilder:validation:XValidation:rule=`!has(self.maxHealthyPercentage) || has(self.minHealthyPercentage)`,message="maxHealthyPercentage needs minHealthyPercentage: set both",fieldPath=".maxHealthyPercentage"
 // +slipway:rule=RF1
 // +kubebuilder:validation:XValidation:rule=`!has(self.maxHealthyPercentage) || !has(self.minHealthyPercentage) || self.maxHealthyPercentage - self.minHealthyPercentage <= 100`,message="maxHealthyPercentage must be at most 100 above minHealthyPercentage",fieldPath=".maxHealthyPercentage"
+// +slipway:rule=RF3
+// +kubebuilder:validation:XValidation:rule=`!has(self.checkpointDelay) || (has(self.checkpointPercentages) && size(self.checkpointPercentages) > 0)`,message="checkpointDelay is the wait at a checkpoint: give checkpointPercentages, or remove checkpointDelay",fieldPath=".checkpointDelay"
 type RefreshPreferences struct {
 	// Disable leaves the replacing of instances to somebody else: new instances get the new launch template version,
 	// running ones stay as they are.
@@ -513,8 +604,9 @@ type RefreshPreferences struct {
 
 	// Strategy of the refresh.
 	// +optional
+	// +kubebuilder:validation:MaxLength=32
 	// +slipway:rule=RF8
-	// +kubebuilder:validation:Enum=Rolling
+	// +kubebuilder:validation:XValidation:rule=`self == 'Rolling'`,message="Rolling is the only strategy: ReplaceRootVolume needs a desired configuration, which would hold the launch template, and the join token in it, fast until the refresh ends; leave strategy out"
 	Strategy *string `json:"strategy,omitempty"`
 
 	// InstanceWarmup is how long, in seconds, a new instance is given before the next is replaced. Default: the
@@ -545,23 +637,36 @@ type RefreshPreferences struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
+	// +slipway:rule=RF2
 	// +kubebuilder:validation:items:Minimum=1
 	// +kubebuilder:validation:items:Maximum=100
+	// +slipway:rule=RF2
+	// +kubebuilder:validation:XValidation:rule=`self.isSorted() && self.all(p, self.exists_one(q, q == p))`,message="checkpointPercentages must ascend, each given once, such as 20, 50, 100"
 	CheckpointPercentages []int32 `json:"checkpointPercentages,omitempty"`
 
 	// CheckpointDelay is how long the refresh waits at each checkpoint, up to 48h. Default: 1h.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +slipway:rule=RF3
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('0s') && duration(self) <= duration('48h')`,message="checkpointDelay must be from 0s to 48h, in whole seconds, such as 30m"
 	CheckpointDelay *metav1.Duration `json:"checkpointDelay,omitempty"`
 
 	// BakeTime is how long the refresh waits after the last replacement before it counts as successful, with the alarms
 	// watched. Default: 0.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +slipway:rule=SL4
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('0s') && duration(self) <= duration('48h')`,message="bakeTime must be from 0s to 48h, in whole seconds, such as 10m"
 	BakeTime *metav1.Duration `json:"bakeTime,omitempty"`
 
 	// Alarms are names of CloudWatch alarms: the refresh fails when one of them goes off.
 	// +optional
 	// +listType=set
+	// +slipway:rule=RF7
 	// +kubebuilder:validation:MaxItems=10
+	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=255
 	Alarms []string `json:"alarms,omitempty"`
 
@@ -639,6 +744,19 @@ type Processes struct {
 }
 
 // AWSLifecycleHook stops instances on their way in or out.
+//
+// +slipway:rule=HK1
+// +kubebuilder:validation:XValidation:rule=`self.name.matches('^[A-Za-z0-9_/-]+$')`,message="the name of a lifecycle hook has letters, digits and - _ / alone",fieldPath=".name"
+// +slipway:rule=HK1
+// +kubebuilder:validation:XValidation:rule=`!self.name.startsWith('slipway-')`,message="lifecycle hooks whose names begin with slipway- are the controller's own: choose another name",fieldPath=".name"
+// +slipway:rule=HK3
+// +kubebuilder:validation:XValidation:rule=`!(has(self.notificationTargetARN) && self.notificationTargetARN != "") || (has(self.roleARN) && self.roleARN != "")`,message="notificationTargetARN needs roleARN: give the role with which Auto Scaling may send there",fieldPath=".roleARN"
+// +slipway:rule=HK3
+// +kubebuilder:validation:XValidation:rule=`!(has(self.roleARN) && self.roleARN != "") || (has(self.notificationTargetARN) && self.notificationTargetARN != "")`,message="roleARN does nothing without notificationTargetARN: give the queue or topic, or remove roleARN",fieldPath=".roleARN"
+// +slipway:rule=HK3
+// +kubebuilder:validation:XValidation:rule=`!has(self.notificationTargetARN) || self.notificationTargetARN == "" || self.notificationTargetARN.matches('^arn:[a-z-]+:(sqs|sns):[a-z0-9-]+:[0-9]{12}:[a-zA-Z0-9_.-]+$')`,message="give the ARN of an SQS queue or an SNS topic (arn:aws:sqs:<region>:<account>:<queue>)",fieldPath=".notificationTargetARN"
+// +slipway:rule=HK3
+// +kubebuilder:validation:XValidation:rule=`!has(self.roleARN) || self.roleARN == "" || self.roleARN.matches('^arn:[a-z-]+:iam::[0-9]{12}:role/[!-~]+$')`,message="give the ARN of an IAM role (arn:aws:iam::<account>:role/<name>)",fieldPath=".roleARN"
 type AWSLifecycleHook struct {
 	// Name of the hook.
 	// +required
@@ -662,6 +780,10 @@ type AWSLifecycleHook struct {
 
 	// HeartbeatTimeout is how long an instance is held without a heartbeat, 30s to 2h. Default: 1h.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +slipway:rule=HK2
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('30s') && duration(self) <= duration('2h')`,message="heartbeatTimeout must be from 30s to 2h, in whole seconds; whoever holds instances for longer sends heartbeats"
 	HeartbeatTimeout *metav1.Duration `json:"heartbeatTimeout,omitempty"`
 
 	// DefaultResult is what happens at the timeout. Default: ABANDON.
@@ -670,6 +792,7 @@ type AWSLifecycleHook struct {
 
 	// NotificationMetadata is sent along to the target.
 	// +optional
+	// +slipway:rule=HK3
 	// +kubebuilder:validation:MaxLength=4000
 	NotificationMetadata *string `json:"notificationMetadata,omitempty"`
 }
@@ -695,6 +818,13 @@ const (
 )
 
 // Ignition says how bootstrap data in the Ignition format reaches the instances.
+//
+// +slipway:rule=SL8
+// +kubebuilder:validation:XValidation:rule=`!has(self.proxy) || (has(self.version) && self.version in ['3.1', '3.2', '3.3', '3.4'])`,message="Ignition knows proxies from version 3.1 on: set version to 3.1 or higher, or remove proxy",fieldPath=".proxy"
+// +slipway:rule=SL8
+// +kubebuilder:validation:XValidation:rule=`!has(self.tls) || (has(self.version) && self.version in ['3.1', '3.2', '3.3', '3.4'])`,message="Ignition versions below 3.1 take no certificate authorities of tls here: set version to 3.1 or higher, or remove tls",fieldPath=".tls"
+// +slipway:rule=SL8
+// +kubebuilder:validation:XValidation:rule=`!has(self.storageType) || self.storageType != 'UnencryptedUserData' || !(has(self.proxy) || has(self.tls))`,message="proxy and tls are for fetching the bootstrap data, which storageType UnencryptedUserData has in place: write them into the bootstrap data, or remove them",fieldPath=".storageType"
 type Ignition struct {
 	// Version of the Ignition specification of the pointer that user data holds. Default: 2.3, as with CAPA.
 	// +optional
@@ -731,11 +861,15 @@ type IgnitionProxy struct {
 	// HTTPProxy is the proxy for http URLs.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
+	// +slipway:rule=SL8
+	// +kubebuilder:validation:XValidation:rule=`self == '' || (isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != '')`,message="httpProxy must be the URL of a proxy, such as http://proxy.example.com:3128"
 	HTTPProxy *string `json:"httpProxy,omitempty"`
 
 	// HTTPSProxy is the proxy for https URLs.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
+	// +slipway:rule=SL8
+	// +kubebuilder:validation:XValidation:rule=`self == '' || (isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != '')`,message="httpsProxy must be the URL of a proxy, such as http://proxy.example.com:3128"
 	HTTPSProxy *string `json:"httpsProxy,omitempty"`
 
 	// NoProxy are hosts that are reached without a proxy.
@@ -743,6 +877,8 @@ type IgnitionProxy struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=2048
+	// +slipway:rule=SL8
+	// +kubebuilder:validation:XValidation:rule=`self.all(h, h == '*' || h.matches('^[.]?[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?(:[0-9]{1,5})?$') || h.matches('^[0-9a-fA-F:.]+(/[0-9]{1,3})?$') || h.matches('^[[][0-9a-fA-F:.]+[]](:[0-9]{1,5})?$'))`,message="noProxy are domain names (.example.com for subdomains alone), IP addresses, ranges such as 10.0.0.0/8, each with a port if need be, or *"
 	NoProxy []string `json:"noProxy,omitempty"`
 }
 
@@ -753,6 +889,10 @@ type IgnitionTLS struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=65536
+	// +slipway:rule=SL8
+	// +kubebuilder:validation:XValidation:rule=`self.all(u, ['http://', 'https://', 'tftp://', 's3://', 'arn:', 'gs://', 'data:'].exists(p, u.startsWith(p)))`,message="certificateAuthorities are URLs that begin with https://, http://, tftp://, s3://, arn:, gs:// or data:"
+	// +slipway:rule=SL8
+	// +kubebuilder:validation:XValidation:rule=`self.all(u, !u.startsWith('data:') || u.contains(';base64,'))`,message="a data URL of certificateAuthorities must be in base64: data:;base64,..."
 	CertificateAuthorities []string `json:"certificateAuthorities,omitempty"`
 }
 
@@ -778,13 +918,21 @@ type HealthCheck struct {
 
 	// GracePeriod is how long a new instance is not checked. Default: none.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +slipway:rule=SL4
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('0s') && duration(self) <= duration('596523h')`,message="gracePeriod must be a duration in whole seconds that is not negative, such as 300s or 5m"
 	GracePeriod *metav1.Duration `json:"gracePeriod,omitempty"`
 }
 
 // InstanceMaintenancePolicy bounds how far a group may shrink and grow while it replaces instances.
+//
+// +slipway:rule=AS21
+// +kubebuilder:validation:XValidation:rule=`self.maxHealthyPercentage - self.minHealthyPercentage <= 100`,message="maxHealthyPercentage must be at most 100 above minHealthyPercentage",fieldPath=".maxHealthyPercentage"
 type InstanceMaintenancePolicy struct {
 	// MinHealthyPercentage is the share of the desired capacity that stays healthy, in percent.
 	// +required
+	// +slipway:rule=AS21
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	MinHealthyPercentage int32 `json:"minHealthyPercentage"`
@@ -799,10 +947,15 @@ type InstanceMaintenancePolicy struct {
 
 // AvailabilityZoneDistribution says how strictly instances are spread over zones: balanced-best-effort launches elsewhere when
 // a zone has no capacity, and is AWS's default; balanced-only waits for the zone.
+//
+// +slipway:rule=AS20
 // +kubebuilder:validation:Enum=balanced-best-effort;balanced-only
 type AvailabilityZoneDistribution string
 
 // AvailabilityZoneImpairmentPolicy says what a group does when AWS shifts traffic away from a zone.
+//
+// +slipway:rule=SL9
+// +kubebuilder:validation:XValidation:rule=`!self.zonalShiftEnabled || has(self.impairedZoneHealthCheckBehavior)`,message="zonalShiftEnabled needs impairedZoneHealthCheckBehavior: set it to ReplaceUnhealthy or IgnoreUnhealthy",fieldPath=".impairedZoneHealthCheckBehavior"
 type AvailabilityZoneImpairmentPolicy struct {
 	// ZonalShiftEnabled lets a zonal shift move the group out of the zone.
 	// +required
@@ -816,6 +969,9 @@ type AvailabilityZoneImpairmentPolicy struct {
 }
 
 // GroupCapacityReservation says whether a group launches into Capacity Reservations.
+//
+// +slipway:rule=CR2
+// +kubebuilder:validation:XValidation:rule=`!((has(self.ids) && size(self.ids) > 0) || (has(self.resourceGroupARNs) && size(self.resourceGroupARNs) > 0)) || self.preference in ['capacity-reservations-only', 'capacity-reservations-first']`,message="ids and resourceGroupARNs name reservations to use: set preference to capacity-reservations-only or capacity-reservations-first",fieldPath=".preference"
 type GroupCapacityReservation struct {
 	// Preference is AWS's: capacity-reservations-only, capacity-reservations-first, none, or default, which leaves it to
 	// the launch template.
@@ -828,6 +984,8 @@ type GroupCapacityReservation struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:items:MaxLength=64
+	// +slipway:rule=SL6
+	// +kubebuilder:validation:XValidation:rule=`self.all(i, i.matches('^cr-[0-9a-f]{8,17}$'))`,message="give the ids of Capacity Reservations (cr-...)"
 	IDs []string `json:"ids,omitempty"`
 
 	// ResourceGroupARNs are resource groups of Capacity Reservations.
@@ -835,18 +993,25 @@ type GroupCapacityReservation struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:items:MaxLength=2048
+	// +slipway:rule=SL6
+	// +kubebuilder:validation:XValidation:rule=`self.all(a, a.matches('^arn:[a-z-]+:resource-groups:[a-z0-9-]+:[0-9]{12}:group/[!-~]+$'))`,message="give the ARNs of resource groups (arn:aws:resource-groups:<region>:<account>:group/<name>)"
 	ResourceGroupARNs []string `json:"resourceGroupARNs,omitempty"`
 }
 
 // WarmPool keeps initialized instances in reserve.
+//
+// +slipway:rule=WP2
+// +kubebuilder:validation:XValidation:rule=`!has(self.state) || self.state != 'Hibernated'`,message="instances hibernate where their launch template allows it, which no field of awsLaunchTemplate can say yet: set state to Stopped or Running",fieldPath=".state"
 type WarmPool struct {
 	// MinSize is how many instances the warm pool has at least. Default: 0.
 	// +optional
+	// +slipway:rule=WP3
 	// +kubebuilder:validation:Minimum=0
 	MinSize int32 `json:"minSize,omitempty"`
 
 	// MaxGroupPreparedCapacity is how many instances the group and its warm pool have together. Default: maxSize.
 	// +optional
+	// +slipway:rule=WP3
 	// +kubebuilder:validation:Minimum=0
 	MaxGroupPreparedCapacity *int32 `json:"maxGroupPreparedCapacity,omitempty"`
 
@@ -868,6 +1033,10 @@ type NodeDrain struct {
 
 	// Timeout is how long a node may take to empty before its instance ends anyway, 1m to 48h. Default: 15m.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +slipway:rule=SL4
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('1m') && duration(self) <= duration('48h')`,message="timeout must be from 1m to 48h, in whole seconds, such as 15m: Auto Scaling holds an instance for 48 hours at most"
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 }
 

@@ -41,6 +41,13 @@ func TestColumns(t *testing.T) {
 				"Instance Type=m5.large", "[Template Name=nodes]", "[Kubernetes=v1.34.2]", "[Message=fine]", "Age",
 			},
 		},
+		{
+			kind: "AWSMachinePoolMachine", base: machinePoolMachineBase,
+			patch: `{metadata: {creationTimestamp: "2026-01-01T00:00:00Z", labels: {cluster.x-k8s.io/cluster-name: one,
+				cluster.x-k8s.io/pool-name: workers}}, status: {instance: {instanceID: i-1, lifecycleState: InService,
+				launchTemplateVersion: "4"}}}`,
+			want: []string{"Name=machine", "Cluster=one", "Pool=workers", "Instance=i-1", "State=InService", "Version=4", "Age"},
+		},
 	} {
 		for _, version := range definitions(t)[c.kind].Spec.Versions {
 			convertor, err := tableconvertor.New(version.AdditionalPrinterColumns)

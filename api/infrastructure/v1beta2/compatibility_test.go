@@ -76,6 +76,12 @@ func TestCAPAManifestsApply(t *testing.T) {
 			"arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"}}}`},
 		{"zones without subnets, with a subnet type", `{availabilityZones: [us-east-1a], availabilityZoneSubnetType: private}`},
 		{"a Spot pool by market type alone, on which CAPA panics", `{awsLaunchTemplate: {marketType: Spot}}`},
+		{"group settings and hooks as in CAPA's documentation", `{defaultCoolDown: 5m0s, defaultInstanceWarmup: 0s, capacityRebalance: false,
+			suspendProcesses: {all: true, processes: {launch: false, azRebalance: true}}, lifecycleHooks: [{name: pre, defaultResult: ABANDON,
+			heartbeatTimeout: 600s, lifecycleTransition: "autoscaling:EC2_INSTANCE_TERMINATING"}],
+			refreshPreferences: {strategy: Rolling, disable: false, instanceWarmup: 300, minHealthyPercentage: 90}}`},
+		{"Ignition as in CAPA's documentation", `{ignition: {version: "3.4", storageType: UnencryptedUserData}}`},
+		{"Ignition by its defaults", `{ignition: {}}`},
 		{"subnets by filters", `{subnets: [{filters: [{name: availability-zone, values: [us-east-1a]}]}]}`},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
@@ -151,6 +157,8 @@ func TestStatusIsAccepted(t *testing.T) {
 			versions: [{number: 2, configFingerprint: c, bootstrapFingerprint: b, created: "2026-01-01T00:00:00Z",
 			reason: x}, {number: 1}]}`, true},
 		{"AWSLaunchConfig", launchConfigBase, `{versions: [{number: 0}]}`, false},
+		{"AWSMachinePoolMachine", machinePoolMachineBase, `{ready: true, initialization: {provisioned: true},
+			instance: {instanceID: i-1, lifecycleState: InService}}`, true},
 	} {
 		served := resource(t, c.kind, "v1beta2")
 		stored, err := served.Create(t.Context(), object(t, c.base))

@@ -15,9 +15,10 @@ func TestEveryRuleIsBroken(t *testing.T) {
 	for kind, refusals := range map[string]string{
 		"AWSMachinePool": refusals(t, "AWSMachinePool", machinePoolBase, map[string][]ruleCase{
 			"spec: {awsLaunchTemplate: %s}": launchTemplateCases, "spec: %s": append(machinePoolCases, sharedCases...),
+			"spec: {ignition: %s}": ignitionCases,
 		}),
 		"AWSLaunchConfig": refusals(t, "AWSLaunchConfig", launchConfigBase, map[string][]ruleCase{
-			"spec: %s": append(append(launchConfigCases, launchTemplateCases...), sharedCases...),
+			"spec: %s": append(append(launchConfigCases, launchTemplateCases...), sharedCases...), bootstrapIgnition: ignitionCases,
 		}),
 	} {
 		for path, message := range messages(kind, definitions(t)[kind].Spec.Versions[0].Schema.OpenAPIV3Schema) {

@@ -120,6 +120,11 @@ func TestContractLabels(t *testing.T) {
 			"cluster.x-k8s.io/v1beta1":  "v1beta1_v1beta2",
 			"cluster.x-k8s.io/v1beta2":  "v1beta2",
 		},
+		"AWSMachinePoolMachine": {
+			"cluster.x-k8s.io/provider": "infrastructure-slipway",
+			"cluster.x-k8s.io/v1beta1":  "v1beta2",
+			"cluster.x-k8s.io/v1beta2":  "v1beta2",
+		},
 		"AWSLaunchConfig": {
 			"cluster.x-k8s.io/provider": "infrastructure-slipway",
 			"cluster.x-k8s.io/v1beta1":  "v1beta2",
@@ -141,6 +146,10 @@ func TestNames(t *testing.T) {
 		"AWSMachinePool": {
 			Plural: "awsmachinepools", Singular: "awsmachinepool", Kind: "AWSMachinePool", ListKind: "AWSMachinePoolList",
 			ShortNames: []string{"awsmp"}, Categories: []string{"cluster-api"},
+		},
+		"AWSMachinePoolMachine": {
+			Plural: "awsmachinepoolmachines", Singular: "awsmachinepoolmachine", Kind: "AWSMachinePoolMachine",
+			ListKind: "AWSMachinePoolMachineList", ShortNames: []string{"awsmpm"}, Categories: []string{"cluster-api"},
 		},
 		"AWSLaunchConfig": {
 			Plural: "awslaunchconfigs", Singular: "awslaunchconfig", Kind: "AWSLaunchConfig",

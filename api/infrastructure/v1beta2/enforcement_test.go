@@ -35,8 +35,8 @@ const (
 var enforcement = map[string]string{
 	"LT1":  inCRD,
 	"LT2":  inCRD,
-	"LT3":  later + "references to existing templates (spec.existing)",
-	"LT4":  later + "references to existing templates (spec.existing)",
+	"LT3":  noField + "a template of somebody else's is named by id alone",
+	"LT4":  inCRD,
 	"LT5":  noField + "an image is always resolved, so that a template is never empty",
 	"LT6":  inCRD,
 	"LT7":  noField + "the version description is the controller's, for fingerprints",
@@ -46,11 +46,11 @@ var enforcement = map[string]string{
 	"UD2":  inController + "the Secret is another object; condition BootstrapDataReady, reason UserDataTooLarge",
 	"UD2W": inController + "the Secret is another object",
 	"UD3":  noField + "there is no inline user data",
-	"IT1":  later + "instanceRequirements",
-	"IT2":  later + "instanceRequirements",
-	"IT3":  later + "instanceRequirements",
-	"IT4":  later + "instanceRequirements",
-	"IT5":  later + "instanceRequirements",
+	"IT1":  noField + "requirements are in overrides alone: AS12",
+	"IT2":  inCRD,
+	"IT3":  inCRD,
+	"IT4":  inCRD,
+	"IT5":  noField + "there are no baseline performance factors",
 	"IT6":  noField + "an SSM parameter is resolved before EC2 sees it",
 	"IT7":  inController + "condition Resolved, reason InstanceTypeNotFound",
 	"IT8":  inController + "condition Resolved, reason ArchitectureMismatch",
@@ -97,7 +97,7 @@ var enforcement = map[string]string{
 	"MK4":  later + "the Spot interruption behavior",
 	"MK5":  noField + "blockDurationMinutes is left out for good",
 	"MK6":  inCRD,
-	"CR1":  later + "capacityReservationResourceGroupArn",
+	"CR1":  inCRD,
 	"CR2":  inCRD,
 	"CR3":  inCRD,
 	"CP1":  later + "cpuOptions",
@@ -124,37 +124,37 @@ var enforcement = map[string]string{
 	"AS9":  inCRD,
 	"AS10": inController + "replicas are the MachinePool's; reason ReplicasOutOfBounds",
 	"AS11": inCRD,
-	"AS12": later + "instanceRequirements in overrides",
-	"AS13": later + "weightedCapacity",
-	"AS14": later + "instanceRequirements in overrides",
-	"AS15": later + "spotInstancePools",
+	"AS12": inCRD,
+	"AS13": inCRD,
+	"AS14": inCRD,
+	"AS15": inCRD,
 	"AS16": inCRD,
-	"AS17": later + "capacityRebalance",
+	"AS17": later + "a warning needs the webhook",
 	"AS18": noField + "without zones and subnets the cluster's are taken; there are no zone ids",
-	"AS19": later + "placement",
-	"AS20": later + "availabilityZoneDistribution",
-	"AS21": later + "instanceMaintenancePolicy",
-	"AS22": later + "maxInstanceLifetime",
+	"AS19": inController + "only AWS knows the strategy of a placement group",
+	"AS20": inCRD,
+	"AS21": inCRD,
+	"AS22": inCRD,
 	"AS23": noField + "the name is that of a Kubernetes object: shorter, and without colons",
 	"RF1":  inCRD,
-	"RF2":  later + "checkpointPercentages",
-	"RF2W": later + "checkpointPercentages",
-	"RF3":  later + "checkpointDelay",
-	"RF4":  later + "skipMatching and autoRollback",
+	"RF2":  inCRD,
+	"RF2W": later + "a warning needs the webhook",
+	"RF3":  inCRD,
+	"RF4":  inCRD,
 	"RF5":  noField + "an SSM parameter is resolved before EC2 sees it",
 	"RF6":  noField + "groups name versions by number",
-	"RF7":  later + "alarms",
-	"RF7W": later + "alarms",
+	"RF7":  inCRD,
+	"RF7W": later + "a warning needs the webhook",
 	"RF8":  inCRD,
 	"RF9":  inController + "refreshes are started without a desired configuration",
 	"RF10": inController + "condition RolledOut, reason WaitingForRefresh",
-	"RF11": later + "skipMatching",
-	"WP1":  later + "warmPool",
-	"WP2":  later + "warmPool",
-	"WP3":  later + "warmPool",
-	"HK1":  later + "lifecycleHooks",
-	"HK2":  later + "lifecycleHooks",
-	"HK3":  later + "lifecycleHooks",
+	"RF11": noField + "documented: skipMatching compares launch templates, not what their user data fetches",
+	"WP1":  inCRD,
+	"WP2":  inCRD,
+	"WP3":  inCRD,
+	"HK1":  inCRD,
+	"HK2":  inCRD,
+	"HK3":  inCRD,
 	"CB1":  inCRD,
 	"AG1":  noField + "group and instances take their tags from one place",
 	"AG2":  inController + "AWS answers AccessDenied",
@@ -162,6 +162,12 @@ var enforcement = map[string]string{
 	"SL1": inCRD, // subnets and security groups: by id, or by filters
 	"SL2": inCRD, // an AWSLaunchConfig stays with its cluster
 	"SL3": inCRD, // a Kubernetes version has three numbers
+	"SL4": inCRD, // durations are whole seconds, in AWS's range
+	"SL5": inCRD, // termination policies exist, and each of them can decide
+	"SL6": inCRD, // ids and ARNs are of what they are asked for
+	"SL7": inCRD, // one place for bootstrap data, and one that Ignition can read
+	"SL8": inCRD, // Ignition's versions, proxies and certificates
+	"SL9": inCRD, // a zonal shift has a behavior
 }
 
 // TestEveryRuleHasItsPlace fails when a rule of the matrix is forgotten, when the table knows a rule that does not
@@ -225,7 +231,7 @@ func markedRules(t *testing.T) map[string]bool {
 
 func testedRules() map[string]bool {
 	tested := map[string]bool{}
-	for _, cases := range [][]ruleCase{launchTemplateCases, sharedCases, machinePoolCases, launchConfigCases} {
+	for _, cases := range [][]ruleCase{launchTemplateCases, sharedCases, machinePoolCases, launchConfigCases, ignitionCases} {
 		for _, c := range cases {
 			tested[c.rule] = true
 		}

@@ -30,6 +30,12 @@ spec:
   clusterName: one
   instanceType: m5.large
 `
+	machinePoolMachineBase = `
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSMachinePoolMachine
+metadata: {name: machine, namespace: default}
+spec: {instanceID: i-1, providerID: "aws:///us-east-1a/i-1"}
+`
 )
 
 func definitions(t testing.TB) apitest.Definitions {

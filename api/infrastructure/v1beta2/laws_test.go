@@ -21,6 +21,7 @@ import (
 var words = []string{
 	"", "a", "m5.large", "ami-0123456789abcdef0", "resolve:ssm:/x", "/dev/sdb", "/dev/sdc", "gp3", "0.5", "0.001",
 	"v1.34.2", "one", "us-east-1a", "subnet-1", "nodes", "Name", "aws:x", "kubernetes.io/cluster/one", "ü ß", "a,b",
+	"0s", "90s", "24h", "1h30m", "lt-0123456789abcdef0", "http://proxy:3128", "Rolling", "Default",
 }
 
 // drawn makes a value of the schema: usually of the right type, with fields left out at random.
@@ -41,6 +42,10 @@ func drawn(s *schema.Structural, path string) *rapid.Generator[any] {
 		case "object":
 			return drawnObject(t, s, path)
 		}
+		if s.XIntOrString {
+			return rapid.SampledFrom([]any{int64(0), int64(3), int64(-1), "0.5", "4", "x"}).Draw(t, path)
+		}
+		t.Fatalf("%s: no values of type %q are known", path, s.Type)
 		return nil
 	})
 }

@@ -273,7 +273,8 @@ func tags(n int) string {
 	return "{additionalTags: {" + strings.Join(all, ", ") + "}}"
 }
 
-var machinePoolCases = []ruleCase{
+// poolCases are about what every pool has.
+var poolCases = []ruleCase{
 	{
 		rule: "LT1", reason: "EC2's alphabet for template names",
 		accept: `{awsLaunchTemplate: {name: "team/(a).b_c-1"}}`, refuse: `{awsLaunchTemplate: {name: "a b c"}}`,
@@ -317,56 +318,27 @@ var machinePoolCases = []ruleCase{
 		says: "greater than or equal to 0",
 	},
 	{
-		rule: "AS11", reason: "40 types in a group", accept: overrides(40), refuse: overrides(41),
-		says: "must have at most 40 items",
-	},
-	{
-		rule: "AS16", reason: "a percentage",
-		accept: `{mixedInstancesPolicy: {instancesDistribution: {onDemandPercentageAboveBaseCapacity: 100}}}`,
-		refuse: `{mixedInstancesPolicy: {instancesDistribution: {onDemandPercentageAboveBaseCapacity: 101}}}`,
-		says:   "less than or equal to 100",
-	},
-	{
-		rule: "AS16", reason: "no negative base",
-		accept: `{mixedInstancesPolicy: {instancesDistribution: {onDemandBaseCapacity: 0}}}`,
-		refuse: `{mixedInstancesPolicy: {instancesDistribution: {onDemandBaseCapacity: -1}}}`,
-		says:   "greater than or equal to 0",
-	},
-	{
-		rule: "RF1", reason: "AWS wants both", accept: `{refreshPreferences: {minHealthyPercentage: 90}}`,
-		refuse: `{refreshPreferences: {maxHealthyPercentage: 110}}`, says: "needs minHealthyPercentage",
-	},
-	{
-		rule: "RF1", reason: "at most 100 apart",
-		accept: `{refreshPreferences: {minHealthyPercentage: 100, maxHealthyPercentage: 200}}`,
-		refuse: `{refreshPreferences: {minHealthyPercentage: 99, maxHealthyPercentage: 200}}`,
-		says:   "at most 100 above",
-	},
-	{
-		rule: "RF1", reason: "ranges", accept: `{refreshPreferences: {minHealthyPercentage: 0, maxHealthyPercentage: 100}}`,
-		refuse: `{refreshPreferences: {minHealthyPercentage: 101}}`, says: "less than or equal to 100",
-	},
-	{
-		rule: "RF8", reason: "ReplaceRootVolume needs an image in every override, which no field can give yet",
-		accept: `{refreshPreferences: {strategy: Rolling}}`, refuse: `{refreshPreferences: {strategy: ReplaceRootVolume}}`,
-		says: `supported values: "Rolling"`,
-	},
-	{
 		rule: "SL1", reason: "a subnet is named or described, as in CAPA",
 		accept: `{subnets: [{id: subnet-1}, {filters: [{name: "tag:role", values: [nodes]}]}]}`,
 		refuse: `{subnets: [{}]}`, says: "either id or filters",
 	},
 }
 
-func overrides(n int) string {
-	var all []string
-	for i := range n {
-		all = append(all, fmt.Sprintf("{instanceType: m%d.large}", i))
-	}
-	return "{mixedInstancesPolicy: {overrides: [" + strings.Join(all, ", ") + "]}}"
-}
-
 var launchConfigCases = []ruleCase{
+	{
+		rule: "SL7", reason: "Ignition reads S3, not SSM", accept: `{bootstrap: {dataSecretName: s, storage: S3, ignition: {}}}`,
+		refuse: `{bootstrap: {dataSecretName: s, storage: SSM, ignition: {}}}`, says: "set storage to S3 or UserData",
+	},
+	{
+		rule: "SL7", reason: "one place for the data, in place",
+		accept: `{bootstrap: {dataSecretName: s, storage: UserData, ignition: {storageType: UnencryptedUserData}}}`,
+		refuse: `{bootstrap: {dataSecretName: s, storage: UserData, ignition: {}}}`, says: "set ignition.storageType to UnencryptedUserData",
+	},
+	{
+		rule: "SL7", reason: "one place for the data, in S3", accept: `{bootstrap: {dataSecretName: s, storage: S3, ignition: {}}}`,
+		refuse: `{bootstrap: {dataSecretName: s, storage: S3, ignition: {storageType: UnencryptedUserData}}}`,
+		says:   "set ignition.storageType to ClusterObjectStore",
+	},
 	{
 		rule: "LT1", reason: "EC2's alphabet for template names",
 		accept: `{launchTemplateName: "team/(a).b_c-1"}`, refuse: `{launchTemplateName: "a*b"}`, says: "3 to 128 letters",
@@ -381,6 +353,8 @@ var launchConfigCases = []ruleCase{
 	},
 }
 
+const bootstrapIgnition = "spec: {bootstrap: {dataSecretName: s, ignition: %s}}"
+
 func TestRules(t *testing.T) {
 	t.Parallel()
 	for _, group := range []struct {
@@ -394,6 +368,8 @@ func TestRules(t *testing.T) {
 		{"AWSLaunchConfig", "v1beta2", launchConfigBase, "spec: %s", sharedCases},
 		{"AWSMachinePool", "v1beta2", machinePoolBase, "spec: %s", machinePoolCases},
 		{"AWSLaunchConfig", "v1beta2", launchConfigBase, "spec: %s", launchConfigCases},
+		{"AWSMachinePool", "v1beta2", machinePoolBase, "spec: {ignition: %s}", ignitionCases},
+		{"AWSLaunchConfig", "v1beta2", launchConfigBase, bootstrapIgnition, ignitionCases},
 	} {
 		served := resource(t, group.kind, group.version)
 		for _, c := range group.cases {

@@ -1,0 +1,504 @@
+package v1beta2_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// machinePoolCases hold for spec of an AWSMachinePool.
+var machinePoolCases = slices.Concat(poolCases, mixedCases, refreshCases, hookCases, groupCases)
+
+// mixedCases are about mixedInstancesPolicy.
+var mixedCases = []ruleCase{
+	{
+		rule: "AS11", reason: "40 types in a group", accept: overrides(40), refuse: overrides(41),
+		says: "must have at most 40 items",
+	},
+	{
+		rule: "AS11", reason: "4 sets of requirements in a group",
+		accept: mixed(repeated(4, `{instanceRequirements: {vCPUCount: {min: 2}, memoryMiB: {min: 0}}}`)),
+		refuse: mixed(repeated(5, `{instanceRequirements: {vCPUCount: {min: 2}, memoryMiB: {min: 0}}}`)),
+		says:   "at most 4 overrides with instanceRequirements",
+	},
+	{
+		rule: "AS11", reason: "20 launch templates in a group, with the pool's own; one may be named again and again",
+		accept: mixed(append(ownTemplates(19), ownTemplates(19)...)), refuse: mixed(ownTemplates(20)),
+		says: "name at most 19 others",
+	},
+	{
+		rule: "AS12", reason: "an override has a type or requirements, not both",
+		accept: mixed([]string{`{instanceRequirements: {vCPUCount: {min: 2, max: 2}, memoryMiB: {min: 1, max: 2}}}`}),
+		refuse: mixed([]string{`{instanceType: m5.large, instanceRequirements: {vCPUCount: {min: 2}, memoryMiB: {min: 1}}}`}),
+		says:   "give one of the two",
+	},
+	{
+		rule: "AS12", reason: "and has one of them",
+		accept: mixed([]string{`{instanceType: m5.large, weightedCapacity: 2}`}), refuse: mixed([]string{`{weightedCapacity: 2}`}),
+		says: "give one of the two",
+	},
+	{
+		rule: "AS12", reason: "all overrides have types, or all have requirements",
+		accept: mixed([]string{`{instanceType: m5.large}`, `{instanceType: m6i.large}`}),
+		refuse: mixed([]string{`{instanceType: m5.large}`, `{instanceRequirements: {vCPUCount: {min: 2}, memoryMiB: {min: 1}}}`}),
+		says:   "use one of the two for all overrides",
+	},
+	{
+		rule: "AS13", reason: "weights for all or none",
+		accept: mixed([]string{`{instanceType: m5.large, weightedCapacity: 1}`, `{instanceType: m5.xlarge, weightedCapacity: 999}`}),
+		refuse: mixed([]string{`{instanceType: m5.large, weightedCapacity: 1}`, `{instanceType: m5.xlarge}`}),
+		says:   "give weightedCapacity to all overrides, or to none",
+	},
+	{
+		rule: "AS13", reason: "weights end at 999",
+		accept: mixed([]string{`{instanceType: m5.large, weightedCapacity: 999}`}),
+		refuse: mixed([]string{`{instanceType: m5.large, weightedCapacity: 1000}`}), says: "less than or equal to 999",
+	},
+	{
+		rule: "AS14", reason: "requirements have no order for On-Demand, and prioritized is CAPA's default",
+		accept: requirements(`{onDemandAllocationStrategy: lowest-price}`), refuse: requirements(`{}`),
+		says: "set onDemandAllocationStrategy to lowest-price",
+	},
+	{
+		rule: "AS14", reason: "nor for Spot",
+		accept: requirements(`{onDemandAllocationStrategy: lowest-price, spotAllocationStrategy: price-capacity-optimized}`),
+		refuse: requirements(`{onDemandAllocationStrategy: lowest-price, spotAllocationStrategy: capacity-optimized-prioritized}`),
+		says:   "set spotAllocationStrategy to price-capacity-optimized",
+	},
+	{
+		rule: "AS15", reason: "pools are lowest-price's",
+		accept: distribution(`{spotInstancePools: 20, spotAllocationStrategy: lowest-price}`),
+		refuse: distribution(`{spotInstancePools: 2, spotAllocationStrategy: capacity-optimized}`),
+		says:   "belongs to spotAllocationStrategy lowest-price",
+	},
+	{
+		rule: "AS15", reason: "20 pools at most", accept: distribution(`{spotInstancePools: 1}`),
+		refuse: distribution(`{spotInstancePools: 21}`), says: "less than or equal to 20",
+	},
+	{
+		rule: "AS16", reason: "a percentage", accept: distribution(`{onDemandPercentageAboveBaseCapacity: 100}`),
+		refuse: distribution(`{onDemandPercentageAboveBaseCapacity: 101}`), says: "less than or equal to 100",
+	},
+	{
+		rule: "AS16", reason: "no negative base", accept: distribution(`{onDemandBaseCapacity: 0}`),
+		refuse: distribution(`{onDemandBaseCapacity: -1}`), says: "greater than or equal to 0",
+	},
+	{
+		rule: "AS16", reason: "EC2 refuses 0.001 and below", accept: distribution(`{spotMaxPrice: "0.0011"}`),
+		refuse: distribution(`{spotMaxPrice: "0.001"}`), says: "decimal number above 0.001",
+	},
+	{
+		rule: "AS16", reason: "a price is a number", accept: distribution(`{spotMaxPrice: ""}`),
+		refuse: distribution(`{spotMaxPrice: 5 cents}`), says: "decimal number above 0.001",
+	},
+	{
+		rule: "IM1", reason: "the image of an override is an id: nobody resolves a parameter there",
+		accept: mixed([]string{`{instanceType: m5.large, imageID: ami-0123456789abcdef0}`, `{instanceType: c5.large, imageID: ""}`}),
+		refuse: mixed([]string{`{instanceType: m5.large, imageID: "resolve:ssm:/golden/image"}`}), says: "awsLaunchTemplate.ami alone",
+	},
+	{
+		rule: "LT4", reason: "a launch template is named by id",
+		accept: mixed([]string{`{instanceType: m5.large, launchTemplate: {id: lt-0123456789abcdef0, version: 1}}`}),
+		refuse: mixed([]string{`{instanceType: m5.large, launchTemplate: {id: my-template, version: 1}}`}), says: "id of a launch template",
+	},
+	{
+		rule: "LT6", reason: "and by a number: versions begin at 1",
+		accept: mixed([]string{`{instanceType: m5.large, launchTemplate: {id: lt-0123456789abcdef0, version: 1}}`}),
+		refuse: mixed([]string{`{instanceType: m5.large, launchTemplate: {id: lt-0123456789abcdef0, version: 0}}`}), says: "greater than or equal to 1",
+	},
+	{
+		rule: "IT2", reason: "the least is not above the most", accept: having(`{vCPUCount: {min: 2, max: 2}}`),
+		refuse: having(`{vCPUCount: {min: 3, max: 2}}`), says: "min must not be above max",
+	},
+	{
+		rule: "IT2", reason: "AWS wants a lower bound of memory, if only 0", accept: having(`{memoryMiB: {min: 0}}`),
+		refuse: having(`{memoryMiB: {min: null}}`), says: "min: Required value",
+	},
+	{
+		rule: "IT2", reason: "ranges without a required end too", accept: having(`{networkInterfaceCount: {max: 2}}`),
+		refuse: having(`{networkInterfaceCount: {min: 3, max: 2}}`), says: "min must not be above max",
+	},
+	{
+		rule: "IT2", reason: "decimal ranges too, as numbers and as strings",
+		accept: having(`{memoryGiBPerVCPU: {min: "0.5", max: 10}, totalLocalStorageGB: {min: 9, max: "10"}}`),
+		refuse: having(`{memoryGiBPerVCPU: {min: 10, max: "9.5"}}`), says: "min must not be above max",
+	},
+	{
+		rule: "IT2", reason: "no negative bandwidth", accept: having(`{networkBandwidthGbps: {min: 0}}`),
+		refuse: having(`{networkBandwidthGbps: {min: -1}}`), says: "must not be negative",
+	},
+	{
+		rule: "IT3", reason: "a list of what is taken leaves nothing to exclude",
+		accept: having(`{allowedInstanceTypes: ["m5.*", "*3*", m6i.large]}`),
+		refuse: having(`{allowedInstanceTypes: ["m5.*"], excludedInstanceTypes: [m5.metal]}`), says: "remove one of the two",
+	},
+	{
+		rule: "IT3", reason: "types have letters, digits, dots and dashes", accept: having(`{allowedInstanceTypes: [u-6tb1.metal]}`),
+		refuse: having(`{allowedInstanceTypes: [m5_large]}`), says: "allowedInstanceTypes are instance types, or patterns",
+	},
+	{
+		rule: "IT3", reason: "those that are excluded too", accept: having(`{excludedInstanceTypes: ["*.metal"]}`),
+		refuse: having(`{excludedInstanceTypes: ["m5 large"]}`), says: "excludedInstanceTypes are instance types, or patterns",
+	},
+	{
+		rule: "IT4", reason: "one bound of the Spot price",
+		accept: having(`{spotMaxPricePercentageOverLowestPrice: 100}`),
+		refuse: having(`{spotMaxPricePercentageOverLowestPrice: 100, maxSpotPriceAsPercentageOfOptimalOnDemandPrice: 50}`),
+		says:   "two ways to bound the same price",
+	},
+}
+
+func overrides(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf("{instanceType: m%d.large}", i))
+	}
+	return mixed(all)
+}
+
+func mixed(overrides []string) string {
+	return "{mixedInstancesPolicy: {overrides: [" + strings.Join(overrides, ", ") + "]}}"
+}
+
+func repeated(n int, override string) []string {
+	return slices.Repeat([]string{override}, n)
+}
+
+// ownTemplates returns overrides with n launch templates.
+func ownTemplates(n int) []string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf("{instanceType: m%d.large, launchTemplate: {id: lt-%017x, version: 1}}", i, i))
+	}
+	return all
+}
+
+func distribution(of string) string {
+	return "{mixedInstancesPolicy: {instancesDistribution: " + of + "}}"
+}
+
+func requirements(distribution string) string {
+	return fmt.Sprintf(`{mixedInstancesPolicy: {instancesDistribution: %s,
+		overrides: [{instanceRequirements: {vCPUCount: {min: 2}, memoryMiB: {min: 4096}}}]}}`, distribution)
+}
+
+// having returns requirements with those given in place of sound ones.
+func having(given string) string {
+	complete := map[string]string{"vCPUCount": "{min: 2}", "memoryMiB": "{min: 4096}"}
+	fields := []string{strings.TrimSuffix(strings.TrimPrefix(given, "{"), "}")}
+	for _, name := range []string{"vCPUCount", "memoryMiB"} {
+		if !strings.HasPrefix(fields[0], name+":") {
+			fields = append(fields, name+": "+complete[name])
+		}
+	}
+	return mixed([]string{"{instanceRequirements: {" + strings.Join(fields, ", ") + "}}"})
+}
+
+// refreshCases are about refreshPreferences.
+var refreshCases = []ruleCase{
+	{
+		rule: "RF1", reason: "AWS wants both", accept: `{refreshPreferences: {minHealthyPercentage: 90}}`,
+		refuse: `{refreshPreferences: {maxHealthyPercentage: 110}}`, says: "needs minHealthyPercentage",
+	},
+	{
+		rule: "RF1", reason: "at most 100 apart",
+		accept: `{refreshPreferences: {minHealthyPercentage: 100, maxHealthyPercentage: 200}}`,
+		refuse: `{refreshPreferences: {minHealthyPercentage: 99, maxHealthyPercentage: 200}}`,
+		says:   "at most 100 above",
+	},
+	{
+		rule: "RF1", reason: "ranges", accept: `{refreshPreferences: {minHealthyPercentage: 0, maxHealthyPercentage: 100}}`,
+		refuse: `{refreshPreferences: {minHealthyPercentage: 101}}`, says: "less than or equal to 100",
+	},
+	{
+		rule: "RF2", reason: "checkpoints ascend", accept: `{refreshPreferences: {checkpointPercentages: [1, 50, 100]}}`,
+		refuse: `{refreshPreferences: {checkpointPercentages: [50, 20, 100]}}`, says: "must ascend",
+	},
+	{
+		rule: "RF2", reason: "and are given once", accept: `{refreshPreferences: {checkpointPercentages: []}}`,
+		refuse: `{refreshPreferences: {checkpointPercentages: [50, 50, 100]}}`, says: "each given once",
+	},
+	{
+		rule: "RF2", reason: "and are percentages", accept: `{refreshPreferences: {checkpointPercentages: [100]}}`,
+		refuse: `{refreshPreferences: {checkpointPercentages: [0, 101]}}`, says: "less than or equal to 100",
+	},
+	{
+		rule: "RF3", reason: "no wait without checkpoints",
+		accept: `{refreshPreferences: {checkpointPercentages: [50, 100], checkpointDelay: 48h}}`,
+		refuse: `{refreshPreferences: {checkpointPercentages: [], checkpointDelay: 1h}}`, says: "give checkpointPercentages",
+	},
+	{
+		rule: "RF3", reason: "48 hours at most", accept: `{refreshPreferences: {checkpointPercentages: [100], checkpointDelay: 0s}}`,
+		refuse: `{refreshPreferences: {checkpointPercentages: [100], checkpointDelay: 48h1s}}`, says: "checkpointDelay must be from 0s to 48h",
+	},
+	{
+		rule: "SL4", reason: "AWS takes whole seconds", accept: `{refreshPreferences: {bakeTime: 10m30s}}`,
+		refuse: `{refreshPreferences: {bakeTime: 1500ms}}`, says: "bakeTime must be from 0s to 48h, in whole seconds",
+	},
+	{
+		rule: "RF4", reason: "AWS fails a refresh that skips where it can not compare",
+		accept: `{refreshPreferences: {skipMatching: false, rollback: true}, mixedInstancesPolicy: {overrides:
+			[{instanceRequirements: {vCPUCount: {min: 2}, memoryMiB: {min: 0}}}]}}`,
+		refuse: `{refreshPreferences: {skipMatching: true}, mixedInstancesPolicy: {overrides:
+			[{instanceRequirements: {vCPUCount: {min: 2}, memoryMiB: {min: 0}}}]}}`,
+		says: "leave skipMatching out",
+	},
+	{
+		rule: "RF7", reason: "10 alarms", accept: alarms(10), refuse: alarms(11), says: "must have at most 10 items",
+	},
+	{
+		rule: "RF8", reason: "a desired configuration would hold a join token fast",
+		accept: `{refreshPreferences: {strategy: Rolling}}`, refuse: `{refreshPreferences: {strategy: ReplaceRootVolume}}`,
+		says: "Rolling is the only strategy",
+	},
+}
+
+func alarms(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf("alarm-%d", i))
+	}
+	return "{refreshPreferences: {alarms: [" + strings.Join(all, ", ") + "]}}"
+}
+
+// hookCases are about lifecycleHooks and nodeDrain.
+var hookCases = []ruleCase{
+	{
+		rule: "HK1", reason: "Auto Scaling's alphabet for names", accept: hook(`name: team/a_b-1`), refuse: hook(`name: "a b"`),
+		says: "letters, digits and - _ / alone",
+	},
+	{
+		rule: "HK1", reason: "the controller has hooks of its own", accept: hook(`name: my-slipway-hook`),
+		refuse: hook(`name: slipway-drain`), says: "choose another name",
+	},
+	{
+		rule: "HK1", reason: "50 hooks in a group, with the controller's", accept: hooks(49), refuse: hooks(50),
+		says: "must have at most 49 items",
+	},
+	{
+		rule: "HK2", reason: "heartbeats begin at 30 seconds", accept: hook(`name: a, heartbeatTimeout: 30s`),
+		refuse: hook(`name: a, heartbeatTimeout: 29s`), says: "heartbeatTimeout must be from 30s to 2h",
+	},
+	{
+		rule: "HK2", reason: "and end at two hours", accept: hook(`name: a, heartbeatTimeout: 2h0m0s`),
+		refuse: hook(`name: a, heartbeatTimeout: 2h1s`), says: "heartbeatTimeout must be from 30s to 2h",
+	},
+	{
+		rule: "HK3", reason: "a target needs a role",
+		accept: hook(`name: a, notificationTargetARN: "arn:aws:sqs:us-east-1:123456789012:q.fifo", roleARN: "arn:aws:iam::123456789012:role/x/y"`),
+		refuse: hook(`name: a, notificationTargetARN: "arn:aws:sqs:us-east-1:123456789012:q"`), says: "needs roleARN",
+	},
+	{
+		rule: "HK3", reason: "a role needs a target", accept: hook(`name: a, roleARN: "", notificationTargetARN: ""`),
+		refuse: hook(`name: a, roleARN: "arn:aws:iam::123456789012:role/x"`), says: "does nothing without notificationTargetARN",
+	},
+	{
+		rule: "HK3", reason: "a target is a queue or a topic",
+		accept: hook(`name: a, notificationTargetARN: "arn:aws-cn:sns:cn-north-1:123456789012:t", roleARN: "arn:aws-cn:iam::123456789012:role/x"`),
+		refuse: hook(`name: a, notificationTargetARN: "arn:aws:lambda:us-east-1:123456789012:function:f", roleARN: "arn:aws:iam::123456789012:role/x"`),
+		says:   "SQS queue or an SNS topic",
+	},
+	{
+		rule: "HK3", reason: "a role is a role",
+		accept: hook(`name: a, notificationTargetARN: "arn:aws:sns:us-east-1:123456789012:t", roleARN: "arn:aws:iam::123456789012:role/x"`),
+		refuse: hook(`name: a, notificationTargetARN: "arn:aws:sns:us-east-1:123456789012:t", roleARN: "arn:aws:iam::123456789012:user/x"`),
+		says:   "ARN of an IAM role",
+	},
+	{
+		rule: "SL4", reason: "Auto Scaling holds an instance for 48 hours", accept: `{nodeDrain: {timeout: 48h}}`,
+		refuse: `{nodeDrain: {timeout: 49h}}`, says: "timeout must be from 1m to 48h",
+	},
+	{
+		rule: "SL4", reason: "a node that gets no time is not drained", accept: `{nodeDrain: {disable: true}}`,
+		refuse: `{nodeDrain: {timeout: 0s}}`, says: "timeout must be from 1m to 48h",
+	},
+}
+
+func hook(of string) string {
+	return `{lifecycleHooks: [{lifecycleTransition: "autoscaling:EC2_INSTANCE_TERMINATING", ` + of + `}]}`
+}
+
+func hooks(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf(`{name: hook-%d, lifecycleTransition: "autoscaling:EC2_INSTANCE_LAUNCHING"}`, i))
+	}
+	return "{lifecycleHooks: [" + strings.Join(all, ", ") + "]}"
+}
+
+// groupCases are about the group's other settings.
+var groupCases = []ruleCase{
+	{
+		rule: "SL4", reason: "no negative cooldown; 0 is none", accept: `{defaultCoolDown: 0s}`, refuse: `{defaultCoolDown: -5s}`,
+		says: "defaultCoolDown must be a duration",
+	},
+	{
+		rule: "SL4", reason: "no negative warmup", accept: `{defaultInstanceWarmup: 5m0s}`, refuse: `{defaultInstanceWarmup: "300"}`,
+		says: "defaultInstanceWarmup must be a duration",
+	},
+	{
+		rule: "SL4", reason: "no negative grace", accept: `{healthCheck: {types: [EC2, ELB, EBS], gracePeriod: 300s}}`,
+		refuse: `{healthCheck: {gracePeriod: never}}`, says: "gracePeriod must be a duration",
+	},
+	{
+		rule: "AS22", reason: "an instance lives a day at least", accept: `{maxInstanceLifetime: 24h}`,
+		refuse: `{maxInstanceLifetime: 23h59m59s}`, says: "maxInstanceLifetime must be at least 24h",
+	},
+	{
+		rule: "AS22", reason: "0 is no limit", accept: `{maxInstanceLifetime: 0s}`, refuse: `{maxInstanceLifetime: 1s}`,
+		says: "maxInstanceLifetime must be at least 24h",
+	},
+	{
+		rule: "AS20", reason: "reservations-then-balanced needs a reservation, and is not offered yet",
+		accept: `{availabilityZoneDistribution: balanced-only}`, refuse: `{availabilityZoneDistribution: reservations-then-balanced}`,
+		says: `supported values: "balanced-best-effort", "balanced-only"`,
+	},
+	{
+		rule: "AS21", reason: "at most 100 apart",
+		accept: `{instanceMaintenancePolicy: {minHealthyPercentage: 100, maxHealthyPercentage: 200}}`,
+		refuse: `{instanceMaintenancePolicy: {minHealthyPercentage: 90, maxHealthyPercentage: 200}}`, says: "at most 100 above",
+	},
+	{
+		rule: "AS21", reason: "both or none", accept: `{instanceMaintenancePolicy: {minHealthyPercentage: 0, maxHealthyPercentage: 100}}`,
+		refuse: `{instanceMaintenancePolicy: {minHealthyPercentage: 90}}`, says: "maxHealthyPercentage: Required value",
+	},
+	{
+		rule: "CR1", reason: "one place names the reservation",
+		accept: `{awsLaunchTemplate: {capacityReservationId: cr-0123456789abcdef0}, capacityReservation: {preference: default}}`,
+		refuse: `{awsLaunchTemplate: {capacityReservationId: cr-0123456789abcdef0}, capacityReservation: {preference: none}}`,
+		says:   "name the reservation in one of the two",
+	},
+	{
+		rule: "CR2", reason: "reservations that are named are to be used",
+		accept: `{capacityReservation: {preference: capacity-reservations-first, ids: [cr-0123456789abcdef0]}}`,
+		refuse: `{capacityReservation: {preference: none, ids: [cr-0123456789abcdef0]}}`,
+		says:   "set preference to capacity-reservations-only or capacity-reservations-first",
+	},
+	{
+		rule: "CR3", reason: "Spot can not use reservations",
+		accept: `{awsLaunchTemplate: {marketType: Spot}, capacityReservation: {preference: none}}`,
+		refuse: `{awsLaunchTemplate: {marketType: Spot}, capacityReservation: {preference: capacity-reservations-first}}`,
+		says:   "set preference to none or default",
+	},
+	{
+		rule: "SL6", reason: "reservations have ids", accept: `{capacityReservation: {preference: capacity-reservations-only}}`,
+		refuse: `{capacityReservation: {preference: capacity-reservations-only, ids: [my-reservation]}}`,
+		says:   "ids of Capacity Reservations",
+	},
+	{
+		rule: "SL6", reason: "resource groups have ARNs",
+		accept: `{capacityReservation: {preference: capacity-reservations-only, resourceGroupARNs:
+			["arn:aws:resource-groups:us-east-1:123456789012:group/cr"]}}`,
+		refuse: `{capacityReservation: {preference: capacity-reservations-only, resourceGroupARNs: [cr]}}`,
+		says:   "ARNs of resource groups",
+	},
+	{
+		rule: "SL6", reason: "a load balancer's ARN is a common mistake",
+		accept: `{targetGroupARNs: ["arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/nodes/0123456789abcdef"]}`,
+		refuse: `{targetGroupARNs: ["arn:aws:elasticloadbalancing:us-east-1:123456789012:loadbalancer/app/nodes/0123456789abcdef"]}`,
+		says:   "a load balancer's ARN is not one",
+	},
+	{
+		rule: "SL5", reason: "Auto Scaling knows its policies",
+		accept: `{terminationPolicies: ["arn:aws:lambda:us-east-1:123456789012:function:choose:1", OldestLaunchTemplate, Default]}`,
+		refuse: `{terminationPolicies: [Oldest]}`, says: "a termination policy is Default, AllocationStrategy",
+	},
+	{
+		rule: "SL5", reason: "the default policy leaves nothing to decide", accept: `{terminationPolicies: [Default]}`,
+		refuse: `{terminationPolicies: [Default, NewestInstance]}`, says: "put it last",
+	},
+	{
+		rule: "SL5", reason: "a function is asked first", accept: `{terminationPolicies: ["arn:aws:lambda:us-east-1:123456789012:function:choose"]}`,
+		refuse: `{terminationPolicies: [NewestInstance, "arn:aws:lambda:us-east-1:123456789012:function:choose"]}`,
+		says:   "at the head of terminationPolicies",
+	},
+	{
+		rule: "SL9", reason: "AWS has no default for impaired zones",
+		accept: `{availabilityZoneImpairmentPolicy: {zonalShiftEnabled: true, impairedZoneHealthCheckBehavior: IgnoreUnhealthy}}`,
+		refuse: `{availabilityZoneImpairmentPolicy: {zonalShiftEnabled: true}}`, says: "needs impairedZoneHealthCheckBehavior",
+	},
+	{
+		rule: "WP1", reason: "a warm pool knows no weights",
+		accept: `{warmPool: {}, mixedInstancesPolicy: {overrides: [{instanceType: m5.large}]}}`,
+		refuse: `{warmPool: {}, mixedInstancesPolicy: {overrides: [{instanceType: m5.large, weightedCapacity: 1}]}}`,
+		says:   "takes no weights",
+	},
+	{
+		rule: "WP1", reason: "a warm pool knows no Spot",
+		accept: `{warmPool: {}, mixedInstancesPolicy: {instancesDistribution: {}}}`,
+		refuse: `{warmPool: {}, mixedInstancesPolicy: {instancesDistribution: {onDemandPercentageAboveBaseCapacity: 99}}}`,
+		says:   "launches On-Demand Instances alone",
+	},
+	{
+		rule: "WP1", reason: "nor by the launch template", accept: `{warmPool: {}, awsLaunchTemplate: {marketType: OnDemand}}`,
+		refuse: `{warmPool: {}, awsLaunchTemplate: {marketType: Spot}}`, says: "neither Spot Instances nor into Capacity Blocks",
+	},
+	{
+		rule: "WP1", reason: "nor Capacity Blocks", accept: `{awsLaunchTemplate: {marketType: CapacityBlock, capacityReservationId: cr-0123456789abcdef0}}`,
+		refuse: `{warmPool: {}, awsLaunchTemplate: {marketType: CapacityBlock, capacityReservationId: cr-0123456789abcdef0}}`,
+		says:   "neither Spot Instances nor into Capacity Blocks",
+	},
+	{
+		rule: "WP2", reason: "no field lets instances hibernate", accept: `{warmPool: {state: Running, reuseOnScaleIn: true}}`,
+		refuse: `{warmPool: {state: Hibernated}}`, says: "set state to Stopped or Running",
+	},
+	{
+		rule: "WP3", reason: "no negative size", accept: `{warmPool: {minSize: 0}}`, refuse: `{warmPool: {minSize: -1}}`,
+		says: "greater than or equal to 0",
+	},
+	{
+		rule: "WP3", reason: "without a size the group's is taken: AWS's -1 is not needed", accept: `{warmPool: {maxGroupPreparedCapacity: 0}}`,
+		refuse: `{warmPool: {maxGroupPreparedCapacity: -1}}`, says: "greater than or equal to 0",
+	},
+	{
+		rule: "SL7", reason: "Ignition reads S3, not SSM", accept: `{bootstrapStorage: S3, ignition: {}}`,
+		refuse: `{bootstrapStorage: SSM, ignition: {}}`, says: "set bootstrapStorage to S3 or UserData",
+	},
+	{
+		rule: "SL7", reason: "one place for the data, in place",
+		accept: `{bootstrapStorage: UserData, ignition: {storageType: UnencryptedUserData}}`,
+		refuse: `{bootstrapStorage: UserData, ignition: {}}`, says: "set ignition.storageType to UnencryptedUserData",
+	},
+	{
+		rule: "SL7", reason: "one place for the data, in S3", accept: `{bootstrapStorage: S3, ignition: {storageType: ClusterObjectStore}}`,
+		refuse: `{bootstrapStorage: S3, ignition: {storageType: UnencryptedUserData}}`, says: "set ignition.storageType to ClusterObjectStore",
+	},
+}
+
+// ignitionCases hold for spec.ignition of an AWSMachinePool and for spec.bootstrap.ignition of an AWSLaunchConfig.
+var ignitionCases = []ruleCase{
+	{
+		rule: "SL8", reason: "proxies come with 3.1", accept: `{version: "3.1", proxy: {httpProxy: "http://proxy:3128"}}`,
+		refuse: `{version: "3.0", proxy: {}}`, says: "Ignition knows proxies from version 3.1 on",
+	},
+	{
+		rule: "SL8", reason: "the default version is below", accept: `{version: "3.4", tls: {}}`, refuse: `{tls: {}}`,
+		says: "set version to 3.1 or higher, or remove tls",
+	},
+	{
+		rule: "SL8", reason: "data in place is not fetched", accept: `{version: "3.4", storageType: UnencryptedUserData}`,
+		refuse: `{version: "3.4", storageType: UnencryptedUserData, proxy: {}}`, says: "write them into the bootstrap data",
+	},
+	{
+		rule: "SL8", reason: "a proxy has a URL", accept: `{version: "3.4", proxy: {httpProxy: "", httpsProxy: ""}}`,
+		refuse: `{version: "3.4", proxy: {httpProxy: "proxy:3128"}}`, says: "httpProxy must be the URL of a proxy",
+	},
+	{
+		rule: "SL8", reason: "for https too", accept: `{version: "3.4", proxy: {httpsProxy: "https://user@proxy.example.com"}}`,
+		refuse: `{version: "3.4", proxy: {httpsProxy: "ftp://proxy"}}`, says: "httpsProxy must be the URL of a proxy",
+	},
+	{
+		rule: "SL8", reason: "hosts, domains, addresses, ranges",
+		accept: `{version: "3.4", proxy: {noProxy: ["*", .example.com, "example.com:8080", 10.0.0.1, 10.0.0.0/8, "fd00::/8", "[::1]:80"]}}`,
+		refuse: `{version: "3.4", proxy: {noProxy: ["http://example.com"]}}`, says: "noProxy are domain names",
+	},
+	{
+		rule: "SL8", reason: "certificates are fetched by what Ignition speaks",
+		accept: `{version: "3.4", tls: {certificateAuthorities: ["https://ca/pem", "s3://bucket/pem", "data:;base64,AAAA"]}}`,
+		refuse: `{version: "3.4", tls: {certificateAuthorities: ["file:///etc/ca.pem"]}}`, says: "certificateAuthorities are URLs that begin",
+	},
+	{
+		rule: "SL8", reason: "data in base64", accept: `{version: "3.4", tls: {certificateAuthorities: []}}`,
+		refuse: `{version: "3.4", tls: {certificateAuthorities: ["data:,AAAA"]}}`, says: "must be in base64",
+	},
+}
