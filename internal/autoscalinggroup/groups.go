@@ -51,14 +51,33 @@ func (g *Groups) Describe(ctx context.Context, names []string) (map[string]Group
 	if len(names) == 0 {
 		return map[string]Group{}, nil // AWS would describe all groups
 	}
-	pages := autoscaling.NewDescribeAutoScalingGroupsPaginator(g.api, &autoscaling.DescribeAutoScalingGroupsInput{
-		AutoScalingGroupNames: names, MaxRecords: awssdk.Int32(DescribeBatch),
+	found, err := g.matching(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: names, MaxRecords: awssdk.Int32(DescribeBatch)})
+	if err != nil {
+		return nil, fmt.Errorf("describing Auto Scaling groups %q: %w", names, err)
+	}
+	return found, nil
+}
+
+// List returns all groups that belong to pools, by name.
+func (g *Groups) List(ctx context.Context) (map[string]Group, error) {
+	found, err := g.matching(ctx, &autoscaling.DescribeAutoScalingGroupsInput{
+		Filters:    []asgtypes.Filter{{Name: awssdk.String("tag-key"), Values: []string{infrav1.TagMachinePool}}},
+		MaxRecords: awssdk.Int32(DescribeBatch),
 	})
-	found := make(map[string]Group, len(names))
+	if err != nil {
+		return nil, fmt.Errorf("describing the Auto Scaling groups of pools: %w", err)
+	}
+	return found, nil
+}
+
+// matching are the groups that a question is about, by name.
+func (g *Groups) matching(ctx context.Context, input *autoscaling.DescribeAutoScalingGroupsInput) (map[string]Group, error) {
+	pages := autoscaling.NewDescribeAutoScalingGroupsPaginator(g.api, input)
+	found := map[string]Group{}
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("describing Auto Scaling groups %q: %w", names, err)
+			return nil, err
 		}
 		for i := range page.AutoScalingGroups {
 			group := groupOf(&page.AutoScalingGroups[i])

@@ -80,9 +80,19 @@ func (r *Registry) build(clients *aws.Clients) *Cloud {
 	groups := autoscalinggroup.NewGroups(clients.AutoScaling)
 	return &Cloud{
 		Region: clients.Region, Discovery: discovery.New(clients, r.clock), Templates: templates, Groups: groups,
-		SeenTemplates: observe.NewSweep(r.clock, launchtemplate.DescribeBatch, r.intervals, templates.Describe, r.templates.add),
-		SeenGroups:    observe.NewSweep(r.clock, autoscalinggroup.DescribeBatch, r.intervals, groups.Describe, r.groups.add),
+		SeenTemplates: observe.NewSweep(r.clock, observe.Source[launchtemplate.Template]{
+			Describe: templates.Describe, Batch: launchtemplate.DescribeBatch, List: templates.List,
+		}, ofTemplates(r.intervals), r.templates.add),
+		SeenGroups: observe.NewSweep(r.clock, observe.Source[autoscalinggroup.Group]{
+			Describe: groups.Describe, Batch: autoscalinggroup.DescribeBatch, List: groups.List,
+		}, r.intervals, r.groups.add),
 	}
+}
+
+// ofTemplates are the intervals for templates: at rest they are looked at half as often as groups. Instances come and go by themselves, a template
+// changes only when somebody meddles with it.
+func ofTemplates(intervals observe.Intervals) observe.Intervals {
+	return observe.Intervals{Rest: 2 * intervals.Rest, Motion: intervals.Motion}
 }
 
 // Start runs the sweeps until the context ends. It is a manager's Runnable that needs leadership: two sweeping managers would cost twice.

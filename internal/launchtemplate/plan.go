@@ -34,6 +34,8 @@ type Observation struct {
 	Versions []Version
 	// Taken are the candidate names that templates of somebody else bear.
 	Taken []string
+	// Recorded is true if the versions are as somebody wrote them down, and not as AWS says: without their images.
+	Recorded bool
 }
 
 // Choose picks the owner's template out of those that bear its names, and says which names are taken by somebody else's.
@@ -133,7 +135,9 @@ func (o Observation) with(template Template, version Version) Observation {
 	versions := slices.DeleteFunc(slices.Clone(o.Versions), func(v Version) bool { return v.Number == version.Number })
 	template.LatestVersion = max(template.LatestVersion, version.Number)
 	template.Tags = maps.Clone(template.Tags)
-	return Observation{Template: &template, Versions: append(versions, version), Taken: o.Taken}
+	versions = append(versions, version)
+	o.Template, o.Versions = &template, versions
+	return o
 }
 
 // withDefault returns the observation after the default version moved.
@@ -144,18 +148,21 @@ func (o Observation) withDefault(number int64) Observation {
 	for i := range versions {
 		versions[i].Default = versions[i].Number == number
 	}
-	return Observation{Template: &template, Versions: versions, Taken: o.Taken}
+	o.Template, o.Versions = &template, versions
+	return o
 }
 
 // without returns the observation after versions were deleted.
 func (o Observation) without(numbers []int64) Observation {
 	versions := slices.DeleteFunc(slices.Clone(o.Versions), func(v Version) bool { return slices.Contains(numbers, v.Number) })
-	return Observation{Template: o.Template, Versions: versions, Taken: o.Taken}
+	o.Versions = versions
+	return o
 }
 
 // withTags returns the observation after the template's tags changed.
 func (o Observation) withTags(tags map[string]string) Observation {
 	template := *o.Template
 	template.Tags = tags
-	return Observation{Template: &template, Versions: o.Versions, Taken: o.Taken}
+	o.Template = &template
+	return o
 }

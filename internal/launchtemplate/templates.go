@@ -13,6 +13,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/smithy-go"
 
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/tagdiff"
 )
 
@@ -55,15 +56,33 @@ func (t *Templates) Describe(ctx context.Context, names []string) (map[string]Te
 		return map[string]Template{}, nil
 	}
 	// A filter, because a list of names fails as a whole when one of them does not exist.
+	found, err := t.matching(ctx, "launch-template-name", names...)
+	if err != nil {
+		return nil, fmt.Errorf("describing launch templates %q: %w", names, err)
+	}
+	return found, nil
+}
+
+// List returns all templates that belong to launch configs, by name.
+func (t *Templates) List(ctx context.Context) (map[string]Template, error) {
+	found, err := t.matching(ctx, "tag-key", infrav1.TagLaunchConfig)
+	if err != nil {
+		return nil, fmt.Errorf("describing the launch templates of launch configs: %w", err)
+	}
+	return found, nil
+}
+
+// matching are the templates that a filter lets through, by name.
+func (t *Templates) matching(ctx context.Context, filter string, values ...string) (map[string]Template, error) {
 	pages := ec2.NewDescribeLaunchTemplatesPaginator(t.ec2, &ec2.DescribeLaunchTemplatesInput{
-		Filters:    []ec2types.Filter{{Name: awssdk.String("launch-template-name"), Values: names}},
+		Filters:    []ec2types.Filter{{Name: &filter, Values: values}},
 		MaxResults: awssdk.Int32(DescribeBatch),
 	})
 	found := map[string]Template{}
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("describing launch templates %q: %w", names, err)
+			return nil, err
 		}
 		for i := range page.LaunchTemplates {
 			template := templateOf(&page.LaunchTemplates[i])

@@ -1,6 +1,7 @@
 // Package observe sees AWS on behalf of many objects at once: it describes what they depend on in batches, rarely at rest and
 // often in motion, and wakes an object only when something of its own changed. So the cost of idle objects does not grow
-// with their number of reconciles. It knows nothing of AWS's types: what to describe and how to compare is given to it.
+// with their number of reconciles, and starting costs as little as a sweep. It knows nothing of AWS's types: what to describe
+// and how to compare is given to it.
 package observe
 
 import (
@@ -27,13 +28,20 @@ type Intervals struct {
 // DefaultIntervals cost 15 calls an hour and batch at rest.
 var DefaultIntervals = Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second}
 
-// Describe looks things up by name, at most a batch of them, and returns those that exist.
-type Describe[V any] func(ctx context.Context, names []string) (map[string]V, error)
+// Source is how things of one type are looked at.
+type Source[V any] struct {
+	// Describe looks things up by name, at most a batch of them, and returns those that exist.
+	Describe func(ctx context.Context, names []string) (map[string]V, error)
+	// Batch is how many names one description takes.
+	Batch int
+	// List returns all things that may be an object's own, by name, in as few calls as they fill. It is called when something is asked for the
+	// first time, so that a manager that starts beside a thousand objects need not ask for each. Nil for a source that can not.
+	List func(ctx context.Context) (map[string]V, error)
+}
 
 // Sweep observes things of one type in one account and region. It is safe for concurrent use.
 type Sweep[V any] struct {
-	describe  Describe[V]
-	batch     int
+	source    Source[V]
 	clock     clock.WithTicker
 	intervals Intervals
 	wake      func(types.NamespacedName)
@@ -44,8 +52,13 @@ type Sweep[V any] struct {
 	sightings map[string]*sighting[V]
 	// epoch is the newest that was given away.
 	epoch uint64
+	// questions wait to be asked, the oldest first; asking is how many are being asked.
+	questions []*question[V]
+	asking    int
+	start     start[V]
 }
 
+// watcher is an object's interest in one thing, which bears one of several names.
 type watcher struct {
 	names  []string
 	motion bool
@@ -57,36 +70,32 @@ type sighting[V any] struct {
 	value         V
 	// epoch is another after each write, and never one that any sighting had before, so that an answer from before a write, or from before the
 	// name was watched, is not taken for one after it.
-	epoch uint64
+	epoch    uint64
+	watchers map[types.NamespacedName]struct{}
 }
 
 // NewSweep returns a sweep that calls wake, which must not block, for every watcher of a name whose thing changed, came or went.
-func NewSweep[V any](clk clock.WithTicker, batch int, intervals Intervals, describe Describe[V], wake func(types.NamespacedName)) *Sweep[V] {
+func NewSweep[V any](clk clock.WithTicker, source Source[V], intervals Intervals, wake func(types.NamespacedName)) *Sweep[V] {
 	return &Sweep[V]{
-		describe: describe, batch: batch, clock: clk, intervals: intervals, wake: wake,
+		source: source, clock: clk, intervals: intervals, wake: wake,
 		watchers: map[types.NamespacedName]*watcher{}, sightings: map[string]*sighting[V]{},
 	}
 }
 
-// Get returns which of the names exist, and watches them from now on for the object, in place of those that it watched before. What is known
-// already is good enough unless fresh is asked for, as it must be before something is done that can not be undone. Other objects are woken
-// if a thing is not as they know it; this one is told.
+// Get returns which of the names exist that an object's thing may bear, and watches them from now on for the object, in place of those that it
+// watched before. What is known already is good enough unless fresh is asked for, as it must be before something is done that can not be
+// undone. Other objects are woken if a thing is not as they know it; this one is told. Several who ask at a time share a description.
 func (s *Sweep[V]) Get(ctx context.Context, object types.NamespacedName, names []string, fresh bool) (map[string]V, error) {
+	if !fresh {
+		if err := s.listOnce(ctx); err != nil {
+			return nil, err
+		}
+	}
 	s.watch(object, names)
 	if found, known := s.known(names); known && !fresh {
 		return found, nil
 	}
-	epochs := s.epochsOf(names)
-	found, err := s.describe(ctx, names)
-	if err != nil {
-		return nil, err
-	}
-	for _, other := range s.record(names, found, epochs) {
-		if other != object {
-			s.wake(other)
-		}
-	}
-	return found, nil
+	return s.ask(ctx, object, names)
 }
 
 // InMotion says whether the object waits for something to move in what it watches.
@@ -126,14 +135,22 @@ func (s *Sweep[V]) write(name string, change func(*sighting[V])) {
 func (s *Sweep[V]) Forget(object types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.watchers, object)
-	s.drop()
+	if watcher := s.watchers[object]; watcher != nil {
+		s.drop(object, watcher.names)
+		delete(s.watchers, object)
+	}
 }
 
-// drop forgets names that nobody watches. The sweep is locked.
-func (s *Sweep[V]) drop() {
-	watched := s.watched(func(*watcher) bool { return true })
-	maps.DeleteFunc(s.sightings, func(name string, _ *sighting[V]) bool { return !watched[name] })
+// drop ends an object's interest in names, and forgets those that nobody else watches. The sweep is locked.
+func (s *Sweep[V]) drop(object types.NamespacedName, names []string) {
+	for _, name := range names {
+		if sighting := s.sightings[name]; sighting != nil {
+			delete(sighting.watchers, object)
+			if len(sighting.watchers) == 0 {
+				delete(s.sightings, name)
+			}
+		}
+	}
 }
 
 // Run sweeps until the context ends.
@@ -157,11 +174,14 @@ func (s *Sweep[V]) Run(ctx context.Context) {
 
 func (s *Sweep[V]) sweep(ctx context.Context, full bool) {
 	s.mu.Lock()
-	watched := s.watched(func(w *watcher) bool { return full || w.motion })
+	if full {
+		s.start.expire()
+	}
+	names := s.due(full)
 	s.mu.Unlock()
-	for names := range slices.Chunk(slices.Sorted(maps.Keys(watched)), s.batch) {
+	for names := range slices.Chunk(names, s.source.Batch) {
 		epochs := s.epochsOf(names)
-		found, err := s.describe(ctx, names)
+		found, err := s.source.Describe(ctx, names)
 		if err != nil {
 			if ctx.Err() != nil {
 				return
@@ -169,10 +189,28 @@ func (s *Sweep[V]) sweep(ctx context.Context, full bool) {
 			log.FromContext(ctx).Error(err, "Sweeping failed, the next sweep tries again", "names", len(names))
 			continue
 		}
-		for _, object := range s.record(names, found, epochs) {
+		for _, object := range s.record(names, found, epochs, nil) {
 			s.wake(object)
 		}
 	}
+}
+
+// due are the names to look at, of all watchers or of those in motion. An object that has its thing is not interested in the other names which
+// that might have had: in the end they would be half of all names. The sweep is locked.
+func (s *Sweep[V]) due(full bool) []string {
+	due := map[string]bool{}
+	for _, watcher := range s.watchers {
+		if !full && !watcher.motion {
+			continue
+		}
+		has := slices.ContainsFunc(watcher.names, func(name string) bool { return s.sightings[name].exists })
+		for _, name := range watcher.names {
+			if sighting := s.sightings[name]; !has || sighting.exists || !sighting.known {
+				due[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(due))
 }
 
 func (s *Sweep[V]) watch(object types.NamespacedName, names []string) {
@@ -182,30 +220,25 @@ func (s *Sweep[V]) watch(object types.NamespacedName, names []string) {
 	switch {
 	case present == nil:
 		s.watchers[object] = &watcher{names: slices.Clone(names)}
-	case !slices.Equal(present.names, names):
+	case slices.Equal(present.names, names):
+		return
+	default:
+		s.drop(object, slices.DeleteFunc(slices.Clone(present.names), func(name string) bool { return slices.Contains(names, name) }))
 		present.names = slices.Clone(names)
-		s.drop()
 	}
+	listed := s.start.take(names)
 	for _, name := range names {
-		if s.sightings[name] == nil {
+		seen := s.sightings[name]
+		if seen == nil {
 			s.epoch++
-			s.sightings[name] = &sighting[V]{epoch: s.epoch}
+			seen = &sighting[V]{epoch: s.epoch, watchers: map[types.NamespacedName]struct{}{}}
+			seen.value, seen.exists = listed[name]
+			// A name that was not listed is taken for free if the object's thing bears another one: who would use it, finds out.
+			seen.known = len(listed) > 0
+			s.sightings[name] = seen
 		}
+		seen.watchers[object] = struct{}{}
 	}
-}
-
-// watched are the names that chosen watchers are interested in. The sweep is locked.
-func (s *Sweep[V]) watched(chosen func(*watcher) bool) map[string]bool {
-	names := map[string]bool{}
-	for _, watcher := range s.watchers {
-		if !chosen(watcher) {
-			continue
-		}
-		for _, name := range watcher.names {
-			names[name] = true
-		}
-	}
-	return names
 }
 
 // known returns which of the names exist, if that is known of all of them.
@@ -237,26 +270,28 @@ func (s *Sweep[V]) epochsOf(names []string) map[string]uint64 {
 	return epochs
 }
 
-// record keeps what was seen, and returns the objects that watch something which is not as it was known to be. A name of which nothing was known
-// counts too: after a write, what is seen first may be all that its watchers wait for.
-func (s *Sweep[V]) record(names []string, found map[string]V, epochs map[string]uint64) []types.NamespacedName {
+// record keeps what was seen, and returns the objects that watch something which is not as it was known to be, without those that asked for it. A
+// name of which nothing was known counts too: after a write, what is seen first may be all that its watchers wait for.
+func (s *Sweep[V]) record(names []string, found map[string]V, epochs map[string]uint64, askers map[string]map[types.NamespacedName]bool) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	changed := map[string]bool{}
+	objects := map[types.NamespacedName]bool{}
 	for _, name := range names {
 		sighting := s.sightings[name]
 		if sighting == nil || sighting.epoch != epochs[name] {
 			continue
 		}
 		value, exists := found[name]
-		changed[name] = !sighting.known || sighting.exists != exists || !reflect.DeepEqual(sighting.value, value)
+		changed := !sighting.known || sighting.exists != exists || !reflect.DeepEqual(sighting.value, value)
 		sighting.known, sighting.exists, sighting.value = true, exists, value
-	}
-	var objects []types.NamespacedName
-	for object, watcher := range s.watchers {
-		if slices.ContainsFunc(watcher.names, func(name string) bool { return changed[name] }) {
-			objects = append(objects, object)
+		if !changed {
+			continue
+		}
+		for object := range sighting.watchers {
+			if !askers[name][object] {
+				objects[object] = true
+			}
 		}
 	}
-	return objects
+	return slices.Collect(maps.Keys(objects))
 }

@@ -47,7 +47,7 @@ func newRig(t *testing.T, batch int) *rig {
 		simclock.New(time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), 0), make(chan struct{}, 1),
 	}}
 	t.Cleanup(r.clock.Close)
-	r.sweep = NewSweep(r.clock, batch, Intervals{Rest: rest, Motion: motion}, r.describe, func(object types.NamespacedName) {
+	r.sweep = NewSweep(r.clock, Source[string]{Describe: r.describe, Batch: batch}, Intervals{Rest: rest, Motion: motion}, func(object types.NamespacedName) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.woken = append(r.woken, object.Name)
@@ -242,27 +242,29 @@ func TestWakeOnChange(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 10)
 	r.set("a", "1")
-	r.set("shared", "1")
-	r.get("one", false, "a", "shared")
-	r.get("two", false, "shared", "b")
+	r.get("one", false, "a", "a-hash")
+	r.get("two", false, "a")
+	r.get("three", false, "b", "b-hash")
 	tick := r.run()
-	r.sweep.InMotion(object("one"), true)
-	r.sweep.InMotion(object("two"), true)
-	r.expect("", [][]string{{"a", "shared"}, {"shared", "b"}})
+	for _, who := range []string{"one", "two", "three"} {
+		r.sweep.InMotion(object(who), true)
+	}
+	r.expect("what is known of a name is known to all", [][]string{{"a", "a-hash"}, {"b", "b-hash"}})
 	for _, step := range []struct {
 		reason, name, value string
-		woken               []string
+		asked, woken        []string
 	}{
-		{"nothing changed", "a", "1", nil},
-		{"it changed", "a", "2", []string{"one"}},
-		{"it went", "a", "", []string{"one"}},
-		{"it came", "b", "1", []string{"two"}},
-		{"both watch it", "shared", "2", []string{"one", "two"}},
-		{"nobody watches it", "c", "1", nil},
+		{"nothing changed; and who has its thing is not interested in its other names", "a", "1", []string{"a", "b", "b-hash"}, nil},
+		{"it changed, and both watch it", "a", "2", []string{"a", "b", "b-hash"}, []string{"one", "two"}},
+		{"it went", "a", "", []string{"a", "b", "b-hash"}, []string{"one", "two"}},
+		{"it came, by another name", "a-hash", "3", []string{"a", "a-hash", "b", "b-hash"}, []string{"one"}},
+		{"and is asked for by that, and by the other for the one who knows only that", "a-hash", "3", []string{"a", "a-hash", "b", "b-hash"}, nil},
+		{"it came", "b", "1", []string{"a", "a-hash", "b", "b-hash"}, []string{"three"}},
+		{"nobody watches it", "c", "1", []string{"a", "a-hash", "b"}, nil},
 	} {
 		r.set(step.name, step.value)
 		tick()
-		r.expect(step.reason, [][]string{{"a", "b", "shared"}}, step.woken...)
+		r.expect(step.reason, [][]string{step.asked}, step.woken...)
 	}
 }
 

@@ -20,7 +20,7 @@ const (
 )
 
 // observe sees the template and its versions. The template is known from the sweeps; versions are read again only when the template is not as this
-// process left it.
+// process left it, or as status says that another left it.
 func (r *Reconciler) observe(ctx context.Context, p *pass) reconciling.Outcome {
 	p.lost = p.config.Status.LastLostTemplateID
 	found, err := p.cloud.SeenTemplates.Get(ctx, p.key(), names(p.config), false)
@@ -36,13 +36,53 @@ func (r *Reconciler) observe(ctx context.Context, p *pass) reconciling.Outcome {
 		p.seen = remembered
 		return reconciling.Continue()
 	}
-	versions, err := p.cloud.Templates.Versions(ctx, template.ID)
-	if err != nil {
+	if versions := recordedVersions(&p.config.Status, *template); len(versions) > 0 {
+		p.seen = launchtemplate.Observation{Template: template, Versions: versions, Taken: taken, Recorded: true}
+		return reconciling.Continue()
+	}
+	p.seen = launchtemplate.Observation{Template: template, Taken: taken}
+	if err := r.readVersions(ctx, p); err != nil {
 		return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateReconcileFailedReason, err)
 	}
-	p.seen = launchtemplate.Observation{Template: template, Versions: versions, Taken: taken}
-	r.memory.put(p.key(), p.seen)
 	return reconciling.Continue()
+}
+
+// readVersions asks AWS for the versions of the template.
+func (r *Reconciler) readVersions(ctx context.Context, p *pass) error {
+	versions, err := p.cloud.Templates.Versions(ctx, p.seen.Template.ID)
+	if err != nil {
+		return err
+	}
+	p.seen.Versions, p.seen.Recorded = versions, false
+	r.memory.put(p.key(), p.seen)
+	return nil
+}
+
+// verify asks AWS for versions that are known from status alone, before anything is decided from them but that all is as it should be.
+func (r *Reconciler) verify(ctx context.Context, p *pass) error {
+	if !p.seen.Recorded {
+		return nil
+	}
+	return r.readVersions(ctx, p)
+}
+
+// recordedVersions are the versions that status lists, if the template is as status says: a manager that starts beside a thousand launch configs
+// reads none of their versions. Versions never change, a newer one would show in the template, and the wanted one, being the default, can not have
+// been deleted (AWS: API_DeleteLaunchTemplateVersions). That an older one was deleted is not noticed, here no more than during a process's life.
+func recordedVersions(status *infrav1.AWSLaunchConfigStatus, template launchtemplate.Template) []launchtemplate.Version {
+	recorded := status.Versions
+	if status.LaunchTemplateID != template.ID || status.Version != template.DefaultVersion || status.DefaultVersion != template.DefaultVersion ||
+		len(recorded) == 0 || len(recorded) >= infrav1.MaxLaunchConfigStatusVersions || recorded[0].Number != template.LatestVersion {
+		return nil
+	}
+	versions := make([]launchtemplate.Version, 0, len(recorded))
+	for _, version := range recorded {
+		versions = append(versions, launchtemplate.Version{
+			Number: version.Number, Created: version.Created.Time, Default: version.Number == template.DefaultVersion,
+			Fingerprints: launchtemplate.Fingerprints{Config: version.ConfigFingerprint, Bootstrap: version.BootstrapFingerprint},
+		})
+	}
+	return versions
 }
 
 // observeMissing tells a template that was deleted from one that can not be seen yet.

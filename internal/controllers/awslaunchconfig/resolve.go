@@ -86,9 +86,14 @@ func (r *Reconciler) image(ctx context.Context, p *pass, architecture string) (i
 	default:
 		key = imageKey(imageQuery(spec, p.facts, architecture))
 	}
-	kept, known := p.seen.ImageFor(key)
+	kept, known := "", false
 	if resolved := p.config.Status.Resolved; resolved != nil && resolved.ImageKey == key && resolved.ImageID != "" {
 		kept, known = resolved.ImageID, true
+	} else {
+		if err := r.verify(ctx, p); err != nil {
+			return discovery.Image{}, "", err
+		}
+		kept, known = p.seen.ImageFor(key)
 	}
 	if known {
 		image, err = p.cloud.Discovery.ImageByID(ctx, kept)

@@ -27,6 +27,11 @@ func (r *Reconciler) ensureVersion(ctx context.Context, p *pass) reconciling.Out
 	if err := reconciling.Patch(ctx, r.Client, p.config, func(config *infrav1.AWSLaunchConfig) { common.AnnounceTags(config, asked) }); err != nil {
 		return reconciling.Fail(err)
 	}
+	if present, exists := p.seen.Newest(p.input.Fingerprints); !exists || !present.Default {
+		if err := r.verify(ctx, p); err != nil {
+			return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateReconcileFailedReason, err)
+		}
+	}
 	reason := versionReason(p)
 	version, seen, change, err := p.cloud.Templates.Ensure(ctx, wanted, p.seen)
 	if err != nil {
@@ -70,7 +75,9 @@ func failureReason(p *pass) string {
 
 // remember keeps what the calls of this pass made of the template, so that nobody needs to ask for it.
 func (r *Reconciler) remember(p *pass) {
-	r.memory.put(p.key(), p.seen)
+	if !p.seen.Recorded {
+		r.memory.put(p.key(), p.seen)
+	}
 	p.cloud.SeenTemplates.Put(p.seen.Template.Name, *p.seen.Template)
 }
 
@@ -169,6 +176,9 @@ func (r *Reconciler) prune(ctx context.Context, p *pass) reconciling.Outcome {
 	}
 	if r.memory.pruneIdle(p.key(), r.Clock.Now()) {
 		return reconciling.Continue()
+	}
+	if err := r.verify(ctx, p); err != nil {
+		return outcome.Of(p.config, infrav1.VersionsPrunedCondition, infrav1.PruneFailedReason, err)
 	}
 	inUse, err := r.inUse(ctx, p.cloud, p.config, p.seen.Template.ID)
 	if err != nil {

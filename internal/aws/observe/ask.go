@@ -1,0 +1,161 @@
+package observe
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// askedAtOnce is how many descriptions are under way at a time for those who wait. What is asked meanwhile is asked together with the next
+// one: the more wait, the fewer calls, and nobody waits for company. Two, so that one slow answer does not hold up everybody.
+const askedAtOnce = 2
+
+// question is one description that is waited for.
+type question[V any] struct {
+	// names are what is asked, with who asks.
+	names map[string]map[types.NamespacedName]bool
+	// ctx has the values of who asked first, and is never done: the others are not to suffer if that one gives up. The HTTP client's time-out ends it.
+	ctx context.Context //nolint:containedctx // it is a call's that is made for many
+
+	answered chan struct{}
+	// found and err are valid once it is answered.
+	found map[string]V
+	err   error
+}
+
+// ask describes names, and returns which exist.
+func (s *Sweep[V]) ask(ctx context.Context, object types.NamespacedName, names []string) (map[string]V, error) {
+	asked := s.join(ctx, object, names)
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-asked.answered:
+	}
+	if asked.err != nil {
+		return nil, asked.err
+	}
+	found := map[string]V{}
+	for _, name := range names {
+		if value, exists := asked.found[name]; exists {
+			found[name] = value
+		}
+	}
+	return found, nil
+}
+
+// join adds names to the newest question that is not asked yet and has room for them, or to a new one.
+func (s *Sweep[V]) join(ctx context.Context, object types.NamespacedName, names []string) *question[V] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var joined *question[V]
+	if last := len(s.questions) - 1; last >= 0 && len(s.questions[last].names)+len(names) <= s.source.Batch {
+		joined = s.questions[last]
+	} else {
+		joined = &question[V]{names: map[string]map[types.NamespacedName]bool{}, ctx: context.WithoutCancel(ctx), answered: make(chan struct{})}
+		s.questions = append(s.questions, joined)
+	}
+	for _, name := range names {
+		if joined.names[name] == nil {
+			joined.names[name] = map[types.NamespacedName]bool{}
+		}
+		joined.names[name][object] = true
+	}
+	if s.asking < askedAtOnce {
+		s.asking++
+		go s.answer()
+	}
+	return joined
+}
+
+// answer asks question after question until none waits.
+func (s *Sweep[V]) answer() {
+	for {
+		asked := s.next()
+		if asked == nil {
+			return
+		}
+		names := slices.Sorted(maps.Keys(asked.names))
+		epochs := s.epochsOf(names)
+		asked.found, asked.err = s.source.Describe(asked.ctx, names)
+		if asked.err == nil {
+			for _, object := range s.record(names, asked.found, epochs, asked.names) {
+				s.wake(object)
+			}
+		}
+		close(asked.answered)
+	}
+}
+
+func (s *Sweep[V]) next() *question[V] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.questions) == 0 {
+		s.asking--
+		return nil
+	}
+	asked := s.questions[0]
+	s.questions = s.questions[1:]
+	return asked
+}
+
+// start is the list of everything that a sweep starts with.
+type start[V any] struct {
+	// listing is not nil while the list is being asked for.
+	listing *listing
+	done    bool
+	// listed are the things of the list that nobody has asked for yet. They are good until the first sweep.
+	listed map[string]V
+}
+
+type listing struct {
+	done chan struct{}
+	// err is valid once it is done.
+	err error
+}
+
+// take returns what was listed of the names, and forgets it: from now on they are watched.
+func (s *start[V]) take(names []string) map[string]V {
+	taken := map[string]V{}
+	for _, name := range names {
+		if value, listed := s.listed[name]; listed {
+			taken[name] = value
+			delete(s.listed, name)
+		}
+	}
+	return taken
+}
+
+// expire forgets the list, which is as old as what a sweep looks at again.
+func (s *start[V]) expire() { s.listed = nil }
+
+// listOnce waits until everything has been listed. A list that failed is asked for again by who comes next.
+func (s *Sweep[V]) listOnce(ctx context.Context) error {
+	s.mu.Lock()
+	if s.source.List == nil || s.start.done {
+		s.mu.Unlock()
+		return nil
+	}
+	if s.start.listing == nil {
+		s.start.listing = &listing{done: make(chan struct{})}
+		go s.list(context.WithoutCancel(ctx), s.start.listing)
+	}
+	under := s.start.listing
+	s.mu.Unlock()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-under.done:
+		return under.err
+	}
+}
+
+func (s *Sweep[V]) list(ctx context.Context, under *listing) {
+	found, err := s.source.List(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	under.err = err
+	s.start.listing, s.start.done, s.start.listed = nil, err == nil, found
+	close(under.done)
+}
