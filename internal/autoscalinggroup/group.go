@@ -33,6 +33,13 @@ type Desired struct {
 	MixedInstancesPolicy *infrav1.MixedInstancesPolicy
 	// SubnetIDs are sorted.
 	SubnetIDs []string
+	Settings  Settings
+	// Hooks are sorted by name. They come from the pool's list, and from whatever of ours holds instances (draining).
+	Hooks []Hook
+	// TargetGroupARNs and Suspended processes are sorted.
+	TargetGroupARNs, Suspended []string
+	// WarmPool is nil for none.
+	WarmPool *WarmPool
 	// Tags are the group's own; they do not propagate to instances, which get theirs from the template.
 	Tags map[string]string
 	// RetiredTags are keys that the pool set earlier and no longer asks for.
@@ -52,10 +59,17 @@ type Group struct {
 	InstancesDistribution *asgtypes.InstancesDistribution
 	Overrides             []asgtypes.LaunchTemplateOverrides
 	SubnetIDs             []string
-	Tags                  map[string]string
-	Deleting              bool
-	Created               time.Time
-	Instances             []Instance
+	Settings              Settings
+	// TargetGroupARNs and Suspended processes are sorted, those of others included.
+	TargetGroupARNs, Suspended []string
+	// TrafficSources are target groups, or others, that were attached by AWS's newer call. Sorted.
+	TrafficSources   []string
+	WarmPool         *WarmPool
+	WarmPoolDeleting bool
+	Tags             map[string]string
+	Deleting         bool
+	Created          time.Time
+	Instances        []Instance
 }
 
 // Instance is a member of a group.
@@ -66,6 +80,8 @@ type Instance struct {
 	// Version is the number that the instance was launched from, 0 if AWS does not say.
 	Version   int64
 	Protected bool
+	// Weight is how many units of the group's capacity the instance counts for.
+	Weight int32
 }
 
 // Leaving is true for an instance on its way out: what it runs no longer matters.
@@ -77,6 +93,22 @@ func (i Instance) Leaving() bool {
 // InService is true for an instance that the group counts as working.
 func (i Instance) InService() bool {
 	return i.LifecycleState == string(asgtypes.LifecycleStateInService)
+}
+
+// Counts is true for an instance that is part of the group's capacity: one that is there, or on its way in.
+func (i Instance) Counts() bool {
+	return !i.Leaving() && i.LifecycleState != "Standby" && i.LifecycleState != "EnteringStandby"
+}
+
+// Units is how much of its desired capacity the group has.
+func (g Group) Units() int32 {
+	units := int32(0)
+	for _, instance := range g.Instances {
+		if instance.Counts() {
+			units += instance.Weight
+		}
+	}
+	return units
 }
 
 // ProviderID is the instance as Node.spec.providerID names it.
@@ -93,14 +125,14 @@ func Apply(desired Desired, group *Group) {
 	if desired.Capacity != nil {
 		group.Capacity = *desired.Capacity
 	}
-	group.SubnetIDs = slices.Clone(desired.SubnetIDs)
+	group.SubnetIDs, group.Settings = slices.Clone(desired.SubnetIDs), desired.Settings
 	if !desired.launches() {
 		return
 	}
 	group.LaunchTemplateID, group.Version = desired.LaunchTemplateID, strconv.FormatInt(desired.Version, 10)
 	group.Mixed, group.Overrides, group.InstancesDistribution = desired.MixedInstancesPolicy != nil, nil, nil
 	if policy := desired.MixedInstancesPolicy; policy != nil {
-		group.Overrides, group.InstancesDistribution = overrides(policy.Overrides), distribution(policy.InstancesDistribution)
+		group.Overrides, group.InstancesDistribution = overrides(policy.Overrides), distribution(policy)
 	}
 }
 
@@ -114,7 +146,17 @@ func groupOf(group *asgtypes.AutoScalingGroup) Group {
 		// The status is set while the group is being deleted, and at no other time (AWS: API_AutoScalingGroup).
 		Deleting: awssdk.ToString(group.Status) != "",
 		Created:  awssdk.ToTime(group.CreatedTime),
+		Settings: settingsOf(group), TargetGroupARNs: sorted(group.TargetGroupARNs),
 	}
+	seen.WarmPool, seen.WarmPoolDeleting = warmPoolOf(group.WarmPoolConfiguration)
+	for _, source := range group.TrafficSources {
+		seen.TrafficSources = append(seen.TrafficSources, awssdk.ToString(source.Identifier))
+	}
+	slices.Sort(seen.TrafficSources)
+	for _, process := range group.SuspendedProcesses {
+		seen.Suspended = append(seen.Suspended, awssdk.ToString(process.ProcessName))
+	}
+	slices.Sort(seen.Suspended)
 	if group.LaunchTemplate != nil {
 		seen.LaunchTemplateID, seen.Version = awssdk.ToString(group.LaunchTemplate.LaunchTemplateId), awssdk.ToString(group.LaunchTemplate.Version)
 	}
@@ -143,6 +185,10 @@ func instanceOf(instance *asgtypes.Instance) Instance {
 		ID: awssdk.ToString(instance.InstanceId), AvailabilityZone: awssdk.ToString(instance.AvailabilityZone),
 		InstanceType: awssdk.ToString(instance.InstanceType), LifecycleState: string(instance.LifecycleState),
 		HealthStatus: awssdk.ToString(instance.HealthStatus), Protected: awssdk.ToBool(instance.ProtectedFromScaleIn),
+		Weight: 1,
+	}
+	if weight, err := strconv.ParseInt(awssdk.ToString(instance.WeightedCapacity), 10, 32); err == nil {
+		seen.Weight = int32(weight)
 	}
 	if template := instance.LaunchTemplate; template != nil {
 		seen.LaunchTemplateID = awssdk.ToString(template.LaunchTemplateId)

@@ -6,14 +6,14 @@ import (
 	"strconv"
 	"strings"
 
-	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 )
 
 // check compares one thing; it returns "" if the group has it as desired, else what would change, in words.
 type check func(desired Desired, group Group) string
 
-// sizeChecks and launchChecks are all that UpdateAutoScalingGroup can change of what a pool asks for: how many instances and where, and what
-// they are launched from.
+// sizeChecks and launchChecks are how many instances there are and where, and what they are launched from. The plain settings are the rest of
+// what UpdateAutoScalingGroup changes.
 var (
 	sizeChecks   = []check{minSizeDiffers, maxSizeDiffers, capacityDiffers, subnetsDiffer}
 	launchChecks = []check{templateDiffers, policyDiffers, overridesDiffer, distributionDiffers}
@@ -31,7 +31,7 @@ func UpdateReasons(desired Desired, group Group) []string {
 			reasons = append(reasons, reason)
 		}
 	}
-	return reasons
+	return append(reasons, settingsDiffer(desired.Settings, group.Settings)...)
 }
 
 func minSizeDiffers(desired Desired, group Group) string {
@@ -72,48 +72,39 @@ func policyDiffers(desired Desired, group Group) string {
 func overridesDiffer(desired Desired, group Group) string {
 	var wanted []string
 	if desired.MixedInstancesPolicy != nil {
-		for _, override := range desired.MixedInstancesPolicy.Overrides {
-			wanted = append(wanted, override.InstanceType)
-		}
+		wanted = overrideTexts(overrides(desired.MixedInstancesPolicy.Overrides))
 	}
-	var seen []string
-	for _, override := range group.Overrides {
-		seen = append(seen, overrideText(override))
-	}
+	seen := overrideTexts(group.Overrides)
 	// The order is a priority (AWS: API_LaunchTemplate, Overrides), so it counts.
 	if slices.Equal(wanted, seen) {
 		return ""
 	}
-	return fmt.Sprintf("instance type overrides [%s] → [%s]", strings.Join(seen, " "), strings.Join(wanted, " "))
+	return fmt.Sprintf("instance type overrides [%s] → [%s]", strings.Join(seen, ", "), strings.Join(wanted, ", "))
 }
 
-// overrideText is the instance type, with a mark for what somebody else added to the override.
-func overrideText(override asgtypes.LaunchTemplateOverrides) string {
-	text := ""
-	if override.InstanceType != nil {
-		text = *override.InstanceType
-	}
-	if override.WeightedCapacity != nil {
-		text += " weight=" + *override.WeightedCapacity
-	}
-	if override.InstanceRequirements != nil || override.LaunchTemplateSpecification != nil || override.ImageId != nil {
-		text += " (foreign)"
-	}
-	return text
-}
-
-// distributionDiffers compares what a pool can set. What else AWS has, such as a price limit, is left as it is.
 func distributionDiffers(desired Desired, group Group) string {
 	if desired.MixedInstancesPolicy == nil || group.InstancesDistribution == nil {
 		return "" // a policy that comes or goes is policyDiffers' to say
 	}
-	seen, wanted := group.InstancesDistribution, distribution(desired.MixedInstancesPolicy.InstancesDistribution)
+	seen, wanted := group.InstancesDistribution, distribution(desired.MixedInstancesPolicy)
 	return strings.Join(slices.DeleteFunc([]string{
 		pointer("on-demand allocation strategy", seen.OnDemandAllocationStrategy, wanted.OnDemandAllocationStrategy),
 		pointer("spot allocation strategy", seen.SpotAllocationStrategy, wanted.SpotAllocationStrategy),
 		pointer("on-demand base capacity", seen.OnDemandBaseCapacity, wanted.OnDemandBaseCapacity),
 		pointer("on-demand percentage above base", seen.OnDemandPercentageAboveBaseCapacity, wanted.OnDemandPercentageAboveBaseCapacity),
+		pointer("spot instance pools", seen.SpotInstancePools, wanted.SpotInstancePools),
+		priceDiffers(awssdk.ToString(seen.SpotMaxPrice), awssdk.ToString(wanted.SpotMaxPrice)),
 	}, func(reason string) bool { return reason == "" }), ", ")
+}
+
+// priceDiffers compares prices as numbers: AWS may write one in another way than it was given.
+func priceDiffers(seen, wanted string) string {
+	from, seenErr := strconv.ParseFloat(seen, 64)
+	to, wantedErr := strconv.ParseFloat(wanted, 64)
+	if seen == wanted || seenErr == nil && wantedErr == nil && from == to { //nolint:staticcheck // the same number, not nearly the same
+		return ""
+	}
+	return fmt.Sprintf("spot max price %s → %s", orNone(seen), orNone(wanted))
 }
 
 func subnetsDiffer(desired Desired, group Group) string {

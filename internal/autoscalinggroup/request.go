@@ -1,6 +1,7 @@
 package autoscalinggroup
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,9 +13,12 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
+// createInput says what differs from AWS's defaults. A group whose launches are suspended begins empty: they can be suspended only once it is there.
 func createInput(desired Desired, name string) *autoscaling.CreateAutoScalingGroupInput {
 	template, mixed := launchSource(desired)
-	return &autoscaling.CreateAutoScalingGroupInput{
+	settings := &autoscaling.UpdateAutoScalingGroupInput{}
+	sendSettings(desired.Settings, defaultSettings(), settings)
+	input := &autoscaling.CreateAutoScalingGroupInput{
 		AutoScalingGroupName: &name,
 		MinSize:              &desired.MinSize,
 		MaxSize:              &desired.MaxSize,
@@ -23,11 +27,26 @@ func createInput(desired Desired, name string) *autoscaling.CreateAutoScalingGro
 		MixedInstancesPolicy: mixed,
 		VPCZoneIdentifier:    awssdk.String(strings.Join(desired.SubnetIDs, ",")),
 		Tags:                 groupTags(desired.Tags, name),
+
+		LifecycleHookSpecificationList: hookSpecifications(HooksWithGroup(desired.Hooks)),
+		TargetGroupARNs:                desired.TargetGroupARNs,
+
+		DefaultCooldown: settings.DefaultCooldown, DefaultInstanceWarmup: settings.DefaultInstanceWarmup, CapacityRebalance: settings.CapacityRebalance,
+		HealthCheckType: settings.HealthCheckType, HealthCheckGracePeriod: settings.HealthCheckGracePeriod,
+		TerminationPolicies: settings.TerminationPolicies, MaxInstanceLifetime: settings.MaxInstanceLifetime,
+		InstanceMaintenancePolicy: settings.InstanceMaintenancePolicy, AvailabilityZoneDistribution: settings.AvailabilityZoneDistribution,
+		AvailabilityZoneImpairmentPolicy: settings.AvailabilityZoneImpairmentPolicy,
+		CapacityReservationSpecification: settings.CapacityReservationSpecification,
+		PlacementGroup:                   settings.PlacementGroup, NewInstancesProtectedFromScaleIn: settings.NewInstancesProtectedFromScaleIn,
 	}
+	if slices.Contains(desired.Suspended, ProcessLaunch) {
+		input.MinSize, input.DesiredCapacity = awssdk.Int32(0), awssdk.Int32(0)
+	}
+	return input
 }
 
-// updateInput sets all that is wanted; the capacity only when it differs, because setting it again would undo a scaling that
-// happened since the group was seen.
+// updateInput sets all that is wanted of sizes and launches, and the settings that differ; the capacity only when it differs, because setting it
+// again would undo a scaling that happened since the group was seen.
 func updateInput(desired Desired, group Group) *autoscaling.UpdateAutoScalingGroupInput {
 	input := &autoscaling.UpdateAutoScalingGroupInput{
 		AutoScalingGroupName: &group.Name,
@@ -41,6 +60,7 @@ func updateInput(desired Desired, group Group) *autoscaling.UpdateAutoScalingGro
 	if desired.Capacity != nil && *desired.Capacity != group.Capacity {
 		input.DesiredCapacity = desired.Capacity
 	}
+	sendSettings(desired.Settings, group.Settings, input)
 	return input
 }
 
@@ -54,7 +74,7 @@ func launchSource(desired Desired) (*asgtypes.LaunchTemplateSpecification, *asgt
 		return specification, nil
 	}
 	return nil, &asgtypes.MixedInstancesPolicy{
-		InstancesDistribution: distribution(desired.MixedInstancesPolicy.InstancesDistribution),
+		InstancesDistribution: distribution(desired.MixedInstancesPolicy),
 		LaunchTemplate: &asgtypes.LaunchTemplate{
 			LaunchTemplateSpecification: specification,
 			Overrides:                   overrides(desired.MixedInstancesPolicy.Overrides),
@@ -64,21 +84,23 @@ func launchSource(desired Desired) (*asgtypes.LaunchTemplateSpecification, *asgt
 
 // distribution says all that a pool can say, with AWS's defaults for what it leaves out (AWS: API_InstancesDistribution). An update
 // that leaves something out would leave it as it was, and not as the pool says now.
-func distribution(wanted *infrav1.InstancesDistribution) *asgtypes.InstancesDistribution {
+func distribution(policy *infrav1.MixedInstancesPolicy) *asgtypes.InstancesDistribution {
+	onDemand := infrav1.OnDemandAllocationStrategyPrioritized
+	if attributeBased(policy) {
+		onDemand = infrav1.OnDemandAllocationStrategyLowestPrice
+	}
+	wanted := policy.InstancesDistribution
+	if wanted == nil {
+		wanted = &infrav1.InstancesDistribution{}
+	}
+	spot := cmp.Or(wanted.SpotAllocationStrategy, infrav1.SpotAllocationStrategyLowestPrice)
 	set := &asgtypes.InstancesDistribution{
-		OnDemandAllocationStrategy:          awssdk.String(string(infrav1.OnDemandAllocationStrategyPrioritized)),
-		SpotAllocationStrategy:              awssdk.String(string(infrav1.SpotAllocationStrategyLowestPrice)),
+		OnDemandAllocationStrategy:          awssdk.String(string(cmp.Or(wanted.OnDemandAllocationStrategy, onDemand))),
+		SpotAllocationStrategy:              awssdk.String(string(spot)),
 		OnDemandBaseCapacity:                awssdk.Int32(0),
 		OnDemandPercentageAboveBaseCapacity: awssdk.Int32(100),
-	}
-	if wanted == nil {
-		return set
-	}
-	if wanted.OnDemandAllocationStrategy != "" {
-		set.OnDemandAllocationStrategy = awssdk.String(string(wanted.OnDemandAllocationStrategy))
-	}
-	if wanted.SpotAllocationStrategy != "" {
-		set.SpotAllocationStrategy = awssdk.String(string(wanted.SpotAllocationStrategy))
+		SpotInstancePools:                   wanted.SpotInstancePools,
+		SpotMaxPrice:                        &wanted.SpotMaxPrice, // an empty one takes the limit away
 	}
 	if wanted.OnDemandBaseCapacity != nil {
 		set.OnDemandBaseCapacity = narrow(wanted.OnDemandBaseCapacity)
@@ -86,16 +108,14 @@ func distribution(wanted *infrav1.InstancesDistribution) *asgtypes.InstancesDist
 	if wanted.OnDemandPercentageAboveBaseCapacity != nil {
 		set.OnDemandPercentageAboveBaseCapacity = narrow(wanted.OnDemandPercentageAboveBaseCapacity)
 	}
+	if set.SpotInstancePools == nil && spot == infrav1.SpotAllocationStrategyLowestPrice {
+		set.SpotInstancePools = awssdk.Int32(defaultSpotPools)
+	}
 	return set
 }
 
-func overrides(wanted []infrav1.Overrides) []asgtypes.LaunchTemplateOverrides {
-	list := make([]asgtypes.LaunchTemplateOverrides, 0, len(wanted))
-	for i := range wanted {
-		list = append(list, asgtypes.LaunchTemplateOverrides{InstanceType: awssdk.String(wanted[i].InstanceType)})
-	}
-	return list
-}
+// defaultSpotPools is AWS's, and for the strategy lowest-price alone.
+const defaultSpotPools = 2
 
 // groupTags are sorted by key. They do not propagate: instances and volumes get their tags from the template, where group
 // tags would win over them silently.

@@ -1,0 +1,207 @@
+package autoscalinggroup
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/aws"
+)
+
+// AWS's defaults of a hook (AWS: API_PutLifecycleHook).
+const (
+	defaultHeartbeat = 3600
+	defaultResult    = string(infrav1.LifecycleHookDefaultResultAbandon)
+)
+
+// Hook is a lifecycle hook, with AWS's defaults in place of what was left out.
+type Hook struct {
+	Name string
+	// Transition is an infrav1.LifecycleTransition.
+	Transition string
+	// Heartbeat is in seconds.
+	Heartbeat int32
+	Result    string
+	Metadata  string
+	// TargetARN and RoleARN are both "" for a hook that notifies nobody.
+	TargetARN, RoleARN string
+}
+
+// HooksOf are the hooks that a pool lists, sorted by name.
+func HooksOf(listed []infrav1.AWSLifecycleHook) []Hook {
+	hooks := make([]Hook, 0, len(listed))
+	for i := range listed {
+		hook := Hook{
+			Name: listed[i].Name, Transition: string(listed[i].LifecycleTransition), Heartbeat: defaultHeartbeat, Result: defaultResult,
+			Metadata:  awssdk.ToString(listed[i].NotificationMetadata),
+			TargetARN: awssdk.ToString(listed[i].NotificationTargetARN), RoleARN: awssdk.ToString(listed[i].RoleARN),
+		}
+		setSeconds(&hook.Heartbeat, listed[i].HeartbeatTimeout)
+		if listed[i].DefaultResult != nil {
+			hook.Result = string(*listed[i].DefaultResult)
+		}
+		hooks = append(hooks, hook)
+	}
+	return SortHooks(hooks)
+}
+
+// SortHooks sorts by name, in place.
+func SortHooks(hooks []Hook) []Hook {
+	slices.SortFunc(hooks, func(a, b Hook) int { return cmp.Compare(a.Name, b.Name) })
+	return hooks
+}
+
+// HooksDigest is the same for the same hooks, and for no others.
+func HooksDigest(hooks []Hook) string {
+	text, err := json.Marshal(hooks)
+	if err != nil {
+		panic(err) // strings and numbers: there is nothing that JSON can not write
+	}
+	digest := sha256.Sum256(text)
+	return hex.EncodeToString(digest[:])[:16]
+}
+
+// HookNames are the names of hooks.
+func HookNames(hooks []Hook) []string {
+	names := make([]string, 0, len(hooks))
+	for _, hook := range hooks {
+		names = append(names, hook.Name)
+	}
+	return names
+}
+
+// HooksWithGroup are the hooks that are made together with the group, so that no instance comes in past them. AWS takes only such as notify the
+// same target with the same role (AWS: lifecycle-hooks, "Considerations"); those of launching instances come first. The others are put after it.
+func HooksWithGroup(hooks []Hook) []Hook {
+	if len(hooks) == 0 {
+		return nil
+	}
+	first := hooks[0]
+	if i := slices.IndexFunc(hooks, launching); i >= 0 {
+		first = hooks[i]
+	}
+	return slices.DeleteFunc(slices.Clone(hooks), func(hook Hook) bool { return hook.TargetARN != first.TargetARN || hook.RoleARN != first.RoleARN })
+}
+
+func launching(hook Hook) bool {
+	return hook.Transition == string(infrav1.LifecycleTransitionInstanceLaunching)
+}
+
+func hookSpecifications(hooks []Hook) []asgtypes.LifecycleHookSpecification {
+	var list []asgtypes.LifecycleHookSpecification
+	for _, hook := range hooks {
+		specification := asgtypes.LifecycleHookSpecification{
+			LifecycleHookName: awssdk.String(hook.Name), LifecycleTransition: awssdk.String(hook.Transition),
+			DefaultResult: awssdk.String(hook.Result), HeartbeatTimeout: awssdk.Int32(hook.Heartbeat),
+			NotificationMetadata: given(hook.Metadata),
+		}
+		if hook.TargetARN != "" {
+			specification.NotificationTargetARN, specification.RoleARN = given(hook.TargetARN), given(hook.RoleARN)
+		}
+		list = append(list, specification)
+	}
+	return list
+}
+
+func given(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// EnsureHooks puts the hooks that are not there as wanted, and deletes those of retired that still are. Hooks of others stay. It says in words what
+// it did.
+func (g *Groups) EnsureHooks(ctx context.Context, group string, wanted []Hook, retired []string) ([]string, error) {
+	output, err := g.api.DescribeLifecycleHooks(ctx, &autoscaling.DescribeLifecycleHooksInput{AutoScalingGroupName: &group})
+	if err != nil {
+		return nil, fmt.Errorf("describing the lifecycle hooks of Auto Scaling group %q: %w", group, err)
+	}
+	seen := map[string]Hook{}
+	for i := range output.LifecycleHooks {
+		hook := hookOf(&output.LifecycleHooks[i])
+		seen[hook.Name] = hook
+	}
+	var done []string
+	for _, name := range retired {
+		if _, exists := seen[name]; !exists || slices.ContainsFunc(wanted, func(hook Hook) bool { return hook.Name == name }) {
+			continue
+		}
+		if err := g.deleteHook(ctx, group, name); err != nil {
+			return done, err
+		}
+		done = append(done, "deleted lifecycle hook "+name)
+	}
+	for _, hook := range wanted {
+		present, exists := seen[hook.Name]
+		if exists && present == hook {
+			continue
+		}
+		if err := g.putHook(ctx, group, hook, present); err != nil {
+			return done, err
+		}
+		done = append(done, "put lifecycle hook "+hook.Name)
+	}
+	return done, nil
+}
+
+// putHook sets all of a hook. Metadata can be replaced and not taken away (AWS: API_PutLifecycleHook, whose pattern wants a character), so a hook
+// that loses its metadata is made anew.
+func (g *Groups) putHook(ctx context.Context, group string, hook, present Hook) error {
+	if present.Metadata != "" && hook.Metadata == "" {
+		if err := g.deleteHook(ctx, group, hook.Name); err != nil {
+			return err
+		}
+		present = Hook{}
+	}
+	input := &autoscaling.PutLifecycleHookInput{
+		AutoScalingGroupName: &group, LifecycleHookName: &hook.Name, LifecycleTransition: &hook.Transition,
+		DefaultResult: &hook.Result, HeartbeatTimeout: &hook.Heartbeat, NotificationMetadata: given(hook.Metadata),
+	}
+	switch {
+	case hook.TargetARN != "":
+		input.NotificationTargetARN, input.RoleARN = &hook.TargetARN, given(hook.RoleARN)
+	case present.TargetARN != "":
+		input.NotificationTargetARN = awssdk.String("")
+	}
+	if _, err := g.api.PutLifecycleHook(ctx, input); err != nil {
+		return fmt.Errorf("putting lifecycle hook %q of Auto Scaling group %q: %w", hook.Name, group, err)
+	}
+	return nil
+}
+
+func (g *Groups) deleteHook(ctx context.Context, group, name string) error {
+	_, err := g.api.DeleteLifecycleHook(ctx, &autoscaling.DeleteLifecycleHookInput{AutoScalingGroupName: &group, LifecycleHookName: &name})
+	if err != nil && !hookNotFound(err) {
+		return fmt.Errorf("deleting lifecycle hook %q of Auto Scaling group %q: %w", name, group, err)
+	}
+	return nil
+}
+
+// hookNotFound: somebody else deleted it, or a description was old. AWS has no code of its own for it.
+func hookNotFound(err error) bool {
+	return aws.IsNotFound(err) || aws.Code(err) == "ValidationError" && strings.Contains(err.Error(), "No Lifecycle Hook found")
+}
+
+// hookOf reads what AWS says of a hook. A role without a target is left over, and says nothing.
+func hookOf(hook *asgtypes.LifecycleHook) Hook {
+	seen := Hook{
+		Name: awssdk.ToString(hook.LifecycleHookName), Transition: awssdk.ToString(hook.LifecycleTransition),
+		Heartbeat: awssdk.ToInt32(hook.HeartbeatTimeout), Result: awssdk.ToString(hook.DefaultResult),
+		Metadata: awssdk.ToString(hook.NotificationMetadata), TargetARN: awssdk.ToString(hook.NotificationTargetARN),
+	}
+	if seen.TargetARN != "" {
+		seen.RoleARN = awssdk.ToString(hook.RoleARN)
+	}
+	return seen
+}

@@ -1,0 +1,270 @@
+package autoscalinggroup
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// AWS's defaults of a group's settings (AWS: API_CreateAutoScalingGroup).
+const (
+	defaultCooldown              = 300
+	noWarmup                     = -1
+	noPercentage                 = -1
+	policyDefault                = "Default"
+	balancedBestEffort           = string(asgtypes.CapacityDistributionStrategyBalancedBestEffort)
+	reservationsAsTemplate       = string(asgtypes.CapacityReservationPreferenceDefault)
+	healthCheckEC2               = "EC2"
+	neverEnds              int32 = 0
+)
+
+// Settings are the plain settings of a group beside its sizes and what it launches, with AWS's default in place of what a pool leaves out. So
+// two groups have the same settings if these are the same, and what is taken out of a spec goes back to the default.
+type Settings struct {
+	// Cooldown, Warmup, GracePeriod and MaxLifetime are in seconds. A Warmup of -1 and a MaxLifetime of 0 are none.
+	Cooldown, Warmup, GracePeriod, MaxLifetime int32
+	CapacityRebalance, ProtectNew              bool
+	// HealthCheckTypes are sorted, and without EC2, which is always on.
+	HealthCheckTypes    []string
+	TerminationPolicies []string
+	// MinHealthy and MaxHealthy are the instance maintenance policy, in percent; both -1 if there is none.
+	MinHealthy, MaxHealthy int32
+	Distribution           string
+	// ImpairedZone is what happens to unhealthy instances of a zone that was shifted away from; "" without zonal shift.
+	ImpairedZone string
+	// Reservation is the preference; ids and resource groups are sorted.
+	Reservation                          string
+	ReservationIDs, ReservationGroupARNs []string
+	PlacementGroup                       string
+}
+
+// defaultSettings are those of a group of which nothing is said.
+func defaultSettings() Settings {
+	return Settings{
+		Cooldown: defaultCooldown, Warmup: noWarmup, TerminationPolicies: []string{policyDefault},
+		MinHealthy: noPercentage, MaxHealthy: noPercentage, Distribution: balancedBestEffort, Reservation: reservationsAsTemplate,
+	}
+}
+
+// SettingsOf are the settings that a pool asks for.
+func SettingsOf(spec *infrav1.AWSMachinePoolSpec) Settings {
+	settings := defaultSettings()
+	setSeconds(&settings.Cooldown, spec.DefaultCoolDown)
+	setSeconds(&settings.Warmup, spec.DefaultInstanceWarmup)
+	setSeconds(&settings.MaxLifetime, spec.MaxInstanceLifetime)
+	settings.CapacityRebalance, settings.ProtectNew = spec.CapacityRebalance, spec.NewInstancesProtectedFromScaleIn
+	settings.PlacementGroup = spec.PlacementGroup
+	if check := spec.HealthCheck; check != nil {
+		setSeconds(&settings.GracePeriod, check.GracePeriod)
+		settings.HealthCheckTypes = healthChecks(check.Types)
+	}
+	if len(spec.TerminationPolicies) > 0 {
+		settings.TerminationPolicies = slices.Clone(spec.TerminationPolicies)
+	}
+	if policy := spec.InstanceMaintenancePolicy; policy != nil {
+		settings.MinHealthy, settings.MaxHealthy = policy.MinHealthyPercentage, policy.MaxHealthyPercentage
+	}
+	if spec.AvailabilityZoneDistribution != "" {
+		settings.Distribution = string(spec.AvailabilityZoneDistribution)
+	}
+	if policy := spec.AvailabilityZoneImpairmentPolicy; policy != nil && policy.ZonalShiftEnabled {
+		settings.ImpairedZone = policy.ImpairedZoneHealthCheckBehavior
+	}
+	if reservation := spec.CapacityReservation; reservation != nil {
+		settings.Reservation = reservation.Preference
+		settings.ReservationIDs, settings.ReservationGroupARNs = sorted(reservation.IDs), sorted(reservation.ResourceGroupARNs)
+	}
+	return settings
+}
+
+// settingsOf reads those of a group that was seen. What AWS does not say is its default.
+func settingsOf(group *asgtypes.AutoScalingGroup) Settings {
+	settings := defaultSettings()
+	set(&settings.Cooldown, group.DefaultCooldown)
+	set(&settings.Warmup, group.DefaultInstanceWarmup)
+	set(&settings.GracePeriod, group.HealthCheckGracePeriod)
+	set(&settings.MaxLifetime, group.MaxInstanceLifetime)
+	set(&settings.CapacityRebalance, group.CapacityRebalance)
+	set(&settings.ProtectNew, group.NewInstancesProtectedFromScaleIn)
+	set(&settings.PlacementGroup, group.PlacementGroup)
+	settings.HealthCheckTypes = healthChecks(strings.Split(awssdk.ToString(group.HealthCheckType), ","))
+	if len(group.TerminationPolicies) > 0 {
+		settings.TerminationPolicies = slices.Clone(group.TerminationPolicies)
+	}
+	if policy := group.InstanceMaintenancePolicy; policy != nil {
+		set(&settings.MinHealthy, policy.MinHealthyPercentage)
+		set(&settings.MaxHealthy, policy.MaxHealthyPercentage)
+	}
+	if distribution := group.AvailabilityZoneDistribution; distribution != nil && distribution.CapacityDistributionStrategy != "" {
+		settings.Distribution = string(distribution.CapacityDistributionStrategy)
+	}
+	if policy := group.AvailabilityZoneImpairmentPolicy; policy != nil && awssdk.ToBool(policy.ZonalShiftEnabled) {
+		settings.ImpairedZone = string(policy.ImpairedZoneHealthCheckBehavior)
+	}
+	if reservation := group.CapacityReservationSpecification; reservation != nil {
+		if reservation.CapacityReservationPreference != "" {
+			settings.Reservation = string(reservation.CapacityReservationPreference)
+		}
+		if target := reservation.CapacityReservationTarget; target != nil {
+			settings.ReservationIDs, settings.ReservationGroupARNs = sorted(target.CapacityReservationIds), sorted(target.CapacityReservationResourceGroupArns)
+		}
+	}
+	return settings
+}
+
+// setting is one of the settings: how it is said, which is also how it is compared, and how it is sent.
+type setting struct {
+	name string
+	text func(Settings) string
+	send func(Settings, *autoscaling.UpdateAutoScalingGroupInput)
+}
+
+// plainSettings are all of them. A member is sent with AWS's own way to say "none" or "default", because an update leaves alone what it leaves out
+// (AWS: API_UpdateAutoScalingGroup, which also has these ways).
+var plainSettings = []setting{
+	{"default cooldown", func(s Settings) string { return seconds(s.Cooldown) },
+		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) { in.DefaultCooldown = &s.Cooldown }},
+	{"default instance warmup", func(s Settings) string { return orText(s.Warmup != noWarmup, seconds(s.Warmup)) },
+		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) { in.DefaultInstanceWarmup = &s.Warmup }},
+	{"capacity rebalance", func(s Settings) string { return strconv.FormatBool(s.CapacityRebalance) },
+		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) {
+			in.CapacityRebalance = &s.CapacityRebalance
+		}},
+	{"health checks", func(s Settings) string { return healthCheckType(s) },
+		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) {
+			in.HealthCheckType = awssdk.String(healthCheckType(s))
+		}},
+	{"health check grace period", func(s Settings) string { return seconds(s.GracePeriod) },
+		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) {
+			in.HealthCheckGracePeriod = &s.GracePeriod
+		}},
+	{"termination policies", func(s Settings) string { return strings.Join(s.TerminationPolicies, " ") },
+		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) {
+			in.TerminationPolicies = s.TerminationPolicies
+		}},
+	{"max instance lifetime", func(s Settings) string { return orText(s.MaxLifetime != neverEnds, seconds(s.MaxLifetime)) },
+		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) { in.MaxInstanceLifetime = &s.MaxLifetime }},
+	{"instance maintenance policy", maintenanceText,
+		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) {
+			in.InstanceMaintenancePolicy = &asgtypes.InstanceMaintenancePolicy{MinHealthyPercentage: &s.MinHealthy, MaxHealthyPercentage: &s.MaxHealthy}
+		}},
+	{"availability zone distribution", func(s Settings) string { return s.Distribution },
+		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) {
+			in.AvailabilityZoneDistribution = &asgtypes.AvailabilityZoneDistribution{
+				CapacityDistributionStrategy: asgtypes.CapacityDistributionStrategy(s.Distribution),
+			}
+		}},
+	{"zonal shift", func(s Settings) string { return orText(s.ImpairedZone != "", s.ImpairedZone) }, sendImpairment},
+	{"capacity reservation", reservationText, sendReservation},
+	{"placement group", func(s Settings) string { return orText(s.PlacementGroup != "", s.PlacementGroup) },
+		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) { in.PlacementGroup = &s.PlacementGroup }},
+	{"scale-in protection of new instances", func(s Settings) string { return strconv.FormatBool(s.ProtectNew) },
+		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) {
+			in.NewInstancesProtectedFromScaleIn = &s.ProtectNew
+		}},
+}
+
+// sendImpairment does not skip AWS's check of the load balancers: what it refuses is shown, and is for the user to weigh.
+func sendImpairment(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) {
+	behavior := asgtypes.ImpairedZoneHealthCheckBehavior(s.ImpairedZone)
+	in.AvailabilityZoneImpairmentPolicy = &asgtypes.AvailabilityZoneImpairmentPolicy{
+		ZonalShiftEnabled: awssdk.Bool(s.ImpairedZone != ""), ImpairedZoneHealthCheckBehavior: behavior,
+	}
+	if behavior == "" {
+		in.AvailabilityZoneImpairmentPolicy.ImpairedZoneHealthCheckBehavior = asgtypes.ImpairedZoneHealthCheckBehaviorIgnoreUnhealthy
+	}
+}
+
+func sendReservation(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) {
+	in.CapacityReservationSpecification = &asgtypes.CapacityReservationSpecification{
+		CapacityReservationPreference: asgtypes.CapacityReservationPreference(s.Reservation),
+	}
+	if len(s.ReservationIDs)+len(s.ReservationGroupARNs) > 0 {
+		in.CapacityReservationSpecification.CapacityReservationTarget = &asgtypes.CapacityReservationTarget{
+			CapacityReservationIds: s.ReservationIDs, CapacityReservationResourceGroupArns: s.ReservationGroupARNs,
+		}
+	}
+}
+
+func maintenanceText(s Settings) string {
+	return orText(s.MinHealthy != noPercentage, fmt.Sprintf("%d%% to %d%%", s.MinHealthy, s.MaxHealthy))
+}
+
+func reservationText(s Settings) string {
+	return strings.Join(slices.Concat([]string{s.Reservation}, s.ReservationIDs, s.ReservationGroupARNs), " ")
+}
+
+func healthCheckType(s Settings) string {
+	if len(s.HealthCheckTypes) == 0 {
+		return healthCheckEC2
+	}
+	return strings.Join(s.HealthCheckTypes, ",")
+}
+
+func healthChecks(types []string) []string {
+	var list []string
+	for _, kind := range types {
+		if kind = strings.TrimSpace(kind); kind != "" && kind != healthCheckEC2 {
+			list = append(list, kind)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// sendSettings puts those settings into an update that differ from what was seen.
+func sendSettings(wanted, seen Settings, input *autoscaling.UpdateAutoScalingGroupInput) {
+	for _, setting := range plainSettings {
+		if setting.text(wanted) != setting.text(seen) {
+			setting.send(wanted, input)
+		}
+	}
+}
+
+// settingsDiffer says what would change of the settings.
+func settingsDiffer(wanted, seen Settings) []string {
+	var reasons []string
+	for _, setting := range plainSettings {
+		if from, to := setting.text(seen), setting.text(wanted); from != to {
+			reasons = append(reasons, fmt.Sprintf("%s %s → %s", setting.name, from, to))
+		}
+	}
+	return reasons
+}
+
+func set[T any](target, value *T) {
+	if value != nil {
+		*target = *value
+	}
+}
+
+// setSeconds leaves the default where no duration is given.
+func setSeconds(target *int32, duration *metav1.Duration) {
+	if duration != nil {
+		*target = int32(min(max(duration.Seconds(), 0), math.MaxInt32))
+	}
+}
+
+func seconds(value int32) string { return strconv.Itoa(int(value)) + "s" }
+
+func orText(present bool, text string) string {
+	if !present {
+		return "none"
+	}
+	return text
+}
+
+func sorted(list []string) []string {
+	list = slices.Clone(list)
+	slices.Sort(list)
+	return list
+}

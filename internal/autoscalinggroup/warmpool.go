@@ -1,0 +1,83 @@
+package autoscalinggroup
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// noPreparedCapacity lets the group's max size decide (AWS: API_PutWarmPool).
+const noPreparedCapacity = -1
+
+// WarmPool is the warm pool of a group, with AWS's defaults in place of what was left out. Its instances are none of the group's: AWS lists them
+// elsewhere, they count for no size, and they are no nodes.
+type WarmPool struct {
+	MinSize int32
+	// Prepared is -1 if the group's max size decides.
+	Prepared int32
+	State    string
+	Reuse    bool
+}
+
+// WarmPoolOf is the warm pool that a pool asks for, nil for none.
+func WarmPoolOf(wanted *infrav1.WarmPool) *WarmPool {
+	if wanted == nil {
+		return nil
+	}
+	pool := &WarmPool{
+		MinSize: wanted.MinSize, Prepared: noPreparedCapacity, State: cmp.Or(wanted.State, string(asgtypes.WarmPoolStateStopped)), Reuse: wanted.ReuseOnScaleIn,
+	}
+	set(&pool.Prepared, wanted.MaxGroupPreparedCapacity)
+	return pool
+}
+
+// warmPoolOf reads what AWS says of a group's. One that is being deleted is said apart.
+func warmPoolOf(seen *asgtypes.WarmPoolConfiguration) (pool *WarmPool, deleting bool) {
+	if seen == nil {
+		return nil, false
+	}
+	pool = &WarmPool{
+		MinSize: awssdk.ToInt32(seen.MinSize), Prepared: noPreparedCapacity, State: cmp.Or(string(seen.PoolState), string(asgtypes.WarmPoolStateStopped)),
+	}
+	set(&pool.Prepared, seen.MaxGroupPreparedCapacity)
+	if reuse := seen.InstanceReusePolicy; reuse != nil {
+		set(&pool.Reuse, reuse.ReuseOnScaleIn)
+	}
+	return pool, seen.Status == asgtypes.WarmPoolStatusPendingDelete
+}
+
+// DeleteWarmPool ends a warm pool that is not wanted. Its instances end as others do, hooks included, so that it is there for a while longer. It changes
+// the group that was seen accordingly, and says whether there was anything to do.
+func (g *Groups) DeleteWarmPool(ctx context.Context, wanted *WarmPool, group *Group) (bool, error) {
+	if wanted != nil || group.WarmPool == nil || group.WarmPoolDeleting {
+		return false, nil
+	}
+	if _, err := g.api.DeleteWarmPool(ctx, &autoscaling.DeleteWarmPoolInput{AutoScalingGroupName: &group.Name}); err != nil {
+		return false, fmt.Errorf("deleting the warm pool of Auto Scaling group %q: %w", group.Name, err)
+	}
+	group.WarmPoolDeleting = true
+	return true, nil
+}
+
+// PutWarmPool makes the warm pool as wanted, if one is. One that is being deleted must be gone first. It changes the group that was seen accordingly,
+// and says whether there was anything to do.
+func (g *Groups) PutWarmPool(ctx context.Context, wanted *WarmPool, group *Group) (bool, error) {
+	if wanted == nil || group.WarmPoolDeleting || group.WarmPool != nil && *group.WarmPool == *wanted {
+		return false, nil
+	}
+	if _, err := g.api.PutWarmPool(ctx, &autoscaling.PutWarmPoolInput{
+		AutoScalingGroupName: &group.Name, MinSize: &wanted.MinSize, MaxGroupPreparedCapacity: &wanted.Prepared,
+		PoolState: asgtypes.WarmPoolState(wanted.State), InstanceReusePolicy: &asgtypes.InstanceReusePolicy{ReuseOnScaleIn: &wanted.Reuse},
+	}); err != nil {
+		return false, fmt.Errorf("making the warm pool of Auto Scaling group %q: %w", group.Name, err)
+	}
+	copied := *wanted
+	group.WarmPool = &copied
+	return true, nil
+}

@@ -1,0 +1,59 @@
+package common
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// AppliedAnnotation holds what a pool gave its Auto Scaling group beside what others may have given it, as JSON. It is how a hook, a target group or a
+// suspended process that left the spec is told from one of somebody else's. It is written before AWS is, so that none is forgotten if the pass
+// dies between.
+const AppliedAnnotation = "slipway.infrastructure.cluster.x-k8s.io/applied"
+
+// Applied is what AppliedAnnotation holds. The lists are sorted.
+type Applied struct {
+	// Hooks are names of lifecycle hooks.
+	Hooks []string `json:"hooks,omitempty"`
+	// HooksDigest is that of the hooks as they were put last, "" from when they are about to change until they have.
+	HooksDigest string `json:"hooksDigest,omitempty"`
+	// TargetGroups are ARNs.
+	TargetGroups []string `json:"targetGroups,omitempty"`
+	// Processes are those that are suspended.
+	Processes []string `json:"processes,omitempty"`
+}
+
+// AppliedOf is what was recorded, nothing if nobody can read it: then nothing is known to be ours to take away.
+func AppliedOf(object client.Object) Applied {
+	var applied Applied
+	if json.Unmarshal([]byte(object.GetAnnotations()[AppliedAnnotation]), &applied) != nil {
+		return Applied{}
+	}
+	return applied
+}
+
+// Record writes it into the annotation.
+func (a Applied) Record(object client.Object) {
+	text, err := json.Marshal(a)
+	if err != nil {
+		panic(err) // strings alone: there is nothing that JSON can not write
+	}
+	annotations := maps.Clone(object.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	delete(annotations, AppliedAnnotation)
+	if string(text) != "{}" {
+		annotations[AppliedAnnotation] = string(text)
+	}
+	object.SetAnnotations(annotations)
+}
+
+// Union is a list of both, sorted.
+func Union(a, b []string) []string {
+	union := slices.Concat(a, b)
+	slices.Sort(union)
+	return slices.Compact(union)
+}
