@@ -101,7 +101,7 @@ func distributionDiffers(desired Desired, group Group) string {
 func priceDiffers(seen, wanted string) string {
 	from, seenErr := strconv.ParseFloat(seen, 64)
 	to, wantedErr := strconv.ParseFloat(wanted, 64)
-	if seen == wanted || seenErr == nil && wantedErr == nil && from == to { //nolint:staticcheck // the same number, not nearly the same
+	if seen == wanted || seenErr == nil && wantedErr == nil && from == to {
 		return ""
 	}
 	return fmt.Sprintf("spot max price %s → %s", orNone(seen), orNone(wanted))

@@ -19,7 +19,8 @@ func plain() Desired {
 	return Desired{
 		Owner: "default/pool", Names: []string{"pool", "pool-1a2b3c4d"}, MinSize: 1, MaxSize: 5, Capacity: ptr.To[int32](3),
 		LaunchTemplateID: "lt-1", Version: 7, SubnetIDs: []string{"subnet-a", "subnet-b"},
-		Tags: map[string]string{infrav1.TagMachinePool: "default/pool", "team": "blue"},
+		Tags:     map[string]string{infrav1.TagMachinePool: "default/pool", "team": "blue"},
+		Settings: SettingsOf(&infrav1.AWSMachinePoolSpec{}),
 	}
 }
 
@@ -62,20 +63,20 @@ func TestUpdateReasons(t *testing.T) {
 		{"a group without a template", plain(), func(_ *Desired, g *Group) { g.LaunchTemplateID, g.Version = "", "" }, []string{"launch template none → lt-1"}},
 		{"subnets", plain(), func(d *Desired, _ *Group) { d.SubnetIDs = []string{"subnet-c"} }, []string{"subnets [subnet-a subnet-b] → [subnet-c]"}},
 		{"a policy comes", mixed(), func(_ *Desired, g *Group) { g.Mixed, g.Overrides, g.InstancesDistribution = false, nil, nil },
-			[]string{"mixed instances policy none → set", "instance type overrides [] → [m5.large m5.xlarge]"}},
+			[]string{"mixed instances policy none → set", "instance type overrides [] → [m5.large, m5.xlarge]"}},
 		{"a policy goes", mixed(), func(d *Desired, _ *Group) { d.MixedInstancesPolicy = nil },
-			[]string{"mixed instances policy set → none", "instance type overrides [m5.large m5.xlarge] → []"}},
+			[]string{"mixed instances policy set → none", "instance type overrides [m5.large, m5.xlarge] → []"}},
 		{"an empty policy comes", plain(), func(d *Desired, _ *Group) { d.MixedInstancesPolicy = &infrav1.MixedInstancesPolicy{} },
 			[]string{"mixed instances policy none → set"}},
 		{"the order of types is a priority", mixed(), func(d *Desired, _ *Group) { slices.Reverse(d.MixedInstancesPolicy.Overrides) },
-			[]string{"instance type overrides [m5.large m5.xlarge] → [m5.xlarge m5.large]"}},
+			[]string{"instance type overrides [m5.large, m5.xlarge] → [m5.xlarge, m5.large]"}},
 		{"somebody gave a type a weight", mixed(), func(_ *Desired, g *Group) { g.Overrides[0].WeightedCapacity = awssdk.String("2") },
-			[]string{"instance type overrides [m5.large weight=2 m5.xlarge] → [m5.large m5.xlarge]"}},
+			[]string{"instance type overrides [m5.large weight=2, m5.xlarge] → [m5.large, m5.xlarge]"}},
 		{"somebody gave a type an image", mixed(), func(_ *Desired, g *Group) { g.Overrides[1].ImageId = awssdk.String("ami-1") },
-			[]string{"instance type overrides [m5.large m5.xlarge (foreign)] → [m5.large m5.xlarge]"}},
+			[]string{"instance type overrides [m5.large, m5.xlarge image=ami-1] → [m5.large, m5.xlarge]"}},
 		{"somebody's requirements", mixed(), func(_ *Desired, g *Group) {
 			g.Overrides = []asgtypes.LaunchTemplateOverrides{{InstanceRequirements: &asgtypes.InstanceRequirements{}}}
-		}, []string{"instance type overrides [ (foreign)] → [m5.large m5.xlarge]"}},
+		}, []string{"instance type overrides [{}] → [m5.large, m5.xlarge]"}},
 		{"on-demand strategy", mixed(), func(d *Desired, _ *Group) {
 			d.MixedInstancesPolicy.InstancesDistribution.OnDemandAllocationStrategy = "prioritized"
 		}, []string{"on-demand allocation strategy lowest-price → prioritized"}},
@@ -87,10 +88,11 @@ func TestUpdateReasons(t *testing.T) {
 			d.MixedInstancesPolicy.InstancesDistribution.OnDemandPercentageAboveBaseCapacity = ptr.To[int64](0)
 		}, []string{"on-demand base capacity 1 → 0, on-demand percentage above base 50 → 0"}},
 		{"a distribution that is taken away is AWS's default again", mixed(), func(d *Desired, _ *Group) { d.MixedInstancesPolicy.InstancesDistribution = nil },
-			[]string{"on-demand allocation strategy lowest-price → prioritized, spot allocation strategy capacity-optimized → lowest-price, on-demand base capacity 1 → 0, on-demand percentage above base 50 → 100"}},
+			[]string{"on-demand allocation strategy lowest-price → prioritized, spot allocation strategy capacity-optimized → lowest-price, on-demand base capacity 1 → 0, on-demand percentage above base 50 → 100, spot instance pools unset → 2"}},
 		{"AWS does not say a percentage", mixed(), func(_ *Desired, g *Group) { g.InstancesDistribution.OnDemandPercentageAboveBaseCapacity = nil },
 			[]string{"on-demand percentage above base unset → 50"}},
-		{"a price limit of somebody else", mixed(), func(_ *Desired, g *Group) { g.InstancesDistribution.SpotMaxPrice = awssdk.String("1") }, nil},
+		{"a price limit of somebody else", mixed(), func(_ *Desired, g *Group) { g.InstancesDistribution.SpotMaxPrice = awssdk.String("1") },
+			[]string{"spot max price 1 → none"}},
 		{"all reasons are said", plain(), func(d *Desired, _ *Group) { d.MinSize, d.MaxSize, d.Version = 0, 1, 8 },
 			[]string{"min size 1 → 0", "max size 5 → 1", "launch template version 7 → 8"}},
 	} {

@@ -139,7 +139,7 @@ var plainSettings = []setting{
 		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) {
 			in.CapacityRebalance = &s.CapacityRebalance
 		}},
-	{"health checks", func(s Settings) string { return healthCheckType(s) },
+	{"health checks", healthCheckType,
 		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) {
 			in.HealthCheckType = awssdk.String(healthCheckType(s))
 		}},

@@ -46,6 +46,8 @@ type Reconciler struct {
 
 	// unseen times how long a group to be deleted has not been seen.
 	unseen common.Stopwatches
+	// hookChecks are when the hooks of a pool's group are looked at next.
+	hookChecks schedule
 }
 
 // pass is one reconcile of one pool: the object, and what was learned about it.
@@ -67,6 +69,8 @@ type pass struct {
 	freeName string
 	// config is the pool's, and only set while it is ready for its current generation. Set by ensureLaunchConfig.
 	config *infrav1.AWSLaunchConfig
+	// hooksMade is whether the group was made in this pass with all its hooks.
+	hooksMade bool
 	// moving is whether something in AWS is expected to change by itself soon.
 	moving bool
 }
@@ -103,6 +107,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 	if err := r.Client.Get(ctx, request.NamespacedName, pool); err != nil {
 		if isGone(err) {
 			r.Clouds.ForgetGroup(request.NamespacedName)
+			r.hookChecks.forget(request.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}

@@ -110,6 +110,7 @@ func (r *Reconciler) release(ctx context.Context, p *pass) reconciling.Outcome {
 		p.cloud.SeenGroups.Forget(p.key())
 	}
 	r.unseen.Reset(p.key())
+	r.hookChecks.forget(p.key())
 	if err := reconciling.RemoveFinalizer(ctx, r.Client, p.pool, infrav1.MachinePoolFinalizer); err != nil {
 		return reconciling.Fail(fmt.Errorf("removing the finalizer: %w", err))
 	}

@@ -3,6 +3,7 @@ package awsmachinepool
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -98,12 +99,17 @@ func (r *Reconciler) desired(ctx context.Context, p *pass) (autoscalinggroup.Des
 		stop := outcome.Of(p.pool, infrav1.ASGReadyCondition, infrav1.SubnetsNotFoundReason, err)
 		return autoscalinggroup.Desired{}, &stop
 	}
-	asked := p.facts.AskedTags(p.pool.Spec.AdditionalTags)
+	asked, spec := p.facts.AskedTags(p.pool.Spec.AdditionalTags), &p.pool.Spec
 	desired := autoscalinggroup.Desired{
 		Owner: p.ownerTag(), Names: names(p),
-		MinSize: p.pool.Spec.MinSize, MaxSize: p.pool.Spec.MaxSize,
-		MixedInstancesPolicy: p.pool.Spec.MixedInstancesPolicy,
-		Tags:                 p.facts.OwnedTags(p.pool.Name, p.pool.Spec.AdditionalTags),
+		MinSize: spec.MinSize, MaxSize: spec.MaxSize,
+		MixedInstancesPolicy: spec.MixedInstancesPolicy,
+		Settings:             autoscalinggroup.SettingsOf(spec),
+		Hooks:                r.wantedHooks(p),
+		TargetGroupARNs:      slices.Sorted(slices.Values(spec.TargetGroupARNs)),
+		Suspended:            autoscalinggroup.SuspendedOf(spec.SuspendProcesses),
+		WarmPool:             autoscalinggroup.WarmPoolOf(spec.WarmPool),
+		Tags:                 p.facts.OwnedTags(p.pool.Name, spec.AdditionalTags),
 		RetiredTags:          common.RetiredTags(p.pool, asked),
 	}
 	desired.Tags[infrav1.TagMachinePool] = p.ownerTag()
@@ -175,8 +181,7 @@ func (r *Reconciler) createGroup(ctx context.Context, p *pass, desired autoscali
 		r.Report.Warn(ctx, p.pool, "ASGLost", "%s", message)
 		reconciling.False(p.pool, infrav1.ASGReadyCondition, infrav1.ASGNotFoundReason, message)
 	}
-	asked := p.facts.AskedTags(p.pool.Spec.AdditionalTags)
-	if err := reconciling.Patch(ctx, r.Client, p.pool, func(pool *infrav1.AWSMachinePool) { common.AnnounceTags(pool, asked) }); err != nil {
+	if err := r.announce(ctx, p, desired); err != nil {
 		return reconciling.Fail(err)
 	}
 	err := p.cloud.Groups.Create(ctx, desired, p.freeName)
@@ -190,47 +195,95 @@ func (r *Reconciler) createGroup(ctx context.Context, p *pass, desired autoscali
 	r.Report.Done(ctx, p.pool, "ASGCreated", "Created Auto Scaling group %s at version %d of launch template %s",
 		p.freeName, desired.Version, desired.LaunchTemplateID)
 	p.cloud.SeenGroups.InMotion(p.key(), true)
-	return r.seeAgain(ctx, p)
-}
-
-func (r *Reconciler) updateGroup(ctx context.Context, p *pass, desired autoscalinggroup.Desired) reconciling.Outcome {
-	if reasons := autoscalinggroup.UpdateReasons(desired, *p.group); len(reasons) > 0 {
-		if err := p.cloud.Groups.Update(ctx, desired, *p.group); err != nil {
-			p.cloud.SeenGroups.Invalidate(p.group.Name)
-			return outcome.Of(p.pool, infrav1.ASGReadyCondition, infrav1.ASGUpdateFailedReason, err).AndGoOn()
-		}
-		r.Report.Done(ctx, p.pool, "ASGUpdated", "Updated Auto Scaling group %s: %s",
-			p.group.Name, strings.Join(reasons, "; "))
-		// What the call made of the group is known without another one. Whether it moves now is decided where instances are reported.
-		autoscalinggroup.Apply(desired, p.group)
-		p.cloud.SeenGroups.Put(p.group.Name, *p.group)
-	}
-	asked := p.facts.AskedTags(p.pool.Spec.AdditionalTags)
-	if err := reconciling.Patch(ctx, r.Client, p.pool, func(pool *infrav1.AWSMachinePool) { common.AnnounceTags(pool, asked) }); err != nil {
-		return reconciling.Fail(err)
-	}
-	changed, err := p.cloud.Groups.EnsureTags(ctx, desired, *p.group)
-	if changed || err != nil {
-		p.cloud.SeenGroups.Invalidate(p.group.Name)
-	}
-	if err != nil {
-		return outcome.Of(p.pool, infrav1.ASGReadyCondition, infrav1.ASGUpdateFailedReason, err).AndGoOn()
-	}
-	if err := reconciling.Patch(ctx, r.Client, p.pool, func(pool *infrav1.AWSMachinePool) { common.ConfirmTags(pool, asked) }); err != nil {
-		return reconciling.Fail(err)
-	}
-	reconciling.True(p.pool, infrav1.ASGReadyCondition, infrav1.ReadyReason, "")
-	return reconciling.Continue()
-}
-
-// seeAgain goes on with the group as it is after a call that made it.
-func (r *Reconciler) seeAgain(ctx context.Context, p *pass) reconciling.Outcome {
+	p.hooksMade = len(autoscalinggroup.HooksWithGroup(desired.Hooks)) == len(desired.Hooks)
 	if err := r.see(ctx, p, true); err != nil {
 		return outcome.Of(p.pool, infrav1.ASGReadyCondition, infrav1.ASGProvisionFailedReason, err)
 	}
 	if p.group == nil {
 		return reconciling.ComeBack(lookAgain, "the group was made a moment ago and can not be seen yet")
 	}
+	return r.updateGroup(ctx, p, desired)
+}
+
+// updateGroup makes a group that exists as desired. What keeps instances from coming or going unseen is first: hooks, and suspended processes. What
+// the group has in its way, such as a warm pool that its new configuration may not have, goes before that changes.
+func (r *Reconciler) updateGroup(ctx context.Context, p *pass, desired autoscalinggroup.Desired) reconciling.Outcome {
+	if err := r.announce(ctx, p, desired); err != nil {
+		return reconciling.Fail(err)
+	}
+	again, stop := r.ensureHooks(ctx, p, desired)
+	if stop != nil {
+		return *stop
+	}
+	seen := *p.group
+	err := r.makeAsDesired(ctx, p, desired)
+	if err != nil {
+		// Nobody knows what became of the call that failed.
+		p.cloud.SeenGroups.Invalidate(p.group.Name)
+		*p.group = seen
+		return r.updateFailed(p, err)
+	}
+	if err := r.confirm(ctx, p, desired); err != nil {
+		return reconciling.Fail(err)
+	}
 	reconciling.True(p.pool, infrav1.ASGReadyCondition, infrav1.ReadyReason, "")
+	if again > 0 {
+		return reconciling.ContinueAndComeBack(again, "the lifecycle hooks are looked at")
+	}
 	return reconciling.Continue()
+}
+
+// updateFailed shows it. What a warm pool that is on its way out stands in the way of is tried again when that is gone, which wakes the pool.
+func (r *Reconciler) updateFailed(p *pass, err error) reconciling.Outcome {
+	failed := outcome.Of(p.pool, infrav1.ASGReadyCondition, infrav1.ASGUpdateFailedReason, err).AndGoOn()
+	p.moving = p.moving || p.group.WarmPoolDeleting
+	return failed
+}
+
+// makeAsDesired does it in AWS, and shows on the group that was seen what the calls made of it, so that nobody needs to look.
+func (r *Reconciler) makeAsDesired(ctx context.Context, p *pass, desired autoscalinggroup.Desired) error {
+	applied, groups, before := common.AppliedOf(p.pool), p.cloud.Groups, *p.group
+	done, err := groups.EnsureProcesses(ctx, desired.Suspended, applied.Processes, p.group)
+	if err != nil {
+		return err
+	}
+	deleted, err := groups.DeleteWarmPool(ctx, desired.WarmPool, p.group)
+	if err != nil {
+		return err
+	}
+	if deleted {
+		done = append(done, "warm pool is deleted")
+	}
+	if reasons := autoscalinggroup.UpdateReasons(desired, *p.group); len(reasons) > 0 {
+		if err := groups.Update(ctx, desired, *p.group); err != nil {
+			return err
+		}
+		autoscalinggroup.Apply(desired, p.group)
+		done = append(done, reasons...)
+	}
+	attached, err := groups.EnsureTargetGroups(ctx, desired.TargetGroupARNs, applied.TargetGroups, p.group)
+	if err != nil {
+		return err
+	}
+	done = append(done, attached...)
+	put, err := groups.PutWarmPool(ctx, desired.WarmPool, p.group)
+	if err != nil {
+		return err
+	}
+	if put {
+		done = append(done, "warm pool is set")
+	}
+	p.moving = p.moving || p.group.WarmPoolDeleting
+	if len(done) > 0 {
+		r.Report.Done(ctx, p.pool, "ASGUpdated", "Updated Auto Scaling group %s: %s", p.group.Name, strings.Join(done, "; "))
+	}
+	if !reflect.DeepEqual(before, *p.group) {
+		// Whether it moves now is decided where instances are reported.
+		p.cloud.SeenGroups.Put(p.group.Name, *p.group)
+	}
+	changed, err := groups.EnsureTags(ctx, desired, *p.group)
+	if changed {
+		p.cloud.SeenGroups.Invalidate(p.group.Name)
+	}
+	return err
 }

@@ -39,6 +39,9 @@ func (r *Reconciler) ensureHooks(ctx context.Context, p *pass, desired autoscali
 	if wait := r.hookChecks.due(p.key(), now).Sub(now); applied.HooksDigest == digest && digest != "" && wait > 0 {
 		return wait, nil
 	}
+	if p.hooksMade {
+		return hookCheck, r.confirmHooks(ctx, p, desired, digest)
+	}
 	done, err := p.cloud.Groups.EnsureHooks(ctx, p.group.Name, desired.Hooks, applied.Hooks)
 	if len(done) > 0 {
 		r.Report.Done(ctx, p.pool, "ASGHooksChanged", "Changed Auto Scaling group %s: %s", p.group.Name, strings.Join(done, "; "))
@@ -47,14 +50,22 @@ func (r *Reconciler) ensureHooks(ctx context.Context, p *pass, desired autoscali
 		stop := outcome.Of(p.pool, infrav1.ASGReadyCondition, infrav1.ASGUpdateFailedReason, err).AndGoOn()
 		return 0, &stop
 	}
-	if err := r.record(ctx, p, func(applied *common.Applied) {
+	return hookCheck, r.confirmHooks(ctx, p, desired, digest)
+}
+
+// confirmHooks records that the group has exactly these, and looks again in a while.
+func (r *Reconciler) confirmHooks(ctx context.Context, p *pass, desired autoscalinggroup.Desired, digest string) *reconciling.Outcome {
+	err := reconciling.Patch(ctx, r.Client, p.pool, func(pool *infrav1.AWSMachinePool) {
+		applied := common.AppliedOf(pool)
 		applied.Hooks, applied.HooksDigest = autoscalinggroup.HookNames(desired.Hooks), digest
-	}); err != nil {
-		stop := reconciling.Fail(err)
-		return 0, &stop
+		applied.Record(pool)
+	})
+	if err != nil {
+		stop := reconciling.Fail(fmt.Errorf("recording the hooks: %w", err))
+		return &stop
 	}
-	r.hookChecks.set(p.key(), now.Add(hookCheck))
-	return hookCheck, nil
+	r.hookChecks.set(p.key(), r.Clock.Now().Add(hookCheck))
+	return nil
 }
 
 // announce records what the group is about to be given, beside what it was given before.
@@ -85,19 +96,6 @@ func (r *Reconciler) confirm(ctx context.Context, p *pass, desired autoscalinggr
 		common.ConfirmTags(pool, asked)
 		applied := common.AppliedOf(pool)
 		applied.TargetGroups, applied.Processes = desired.TargetGroupARNs, desired.Suspended
-		applied.Record(pool)
-	})
-	if err != nil {
-		return fmt.Errorf("recording what the group was given: %w", err)
-	}
-	return nil
-}
-
-// record changes what is recorded of the group.
-func (r *Reconciler) record(ctx context.Context, p *pass, change func(*common.Applied)) error {
-	err := reconciling.Patch(ctx, r.Client, p.pool, func(pool *infrav1.AWSMachinePool) {
-		applied := common.AppliedOf(pool)
-		change(&applied)
 		applied.Record(pool)
 	})
 	if err != nil {
