@@ -4,7 +4,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
+	"github.com/slipway-project/slipway/awssim/internal/s3"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
+	"github.com/slipway-project/slipway/awssim/internal/ssm"
 )
 
 // Instance is an EC2 instance as it is at a moment, with what no call to AWS tells so plainly: the
@@ -32,6 +34,22 @@ func (s *Simulator) Instances(account, region string) (instances []Instance) {
 func (s *Simulator) Image(account, region, id string) (image types.Image, ok bool) {
 	s.inRegion(account, region, func(r *sim.Region) { image, ok = ec2.LookupImage(r, id) })
 	return image, ok
+}
+
+// Parameter returns the decrypted value of a parameter as an instance of the account would read it, like Instance: without a call.
+func (s *Simulator) Parameter(account, region, name string) (value string, err error) {
+	if missing := s.kernel.InRegion(account, region, func(r *sim.Region) { value, err = ssm.Value(r, name) }); missing != nil {
+		return "", missing
+	}
+	return value, err
+}
+
+// Object returns the content of an object in S3 as an instance of the account would read it, like Parameter.
+func (s *Simulator) Object(account, region, bucket, key string) (content string, err error) {
+	if missing := s.kernel.InRegion(account, region, func(r *sim.Region) { content, err = s3.Content(r.Account, bucket, key) }); missing != nil {
+		return "", missing
+	}
+	return content, err
 }
 
 // inRegion runs f under the kernel's lock, unless the world has no such region.

@@ -223,3 +223,57 @@ func TestPutParameterRules(t *testing.T) {
 		}
 	}
 }
+
+func TestParameterTags(t *testing.T) {
+	t.Parallel()
+	c := ssm.NewFromConfig(serve(t, awssim.Options{}).config(key))
+	name := aws.String("/app/secret")
+	secret := func(overwrite bool, value string, tags ...types.Tag) error {
+		_, err := put(t, c, ssm.PutParameterInput{
+			Name: name, Value: &value, Type: types.ParameterTypeSecureString, Overwrite: &overwrite, Tags: tags, Tier: types.ParameterTierIntelligentTiering,
+		})
+		return err
+	}
+	owner := types.Tag{Key: aws.String("owner"), Value: aws.String("a/b")}
+	rows := []struct {
+		reason string
+		err    error
+		code   string
+	}{
+		{"tags do not go with overwrite, not even for the first version", secret(true, "x", owner), "ValidationException"},
+		{"a parameter is made with tags", secret(false, "x", owner), ""},
+		{"and is not made twice", secret(false, "y", owner), "ParameterAlreadyExists"},
+		{"and is overwritten without", secret(true, strings.Repeat("y", 5000)), ""},
+		{"what has become advanced stays so", secret(true, "z"), ""},
+		{"a reference is no value", secret(true, "{{ ds.meta_data.local_hostname }}"), "ValidationException"},
+		{"more than 8 KB is refused", secret(true, strings.Repeat("y", 8193)), "ValidationException"},
+	}
+	for _, row := range rows {
+		if code(row.err) != row.code {
+			t.Errorf("%s: got %v, want %q", row.reason, row.err, row.code)
+		}
+	}
+	find := func(value string) []types.ParameterMetadata {
+		return must[*ssm.DescribeParametersOutput](t)(c.DescribeParameters(t.Context(), &ssm.DescribeParametersInput{ParameterFilters: []types.ParameterStringFilter{
+			{Key: aws.String("Path"), Values: []string{"/app"}}, {Key: aws.String("tag:owner"), Values: []string{value}},
+		}})).Parameters
+	}
+	if found := find("a/b"); len(found) != 1 || found[0].Tier != types.ParameterTierAdvanced || found[0].Version != 3 {
+		t.Errorf("by tag there are %+v", found)
+	}
+	if found := find("a/c"); len(found) != 0 {
+		t.Errorf("by another tag there are %+v", found)
+	}
+	must[*ssm.AddTagsToResourceOutput](t)(c.AddTagsToResource(t.Context(), &ssm.AddTagsToResourceInput{
+		ResourceType: types.ResourceTypeForTaggingParameter, ResourceId: name, Tags: []types.Tag{{Key: aws.String("team"), Value: aws.String("blue")}},
+	}))
+	must[*ssm.RemoveTagsFromResourceOutput](t)(c.RemoveTagsFromResource(t.Context(), &ssm.RemoveTagsFromResourceInput{
+		ResourceType: types.ResourceTypeForTaggingParameter, ResourceId: name, TagKeys: []string{"owner"},
+	}))
+	list := must[*ssm.ListTagsForResourceOutput](t)(c.ListTagsForResource(t.Context(), &ssm.ListTagsForResourceInput{
+		ResourceType: types.ResourceTypeForTaggingParameter, ResourceId: name,
+	}))
+	if len(list.TagList) != 1 || *list.TagList[0].Value != "blue" {
+		t.Errorf("tags are %+v", list.TagList)
+	}
+}

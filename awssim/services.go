@@ -6,6 +6,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/autoscaling"
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
 	"github.com/slipway-project/slipway/awssim/internal/iam"
+	"github.com/slipway-project/slipway/awssim/internal/s3"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 	"github.com/slipway-project/slipway/awssim/internal/ssm"
 	"github.com/slipway-project/slipway/awssim/internal/sts"
@@ -17,14 +18,14 @@ import (
 func registry() *sim.Registry {
 	reg := sim.NewRegistry()
 	for _, register := range []func(*sim.Registry){
-		autoscaling.Register, ec2.Register, iam.Register, ssm.Register, sts.Register,
+		autoscaling.Register, ec2.Register, iam.Register, s3.Register, ssm.Register, sts.Register,
 	} {
 		register(reg)
 	}
 	for _, service := range reg.Services() {
 		for _, action := range reg.Actions(service) {
 			if !wire.Knows(service, action) {
-				panic(fmt.Sprintf("awssim: %s %s has a handler but is not in internal/wire/actions.txt", service, action))
+				panic(fmt.Sprintf("awssim: %s %s has a handler but is not in internal/wire: actions.txt, or restactions.go for S3", service, action))
 			}
 		}
 	}

@@ -110,6 +110,14 @@ func (c *checker) region(r Region, types map[string]bool) {
 		}
 	}
 	unique(c, path+".parameters", r.Parameters, func(p Parameter) string { return p.Name })
+	unique(c, path+".buckets", r.Buckets, func(b Bucket) string { return b.Name })
+	for _, b := range r.Buckets {
+		for _, e := range b.Expirations {
+			if e.Days < 1 {
+				c.fail("%s.buckets[%s].expirations: days must be positive", path, b.Name)
+			}
+		}
+	}
 	c.absences(path, r, types, zones)
 }
 

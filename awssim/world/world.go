@@ -76,6 +76,7 @@ type Region struct {
 	KeyPairs       []KeyPair       `json:"keyPairs,omitempty"`
 	Images         []Image         `json:"images,omitempty"`
 	Parameters     []Parameter     `json:"parameters,omitempty"`
+	Buckets        []Bucket        `json:"buckets,omitempty"`
 	// NotOffered lists instance types that some zones of the region lack. All other types of the
 	// world are offered in every zone.
 	NotOffered []Absence `json:"notOffered,omitempty"`
@@ -289,4 +290,17 @@ type Parameter struct {
 	DataType string `json:"dataType,omitempty"` // text if empty, or aws:ec2:image
 	// Public parameters are AWS's own, below /aws/: read-only.
 	Public bool `json:"public,omitempty"`
+}
+
+// Bucket is an S3 bucket, empty at the start.
+type Bucket struct {
+	Name string `json:"name"`
+	// Expirations are the rules by which its objects end.
+	Expirations []Expiration `json:"expirations,omitempty"`
+}
+
+// Expiration ends objects under a prefix some days after they were written, as a lifecycle rule of a bucket does.
+type Expiration struct {
+	Prefix string `json:"prefix"`
+	Days   int    `json:"days"`
 }

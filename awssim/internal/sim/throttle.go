@@ -46,6 +46,8 @@ var (
 	// GetParameters and GetParametersByPath: 40 together by default.
 	parameterReads  = limit{40, 40}
 	parameterWrites = limit{3, 3} // PutParameter, same page
+	// AWS: S3 user guide, "Best practices design patterns": 3,500 writes and 5,500 reads a second per prefix. Slipway never comes near.
+	objectRequests = limit{3500, 3500}
 	// IAM and STS publish no request rates for these actions; an inference.
 	otherRequests = limit{100, 20}
 )
@@ -105,6 +107,8 @@ func requestLimit(req Request) (bucket string, l limit) {
 			return "Get*", parameterReads
 		}
 		return req.Action, parameterWrites
+	case "s3":
+		return req.Action, objectRequests
 	default:
 		return req.Action, otherRequests
 	}
@@ -157,6 +161,8 @@ func throttled(service string) *Error {
 		return Errorf("RequestLimitExceeded", "Request limit exceeded.").WithStatus(503)
 	case "ssm":
 		return Errorf("ThrottlingException", "Rate exceeded")
+	case "s3":
+		return Errorf("SlowDown", "Please reduce your request rate.").WithStatus(503)
 	default:
 		return Errorf("Throttling", "Rate exceeded")
 	}

@@ -108,7 +108,11 @@ func filterBy(filters []types.ParameterStringFilter, keys ...string) (func(param
 	var tests []func(parameter) bool
 	for _, f := range filters {
 		key, option := str(f.Key), str(f.Option)
-		if !slices.Contains(keys, key) {
+		known := key
+		if strings.HasPrefix(key, "tag:") {
+			known = "tag:"
+		}
+		if !slices.Contains(keys, known) {
 			return nil, sim.Errorf("InvalidFilterKey", "The following filter key is not valid: %s. Valid filter keys include: [%s].",
 				key, strings.Join(keys, ", "))
 		}
@@ -135,6 +139,9 @@ func filterBy(filters []types.ParameterStringFilter, keys ...string) (func(param
 }
 
 func matcher(key, option string) (func(p parameter, value string) bool, error) {
+	if name, isTag := strings.CutPrefix(key, "tag:"); isTag && option == "Equals" {
+		return func(p parameter, value string) bool { got, tagged := p.Tags[name]; return tagged && got == value }, nil
+	}
 	attribute := map[string]func(parameter) string{
 		"Name":     func(p parameter) string { return p.Name },
 		"Type":     func(p parameter) string { return string(p.newest().Type) },
@@ -164,7 +171,7 @@ func describeParameters(c *sim.Call, in *ssm.DescribeParametersInput) (*ssm.Desc
 		key := string(f.Key)
 		filters = append(filters, types.ParameterStringFilter{Key: &key, Values: f.Values})
 	}
-	wanted, err := filterBy(filters, "Name", "Type", "Tier", "KeyId", "DataType", "Path")
+	wanted, err := filterBy(filters, "Name", "Type", "Tier", "KeyId", "DataType", "Path", "tag:")
 	if err != nil {
 		return nil, err
 	}

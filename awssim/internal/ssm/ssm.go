@@ -132,6 +132,9 @@ func Register(reg *sim.Registry) {
 	sim.Handle(reg, "ssm", "PutParameter", putParameter)
 	sim.Handle(reg, "ssm", "DeleteParameter", deleteParameter)
 	sim.Handle(reg, "ssm", "DeleteParameters", deleteParameters)
+	sim.Handle(reg, "ssm", "AddTagsToResource", addTags)
+	sim.Handle(reg, "ssm", "RemoveTagsFromResource", removeTags)
+	sim.Handle(reg, "ssm", "ListTagsForResource", listTags)
 	reg.State("ssm", dump)
 }
 

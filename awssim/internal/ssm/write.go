@@ -17,12 +17,17 @@ func invalid(format string, args ...any) error {
 	return sim.Errorf("ValidationException", format, args...)
 }
 
+// longestARN is how long a name may be with what comes before it in the ARN (AWS: PutParameter, Name).
+const longestARN = 1011
+
 // checkName follows AWS: PutParameter, Name.
-func checkName(name string) error {
+func (s *state) checkName(name string) error {
 	bare := strings.ToLower(strings.TrimPrefix(name, "/"))
 	switch {
 	case name == "" || len(name) > 2048:
 		return invalid("Parameter name: the length must be between 1 and 2048")
+	case len(s.arn(name, false)) > longestARN:
+		return invalid("Parameter name: the fully qualified name must have at most %d characters, those of its ARN included", longestARN)
 	case strings.HasPrefix(bare, "aws"), strings.HasPrefix(bare, "ssm"):
 		if strings.HasPrefix(name, "/") {
 			return sim.Errorf("AccessDeniedException", "No access to reserved parameter name: %s.", name)
@@ -43,7 +48,7 @@ func checkName(name string) error {
 func putParameter(c *sim.Call, in *ssm.PutParameterInput) (*ssm.PutParameterOutput, error) {
 	s := of(c.Region)
 	name := str(in.Name)
-	if err := checkName(name); err != nil {
+	if err := s.checkName(name); err != nil {
 		return nil, err
 	}
 	p, exists := s.parameters.Get(name)
@@ -52,7 +57,7 @@ func putParameter(c *sim.Call, in *ssm.PutParameterInput) (*ssm.PutParameterOutp
 	case exists && !overwrite:
 		return nil, sim.Errorf("ParameterAlreadyExists", "The parameter already exists. To overwrite this value, set the overwrite "+
 			"option in the request to true.")
-	case exists && len(in.Tags) > 0:
+	case overwrite && len(in.Tags) > 0:
 		return nil, invalid("Invalid request: tags and overwrite can't be used together. To create a parameter with tags, please " +
 			"remove overwrite flag.")
 	case str(in.Policies) != "":
@@ -63,9 +68,9 @@ func putParameter(c *sim.Call, in *ssm.PutParameterInput) (*ssm.PutParameterOutp
 		return nil, err
 	}
 	if !exists {
-		p = parameter{Name: name, ARN: s.arn(name, false), Tags: map[string]string{}}
-		for _, t := range in.Tags {
-			p.Tags[str(t.Key)] = str(t.Value)
+		p = parameter{Name: name, ARN: s.arn(name, false)}
+		if p.Tags, err = tagged(nil, in.Tags); err != nil {
+			return nil, err
 		}
 	}
 	p.Versions = append(slices.Clone(p.Versions), v)
@@ -96,6 +101,10 @@ func newVersion(c *sim.Call, in *ssm.PutParameterInput, p parameter, exists bool
 		}
 		if was.Type != v.Type {
 			return v, sim.Errorf("HierarchyTypeMismatchException", "The parameter type can't be changed from %s to %s.", was.Type, v.Type)
+		}
+		// What is advanced stays so (AWS: "Managing parameter tiers").
+		if was.Tier == types.ParameterTierAdvanced && v.Tier == types.ParameterTierIntelligentTiering {
+			v.Tier = types.ParameterTierAdvanced
 		}
 		if was.Tier == types.ParameterTierAdvanced && v.Tier == types.ParameterTierStandard {
 			return v, invalid("This parameter uses the advanced-parameter tier. You can't downgrade a parameter from the " +
@@ -146,6 +155,10 @@ func (v *version) complete() error {
 }
 
 func (v *version) matchPattern() error {
+	// AWS: PutParameter, Value: "You can't include values wrapped in double brackets {{}} or {{ssm:parameter-name}}".
+	if strings.Contains(v.Value, "{{") && strings.Contains(v.Value, "}}") {
+		return invalid("Parameter value: parameter references, {{}}, are not allowed in the values of parameters.")
+	}
 	if v.AllowedPattern == "" {
 		return nil
 	}

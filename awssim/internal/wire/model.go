@@ -2,7 +2,7 @@
 // the SDK's output types, or errors, into HTTP answers that the SDKs and the AWS CLI read. EC2
 // speaks its own query protocol, Auto Scaling, IAM and STS the common one (both answer XML), and
 // Systems Manager JSON 1.1. The names come from tables that wiregen reads off the SDK's own
-// serializers. The package knows no action's meaning.
+// serializers. S3 is the one REST service: its few actions are written out in rest.go. The package knows no action's meaning.
 package wire
 
 //go:generate go run ./wiregen

@@ -20,11 +20,15 @@ type Request struct {
 	json    bool     // how an error for an unknown service is to be written
 	form    url.Values
 	body    []byte
+	rest    *restRequest // nil for all services but S3
 }
 
 // Parse finds out what a request asks for. Signatures are not verified: the simulator has no
 // secrets to verify them with. On an error the returned request is still good for WriteError.
 func Parse(r *http.Request, body []byte) (*Request, error) {
+	if signed := (&Request{}); signed.findScope(r) == nil && signed.Service == s3Service {
+		return parseREST(r, body, signed)
+	}
 	target := r.Header.Get("X-Amz-Target")
 	req := &Request{body: body, json: target != "" || strings.Contains(r.Header.Get("Content-Type"), "json")}
 	if !req.json {
@@ -97,11 +101,19 @@ func (req *Request) findScope(r *http.Request) error {
 }
 
 // UnknownAction is the error for an action that the tables have and nobody handles.
-func (req *Request) UnknownAction() error { return req.service.unknownAction(req.Action) }
+func (req *Request) UnknownAction() error {
+	if req.rest != nil {
+		return notImplemented("The action %s is not simulated.", req.Action)
+	}
+	return req.service.unknownAction(req.Action)
+}
 
 // Decode returns a pointer to a new value of the input type t, filled from the request. Parameters
 // that the type does not have, and values of another kind than it has, are errors.
 func (req *Request) Decode(t reflect.Type) (any, error) {
+	if req.rest != nil {
+		return req.decodeREST()
+	}
 	v := reflect.New(t)
 	if req.service.protocol == awsJSON11 {
 		return v.Interface(), req.decodeJSON(v.Elem())

@@ -32,6 +32,9 @@ func (req *Request) respond(status int, requestID, contentType string, body []by
 
 // Encode returns the answer for an output: a pointer, possibly nil, to the SDK's output type.
 func (req *Request) Encode(requestID string, output any) (*Response, error) {
+	if req.rest != nil {
+		return req.encodeREST(requestID, output)
+	}
 	v := reflect.ValueOf(output)
 	if v.IsNil() {
 		v = reflect.New(v.Type().Elem())
@@ -60,6 +63,9 @@ func (req *Request) Encode(requestID string, output any) (*Response, error) {
 
 // EncodeError returns the answer for an error in the protocol of the request's service.
 func (req *Request) EncodeError(requestID string, err *sim.Error) *Response {
+	if req.rest != nil {
+		return req.encodeRESTError(requestID, err)
+	}
 	if req.json {
 		body, marshalErr := json.Marshal(map[string]string{"__type": err.Code, "message": err.Message})
 		if marshalErr != nil {

@@ -45,18 +45,21 @@ func init() {
 	}
 }
 
-// Services returns the names of all services that the wire knows, sorted.
+// Services returns the names of all services that have tables, sorted. S3 has none.
 func Services() []string { return slices.Sorted(maps.Keys(services)) }
 
 // Knows reports whether there are tables for the action.
 func Knows(service, action string) bool {
+	if service == s3Service {
+		return restActions[action].decode != nil
+	}
 	s := services[service]
 	return s != nil && s.actions[action]
 }
 
 func unknownService(name string) *sim.Error {
 	return sim.Errorf("UnknownService", "The simulated AWS has no service %q. It has %s.",
-		name, strings.Join(Services(), ", "))
+		name, strings.Join(slices.Sorted(slices.Values(append(Services(), s3Service))), ", "))
 }
 
 // unknownAction is worded as EC2 and the query services word it; JSON services call it

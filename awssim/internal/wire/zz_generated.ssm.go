@@ -5,15 +5,24 @@ package wire
 var ssmModel = model{
 	version: "",
 	actions: []string{
+		"AddTagsToResource",
 		"DeleteParameter",
 		"DeleteParameters",
 		"DescribeParameters",
 		"GetParameter",
 		"GetParameters",
 		"GetParametersByPath",
+		"ListTagsForResource",
 		"PutParameter",
+		"RemoveTagsFromResource",
 	},
 	inputs: map[string][]field{
+		"AddTagsToResourceInput": {
+			{"ResourceId", "ResourceId", ""},
+			{"ResourceType", "ResourceType", ""},
+			{"Tags", "Tags", ""},
+		},
+		"AddTagsToResourceOutput": {},
 		"DeleteParameterInput": {
 			{"Name", "Name", ""},
 		},
@@ -62,6 +71,13 @@ var ssmModel = model{
 		"GetParametersOutput": {
 			{"InvalidParameters", "InvalidParameters", ""},
 			{"Parameters", "Parameters", ""},
+		},
+		"ListTagsForResourceInput": {
+			{"ResourceId", "ResourceId", ""},
+			{"ResourceType", "ResourceType", ""},
+		},
+		"ListTagsForResourceOutput": {
+			{"TagList", "TagList", ""},
 		},
 		"Parameter": {
 			{"ARN", "ARN", ""},
@@ -119,12 +135,24 @@ var ssmModel = model{
 			{"Tier", "Tier", ""},
 			{"Version", "Version", ""},
 		},
+		"RemoveTagsFromResourceInput": {
+			{"ResourceId", "ResourceId", ""},
+			{"ResourceType", "ResourceType", ""},
+			{"TagKeys", "TagKeys", ""},
+		},
+		"RemoveTagsFromResourceOutput": {},
 		"Tag": {
 			{"Key", "Key", ""},
 			{"Value", "Value", ""},
 		},
 	},
 	outputs: map[string][]field{
+		"AddTagsToResourceInput": {
+			{"ResourceId", "ResourceId", ""},
+			{"ResourceType", "ResourceType", ""},
+			{"Tags", "Tags", ""},
+		},
+		"AddTagsToResourceOutput": {},
 		"DeleteParameterInput": {
 			{"Name", "Name", ""},
 		},
@@ -173,6 +201,13 @@ var ssmModel = model{
 		"GetParametersOutput": {
 			{"InvalidParameters", "InvalidParameters", ""},
 			{"Parameters", "Parameters", ""},
+		},
+		"ListTagsForResourceInput": {
+			{"ResourceId", "ResourceId", ""},
+			{"ResourceType", "ResourceType", ""},
+		},
+		"ListTagsForResourceOutput": {
+			{"TagList", "TagList", ""},
 		},
 		"Parameter": {
 			{"ARN", "ARN", ""},
@@ -230,6 +265,12 @@ var ssmModel = model{
 			{"Tier", "Tier", ""},
 			{"Version", "Version", ""},
 		},
+		"RemoveTagsFromResourceInput": {
+			{"ResourceId", "ResourceId", ""},
+			{"ResourceType", "ResourceType", ""},
+			{"TagKeys", "TagKeys", ""},
+		},
+		"RemoveTagsFromResourceOutput": {},
 		"Tag": {
 			{"Key", "Key", ""},
 			{"Value", "Value", ""},
