@@ -14,6 +14,7 @@ import (
 
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
+	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/manager"
 )
 
@@ -46,6 +47,7 @@ func (f *managerFlags) bind(set *pflag.FlagSet) {
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "path of the management cluster's kubeconfig")
 	set.StringVar(&f.options.Namespace, "namespace", "", "the only namespace to look at; all if empty")
 	set.StringVar(&f.options.WatchFilter, "watch-filter", "", "look only at objects whose label cluster.x-k8s.io/watch-filter has this value")
+	set.StringVar(&f.options.IdentitySecretNamespace, "identity-secret-namespace", identity.DefaultSecretNamespace, "where the Secrets of AWSClusterStaticIdentities are: the namespace that CAPA runs in")
 	set.IntVar(&f.options.Concurrency, "concurrency", manager.DefaultConcurrency, "how many objects of each kind are reconciled at once")
 	set.DurationVar(&f.options.SyncPeriod, "sync-period", 10*time.Hour, "how often every object is reconciled though nothing happened")
 	set.DurationVar(&f.options.Intervals.Rest, "observe-interval", observe.DefaultIntervals.Rest, "how often AWS is looked at for groups and templates at rest")

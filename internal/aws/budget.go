@@ -77,7 +77,7 @@ func (e *ThrottledError) Error() string {
 // RetryableError tells the SDK not to try again by itself: it would only sleep.
 func (*ThrottledError) RetryableError() bool { return false }
 
-// budget counts the requests of one identity in one region.
+// budget counts the requests of one account in one region, or of one identity while its account is not known.
 type budget struct {
 	clock  clock.PassiveClock
 	limits Limits

@@ -1,7 +1,5 @@
 package aws
 
-import "fmt"
-
 // IdentityKind is the kind of object that a cluster's spec.identityRef names.
 type IdentityKind string
 
@@ -37,18 +35,6 @@ func (i Identity) Canonical() Identity {
 	}
 	return i
 }
-
-// UnsupportedIdentityError says that credentials of this kind can not be had.
-type UnsupportedIdentityError struct{ Identity Identity }
-
-// Error implements error.
-func (e *UnsupportedIdentityError) Error() string {
-	return fmt.Sprintf("the cluster's identityRef %s is of a kind that is not supported: use %s, the controller's own credentials",
-		e.Identity, IdentityController)
-}
-
-// WaitsForUser says that only a change by a person helps.
-func (*UnsupportedIdentityError) WaitsForUser() bool { return true }
 
 // NoRegionError says that neither the cluster nor the environment names an AWS region.
 type NoRegionError struct{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
@@ -20,7 +21,8 @@ import (
 // There are two places: around the whole call (one span, one error) and around each attempt (budget and metrics, which
 // count what AWS sees).
 type callMiddleware struct {
-	budget  *budget
+	// budget becomes the account's when it is known which account that is.
+	budget  atomic.Pointer[budget]
 	metrics *Metrics
 	tracer  trace.Tracer
 }
@@ -68,7 +70,8 @@ func (c *callMiddleware) attempt(
 	ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
 ) (middleware.FinalizeOutput, middleware.Metadata, error) {
 	service, action := called(ctx)
-	if err := c.budget.take(service, action); err != nil {
+	budget := c.budget.Load()
+	if err := budget.take(service, action); err != nil {
 		c.metrics.heldBack(service, action)
 		return middleware.FinalizeOutput{}, middleware.Metadata{}, err
 	}
@@ -76,7 +79,7 @@ func (c *callMiddleware) attempt(
 	out, metadata, err := next.HandleFinalize(ctx, in)
 	c.metrics.sent(service, action, metricCode(err), time.Since(start))
 	if IsThrottled(err) {
-		c.budget.empty(service, action)
+		budget.empty(service, action)
 	}
 	return out, metadata, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
@@ -65,23 +66,49 @@ type Clients struct {
 	SSM         *ssm.Client
 	// Region is where the clients act, such as eu-central-1.
 	Region string
-	// AccountID is the twelve-digit account that the identity belongs to. It is asked of AWS once.
+	// Principal is as whom.
+	Principal Principal
+	// AccountID is the twelve-digit account that the principal acts in. AWS is asked once, and not at all if the principal says it.
 	AccountID func(ctx context.Context) (string, error)
+	// KnownAccount is the account if it is known already.
+	KnownAccount func() string
+
+	credentials awssdk.CredentialsProvider
 }
 
-// Sessions hands out Clients, one set per identity and region, so that connections, caches and request budgets are shared.
+// Authenticate makes sure that there are credentials, which as a rule there are, without a call. The error is a *CredentialsError if they can not
+// be had or are refused.
+func (c *Clients) Authenticate(ctx context.Context) error {
+	if c.Principal.Keys == nil && len(c.Principal.Roles) == 0 {
+		return nil // the controller's own were tried when it started, and may not be allowed to ask who they are
+	}
+	if _, err := c.credentials.Retrieve(ctx); err != nil {
+		return err
+	}
+	// It is known of a role, and of keys after the first call, which also shows that they are good.
+	if _, err := c.AccountID(ctx); err != nil {
+		return &CredentialsError{Err: err}
+	}
+	return nil
+}
+
+// Sessions hands out Clients, one set per identity and region, so that connections, caches and request budgets are shared. Identities of one
+// account share its budget, as far as it is known which account they are of: AWS counts by account and region.
 type Sessions struct {
 	base    awssdk.Config
 	options options
 
 	mu      sync.Mutex
 	clients map[sessionKey]*Clients
+	budgets map[budgetKey]*budget
 }
 
 type sessionKey struct {
 	identity Identity
 	region   string
 }
+
+type budgetKey struct{ account, region string }
 
 type options struct {
 	clock          clock.PassiveClock
@@ -125,15 +152,12 @@ func NewSessions(base awssdk.Config, opts ...Option) *Sessions {
 	if o.metrics == nil {
 		o.metrics = NewMetrics()
 	}
-	return &Sessions{base: base, options: o, clients: map[sessionKey]*Clients{}}
+	return &Sessions{base: base, options: o, clients: map[sessionKey]*Clients{}, budgets: map[budgetKey]*budget{}}
 }
 
-// For returns the clients of an identity in a region. An empty region is the one of the base configuration.
-// It calls nothing. The error is an *UnsupportedIdentityError or a *NoRegionError.
-func (s *Sessions) For(_ context.Context, identity Identity, region string) (*Clients, error) {
-	if identity = identity.Canonical(); identity != (Identity{}) {
-		return nil, &UnsupportedIdentityError{Identity: identity}
-	}
+// For returns the clients of a principal in a region. An empty region is the one of the base configuration. An identity that comes to another
+// principal than before gets new clients, and the earlier ones are not handed out any more. It calls nothing. The error is a *NoRegionError.
+func (s *Sessions) For(_ context.Context, principal Principal, region string) (*Clients, error) {
 	if region == "" {
 		region = s.base.Region
 	}
@@ -142,16 +166,18 @@ func (s *Sessions) For(_ context.Context, identity Identity, region string) (*Cl
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := sessionKey{identity: identity, region: region}
-	if clients, ok := s.clients[key]; ok {
+	principal.Identity = principal.Identity.Canonical()
+	key := sessionKey{identity: principal.Identity, region: region}
+	if clients, ok := s.clients[key]; ok && clients.Principal.Equal(principal) {
 		return clients, nil
 	}
-	clients := s.newClients(region)
+	clients := s.newClients(principal, region)
 	s.clients[key] = clients
 	return clients, nil
 }
 
-func (s *Sessions) newClients(region string) *Clients {
+// newClients makes clients. The sessions are locked.
+func (s *Sessions) newClients(principal Principal, region string) *Clients {
 	cfg := s.base.Copy()
 	cfg.Region = region
 	if cfg.HTTPClient == nil {
@@ -165,18 +191,49 @@ func (s *Sessions) newClients(region string) *Clients {
 		})
 	}
 	calls := &callMiddleware{
-		budget:  newBudget(s.options.clock, s.options.limits),
 		metrics: s.options.metrics,
 		tracer:  s.options.tracerProvider.Tracer("github.com/slipway-project/slipway/internal/aws"),
 	}
+	calls.budget.Store(newBudget(s.options.clock, s.options.limits))
 	cfg.APIOptions = append(cfg.APIOptions, calls.install, middleware.AddUserAgentKeyValue("slipway", s.options.version))
+	if principal.Keys != nil {
+		cfg.Credentials = credentials.NewStaticCredentialsProvider(principal.Keys.AccessKeyID, principal.Keys.SecretAccessKey, principal.Keys.SessionToken)
+	}
+	for _, role := range principal.Roles {
+		// The client of each role signs with the credentials of the one before.
+		cfg.Credentials = &assumedRole{sts: sts.NewFromConfig(cfg), role: role, clock: s.options.clock}
+	}
+	account := &accountID{sts: sts.NewFromConfig(cfg), learned: func(id string) { s.shareBudget(calls, id, region) }}
+	if id := principal.Account(); id != "" {
+		account.id = id
+		calls.budget.Store(s.budgetOf(id, region, calls.budget.Load()))
+	}
 	return &Clients{
 		EC2:         ec2.NewFromConfig(cfg),
 		AutoScaling: autoscaling.NewFromConfig(cfg),
 		SSM:         ssm.NewFromConfig(cfg),
 		Region:      region,
-		AccountID:   (&accountID{sts: sts.NewFromConfig(cfg)}).get,
+		Principal:   principal,
+		AccountID:   account.get, KnownAccount: account.known,
+		credentials: cfg.Credentials,
 	}
+}
+
+// shareBudget counts calls in their account's budget from now on.
+func (s *Sessions) shareBudget(calls *callMiddleware, account, region string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	calls.budget.Store(s.budgetOf(account, region, calls.budget.Load()))
+}
+
+// budgetOf is the budget of an account in a region, the given one if there is none yet. The sessions are locked.
+func (s *Sessions) budgetOf(account, region string, own *budget) *budget {
+	key := budgetKey{account: account, region: region}
+	if shared, ok := s.budgets[key]; ok {
+		return shared
+	}
+	s.budgets[key] = own
+	return own
 }
 
 // identifier is what of STS finding out the account needs.
@@ -187,9 +244,17 @@ type identifier interface {
 // accountID asks who the caller is, once.
 type accountID struct {
 	sts identifier
+	// learned is told the answer.
+	learned func(id string)
 
 	mu sync.Mutex
 	id string
+}
+
+func (a *accountID) known() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.id
 }
 
 func (a *accountID) get(ctx context.Context) (string, error) {
@@ -203,5 +268,6 @@ func (a *accountID) get(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("asking AWS for the account of the credentials: %w", err)
 	}
 	a.id = awssdk.ToString(output.Account)
+	a.learned(a.id)
 	return a.id, nil
 }

@@ -29,7 +29,7 @@ func simulated(t *testing.T) (*Clients, *awssim.Simulator) {
 	clients, err := NewSessions(awssdk.Config{
 		BaseEndpoint: awssdk.String(server.URL), Region: "us-east-1",
 		Credentials: credentials.NewStaticCredentialsProvider("AKID123456789012", "secret", ""),
-	}, WithClock(clock)).For(t.Context(), Identity{}, "")
+	}, WithClock(clock)).For(t.Context(), Principal{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

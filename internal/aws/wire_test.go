@@ -85,7 +85,7 @@ func (w *wire) config() awssdk.Config {
 
 func (w *wire) clients(t *testing.T, opts ...Option) *Clients {
 	t.Helper()
-	clients, err := NewSessions(w.config(), opts...).For(t.Context(), Identity{}, "")
+	clients, err := NewSessions(w.config(), opts...).For(t.Context(), Principal{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,13 +29,34 @@ type Cloud struct {
 	// SeenTemplates and SeenGroups are what the sweeps know; they wake the AWSLaunchConfigs and the pools that watch them.
 	SeenTemplates *observe.Sweep[launchtemplate.Template]
 	SeenGroups    *observe.Sweep[autoscalinggroup.Group]
+
+	clients *aws.Clients
+	// end ends the sweeps; nil while they do not run.
+	end context.CancelFunc
+}
+
+// Authenticate makes sure that AWS can be called as the identity, as a rule without a call. The error is an *aws.CredentialsError if it can not.
+func (c *Cloud) Authenticate(ctx context.Context) error { return c.clients.Authenticate(ctx) }
+
+// AccountID is the account that the identity acts in. AWS is asked once, and for a role not at all.
+func (c *Cloud) AccountID(ctx context.Context) (string, error) { return c.clients.AccountID(ctx) }
+
+// KnownAccount is the account if it is known already, or empty.
+func (c *Cloud) KnownAccount() string { return c.clients.KnownAccount() }
+
+// Principals say as whom AWS is called for clusters in a namespace that name an identity: an identity.Resolver in use.
+type Principals interface {
+	Resolve(ctx context.Context, identity aws.Identity, namespace string) (aws.Principal, error)
+	// AllowsInstanceProfile is nil if the identity may be used to launch instances with an instance profile, given by name or ARN.
+	AllowsInstanceProfile(ctx context.Context, identity aws.Identity, profile string) error
 }
 
 // Registry makes clouds on first use and runs their sweeps from the moment that the manager leads.
 type Registry struct {
-	sessions  *aws.Sessions
-	clock     clock.WithTicker
-	intervals observe.Intervals
+	sessions   *aws.Sessions
+	principals Principals
+	clock      clock.WithTicker
+	intervals  observe.Intervals
 
 	templates, groups queue
 
@@ -51,35 +72,66 @@ type place struct {
 }
 
 // NewRegistry returns a registry without clouds.
-func NewRegistry(sessions *aws.Sessions, clk clock.WithTicker, intervals observe.Intervals) *Registry {
-	return &Registry{sessions: sessions, clock: clk, intervals: intervals, clouds: map[place]*Cloud{}}
+func NewRegistry(sessions *aws.Sessions, principals Principals, clk clock.WithTicker, intervals observe.Intervals) *Registry {
+	return &Registry{sessions: sessions, principals: principals, clock: clk, intervals: intervals, clouds: map[place]*Cloud{}}
 }
 
-// For returns the cloud of an identity in a region. It calls nothing.
-func (r *Registry) For(ctx context.Context, identity aws.Identity, region string) (*Cloud, error) {
-	clients, err := r.sessions.For(ctx, identity, region)
+// For returns the cloud of an identity in a region, for a cluster in a namespace. It calls nothing in AWS. The error is an *identity.Error if the
+// identity can not be used from there, and an *aws.NoRegionError without a region.
+//
+// An identity with other credentials than before (a new key in its Secret, another role) has a new cloud. The old one ends, and what it watched is
+// woken to look at the new one.
+func (r *Registry) For(ctx context.Context, identity aws.Identity, namespace, region string) (*Cloud, error) {
+	principal, err := r.principals.Resolve(ctx, identity, namespace)
+	if err != nil {
+		return nil, fmt.Errorf("finding out as whom to call AWS: %w", err)
+	}
+	clients, err := r.sessions.For(ctx, principal, region)
 	if err != nil {
 		return nil, fmt.Errorf("preparing AWS clients: %w", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := place{identity: identity.Canonical(), region: clients.Region}
-	if cloud, known := r.clouds[key]; known {
-		return cloud, nil
+	key := place{identity: principal.Identity.Canonical(), region: clients.Region}
+	old, known := r.clouds[key]
+	if known && old.clients == clients {
+		return old, nil
 	}
 	cloud := r.build(clients)
 	r.clouds[key] = cloud
 	if r.leading != nil {
 		r.sweep(cloud) //nolint:contextcheck // sweeps live as long as the manager leads
 	}
+	if known {
+		r.retire(old)
+	}
 	return cloud, nil
+}
+
+// AllowsInstanceProfile is nil if an identity may be used to launch instances with an instance profile. The error is an *identity.Error if not.
+func (r *Registry) AllowsInstanceProfile(ctx context.Context, identity aws.Identity, profile string) error {
+	return r.principals.AllowsInstanceProfile(ctx, identity, profile)
+}
+
+// retire ends a cloud that has been replaced. The registry is locked.
+func (r *Registry) retire(cloud *Cloud) {
+	if cloud.end != nil {
+		cloud.end()
+	}
+	for _, config := range cloud.SeenTemplates.Watchers() {
+		r.templates.add(config)
+	}
+	for _, pool := range cloud.SeenGroups.Watchers() {
+		r.groups.add(pool)
+	}
 }
 
 func (r *Registry) build(clients *aws.Clients) *Cloud {
 	templates := launchtemplate.NewTemplates(clients.EC2)
 	groups := autoscalinggroup.NewGroups(clients.AutoScaling)
 	return &Cloud{
-		Region: clients.Region, Discovery: discovery.New(clients, r.clock), Templates: templates, Groups: groups,
+		clients: clients,
+		Region:  clients.Region, Discovery: discovery.New(clients, r.clock), Templates: templates, Groups: groups,
 		SeenTemplates: observe.NewSweep(r.clock, observe.Source[launchtemplate.Template]{
 			Describe: templates.Describe, Batch: launchtemplate.DescribeBatch, List: templates.List,
 		}, ofTemplates(r.intervals), r.templates.add),
@@ -117,7 +169,8 @@ func (r *Registry) NeedLeaderElection() bool { return true }
 
 // sweep starts a cloud's sweeps. The registry is locked.
 func (r *Registry) sweep(cloud *Cloud) {
-	ctx := r.leading
+	ctx, end := context.WithCancel(r.leading)
+	cloud.end = end
 	r.sweeps.Go(func() { cloud.SeenTemplates.Run(ctx) })
 	r.sweeps.Go(func() { cloud.SeenGroups.Run(ctx) })
 }
@@ -144,6 +197,12 @@ func (r *Registry) each(do func(*Cloud)) {
 		do(cloud)
 	}
 }
+
+// WakeTemplate and WakeGroup have an object looked at because of what is outside AWS: an identity that changed.
+func (r *Registry) WakeTemplate(config types.NamespacedName) { r.templates.add(config) }
+
+// WakeGroup is WakeTemplate for an AWSMachinePool.
+func (r *Registry) WakeGroup(pool types.NamespacedName) { r.groups.add(pool) }
 
 // TemplateEvents is the source of AWSLaunchConfigs whose template changed in AWS.
 func (r *Registry) TemplateEvents() source.Source { return &r.templates }

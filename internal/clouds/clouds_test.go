@@ -2,6 +2,8 @@ package clouds_test
 
 import (
 	"context"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
+	"github.com/slipway-project/slipway/internal/identity"
 )
 
 const patience = 10 * time.Second
@@ -29,7 +32,35 @@ type rig struct {
 	clock    *simclock.Clock
 	ec2      *ec2.Client
 	registry *clouds.Registry
-	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
+	// principals are what identities come to.
+	principals *principals
+	queue      workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+// principals give every identity the keys that a test sets, and know of none without.
+type principals struct {
+	mu   sync.Mutex
+	keys map[string]*aws.Keys
+}
+
+func (p *principals) Resolve(_ context.Context, wanted aws.Identity, _ string) (aws.Principal, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if wanted.Canonical() != (aws.Identity{}) && p.keys[wanted.Name] == nil {
+		return aws.Principal{}, &identity.Error{Reason: "IdentityNotFound", Message: "there is none"}
+	}
+	return aws.Principal{Identity: wanted, Keys: p.keys[wanted.Name]}, nil
+}
+
+func (*principals) AllowsInstanceProfile(context.Context, aws.Identity, string) error { return nil }
+
+func (p *principals) set(name, accessKeyID string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.keys == nil {
+		p.keys = map[string]*aws.Keys{}
+	}
+	p.keys[name] = &aws.Keys{AccessKeyID: accessKeyID, SecretAccessKey: "secret"}
 }
 
 func newRig(t *testing.T) *rig {
@@ -50,18 +81,19 @@ func newRig(t *testing.T) *rig {
 		Region: "us-east-1", BaseEndpoint: &url,
 		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST123456789012", "secret", ""),
 	}
-	registry := clouds.NewRegistry(aws.NewSessions(base, aws.WithClock(clock)), clock, observe.Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second})
+	principals := &principals{}
+	registry := clouds.NewRegistry(aws.NewSessions(base, aws.WithClock(clock)), principals, clock, observe.Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second})
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(queue.ShutDown)
 	if err := registry.TemplateEvents().Start(t.Context(), queue); err != nil {
 		t.Fatal(err)
 	}
-	return &rig{T: t, sim: sim, clock: clock, ec2: ec2.NewFromConfig(base), registry: registry, queue: queue}
+	return &rig{T: t, sim: sim, clock: clock, ec2: ec2.NewFromConfig(base), registry: registry, principals: principals, queue: queue}
 }
 
 func (r *rig) cloud(region string) *clouds.Cloud {
 	r.Helper()
-	cloud, err := r.registry.For(r.Context(), aws.Identity{}, region)
+	cloud, err := r.registry.For(r.Context(), aws.Identity{}, "default", region)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -115,7 +147,7 @@ func TestCloudsAreShared(t *testing.T) {
 	if r.cloud("us-east-1") != here || r.cloud("") != here {
 		t.Error("one place has several clouds")
 	}
-	if same, err := r.registry.For(t.Context(), aws.Identity{Kind: aws.IdentityController, Name: "default"}, "us-east-1"); err != nil || same != here {
+	if same, err := r.registry.For(t.Context(), aws.Identity{Kind: aws.IdentityController, Name: "default"}, "default", "us-east-1"); err != nil || same != here {
 		t.Errorf("the controller's identity, named or not, has several clouds; error %v", err)
 	}
 	if other := r.cloud("eu-west-1"); other == here || other.Region != "eu-west-1" {
@@ -124,8 +156,13 @@ func TestCloudsAreShared(t *testing.T) {
 	if calls := r.sim.Calls(); len(calls) != 0 {
 		t.Errorf("making clouds called %d times", len(calls))
 	}
-	if _, err := r.registry.For(t.Context(), aws.Identity{Kind: "AWSClusterRoleIdentity", Name: "other"}, "us-east-1"); err == nil {
-		t.Error("an identity that is not supported has a cloud")
+	if _, err := r.registry.For(t.Context(), aws.Identity{Kind: aws.IdentityStatic, Name: "other"}, "default", "us-east-1"); err == nil {
+		t.Error("an identity that can not be used has a cloud")
+	}
+	r.principals.set("other", "AKIATEST222222222222")
+	other, err := r.registry.For(t.Context(), aws.Identity{Kind: aws.IdentityStatic, Name: "other"}, "default", "us-east-1")
+	if err != nil || other == here {
+		t.Errorf("another identity shares a cloud: %v, error %v", other == here, err)
 	}
 	if !r.registry.NeedLeaderElection() {
 		t.Error("every replica would sweep")
@@ -174,5 +211,58 @@ func TestSweeps(t *testing.T) {
 				t.Errorf("%d calls after the end", after-before)
 			}
 		})
+	}
+}
+
+// A new key ends the old cloud's sweeps and has what it watched looked at with the new one.
+func TestOtherCredentials(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	tenant := aws.Identity{Kind: aws.IdentityStatic, Name: "tenant"}
+	reach := func() *clouds.Cloud {
+		cloud, err := r.registry.For(t.Context(), tenant, "default", "us-east-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cloud
+	}
+	defer r.lead()()
+	r.principals.set("tenant", "AKIAOLD0123456789012")
+	before := reach()
+	pool := types.NamespacedName{Namespace: "default", Name: "pool"}
+	if _, err := before.SeenTemplates.Get(t.Context(), pool, []string{"pool"}, false); err != nil {
+		t.Fatal(err)
+	}
+	if reach() != before {
+		t.Error("the same key has another cloud")
+	}
+	before.SeenTemplates.InMotion(pool, true)
+	r.until("the old key sweeps", func() bool { return len(r.sim.Calls()) > 2 })
+
+	r.principals.set("tenant", "AKIANEW0123456789012")
+	after := reach()
+	if after == before {
+		t.Fatal("another key has the same cloud")
+	}
+	r.until("the pool is woken", func() bool { return r.queue.Len() == 1 })
+	if _, err := after.SeenTemplates.Get(t.Context(), pool, []string{"pool"}, false); err != nil {
+		t.Fatal(err)
+	}
+	after.SeenTemplates.InMotion(pool, true)
+	sweptBy := func(key string) (calls int) {
+		for _, call := range r.sim.Calls() {
+			if strings.HasSuffix(call.Principal, key) {
+				calls++
+			}
+		}
+		return calls
+	}
+	r.until("the new key sweeps", func() bool { return sweptBy("AKIANEW0123456789012") > 2 })
+	// A last call of the old one may have been under way when it ended.
+	old := sweptBy("AKIAOLD0123456789012")
+	so := sweptBy("AKIANEW0123456789012")
+	r.until("the new key sweeps on", func() bool { return sweptBy("AKIANEW0123456789012") > so+2 })
+	if now := sweptBy("AKIAOLD0123456789012"); now != old {
+		t.Errorf("the old key was used %d times more", now-old)
 	}
 }

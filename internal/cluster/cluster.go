@@ -45,7 +45,8 @@ type Facts struct {
 	// ImageLookup is used for what a pool does not say itself.
 	ImageLookup ImageLookup
 	// EKS is true if the control plane is Amazon EKS.
-	EKS      bool
+	EKS bool
+	// Identity is the one that the cluster names; the zero Identity if it names none.
 	Identity aws.Identity
 }
 
@@ -212,7 +213,7 @@ func (s *source) identity() aws.Identity {
 	if s.identityRef == nil {
 		return aws.Identity{}
 	}
-	return aws.Identity{Kind: aws.IdentityKind(s.identityRef.Kind), Name: s.identityRef.Name}.Canonical()
+	return aws.Identity{Kind: aws.IdentityKind(s.identityRef.Kind), Name: s.identityRef.Name}
 }
 
 func (s *source) facts(cluster *clusterv1.Cluster) (*Facts, error) {

@@ -161,11 +161,11 @@ func TestLoad(t *testing.T) {
 		{name: "self-managed", reason: "Everything comes from the AWSCluster.", objects: awsCluster(nil), want: factsSelfManaged(nil)},
 		{name: "EKS", reason: "Everything comes from the control plane; the name in tags is EKS's.", objects: controlPlane(nil), cluster: onEKS, want: factsEKS()},
 		{
-			name: "the controller's identity by name", reason: "CAPA's webhook writes it where the user says nothing; it is one set of credentials.",
+			name: "the controller's identity by name", reason: "CAPA's webhook writes it where the user says nothing; whether it may be used is asked of it.",
 			objects: awsCluster(func(c *capav1.AWSCluster) {
 				c.Spec.IdentityRef = &capav1.AWSIdentityReference{Kind: capav1.ControllerIdentityKind, Name: "default"}
 			}),
-			want: factsSelfManaged(func(f *Facts) { f.Identity = aws.Identity{} }),
+			want: factsSelfManaged(func(f *Facts) { f.Identity = aws.Identity{Kind: aws.IdentityController, Name: "default"} }),
 		},
 		{
 			name: "override not in status yet", reason: "The user has said which group it is.",

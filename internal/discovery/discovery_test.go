@@ -56,7 +56,7 @@ func newPlace(t *testing.T, change func(*world.Region)) *place {
 		BaseEndpoint: awssdk.String(server.URL),
 		Region:       region,
 		Credentials:  credentials.NewStaticCredentialsProvider("AKID123456789012", "secret", ""),
-	}, aws.WithClock(clock)).For(t.Context(), aws.Identity{}, region)
+	}, aws.WithClock(clock)).For(t.Context(), aws.Principal{}, region)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	eksv1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -28,9 +27,11 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/clouds"
+	"github.com/slipway-project/slipway/internal/controllers/awsclusteridentity"
 	"github.com/slipway-project/slipway/internal/controllers/awslaunchconfig"
 	"github.com/slipway-project/slipway/internal/controllers/awsmachinepool"
 	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/secretwatch"
 )
 
@@ -71,11 +72,11 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return fmt.Errorf("making the manager: %w", err)
 	}
-	kinds, networks, err := watchedKinds(manager)
+	kinds, err := watchedKinds(manager)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(addControllers(manager, options, networks), addHealthChecks(manager, kinds)); err != nil {
+	if err := errors.Join(addControllers(manager, options, kinds), addHealthChecks(manager, kinds.all)); err != nil {
 		return err
 	}
 	if err := manager.Start(ctx); err != nil {
@@ -130,8 +131,8 @@ func orOff(address string) string {
 	return address
 }
 
-// addControllers adds the controllers of all kinds, and what they share. Networks are the kinds of objects with a cluster's network.
-func addControllers(manager ctrl.Manager, options Options, networks []client.Object) error {
+// addControllers adds the controllers of all kinds, and what they share.
+func addControllers(manager ctrl.Manager, options Options, kinds kinds) error {
 	settingsOfSessions := []aws.Option{
 		aws.WithClock(options.Clock), aws.WithTracerProvider(options.Traces), aws.WithVersion(options.Version),
 	}
@@ -139,14 +140,16 @@ func addControllers(manager ctrl.Manager, options Options, networks []client.Obj
 		settingsOfSessions = append(settingsOfSessions, aws.WithMetrics(options.Metrics))
 	}
 	sessions := aws.NewSessions(options.AWS, settingsOfSessions...)
-	registry := clouds.NewRegistry(sessions, options.Clock, options.Intervals)
+	principals := &identity.Resolver{Reader: manager.GetClient(), Secrets: manager.GetAPIReader(), SecretNamespace: options.IdentitySecretNamespace}
+	registry := clouds.NewRegistry(sessions, principals, options.Clock, options.Intervals)
 	if err := manager.Add(registry); err != nil {
 		return fmt.Errorf("adding the observers of AWS: %w", err)
 	}
-	secrets, err := secretWatcher(options.RESTConfig)
+	clientset, err := kubernetes.NewForConfig(options.RESTConfig)
 	if err != nil {
-		return err
+		return fmt.Errorf("making the client that watches Secrets: %w", err)
 	}
+	secrets := secretWatcher(clientset)
 	settings := common.Settings{
 		Clock: options.Clock, Concurrency: options.Concurrency, WatchFilter: options.WatchFilter, Traces: options.Traces,
 	}
@@ -158,17 +161,21 @@ func addControllers(manager ctrl.Manager, options Options, networks []client.Obj
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Clouds: registry,
 		Report: common.Reporter{Recorder: manager.GetEventRecorder(awsmachinepool.Name)}, Clock: options.Clock,
 	}
-	return errors.Join(configs.Register(manager, settings, secrets, networks), pools.Register(manager, settings, networks))
+	identities := &awsclusteridentity.Reconciler{
+		Client: manager.GetClient(), Secrets: manager.GetAPIReader(), SecretNamespace: options.IdentitySecretNamespace,
+		Watches: secretWatcher(clientset), Clouds: registry,
+	}
+	return errors.Join(
+		configs.Register(manager, settings, secrets, kinds.networks),
+		pools.Register(manager, settings, kinds.networks),
+		identities.Register(manager, settings, kinds.identities),
+	)
 }
 
-func secretWatcher(config *rest.Config) (*secretwatch.Watcher, error) {
-	clientset, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("making the client that watches Secrets: %w", err)
-	}
+func secretWatcher(clientset kubernetes.Interface) *secretwatch.Watcher {
 	return secretwatch.New(func(namespace string) interface {
 		Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 	} {
 		return clientset.CoreV1().Secrets(namespace)
-	}), nil
+	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
+	"github.com/slipway-project/slipway/internal/identity"
 )
 
 // DefaultConcurrency is how many objects of each kind are reconciled at once. A reconcile never waits, so few suffice.
@@ -34,6 +35,8 @@ type Options struct {
 	Namespace string
 	// WatchFilter is the value of the watch filter label that objects must have; all objects if empty.
 	WatchFilter string
+	// IdentitySecretNamespace is where the Secrets of AWSClusterStaticIdentities are; identity.DefaultSecretNamespace if empty.
+	IdentitySecretNamespace string
 	// Concurrency is how many objects of each kind are reconciled at once; DefaultConcurrency if zero.
 	Concurrency int
 	// SyncPeriod is how often every object is reconciled though nothing happened; every ten hours if zero.
@@ -83,6 +86,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Traces == nil {
 		o.Traces = otel.GetTracerProvider()
+	}
+	if o.IdentitySecretNamespace == "" {
+		o.IdentitySecretNamespace = identity.DefaultSecretNamespace
 	}
 	if o.Version == "" {
 		o.Version = "dev"

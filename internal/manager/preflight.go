@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -53,31 +54,51 @@ func checkAWS(ctx context.Context, options Options) error {
 	return nil
 }
 
-// watchedKinds returns the kinds that are watched, and among them those of CAPA's with a cluster's network: of the latter any may be
-// missing, since CAPA may run without EKS. It fails if the API server can not be asked, or another kind is not installed.
-func watchedKinds(manager ctrl.Manager) (all, networks []client.Object, err error) {
+// kinds are the kinds that are watched.
+type kinds struct {
+	all []client.Object
+	// networks are those of CAPA's with a cluster's network, and identities those that say as whom AWS is called.
+	networks, identities []client.Object
+}
+
+// watchedKinds finds the kinds to watch. Of CAPA's any may be missing, since it may run without EKS. It fails if the API server can not be asked,
+// or another kind is not installed.
+func watchedKinds(manager ctrl.Manager) (kinds, error) {
+	var watched kinds
 	for _, required := range requiredKinds() {
 		name, err := find(manager, required.object)
 		if meta.IsNoMatchError(err) {
-			return nil, nil, fmt.Errorf("kind %s is not installed in the management cluster: install %s", name, required.from)
+			return kinds{}, fmt.Errorf("kind %s is not installed in the management cluster: install %s", name, required.from)
 		}
 		if err != nil {
-			return nil, nil, err
+			return kinds{}, err
 		}
-		all = append(all, required.object)
+		watched.all = append(watched.all, required.object)
 	}
-	for _, network := range []client.Object{&capav1.AWSCluster{}, &eksv1.AWSManagedControlPlane{}} {
-		name, err := find(manager, network)
+	var err error
+	if watched.networks, err = installed(manager, &capav1.AWSCluster{}, &eksv1.AWSManagedControlPlane{}); err != nil {
+		return kinds{}, err
+	}
+	watched.identities, err = installed(manager, &capav1.AWSClusterControllerIdentity{}, &capav1.AWSClusterRoleIdentity{}, &capav1.AWSClusterStaticIdentity{})
+	watched.all = slices.Concat(watched.all, watched.networks, watched.identities)
+	return watched, err
+}
+
+// installed are those of the kinds that the API server knows.
+func installed(manager ctrl.Manager, objects ...client.Object) ([]client.Object, error) {
+	var found []client.Object
+	for _, object := range objects {
+		name, err := find(manager, object)
 		if meta.IsNoMatchError(err) {
-			manager.GetLogger().Info("Kind is not installed, its clusters are not watched", "kind", name)
+			manager.GetLogger().Info("Kind is not installed, and not watched", "kind", name)
 			continue
 		}
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		networks = append(networks, network)
+		found = append(found, object)
 	}
-	return append(all, networks...), networks, nil
+	return found, nil
 }
 
 // find asks the API server for an object's kind, and returns its name in any case.

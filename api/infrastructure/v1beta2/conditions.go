@@ -88,6 +88,26 @@ const (
 	WaitingForClusterInfrastructureReason = "WaitingForClusterInfrastructure"
 )
 
+// Reasons of ClusterInfrastructureReady, and of Deleting, that say that AWS can not be called as the cluster's identity. Nothing is done in AWS, nor
+// looked at, until that changes.
+const (
+	// IdentityNotFoundReason says that the identity that the cluster's identityRef names, one that it is chained to, or a Secret with its keys does
+	// not exist.
+	IdentityNotFoundReason = "IdentityNotFound"
+	// IdentityNotAllowedReason says that an identity may not be used from the cluster's namespace.
+	IdentityNotAllowedReason = "IdentityNotAllowed"
+	// IdentityInvalidReason says that an identity can not be used as it is written.
+	IdentityInvalidReason = "IdentityInvalid"
+	// IdentityUnknownReason says that an object is deleted whose identity was not recorded and can not be found out any more.
+	IdentityUnknownReason = "IdentityUnknown"
+	// IdentityInOtherAccountReason says that the identity acts in another AWS account than the one that holds what was made so far.
+	IdentityInOtherAccountReason = "IdentityInOtherAccount"
+	// CredentialsInvalidReason says that AWS refuses the identity's keys, or to let it assume its role; the message is AWS's.
+	CredentialsInvalidReason = "CredentialsInvalid"
+	// InstanceProfileNotAllowedReason, of Resolved, says that the identity limits which instance profiles it may be used with, and not to this one.
+	InstanceProfileNotAllowedReason = "InstanceProfileNotAllowed"
+)
+
 // Reasons of BootstrapDataReady.
 const (
 	// WaitingForBootstrapDataReason says that the MachinePool names no bootstrap data Secret yet.

@@ -3,6 +3,7 @@
 package sts
 
 import (
+	"encoding/json"
 	"regexp"
 	"strings"
 	"time"
@@ -66,6 +67,9 @@ func assumeRole(c *sim.Call, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, er
 			return nil, sim.Errorf("ValidationError", "The simulated STS does not support %s.", name)
 		}
 	}
+	if err := checkSessionPolicies(in); err != nil {
+		return nil, err
+	}
 	account := c.Kernel.Account(arn[1])
 	role, ok := iam.FindRole(account, arn[3])
 	if !ok || role.ARN != *in.RoleArn || !role.Trusts(c.Principal, c.Account.ID, str(in.ExternalId)) {
@@ -77,6 +81,32 @@ func assumeRole(c *sim.Call, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, er
 		return nil, err
 	}
 	return newSession(c, account, role, session, duration, in.SourceIdentity), nil
+}
+
+// checkSessionPolicies holds them to AWS's bounds (AWS: API_AssumeRole, Policy and PolicyArns). What they allow is not looked at: the simulated AWS
+// allows every caller everything. The wording is inference.
+func checkSessionPolicies(in *sts.AssumeRoleInput) error {
+	length := 0
+	if in.Policy != nil {
+		length = len(*in.Policy)
+		if !json.Valid([]byte(*in.Policy)) || !strings.HasPrefix(strings.TrimSpace(*in.Policy), "{") {
+			return sim.Errorf("MalformedPolicyDocument", "This policy contains invalid Json")
+		}
+	}
+	if len(in.PolicyArns) > 10 {
+		return sim.Errorf("ValidationError", "1 validation error detected: Value at 'policyArns' failed to satisfy constraint: Member must have "+
+			"length less than or equal to 10")
+	}
+	for _, policy := range in.PolicyArns {
+		if !strings.HasPrefix(str(policy.Arn), "arn:") {
+			return sim.Errorf("ValidationError", "ARN %s is not valid.", str(policy.Arn))
+		}
+		length += len(*policy.Arn)
+	}
+	if length > 2048 {
+		return sim.Errorf("PackedPolicyTooLarge", "Policy documents exceed 2048 characters.")
+	}
+	return nil
 }
 
 // sessionDuration is one hour unless asked for, from 15 minutes up to the role's maximum, or to one

@@ -141,6 +141,13 @@ func (s *Sweep[V]) Forget(object types.NamespacedName) {
 	}
 }
 
+// Watchers are the objects that watch something, in no order.
+func (s *Sweep[V]) Watchers() []types.NamespacedName {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.watchers))
+}
+
 // drop ends an object's interest in names, and forgets those that nobody else watches. The sweep is locked.
 func (s *Sweep[V]) drop(object types.NamespacedName, names []string) {
 	for _, name := range names {

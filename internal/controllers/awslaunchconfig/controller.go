@@ -147,13 +147,16 @@ func (r *Reconciler) learnCluster(ctx context.Context, p *pass) reconciling.Outc
 func (r *Reconciler) reachCloud(ctx context.Context, p *pass) reconciling.Outcome {
 	var outcome reconciling.Outcome
 	p.cloud, outcome = common.Reach(ctx, r.Clouds, p.config, p.facts)
+	if p.cloud == nil {
+		r.Clouds.ForgetTemplate(p.key()) // the sweeps would go on looking
+	}
 	return outcome
 }
 
 // hold adds the finalizer before anything is made in AWS.
 func (r *Reconciler) hold(ctx context.Context, p *pass) reconciling.Outcome {
 	err := reconciling.EnsureFinalizer(ctx, r.Client, p.config, infrav1.LaunchConfigFinalizer, func(config *infrav1.AWSLaunchConfig) {
-		common.SetLocation(config, p.cloud.Region, config.Spec.ClusterName)
+		common.SetLocation(config, common.LocationOf(p.cloud, p.facts.Identity, config.Spec.ClusterName))
 	})
 	if err != nil {
 		return reconciling.Fail(fmt.Errorf("adding the finalizer: %w", err))

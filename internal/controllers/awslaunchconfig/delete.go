@@ -45,6 +45,9 @@ func (r *Reconciler) reachCloudForDeletion(ctx context.Context, p *pass) reconci
 	if p.cloud == nil && outcome == reconciling.Continue() {
 		return r.release(ctx, p)
 	}
+	if p.cloud == nil {
+		r.Clouds.ForgetTemplate(p.key()) // the sweeps would go on looking
+	}
 	return outcome
 }
 

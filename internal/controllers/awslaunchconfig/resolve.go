@@ -13,12 +13,21 @@ import (
 	"github.com/slipway-project/slipway/internal/cluster"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/discovery"
+	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 // resolve finds in AWS what the spec names by other means than an id, and makes the request of it.
 func (r *Reconciler) resolve(ctx context.Context, p *pass) reconciling.Outcome {
+	if err := r.Clouds.AllowsInstanceProfile(ctx, p.facts.Identity, p.config.Spec.IamInstanceProfile); err != nil {
+		unusable, is := identity.IsUnusable(err)
+		if !is {
+			return reconciling.Fail(err)
+		}
+		reconciling.False(p.config, infrav1.ResolvedCondition, unusable.Reason, unusable.Message)
+		return reconciling.Stop(unusable.Message)
+	}
 	groups, err := p.cloud.Discovery.SecurityGroupIDs(ctx, p.facts.VPCID, p.config.Spec.AdditionalSecurityGroups)
 	if err != nil {
 		return outcome.Of(p.config, infrav1.ResolvedCondition, reasonOr(err, infrav1.SecurityGroupNotFoundReason), err)

@@ -196,13 +196,16 @@ func (r *Reconciler) learnCluster(ctx context.Context, p *pass) reconciling.Outc
 func (r *Reconciler) reachCloud(ctx context.Context, p *pass) reconciling.Outcome {
 	var outcome reconciling.Outcome
 	p.cloud, outcome = common.Reach(ctx, r.Clouds, p.pool, p.facts)
+	if p.cloud == nil {
+		r.Clouds.ForgetGroup(p.key()) // the sweeps would go on looking
+	}
 	return outcome
 }
 
 // hold adds the finalizer before anything is made in AWS.
 func (r *Reconciler) hold(ctx context.Context, p *pass) reconciling.Outcome {
 	err := reconciling.EnsureFinalizer(ctx, r.Client, p.pool, infrav1.MachinePoolFinalizer, func(pool *infrav1.AWSMachinePool) {
-		common.SetLocation(pool, p.cloud.Region, p.clusterName)
+		common.SetLocation(pool, common.LocationOf(p.cloud, p.facts.Identity, p.clusterName))
 	})
 	if err != nil {
 		return reconciling.Fail(fmt.Errorf("adding the finalizer: %w", err))

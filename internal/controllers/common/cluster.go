@@ -49,6 +49,7 @@ func Paused(object reconciling.Conditioned, owner *clusterv1.Cluster) bool {
 }
 
 // LoadFacts returns what the object needs to know of its Cluster, or says in the ClusterInfrastructureReady condition what it waits for.
+// Reach makes the condition True: what has a step between True and False within a pass would look as if it had just changed.
 func LoadFacts(ctx context.Context, reader client.Reader, object reconciling.Conditioned, owner *clusterv1.Cluster, name string) (*cluster.Facts, reconciling.Outcome) {
 	if owner == nil {
 		message := fmt.Sprintf("Cluster %q does not exist", name)
@@ -68,6 +69,5 @@ func LoadFacts(ctx context.Context, reader client.Reader, object reconciling.Con
 	case err != nil:
 		return nil, reconciling.Fail(err)
 	}
-	reconciling.True(object, infrav1.ClusterInfrastructureReadyCondition, infrav1.ReadyReason, "")
 	return facts, reconciling.Continue()
 }

@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 )
 
@@ -176,8 +177,21 @@ func TestNames(t *testing.T) {
 func TestRegionAndOwner(t *testing.T) {
 	t.Parallel()
 	object := pool(nil)
-	common.SetLocation(object, "us-east-1", "one")
-	common.SetLocation(object, "eu-west-1", "capa")
+	tenant := aws.Identity{Kind: aws.IdentityRole, Name: "tenant"}
+	if _, recorded := common.RecordedIdentity(object); recorded {
+		t.Error("an identity is recorded that nobody recorded")
+	}
+	common.SetLocation(object, common.Location{Region: "us-east-1", Cluster: "one", Account: "111122223333", Identity: tenant})
+	if identity, recorded := common.RecordedIdentity(object); !recorded || identity != tenant {
+		t.Errorf("identity %v", identity)
+	}
+	common.SetLocation(object, common.Location{Region: "eu-west-1", Cluster: "capa"})
+	if identity, recorded := common.RecordedIdentity(object); !recorded || identity != (aws.Identity{}) {
+		t.Errorf("the controller's own identity reads %v", identity)
+	}
+	if account := object.Annotations[common.AccountAnnotation]; account != "111122223333" {
+		t.Errorf("the account is forgotten: %q", account)
+	}
 	if region := object.Annotations[common.RegionAnnotation]; region != "eu-west-1" {
 		t.Errorf("region %q", region)
 	}

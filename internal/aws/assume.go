@@ -1,0 +1,136 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	ststypes "github.com/aws/aws-sdk-go-v2/service/sts/types"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// defaultSessionName is that of sessions of roles whose identity gives none.
+	defaultSessionName = "slipway"
+	// renewBefore is how long before their end credentials are renewed: no call outlives it, and a short failure of STS goes unnoticed.
+	renewBefore = 5 * time.Minute
+	// refusedFor is how long a refusal by STS is not asked about again, so that a thousand pools of one identity ask as often as one.
+	refusedFor = 30 * time.Second
+)
+
+// assumer is what of STS assuming a role needs.
+type assumer interface {
+	AssumeRole(context.Context, *sts.AssumeRoleInput, ...func(*sts.Options)) (*sts.AssumeRoleOutput, error)
+}
+
+// assumedRole provides the credentials of a role, renewed before they end. It does what the SDK's own provider and cache do, by our clock and with
+// a memory for refusals.
+type assumedRole struct {
+	sts   assumer
+	role  Role
+	clock clock.PassiveClock
+
+	mu          sync.Mutex
+	credentials awssdk.Credentials
+	refusal     error
+	refusedAt   time.Time
+}
+
+// Retrieve implements aws.CredentialsProvider.
+func (a *assumedRole) Retrieve(ctx context.Context) (awssdk.Credentials, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.clock.Now()
+	if a.credentials.HasKeys() && now.Before(a.credentials.Expires.Add(-renewBefore)) {
+		return a.credentials, nil
+	}
+	if a.refusal != nil && now.Before(a.refusedAt.Add(refusedFor)) {
+		return a.orRefused(now)
+	}
+	output, err := a.sts.AssumeRole(ctx, a.input())
+	if err != nil {
+		a.refusal, a.refusedAt = nil, now
+		err = &CredentialsError{Role: a.role.ARN, Err: err}
+		if FateOf(err).Kind == WaitForUser {
+			a.refusal = err
+			return a.orRefused(now)
+		}
+		if a.valid(now) {
+			return a.credentials, nil
+		}
+		return awssdk.Credentials{}, err
+	}
+	a.refusal = nil
+	a.credentials = awssdk.Credentials{
+		AccessKeyID:     awssdk.ToString(output.Credentials.AccessKeyId),
+		SecretAccessKey: awssdk.ToString(output.Credentials.SecretAccessKey),
+		SessionToken:    awssdk.ToString(output.Credentials.SessionToken),
+		CanExpire:       true,
+		Expires:         awssdk.ToTime(output.Credentials.Expiration),
+		AccountID:       Principal{Roles: []Role{a.role}}.Account(),
+		Source:          "Slipway",
+	}
+	return a.credentials, nil
+}
+
+func (a *assumedRole) valid(now time.Time) bool {
+	return a.credentials.HasKeys() && now.Before(a.credentials.Expires)
+}
+
+// orRefused is what there is to go on with after a refusal: a session that has not ended yet is still good.
+func (a *assumedRole) orRefused(now time.Time) (awssdk.Credentials, error) {
+	if a.valid(now) {
+		return a.credentials, nil
+	}
+	return awssdk.Credentials{}, a.refusal
+}
+
+func (a *assumedRole) input() *sts.AssumeRoleInput {
+	name := a.role.SessionName
+	if name == "" {
+		name = defaultSessionName
+	}
+	input := &sts.AssumeRoleInput{RoleArn: &a.role.ARN, RoleSessionName: &name}
+	if a.role.ExternalID != "" {
+		input.ExternalId = &a.role.ExternalID
+	}
+	if a.role.InlinePolicy != "" {
+		input.Policy = &a.role.InlinePolicy
+	}
+	for i := range a.role.PolicyARNs {
+		input.PolicyArns = append(input.PolicyArns, ststypes.PolicyDescriptorType{Arn: &a.role.PolicyARNs[i]})
+	}
+	if seconds := a.role.Duration / time.Second; seconds > 0 {
+		input.DurationSeconds = awssdk.Int32(int32(seconds)) // #nosec G115 -- AWS allows 43,200 at most
+	}
+	return input
+}
+
+// CredentialsError says that the credentials of an identity can not be had, or are refused.
+type CredentialsError struct {
+	// Role that could not be assumed; empty for an access key.
+	Role string
+	Err  error
+}
+
+// Error implements error.
+func (e *CredentialsError) Error() string {
+	if e.Role == "" {
+		return fmt.Sprintf("checking the access key: %v", e.Err)
+	}
+	return fmt.Sprintf("assuming role %s: %v", e.Role, e.Err)
+}
+
+// Unwrap returns what STS, or the way there, said.
+func (e *CredentialsError) Unwrap() error { return e.Err }
+
+// Advice is what a person can do about it.
+func (e *CredentialsError) Advice() string {
+	if e.Role == "" {
+		return "put a valid access key into the identity's Secret"
+	}
+	return "let the role's trust policy name the caller, and check roleARN, externalID and durationSeconds of the identity"
+}

@@ -1,0 +1,73 @@
+package aws
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// Principal is what an identity comes to: everything that its credentials are made of. The zero Principal is the controller itself.
+type Principal struct {
+	// Identity names it. Two identities never share clients, though they may have the same credentials.
+	Identity Identity
+	// Keys begin the chain of roles, or are all there is. Nil stands for the controller's own credentials.
+	Keys *Keys
+	// Roles are assumed in this order, each with the credentials of the one before.
+	Roles []Role
+}
+
+// Keys are an access key of an IAM user, or of a session that somebody else renews.
+type Keys struct {
+	AccessKeyID, SecretAccessKey string
+	// SessionToken is empty for a user's key.
+	SessionToken string
+}
+
+// String keeps the secret out of logs.
+func (k Keys) String() string { return "access key " + k.AccessKeyID }
+
+// GoString keeps the secret out of logs.
+func (k Keys) GoString() string { return k.String() }
+
+// Role is a role to assume, and how. AWS: API_AssumeRole.
+type Role struct {
+	ARN string
+	// SessionName is seen in CloudTrail; defaultSessionName if empty.
+	SessionName string
+	// ExternalID is what the role's owner told who may assume it; empty for none.
+	ExternalID string
+	// InlinePolicy and PolicyARNs narrow what the session may do; empty for all that the role may.
+	InlinePolicy string
+	PolicyARNs   []string
+	// Duration of a session; AWS's default of an hour if zero. A role assumed with another role's session lasts an hour at most.
+	Duration time.Duration
+}
+
+// Account is the account that the principal acts in, as far as that is known without asking AWS.
+func (p Principal) Account() string {
+	if len(p.Roles) == 0 {
+		return ""
+	}
+	// arn:aws:iam::123456789012:role/name
+	parts := strings.Split(p.Roles[len(p.Roles)-1].ARN, ":")
+	if len(parts) < 6 {
+		return ""
+	}
+	return parts[4]
+}
+
+// fingerprint is equal for principals with the same name and credentials. It gives away nothing of them.
+func (p Principal) fingerprint() string {
+	p.Identity = p.Identity.Canonical()
+	content, err := json.Marshal(p)
+	if err != nil {
+		panic("a principal is made of text: " + err.Error())
+	}
+	digest := sha256.Sum256(content)
+	return hex.EncodeToString(digest[:])
+}
+
+// Equal says whether two principals have the same name and credentials.
+func (p Principal) Equal(other Principal) bool { return p.fingerprint() == other.fingerprint() }
