@@ -50,6 +50,7 @@ type AutoScaling interface {
 	Reader
 	Writer
 	Attacher
+	LifecycleActions
 }
 
 // Groups keeps Auto Scaling groups in one account and region.

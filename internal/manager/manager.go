@@ -33,6 +33,7 @@ import (
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/secretwatch"
+	"github.com/slipway-project/slipway/internal/workload"
 )
 
 // LeaderElectionID is the name of the lease that the leading manager holds.
@@ -76,7 +77,9 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(addControllers(manager, options, kinds), addHealthChecks(manager, kinds.all)); err != nil {
+	workloads := workload.New(manager.GetAPIReader(), options.Clock)
+	defer workloads.Close()
+	if err := errors.Join(addControllers(manager, options, kinds, workloads), addHealthChecks(manager, kinds.all)); err != nil {
 		return err
 	}
 	if err := manager.Start(ctx); err != nil {
@@ -132,7 +135,7 @@ func orOff(address string) string {
 }
 
 // addControllers adds the controllers of all kinds, and what they share.
-func addControllers(manager ctrl.Manager, options Options, kinds kinds) error {
+func addControllers(manager ctrl.Manager, options Options, kinds kinds, workloads *workload.Clusters) error {
 	settingsOfSessions := []aws.Option{
 		aws.WithClock(options.Clock), aws.WithTracerProvider(options.Traces), aws.WithVersion(options.Version),
 	}
@@ -158,7 +161,7 @@ func addControllers(manager ctrl.Manager, options Options, kinds kinds) error {
 		Report: common.Reporter{Recorder: manager.GetEventRecorder(awslaunchconfig.Name)}, Clock: options.Clock,
 	}
 	pools := &awsmachinepool.Reconciler{
-		Client: manager.GetClient(), Live: manager.GetAPIReader(), Clouds: registry,
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Clouds: registry, Workloads: workloads,
 		Report: common.Reporter{Recorder: manager.GetEventRecorder(awsmachinepool.Name)}, Clock: options.Clock,
 	}
 	identities := &awsclusteridentity.Reconciler{

@@ -2,6 +2,7 @@ package v1beta2
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -1024,6 +1025,9 @@ type WarmPool struct {
 	// +optional
 	ReuseOnScaleIn bool `json:"reuseOnScaleIn,omitempty"`
 }
+
+// DefaultNodeDrainTimeout is how long a node may take to empty where spec.nodeDrain.timeout is left out.
+const DefaultNodeDrainTimeout = 15 * time.Minute
 
 // NodeDrain says how a node is emptied before its instance ends.
 type NodeDrain struct {

@@ -39,6 +39,10 @@ const (
 	// RolledOutCondition is True when no instance of the pool runs another configuration than the wanted one.
 	RolledOutCondition = "RolledOut"
 
+	// NodesDrainedCondition is False while nodes are emptied whose instances are about to end; its message says what is in the way. A
+	// pool of which no instance had to wait has no such condition.
+	NodesDrainedCondition = "NodesDrained"
+
 	// ResolvedCondition is True when all that an AWSLaunchConfig names was found in AWS: image, instance type,
 	// security groups.
 	ResolvedCondition = "Resolved"
@@ -172,6 +176,14 @@ const (
 	// ReplicasOutOfBoundsReason says that the MachinePool asks for more or fewer replicas than maxSize and minSize
 	// allow, which AWS refuses.
 	ReplicasOutOfBoundsReason = "ReplicasOutOfBounds"
+)
+
+// Reasons of NodesDrained.
+const (
+	// DrainedReason says that no instance waits for its node to be emptied.
+	DrainedReason = "Drained"
+	// DrainingReason says that instances wait for their nodes to be emptied. It is a reason of Deleting too.
+	DrainingReason = "Draining"
 )
 
 // Reasons of RolledOut.

@@ -41,13 +41,17 @@ type Reconciler struct {
 	// Live reads past the cache.
 	Live   client.Reader
 	Clouds *clouds.Registry
-	Report common.Reporter
-	Clock  clock.PassiveClock
+	// Workloads reaches the clusters whose nodes are drained.
+	Workloads Workloads
+	Report    common.Reporter
+	Clock     clock.PassiveClock
 
 	// unseen times how long a group to be deleted has not been seen.
 	unseen common.Stopwatches
 	// hookChecks are when the hooks of a pool's group are looked at next.
 	hookChecks schedule
+	// drains remembers what saves calls while nodes are drained.
+	drains drainNotes
 }
 
 // pass is one reconcile of one pool: the object, and what was learned about it.
@@ -97,17 +101,19 @@ var ready = reconciling.Summary{
 //  1. learn the cluster: region, network, tags
 //  2. hold the object by a finalizer that knows the region
 //  3. see the group in AWS
-//  4. have the bootstrap data named
-//  5. write the pool's AWSLaunchConfig and wait until it is ready
-//  6. make the group as desired, at the config's version
-//  7. roll instances that run another config
-//  8. tell Cluster API which instances there are
+//  4. drain the nodes of instances on their way out
+//  5. have the bootstrap data named
+//  6. write the pool's AWSLaunchConfig and wait until it is ready
+//  7. make the group as desired, at the config's version
+//  8. roll instances that run another config
+//  9. tell Cluster API which instances there are
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
 	pool := &infrav1.AWSMachinePool{}
 	if err := r.Client.Get(ctx, request.NamespacedName, pool); err != nil {
 		if isGone(err) {
 			r.Clouds.ForgetGroup(request.NamespacedName)
 			r.hookChecks.forget(request.NamespacedName)
+			r.drains.keep(request.NamespacedName, nil)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -137,6 +143,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		{Name: "reaching AWS", Run: r.reachCloud},
 		{Name: "holding the object", Run: r.hold},
 		{Name: "observing the Auto Scaling group", Run: r.observeGroup},
+		{Name: "draining nodes", Run: r.drainNodes},
 		{Name: "waiting for bootstrap data", Run: r.awaitBootstrap},
 		{Name: "ensuring the launch config", Run: r.ensureLaunchConfig},
 		{Name: "ensuring the Auto Scaling group", Run: r.ensureGroup},

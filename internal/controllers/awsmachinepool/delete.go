@@ -3,6 +3,7 @@ package awsmachinepool
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,6 +63,9 @@ func (r *Reconciler) deleteGroup(ctx context.Context, p *pass) reconciling.Outco
 		return r.confirmGone(p)
 	}
 	if !p.group.Deleting {
+		if waiting := r.emptyGroup(ctx, p); waiting != nil {
+			return *waiting
+		}
 		if err := p.cloud.Groups.Delete(ctx, *p.group); err != nil && !aws.IsNotFound(err) {
 			return outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.ASGDeleteFailedReason, err)
 		}
@@ -74,11 +78,53 @@ func (r *Reconciler) deleteGroup(ctx context.Context, p *pass) reconciling.Outco
 	return reconciling.ComeBack(groupEnding, message)
 }
 
+// settling is how long Auto Scaling is given to take an instance out of a group that shrank, before one that stays, because it is protected, in
+// standby, or its group's Terminate process suspended, goes with the group.
+const settling = time.Minute
+
+// emptyGroup drains all nodes of a group that is about to be deleted and lets its instances leave by the group's hooks. It returns nil once the group can
+// be deleted with all that is left in it: nothing that has to leave is left on the nodes, or the time is up. Deleting alone would not do: AWS
+// ends the instances then, and asks no hook (AWS: API_DeleteAutoScalingGroup, ForceDelete).
+func (r *Reconciler) emptyGroup(ctx context.Context, p *pass) *reconciling.Outcome {
+	if !drainWanted(p) || !drainPossible(p) {
+		return nil
+	}
+	stop := func(o reconciling.Outcome) *reconciling.Outcome { return &o }
+	departures, err := r.drain(ctx, p, p.group.Instances)
+	if err != nil {
+		return stop(reconciling.Fail(err))
+	}
+	waiting := slices.DeleteFunc(slices.Clone(departures), func(d departure) bool {
+		settled := !d.Leaving() && !r.Clock.Now().Before(d.since.Add(settling))
+		return d.expired || d.empty && settled
+	})
+	if len(waiting) == 0 {
+		return nil
+	}
+	if p.group.MinSize != 0 || p.group.MaxSize != 0 || p.group.Capacity != 0 {
+		err := p.cloud.Groups.Empty(ctx, p.group.Name)
+		p.cloud.SeenGroups.Invalidate(p.group.Name)
+		if err != nil {
+			return stop(outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.ASGDeleteFailedReason, err))
+		}
+		r.Report.Done(ctx, p.pool, "ASGEmptying", "Emptying Auto Scaling group %s of its %d instances", p.group.Name, len(p.group.Instances))
+	}
+	if err := r.letGo(ctx, p, departures); err != nil {
+		return stop(outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.ASGDeleteFailedReason, err))
+	}
+	p.cloud.SeenGroups.InMotion(p.key(), true)
+	r.reportDrain(p, departures)
+	message := fmt.Sprintf("Auto Scaling group %s is being emptied: %s", p.group.Name, describe(waiting))
+	reconciling.True(p.pool, infrav1.DeletingCondition, infrav1.DrainingReason, message)
+	reconciling.False(p.pool, infrav1.ASGReadyCondition, infrav1.ASGDeletionInProgressReason, message)
+	return stop(reconciling.ComeBack(min(groupEnding, r.nextLook(p, waiting)), message))
+}
+
 // confirmGone goes on if the group was seen ending. One that was never seen is looked for a second time, because one that was made a moment
 // before may not be visible yet.
 func (r *Reconciler) confirmGone(p *pass) reconciling.Outcome {
 	condition := meta.FindStatusCondition(p.pool.Status.Conditions, infrav1.DeletingCondition)
-	if condition != nil && condition.Reason == infrav1.ASGDeletionInProgressReason {
+	if condition != nil && (condition.Reason == infrav1.ASGDeletionInProgressReason || condition.Reason == infrav1.DrainingReason) {
 		return reconciling.Continue()
 	}
 	if waited := r.unseen.Elapsed(p.key(), r.Clock.Now()); waited < lookAgain {
@@ -114,6 +160,7 @@ func (r *Reconciler) release(ctx context.Context, p *pass) reconciling.Outcome {
 	}
 	r.unseen.Reset(p.key())
 	r.hookChecks.forget(p.key())
+	r.drains.keep(p.key(), nil)
 	if err := reconciling.RemoveFinalizer(ctx, r.Client, p.pool, infrav1.MachinePoolFinalizer); err != nil {
 		return reconciling.Fail(fmt.Errorf("removing the finalizer: %w", err))
 	}

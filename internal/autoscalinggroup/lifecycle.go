@@ -1,0 +1,74 @@
+package autoscalinggroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/smithy-go"
+)
+
+// LifecycleActions is what of Auto Scaling letting instances go needs.
+type LifecycleActions interface {
+	CompleteLifecycleAction(context.Context, *autoscaling.CompleteLifecycleActionInput, ...func(*autoscaling.Options)) (*autoscaling.CompleteLifecycleActionOutput, error)
+	RecordLifecycleActionHeartbeat(context.Context, *autoscaling.RecordLifecycleActionHeartbeatInput, ...func(*autoscaling.Options)) (*autoscaling.RecordLifecycleActionHeartbeatOutput, error)
+}
+
+// DrainHook is the name of the lifecycle hook that holds an instance on its way out until its node is empty.
+const DrainHook = "slipway-drain"
+
+// DrainHeartbeat is how long the hook holds an instance without a sign from us: long enough for a new manager to take over, and short enough that
+// nothing is held for long when none does. A hundred of them are more than the 48 hours that AWS holds an instance at most (AWS: lifecycle-hooks).
+const DrainHeartbeat = 30 * time.Minute
+
+// Held is true for an instance that a lifecycle hook holds on its way out, ours or another.
+func (i Instance) Held() bool {
+	return i.LifecycleState == "Terminating:Wait" || i.LifecycleState == "Warmed:Terminating:Wait"
+}
+
+// LetGo ends the hold of the drain hook on an instance. One that the hook does not hold, any more or at all, is no error.
+func (g *Groups) LetGo(ctx context.Context, group, instance string) error {
+	_, err := g.api.CompleteLifecycleAction(ctx, &autoscaling.CompleteLifecycleActionInput{
+		AutoScalingGroupName: &group, InstanceId: &instance,
+		LifecycleHookName: awssdk.String(DrainHook), LifecycleActionResult: awssdk.String("CONTINUE"),
+	})
+	if err != nil && !isNotHeld(err) {
+		return fmt.Errorf("letting instance %s of Auto Scaling group %q go: %w", instance, group, err)
+	}
+	return nil
+}
+
+// Hold makes the drain hook hold an instance for another DrainHeartbeat. One that the hook does not hold is no error.
+func (g *Groups) Hold(ctx context.Context, group, instance string) error {
+	_, err := g.api.RecordLifecycleActionHeartbeat(ctx, &autoscaling.RecordLifecycleActionHeartbeatInput{
+		AutoScalingGroupName: &group, InstanceId: &instance, LifecycleHookName: awssdk.String(DrainHook),
+	})
+	if err != nil && !isNotHeld(err) {
+		return fmt.Errorf("holding instance %s of Auto Scaling group %q: %w", instance, group, err)
+	}
+	return nil
+}
+
+// isNotHeld knows AWS's answer where there is no action to complete: ValidationError, "No active Lifecycle Action found with instance ID i-0".
+func isNotHeld(err error) bool {
+	var answer smithy.APIError
+	return errors.As(err, &answer) && answer.ErrorCode() == "ValidationError" &&
+		strings.HasPrefix(answer.ErrorMessage(), "No active Lifecycle Action found")
+}
+
+// Empty shrinks a group to nothing, so that its instances leave by its hooks and none comes in their place. It is for a group that is about to be
+// deleted.
+func (g *Groups) Empty(ctx context.Context, group string) error {
+	zero := awssdk.Int32(0)
+	_, err := g.api.UpdateAutoScalingGroup(ctx, &autoscaling.UpdateAutoScalingGroupInput{
+		AutoScalingGroupName: &group, MinSize: zero, MaxSize: zero, DesiredCapacity: zero,
+	})
+	if err != nil {
+		return fmt.Errorf("emptying Auto Scaling group %q: %w", group, err)
+	}
+	return nil
+}

@@ -1,0 +1,308 @@
+package awsmachinepool
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/controllers/outcome"
+	"github.com/slipway-project/slipway/internal/drain"
+	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/workload"
+)
+
+const (
+	// lookLimit is how long one pass may talk to a workload cluster. What it did not get to is looked at in the next.
+	lookLimit = 10 * time.Second
+	// signEvery is how often AWS is told that a held instance is still being worked on.
+	signEvery = autoscalinggroup.DrainHeartbeat / 3
+)
+
+// Workloads reaches workload clusters.
+type Workloads interface {
+	Client(ctx context.Context, cluster types.NamespacedName) (kubernetes.Interface, error)
+}
+
+// departure is an instance on its way out, and how far its node is.
+type departure struct {
+	autoscalinggroup.Instance
+	// since is when its node began to be emptied.
+	since time.Time
+	// node is the Node's name, "" if there is none or it is not known.
+	node string
+	// empty is true if nothing keeps the instance.
+	empty bool
+	// expired is true if its time is up.
+	expired bool
+	// state says in words what is in the way.
+	state string
+}
+
+func (d departure) done() bool { return d.empty || d.expired }
+
+// String names the instance and what is in its way.
+func (d departure) String() string {
+	name := "instance " + d.ID
+	if d.node != "" {
+		name = fmt.Sprintf("node %s (%s)", d.node, d.ID)
+	}
+	return name + ": " + d.state
+}
+
+// drainWanted is false if the user opted out: by the field, or by Cluster API's annotation on the pool or for its Machines.
+func drainWanted(p *pass) bool {
+	if set := p.pool.Spec.NodeDrain; set != nil && set.Disable {
+		return false
+	}
+	_, excluded := p.pool.Annotations[clusterv1.ExcludeNodeDrainingAnnotation]
+	if p.machinePool != nil && !excluded {
+		_, excluded = p.machinePool.Spec.Template.Annotations[clusterv1.ExcludeNodeDrainingAnnotation]
+	}
+	return !excluded
+}
+
+// drainPossible is false if there is no cluster any more whose pods could go elsewhere. Cluster API does not drain then either.
+func drainPossible(p *pass) bool {
+	return p.owner != nil && p.owner.DeletionTimestamp.IsZero()
+}
+
+// drainTimeout is how long a node may take to empty.
+func drainTimeout(p *pass) time.Duration {
+	if set := p.pool.Spec.NodeDrain; set != nil && set.Timeout != nil {
+		return set.Timeout.Duration
+	}
+	return infrav1.DefaultNodeDrainTimeout
+}
+
+// drainNodes empties the nodes of instances that the drain hook holds on their way out, and lets those go that are empty or whose time is up. When a
+// node's time began is kept on the pool; all else is seen anew each time.
+func (r *Reconciler) drainNodes(ctx context.Context, p *pass) reconciling.Outcome {
+	if p.group == nil {
+		return reconciling.Continue()
+	}
+	held := slices.DeleteFunc(slices.Clone(p.group.Instances), func(instance autoscalinggroup.Instance) bool { return !instance.Held() })
+	departures, err := r.drain(ctx, p, held)
+	if err != nil {
+		return reconciling.Fail(err).AndGoOn()
+	}
+	if err := r.letGo(ctx, p, departures); err != nil {
+		return outcome.Of(p.pool, infrav1.NodesDrainedCondition, infrav1.DrainingReason, err).AndGoOn()
+	}
+	return r.reportDrain(p, departures)
+}
+
+// drain takes one look at the nodes of the instances, and records when their time began.
+func (r *Reconciler) drain(ctx context.Context, p *pass, instances []autoscalinggroup.Instance) ([]departure, error) {
+	begun, now := drainingSince(p.pool), r.Clock.Now()
+	departures := make([]departure, 0, len(instances))
+	for _, instance := range instances {
+		since, known := begun[instance.ID]
+		if !known {
+			since = now
+		}
+		departures = append(departures, departure{Instance: instance, since: since, expired: !now.Before(since.Add(drainTimeout(p)))})
+	}
+	if drainWanted(p) && drainPossible(p) {
+		r.look(ctx, p, departures)
+	} else {
+		for i := range departures {
+			departures[i].empty, departures[i].state = true, "not drained"
+		}
+	}
+	return departures, r.recordDrain(ctx, p, departures)
+}
+
+// look empties nodes as far as that goes at the moment. A cluster that does not answer is no failure of the pass: the time limit counts.
+func (r *Reconciler) look(ctx context.Context, p *pass, departures []departure) {
+	pending := make([]*departure, 0, len(departures))
+	for i := range departures {
+		if d := &departures[i]; d.Leaving() && !d.Held() {
+			d.empty, d.state = true, "its instance ends"
+		} else {
+			pending = append(pending, d)
+		}
+	}
+	if len(pending) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	api, err := r.Workloads.Client(ctx, types.NamespacedName{Namespace: p.pool.Namespace, Name: p.clusterName})
+	if err == nil {
+		err = r.findNodes(ctx, p, api, pending)
+	}
+	if err != nil {
+		for _, d := range pending {
+			d.state = workload.Explain(err)
+		}
+		return
+	}
+	// Whoever waited longest for a look is first, so that many nodes get their turn.
+	slices.SortStableFunc(pending, func(a, b *departure) int {
+		return r.drains.note(p.key(), a.ID).looked.Compare(r.drains.note(p.key(), b.ID).looked)
+	})
+	for _, d := range pending {
+		r.lookAt(ctx, p, api, d)
+	}
+}
+
+// findNodes finds the names of the Nodes that are not known yet.
+func (r *Reconciler) findNodes(ctx context.Context, p *pass, api kubernetes.Interface, pending []*departure) error {
+	var unknown []string
+	for _, d := range pending {
+		if d.node = r.drains.note(p.key(), d.ID).node; d.node == "" {
+			unknown = append(unknown, d.ProviderID())
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	found, err := drain.Find(ctx, api, unknown)
+	if err != nil {
+		return err
+	}
+	for _, d := range pending {
+		if d.node == "" {
+			d.node = found[d.ProviderID()]
+			r.drains.update(p.key(), d.ID, func(note *drainNote) { note.node = d.node })
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) lookAt(ctx context.Context, p *pass, api kubernetes.Interface, d *departure) {
+	switch {
+	case d.node == "":
+		d.empty, d.state = true, "it has no node"
+		return
+	case ctx.Err() != nil:
+		d.state = "its turn comes"
+		return
+	}
+	progress, err := drain.Look(ctx, api, d.node, d.ProviderID())
+	r.drains.update(p.key(), d.ID, func(note *drainNote) { note.looked = r.Clock.Now() })
+	if err != nil {
+		d.state = workload.Explain(err)
+		return
+	}
+	d.empty, d.state = progress.Empty, progress.String()
+}
+
+// letGo ends the hold on instances that are done, and prolongs that on the others.
+func (r *Reconciler) letGo(ctx context.Context, p *pass, departures []departure) error {
+	now := r.Clock.Now()
+	for _, d := range departures {
+		note := r.drains.note(p.key(), d.ID)
+		switch {
+		case !d.Held() || note.letGo:
+		case d.done():
+			if err := p.cloud.Groups.LetGo(ctx, p.group.Name, d.ID); err != nil {
+				return err
+			}
+			// Another hook may hold it further. That is not ours to end, and need not be tried again.
+			r.drains.update(p.key(), d.ID, func(note *drainNote) { note.letGo = true })
+			r.reportDeparture(ctx, p, d)
+		case now.Sub(note.sign) >= signEvery:
+			if err := p.cloud.Groups.Hold(ctx, p.group.Name, d.ID); err != nil {
+				return err
+			}
+			r.drains.update(p.key(), d.ID, func(note *drainNote) { note.sign = now })
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) reportDeparture(ctx context.Context, p *pass, d departure) {
+	switch {
+	case !drainWanted(p) || !drainPossible(p):
+	case d.empty && d.node != "":
+		r.Report.Done(ctx, p.pool, "NodeDrained", "Drained node %s, its instance %s ends", d.node, d.ID)
+	case !d.empty:
+		r.Report.Warn(ctx, p.pool, "NodeDrainTimedOut", "Instance %s ends after %s though it was not drained; %s", d.ID, drainTimeout(p), d)
+	}
+}
+
+// mostShown is how many nodes a condition names.
+const mostShown = 5
+
+// reportDrain shows how far the nodes are. A pool of which no instance ever left has no such condition.
+func (r *Reconciler) reportDrain(p *pass, departures []departure) reconciling.Outcome {
+	waiting := slices.DeleteFunc(slices.Clone(departures), departure.done)
+	if len(waiting) == 0 {
+		if meta.FindStatusCondition(p.pool.Status.Conditions, infrav1.NodesDrainedCondition) != nil {
+			reconciling.True(p.pool, infrav1.NodesDrainedCondition, infrav1.DrainedReason, "")
+		}
+		return reconciling.Continue()
+	}
+	reconciling.False(p.pool, infrav1.NodesDrainedCondition, infrav1.DrainingReason, describe(waiting))
+	return reconciling.ContinueAndComeBack(r.nextLook(p, waiting), "nodes are being drained")
+}
+
+// nextLook is when the first of the nodes is looked at again, or runs out of time.
+func (r *Reconciler) nextLook(p *pass, waiting []departure) time.Duration {
+	soonest := lookLimit
+	for i, d := range waiting {
+		elapsed := r.Clock.Now().Sub(d.since)
+		next := min(drain.NextLook(elapsed), max(drainTimeout(p)-elapsed, 0))
+		if i == 0 || next < soonest {
+			soonest = next
+		}
+	}
+	return soonest
+}
+
+func describe(waiting []departure) string {
+	var parts []string
+	for _, d := range waiting[:min(len(waiting), mostShown)] {
+		parts = append(parts, d.String())
+	}
+	if more := len(waiting) - mostShown; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// recordDrain writes down when the time of nodes began that are not empty, and forgets instances that are gone.
+func (r *Reconciler) recordDrain(ctx context.Context, p *pass, departures []departure) error {
+	begun := drainingSince(p.pool)
+	wanted := maps.Clone(begun)
+	deleting := !p.pool.DeletionTimestamp.IsZero()
+	maps.DeleteFunc(wanted, func(id string, _ time.Time) bool {
+		return !slices.ContainsFunc(p.group.Instances, func(instance autoscalinggroup.Instance) bool {
+			return instance.ID == id && (deleting || instance.Leaving())
+		})
+	})
+	r.drains.keep(p.key(), p.group.Instances)
+	var started []departure
+	for _, d := range departures {
+		if _, known := wanted[d.ID]; !known && (deleting || !d.done()) {
+			wanted[d.ID] = d.since
+			started = append(started, d)
+		}
+	}
+	if maps.EqualFunc(begun, wanted, time.Time.Equal) {
+		return nil
+	}
+	err := reconciling.Patch(ctx, r.Client, p.pool, func(pool *infrav1.AWSMachinePool) { recordDraining(pool, wanted) })
+	if err != nil {
+		return fmt.Errorf("recording which nodes are being drained: %w", err)
+	}
+	slices.SortFunc(started, func(a, b departure) int { return cmp.Compare(a.ID, b.ID) })
+	for _, d := range started {
+		if !d.done() {
+			r.Report.Done(ctx, p.pool, "NodeDraining", "Draining %s", d)
+		}
+	}
+	return nil
+}

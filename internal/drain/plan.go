@@ -1,0 +1,119 @@
+// Package drain empties Kubernetes nodes: it decides which pods of a node leave, in what order, and which may stay, and asks for their eviction so that
+// PodDisruptionBudgets are honoured. It never waits. Each look at a node cordons it, asks for what can be asked for now, and says how far
+// the node is; whoever calls comes back. It knows nothing of AWS and of pools.
+package drain
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// The values of Cluster API's label clusterv1.PodDrainLabel on a pod.
+const (
+	labelSkip          = "skip"
+	labelWaitCompleted = "wait-completed"
+)
+
+// systemCritical is the priority from which on a pod is part of the system, such as cluster DNS (Kubernetes: system-cluster-critical).
+const systemCritical = 2_000_000_000
+
+// plan is what a node's pods mean for its end.
+type plan struct {
+	// evict are the pods whose turn it is, in a stable order.
+	evict []*corev1.Pod
+	// later are critical pods, which the others may need until they are gone.
+	later []*corev1.Pod
+	// ending are pods on their way out, with their grace period.
+	ending []*corev1.Pod
+	// completing are pods that asked to be left alone until they are done.
+	completing []*corev1.Pod
+}
+
+// empty is true if nothing is left to wait for.
+func (p plan) empty() bool {
+	return len(p.evict)+len(p.later)+len(p.ending)+len(p.completing) == 0
+}
+
+// fate is what becomes of a pod.
+type fate int
+
+const (
+	stays fate = iota
+	leaves
+	ends
+	completes
+)
+
+// fateOf follows kubectl drain and Cluster API's drain of Machines, except that it asks nobody's leave for pods with local storage or
+// without a controller: the instance goes in any case.
+func fateOf(pod *corev1.Pod, unreachable bool) fate {
+	_, static := pod.Annotations[corev1.MirrorPodAnnotationKey]
+	finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	switch {
+	case static, finished, ofDaemonSet(pod):
+		return stays
+	case pod.DeletionTimestamp != nil && unreachable:
+		// No kubelet confirms the end of the pod. Its object goes with the node.
+		return stays
+	case pod.DeletionTimestamp != nil:
+		return ends
+	}
+	switch strings.ToLower(pod.Labels[clusterv1.PodDrainLabel]) {
+	case labelSkip:
+		return stays
+	case labelWaitCompleted:
+		return completes
+	}
+	return leaves
+}
+
+// ofDaemonSet is true for a pod that would come back to the node at once: its controller does not mind that the node is cordoned.
+func ofDaemonSet(pod *corev1.Pod) bool {
+	controller := metav1.GetControllerOf(pod)
+	return controller != nil && controller.Kind == "DaemonSet" && strings.HasPrefix(controller.APIVersion, "apps/")
+}
+
+// planFor sorts the pods of a node.
+func planFor(node *corev1.Node, pods []corev1.Pod) plan {
+	gone := unreachable(node)
+	var made plan
+	for i := range pods {
+		pod := &pods[i]
+		switch fateOf(pod, gone) {
+		case leaves:
+			if critical(pod) {
+				made.later = append(made.later, pod)
+			} else {
+				made.evict = append(made.evict, pod)
+			}
+		case ends:
+			made.ending = append(made.ending, pod)
+		case completes:
+			made.completing = append(made.completing, pod)
+		case stays:
+		}
+	}
+	// Critical pods go last: pods that end may still want DNS, and volumes their driver.
+	if len(made.evict) == 0 && len(made.completing) == 0 && !slices.ContainsFunc(made.ending, func(pod *corev1.Pod) bool { return !critical(pod) }) {
+		made.evict, made.later = made.later, nil
+	}
+	slices.SortFunc(made.evict, func(a, b *corev1.Pod) int {
+		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+	})
+	return made
+}
+
+func critical(pod *corev1.Pod) bool {
+	return pod.Spec.Priority != nil && *pod.Spec.Priority >= systemCritical
+}
+
+// unreachable is true for a node whose kubelet gives no sign (Kubernetes: the node lifecycle controller makes Ready Unknown).
+func unreachable(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
+		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionUnknown
+	})
+}

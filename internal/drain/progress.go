@@ -1,0 +1,87 @@
+package drain
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Progress is how far a node is in one look at it.
+type Progress struct {
+	// Node is its name.
+	Node string
+	// Empty is true if nothing is left on it that has to leave.
+	Empty bool
+	// Ending are pods that leave within their grace period, those among them whose eviction was just accepted.
+	Ending int
+	// Completing are pods that are waited for without being asked to leave.
+	Completing int
+	// Later are pods whose turn has not come.
+	Later int
+	// Held counts the pods that a PodDisruptionBudget holds, by namespace and name of the budget.
+	Held map[string]int
+	// Failed counts the pods whose eviction failed, by the API server's words.
+	Failed map[string]int
+}
+
+func (p *Progress) count(answer verdict) {
+	switch {
+	case answer.accepted:
+		p.Ending++
+	case answer.budget != "":
+		if p.Held == nil {
+			p.Held = map[string]int{}
+		}
+		p.Held[answer.budget]++
+	case answer.failure != "":
+		if p.Failed == nil {
+			p.Failed = map[string]int{}
+		}
+		p.Failed[answer.failure]++
+	}
+}
+
+// String says what is in the way, such as "2 pods held by PodDisruptionBudget default/web, 1 pod ending". It has no times in it, so that a
+// condition can carry it.
+func (p Progress) String() string {
+	var parts []string
+	add := func(count int, what string) {
+		if count > 0 {
+			parts = append(parts, pods(count)+" "+what)
+		}
+	}
+	for _, budget := range slices.Sorted(maps.Keys(p.Held)) {
+		add(p.Held[budget], "held by PodDisruptionBudget "+budget)
+	}
+	add(p.Ending, "ending")
+	add(p.Completing, "to complete first")
+	for _, failure := range slices.Sorted(maps.Keys(p.Failed)) {
+		add(p.Failed[failure], "not evicted: "+failure)
+	}
+	add(p.Later, "to go after these")
+	if len(parts) == 0 {
+		return "no pods left"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func pods(count int) string {
+	if count == 1 {
+		return "1 pod"
+	}
+	return fmt.Sprintf("%d pods", count)
+}
+
+// The time between two looks at a node grows with the time that it is being emptied already, between these bounds: what a budget holds does not move
+// faster for being asked for often.
+const (
+	soonestLook = 5 * time.Second
+	latestLook  = 30 * time.Second
+)
+
+// NextLook is when to look at a node again that has been emptied for some time.
+func NextLook(elapsed time.Duration) time.Duration {
+	return min(max(elapsed/6, soonestLook), latestLook)
+}
