@@ -99,6 +99,11 @@ func (r *Reconciler) emptyGroup(ctx context.Context, p *pass) *reconciling.Outco
 		return d.expired || d.empty && settled
 	})
 	if len(waiting) == 0 {
+		for _, d := range departures {
+			if d.expired && !r.drains.note(p.key(), d.ID).letGo {
+				r.reportDeparture(ctx, p, d)
+			}
+		}
 		return nil
 	}
 	if p.group.MinSize != 0 || p.group.MaxSize != 0 || p.group.Capacity != 0 {

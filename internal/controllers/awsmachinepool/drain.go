@@ -60,6 +60,17 @@ func (d departure) String() string {
 	return name + ": " + d.state
 }
 
+// drainHooks are the lifecycle hooks that draining needs: one that holds instances on their way out. Without us it lets them go in the end.
+func drainHooks(p *pass) []autoscalinggroup.Hook {
+	if !drainWanted(p) {
+		return nil
+	}
+	return []autoscalinggroup.Hook{{
+		Name: autoscalinggroup.DrainHook, Transition: string(infrav1.LifecycleTransitionInstanceTerminating),
+		Heartbeat: int32(autoscalinggroup.DrainHeartbeat / time.Second), Result: string(infrav1.LifecycleHookDefaultResultContinue),
+	}}
+}
+
 // drainWanted is false if the user opted out: by the field, or by Cluster API's annotation on the pool or for its Machines.
 func drainWanted(p *pass) bool {
 	if set := p.pool.Spec.NodeDrain; set != nil && set.Disable {

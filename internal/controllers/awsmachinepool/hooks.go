@@ -22,7 +22,7 @@ const hookCheck = time.Hour
 
 // wantedHooks are the hooks that the pool's group shall have: those of the spec, and Slipway's own.
 func (r *Reconciler) wantedHooks(p *pass) []autoscalinggroup.Hook {
-	return autoscalinggroup.SortHooks(autoscalinggroup.HooksOf(p.pool.Spec.LifecycleHooks))
+	return autoscalinggroup.SortHooks(append(autoscalinggroup.HooksOf(p.pool.Spec.LifecycleHooks), drainHooks(p)...))
 }
 
 // ensureHooks puts hooks that changed at once, and otherwise looks once in a while whether they still are as they were put. It returns when that is due
