@@ -27,15 +27,18 @@ var (
 		"ParameterVersionNotFound",                  // SSM
 		"ParameterVersionLabelNotFound",             // SSM
 		"NoSuchEntity", "ResourceNotFoundException", // IAM, EKS
+		"NoSuchBucket", "NoSuchKey", "NotFound", // S3; the last is all that HEAD tells
 	)
 	alreadyExistsCodes = set(
 		"AlreadyExists", // Auto Scaling
 		"EntityAlreadyExists",
+		"ParameterAlreadyExists", // SSM
 		"InvalidLaunchTemplateName.AlreadyExistsException",
 	)
 	conflictCodes = set(
 		"ResourceContention", "ScalingActivityInProgress", "InstanceRefreshInProgress", "IdempotentCallInProgress", // Auto Scaling
 		"IncorrectState", "IncorrectInstanceState", "ConcurrentTagAccess", "ConcurrentCreateDelete", // EC2
+		"TooManyUpdates", "OperationAborted", // SSM, S3
 	)
 	inUseCodes = set(
 		"ResourceInUse", // Auto Scaling
@@ -45,6 +48,7 @@ var (
 		"UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "AuthFailure", "Blocked", "ExpiredToken",
 		"ExpiredTokenException", "IncompleteSignature", "InvalidClientTokenId", "MissingAuthenticationToken",
 		"OptInRequired", "PendingVerification", "SignatureDoesNotMatch", "UnrecognizedClientException",
+		"Forbidden", // S3, which tells no more to HEAD
 	)
 	capacityCodes = set(
 		"InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientReservedInstanceCapacity",

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"go.opentelemetry.io/otel"
@@ -64,6 +65,7 @@ type Clients struct {
 	EC2         *ec2.Client
 	AutoScaling *autoscaling.Client
 	SSM         *ssm.Client
+	S3          *s3.Client
 	// Region is where the clients act, such as eu-central-1.
 	Region string
 	// Principal is as whom.
@@ -212,6 +214,7 @@ func (s *Sessions) newClients(principal Principal, region string) *Clients {
 		EC2:         ec2.NewFromConfig(cfg),
 		AutoScaling: autoscaling.NewFromConfig(cfg),
 		SSM:         ssm.NewFromConfig(cfg),
+		S3:          s3.NewFromConfig(cfg),
 		Region:      region,
 		Principal:   principal,
 		AccountID:   account.get, KnownAccount: account.known,

@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
+	"github.com/slipway-project/slipway/internal/bootstrapstorage"
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
@@ -26,6 +27,8 @@ type Cloud struct {
 	Discovery *discovery.Discovery
 	Templates *launchtemplate.Templates
 	Groups    *autoscalinggroup.Groups
+	// Storage keeps bootstrap data outside of launch templates.
+	Storage *bootstrapstorage.Store
 	// SeenTemplates and SeenGroups are what the sweeps know; they wake the AWSLaunchConfigs and the pools that watch them.
 	SeenTemplates *observe.Sweep[launchtemplate.Template]
 	SeenGroups    *observe.Sweep[autoscalinggroup.Group]
@@ -132,6 +135,7 @@ func (r *Registry) build(clients *aws.Clients) *Cloud {
 	return &Cloud{
 		clients: clients,
 		Region:  clients.Region, Discovery: discovery.New(clients, r.clock), Templates: templates, Groups: groups,
+		Storage: bootstrapstorage.New(clients.SSM, clients.S3),
 		SeenTemplates: observe.NewSweep(r.clock, observe.Source[launchtemplate.Template]{
 			Describe: templates.Describe, Batch: launchtemplate.DescribeBatch, List: templates.List,
 		}, ofTemplates(r.intervals), r.templates.add),

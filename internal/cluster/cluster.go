@@ -46,6 +46,8 @@ type Facts struct {
 	ImageLookup ImageLookup
 	// EKS is true if the control plane is Amazon EKS.
 	EKS bool
+	// Bucket is the cluster's own in S3. It is empty for a cluster without one.
+	Bucket string
 	// Identity is the one that the cluster names; the zero Identity if it names none.
 	Identity aws.Identity
 }
@@ -137,6 +139,7 @@ type source struct {
 	lookup         ImageLookup
 	eks            bool
 	eksName        string
+	bucket         string
 }
 
 func load(ctx context.Context, reader client.Reader, cluster *clusterv1.Cluster) (*source, error) {
@@ -182,7 +185,12 @@ func get(
 }
 
 func fromAWSCluster(c *capav1.AWSCluster) *source {
+	bucket := ""
+	if c.Spec.S3Bucket != nil {
+		bucket = c.Spec.S3Bucket.Name
+	}
 	return &source{
+		bucket:         bucket,
 		object:         fmt.Sprintf("%s %q", kindAWSCluster, c.Name),
 		region:         c.Spec.Region,
 		network:        c.Spec.NetworkSpec,
@@ -243,6 +251,7 @@ func (s *source) facts(cluster *clusterv1.Cluster) (*Facts, error) {
 		SSHKeyName:           s.sshKeyName,
 		ImageLookup:          s.lookup,
 		EKS:                  s.eks,
+		Bucket:               s.bucket,
 		Identity:             s.identity(),
 	}, nil
 }

@@ -21,16 +21,22 @@ type Fingerprints struct {
 	Bootstrap string
 	// Image is what the image was looked up for, empty for an image given by id. A looked-up image is kept for as long as it is equal.
 	Image string
+	// Data is where the bootstrap data is that the user data points to, as the store of bootstrap data writes it. Empty for a version that holds its
+	// bootstrap data itself.
+	Data string
 }
 
 // description is the form of a version's description. The number is that of the form, and of the canonical form that Config is taken over.
-var description = regexp.MustCompile(`^slipway/1 config=([0-9a-f]{32}) bootstrap=([0-9a-f]{32})(?: image=([0-9a-f]{16}))?$`)
+var description = regexp.MustCompile(`^slipway/1 config=([0-9a-f]{32}) bootstrap=([0-9a-f]{32})(?: image=([0-9a-f]{16}))?(?: data=([a-z0-9./-]{1,100}))?$`)
 
-// Description is the fingerprints as a version's description: at most 115 of the 255 characters that EC2 allows.
+// Description is the fingerprints as a version's description: at most 221 of the 255 characters that EC2 allows.
 func (f Fingerprints) Description() string {
 	text := fmt.Sprintf("slipway/1 config=%s bootstrap=%s", f.Config, f.Bootstrap)
 	if f.Image != "" {
 		text += " image=" + f.Image
+	}
+	if f.Data != "" {
+		text += " data=" + f.Data
 	}
 	return text
 }
@@ -41,7 +47,7 @@ func ParseDescription(text string) (Fingerprints, bool) {
 	if parts == nil {
 		return Fingerprints{}, false
 	}
-	return Fingerprints{Config: parts[1], Bootstrap: parts[2], Image: parts[3]}, true
+	return Fingerprints{Config: parts[1], Bootstrap: parts[2], Image: parts[3], Data: parts[4]}, true
 }
 
 // ImageKey is the Image fingerprint of a look-up, given by name and value. Empty values count as absent, so that a look-up that gains

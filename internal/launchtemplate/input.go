@@ -26,6 +26,10 @@ type Resolved struct {
 	SecurityGroupIDs []string
 	// UserData is what goes to the instance, before base64. Empty when the config has no bootstrap data.
 	UserData []byte
+	// Bootstrap is the bootstrap data that the user data points to or wraps, and Data where it is. They are empty where the user data is
+	// the bootstrap data.
+	Bootstrap []byte
+	Data      string
 	// Tags are the tags of instances and volumes.
 	Tags map[string]string
 }
@@ -46,7 +50,15 @@ func NewInput(spec *infrav1.AWSLaunchConfigSpec, resolved Resolved) (Input, erro
 	if err != nil {
 		return Input{}, err
 	}
-	fingerprints.Image = resolved.ImageKey
+	if len(resolved.Bootstrap) > 0 {
+		// What a node is does not depend on how it comes by its bootstrap data.
+		fetched, err := fingerprintsOf(data, base64.StdEncoding.EncodeToString(resolved.Bootstrap))
+		if err != nil {
+			return Input{}, err
+		}
+		fingerprints.Config = fetched.Config
+	}
+	fingerprints.Image, fingerprints.Data = resolved.ImageKey, resolved.Data
 	text, err := canonical(data)
 	if err != nil {
 		return Input{}, err

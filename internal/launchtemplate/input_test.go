@@ -91,23 +91,30 @@ var sent = map[string]struct {
 
 // silent are the fields that the request does not say by themselves, and why.
 var silent = map[string]string{
-	"ClusterName":                             "the cluster's facts reach the request as Resolved",
-	"LaunchTemplateName":                      "it names the template, not what is in it",
-	"VersionsToKeep":                          "it is about versions, not about one",
-	"KubernetesVersion":                       "it reaches the request as Resolved.ImageID",
-	"Bootstrap.DataSecretName":                "it reaches the request as Resolved.UserData",
-	"AdditionalTags":                          "they reach the request in Resolved.Tags",
-	"AdditionalSecurityGroups.ID":             "they reach the request in Resolved.SecurityGroupIDs",
-	"Name":                                    "refused in a launch config, which has LaunchTemplateName",
-	"VersionNumber":                           "refused: the controller chooses the version",
-	"AMI.ID":                                  "it reaches the request as Resolved.ImageID",
-	"AMI.EKSOptimizedLookupType":              "it reaches the request as Resolved.ImageID",
-	"ImageLookupFormat":                       "it reaches the request as Resolved.ImageID",
-	"ImageLookupOrg":                          "it reaches the request as Resolved.ImageID",
-	"ImageLookupBaseOS":                       "it reaches the request as Resolved.ImageID",
-	"RootVolume.DeviceName":                   "the image decides, and CAPA wrote the name that an image had into specs: Resolved.RootDeviceName",
-	"AdditionalSecurityGroups.Filters.Name":   "they reach the request in Resolved.SecurityGroupIDs",
-	"AdditionalSecurityGroups.Filters.Values": "they reach the request in Resolved.SecurityGroupIDs",
+	"ClusterName":                                   "the cluster's facts reach the request as Resolved",
+	"LaunchTemplateName":                            "it names the template, not what is in it",
+	"VersionsToKeep":                                "it is about versions, not about one",
+	"KubernetesVersion":                             "it reaches the request as Resolved.ImageID",
+	"Bootstrap.DataSecretName":                      "it reaches the request as Resolved.UserData",
+	"Bootstrap.Storage":                             "it reaches the request as Resolved.UserData",
+	"Bootstrap.Ignition.Version":                    "it reaches the request as Resolved.UserData",
+	"Bootstrap.Ignition.StorageType":                "it reaches the request as Resolved.UserData",
+	"Bootstrap.Ignition.Proxy.HTTPProxy":            "it reaches the request as Resolved.UserData",
+	"Bootstrap.Ignition.Proxy.HTTPSProxy":           "it reaches the request as Resolved.UserData",
+	"Bootstrap.Ignition.Proxy.NoProxy":              "it reaches the request as Resolved.UserData",
+	"Bootstrap.Ignition.TLS.CertificateAuthorities": "it reaches the request as Resolved.UserData",
+	"AdditionalTags":                                "they reach the request in Resolved.Tags",
+	"AdditionalSecurityGroups.ID":                   "they reach the request in Resolved.SecurityGroupIDs",
+	"Name":                                          "refused in a launch config, which has LaunchTemplateName",
+	"VersionNumber":                                 "refused: the controller chooses the version",
+	"AMI.ID":                                        "it reaches the request as Resolved.ImageID",
+	"AMI.EKSOptimizedLookupType":                    "it reaches the request as Resolved.ImageID",
+	"ImageLookupFormat":                             "it reaches the request as Resolved.ImageID",
+	"ImageLookupOrg":                                "it reaches the request as Resolved.ImageID",
+	"ImageLookupBaseOS":                             "it reaches the request as Resolved.ImageID",
+	"RootVolume.DeviceName":                         "the image decides, and CAPA wrote the name that an image had into specs: Resolved.RootDeviceName",
+	"AdditionalSecurityGroups.Filters.Name":         "they reach the request in Resolved.SecurityGroupIDs",
+	"AdditionalSecurityGroups.Filters.Values":       "they reach the request in Resolved.SecurityGroupIDs",
 }
 
 func withRoot(s *infrav1.AWSLaunchConfigSpec) { s.RootVolume = &infrav1.Volume{Size: 80} }
@@ -194,8 +201,8 @@ func TestEveryResolvedValueIsSent(t *testing.T) {
 	typ := reflect.TypeFor[Resolved]()
 	for i := range typ.NumField() {
 		name := typ.Field(i).Name
-		if name == "ImageKey" {
-			continue // it is no part of the request: TestImageKey
+		if slices.Contains([]string{"ImageKey", "Bootstrap", "Data"}, name) {
+			continue // they are no part of the request: TestImageKey, TestPointers
 		}
 		alter, ok := changes[name]
 		if !ok {
@@ -307,5 +314,41 @@ func TestRequestLeavesSpecAlone(t *testing.T) {
 	}
 	if difference := cmp.Diff(keptValues, values); difference != "" {
 		t.Errorf("the resolved values changed:\n%s", difference)
+	}
+}
+
+// How a node comes by its bootstrap data is no part of what it is: keeping the data elsewhere makes a version and rolls nothing, and a rotated token
+// makes none where the template holds a pointer.
+func TestPointers(t *testing.T) {
+	t.Parallel()
+	const one, two = "#cloud-config\ntoken: abcdef.0123456789abcdef\n", "#cloud-config\ntoken: ghijkl.0123456789abcdef\n"
+	with := func(userData, bootstrap, data string) Input {
+		values := resolved()
+		values.UserData, values.Bootstrap, values.Data = []byte(userData), []byte(bootstrap), data
+		return input(t, base(), values)
+	}
+	inTemplate, pointer, rotated := with(one, "", ""), with("pointer", one, "ssm/1"), with("pointer", two, "ssm/1")
+	if pointer.Fingerprints.Config != inTemplate.Fingerprints.Config {
+		t.Error("another place for the bootstrap data rolls nodes")
+	}
+	if pointer.Fingerprints.Bootstrap == inTemplate.Fingerprints.Bootstrap {
+		t.Error("another place for the bootstrap data makes no version")
+	}
+	if diff := cmp.Diff(pointer.Fingerprints, rotated.Fingerprints); diff != "" || pointer.text != rotated.text {
+		t.Errorf("a rotated token makes another version:\n%s", diff)
+	}
+	if other := with("pointer", one+"runcmd: []\n", "ssm/2"); other.Fingerprints.Config == pointer.Fingerprints.Config {
+		t.Error("other bootstrap data does not roll nodes")
+	}
+	if strings.Contains(pointer.text, "abcdef") {
+		t.Errorf("the request says %s", pointer.text)
+	}
+	got, ours := ParseDescription(pointer.Fingerprints.Description())
+	if diff := cmp.Diff(pointer.Fingerprints, got); diff != "" || !ours {
+		t.Errorf("read back (-want +got)\n%s", diff)
+	}
+	if fingerprints := (Fingerprints{Config: pointer.Fingerprints.Config, Bootstrap: pointer.Fingerprints.Bootstrap, Image: "0123456789abcdef",
+		Data: "s3/" + strings.Repeat("b", 63) + "/" + strings.Repeat("0", 32)}); len(fingerprints.Description()) > 255 {
+		t.Errorf("%q is longer than EC2 allows", fingerprints.Description())
 	}
 }

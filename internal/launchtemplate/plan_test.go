@@ -166,20 +166,20 @@ func TestChoose(t *testing.T) {
 func TestNewest(t *testing.T) {
 	t.Parallel()
 	seen := Observation{Versions: []Version{
-		{Number: 2, Fingerprints: Fingerprints{"a", "x", ""}},
-		{Number: 5, Fingerprints: Fingerprints{"b", "x", ""}},
-		{Number: 3, Fingerprints: Fingerprints{"a", "x", "other image key"}},
-		{Number: 4, Fingerprints: Fingerprints{"a", "y", ""}},
+		{Number: 2, Fingerprints: Fingerprints{Config: "a", Bootstrap: "x", Image: ""}},
+		{Number: 5, Fingerprints: Fingerprints{Config: "b", Bootstrap: "x", Image: ""}},
+		{Number: 3, Fingerprints: Fingerprints{Config: "a", Bootstrap: "x", Image: "other image key"}},
+		{Number: 4, Fingerprints: Fingerprints{Config: "a", Bootstrap: "y", Image: ""}},
 	}}
 	for _, row := range []struct {
 		reason string
 		wanted Fingerprints
 		want   int64
 	}{
-		{"the newest that is equal, however its image was found", Fingerprints{"a", "x", ""}, 3},
-		{"an older config with its bootstrap", Fingerprints{"a", "y", ""}, 4},
-		{"a config with another bootstrap is no version to launch from", Fingerprints{"b", "y", ""}, 0},
-		{"a bootstrap with another config is another node", Fingerprints{"c", "x", ""}, 0},
+		{"the newest that is equal, however its image was found", Fingerprints{Config: "a", Bootstrap: "x", Image: ""}, 3},
+		{"an older config with its bootstrap", Fingerprints{Config: "a", Bootstrap: "y", Image: ""}, 4},
+		{"a config with another bootstrap is no version to launch from", Fingerprints{Config: "b", Bootstrap: "y", Image: ""}, 0},
+		{"a bootstrap with another config is another node", Fingerprints{Config: "c", Bootstrap: "x", Image: ""}, 0},
 	} {
 		version, exists := seen.Newest(row.wanted)
 		if version.Number != row.want || exists != (row.want != 0) {

@@ -89,24 +89,32 @@ func compress(data []byte) ([]byte, error) {
 	return compressed.Bytes(), nil
 }
 
-// TooLargeError says that EC2 does not take user data of this size.
+// TooLargeError says that EC2, or a parameter, does not take user data of this size.
 type TooLargeError struct {
 	// Size of what would have been sent, and the Limit that it exceeds, in bytes.
 	Size, Limit int
 	Format      Format
 	// Uncompressed is the size before compression, zero if compression was not possible.
 	Uncompressed int
+	// Parameter says that it is a parameter of Systems Manager that would not hold the data.
+	Parameter bool
 }
 
 // Error implements error.
 func (e *TooLargeError) Error() string {
+	if e.Parameter {
+		return fmt.Sprintf("bootstrap data of %d bytes is %d bytes compressed and in base64, but a parameter holds at most %d: "+
+			"keep it in S3 (bootstrapStorage: S3)", e.Uncompressed, e.Size, e.Limit)
+	}
 	if e.Uncompressed > 0 {
 		return fmt.Sprintf("bootstrap data of %d bytes is %d bytes compressed, but EC2 takes at most %d: "+
-			"move large files out of the bootstrap config (into the image, or fetch them in a pre-bootstrap command)",
+			"keep it in S3 (bootstrapStorage: S3), or move large files out of the bootstrap config (into the image, or fetch them in a "+
+			"pre-bootstrap command)",
 			e.Uncompressed, e.Size, e.Limit)
 	}
 	return fmt.Sprintf("bootstrap data of %d bytes in format %s, which can not be compressed, but EC2 takes at most %d: "+
-		"move large files out of the bootstrap config (into the image, or let Ignition fetch them from a URL)",
+		"keep it in S3 (bootstrapStorage: S3), or move large files out of the bootstrap config (into the image, or let Ignition fetch them "+
+		"from a URL)",
 		e.Size, e.Format, e.Limit)
 }
 

@@ -129,6 +129,11 @@ type AWSLaunchConfigStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	BootstrapFingerprint string `json:"bootstrapFingerprint,omitempty"`
 
+	// BootstrapDataLocation is where the bootstrap data is kept, if not in the template: ssm:<name of a parameter>, or s3://<bucket>/<key>.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	BootstrapDataLocation string `json:"bootstrapDataLocation,omitempty"`
+
 	// Resolved is what the spec's names and lookups led to in AWS.
 	// +optional
 	Resolved *ResolvedLaunchConfig `json:"resolved,omitempty"`

@@ -26,7 +26,8 @@ const (
 	// ClusterInfrastructureReadyCondition is True when the cluster's network is there to launch nodes into.
 	ClusterInfrastructureReadyCondition = "ClusterInfrastructureReady"
 
-	// BootstrapDataReadyCondition is True when the bootstrap data Secret is there and fits into EC2 user data.
+	// BootstrapDataReadyCondition is True when the bootstrap data Secret is there and fits into EC2 user data, or is kept where user data
+	// points to.
 	BootstrapDataReadyCondition = "BootstrapDataReady"
 
 	// LaunchTemplateReadyCondition is True when the launch template has the version that the spec asks for. On an
@@ -120,8 +121,12 @@ const (
 	BootstrapDataSecretNotFoundReason = "BootstrapDataSecretNotFound"
 	// BootstrapDataInvalidReason says that the Secret has no value, or a format that is not known.
 	BootstrapDataInvalidReason = "BootstrapDataInvalid"
-	// UserDataTooLargeReason says that the data is above 16,384 bytes, which EC2 refuses.
+	// UserDataTooLargeReason says that the data is above 16,384 bytes, which EC2 refuses, or above the 8,192 of a parameter.
 	UserDataTooLargeReason = "UserDataTooLarge"
+	// BucketNotConfiguredReason says that the data is to be kept in S3, and the cluster has no bucket.
+	BucketNotConfiguredReason = "BucketNotConfigured"
+	// BootstrapStorageFailedReason says that the data could not be written to, or deleted from, where it is kept.
+	BootstrapStorageFailedReason = "BootstrapStorageFailed"
 )
 
 // Reasons of LaunchTemplateReady, Resolved and VersionsPruned.

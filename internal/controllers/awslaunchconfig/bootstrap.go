@@ -2,7 +2,6 @@ package awslaunchconfig
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,16 +41,14 @@ func (r *Reconciler) readBootstrap(ctx context.Context, p *pass) reconciling.Out
 	if err != nil {
 		return notBootstrapped(p, infrav1.BootstrapDataInvalidReason, fmt.Sprintf("Secret %q: %v", key.Name, err))
 	}
-	rendered, err := userdata.Render(secret.Data[secretValue], format)
-	var tooLarge *userdata.TooLargeError
-	switch {
-	case errors.As(err, &tooLarge):
-		return notBootstrapped(p, infrav1.UserDataTooLargeReason, fmt.Sprintf("Secret %q: %v", key.Name, err))
-	case err != nil:
-		return notBootstrapped(p, infrav1.BootstrapDataInvalidReason, fmt.Sprintf("Secret %q: %v", key.Name, err))
+	delivery, problem := deliver(p, secret.Data[secretValue], format)
+	if problem != nil {
+		return notBootstrapped(p, problem.reason, problem.message)
 	}
-	p.userData = &rendered
-	reconciling.True(p.config, infrav1.BootstrapDataReadyCondition, infrav1.ReadyReason, "")
+	p.delivery = delivery
+	if delivery.item == nil {
+		reconciling.True(p.config, infrav1.BootstrapDataReadyCondition, infrav1.ReadyReason, "")
+	}
 	return reconciling.Continue()
 }
 

@@ -22,7 +22,6 @@ import (
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/reconciling"
-	"github.com/slipway-project/slipway/internal/userdata"
 )
 
 // Name is the controller's, in logs, metrics and as the reporter of events.
@@ -40,6 +39,7 @@ type Reconciler struct {
 	Clock   clock.PassiveClock
 
 	memory memory
+	stored storedItems
 	// unseen times how long a template to be deleted has not been seen.
 	unseen common.Stopwatches
 }
@@ -63,8 +63,8 @@ type pass struct {
 	seen launchtemplate.Observation
 	// lost is the id of a template that was deleted by somebody else. Set by observe.
 	lost string
-	// userData is nil for a config without bootstrap data. Set by readBootstrap.
-	userData *userdata.Rendered
+	// delivery is how bootstrap data reaches instances, nothing for a config without. Set by readBootstrap.
+	delivery delivery
 	// resolved and input are set by resolve.
 	resolved launchtemplate.Resolved
 	input    launchtemplate.Input
@@ -91,10 +91,11 @@ var ready = reconciling.Summary{
 //  1. learn the cluster: region, network, tags
 //  2. hold the object by a finalizer that knows the region
 //  3. see the template and its versions in AWS
-//  4. read the bootstrap data
-//  5. resolve image and security groups, and make the request
-//  6. make the wanted version exist and the default
-//  7. prune versions that nobody uses
+//  4. read the bootstrap data, and decide how it reaches instances
+//  5. put it where user data points to, if that is outside of the template
+//  6. resolve image and security groups, and make the request
+//  7. make the wanted version exist and the default
+//  8. prune versions that nobody uses, and bootstrap data that none points to
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
 	config := &infrav1.AWSLaunchConfig{}
 	if err := r.Client.Get(ctx, request.NamespacedName, config); err != nil {
@@ -130,6 +131,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		{Name: "holding the object", Run: r.hold},
 		{Name: "observing the launch template", Run: r.observe},
 		{Name: "reading the bootstrap data", Run: r.readBootstrap},
+		{Name: "storing the bootstrap data", Run: r.storeBootstrap},
 		{Name: "resolving the launch configuration", Run: r.resolve},
 		{Name: "ensuring the launch template version", Run: r.ensureVersion},
 		{Name: "pruning versions", Run: r.prune},
@@ -187,6 +189,7 @@ func owner(config *infrav1.AWSLaunchConfig) string {
 // forget drops what is remembered of a config that is gone.
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.memory.forget(key)
+	r.stored.forget(key)
 	r.unseen.Reset(key)
 	r.Watches.Forget(key)
 }

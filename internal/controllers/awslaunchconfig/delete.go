@@ -34,6 +34,7 @@ func (r *Reconciler) deletion() []reconciling.Step[*pass] {
 		{Name: "leaving the launch template to its pool", Run: r.leaveToPool},
 		{Name: "waiting for consumers", Run: r.awaitConsumers},
 		{Name: "deleting the launch template", Run: r.deleteTemplate},
+		{Name: "deleting bootstrap data outside of the template", Run: r.deleteStored},
 		{Name: "letting the object go", Run: r.release},
 	}
 }

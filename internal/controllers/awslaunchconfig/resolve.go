@@ -49,8 +49,9 @@ func (r *Reconciler) resolve(ctx context.Context, p *pass) reconciling.Outcome {
 		SecurityGroupIDs: slices.Concat(p.facts.NodeSecurityGroupIDs, groups),
 		Tags:             p.facts.OwnedTags(names(p.config)[0], p.config.Spec.AdditionalTags),
 	}
-	if p.userData != nil {
-		p.resolved.UserData = p.userData.Bytes
+	p.resolved.UserData, p.resolved.Bootstrap = p.delivery.userData, p.delivery.bootstrap
+	if p.delivery.item != nil {
+		p.resolved.Data = p.delivery.item.Location.String()
 	}
 	if p.input, err = launchtemplate.NewInput(&p.config.Spec, p.resolved); err != nil {
 		return reconciling.Fail(err)

@@ -89,10 +89,22 @@ func versionReason(p *pass) string {
 		return "the launch template was deleted by somebody else"
 	case p.seen.Template == nil:
 		return "first version"
+	case status.ConfigFingerprint == fingerprints.Config && (fingerprints.Data != "" || dataOf(p, status.Version) != ""):
+		return "bootstrap data reaches instances in another way"
 	case status.ConfigFingerprint == fingerprints.Config:
 		return "join token rotated"
 	}
 	return "configuration changed"
+}
+
+// dataOf is where a version has its bootstrap data, empty if in itself.
+func dataOf(p *pass, number int64) string {
+	for _, version := range p.seen.Versions {
+		if version.Number == number {
+			return version.Fingerprints.Data
+		}
+	}
+	return ""
 }
 
 // report tells people what was done, and whether the version is good.
@@ -202,6 +214,10 @@ func (r *Reconciler) prune(ctx context.Context, p *pass) reconciling.Outcome {
 		message := fmt.Sprintf("EC2 refused to delete versions: %v", refused)
 		reconciling.False(p.config, infrav1.VersionsPrunedCondition, infrav1.PruneFailedReason, message)
 		return reconciling.ContinueAndComeBack(pruneAgain, message)
+	}
+	if err := r.sweepStored(ctx, p); err != nil {
+		// What is left is found by the next sweep, or when the config is deleted.
+		return outcome.Of(p.config, infrav1.VersionsPrunedCondition, infrav1.PruneFailedReason, err)
 	}
 	r.Report.Done(ctx, p.config, "LaunchTemplateVersionsPruned", "Deleted versions %v of launch template %s", plan, p.seen.Template.Name)
 	reconciling.True(p.config, infrav1.VersionsPrunedCondition, infrav1.ReadyReason, "")

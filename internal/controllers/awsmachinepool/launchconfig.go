@@ -32,7 +32,9 @@ func launchConfigSpec(pool *infrav1.AWSMachinePool, machinePool *clusterv1.Machi
 	// The name has a field of its own in a launch config.
 	spec.Name = ""
 	if name := machinePool.Spec.Template.Spec.Bootstrap.DataSecretName; name != nil && *name != "" {
-		spec.Bootstrap = &infrav1.LaunchConfigBootstrap{DataSecretName: *name}
+		spec.Bootstrap = &infrav1.LaunchConfigBootstrap{
+			DataSecretName: *name, Storage: pool.Spec.BootstrapStorage, Ignition: pool.Spec.Ignition.DeepCopy(),
+		}
 	}
 	// A group with overrides needs no type in its template, but the image's architecture follows from one, and cluster-autoscaler reads
 	// the template's to know what a node of an empty group would be.
