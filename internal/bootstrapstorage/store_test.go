@@ -44,7 +44,7 @@ func newWorld(t *testing.T) *world {
 	clients, err := aws.NewSessions(awssdk.Config{
 		BaseEndpoint: awssdk.String(server.URL), Region: region,
 		Credentials: credentials.NewStaticCredentialsProvider("AKID"+account, "secret", ""),
-	}, aws.WithClock(clock), aws.WithLimits(nil)).For(t.Context(), aws.Identity{}, "")
+	}, aws.WithClock(clock), aws.WithLimits(nil)).For(t.Context(), aws.Principal{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
