@@ -133,17 +133,18 @@ func TestWhatIsInstalled(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{
-		"ClusterRole slipway-manager-role", "ClusterRole slipway-metrics-auth-role", "ClusterRole slipway-metrics-reader",
+		"Certificate slipway-webhook", "ClusterRole slipway-manager-role", "ClusterRole slipway-metrics-auth-role", "ClusterRole slipway-metrics-reader",
 		"ClusterRoleBinding slipway-manager-rolebinding", "ClusterRoleBinding slipway-metrics-auth-rolebinding",
-		"Deployment slipway-manager", "Namespace slipway-system", "Role slipway-leader-election-role",
-		"RoleBinding slipway-leader-election-rolebinding", "Service slipway-manager-metrics", "ServiceAccount slipway-manager",
+		"Deployment slipway-manager", "Issuer slipway-selfsigned", "Namespace slipway-system", "Role slipway-leader-election-role",
+		"RoleBinding slipway-leader-election-rolebinding", "Service slipway-manager-metrics", "Service slipway-webhook", "ServiceAccount slipway-manager",
+		"ValidatingWebhookConfiguration slipway-validating-webhook",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("objects are %q, want %q", got, want)
 	}
 	for key, object := range objects {
 		switch object.GetKind() {
-		case "Namespace", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding":
+		case "Namespace", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "ValidatingWebhookConfiguration":
 			if object.GetNamespace() != "" {
 				t.Errorf("%s has namespace %q", key, object.GetNamespace())
 			}
@@ -224,7 +225,10 @@ func TestDeployment(t *testing.T) {
 	deployment := as[appsv1.Deployment](t, objects["Deployment slipway-manager"])
 	pod := deployment.Spec.Template
 	service := as[corev1.Service](t, objects["Service slipway-manager-metrics"])
-	for what, selector := range map[string]map[string]string{"the deployment": deployment.Spec.Selector.MatchLabels, "the metrics service": service.Spec.Selector} {
+	webhooks := as[corev1.Service](t, objects["Service slipway-webhook"])
+	for what, selector := range map[string]map[string]string{
+		"the deployment": deployment.Spec.Selector.MatchLabels, "the metrics service": service.Spec.Selector, "the webhook service": webhooks.Spec.Selector,
+	} {
 		if len(selector) == 0 || !labels.SelectorFromSet(selector).Matches(labels.Set(pod.Labels)) {
 			t.Errorf("%s selects %v, and the pod has %v", what, selector, pod.Labels)
 		}
@@ -242,7 +246,7 @@ func TestDeployment(t *testing.T) {
 	}
 	for what, port := range map[string]string{
 		"liveness": container.LivenessProbe.HTTPGet.Port.StrVal, "readiness": container.ReadinessProbe.HTTPGet.Port.StrVal,
-		"metrics": service.Spec.Ports[0].TargetPort.StrVal,
+		"metrics": service.Spec.Ports[0].TargetPort.StrVal, "the webhook service": webhooks.Spec.Ports[0].TargetPort.StrVal,
 	} {
 		if !ports.Has(port) {
 			t.Errorf("%s asks port %q, and the container has %v", what, port, sets.List(ports))

@@ -18,3 +18,11 @@ if grep -rqs --include='*.go' '+kubebuilder:rbac:' internal; then
 	mkdir -p config/rbac
 	cp "$scratch/rbac/role.yaml" config/rbac/role.yaml
 fi
+
+# The webhooks are those of the markers; cert-manager writes its authority's certificate into their configuration.
+if grep -rqs --include='*.go' '+kubebuilder:webhook:' internal; then
+	"$controller_gen" webhook paths=./internal/webhooks/... output:webhook:dir="$scratch/webhook"
+	mkdir -p config/webhook
+	sed 's|^metadata:$|metadata:\n  annotations:\n    cert-manager.io/inject-ca-from: slipway-system/slipway-webhook|' \
+		"$scratch/webhook/manifests.yaml" >config/webhook/manifests.yaml
+fi

@@ -66,6 +66,8 @@ func (f *managerFlags) bind(set *pflag.FlagSet) {
 	set.StringVar(&f.options.MetricsAddress, "diagnostics-address", ":8443", "where /metrics is served over HTTPS, to those whom the API server lets; nowhere if empty")
 	set.BoolVar(&f.options.InsecureMetrics, "insecure-diagnostics", false, "serve metrics over HTTP to everybody")
 	set.StringVar(&f.options.ProfilerAddress, "profiler-address", "", "where Go's profiles are served, to everybody, such as localhost:6060; nowhere if empty")
+	set.IntVar(&f.options.Webhooks.Port, "webhook-port", manager.DefaultWebhookPort, "where webhooks are served, which warn people at kubectl apply; nowhere if 0")
+	set.StringVar(&f.options.Webhooks.CertificateDirectory, "webhook-cert-dir", "", "directory with the webhooks' certificate, tls.crt and tls.key, as a mounted Secret; no webhooks if empty")
 	set.IntVarP(&f.verbosity, "v", "v", 0, "log level: 0 what changed, 1 why a pass ended, 4 more")
 }
 

@@ -78,6 +78,9 @@ func TestFlagsOfTheDeployment(t *testing.T) {
 	if !flags.options.LeaderElection.Enabled || flags.options.HealthAddress != ":9440" || flags.options.MetricsAddress != ":8443" || flags.options.InsecureMetrics {
 		t.Errorf("options are %+v", flags.options)
 	}
+	if want := (manager.Webhooks{Port: manager.DefaultWebhookPort, CertificateDirectory: "/etc/slipway/webhook-certificate"}); flags.options.Webhooks != want {
+		t.Errorf("webhooks are %+v, want %+v", flags.options.Webhooks, want)
+	}
 	want := manager.DefaultLeaderElection
 	want.Enabled = true
 	if difference := cmp.Diff(want, flags.options.LeaderElection); difference != "" {

@@ -62,7 +62,7 @@ func Run(ctx context.Context, options Options) error {
 	if err := options.validate(); err != nil {
 		return err
 	}
-	if err := checkAWS(ctx, options); err != nil {
+	if err := errors.Join(checkAWS(ctx, options), options.Webhooks.check()); err != nil {
 		return err
 	}
 	scheme, err := NewScheme()
@@ -79,7 +79,7 @@ func Run(ctx context.Context, options Options) error {
 	}
 	workloads := workload.New(manager.GetAPIReader(), options.Clock)
 	defer workloads.Close()
-	if err := errors.Join(addControllers(manager, options, kinds, workloads), addHealthChecks(manager, kinds.all)); err != nil {
+	if err := errors.Join(addControllers(manager, options, kinds, workloads), addHealthChecks(manager, kinds.all), addWebhooks(manager, options.Webhooks)); err != nil {
 		return err
 	}
 	if err := manager.Start(ctx); err != nil {
@@ -103,6 +103,7 @@ func controllerManagerOptions(options Options, scheme *runtime.Scheme) ctrl.Opti
 		LeaderElectionReleaseOnCancel: true,
 		HealthProbeBindAddress:        orOff(options.HealthAddress),
 		PprofBindAddress:              options.ProfilerAddress,
+		WebhookServer:                 options.Webhooks.server(),
 		GracefulShutdownTimeout:       &grace,
 		Metrics: metricsserver.Options{
 			BindAddress:   orOff(options.MetricsAddress),

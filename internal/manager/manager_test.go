@@ -40,6 +40,7 @@ func TestValidate(t *testing.T) {
 		{"no time between sweeps in motion", func(o *Options) { o.Intervals.Motion = 0 }, "--observe-interval-in-motion is 0s"},
 		{"a lease that ends before the leader gives up", func(o *Options) { o.LeaderElection.LeaseDuration = 10 * time.Second }, "--leader-elect-lease-duration is 10s"},
 		{"a leader that gives up before it has tried again, jitter included", func(o *Options) { o.LeaderElection.RetryPeriod = 9 * time.Second }, "--leader-elect-renew-deadline is 10s"},
+		{"a port that there is not", func(o *Options) { o.Webhooks.Port = 65536 }, "--webhook-port is 65536"},
 		{"a negative retry period", func(o *Options) { o.LeaderElection.RetryPeriod = -1 }, "--leader-elect-retry-period"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {

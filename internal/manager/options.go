@@ -55,6 +55,9 @@ type Options struct {
 	// ProfilerAddress serves Go's profiles under /debug/pprof/ to everybody who reaches it; nowhere if empty.
 	ProfilerAddress string
 
+	// Webhooks warn people at admission; off by default.
+	Webhooks Webhooks
+
 	// Metrics count calls to AWS; nil for not.
 	Metrics *aws.Metrics
 	// Traces take a span per reconcile and per call to AWS; OpenTelemetry's global provider if nil.
@@ -122,6 +125,7 @@ func (o Options) validate() error {
 	refuse(o.SyncPeriod < 0, "--sync-period is %v, and must not be negative", o.SyncPeriod)
 	refuse(o.Intervals.Rest <= 0, "--observe-interval is %v, and must be positive", o.Intervals.Rest)
 	refuse(o.Intervals.Motion <= 0, "--observe-interval-in-motion is %v, and must be positive", o.Intervals.Motion)
+	refuse(o.Webhooks.Port < 0 || o.Webhooks.Port > 65535, "--webhook-port is %d, and must be a port, or 0 for none", o.Webhooks.Port)
 	election := o.LeaderElection
 	refuse(election.RetryPeriod <= 0, "--leader-elect-retry-period is %v, and must be positive", election.RetryPeriod)
 	refuse(election.RenewDeadline <= election.RetryPeriod*6/5, "--leader-elect-renew-deadline is %v, and must be longer than 1.2 times --leader-elect-retry-period, which is %v",

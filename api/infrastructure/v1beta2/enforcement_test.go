@@ -25,6 +25,8 @@ const (
 	inCRD = "CRD"
 	// inController: only AWS or another object can tell, so that it becomes a condition.
 	inController = "controller: "
+	// inWebhook: the API server takes it, and the webhook warns of it.
+	inWebhook = "webhook"
 	// noField: there is no field with which the rule could be broken.
 	noField = "no field: "
 	// later: the field comes with a later issue, and the rule with it.
@@ -86,7 +88,7 @@ var enforcement = map[string]string{
 	"PL5":  later + "placement",
 	"PL6":  later + "placement",
 	"MD1":  inCRD,
-	"MD2":  later + "a warning needs the webhook",
+	"MD2":  inWebhook,
 	"MD3":  inCRD,
 	"TG1":  noField + "tags go to fixed resource types",
 	"TG2":  inCRD,
@@ -129,7 +131,7 @@ var enforcement = map[string]string{
 	"AS14": inCRD,
 	"AS15": inCRD,
 	"AS16": inCRD,
-	"AS17": later + "a warning needs the webhook",
+	"AS17": inWebhook,
 	"AS18": noField + "without zones and subnets the cluster's are taken; there are no zone ids",
 	"AS19": inController + "only AWS knows the strategy of a placement group",
 	"AS20": inCRD,
@@ -138,13 +140,13 @@ var enforcement = map[string]string{
 	"AS23": noField + "the name is that of a Kubernetes object: shorter, and without colons",
 	"RF1":  inCRD,
 	"RF2":  inCRD,
-	"RF2W": later + "a warning needs the webhook",
+	"RF2W": inWebhook,
 	"RF3":  inCRD,
 	"RF4":  inCRD,
 	"RF5":  noField + "an SSM parameter is resolved before EC2 sees it",
 	"RF6":  noField + "groups name versions by number",
 	"RF7":  inCRD,
-	"RF7W": later + "a warning needs the webhook",
+	"RF7W": inWebhook,
 	"RF8":  inCRD,
 	"RF9":  inController + "refreshes are started without a desired configuration",
 	"RF10": inController + "condition RolledOut, reason WaitingForRefresh",
@@ -168,6 +170,16 @@ var enforcement = map[string]string{
 	"SL7": inCRD, // one place for bootstrap data, and one that Ignition can read
 	"SL8": inCRD, // Ignition's versions, proxies and certificates
 	"SL9": inCRD, // a zonal shift has a behavior
+
+	"SL10": inWebhook, // images of Amazon Linux 2 have ended
+	"SL11": inWebhook, // preferences of refreshes that are disabled
+	"SL12": inWebhook, // processes that a roll-out needs are suspended
+	"SL13": inWebhook, // health checks by load balancers that there are none of
+	"SL14": inWebhook, // instances that are protected from their own roll-out
+	"SL15": inWebhook, // instances that join the cluster from the warm pool
+	"SL16": inWebhook, // a version of Ignition that does nothing
+	"SL17": inWebhook, // a time limit of a drain that is disabled
+	"SL18": inWebhook, // a termination policy that decides nothing
 }
 
 // TestEveryRuleHasItsPlace fails when a rule of the matrix is forgotten, when the table knows a rule that does not
@@ -175,7 +187,8 @@ var enforcement = map[string]string{
 func TestEveryRuleHasItsPlace(t *testing.T) {
 	t.Parallel()
 	ids := strings.Fields(matrix)
-	marked := markedRules(t)
+	marked := markedRules(t, "*_types.go", "rule")
+	warned := markedRules(t, "../../../internal/webhooks/*.go", "warning")
 	tested := testedRules()
 	for _, id := range ids {
 		if enforcement[id] == "" {
@@ -185,6 +198,12 @@ func TestEveryRuleHasItsPlace(t *testing.T) {
 	for id, place := range enforcement {
 		if !slices.Contains(ids, id) && !strings.HasPrefix(id, "SL") {
 			t.Errorf("%s: not in the matrix", id)
+		}
+		if place == inWebhook {
+			if !warned[id] {
+				t.Errorf("%s: said to be in the webhook, but no function is marked +slipway:warning=%s", id, id)
+			}
+			continue
 		}
 		if place != inCRD {
 			if reason := strings.TrimLeft(place[strings.Index(place, ":")+1:], " "); reason == "" {
@@ -202,21 +221,23 @@ func TestEveryRuleHasItsPlace(t *testing.T) {
 			t.Errorf("%s: said to be in the CRDs, but no case tries it", id)
 		}
 	}
-	for id := range marked {
-		if enforcement[id] == "" {
-			t.Errorf("%s: a marker has it, but the table does not", id)
+	for _, found := range []map[string]bool{marked, warned} {
+		for id := range found {
+			if enforcement[id] == "" {
+				t.Errorf("%s: a marker has it, but the table does not", id)
+			}
 		}
 	}
 }
 
-func markedRules(t *testing.T) map[string]bool {
+func markedRules(t *testing.T, where, what string) map[string]bool {
 	t.Helper()
-	sources, err := filepath.Glob("*_types.go")
+	sources, err := filepath.Glob(where)
 	if err != nil || len(sources) == 0 {
 		t.Fatalf("listing sources: %v (%d found)", err, len(sources))
 	}
 	marked := map[string]bool{}
-	marker := regexp.MustCompile(`// \+slipway:rule=(\w+)\n`)
+	marker := regexp.MustCompile(`// \+slipway:` + what + `=(\w+)\n`)
 	for _, source := range sources {
 		content, err := os.ReadFile(source)
 		if err != nil {

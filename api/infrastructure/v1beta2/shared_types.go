@@ -2,7 +2,7 @@ package v1beta2
 
 // Tags are AWS tags by key.
 //
-// AWS allows 50 on a resource; those that Slipway adds by itself count too.
+// AWS allows 50 on a resource, and the six that Slipway adds count too, as do the cluster's.
 // +kubebuilder:validation:MaxProperties=50
 //
 // +slipway:rule=TG2
@@ -11,6 +11,8 @@ package v1beta2
 // +kubebuilder:validation:XValidation:rule=`self.all(k, k.matches(r'^[\p{L}\p{Z}\p{N}_.:/=+@-]*$') && self[k].matches(r'^[\p{L}\p{Z}\p{N}_.:/=+@-]*$'))`,message="tag keys and values may have letters, digits, spaces and _ . : / = + - @ alone"
 // +slipway:rule=TG2
 // +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('aws:'))`,message="tag keys must not begin with aws:, which AWS keeps for itself"
+// +slipway:rule=TG2
+// +kubebuilder:validation:XValidation:rule=`size(self) <= ('Name' in self ? 45 : 44)`,message="AWS allows 50 tags on a resource, and six are the controller's: give at most 44, or 45 with Name"
 // +slipway:rule=TG3
 // +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('kubernetes.io/cluster/') && !k.startsWith('sigs.k8s.io/cluster-api-provider-aws/') && !k.startsWith('slipway.infrastructure.cluster.x-k8s.io/'))`,message="tag keys that begin with kubernetes.io/cluster/, sigs.k8s.io/cluster-api-provider-aws/ or slipway.infrastructure.cluster.x-k8s.io/ say whose a resource is, and are set by the controller: remove them"
 // +slipway:rule=TG3

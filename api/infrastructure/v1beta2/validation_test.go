@@ -246,7 +246,14 @@ var sharedCases = []ruleCase{
 		says: "letters, digits, spaces",
 	},
 	{
-		rule: "TG2", reason: "50 tags", accept: tags(50), refuse: tags(51), says: "must have at most 50 items",
+		rule: "TG2", reason: "50 tags", accept: tags(44), refuse: tags(51), says: "must have at most 50 items",
+	},
+	{
+		rule: "TG2", reason: "six of them are the controller's", accept: tags(44), refuse: tags(45), says: "give at most 44",
+	},
+	{
+		rule: "TG2", reason: "Name is one of the six", accept: strings.Replace(tags(45), "k0:", "Name:", 1),
+		refuse: strings.Replace(tags(46), "k0:", "Name:", 1), says: "or 45 with Name",
 	},
 	{
 		rule: "TG3", reason: "ownership is the controller's to say",

@@ -1,0 +1,62 @@
+package webhooks
+
+import (
+	"fmt"
+	"strings"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// launchTemplateRules are those that hold wherever a launch template is described. They get the path of it.
+var launchTemplateRules = map[string]func(path string, template *infrav1.AWSLaunchTemplate) string{
+	"MD2":  metadataIsOff,
+	"SL10": imagesHaveEnded,
+}
+
+func launchTemplateWarnings(path string, template *infrav1.AWSLaunchTemplate) []string {
+	said := []string{}
+	for _, rule := range sorted(launchTemplateRules) {
+		if warning := launchTemplateRules[rule](path, template); warning != "" {
+			said = append(said, warning)
+		}
+	}
+	return said
+}
+
+// metadataIsOff: the other metadata options mean something only while the service is on (inference: EC2 takes them).
+//
+// +slipway:warning=MD2
+func metadataIsOff(path string, template *infrav1.AWSLaunchTemplate) string {
+	options := template.InstanceMetadataOptions
+	if options == nil || options.HTTPEndpoint != infrav1.InstanceMetadataDisabled {
+		return ""
+	}
+	var idle []string
+	for name, set := range map[string]bool{
+		"httpProtocolIpv6":        options.HTTPProtocolIPv6 == infrav1.InstanceMetadataEnabled,
+		"httpPutResponseHopLimit": options.HTTPPutResponseHopLimit > 1,
+		"httpTokens":              options.HTTPTokens == infrav1.HTTPTokensRequired,
+	} {
+		if set {
+			idle = append(idle, name)
+		}
+	}
+	if len(idle) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s.instanceMetadataOptions: httpEndpoint is disabled, so that %s %s nothing",
+		path, listed(idle), plural(len(idle), "does", "do"))
+}
+
+// imagesHaveEnded: Amazon EKS published its last Amazon Linux 2 image on 26 November 2025, and none for Kubernetes 1.33 and later (AWS:
+// eks-ami-deprecation-faqs).
+//
+// +slipway:warning=SL10
+func imagesHaveEnded(path string, template *infrav1.AWSLaunchTemplate) string {
+	family := template.AMI.EKSOptimizedLookupType
+	if family == nil || strings.HasPrefix(string(*family), string(infrav1.EKSAMILookupTypeAmazonLinux2023)) {
+		return ""
+	}
+	return fmt.Sprintf("%s.ami.eksLookupType: Amazon Linux 2 has no new images since November 2025, and none for Kubernetes 1.33: use AmazonLinux2023 in place of %s",
+		path, *family)
+}

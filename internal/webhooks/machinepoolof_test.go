@@ -1,0 +1,54 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// nothing is a reader that can read nothing.
+type nothing struct{ client.Reader }
+
+func (nothing) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return errors.New("the cache is not there")
+}
+
+func TestMachinePoolIsFoundByItsReference(t *testing.T) {
+	t.Parallel()
+	scheme := runtime.NewScheme()
+	if err := clusterv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	referring := func(namespace, name, kind, to string) *clusterv1.MachinePool {
+		pool := &clusterv1.MachinePool{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		pool.Spec.Replicas = ptr.To[int32](7)
+		pool.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: kind, Name: to}
+		return pool
+	}
+	validator := &machinePools{reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		referring("one", "other", "AWSMachinePool", "others"), referring("two", "elsewhere", "AWSMachinePool", "pool"),
+		referring("one", "managed", "AWSManagedMachinePool", "pool"), referring("one", "workers", "AWSMachinePool", "pool"),
+	).Build()}
+	pool := &infrav1.AWSMachinePool{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "one", Name: "pool"}, Spec: infrav1.AWSMachinePoolSpec{MinSize: 1, MaxSize: 3},
+	}
+	warnings, err := validator.ValidateCreate(t.Context(), pool)
+	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], `MachinePool "workers" asks for 7 replicas`) {
+		t.Errorf("got %q, %v", warnings, err)
+	}
+
+	validator.reader = nothing{}
+	if warnings, err := validator.ValidateCreate(t.Context(), pool); err != nil || len(warnings) > 0 {
+		t.Errorf("a failed read holds people up: %q, %v", warnings, err)
+	}
+}

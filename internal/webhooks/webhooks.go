@@ -1,0 +1,108 @@
+// Package webhooks owns what is said to people at admission beyond what the CRDs say: warnings about pools that AWS takes and that do not do what
+// they seem to. They refuse nothing: hard rules are in the CRDs, which hold when no webhook answers, and so the API server may go on without them.
+//
+// The rules are pure functions of an object and of what is known beside it; what is here reads and answers.
+package webhooks
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// +kubebuilder:webhookconfiguration:mutating=false,name=slipway-validating-webhook
+// +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-awsmachinepool,mutating=false,failurePolicy=ignore,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=5,groups=infrastructure.cluster.x-k8s.io,resources=awsmachinepools,verbs=create;update,versions=v1beta2,name=warning.awsmachinepool.infrastructure.cluster.x-k8s.io,admissionReviewVersions=v1,serviceName=slipway-webhook,serviceNamespace=slipway-system
+// +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-awslaunchconfig,mutating=false,failurePolicy=ignore,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=5,groups=infrastructure.cluster.x-k8s.io,resources=awslaunchconfigs,verbs=create;update,versions=v1beta2,name=warning.awslaunchconfig.infrastructure.cluster.x-k8s.io,admissionReviewVersions=v1,serviceName=slipway-webhook,serviceNamespace=slipway-system
+
+// Register has the manager's webhook server answer for all kinds. MachinePools are read by the reader.
+func Register(manager ctrl.Manager, reader client.Reader) error {
+	if err := ctrl.NewWebhookManagedBy(manager, &infrav1.AWSMachinePool{}).WithValidator(&machinePools{reader: reader}).Complete(); err != nil {
+		return fmt.Errorf("registering the webhook of AWSMachinePool: %w", err)
+	}
+	if err := ctrl.NewWebhookManagedBy(manager, &infrav1.AWSLaunchConfig{}).WithValidator(launchConfigs{}).Complete(); err != nil {
+		return fmt.Errorf("registering the webhook of AWSLaunchConfig: %w", err)
+	}
+	return nil
+}
+
+// machinePools answers for AWSMachinePools.
+type machinePools struct{ reader client.Reader }
+
+// ValidateCreate implements admission.Validator.
+func (m *machinePools) ValidateCreate(ctx context.Context, pool *infrav1.AWSMachinePool) (admission.Warnings, error) {
+	return machinePoolWarnings(subject{pool: pool, machinePool: m.machinePoolOf(ctx, pool)}), nil
+}
+
+// ValidateUpdate implements admission.Validator. Who changed nothing that a person writes is not warned: the controller writes provider IDs.
+func (m *machinePools) ValidateUpdate(ctx context.Context, before, pool *infrav1.AWSMachinePool) (admission.Warnings, error) {
+	if !pool.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(written(before), written(pool)) {
+		return nil, nil
+	}
+	return m.ValidateCreate(ctx, pool)
+}
+
+// ValidateDelete implements admission.Validator.
+func (*machinePools) ValidateDelete(context.Context, *infrav1.AWSMachinePool) (admission.Warnings, error) {
+	return nil, nil
+}
+
+// written is the part of the spec that is people's.
+func written(pool *infrav1.AWSMachinePool) *infrav1.AWSMachinePoolSpec {
+	spec := pool.Spec.DeepCopy()
+	spec.ProviderID, spec.ProviderIDList = "", nil
+	return spec
+}
+
+// machinePoolOf is the MachinePool that refers to the pool. There is none yet while manifests are applied, and nil then; nor is a failed read a
+// reason to hold anybody up.
+func (m *machinePools) machinePoolOf(ctx context.Context, pool *infrav1.AWSMachinePool) *clusterv1.MachinePool {
+	all := &clusterv1.MachinePoolList{}
+	if err := m.reader.List(ctx, all, client.InNamespace(pool.Namespace)); err != nil {
+		ctrl.LoggerFrom(ctx).V(1).Info("Warning without the MachinePool", "reason", err.Error())
+		return nil
+	}
+	for i := range all.Items {
+		reference := all.Items[i].Spec.Template.Spec.InfrastructureRef
+		if reference.APIGroup == infrav1.GroupVersion.Group && reference.Kind == "AWSMachinePool" && reference.Name == pool.Name {
+			return &all.Items[i]
+		}
+	}
+	return nil
+}
+
+// launchConfigs answers for AWSLaunchConfigs.
+type launchConfigs struct{}
+
+// ValidateCreate implements admission.Validator. What a pool's controller writes was said at the pool.
+func (launchConfigs) ValidateCreate(_ context.Context, config *infrav1.AWSLaunchConfig) (admission.Warnings, error) {
+	if metav1.GetControllerOf(config) != nil {
+		return nil, nil
+	}
+	return launchTemplateWarnings("spec", &config.Spec.AWSLaunchTemplate), nil
+}
+
+// ValidateUpdate implements admission.Validator.
+func (l launchConfigs) ValidateUpdate(ctx context.Context, before, config *infrav1.AWSLaunchConfig) (admission.Warnings, error) {
+	if !config.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(before.Spec, config.Spec) {
+		return nil, nil
+	}
+	return l.ValidateCreate(ctx, config)
+}
+
+// ValidateDelete implements admission.Validator.
+func (launchConfigs) ValidateDelete(context.Context, *infrav1.AWSLaunchConfig) (admission.Warnings, error) {
+	return nil, nil
+}
+
+var (
+	_ admission.Validator[*infrav1.AWSMachinePool]  = (*machinePools)(nil)
+	_ admission.Validator[*infrav1.AWSLaunchConfig] = launchConfigs{}
+)
