@@ -1,0 +1,196 @@
+package managertest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/manager"
+	"github.com/slipway-project/slipway/lab/product"
+)
+
+// warnings are what a client was told by the API server.
+type warnings struct {
+	mu   sync.Mutex
+	said []string
+}
+
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
+func (w *warnings) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.said = append(w.said, text)
+}
+
+// taken are the warnings since the last call.
+func (w *warnings) taken() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	said := w.said
+	w.said = nil
+	return said
+}
+
+// listening is a client that hears warnings, as kubectl does.
+func (w *world) listening() (client.Client, *warnings) {
+	w.Helper()
+	heard := &warnings{}
+	config := rest.CopyConfig(w.Lab.RESTConfig())
+	config.WarningHandlerWithContext = heard
+	person, err := client.New(config, client.Options{Scheme: w.Client.Scheme()})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return person, heard
+}
+
+// certify writes a new certificate for this machine into the directory, as a mounted Secret changes, and returns what it is trusted by.
+func certify(t *testing.T, directory string) []byte {
+	t.Helper()
+	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.ParseIP("127.0.0.1")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"tls.key": key, "tls.crt": certificate} {
+		if err := os.WriteFile(filepath.Join(directory, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return certificate
+}
+
+// quietPort is one that nobody listens on, below those that the kernel hands out by itself.
+func quietPort(t *testing.T) int {
+	t.Helper()
+	for i := range 1000 {
+		port := 20000 + (os.Getpid()*7+i)%10000
+		if listener, err := net.Listen("tcp", fmt.Sprintf(":%d", port)); err == nil {
+			_ = listener.Close()
+			return port
+		}
+	}
+	t.Fatal("no port is free")
+	return 0
+}
+
+// configureWebhooks installs config/webhook for the world's namespace, with the manager's address in place of the service.
+func (w *world) configureWebhooks(port int, trusted []byte) *admissionv1.ValidatingWebhookConfiguration {
+	w.Helper()
+	text, err := os.ReadFile("../../config/webhook/manifests.yaml")
+	if err != nil {
+		w.Fatal(err)
+	}
+	configuration := &admissionv1.ValidatingWebhookConfiguration{}
+	if err := yaml.UnmarshalStrict(text, configuration); err != nil {
+		w.Fatal(err)
+	}
+	configuration.Name += "-" + w.Namespace
+	for i := range configuration.Webhooks {
+		webhook := &configuration.Webhooks[i]
+		webhook.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.Namespace}}
+		webhook.ClientConfig = admissionv1.WebhookClientConfig{
+			URL: ptr.To(fmt.Sprintf("https://127.0.0.1:%d%s", port, *webhook.ClientConfig.Service.Path)), CABundle: trusted,
+		}
+	}
+	if err := w.Client.Create(w.Context(), configuration); err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() {
+		if err := w.Client.Delete(context.WithoutCancel(w.Context()), configuration); err != nil {
+			w.Error(err)
+		}
+	})
+	return configuration
+}
+
+// warned is a pool that the webhook has something to say about.
+func (w *world) warned(version string) *unstructured.Unstructured {
+	pool := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"awsLaunchTemplate": map[string]any{"instanceType": "m5.large"}, "refreshPreferences": map[string]any{"alarms": []any{"broken"}},
+	}}}
+	pool.SetGroupVersionKind(schema.GroupVersionKind{Group: infrav1.GroupVersion.Group, Version: version, Kind: "AWSMachinePool"})
+	pool.SetNamespace(w.Namespace)
+	pool.SetName("warned")
+	return pool
+}
+
+// TestPeopleAreWarned has the API server ask the manager over TLS, with the manifests' configuration.
+func TestPeopleAreWarned(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	directory, port := t.TempDir(), quietPort(t)
+	trusted := certify(t, directory)
+	running := w.StartManager(product.Manager(product.Settings{Change: func(options *manager.Options) {
+		options.Webhooks = manager.Webhooks{Port: port, CertificateDirectory: directory}
+	}}))
+	configuration := w.configureWebhooks(port, trusted)
+	person, heard := w.listening()
+
+	about := func(field string) func(string) bool {
+		return func(warning string) bool { return strings.HasPrefix(warning, field) }
+	}
+	hears := func(version string) func() error {
+		return func() error {
+			heard.taken()
+			if err := person.Create(w.Context(), w.warned(version), client.DryRunAll); err != nil {
+				return err
+			}
+			if said := heard.taken(); !slices.ContainsFunc(said, about("spec.refreshPreferences.alarms: ")) {
+				return fmt.Errorf("the API server says %q", said)
+			}
+			return nil
+		}
+	}
+	w.Eventually("a pool is warned of", hears("v1beta2"))
+	w.Eventually("and as CAPA's manifests name it", hears("v1beta1"))
+
+	w.ApplyFile(example)
+	w.Eventually("the pool has its nodes", func() error { return w.settled(poolName) })
+	pool, err := w.pool(poolName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := pool.DeepCopy()
+	pool.Spec.MinSize = 5
+	if err := person.Patch(w.Context(), pool, client.MergeFrom(before), client.DryRunAll); err != nil {
+		t.Fatal(err)
+	}
+	if said := heard.taken(); !slices.ContainsFunc(said, about("spec.minSize, spec.maxSize: MachinePool")) {
+		t.Errorf("an edit that leaves the MachinePool's replicas out of bounds is answered with %q", said)
+	}
+
+	// The certificate is renewed: the new one alone is trusted, and the manager goes on.
+	trusted = certify(t, directory)
+	renewed := configuration.DeepCopy()
+	for i := range renewed.Webhooks {
+		renewed.Webhooks[i].ClientConfig.CABundle = trusted
+	}
+	if err := w.Client.Patch(w.Context(), renewed, client.MergeFrom(configuration)); err != nil {
+		t.Fatal(err)
+	}
+	w.Eventually("the renewed certificate is served", hears("v1beta2"))
+
+	if err := running.Stop(); err != nil {
+		t.Error(err)
+	}
+	if err := person.Create(w.Context(), w.warned("v1beta2")); err != nil {
+		t.Errorf("nobody can write while no manager answers: %v", err)
+	}
+}
