@@ -3,6 +3,7 @@ package discovery
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template"
@@ -128,6 +129,26 @@ func imageName(format, baseOS, version string) (string, error) {
 	var name strings.Builder
 	err = parsed.Execute(&name, struct{ BaseOS, K8sVersion string }{baseOS, version})
 	return name.String(), err
+}
+
+// Suits says whether an image could have been what a query led to: the newest one of its time. What can not be told from the image counts as suiting.
+func Suits(query ImageQuery, image Image) bool {
+	if query.Architecture != "" && image.Architecture != query.Architecture {
+		return false
+	}
+	version := strings.TrimPrefix(query.KubernetesVersion, "v")
+	if query.EKS && query.Lookup == (cluster.ImageLookup{}) {
+		// All of Amazon's EKS images have the minor version between dashes in their names (AWS: eks-optimized-ami).
+		parts := strings.SplitN(version, ".", 3)
+		return len(parts) < 2 || strings.Contains(image.Name, "-"+parts[0]+"."+parts[1]+"-")
+	}
+	search, err := nameSearch(query)
+	if err != nil {
+		return false
+	}
+	// As a filter of EC2's: * stands for any characters, ? for one (AWS: Using_Filtering).
+	pattern := strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(search.Name))
+	return regexp.MustCompile(`^(?s:` + pattern + `)$`).MatchString(image.Name)
 }
 
 // newest finds the image that was made last; of two made at once, the one with the greater id, so that the choice is

@@ -25,17 +25,23 @@ func versionOf(version *ec2types.LaunchTemplateVersion) (Version, error) {
 	if version.LaunchTemplateData != nil {
 		imageID = awssdk.ToString(version.LaunchTemplateData.ImageId)
 	}
-	if !ours && version.LaunchTemplateData != nil {
-		var err error
-		fingerprints, err = fingerprintsOf(version.LaunchTemplateData, awssdk.ToString(version.LaunchTemplateData.UserData))
-		if err != nil {
-			return Version{}, fmt.Errorf("taking the fingerprints of version %d: %w", number, err)
-		}
-	}
-	return Version{
+	seen := Version{
 		Number: number, Fingerprints: fingerprints, Default: awssdk.ToBool(version.DefaultVersion),
-		ImageID: imageID, Created: awssdk.ToTime(version.CreateTime),
-	}, nil
+		ImageID: imageID, Created: awssdk.ToTime(version.CreateTime), Foreign: !ours,
+	}
+	if ours || version.LaunchTemplateData == nil {
+		return seen, nil
+	}
+	var err error
+	encoded := awssdk.ToString(version.LaunchTemplateData.UserData)
+	if seen.Fingerprints, err = fingerprintsOf(version.LaunchTemplateData, encoded); err != nil {
+		return Version{}, fmt.Errorf("taking the fingerprints of version %d: %w", number, err)
+	}
+	if seen.Settings, err = settingsOf(version.LaunchTemplateData, encoded); err != nil {
+		return Version{}, fmt.Errorf("reading version %d: %w", number, err)
+	}
+	seen.MadeByCAPA = madeByCAPA(version.LaunchTemplateData)
+	return seen, nil
 }
 
 // warningText is what EC2 said of data that it accepted: it does not fully validate a template (AWS: launch-template-restrictions).

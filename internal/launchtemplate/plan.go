@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -24,6 +25,11 @@ type Version struct {
 	Default      bool
 	ImageID      string
 	Created      time.Time
+	// Foreign is true for a version that somebody else made. The two after it are known of such a version alone.
+	Foreign bool
+	// MadeByCAPA is true if it is CAPA who did.
+	MadeByCAPA bool
+	Settings   Settings
 }
 
 // Observation is all that is known of a config's template in AWS.
@@ -38,13 +44,29 @@ type Observation struct {
 	Recorded bool
 }
 
-// Choose picks the owner's template out of those that bear its names, and says which names are taken by somebody else's.
-func Choose(owner string, names []string, found map[string]Template) (template *Template, taken []string) {
+// OwnedBy is true for a template whose tags say that it is this config's.
+func (t Template) OwnedBy(owner string) bool { return t.Tags[infrav1.TagLaunchConfig] == owner }
+
+// Adoptable is true for a template that CAPA made and that no launch config owns.
+func (t Template) Adoptable() bool {
+	capas := false
+	for key, value := range t.Tags {
+		if strings.HasPrefix(key, infrav1.TagSlipwayPrefix) {
+			return false
+		}
+		capas = capas || (strings.HasPrefix(key, infrav1.TagProviderClusterPrefix) && value == infrav1.TagValueOwned)
+	}
+	return capas
+}
+
+// Choose picks the owner's template out of those that bear its names, and says which names are taken by somebody else's. The template with the
+// given id, unless that is empty, is the owner's too if CAPA made it: it is to be taken over.
+func Choose(owner, adopt string, names []string, found map[string]Template) (template *Template, taken []string) {
 	for _, name := range names {
 		candidate, exists := found[name]
 		switch {
 		case !exists:
-		case candidate.Tags[infrav1.TagLaunchConfig] != owner:
+		case !candidate.OwnedBy(owner) && (candidate.ID != adopt || !candidate.Adoptable()):
 			taken = append(taken, name)
 		case template == nil:
 			template = &candidate
@@ -92,6 +114,24 @@ func (o Observation) ImageFor(imageKey string) (string, bool) {
 	}
 	return "", false
 }
+
+// NewestForeign returns the newest version that somebody else made, up to a number.
+func (o Observation) NewestForeign(through int64) (Version, bool) {
+	for _, version := range newestFirst(o.Versions) {
+		if version.Foreign && version.Number <= through {
+			return version, true
+		}
+	}
+	return Version{}, false
+}
+
+// Untouched is true for a template of which every version was made by somebody else.
+func (o Observation) Untouched() bool {
+	return len(o.Versions) > 0 && !slices.ContainsFunc(o.Versions, func(version Version) bool { return !version.Foreign })
+}
+
+// NewestSeen is the highest version number seen so far, 0 when there is none.
+func (o Observation) NewestSeen() int64 { return o.newestSeen() }
 
 // newestSeen is the highest version number seen so far, 0 when there is none.
 func (o Observation) newestSeen() int64 {

@@ -2,6 +2,7 @@ package launchtemplate
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -132,6 +133,11 @@ func TestChoose(t *testing.T) {
 	template := func(name, owner string) Template {
 		return Template{ID: "lt-" + name, Name: name, Tags: map[string]string{infrav1.TagLaunchConfig: owner}}
 	}
+	capas := func(id string, tags map[string]string) Template {
+		all := map[string]string{infrav1.ClusterTagKey("c"): infrav1.TagValueOwned}
+		maps.Copy(all, tags)
+		return Template{ID: id, Name: "pool", Tags: all}
+	}
 	for _, row := range []struct {
 		reason string
 		found  []Template
@@ -144,6 +150,12 @@ func TestChoose(t *testing.T) {
 		{"both ours: the better name", []Template{template("pool-1a2b3c4d", "a/pool"), template("pool", "a/pool")}, "lt-pool", nil},
 		{"both somebody else's", []Template{template("pool", "b/pool"), template("pool-1a2b3c4d", "")}, "", names},
 		{"a name that is not asked about", []Template{template("other", "a/pool")}, "", nil},
+		{"the one of CAPA's that is to be taken over", []Template{capas("lt-adopt", nil)}, "lt-adopt", nil},
+		{"another of CAPA's", []Template{capas("lt-other", nil)}, "", []string{"pool"}},
+		{"one of CAPA's that was taken over by somebody else", []Template{capas("lt-adopt", map[string]string{infrav1.TagLaunchConfig: "b/pool"})}, "", []string{"pool"}},
+		{"one of CAPA's that a group of Slipway's owns", []Template{capas("lt-adopt", map[string]string{infrav1.TagMachinePool: "a/pool"})}, "", []string{"pool"}},
+		{"one that nobody made for a cluster", []Template{{ID: "lt-adopt", Name: "pool"}}, "", []string{"pool"}},
+		{"one that a cluster shares", []Template{{ID: "lt-adopt", Name: "pool", Tags: map[string]string{infrav1.ClusterTagKey("c"): infrav1.TagValueShared}}}, "", []string{"pool"}},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
@@ -151,7 +163,7 @@ func TestChoose(t *testing.T) {
 			for _, one := range row.found {
 				found[one.Name] = one
 			}
-			chosen, taken := Choose("a/pool", names, found)
+			chosen, taken := Choose("a/pool", "lt-adopt", names, found)
 			id := ""
 			if chosen != nil {
 				id = chosen.ID

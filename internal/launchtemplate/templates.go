@@ -125,6 +125,8 @@ type Change struct {
 	VersionCreated  int64
 	// Warning is what EC2 said of the data that it accepted.
 	Warning string
+	// Adopted is true if the template was taken over.
+	Adopted bool
 }
 
 // VersionsUnseenError says that a template can be seen, and none of its versions. A template always has one, so reads lag behind writes, or the
@@ -141,15 +143,25 @@ func (e *VersionsUnseenError) Error() string {
 // change is what was made before the error.
 func (t *Templates) Ensure(ctx context.Context, wanted Wanted, seen Observation) (Version, Observation, Change, error) {
 	var change Change
-	version, exists := seen.Newest(wanted.Input.Fingerprints)
 	var err error
+	if seen.Template != nil && !seen.Template.OwnedBy(wanted.Owner) {
+		// What CAPA made is owned before anything of it is changed. One call sets all tags: whose it is, and which versions are accepted.
+		tags, err := t.ensureTags(ctx, wanted, *seen.Template)
+		if err != nil {
+			return Version{}, Observation{}, change, err
+		}
+		seen, change.Adopted = seen.withTags(tags), true
+	}
+	version, exists := seen.Newest(wanted.Input.Fingerprints)
 	switch {
 	case seen.Template == nil:
 		version, seen, change, err = t.create(ctx, wanted, seen)
 	case len(seen.Versions) == 0:
 		err = &VersionsUnseenError{TemplateID: seen.Template.ID}
 	case !exists:
+		adopted := change.Adopted
 		version, seen, change, err = t.createDefault(ctx, wanted, seen)
+		change.Adopted = adopted
 	case seen.Template.DefaultVersion != version.Number:
 		seen, err = t.setDefault(ctx, seen, version.Number)
 	}

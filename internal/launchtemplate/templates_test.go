@@ -89,7 +89,7 @@ func (r *rig) observe(wanted launchtemplate.Wanted) launchtemplate.Observation {
 		r.Fatal(err)
 	}
 	var seen launchtemplate.Observation
-	seen.Template, seen.Taken = launchtemplate.Choose(wanted.Owner, wanted.Names, found)
+	seen.Template, seen.Taken = launchtemplate.Choose(wanted.Owner, "", wanted.Names, found)
 	if seen.Template == nil {
 		return seen
 	}
@@ -116,7 +116,7 @@ func (r *rig) ensure(wanted launchtemplate.Wanted) (launchtemplate.Version, laun
 	}
 	r.sim.ClearCalls()
 	again, _, unchanged, err := r.templates.Ensure(r.Context(), wanted, seen)
-	if err != nil || again != version || unchanged != (launchtemplate.Change{}) {
+	if err != nil || !cmp.Equal(again, version) || unchanged != (launchtemplate.Change{}) {
 		r.Errorf("another time: version %+v, change %+v, error %v", again, unchanged, err)
 	}
 	r.wrote()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -68,8 +69,9 @@ type pass struct {
 	// resolved and input are set by resolve.
 	resolved launchtemplate.Resolved
 	input    launchtemplate.Input
-	// version is the wanted one. Set by ensureVersion.
-	version launchtemplate.Version
+	// version is the wanted one, accepted are others that count as it. Set by ensureVersion.
+	version  launchtemplate.Version
+	accepted launchtemplate.Accepted
 }
 
 func (p *pass) key() types.NamespacedName { return client.ObjectKeyFromObject(p.config) }
@@ -179,6 +181,21 @@ func names(config *infrav1.AWSLaunchConfig) []string {
 		wanted = config.Name
 	}
 	return common.Names(wanted, config.Spec.ClusterName, config, shortestName, longestName)
+}
+
+// candidates are the names under which the template is looked for: a template that CAPA made bears the pool's, whatever the spec says, because CAPA
+// did not heed it.
+func candidates(config *infrav1.AWSLaunchConfig) []string {
+	all := names(config)
+	if !slices.Contains(all, config.Name) && len(config.Name) >= shortestName && len(config.Name) <= longestName {
+		all = append(all, config.Name)
+	}
+	return all
+}
+
+// choose picks the config's template, which may be one that is to be taken over.
+func choose(config *infrav1.AWSLaunchConfig, found map[string]launchtemplate.Template) (template *launchtemplate.Template, taken []string) {
+	return launchtemplate.Choose(owner(config), config.Annotations[infrav1.AdoptTemplateAnnotation], candidates(config), found)
 }
 
 // owner is the value of the ownership tag of a config's template, and of the groups that use it.

@@ -15,7 +15,6 @@ import (
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
-	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -72,11 +71,11 @@ func (r *Reconciler) leaveToPool(ctx context.Context, p *pass) reconciling.Outco
 
 // awaitConsumers waits while a group of the config uses the template: a group without its template can not replace an instance.
 func (r *Reconciler) awaitConsumers(ctx context.Context, p *pass) reconciling.Outcome {
-	found, err := p.cloud.SeenTemplates.Get(ctx, p.key(), names(p.config), true)
+	found, err := p.cloud.SeenTemplates.Get(ctx, p.key(), candidates(p.config), true)
 	if err != nil {
 		return outcome.Of(p.config, infrav1.DeletingCondition, infrav1.LaunchTemplateDeleteFailedReason, err)
 	}
-	p.seen.Template, p.seen.Taken = launchtemplate.Choose(owner(p.config), names(p.config), found)
+	p.seen.Template, p.seen.Taken = choose(p.config, found)
 	if p.seen.Template == nil {
 		return reconciling.Continue()
 	}

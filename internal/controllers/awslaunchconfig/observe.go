@@ -23,11 +23,19 @@ const (
 // process left it, or as status says that another left it.
 func (r *Reconciler) observe(ctx context.Context, p *pass) reconciling.Outcome {
 	p.lost = p.config.Status.LastLostTemplateID
-	found, err := p.cloud.SeenTemplates.Get(ctx, p.key(), names(p.config), false)
-	if err != nil {
-		return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateReconcileFailedReason, err)
+	found, err := p.cloud.SeenTemplates.Get(ctx, p.key(), candidates(p.config), false)
+	template, taken := choose(p.config, found)
+	if err == nil && template != nil && !template.OwnedBy(owner(p.config)) {
+		// What is taken over is looked at anew: somebody else may have done so meanwhile.
+		found, err = p.cloud.SeenTemplates.Get(ctx, p.key(), candidates(p.config), true)
+		template, taken = choose(p.config, found)
 	}
-	template, taken := launchtemplate.Choose(owner(p.config), names(p.config), found)
+	if err == nil {
+		err = refuseAdoption(p.config, found)
+	}
+	if err != nil {
+		return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, nameTakenOr(err, infrav1.LaunchTemplateReconcileFailedReason), err)
+	}
 	if template == nil {
 		return r.observeMissing(ctx, p, taken)
 	}
@@ -93,7 +101,7 @@ func (r *Reconciler) observeMissing(ctx context.Context, p *pass, taken []string
 		return reconciling.Continue()
 	}
 	if versions := p.config.Status.Versions; len(versions) > 0 && r.Clock.Since(versions[0].Created.Time) < visibleAfter {
-		p.cloud.SeenTemplates.Invalidate(names(p.config)[0])
+		p.cloud.SeenTemplates.Invalidate(candidates(p.config)[0])
 		return reconciling.ComeBack(lookAgain, fmt.Sprintf("launch template %s was written a moment ago and can not be seen yet", known))
 	}
 	p.lost = known

@@ -105,6 +105,10 @@ func (r *Reconciler) image(ctx context.Context, p *pass, architecture string) (i
 		}
 		kept, known = p.seen.ImageFor(key)
 	}
+	if !known && p.seen.Untouched() {
+		// The image that runs is kept when a template is taken over, if it may have been looked up for the same thing.
+		return r.runningImage(ctx, p, key, architecture, lookUp)
+	}
 	if known {
 		image, err = p.cloud.Discovery.ImageByID(ctx, kept)
 		var missing *discovery.NotFoundError

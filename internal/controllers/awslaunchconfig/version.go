@@ -18,10 +18,10 @@ import (
 
 // ensureVersion makes the wanted version exist, the default, and known in status.
 func (r *Reconciler) ensureVersion(ctx context.Context, p *pass) reconciling.Outcome {
-	asked := p.facts.AskedTags(p.config.Spec.AdditionalTags)
+	asked, accepted := p.facts.AskedTags(p.config.Spec.AdditionalTags), acceptedFor(p)
 	wanted := launchtemplate.Wanted{
 		Owner: owner(p.config), Names: names(p.config), Input: p.input, Lost: p.lost,
-		Tags:        templateTags(p),
+		Tags:        templateTags(p, accepted),
 		RetiredTags: common.RetiredTags(p.config, asked),
 	}
 	if err := reconciling.Patch(ctx, r.Client, p.config, func(config *infrav1.AWSLaunchConfig) { common.AnnounceTags(config, asked) }); err != nil {
@@ -49,10 +49,13 @@ func (r *Reconciler) ensureVersion(ctx context.Context, p *pass) reconciling.Out
 		}
 		return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, failureReason(p), err)
 	}
-	p.version, p.seen = version, seen
+	p.version, p.seen, p.accepted = version, seen, accepted
 	r.remember(p)
 	r.report(ctx, p, change, reason)
 	writeStatus(p, reason)
+	if err := reportAdoption(p); err != nil {
+		return reconciling.Fail(err)
+	}
 	if err := reconciling.Patch(ctx, r.Client, p.config, func(config *infrav1.AWSLaunchConfig) { common.ConfirmTags(config, asked) }); err != nil {
 		return reconciling.Fail(err)
 	}
@@ -60,9 +63,12 @@ func (r *Reconciler) ensureVersion(ctx context.Context, p *pass) reconciling.Out
 }
 
 // templateTags are the tags of the template itself: those of its instances, and whose it is.
-func templateTags(p *pass) map[string]string {
+func templateTags(p *pass, accepted launchtemplate.Accepted) map[string]string {
 	tags := maps.Clone(p.resolved.Tags)
 	tags[infrav1.TagLaunchConfig] = owner(p.config)
+	if text := accepted.Text(); text != "" {
+		tags[infrav1.TagAccepted] = text
+	}
 	return tags
 }
 
@@ -87,6 +93,8 @@ func versionReason(p *pass) string {
 	switch {
 	case p.seen.Template == nil && p.lost != "":
 		return "the launch template was deleted by somebody else"
+	case p.seen.Template != nil && p.seen.Untouched():
+		return "taken over from Cluster API Provider AWS"
 	case p.seen.Template == nil:
 		return "first version"
 	case status.ConfigFingerprint == fingerprints.Config && (fingerprints.Data != "" || dataOf(p, status.Version) != ""):
@@ -122,6 +130,9 @@ func (r *Reconciler) report(ctx context.Context, p *pass, change launchtemplate.
 
 // reportChange tells people what was made, also when a call after that failed.
 func (r *Reconciler) reportChange(ctx context.Context, p *pass, name string, change launchtemplate.Change, reason string) {
+	if change.Adopted {
+		r.Report.Done(ctx, p.config, "LaunchTemplateAdopted", "Took over launch template %s, which Cluster API Provider AWS made", name)
+	}
 	if change.TemplateCreated != "" {
 		r.Report.Done(ctx, p.config, "LaunchTemplateCreated", "Created launch template %s (%s)", name, change.TemplateCreated)
 	}
@@ -158,6 +169,10 @@ func writeStatus(p *pass, reason string) {
 		}
 	}
 	slices.Sort(status.CurrentVersions)
+	status.AcceptedVersions = nil
+	if p.config.Annotations[infrav1.RollAdoptedAnnotation] != "true" {
+		status.AcceptedVersions = p.accepted.Of(p.input.Fingerprints.Config)
+	}
 }
 
 // versionStatuses are the newest versions, with the reasons that status gave before.

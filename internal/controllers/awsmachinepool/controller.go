@@ -69,6 +69,8 @@ type pass struct {
 	cloud *clouds.Cloud
 	// group is nil while there is none. Set by observeGroup, kept true by ensureGroup.
 	group *autoscalinggroup.Group
+	// adopting is true if CAPA made the group, and it is this pool's and not taken over yet. Set with group.
+	adopting bool
 	// freeName is what a new group is called.
 	freeName string
 	// config is the pool's, and only set while it is ready for its current generation. Set by ensureLaunchConfig.
@@ -255,7 +257,10 @@ func namesTaken(err error) bool {
 
 func nameTakenOr(err error, reason string) string {
 	var adoption *adoptionError
-	if namesTaken(err) || errors.As(err, &adoption) {
+	if errors.As(err, &adoption) {
+		return adoption.reason
+	}
+	if namesTaken(err) {
 		return infrav1.NameTakenReason
 	}
 	return reason

@@ -26,6 +26,7 @@ const groupEnding = 10 * time.Second
 func (r *Reconciler) deletion() []reconciling.Step[*pass] {
 	return []reconciling.Step[*pass]{
 		{Name: "reaching AWS", Run: r.reachCloudForDeletion},
+		{Name: "inheriting what CAPA made", Run: r.inherit},
 		{Name: "deleting the Auto Scaling group", Run: r.deleteGroup},
 		{Name: "deleting the launch config", Run: r.deleteLaunchConfig},
 		{Name: "letting the object go", Run: r.release},
@@ -56,9 +57,7 @@ func regionOf(arn string) string {
 
 // deleteGroup asks for the end of the group and waits for it, without holding a worker.
 func (r *Reconciler) deleteGroup(ctx context.Context, p *pass) reconciling.Outcome {
-	if err := r.see(ctx, p, true); err != nil && !namesTaken(err) {
-		return outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.ASGDeleteFailedReason, err)
-	}
+	// Looked at anew a moment ago.
 	if p.group == nil {
 		return r.confirmGone(p)
 	}

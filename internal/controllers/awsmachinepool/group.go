@@ -34,37 +34,18 @@ func (r *Reconciler) see(ctx context.Context, p *pass, fresh bool) error {
 	if err != nil {
 		return err
 	}
-	if made := madeByCAPA(p, found); made != "" {
-		return &adoptionError{group: made}
-	}
+	p.adopting = false
 	p.group, p.freeName, err = autoscalinggroup.Choose(p.ownerTag(), names(p), found)
-	return err
-}
-
-// adoptionError says that CAPA made a group for the pool. A second one beside it would double the nodes.
-type adoptionError struct{ group string }
-
-// Error implements error.
-func (e *adoptionError) Error() string {
-	return fmt.Sprintf("Auto Scaling group %s was made for this cluster by Cluster API Provider AWS, whose groups are not taken over yet", e.group)
-}
-
-// WaitsForUser says that only a person can end it.
-func (*adoptionError) WaitsForUser() bool { return true }
-
-// madeByCAPA is the name of a group of the pool's name that bears CAPA's tag of the cluster and none of Slipway's.
-func madeByCAPA(p *pass, found map[string]autoscalinggroup.Group) string {
-	kubernetesName := p.clusterName
-	if p.facts != nil {
-		kubernetesName = p.facts.KubernetesName
+	if p.group != nil {
+		return err
 	}
-	for name, group := range found {
-		_, ours := group.Tags[infrav1.TagMachinePool]
-		if group.Tags[infrav1.ClusterTagKey(kubernetesName)] == infrav1.TagValueOwned && !ours {
-			return name
+	if made := madeByCAPA(p, found); made != nil {
+		if err := r.mayAdopt(ctx, p, made); err != nil {
+			return err
 		}
+		p.group, p.freeName, p.adopting, err = made, "", true, nil
 	}
-	return ""
+	return err
 }
 
 // ensureGroup makes the group as desired.
@@ -79,6 +60,11 @@ func (r *Reconciler) ensureGroup(ctx context.Context, p *pass) reconciling.Outco
 		reconciling.False(p.pool, infrav1.ASGReadyCondition, infrav1.ASGDeletionInProgressReason, message)
 		p.cloud.SeenGroups.InMotion(p.key(), true)
 		return reconciling.ComeBack(lookAgain, message)
+	}
+	if !p.adopted() {
+		const message = "the group waits for its launch template to be taken over"
+		reconciling.False(p.pool, infrav1.ASGReadyCondition, infrav1.WaitingForLaunchTemplateReason, message)
+		return reconciling.Continue()
 	}
 	desired, blocked := r.desired(ctx, p)
 	if blocked != nil {
@@ -208,6 +194,11 @@ func (r *Reconciler) createGroup(ctx context.Context, p *pass, desired autoscali
 // updateGroup makes a group that exists as desired. What keeps instances from coming or going unseen is first: hooks, and suspended processes. What
 // the group has in its way, such as a warm pool that its new configuration may not have, goes before that changes.
 func (r *Reconciler) updateGroup(ctx context.Context, p *pass, desired autoscalinggroup.Desired) reconciling.Outcome {
+	if p.adopting {
+		if owned := r.own(ctx, p, desired); owned != reconciling.Continue() {
+			return owned
+		}
+	}
 	if err := r.announce(ctx, p, desired); err != nil {
 		return reconciling.Fail(err)
 	}

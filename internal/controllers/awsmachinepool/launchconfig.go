@@ -65,9 +65,10 @@ func (r *Reconciler) ensureLaunchConfig(ctx context.Context, p *pass) reconcilin
 	}
 	wanted := launchConfigSpec(p.pool, p.machinePool, config.Spec.InstanceType)
 	labels := launchConfigLabels(config, p.pool, wanted.ClusterName)
-	if !equality.Semantic.DeepEqual(config.Spec, wanted) || !maps.Equal(config.Labels, labels) {
+	annotations := launchConfigAnnotations(config, p)
+	if !equality.Semantic.DeepEqual(config.Spec, wanted) || !maps.Equal(config.Labels, labels) || !maps.Equal(config.Annotations, annotations) {
 		if err := reconciling.Patch(ctx, r.Client, config, func(config *infrav1.AWSLaunchConfig) {
-			config.Spec, config.Labels = wanted, labels
+			config.Spec, config.Labels, config.Annotations = wanted, labels, annotations
 		}); err != nil {
 			if apierrors.IsInvalid(err) {
 				return refused(p, err)
@@ -84,7 +85,7 @@ func (r *Reconciler) createLaunchConfig(ctx context.Context, p *pass) reconcilin
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.pool.Namespace, Name: p.pool.Name},
 		Spec:       launchConfigSpec(p.pool, p.machinePool, ""),
 	}
-	config.Labels = launchConfigLabels(config, p.pool, config.Spec.ClusterName)
+	config.Labels, config.Annotations = launchConfigLabels(config, p.pool, config.Spec.ClusterName), launchConfigAnnotations(config, p)
 	if err := controllerutil.SetControllerReference(p.pool, config, r.Client.Scheme()); err != nil {
 		return reconciling.Fail(fmt.Errorf("owning the launch config: %w", err))
 	}
@@ -119,8 +120,25 @@ func launchConfigLabels(config *infrav1.AWSLaunchConfig, pool *infrav1.AWSMachin
 	return labels
 }
 
+// launchConfigAnnotations are the config's own annotations and those by which it learns what to take over, and what to do with what was taken over.
+func launchConfigAnnotations(config *infrav1.AWSLaunchConfig, p *pass) map[string]string {
+	annotations := map[string]string{}
+	maps.Copy(annotations, config.Annotations)
+	for key, value := range map[string]string{
+		infrav1.AdoptTemplateAnnotation: p.adoptable(),
+		infrav1.RollAdoptedAnnotation:   p.pool.Annotations[infrav1.RollAdoptedAnnotation],
+	} {
+		delete(annotations, key)
+		if value != "" {
+			annotations[key] = value
+		}
+	}
+	return annotations
+}
+
 // mirror shows the state of the launch config on the pool, and lets the pass use it only if it is ready for its current generation.
 func mirror(p *pass, config *infrav1.AWSLaunchConfig) {
+	mirrorAdoption(p, config)
 	condition := meta.FindStatusCondition(config.Status.Conditions, infrav1.ReadyCondition)
 	switch {
 	case condition == nil || condition.ObservedGeneration != config.Generation || condition.Reason == reconciling.PendingReason:

@@ -21,6 +21,8 @@ import (
 // A launch config blocks its pool's deletion; an API server that enforces owner references wants this right for it.
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=awsmachinepools/finalizers,verbs=update
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machinepools,verbs=get;list;watch;patch
+// A pool that CAPA keeps AWSMachines for is not taken over.
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=awsmachines,verbs=list
 
 // Register adds the controller to a manager. Networks are the kinds of objects with a cluster's network.
 func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, networks []client.Object) error {

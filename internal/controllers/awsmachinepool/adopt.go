@@ -1,0 +1,242 @@
+package awsmachinepool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/controllers/outcome"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// A pool that CAPA made is taken over in this order, and a crash between any two leaves its instances alone:
+//
+//  1. recognize the group (see, mayAdopt): nothing is written
+//  2. write the launch config, with the id of the template to take over (ensureLaunchConfig)
+//  3. its controller tags the template as owned, together with the record of which versions count as what the spec asks for now, and makes a version
+//  4. tag the group as owned (own): from here on it is found like any other
+//  5. point it at that version by number (updateGroup)
+
+// madeByCAPA is the group of the pool's name that bears CAPA's tag of the cluster and none of Slipway's.
+func madeByCAPA(p *pass, found map[string]autoscalinggroup.Group) *autoscalinggroup.Group {
+	group, exists := found[p.pool.Name]
+	if !exists {
+		return nil
+	}
+	ofCluster := false
+	for key, value := range group.Tags {
+		if strings.HasPrefix(key, infrav1.TagSlipwayPrefix) {
+			return nil
+		}
+		// While the cluster's objects are gone, which a deletion must not wait for, its name in EKS is not known. The ARN tells enough then.
+		if known := p.facts != nil; (known && key == infrav1.ClusterTagKey(p.facts.KubernetesName)) || (!known && strings.HasPrefix(key, infrav1.TagProviderClusterPrefix)) {
+			ofCluster = ofCluster || value == infrav1.TagValueOwned
+		}
+	}
+	if !ofCluster {
+		return nil
+	}
+	return &group
+}
+
+// adoptionError says that a group of CAPA's stands where the pool's would be, and can not be taken over. A second one beside it would double the nodes.
+type adoptionError struct{ reason, message string }
+
+// Error implements error.
+func (e *adoptionError) Error() string { return e.message }
+
+// WaitsForUser says that only a person can end it.
+func (*adoptionError) WaitsForUser() bool { return true }
+
+func refuseAdoption(reason, format string, arguments ...any) error {
+	return &adoptionError{reason: reason, message: fmt.Sprintf(format, arguments...)}
+}
+
+// mayAdopt is an error unless it is certain that a group which CAPA made is this pool's. CAPA goes by the bare name: pools of one name in two namespaces,
+// or in two management clusters, share a group there. The group's ARN, which no other group ever has, tells whose it is.
+func (r *Reconciler) mayAdopt(ctx context.Context, p *pass, group *autoscalinggroup.Group) error {
+	if group.ARN != p.pool.Spec.ProviderID && group.ARN != p.pool.Annotations[infrav1.AdoptAnnotation] {
+		return refuseAdoption(infrav1.NameTakenReason,
+			"Cluster API Provider AWS made Auto Scaling group %s for this cluster, and nothing says that it is this pool's: if it is, set annotation %s: %q",
+			group.Name, infrav1.AdoptAnnotation, group.ARN)
+	}
+	pools := &infrav1.AWSMachinePoolList{}
+	if err := r.Client.List(ctx, pools); err != nil {
+		return fmt.Errorf("listing pools: %w", err)
+	}
+	for i := range pools.Items {
+		other := &pools.Items[i]
+		if client.ObjectKeyFromObject(other) != p.key() && other.Spec.ProviderID == group.ARN {
+			return refuseAdoption(infrav1.NameTakenReason,
+				"AWSMachinePool %s/%s has Auto Scaling group %s too: take spec.providerID from the one that is not to have it", other.Namespace, other.Name, group.Name)
+		}
+	}
+	if group.LaunchTemplateID == "" {
+		return refuseAdoption(infrav1.AdoptionBlockedReason, "Auto Scaling group %s launches from no launch template", group.Name)
+	}
+	if p.facts == nil || group.Deleting {
+		return nil // it is to be deleted, and what stands for its instances with it
+	}
+	return r.refuseMachines(ctx, p, group)
+}
+
+// refuseMachines is an error if CAPA keeps an AWSMachine for each instance (its feature MachinePoolMachines): its controller of machines would go on to
+// act on them.
+func (r *Reconciler) refuseMachines(ctx context.Context, p *pass, group *autoscalinggroup.Group) error {
+	machines := &capav1.AWSMachineList{}
+	err := r.Live.List(ctx, machines, client.InNamespace(p.pool.Namespace))
+	if meta.IsNoMatchError(err) || isGone(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("listing the AWSMachines of the pool: %w", err)
+	}
+	for i := range machines.Items {
+		for _, reference := range machines.Items[i].OwnerReferences {
+			if reference.Kind == "AWSMachinePool" && reference.Name == p.pool.Name {
+				return refuseAdoption(infrav1.AdoptionBlockedReason,
+					"AWSMachine %s stands for an instance of Auto Scaling group %s: pools with Machines of Cluster API Provider AWS's are not taken over; see docs/migration.md",
+					machines.Items[i].Name, group.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// adoptable is the id of the template that the pool's launch config is to take over, "" for none.
+func (p *pass) adoptable() string {
+	if !p.adopting || p.group == nil {
+		return ""
+	}
+	return p.group.LaunchTemplateID
+}
+
+// adopted is false while the pool's group is still CAPA's, and the launch config has not taken its template over yet.
+func (p *pass) adopted() bool {
+	if !p.adopting || p.config == nil {
+		return !p.adopting
+	}
+	template := p.group.LaunchTemplateID
+	if template == p.config.Status.LaunchTemplateID {
+		return true
+	}
+	for _, accepted := range p.config.Status.AcceptedVersions {
+		if accepted.LaunchTemplateID == template {
+			return true
+		}
+	}
+	return false
+}
+
+// own tags a group that CAPA made as the pool's, before anything else of it is changed.
+func (r *Reconciler) own(ctx context.Context, p *pass, desired autoscalinggroup.Desired) reconciling.Outcome {
+	// What a sweep saw may be old: somebody else may have taken the group over meanwhile.
+	if err := r.see(ctx, p, true); err != nil {
+		return outcome.Of(p.pool, infrav1.ASGReadyCondition, nameTakenOr(err, infrav1.ASGUpdateFailedReason), err)
+	}
+	if !p.adopted() {
+		return reconciling.ComeBack(lookAgain, "the group changed a moment ago")
+	}
+	if !p.adopting {
+		return reconciling.Continue()
+	}
+	if err := r.tagAsOwn(ctx, p, desired.Tags); err != nil {
+		return outcome.Of(p.pool, infrav1.ASGReadyCondition, infrav1.ASGUpdateFailedReason, err).AndGoOn()
+	}
+	mirrorAdoption(p, p.config)
+	return reconciling.Continue()
+}
+
+// tagAsOwn makes a group the pool's.
+func (r *Reconciler) tagAsOwn(ctx context.Context, p *pass, tags map[string]string) error {
+	if _, err := p.cloud.Groups.EnsureTags(ctx, autoscalinggroup.Desired{Tags: tags}, *p.group); err != nil {
+		p.cloud.SeenGroups.Invalidate(p.group.Name)
+		return err
+	}
+	r.Report.Done(ctx, p.pool, "ASGAdopted", "Took over Auto Scaling group %s with %d instances, which Cluster API Provider AWS made",
+		p.group.Name, len(p.group.Instances))
+	p.group.Tags = maps.Clone(p.group.Tags)
+	maps.Copy(p.group.Tags, tags)
+	p.adopting = false
+	p.cloud.SeenGroups.Put(p.group.Name, *p.group)
+	return nil
+}
+
+// mirrorAdoption shows on the pool what its launch config says of an adoption.
+func mirrorAdoption(p *pass, config *infrav1.AWSLaunchConfig) {
+	condition := meta.FindStatusCondition(config.Status.Conditions, infrav1.AdoptedCondition)
+	switch {
+	case p.adopting:
+		reconciling.False(p.pool, infrav1.AdoptedCondition, infrav1.AdoptingReason,
+			fmt.Sprintf("Auto Scaling group %s of Cluster API Provider AWS's is being taken over", p.group.Name))
+	case condition == nil:
+		reconciling.Remove(p.pool, infrav1.AdoptedCondition)
+	case condition.Status == metav1.ConditionTrue:
+		reconciling.True(p.pool, infrav1.AdoptedCondition, condition.Reason, condition.Message)
+	}
+}
+
+// inherit sees the group of a pool that is being deleted. One that was not taken over yet is owned first, and its template gets a launch config whose
+// deletion deletes it.
+func (r *Reconciler) inherit(ctx context.Context, p *pass) reconciling.Outcome {
+	var refused *adoptionError
+	err := r.see(ctx, p, true)
+	if errors.As(err, &refused) {
+		return reconciling.Continue() // nothing says that it is the pool's: it is not touched
+	}
+	if err == nil && p.adopting {
+		err = r.tagAsOwn(ctx, p, map[string]string{infrav1.TagMachinePool: p.ownerTag(), infrav1.TagLaunchConfig: p.ownerTag()})
+	}
+	if err != nil && !namesTaken(err) {
+		return outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.ASGDeleteFailedReason, err)
+	}
+	if p.group == nil || p.group.LaunchTemplateID == "" || p.clusterName == "" {
+		return reconciling.Continue()
+	}
+	// A group that is the pool's launches from a template that is: CAPA's, or one whose launch config somebody took away.
+	config := &infrav1.AWSLaunchConfig{}
+	if err := r.Live.Get(ctx, p.key(), config); !isGone(err) {
+		return reconciling.Continue() // an error is met again where the config is deleted
+	}
+	return r.deleteByConfig(ctx, p)
+}
+
+// deleteByConfig makes a launch config that is being deleted from the start: its controller is the only one that deletes templates.
+func (r *Reconciler) deleteByConfig(ctx context.Context, p *pass) reconciling.Outcome {
+	config := &infrav1.AWSLaunchConfig{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: p.pool.Namespace, Name: p.pool.Name, Finalizers: []string{infrav1.LaunchConfigFinalizer},
+			Annotations: map[string]string{infrav1.AdoptTemplateAnnotation: p.group.LaunchTemplateID},
+		},
+		Spec: infrav1.AWSLaunchConfigSpec{ClusterName: p.clusterName},
+	}
+	// As whom and where the pool's deletion calls AWS, its config's does. What is not recorded follows from the cluster for both.
+	for _, key := range []string{common.IdentityAnnotation, common.AccountAnnotation} {
+		if value, recorded := p.pool.Annotations[key]; recorded {
+			config.Annotations[key] = value
+		}
+	}
+	config.Annotations[common.RegionAnnotation], config.Annotations[common.ClusterAnnotation] = p.cloud.Region, p.clusterName
+	config.Labels = launchConfigLabels(config, p.pool, p.clusterName)
+	if err := controllerutil.SetControllerReference(p.pool, config, r.Client.Scheme()); err != nil {
+		return reconciling.Fail(fmt.Errorf("owning the launch config: %w", err))
+	}
+	if err := r.Client.Create(ctx, config); err != nil {
+		return reconciling.Fail(fmt.Errorf("creating AWSLaunchConfig %q, by which the launch template is deleted: %w", config.Name, err))
+	}
+	if err := client.IgnoreNotFound(r.Client.Delete(ctx, config)); err != nil {
+		return reconciling.Fail(fmt.Errorf("deleting AWSLaunchConfig %q: %w", config.Name, err))
+	}
+	return reconciling.Continue()
+}

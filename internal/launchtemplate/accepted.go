@@ -1,0 +1,95 @@
+package launchtemplate
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// Accepted are versions that count as a config although no fingerprint of theirs says so: those that CAPA made of a template that was taken over, and
+// those of a template that somebody deleted, whose descriptions are gone with it. It is kept in a tag of the template, so that nothing but AWS is
+// needed to know it.
+type Accepted struct {
+	// Config is the fingerprint that they count as.
+	Config string
+	// Versions are the versions, the newest template first.
+	Versions []infrav1.AcceptedVersions
+}
+
+// longestTagValue is that of any tag (AWS: Using_Tags, tag restrictions).
+const longestTagValue = 256
+
+var (
+	acceptedForm  = regexp.MustCompile(`^config=([0-9a-f]{32})((?: lt-[0-9a-z]+:[1-9][0-9]*-[1-9][0-9]*)+)$`)
+	acceptedRange = regexp.MustCompile(`(lt-[0-9a-z]+):([0-9]+)-([0-9]+)`)
+)
+
+// Text is the value of the tag, "" for none. What does not fit is left out from the end: instances of those versions would be replaced.
+func (a Accepted) Text() string {
+	if a.Config == "" || len(a.Versions) == 0 {
+		return ""
+	}
+	text := "config=" + a.Config
+	for _, versions := range a.Versions {
+		part := fmt.Sprintf(" %s:%d-%d", versions.LaunchTemplateID, versions.First, versions.Last)
+		if len(text)+len(part) > longestTagValue {
+			break
+		}
+		text += part
+	}
+	return text
+}
+
+// ParseAccepted reads a tag's value. It is false for one that is not of this form.
+func ParseAccepted(text string) (Accepted, bool) {
+	parts := acceptedForm.FindStringSubmatch(text)
+	if parts == nil {
+		return Accepted{}, false
+	}
+	accepted := Accepted{Config: parts[1]}
+	for _, match := range acceptedRange.FindAllStringSubmatch(parts[2], -1) {
+		first, err := strconv.ParseInt(match[2], 10, 64)
+		if err != nil {
+			return Accepted{}, false
+		}
+		last, err := strconv.ParseInt(match[3], 10, 64)
+		if err != nil {
+			return Accepted{}, false
+		}
+		accepted.Versions = append(accepted.Versions, infrav1.AcceptedVersions{LaunchTemplateID: match[1], First: first, Last: last})
+	}
+	return accepted, true
+}
+
+// Of returns the versions if they count as the config, else none.
+func (a Accepted) Of(config string) []infrav1.AcceptedVersions {
+	if a.Config != config {
+		return nil
+	}
+	return a.Versions
+}
+
+// Lost is what is accepted when a template is found deleted: of what is known of it, the versions that had a config, and what was accepted for that
+// config before. So a template that is made again replaces no instance that runs the config already.
+func Lost(templateID, config string, versions []infrav1.LaunchTemplateVersionStatus, before Accepted) Accepted {
+	accepted := Accepted{Config: config}
+	sorted := slices.Clone(versions)
+	slices.SortFunc(sorted, func(a, b infrav1.LaunchTemplateVersionStatus) int { return cmp.Compare(b.Number, a.Number) })
+	for _, version := range sorted {
+		if version.ConfigFingerprint != config {
+			continue
+		}
+		// Only neighbours make a range: what lies between others may have been anything.
+		if last := len(accepted.Versions) - 1; last >= 0 && accepted.Versions[last].First == version.Number+1 {
+			accepted.Versions[last].First = version.Number
+			continue
+		}
+		accepted.Versions = append(accepted.Versions, infrav1.AcceptedVersions{LaunchTemplateID: templateID, First: version.Number, Last: version.Number})
+	}
+	accepted.Versions = append(accepted.Versions, before.Of(config)...)
+	return accepted
+}

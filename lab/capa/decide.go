@@ -1,0 +1,151 @@
+package capa
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// Decision is what CAPA would do with a pool that it finds. Empty lists mean nothing.
+type Decision struct {
+	// Refresh are the reasons to make a version and replace every instance.
+	Refresh []string
+	// Version are the reasons to make a version alone.
+	Version []string
+	// Group are the reasons to update the group, which replaces nothing.
+	Group []string
+}
+
+// Decide looks at the newest version of the template with the pool's name, at the group and at the pool's marks, as CAPA does.
+func (p Provider) Decide(ctx context.Context) (Decision, error) {
+	var decision Decision
+	o, err := p.read(ctx)
+	if err != nil {
+		return decision, err
+	}
+	found, err := ec2.NewFromConfig(p.AWS).DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
+		LaunchTemplateName: &p.Key.Name, Versions: []string{latest},
+	})
+	if err != nil {
+		return decision, err
+	}
+	data := found.LaunchTemplateVersions[0].LaunchTemplateData
+	decision.Refresh = p.needsUpdate(o, data)
+	if awssdk.ToString(data.ImageId) != p.image(o) {
+		decision.Refresh = append(decision.Refresh, "image")
+	}
+	var applied map[string]string
+	if text := o.pool.Annotations[lastAppliedTags]; text != "" {
+		if err := json.Unmarshal([]byte(text), &applied); err != nil {
+			return decision, err
+		}
+	}
+	if len(applied)+len(o.additionalTags()) > 0 && !cmp.Equal(applied, o.additionalTags()) {
+		decision.Refresh = append(decision.Refresh, "tags")
+	}
+	switch key := instanceTag(data, tagSecret); {
+	case key == "":
+		decision.Version = append(decision.Version, "no secret tag")
+	case key != o.secretKey():
+		decision.Refresh = append(decision.Refresh, "another bootstrap data Secret")
+	}
+	plain, err := base64.StdEncoding.DecodeString(awssdk.ToString(data.UserData))
+	if err != nil {
+		return decision, err
+	}
+	if hash(plain) != hash(o.secret.Data["value"]) {
+		decision.Version = append(decision.Version, "user data")
+	}
+	group, err := p.group(ctx)
+	if err != nil {
+		return decision, err
+	}
+	if awssdk.ToInt32(group.MinSize) != o.pool.Spec.MinSize || awssdk.ToInt32(group.MaxSize) != o.pool.Spec.MaxSize ||
+		awssdk.ToInt32(group.DesiredCapacity) != ptr.Deref(o.machinePool.Spec.Replicas, 1) {
+		decision.Group = append(decision.Group, "sizes")
+	}
+	return decision, nil
+}
+
+// needsUpdate are the fields of the spec that differ from those read back from a version.
+func (p Provider) needsUpdate(o objects, data *ec2types.ResponseLaunchTemplateData) []string {
+	spec := &o.pool.Spec.AWSLaunchTemplate
+	var reasons []string
+	differs := func(name string, wanted, seen any) {
+		if !cmp.Equal(wanted, seen) {
+			reasons = append(reasons, fmt.Sprintf("%s is %v, and the spec says %v", name, seen, wanted))
+		}
+	}
+	profile := ""
+	if data.IamInstanceProfile != nil {
+		profile = awssdk.ToString(data.IamInstanceProfile.Name)
+		if _, name, isARN := strings.Cut(awssdk.ToString(data.IamInstanceProfile.Arn), "instance-profile/"); isARN {
+			profile = name
+		}
+	}
+	differs("instance profile", spec.IamInstanceProfile, profile)
+	differs("instance type", spec.InstanceType, string(data.InstanceType))
+	differs("metadata options", metadata(spec.InstanceMetadataOptions), readMetadata(data.MetadataOptions))
+	var enclave *infrav1.EnclaveOptions
+	if data.EnclaveOptions != nil && awssdk.ToBool(data.EnclaveOptions.Enabled) {
+		enclave = &infrav1.EnclaveOptions{Enabled: ptr.To(true)}
+	}
+	differs("enclave options", spec.EnclaveOptions, enclave)
+	var spot *infrav1.SpotMarketOptions
+	if options := data.InstanceMarketOptions; options != nil && options.MarketType == ec2types.MarketTypeSpot {
+		spot = &infrav1.SpotMarketOptions{}
+		if options.SpotOptions != nil {
+			spot.MaxPrice = options.SpotOptions.MaxPrice
+		}
+	}
+	differs("spot options", spec.SpotMarketOptions, spot)
+	differs("key pair", ptr.Deref(spec.SSHKeyName, ""), awssdk.ToString(data.KeyName))
+	wanted, seen := p.groups(o), slices.Clone(data.SecurityGroupIds)
+	slices.Sort(wanted)
+	slices.Sort(seen)
+	differs("security groups", wanted, seen)
+	return reasons
+}
+
+func readMetadata(seen *ec2types.LaunchTemplateInstanceMetadataOptions) *infrav1.InstanceMetadataOptions {
+	if seen == nil {
+		return nil
+	}
+	read := infrav1.InstanceMetadataOptions{
+		HTTPPutResponseHopLimit: int64(awssdk.ToInt32(seen.HttpPutResponseHopLimit)),
+		HTTPTokens:              infrav1.HTTPTokensState(seen.HttpTokens),
+		HTTPEndpoint:            "enabled", HTTPProtocolIPv6: "disabled", InstanceMetadataTags: "disabled",
+	}
+	if seen.HttpEndpoint == "disabled" {
+		read.HTTPEndpoint = "disabled"
+	}
+	if seen.HttpProtocolIpv6 == "enabled" {
+		read.HTTPProtocolIPv6 = "enabled"
+	}
+	if seen.InstanceMetadataTags == "enabled" {
+		read.InstanceMetadataTags = "enabled"
+	}
+	return &read
+}
+
+func instanceTag(data *ec2types.ResponseLaunchTemplateData, key string) string {
+	for _, specification := range data.TagSpecifications {
+		for _, tag := range specification.Tags {
+			if specification.ResourceType == "instance" && awssdk.ToString(tag.Key) == key {
+				return awssdk.ToString(tag.Value)
+			}
+		}
+	}
+	return ""
+}
