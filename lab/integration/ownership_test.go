@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/controllers/common"
 )
 
 // foreigner is a template, its versions and a group that bear the pool's name and belong to somebody else.
@@ -76,6 +77,35 @@ func TestForeignNames(t *testing.T) {
 	w.Eventually("AWS holds nothing of it", func() error { return w.remains(poolName) })
 	if diff := cmp.Diff(before, w.foreigner(), foreignOptions); diff != "" {
 		t.Errorf("what is somebody else's has changed (-before +after):\n%s", diff)
+	}
+}
+
+// TestAllNamesAreTaken holds that a pool that is left no name says so, and has one when somebody else lets go of it.
+func TestAllNamesAreTaken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	pool := &infrav1.AWSMachinePool{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: poolName}}
+	taken := common.Names(poolName, "capa", pool, 3, 128)
+	for _, name := range taken {
+		w.foreignTemplate(name)
+	}
+	w.applyExample()
+	condition := w.awaitConfigCondition(infrav1.LaunchTemplateReadyCondition, metav1.ConditionFalse, infrav1.NameTakenReason)
+	for _, name := range taken {
+		if !strings.Contains(condition.Message, name) {
+			t.Errorf("the message does not say %s: %q", name, condition.Message)
+		}
+	}
+	w.awaitCondition(infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.NameTakenReason)
+	if writes := w.writes(); len(writes) != 0 {
+		t.Errorf("writes are %q", writes)
+	}
+	if _, err := w.ec2().DeleteLaunchTemplate(t.Context(), &ec2.DeleteLaunchTemplateInput{LaunchTemplateName: &taken[0]}); err != nil {
+		t.Fatal(err)
+	}
+	w.Eventually("the pool has its two nodes", func() error { return w.settled(2) })
+	if name := w.mustConfig().Status.LaunchTemplateName; name != taken[0] {
+		t.Errorf("the template is called %s", name)
 	}
 }
 

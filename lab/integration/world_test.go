@@ -17,6 +17,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/simclock"
+	awsworld "github.com/slipway-project/slipway/awssim/world"
 	"github.com/slipway-project/slipway/lab"
 	"github.com/slipway-project/slipway/lab/labtest"
 	"github.com/slipway-project/slipway/lab/product"
@@ -41,6 +42,8 @@ type world struct {
 type options struct {
 	behavior awssim.Behavior
 	cluster  lab.ClusterOptions
+	// roles are in every account, beside those of the default world.
+	roles []awsworld.Role
 }
 
 // quickly are instance times that keep the order of things and cost little.
@@ -56,7 +59,9 @@ func newWorldWith(t *testing.T, options options) *world {
 	clock := simclock.New(time.Now(), rate)
 	t.Cleanup(clock.Close)
 	options.behavior.InstanceTimes = quickly
-	env := labtest.NewWith(t, labtest.Options{AWS: awssim.Options{Clock: clock, Behavior: options.behavior}})
+	accounts := *awsworld.Default()
+	accounts.Roles = slices.Concat(accounts.Roles, options.roles)
+	env := labtest.NewWith(t, labtest.Options{AWS: awssim.Options{Clock: clock, Behavior: options.behavior, World: &accounts}})
 	w := &world{Env: env, clock: clock}
 	env.Cluster(options.cluster)
 	w.startManager()

@@ -2,6 +2,7 @@ package awslaunchconfig
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -47,7 +48,7 @@ func (r *Reconciler) ensureVersion(ctx context.Context, p *pass) reconciling.Out
 			reconciling.False(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateDataInvalidReason, change.Warning)
 			return reconciling.Fail(err)
 		}
-		return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, failureReason(p), err)
+		return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, failureReason(p, err), err)
 	}
 	p.version, p.seen, p.accepted = version, seen, accepted
 	r.remember(p)
@@ -72,7 +73,11 @@ func templateTags(p *pass, accepted launchtemplate.Accepted) map[string]string {
 	return tags
 }
 
-func failureReason(p *pass) string {
+func failureReason(p *pass, err error) string {
+	var taken *launchtemplate.NamesTakenError
+	if errors.As(err, &taken) {
+		return infrav1.NameTakenReason
+	}
 	if p.seen.Template == nil {
 		return infrav1.LaunchTemplateCreateFailedReason
 	}
