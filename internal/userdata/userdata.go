@@ -12,6 +12,9 @@ import (
 // is base64-encoded").
 const Limit = 16384
 
+// NearLimit is from where on people are told that little is left: a release of Kubernetes adds to what kubeadm writes.
+const NearLimit = Limit * 9 / 10
+
 // Format is the language of bootstrap data.
 type Format string
 

@@ -220,12 +220,13 @@ func warmPoolWaits(s subject) string {
 		"a lifecycle hook on launching gives you the time to prepare them"
 }
 
-// ignitionVersionCounts: bootstrap data in place says itself which version it is of (CAPA ignores the field too).
+// ignitionVersionCounts: bootstrap data in place says itself which version it is of (CAPA ignores the field too), unless settings are put around it.
 //
 // +slipway:warning=SL16
 func ignitionVersionCounts(s subject) string {
 	ignition := s.pool.Spec.Ignition
-	if ignition == nil || ignition.Version == "" || ignition.StorageType != infrav1.IgnitionStorageTypeUnencryptedUserData {
+	if ignition == nil || ignition.Version == "" || ignition.Proxy != nil || ignition.TLS != nil ||
+		ignition.StorageType != infrav1.IgnitionStorageTypeUnencryptedUserData {
 		return ""
 	}
 	return "spec.ignition.version: with storageType UnencryptedUserData the bootstrap data says its version itself, and the field does nothing"

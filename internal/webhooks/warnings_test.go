@@ -58,6 +58,7 @@ var warningCases = []struct {
 	{rule: "SL15", reason: "time to prepare", spec: `{warmPool: {}, lifecycleHooks: [{name: a, lifecycleTransition: "autoscaling:EC2_INSTANCE_LAUNCHING"}]}`},
 	{rule: "SL15", reason: "no time to prepare", spec: `{warmPool: {}}`, says: "join the cluster there"},
 	{rule: "SL16", reason: "the pointer's version", spec: `{ignition: {version: "3.4", storageType: ClusterObjectStore}}`},
+	{rule: "SL16", reason: "settings around the data", spec: `{ignition: {version: "3.4", storageType: UnencryptedUserData, proxy: {}}}`},
 	{rule: "SL16", reason: "no pointer", spec: `{ignition: {version: "3.4", storageType: UnencryptedUserData}}`, says: "the field does nothing"},
 	{rule: "SL17", reason: "off", spec: `{nodeDrain: {disable: true}}`},
 	{rule: "SL17", reason: "a limit for nothing", spec: `{nodeDrain: {disable: true, timeout: 5m}}`, says: "the timeout does nothing"},

@@ -35,6 +35,8 @@ const DefaultVersionsToKeep int32 = 10
 // +kubebuilder:validation:XValidation:rule=`!has(self.bootstrapStorage) || !has(self.ignition) || !has(self.ignition.storageType) || self.bootstrapStorage != 'UserData' || self.ignition.storageType != 'ClusterObjectStore'`,message="bootstrapStorage UserData and ignition.storageType ClusterObjectStore name two places for the same data: set ignition.storageType to UnencryptedUserData, or leave bootstrapStorage out",fieldPath=".bootstrapStorage"
 // +slipway:rule=SL7
 // +kubebuilder:validation:XValidation:rule=`!has(self.bootstrapStorage) || !has(self.ignition) || !has(self.ignition.storageType) || self.bootstrapStorage != 'S3' || self.ignition.storageType != 'UnencryptedUserData'`,message="bootstrapStorage S3 and ignition.storageType UnencryptedUserData name two places for the same data: set ignition.storageType to ClusterObjectStore, or leave bootstrapStorage out",fieldPath=".bootstrapStorage"
+// +slipway:rule=SL7
+// +kubebuilder:validation:XValidation:rule=`!has(self.bootstrapStorage) || self.bootstrapStorage == 'UserData' || (has(self.awsLaunchTemplate.iamInstanceProfile) && self.awsLaunchTemplate.iamInstanceProfile != "")`,message="instances read bootstrap data outside of the launch template with their instance profile: set awsLaunchTemplate.iamInstanceProfile, or bootstrapStorage to UserData",fieldPath=".bootstrapStorage"
 // +slipway:rule=CR1
 // +kubebuilder:validation:XValidation:rule=`!has(self.capacityReservation) || self.capacityReservation.preference == 'default' || !has(self.awsLaunchTemplate.capacityReservationId) || self.awsLaunchTemplate.capacityReservationId == ""`,message="capacityReservation of the group overrules awsLaunchTemplate.capacityReservationId: name the reservation in one of the two, or set preference to default",fieldPath=".capacityReservation"
 // +slipway:rule=CR3
@@ -822,10 +824,6 @@ const (
 //
 // +slipway:rule=SL8
 // +kubebuilder:validation:XValidation:rule=`!has(self.proxy) || (has(self.version) && self.version in ['3.1', '3.2', '3.3', '3.4'])`,message="Ignition knows proxies from version 3.1 on: set version to 3.1 or higher, or remove proxy",fieldPath=".proxy"
-// +slipway:rule=SL8
-// +kubebuilder:validation:XValidation:rule=`!has(self.tls) || (has(self.version) && self.version in ['3.1', '3.2', '3.3', '3.4'])`,message="Ignition versions below 3.1 take no certificate authorities of tls here: set version to 3.1 or higher, or remove tls",fieldPath=".tls"
-// +slipway:rule=SL8
-// +kubebuilder:validation:XValidation:rule=`!has(self.storageType) || self.storageType != 'UnencryptedUserData' || !(has(self.proxy) || has(self.tls))`,message="proxy and tls are for fetching the bootstrap data, which storageType UnencryptedUserData has in place: write them into the bootstrap data, or remove them",fieldPath=".storageType"
 type Ignition struct {
 	// Version of the Ignition specification of the pointer that user data holds. Default: 2.3, as with CAPA.
 	// +optional

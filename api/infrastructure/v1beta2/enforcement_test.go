@@ -46,7 +46,7 @@ var enforcement = map[string]string{
 	"LT9":  inController + "pruning keeps what is in use, whatever versionsToKeep says",
 	"UD1":  noField + "user data comes from the bootstrap data Secret",
 	"UD2":  inController + "the Secret is another object; condition BootstrapDataReady, reason UserDataTooLarge",
-	"UD2W": inController + "the Secret is another object",
+	"UD2W": inController + "the Secret is another object; message of condition BootstrapDataReady",
 	"UD3":  noField + "there is no inline user data",
 	"IT1":  noField + "requirements are in overrides alone: AS12",
 	"IT2":  inCRD,

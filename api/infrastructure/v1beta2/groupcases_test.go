@@ -451,8 +451,8 @@ var groupCases = []ruleCase{
 		refuse: `{warmPool: {maxGroupPreparedCapacity: -1}}`, says: "greater than or equal to 0",
 	},
 	{
-		rule: "SL7", reason: "Ignition reads S3, not SSM", accept: `{bootstrapStorage: S3, ignition: {}}`,
-		refuse: `{bootstrapStorage: SSM, ignition: {}}`, says: "set bootstrapStorage to S3 or UserData",
+		rule: "SL7", reason: "Ignition reads S3, not SSM", accept: `{bootstrapStorage: S3, ignition: {}, awsLaunchTemplate: {iamInstanceProfile: nodes}}`,
+		refuse: `{bootstrapStorage: SSM, ignition: {}, awsLaunchTemplate: {iamInstanceProfile: nodes}}`, says: "set bootstrapStorage to S3 or UserData",
 	},
 	{
 		rule: "SL7", reason: "one place for the data, in place",
@@ -460,8 +460,13 @@ var groupCases = []ruleCase{
 		refuse: `{bootstrapStorage: UserData, ignition: {}}`, says: "set ignition.storageType to UnencryptedUserData",
 	},
 	{
-		rule: "SL7", reason: "one place for the data, in S3", accept: `{bootstrapStorage: S3, ignition: {storageType: ClusterObjectStore}}`,
-		refuse: `{bootstrapStorage: S3, ignition: {storageType: UnencryptedUserData}}`, says: "set ignition.storageType to ClusterObjectStore",
+		rule: "SL7", reason: "one place for the data, in S3", accept: `{bootstrapStorage: S3, ignition: {storageType: ClusterObjectStore}, awsLaunchTemplate: {iamInstanceProfile: nodes}}`,
+		refuse: `{bootstrapStorage: S3, ignition: {storageType: UnencryptedUserData}, awsLaunchTemplate: {iamInstanceProfile: nodes}}`,
+		says:   "set ignition.storageType to ClusterObjectStore",
+	},
+	{
+		rule: "SL7", reason: "nobody reads a parameter without rights", accept: `{bootstrapStorage: SSM, awsLaunchTemplate: {iamInstanceProfile: nodes}}`,
+		refuse: `{bootstrapStorage: SSM}`, says: "set awsLaunchTemplate.iamInstanceProfile",
 	},
 }
 
@@ -472,12 +477,8 @@ var ignitionCases = []ruleCase{
 		refuse: `{version: "3.0", proxy: {}}`, says: "Ignition knows proxies from version 3.1 on",
 	},
 	{
-		rule: "SL8", reason: "the default version is below", accept: `{version: "3.4", tls: {}}`, refuse: `{tls: {}}`,
-		says: "set version to 3.1 or higher, or remove tls",
-	},
-	{
-		rule: "SL8", reason: "data in place is not fetched", accept: `{version: "3.4", storageType: UnencryptedUserData}`,
-		refuse: `{version: "3.4", storageType: UnencryptedUserData, proxy: {}}`, says: "write them into the bootstrap data",
+		rule: "SL8", reason: "the default version is below; certificates it knows", accept: `{tls: {}}`, refuse: `{proxy: {}}`,
+		says: "set version to 3.1 or higher, or remove proxy",
 	},
 	{
 		rule: "SL8", reason: "a proxy has a URL", accept: `{version: "3.4", proxy: {httpProxy: "", httpsProxy: ""}}`,

@@ -47,9 +47,17 @@ func (r *Reconciler) readBootstrap(ctx context.Context, p *pass) reconciling.Out
 	}
 	p.delivery = delivery
 	if delivery.item == nil {
-		reconciling.True(p.config, infrav1.BootstrapDataReadyCondition, infrav1.ReadyReason, "")
+		reconciling.True(p.config, infrav1.BootstrapDataReadyCondition, infrav1.ReadyReason, spaceLeft(len(delivery.userData)))
 	}
 	return reconciling.Continue()
+}
+
+// spaceLeft tells people of user data that will soon be too large. There is no size in it: that changes with each token.
+func spaceLeft(size int) string {
+	if size <= userdata.NearLimit {
+		return ""
+	}
+	return fmt.Sprintf("the user data takes more than nine tenths of the %d bytes that EC2 allows: shorten it, or set bootstrapStorage to SSM or S3", userdata.Limit)
 }
 
 // notBootstrapped ends the pass; the watch on the Secret wakes the config when it changes.
