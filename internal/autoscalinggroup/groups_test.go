@@ -3,6 +3,7 @@ package autoscalinggroup
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -42,6 +43,7 @@ type rig struct {
 	asg      *autoscaling.Client
 	groups   *Groups
 	template string
+	image    string
 }
 
 func newRig(t *testing.T) *rig {
@@ -65,6 +67,11 @@ func newRig(t *testing.T) *rig {
 	api := autoscaling.NewFromConfig(config)
 	r := &rig{T: t, sim: sim, asg: api, groups: NewGroups(api)}
 	r.makeTemplate(ec2.NewFromConfig(config))
+	if _, err := ec2.NewFromConfig(config).CreatePlacementGroup(t.Context(), &ec2.CreatePlacementGroupInput{
+		GroupName: awssdk.String(placementGroup), Strategy: ec2types.PlacementStrategyCluster,
+	}); err != nil {
+		t.Fatal(err)
+	}
 	return r
 }
 
@@ -81,7 +88,7 @@ func (r *rig) makeTemplate(api *ec2.Client) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.template = *made.LaunchTemplate.LaunchTemplateId
+	r.template, r.image = *made.LaunchTemplate.LaunchTemplateId, *data.ImageId
 	for range 2 {
 		if _, err := api.CreateLaunchTemplateVersion(r.Context(), &ec2.CreateLaunchTemplateVersionInput{LaunchTemplateId: &r.template, LaunchTemplateData: data}); err != nil {
 			r.Fatal(err)
@@ -97,6 +104,13 @@ func (r *rig) here(desired Desired) Desired {
 	}
 	if strings.HasPrefix(desired.SubnetIDs[0], "subnet-a") {
 		desired.SubnetIDs = []string{subnetA, subnetB}
+	}
+	if policy := desired.MixedInstancesPolicy; policy != nil {
+		for i := range policy.Overrides {
+			if policy.Overrides[i].ImageID == anImage {
+				policy.Overrides[i].ImageID = r.image
+			}
+		}
 	}
 	return desired
 }
@@ -121,7 +135,8 @@ func (r *rig) create(desired Desired) Group {
 	return r.see("pool")
 }
 
-// What was made or updated is as desired, and needs no update: for all that can be desired, from all that may have been there.
+// What was made or updated is as desired, and needs no update: for all that can be desired, from all that may have been there. And what was updated
+// is what would have been made: nothing of the first is left.
 func TestCreatedAndUpdatedGroupsAreAsDesired(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -130,37 +145,148 @@ func TestCreatedAndUpdatedGroupsAreAsDesired(t *testing.T) {
 		count++
 		name := fmt.Sprintf("pool-%d", count)
 		first, second := r.here(anyDesired.Draw(t, "first")), r.here(anyDesired.Draw(t, "second"))
-		if err := r.groups.Create(r.Context(), first, name); err != nil {
-			t.Fatal(err)
-		}
+		r.make(t, first, name)
+		r.make(t, second, name+"-afresh")
 		group := r.see(name)
-		if reasons := UpdateReasons(first, group); len(reasons) > 0 {
-			t.Fatalf("the new group is not as desired: %q", reasons)
-		}
-		if changed, err := r.groups.EnsureTags(r.Context(), first, group); changed || err != nil {
-			t.Fatalf("the new group's tags: changed %t, error %v", changed, err)
-		}
-		if err := r.groups.Update(r.Context(), second, group); err != nil {
+		if err := r.bring(second, first, &group); err != nil {
 			t.Fatal(err)
 		}
 		updated := r.see(name)
-		if reasons := UpdateReasons(second, updated); len(reasons) > 0 {
-			t.Fatalf("the updated group is not as desired: %q", reasons)
-		}
+		r.isAsDesired(t, "the updated group", second, updated)
 		if updated.Mixed != (second.MixedInstancesPolicy != nil) {
 			t.Fatalf("mixed %t", updated.Mixed)
 		}
-		Apply(second, &group)
 		// AWS adds what nobody can desire, and instances take their time.
-		comparable := cmp.Options{ignoreSerde, cmpopts.IgnoreFields(Group{}, "Instances"), cmpopts.EquateEmpty(), cmp.FilterPath(func(path cmp.Path) bool { return path.Last().String() == ".SpotMaxPrice" }, cmp.Transformer("none", awssdk.ToString))}
-		if difference := cmp.Diff(updated, group, comparable); difference != "" {
-			t.Errorf("what AWS has (-) is not what Apply says it has (+):\n%s", difference)
+		comparable := cmp.Options{
+			ignoreSerde, cmpopts.IgnoreFields(Group{}, "Instances"), cmpopts.EquateEmpty(), cmp.Transformer("overrides", overrideText),
+			cmp.FilterPath(func(path cmp.Path) bool { return path.Last().String() == ".SpotMaxPrice" }, cmp.Transformer("none", awssdk.ToString)),
 		}
-		if err := r.groups.Delete(r.Context(), group); err != nil {
-			t.Fatal(err)
+		if difference := cmp.Diff(updated, group, comparable); difference != "" {
+			t.Errorf("what AWS has (-) is not what was shown on the group (+):\n%s", difference)
+		}
+		r.sameInAWS(t, name, name+"-afresh", second.Capacity != nil)
+		for _, each := range []string{name, name + "-afresh"} {
+			if err := r.groups.Delete(r.Context(), Group{Name: each}); err != nil {
+				t.Fatal(err)
+			}
 		}
 		r.settle()
 	})
+}
+
+// make creates a group and gives it all that creation can not.
+func (r *rig) make(t *rapid.T, desired Desired, name string) {
+	if err := r.groups.Create(r.Context(), desired, name); err != nil {
+		t.Fatal(err)
+	}
+	group := r.see(name)
+	if changed, err := r.groups.EnsureTags(r.Context(), desired, group); changed || err != nil {
+		t.Fatalf("the new group's tags: changed %t, error %v", changed, err)
+	}
+	if reasons := UpdateReasons(desired, group); len(reasons) > 0 && !slices.Contains(desired.Suspended, ProcessLaunch) {
+		t.Fatalf("the new group is not as desired: %q", reasons)
+	}
+	if err := r.bring(desired, Desired{}, &group); err != nil {
+		t.Fatal(err)
+	}
+	r.isAsDesired(t, "the new group", desired, r.see(name))
+}
+
+// bring makes a group as desired that was as before.
+func (r *rig) bring(desired, before Desired, group *Group) error {
+	ctx := r.Context()
+	if _, err := r.groups.EnsureHooks(ctx, group.Name, desired.Hooks, HookNames(before.Hooks)); err != nil {
+		return err
+	}
+	if _, err := r.groups.EnsureProcesses(ctx, desired.Suspended, before.Suspended, group); err != nil {
+		return err
+	}
+	if deleted, err := r.groups.DeleteWarmPool(ctx, desired.WarmPool, group); err != nil {
+		return err
+	} else if deleted {
+		r.settle()
+		*group = r.see(group.Name)
+	}
+	if len(UpdateReasons(desired, *group)) > 0 {
+		if err := r.groups.Update(ctx, desired, *group); err != nil {
+			return err
+		}
+		Apply(desired, group)
+	}
+	if _, err := r.groups.EnsureTargetGroups(ctx, desired.TargetGroupARNs, before.TargetGroupARNs, group); err != nil {
+		return err
+	}
+	_, err := r.groups.PutWarmPool(ctx, desired.WarmPool, group)
+	return err
+}
+
+// isAsDesired holds that nothing is left to do.
+func (r *rig) isAsDesired(t *rapid.T, what string, desired Desired, group Group) {
+	if reasons := UpdateReasons(desired, group); len(reasons) > 0 {
+		t.Fatalf("%s is not as desired: %q", what, reasons)
+	}
+	r.sim.ClearCalls()
+	if err := r.bring(desired, desired, &group); err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range r.sim.Calls() {
+		if call.Action != "DescribeLifecycleHooks" {
+			t.Fatalf("%s is not as desired: %s was called once more", what, call.Action)
+		}
+	}
+}
+
+// sameInAWS compares all that AWS says of two groups, but for what tells any two groups apart.
+func (r *rig) sameInAWS(t *rapid.T, one, other string, sized bool) {
+	described := func(name string) (asgtypes.AutoScalingGroup, []asgtypes.LifecycleHook) {
+		groups, err := r.asg.DescribeAutoScalingGroups(r.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{name}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		hooks, err := r.asg.DescribeLifecycleHooks(r.Context(), &autoscaling.DescribeLifecycleHooksInput{AutoScalingGroupName: &name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		group := groups.AutoScalingGroups[0]
+		group.AutoScalingGroupName, group.AutoScalingGroupARN, group.CreatedTime, group.Instances, group.WarmPoolSize = nil, nil, nil, nil, nil
+		for i := range group.Tags {
+			group.Tags[i].ResourceId = nil
+		}
+		for i := range group.SuspendedProcesses {
+			group.SuspendedProcesses[i].SuspensionReason = nil // it says when
+		}
+		slices.Sort(group.TargetGroupARNs)
+		// What is off, or as AWS has it by default, is so whether it is said or not.
+		if policy := group.AvailabilityZoneImpairmentPolicy; policy != nil && !*policy.ZonalShiftEnabled {
+			group.AvailabilityZoneImpairmentPolicy = nil
+		}
+		if reservation := group.CapacityReservationSpecification; reservation != nil && reservation.CapacityReservationPreference == "default" {
+			group.CapacityReservationSpecification = nil
+		}
+		group.CapacityRebalance = awssdk.Bool(awssdk.ToBool(group.CapacityRebalance))
+		if !sized { // where the group was before counts
+			group.DesiredCapacity = nil
+		}
+		slices.SortFunc(hooks.LifecycleHooks, func(a, b asgtypes.LifecycleHook) int {
+			return strings.Compare(*a.LifecycleHookName, *b.LifecycleHookName)
+		})
+		for i := range hooks.LifecycleHooks {
+			hook := &hooks.LifecycleHooks[i]
+			if hook.AutoScalingGroupName = nil; hook.NotificationTargetARN == nil {
+				hook.RoleARN = nil // left over, and without meaning
+			}
+		}
+		return group, hooks.LifecycleHooks
+	}
+	oneGroup, oneHooks := described(one)
+	otherGroup, otherHooks := described(other)
+	options := cmp.Options{cmpopts.EquateEmpty(), cmp.Exporter(func(reflect.Type) bool { return true })}
+	if difference := cmp.Diff(otherGroup, oneGroup, options); difference != "" {
+		t.Fatalf("a group that was made so (-) is not as one that was changed (+):\n%s", difference)
+	}
+	if difference := cmp.Diff(otherHooks, oneHooks, options); difference != "" {
+		t.Fatalf("hooks that were made so (-) are not as those that were changed (+):\n%s", difference)
+	}
 }
 
 func TestCreate(t *testing.T) {

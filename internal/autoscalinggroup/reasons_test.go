@@ -124,32 +124,17 @@ var anyDesired = rapid.Custom(func(t *rapid.T) Desired {
 	desired.SubnetIDs = rapid.SliceOfNDistinct(rapid.SampledFrom(subnets), 1, 3, rapid.ID[string]).Draw(t, "subnets")
 	slices.Sort(desired.SubnetIDs)
 	desired.MixedInstancesPolicy = anyPolicy.Draw(t, "policy")
+	desired.Settings = SettingsOf(anySpec.Draw(t, "spec"))
+	if len(desired.SubnetIDs) == 1 && !attributeBased(desired.MixedInstancesPolicy) { // not every type can be close to others
+		desired.Settings.PlacementGroup = rapid.SampledFrom([]string{"", placementGroup}).Draw(t, "placement group")
+	}
+	desired.Hooks = HooksOf(anyHooks.Draw(t, "hooks"))
+	desired.TargetGroupARNs = sorted(rapid.SliceOfNDistinct(rapid.SampledFrom(targetGroups), 0, 2, rapid.ID[string]).Draw(t, "target groups"))
+	desired.Suspended = SuspendedOf(anySuspension.Draw(t, "suspended"))
+	if desired.MixedInstancesPolicy == nil {
+		desired.WarmPool = WarmPoolOf(anyWarmPool.Draw(t, "warm pool"))
+	}
 	return desired
-})
-
-var anyPolicy = rapid.Custom(func(t *rapid.T) *infrav1.MixedInstancesPolicy {
-	if rapid.Bool().Draw(t, "plain") {
-		return nil
-	}
-	policy := &infrav1.MixedInstancesPolicy{}
-	types := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"m5.large", "m5.xlarge", "c5.large", "c5.xlarge"}), 0, 4, rapid.ID[string]).Draw(t, "types")
-	for _, instanceType := range types {
-		policy.Overrides = append(policy.Overrides, infrav1.Overrides{InstanceType: instanceType})
-	}
-	if rapid.Bool().Draw(t, "defaults") {
-		return policy
-	}
-	policy.InstancesDistribution = &infrav1.InstancesDistribution{
-		OnDemandAllocationStrategy: rapid.SampledFrom([]infrav1.OnDemandAllocationStrategy{"", "prioritized", "lowest-price"}).Draw(t, "on-demand"),
-		SpotAllocationStrategy:     rapid.SampledFrom([]infrav1.SpotAllocationStrategy{"", "lowest-price", "capacity-optimized", "price-capacity-optimized"}).Draw(t, "spot"),
-	}
-	if rapid.Bool().Draw(t, "based") {
-		policy.InstancesDistribution.OnDemandBaseCapacity = ptr.To(rapid.Int64Range(0, 2).Draw(t, "base"))
-	}
-	if rapid.Bool().Draw(t, "shared") {
-		policy.InstancesDistribution.OnDemandPercentageAboveBaseCapacity = ptr.To(rapid.Int64Range(0, 100).Draw(t, "percentage"))
-	}
-	return policy
 })
 
 func TestNoReasonsAfterApply(t *testing.T) {

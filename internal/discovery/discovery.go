@@ -22,6 +22,8 @@ type Discovery struct {
 	lookups        *cache[string]
 	images         *cache[Image]
 	instanceTypes  *cache[InstanceType]
+
+	templateVersions *cache[TemplateVersion]
 }
 
 // New returns a discovery with empty caches, which age by the given clock.
@@ -33,6 +35,8 @@ func New(clients *aws.Clients, clk clock.PassiveClock) *Discovery {
 		lookups:        newCache[string](clk, imageLookupTTL),
 		images:         newCache[Image](clk, imageTTL),
 		instanceTypes:  newCache[InstanceType](clk, instanceTypeTTL),
+
+		templateVersions: newCache[TemplateVersion](clk, templateVersionTTL),
 	}
 }
 

@@ -14,6 +14,8 @@ const (
 	imageLookupTTL = 5 * time.Minute
 	// imageTTL: an image's properties never change, but it can be deregistered.
 	imageTTL = 15 * time.Minute
+	// templateVersionTTL: a version never changes, but it can be deleted.
+	templateVersionTTL = 15 * time.Minute
 	// instanceTypeTTL: what an instance type is never changes; new ones appear, but those are not in the cache.
 	instanceTypeTTL = 12 * time.Hour
 )

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -127,10 +128,24 @@ func TestNoCapacity(t *testing.T) {
 		}
 		return w.nodes(1)
 	})
+	condition := w.awaitCondition(infrav1.CapacityAvailableCondition, metav1.ConditionFalse, infrav1.InsufficientCapacityReason)
+	if !strings.Contains(condition.Message, "t3.large") {
+		t.Errorf("the message is %q", condition.Message)
+	}
+	w.awaitCondition(infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason)
+	w.awaitEvents("CapacityMissing")
+	w.pass(10 * time.Minute) // it is watched closely for so long
+	w.Cloud.AWS.ClearCalls()
+	w.pass(time.Hour)
+	groups, activities := w.count("DescribeAutoScalingGroups"), w.count("DescribeScalingActivities")
+	if groups > 40 || activities > 6 {
+		t.Errorf("an hour of it cost %d looks at the group and %d at its activities", groups, activities)
+	}
 	behavior := w.Cloud.AWS.Behavior()
 	behavior.Capacity = nil
 	w.Cloud.AWS.SetBehavior(behavior)
 	w.Eventually("the pool has its two nodes", func() error { return w.settled(2) })
+	w.awaitCondition(infrav1.CapacityAvailableCondition, metav1.ConditionTrue, infrav1.CapacityAvailableReason)
 }
 
 // TestAccessDenied holds that a missing permission is named, and that granting it is enough.

@@ -44,6 +44,10 @@ const (
 	// pool of which no instance had to wait has no such condition.
 	NodesDrainedCondition = "NodesDrained"
 
+	// CapacityAvailableCondition is True when the Auto Scaling group has the capacity that it asks for, and False while launches fail. It is no part
+	// of Ready: what runs works.
+	CapacityAvailableCondition = "CapacityAvailable"
+
 	// ResolvedCondition is True when all that an AWSLaunchConfig names was found in AWS: image, instance type,
 	// security groups.
 	ResolvedCondition = "Resolved"
@@ -189,6 +193,21 @@ const (
 	DrainedReason = "Drained"
 	// DrainingReason says that instances wait for their nodes to be emptied. It is a reason of Deleting too.
 	DrainingReason = "Draining"
+)
+
+// Reasons of CapacityAvailable, beside QuotaExceeded.
+const (
+	// CapacityAvailableReason says that the group has the capacity that it asks for.
+	CapacityAvailableReason = "CapacityAvailable"
+	// InsufficientCapacityReason says that AWS has none of what the group is to launch, where it is to launch it; the message is AWS's. The group tries
+	// again by itself; more instance types or zones help.
+	InsufficientCapacityReason = "InsufficientCapacity"
+	// LaunchFailedReason says that EC2 refuses the group's launches; the message is AWS's.
+	LaunchFailedReason = "LaunchFailed"
+	// LaunchSuspendedReason says that instances are missing because the process that launches them is suspended.
+	LaunchSuspendedReason = "LaunchSuspended"
+	// WaitingForInstancesReason says that instances are missing, and that no launch failed.
+	WaitingForInstancesReason = "WaitingForInstances"
 )
 
 // Reasons of RolledOut.

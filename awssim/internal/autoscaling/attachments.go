@@ -99,14 +99,28 @@ func (s *service) detachLoadBalancers(c *sim.Call, in *autoscaling.DetachLoadBal
 
 func (s *service) attachTargetGroups(c *sim.Call,
 	in *autoscaling.AttachLoadBalancerTargetGroupsInput) (*autoscaling.AttachLoadBalancerTargetGroupsOutput, error) {
+	if err := fewTargetGroups(in.TargetGroupARNs); err != nil {
+		return nil, err
+	}
 	err := s.attach(c, in.AutoScalingGroupName, func(a *attachments) { a.targetGroups = with(a.targetGroups, in.TargetGroupARNs) })
 	return &autoscaling.AttachLoadBalancerTargetGroupsOutput{}, err
 }
 
 func (s *service) detachTargetGroups(c *sim.Call,
 	in *autoscaling.DetachLoadBalancerTargetGroupsInput) (*autoscaling.DetachLoadBalancerTargetGroupsOutput, error) {
+	if err := fewTargetGroups(in.TargetGroupARNs); err != nil {
+		return nil, err
+	}
 	err := s.attach(c, in.AutoScalingGroupName, func(a *attachments) { a.targetGroups = without(a.targetGroups, in.TargetGroupARNs) })
 	return &autoscaling.DetachLoadBalancerTargetGroupsOutput{}, err
+}
+
+// fewTargetGroups: one call takes up to ten (SDK AttachLoadBalancerTargetGroupsInput.TargetGroupARNs).
+func fewTargetGroups(arns []string) error {
+	if len(arns) > maxTargetGroupsPerCall {
+		return invalid("You can specify a maximum of %d target groups.", maxTargetGroupsPerCall)
+	}
+	return nil
 }
 
 func identifies(all []types.TrafficSourceIdentifier, t types.TrafficSourceIdentifier) bool {

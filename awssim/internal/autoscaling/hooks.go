@@ -153,6 +153,8 @@ func mergeHook(h hook, spec types.LifecycleHookSpecification) (hook, error) {
 		return h, invalid("Invalid default result: %s. Valid values are: CONTINUE, ABANDON", h.result)
 	case h.heartbeat < minHeartbeat || h.heartbeat > maxHeartbeat:
 		return h, invalid("Heartbeat timeout must be between %d and %d seconds.", minHeartbeat, maxHeartbeat)
+	case spec.NotificationMetadata != nil && *spec.NotificationMetadata == "": // API model, AnyPrintableAsciiStringMaxLen4000
+		return h, constraint("", "notificationMetadata", "Member must satisfy regular expression pattern: [\\u0009\\u000A\\u000D\\u0020-\\u007e]+")
 	case len(h.metadata) > maxHookMetadata:
 		return h, constraint("notificationMetadata", "notificationMetadata", "Member must have length less than or equal to 4000")
 	case h.target != "" && h.role == "":

@@ -234,7 +234,7 @@ func (s *service) choices(g *group, config configuration, base resolved) ([]choi
 		}
 		found := []choice{{override: i}}
 		if r := requirementsOf(o, template); r != nil {
-			found = s.matching(&g.settings, r, i)
+			found = s.matching(&g.settings, r, i, s.architectureOf(o, template))
 		} else if i >= 0 {
 			found[0].instanceType = valOr(o.InstanceType, string(template.data.InstanceType))
 			if t := s.kernel.World().InstanceType(found[0].instanceType); t != nil {

@@ -63,7 +63,7 @@ func (s *service) checkAlternative(n *settings, base resolved, i int, o types.La
 		if err := checkRequirements(req, template); err != nil {
 			return err
 		}
-		matches := s.matching(n, req, i)
+		matches := s.matching(n, req, i, s.architectureOf(o, template))
 		if len(matches) == 0 {
 			return invalid("No instance types match the specified instance requirements.")
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/ec2"
 	"github.com/slipway-project/slipway/awssim/internal/shape"
 	"github.com/slipway-project/slipway/awssim/world"
 )
@@ -72,11 +73,12 @@ func checkRequirements(r *types.InstanceRequirements, t resolved) error {
 }
 
 // matching returns the instance types that the requirements of an override allow, cheapest first. Price protection excludes types for one
-// purchase option only, so it marks them. At least one type is left for On-Demand.
-func (s *service) matching(n *settings, r *types.InstanceRequirements, override int) []choice {
+// purchase option only, so it marks them. At least one type is left for On-Demand. Types that can not run the image are none of them (SDK
+// InstanceRequirements.CpuManufacturers: launches have an architecture that the image is compatible with).
+func (s *service) matching(n *settings, r *types.InstanceRequirements, override int, architecture ec2types.ArchitectureValues) []choice {
 	var found []world.InstanceType
 	for _, t := range s.kernel.World().InstanceTypes {
-		if meets(t, r) {
+		if meets(t, r) && (architecture == "" || slices.Contains(t.Architectures, string(architecture))) {
 			found = append(found, t)
 		}
 	}
@@ -100,6 +102,15 @@ func (s *service) matching(n *settings, r *types.InstanceRequirements, override 
 		}
 	}
 	return choices
+}
+
+// architectureOf is that of the image that an override is launched with; "" for one that EC2 does not know, or that a parameter names.
+func (s *service) architectureOf(o types.LaunchTemplateOverrides, t resolved) ec2types.ArchitectureValues {
+	image, known := ec2.LookupImage(s.region, valOr(o.ImageId, val(t.data.ImageId)))
+	if !known {
+		return ""
+	}
+	return image.Architecture
 }
 
 // capacityOf is how much of a unit of capacity an instance type has.

@@ -10,15 +10,17 @@ import (
 
 // Limits on groups (UG ec2-auto-scaling-quotas; SDK CreateAutoScalingGroupInput; API model for lengths).
 const (
-	defaultMaxGroups      = 500
-	maxHooks              = 50
-	maxTags               = 50
-	maxNameLength         = 255
-	minInstanceLifetime   = 86_400
-	maxTargetGroups       = 50
-	maxVPCLatticeTargets  = 5
-	maxDescribeGroups     = 100
-	maxPlacementGroupName = 255
+	defaultMaxGroups    = 500
+	maxHooks            = 50
+	maxTags             = 50
+	maxNameLength       = 255
+	minInstanceLifetime = 86_400
+	maxTargetGroups     = 50
+	// Attaching and detaching take fewer at once.
+	maxTargetGroupsPerCall = 10
+	maxVPCLatticeTargets   = 5
+	maxDescribeGroups      = 100
+	maxPlacementGroupName  = 255
 )
 
 // validateName checks the name of a new group: printable ASCII without a colon (SDK CreateAutoScalingGroupInput.AutoScalingGroupName).

@@ -52,6 +52,9 @@ type Reconciler struct {
 	hookChecks schedule
 	// drains remembers what saves calls while nodes are drained.
 	drains drainNotes
+	// short times how long a group has been below its desired capacity, and asked is when AWS is asked again why.
+	short common.Stopwatches
+	asked schedule
 }
 
 // pass is one reconcile of one pool: the object, and what was learned about it.
@@ -79,6 +82,8 @@ type pass struct {
 	hooksMade bool
 	// moving is whether something in AWS is expected to change by itself soon.
 	moving bool
+	// resting is whether the group waits for what may not come soon, so that looking often would be for nothing.
+	resting bool
 }
 
 func (p *pass) key() types.NamespacedName { return client.ObjectKeyFromObject(p.pool) }
@@ -108,14 +113,14 @@ var ready = reconciling.Summary{
 //  6. write the pool's AWSLaunchConfig and wait until it is ready
 //  7. make the group as desired, at the config's version
 //  8. roll instances that run another config
-//  9. tell Cluster API which instances there are
+//  9. say why instances are missing
+//  10. tell Cluster API which instances there are
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
 	pool := &infrav1.AWSMachinePool{}
 	if err := r.Client.Get(ctx, request.NamespacedName, pool); err != nil {
 		if isGone(err) {
 			r.Clouds.ForgetGroup(request.NamespacedName)
-			r.hookChecks.forget(request.NamespacedName)
-			r.drains.keep(request.NamespacedName, nil)
+			r.forget(request.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -150,8 +155,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		{Name: "ensuring the launch config", Run: r.ensureLaunchConfig},
 		{Name: "ensuring the Auto Scaling group", Run: r.ensureGroup},
 		{Name: "rolling out", Run: r.rollOut},
+		{Name: "explaining missing capacity", Run: r.explainCapacity},
 		{Name: "reporting instances", Run: r.reportInstances},
 	})
+}
+
+// forget drops what this process remembers of a pool.
+func (r *Reconciler) forget(pool types.NamespacedName) {
+	r.unseen.Reset(pool)
+	r.short.Reset(pool)
+	r.hookChecks.forget(pool)
+	r.asked.forget(pool)
+	r.drains.keep(pool, nil)
 }
 
 // findOwners finds the MachinePool that owns the pool, and the Cluster of both. Either may be missing.

@@ -162,9 +162,7 @@ func (r *Reconciler) release(ctx context.Context, p *pass) reconciling.Outcome {
 	if p.cloud != nil {
 		p.cloud.SeenGroups.Forget(p.key())
 	}
-	r.unseen.Reset(p.key())
-	r.hookChecks.forget(p.key())
-	r.drains.keep(p.key(), nil)
+	r.forget(p.key())
 	if err := reconciling.RemoveFinalizer(ctx, r.Client, p.pool, infrav1.MachinePoolFinalizer); err != nil {
 		return reconciling.Fail(fmt.Errorf("removing the finalizer: %w", err))
 	}

@@ -123,29 +123,6 @@ func (r *Reconciler) desired(ctx context.Context, p *pass) (autoscalinggroup.Des
 	return desired, nil
 }
 
-// checkOverrides refuses instance types that can not run the template's image: Auto Scaling takes them, and their launches fail.
-func (r *Reconciler) checkOverrides(ctx context.Context, p *pass) *reconciling.Outcome {
-	resolved := p.config.Status.Resolved
-	if p.pool.Spec.MixedInstancesPolicy == nil || resolved == nil {
-		return nil
-	}
-	for _, override := range p.pool.Spec.MixedInstancesPolicy.Overrides {
-		instanceType, err := p.cloud.Discovery.InstanceType(ctx, override.InstanceType)
-		if err != nil {
-			stop := outcome.Of(p.pool, infrav1.ASGReadyCondition, infrav1.InstanceTypeNotFoundReason, err)
-			return &stop
-		}
-		if !slices.Contains(instanceType.Architectures, resolved.ImageArchitecture) {
-			message := fmt.Sprintf("image %s is for %s, and override %s runs %v: overrides must be of one architecture",
-				resolved.ImageID, resolved.ImageArchitecture, override.InstanceType, instanceType.Architectures)
-			reconciling.False(p.pool, infrav1.ASGReadyCondition, infrav1.ArchitectureMismatchReason, message)
-			stop := reconciling.Stop(message)
-			return &stop
-		}
-	}
-	return nil
-}
-
 func subnetQuery(p *pass) discovery.SubnetQuery {
 	return discovery.SubnetQuery{
 		VPCID: p.facts.VPCID, Refs: p.pool.Spec.Subnets, AvailabilityZones: p.pool.Spec.AvailabilityZones,

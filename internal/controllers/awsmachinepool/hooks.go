@@ -126,6 +126,13 @@ func (s *schedule) due(pool types.NamespacedName, now time.Time) time.Time {
 	return s.next[pool]
 }
 
+// at is when it is due for the pool, long ago for one that it is not known of.
+func (s *schedule) at(pool types.NamespacedName) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.next[pool]
+}
+
 func (s *schedule) set(pool types.NamespacedName, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

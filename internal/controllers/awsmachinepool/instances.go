@@ -34,7 +34,7 @@ func (r *Reconciler) reportInstances(ctx context.Context, p *pass) reconciling.O
 	// Both signals: core Cluster API reads ready, its v1beta2 contract names provisioned. Neither ever goes back.
 	status.Ready = true
 	status.Initialization.Provisioned = ptr.To(true)
-	p.cloud.SeenGroups.InMotion(p.key(), p.moving || inMotion(p.group))
+	p.cloud.SeenGroups.InMotion(p.key(), p.moving || !p.resting && inMotion(p.group))
 	return reconciling.Continue()
 }
 
@@ -109,7 +109,10 @@ func instanceStatus(instance autoscalinggroup.Instance) infrav1.AWSMachinePoolIn
 
 // inMotion is true while the group is not at its size with all instances in service.
 func inMotion(group *autoscalinggroup.Group) bool {
-	if int(group.Capacity) != len(group.Instances) {
+	// Weighted instances may add up to more than was asked for (AWS: ec2-auto-scaling-mixed-instances-groups-instance-weighting).
+	units := group.Units()
+	weighted := slices.ContainsFunc(group.Instances, func(instance autoscalinggroup.Instance) bool { return instance.Weight != 1 })
+	if units < group.Capacity || units > group.Capacity && !weighted {
 		return true
 	}
 	return slices.ContainsFunc(group.Instances, func(instance autoscalinggroup.Instance) bool {

@@ -1,0 +1,357 @@
+package autoscalinggroup
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/awssim"
+)
+
+func hook(name string) Hook {
+	return HooksOf([]infrav1.AWSLifecycleHook{{Name: name, LifecycleTransition: infrav1.LifecycleTransitionInstanceTerminating}})[0]
+}
+
+func (r *rig) hooks() []string {
+	r.Helper()
+	out, err := r.asg.DescribeLifecycleHooks(r.Context(), &autoscaling.DescribeLifecycleHooksInput{AutoScalingGroupName: awssdk.String("pool")})
+	if err != nil {
+		r.Fatal(err)
+	}
+	var names []string
+	for _, hook := range out.LifecycleHooks {
+		names = append(names, *hook.LifecycleHookName)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// expect holds what the last of our calls was, and that there was no more than it after descriptions.
+func (r *rig) expectCalls(reason string, want ...string) {
+	r.Helper()
+	var calls []string
+	for _, call := range r.sim.Calls() {
+		if len(call.Action) < 8 || call.Action[:8] != "Describe" {
+			calls = append(calls, call.Action)
+		}
+	}
+	if difference := cmp.Diff(want, calls); difference != "" {
+		r.Errorf("%s: calls (-want +got):\n%s", reason, difference)
+	}
+	r.sim.ClearCalls()
+}
+
+// Hooks of others stay, whatever ours are.
+func TestEnsureHooks(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	desired := r.here(plain())
+	desired.Hooks = []Hook{hook("ours")}
+	r.create(desired)
+	if _, err := r.asg.PutLifecycleHook(t.Context(), &autoscaling.PutLifecycleHookInput{
+		AutoScalingGroupName: awssdk.String("pool"), LifecycleHookName: awssdk.String("theirs"), LifecycleTransition: awssdk.String("autoscaling:EC2_INSTANCE_LAUNCHING"),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	told := hook("told")
+	told.TargetARN, told.RoleARN, told.Metadata = "arn:aws:sqs:us-east-1:111122223333:one", "arn:aws:iam::111122223333:role/one", "one"
+	untold := hook("told")
+	for _, row := range []struct {
+		reason  string
+		wanted  []Hook
+		retired []string
+		calls   []string
+		want    []string
+	}{
+		{"made with the group", []Hook{hook("ours")}, []string{"ours"}, nil, []string{"ours", "theirs"}},
+		{"one more", []Hook{hook("ours"), told}, []string{"ours"}, []string{"PutLifecycleHook"}, []string{"ours", "theirs", "told"}},
+		{"as it is", []Hook{hook("ours"), told}, []string{"ours", "told"}, nil, []string{"ours", "theirs", "told"}},
+		{"metadata can not be taken away", []Hook{hook("ours"), untold}, []string{"ours", "told"}, []string{"DeleteLifecycleHook", "PutLifecycleHook"}, []string{"ours", "theirs", "told"}},
+		{"one goes", []Hook{untold}, []string{"ours", "told", "never put"}, []string{"DeleteLifecycleHook"}, []string{"theirs", "told"}},
+		{"all go", nil, []string{"told"}, []string{"DeleteLifecycleHook"}, []string{"theirs"}},
+	} {
+		r.sim.ClearCalls()
+		done, err := r.groups.EnsureHooks(t.Context(), "pool", row.wanted, row.retired)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (len(done) > 0) != (len(row.calls) > 0) {
+			t.Errorf("%s: done %q", row.reason, done)
+		}
+		r.expectCalls(row.reason, row.calls...)
+		if got := r.hooks(); !slices.Equal(got, row.want) {
+			t.Errorf("%s: hooks %q, want %q", row.reason, got, row.want)
+		}
+	}
+}
+
+func TestHooksWithGroup(t *testing.T) {
+	t.Parallel()
+	leaving, coming, told := hook("a"), hook("b"), hook("c")
+	coming.Transition = "autoscaling:EC2_INSTANCE_LAUNCHING"
+	told.TargetARN, told.Transition = "arn:aws:sqs:us-east-1:111122223333:one", coming.Transition
+	for reason, row := range map[string]struct{ hooks, want []Hook }{
+		"none":                         {},
+		"alike in whom they tell":      {[]Hook{leaving, coming}, []Hook{leaving, coming}},
+		"those of launches come first": {[]Hook{leaving, told}, []Hook{told}},
+		"the first of launches":        {[]Hook{coming, leaving, told}, []Hook{coming, leaving}},
+	} {
+		if difference := cmp.Diff(row.want, HooksWithGroup(row.hooks)); difference != "" {
+			t.Errorf("%s:\n%s", reason, difference)
+		}
+	}
+	if HooksDigest([]Hook{leaving}) == HooksDigest([]Hook{coming}) || HooksDigest([]Hook{leaving}) != HooksDigest([]Hook{hook("a")}) {
+		t.Error("a digest is that of its hooks, and of no others")
+	}
+}
+
+// A process that somebody else suspended stays so, and one that ours joins later is resumed with ours.
+func TestEnsureProcesses(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.create(r.here(plain()))
+	if _, err := r.asg.SuspendProcesses(t.Context(), &autoscaling.SuspendProcessesInput{
+		AutoScalingGroupName: awssdk.String("pool"), ScalingProcesses: []string{"ScheduledActions"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		reason          string
+		wanted, retired []string
+		calls           []string
+		want            []string
+	}{
+		{"nothing is wanted", nil, nil, nil, []string{"ScheduledActions"}},
+		{"two", []string{"AZRebalance", "Launch"}, nil, []string{"SuspendProcesses"}, []string{"AZRebalance", "Launch", "ScheduledActions"}},
+		{"another in place of one", []string{"AZRebalance", "Terminate"}, []string{"AZRebalance", "Launch"}, []string{"SuspendProcesses", "ResumeProcesses"},
+			[]string{"AZRebalance", "ScheduledActions", "Terminate"}},
+		{"none again", nil, []string{"AZRebalance", "HealthCheck", "Launch", "Terminate"}, []string{"ResumeProcesses"}, []string{"ScheduledActions"}},
+	} {
+		r.sim.ClearCalls()
+		group := r.see("pool")
+		if _, err := r.groups.EnsureProcesses(t.Context(), row.wanted, row.retired, &group); err != nil {
+			t.Fatal(err)
+		}
+		r.expectCalls(row.reason, row.calls...)
+		if seen := r.see("pool"); !slices.Equal(seen.Suspended, row.want) || !slices.Equal(group.Suspended, row.want) {
+			t.Errorf("%s: suspended %q, shown %q, want %q", row.reason, seen.Suspended, group.Suspended, row.want)
+		}
+	}
+}
+
+func TestSuspendedOf(t *testing.T) {
+	t.Parallel()
+	yes, no := ptr.To(true), ptr.To(false)
+	each := &infrav1.Processes{}
+	value := reflect.ValueOf(each).Elem()
+	for i := range value.NumField() {
+		value.Field(i).Set(reflect.ValueOf(yes))
+	}
+	all := SuspendedOf(&infrav1.SuspendProcessesTypes{All: true})
+	for _, row := range []struct {
+		reason string
+		wanted *infrav1.SuspendProcessesTypes
+		want   []string
+	}{
+		{"nothing said", nil, nil},
+		{"nothing", &infrav1.SuspendProcessesTypes{Processes: &infrav1.Processes{Launch: no}}, nil},
+		{"each by its name", &infrav1.SuspendProcessesTypes{Processes: each}, all},
+		{"one", &infrav1.SuspendProcessesTypes{Processes: &infrav1.Processes{AZRebalance: yes, Launch: no}}, []string{"AZRebalance"}},
+		{"all but one", &infrav1.SuspendProcessesTypes{All: true, Processes: &infrav1.Processes{AZRebalance: yes, Launch: no}}, without(all, []string{"Launch"})},
+	} {
+		if difference := cmp.Diff(row.want, SuspendedOf(row.wanted)); difference != "" {
+			t.Errorf("%s:\n%s", row.reason, difference)
+		}
+	}
+	r := newRig(t)
+	known, err := r.asg.DescribeScalingProcessTypes(t.Context(), &autoscaling.DescribeScalingProcessTypesInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, process := range known.Processes {
+		names = append(names, *process.ProcessName)
+	}
+	if difference := cmp.Diff(sorted(names), all); difference != "" {
+		t.Errorf("all processes of AWS:\n%s", difference)
+	}
+}
+
+func TestEnsureTargetGroups(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	desired := r.here(plain())
+	desired.TargetGroupARNs = targetGroups[:1]
+	r.create(desired)
+	theirs := "arn:aws:elasticloadbalancing:us-east-1:111122223333:targetgroup/theirs/73e2d6bc24d8a060"
+	if _, err := r.asg.AttachLoadBalancerTargetGroups(t.Context(), &autoscaling.AttachLoadBalancerTargetGroupsInput{
+		AutoScalingGroupName: awssdk.String("pool"), TargetGroupARNs: []string{theirs},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var many []string
+	for i := range 11 {
+		many = append(many, fmt.Sprintf("arn:aws:elasticloadbalancing:us-east-1:111122223333:targetgroup/many%02d/73e2d6bc24d8a060", i))
+	}
+	for _, row := range []struct {
+		reason          string
+		wanted, retired []string
+		calls           []string
+	}{
+		{"made with the group", targetGroups[:1], targetGroups[:1], nil},
+		{"ten at once are attached", many, targetGroups[:1], []string{"AttachLoadBalancerTargetGroups", "AttachLoadBalancerTargetGroups", "DetachLoadBalancerTargetGroups"}},
+		{"ten at once are detached", nil, append(slices.Clone(many), targetGroups...), []string{"DetachLoadBalancerTargetGroups", "DetachLoadBalancerTargetGroups"}},
+	} {
+		r.sim.ClearCalls()
+		group := r.see("pool")
+		if _, err := r.groups.EnsureTargetGroups(t.Context(), row.wanted, row.retired, &group); err != nil {
+			t.Fatal(err)
+		}
+		r.expectCalls(row.reason, row.calls...)
+		want := sorted(append(slices.Clone(row.wanted), theirs))
+		if seen := r.see("pool"); !slices.Equal(seen.TargetGroupARNs, want) || !slices.Equal(group.TargetGroupARNs, want) {
+			t.Errorf("%s: %q, shown %q, want %q", row.reason, seen.TargetGroupARNs, group.TargetGroupARNs, want)
+		}
+	}
+}
+
+// Instances of a warm pool are none of the group's, and a group with one can be deleted.
+func TestWarmPool(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	group := r.create(r.here(plain()))
+	wanted := WarmPoolOf(&infrav1.WarmPool{MinSize: 1, State: "Running"})
+	if put, err := r.groups.PutWarmPool(t.Context(), wanted, &group); !put || err != nil {
+		t.Fatalf("put %t, error %v", put, err)
+	}
+	r.settle()
+	group = r.see("pool")
+	warm, err := r.asg.DescribeWarmPool(t.Context(), &autoscaling.DescribeWarmPoolInput{AutoScalingGroupName: awssdk.String("pool")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(warm.Instances) != 2 || len(group.Instances) != 3 || group.Units() != 3 {
+		t.Errorf("%d instances, %d warm, want 3 and up to the max size 2", len(group.Instances), len(warm.Instances))
+	}
+	if put, err := r.groups.PutWarmPool(t.Context(), wanted, &group); put || err != nil {
+		t.Errorf("put once more %t, error %v", put, err)
+	}
+	if deleted, err := r.groups.DeleteWarmPool(t.Context(), nil, &group); !deleted || err != nil {
+		t.Fatalf("deleted %t, error %v", deleted, err)
+	}
+	r.settle()
+	if group = r.see("pool"); group.WarmPool != nil || group.WarmPoolDeleting {
+		t.Errorf("the group still has %+v", group.WarmPool)
+	}
+	if _, err := r.groups.PutWarmPool(t.Context(), wanted, &group); err != nil {
+		t.Fatal(err)
+	}
+	r.settle()
+	if err := r.groups.Delete(t.Context(), group); err != nil {
+		t.Fatal(err)
+	}
+	r.settle()
+	if found, err := r.groups.Describe(t.Context(), []string{"pool"}); err != nil || len(found) != 0 {
+		t.Errorf("the group is still there: %v, error %v", found, err)
+	}
+}
+
+// Each member of the requirements that a pool can say reaches AWS's, and no two are mixed up.
+func TestRequirements(t *testing.T) {
+	t.Parallel()
+	number, decimals := ptr.To[int32](7), func() *infrav1.QuantityRange {
+		return &infrav1.QuantityRange{Min: ptr.To(resource.MustParse("0.5")), Max: ptr.To(resource.MustParse("2"))}
+	}
+	whole := func() *infrav1.Range { return &infrav1.Range{Min: number, Max: ptr.To[int32](9)} }
+	got := requirements(&infrav1.InstanceRequirements{
+		VCPUCount: infrav1.RequiredRange{Min: 7, Max: ptr.To[int32](9)}, MemoryMiB: infrav1.RequiredRange{Min: 7, Max: ptr.To[int32](9)},
+		MemoryGiBPerVCPU: decimals(), CPUManufacturers: []string{"intel", "amd"}, InstanceGenerations: []string{"current"},
+		AllowedInstanceTypes: []string{"m5.*"}, ExcludedInstanceTypes: []string{"t3.*"}, BareMetal: "included", BurstablePerformance: "required",
+		LocalStorage: "excluded", LocalStorageTypes: []string{"ssd"}, TotalLocalStorageGB: decimals(), NetworkInterfaceCount: whole(),
+		NetworkBandwidthGbps: decimals(), BaselineEBSBandwidthMbps: whole(), AcceleratorCount: whole(), AcceleratorTypes: []string{"gpu"},
+		AcceleratorManufacturers: []string{"nvidia"}, AcceleratorNames: []string{"a100"}, AcceleratorTotalMemoryMiB: whole(), RequireHibernateSupport: true,
+		OnDemandMaxPricePercentageOverLowestPrice: ptr.To[int32](1), SpotMaxPricePercentageOverLowestPrice: ptr.To[int32](2),
+		MaxSpotPriceAsPercentageOfOptimalOnDemandPrice: ptr.To[int32](3),
+	})
+	const want = `{AcceleratorCount:{Max:9,Min:7},AcceleratorManufacturers:[nvidia],AcceleratorNames:[a100],AcceleratorTotalMemoryMiB:{Max:9,Min:7},` +
+		`AcceleratorTypes:[gpu],AllowedInstanceTypes:[m5.*],BareMetal:included,BaselineEbsBandwidthMbps:{Max:9,Min:7},BurstablePerformance:required,` +
+		`CpuManufacturers:[amd,intel],ExcludedInstanceTypes:[t3.*],InstanceGenerations:[current],LocalStorage:excluded,LocalStorageTypes:[ssd],` +
+		`MaxSpotPriceAsPercentageOfOptimalOnDemandPrice:3,MemoryGiBPerVCpu:{Max:2,Min:0.5},MemoryMiB:{Max:9,Min:7},NetworkBandwidthGbps:{Max:2,Min:0.5},` +
+		`NetworkInterfaceCount:{Max:9,Min:7},OnDemandMaxPricePercentageOverLowestPrice:1,RequireHibernateSupport:true,SpotMaxPricePercentageOverLowestPrice:2,` +
+		`TotalLocalStorageGB:{Max:2,Min:0.5},VCpuCount:{Max:9,Min:7}}`
+	if difference := cmp.Diff(want, requirementsText(got)); difference != "" {
+		t.Errorf("requirements (-want +got):\n%s", difference)
+	}
+	value := reflect.ValueOf(*got)
+	for i := range value.NumField() {
+		name := value.Type().Field(i).Name
+		// Of what AWS has, performance factors alone can not be said.
+		if value.Field(i).IsZero() && name != "BaselinePerformanceFactors" && name != "noSmithyDocumentSerde" {
+			t.Errorf("%s is not set", name)
+		}
+	}
+	if ours := reflect.TypeFor[infrav1.InstanceRequirements]().NumField(); ours != value.NumField()-2 {
+		t.Errorf("a pool can say %d things, AWS %d", ours, value.NumField()-2)
+	}
+	defaults := &asgtypes.InstanceRequirements{
+		VCpuCount: &asgtypes.VCpuCountRequest{Min: ptr.To[int32](0)}, BareMetal: "excluded", BurstablePerformance: "excluded", LocalStorage: "included",
+		RequireHibernateSupport: ptr.To(false), OnDemandMaxPricePercentageOverLowestPrice: ptr.To[int32](20), AcceleratorTypes: []asgtypes.AcceleratorType{},
+	}
+	if text := requirementsText(defaults); text != "{}" {
+		t.Errorf("AWS's defaults are said as %s", text)
+	}
+}
+
+func TestShortages(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]Shortage{
+		"We currently do not have sufficient m5.large capacity in the Availability Zone you requested (us-east-1a). Launching EC2 instance failed.": NoCapacity,
+		"There is no Spot capacity available that matches your request. Launching EC2 instance failed.":                                             NoCapacity,
+		"Could not launch Spot Instances. UnfulfillableCapacity - Unable to fulfill capacity due to your request configuration.":                    NoCapacity,
+		"You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket. Launching EC2 instance failed.":   NoQuota,
+		"Could not launch Spot Instances. MaxSpotInstanceCountExceeded - Max spot instance count exceeded. Launching EC2 instance failed.":          NoQuota,
+		"The image id '[ami-1]' does not exist. Launching EC2 instance failed.":                                                                     NoLaunch,
+	} {
+		if got := shortageOf(message); got != want {
+			t.Errorf("%q is %s, want %s", message, got, want)
+		}
+	}
+}
+
+func TestLatestFailedLaunch(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.create(r.here(plain()))
+	r.settle()
+	began := r.sim.Clock().Now()
+	failed := func() *FailedLaunch {
+		failed, err := r.groups.LatestFailedLaunch(t.Context(), "pool", began)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return failed
+	}
+	if got := failed(); got != nil {
+		t.Errorf("no launch failed, got %+v", got)
+	}
+	r.sim.SetBehavior(awssim.Behavior{Capacity: []awssim.CapacityRule{{InstanceType: "m5.large", Available: 0}}})
+	desired := r.here(plain())
+	desired.Capacity = ptr.To[int32](4)
+	if err := r.groups.Update(t.Context(), desired, r.see("pool")); err != nil {
+		t.Fatal(err)
+	}
+	r.sim.Clock().Step(time.Minute)
+	if got := failed(); got == nil || got.Shortage != NoCapacity {
+		t.Errorf("there is no capacity, got %+v", got)
+	}
+}
