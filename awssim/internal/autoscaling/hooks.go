@@ -142,6 +142,9 @@ func mergeHook(h hook, spec types.LifecycleHookSpecification) (hook, error) {
 	set(&h.metadata, spec.NotificationMetadata)
 	set(&h.target, spec.NotificationTargetARN)
 	set(&h.role, spec.RoleARN)
+	if err := checkMetadata(spec.NotificationMetadata); err != nil {
+		return h, err
+	}
 	switch {
 	case !hookName.MatchString(h.name):
 		return h, constraint(h.name, "lifecycleHookName", `Member must satisfy regular expression pattern: [A-Za-z0-9\-_\/]+`)
@@ -153,16 +156,24 @@ func mergeHook(h hook, spec types.LifecycleHookSpecification) (hook, error) {
 		return h, invalid("Invalid default result: %s. Valid values are: CONTINUE, ABANDON", h.result)
 	case h.heartbeat < minHeartbeat || h.heartbeat > maxHeartbeat:
 		return h, invalid("Heartbeat timeout must be between %d and %d seconds.", minHeartbeat, maxHeartbeat)
-	case spec.NotificationMetadata != nil && *spec.NotificationMetadata == "": // API model, AnyPrintableAsciiStringMaxLen4000
-		return h, constraint("", "notificationMetadata", "Member must satisfy regular expression pattern: [\\u0009\\u000A\\u000D\\u0020-\\u007e]+")
-	case len(h.metadata) > maxHookMetadata:
-		return h, constraint("notificationMetadata", "notificationMetadata", "Member must have length less than or equal to 4000")
 	case h.target != "" && h.role == "":
 		return h, invalid("RoleARN is required when NotificationTargetARN is specified.")
 	case h.target == "" && h.role != "" && spec.RoleARN != nil:
 		return h, invalid("RoleARN is valid only if the notification target is an Amazon SNS topic or an Amazon SQS queue.")
 	}
 	return h, nil
+}
+
+// checkMetadata: up to 4,000 characters, and at least one (API model, AnyPrintableAsciiStringMaxLen4000), so that none can be taken away.
+func checkMetadata(metadata *string) error {
+	switch {
+	case metadata == nil:
+	case *metadata == "":
+		return constraint("", "notificationMetadata", `Member must satisfy regular expression pattern: [\u0009\u000A\u000D\u0020-\u007e]+`)
+	case len(*metadata) > maxHookMetadata:
+		return constraint("notificationMetadata", "notificationMetadata", "Member must have length less than or equal to 4000")
+	}
+	return nil
 }
 
 // newHooks checks the hooks of a new group: if they notify, then all the same target with the same role (UG lifecycle-hooks).
