@@ -955,6 +955,8 @@ type AvailabilityZoneDistribution string
 //
 // +slipway:rule=SL9
 // +kubebuilder:validation:XValidation:rule=`!self.zonalShiftEnabled || has(self.impairedZoneHealthCheckBehavior)`,message="zonalShiftEnabled needs impairedZoneHealthCheckBehavior: set it to ReplaceUnhealthy or IgnoreUnhealthy",fieldPath=".impairedZoneHealthCheckBehavior"
+// +slipway:rule=SL9
+// +kubebuilder:validation:XValidation:rule=`self.zonalShiftEnabled || !has(self.impairedZoneHealthCheckBehavior)`,message="impairedZoneHealthCheckBehavior does nothing without a zonal shift: set zonalShiftEnabled to true, or remove it",fieldPath=".impairedZoneHealthCheckBehavior"
 type AvailabilityZoneImpairmentPolicy struct {
 	// ZonalShiftEnabled lets a zonal shift move the group out of the zone.
 	// +required

@@ -418,6 +418,11 @@ var groupCases = []ruleCase{
 		refuse: `{availabilityZoneImpairmentPolicy: {zonalShiftEnabled: true}}`, says: "needs impairedZoneHealthCheckBehavior",
 	},
 	{
+		rule: "SL9", reason: "nor does it need one without a shift", accept: `{availabilityZoneImpairmentPolicy: {zonalShiftEnabled: false}}`,
+		refuse: `{availabilityZoneImpairmentPolicy: {zonalShiftEnabled: false, impairedZoneHealthCheckBehavior: IgnoreUnhealthy}}`,
+		says:   "does nothing without a zonal shift",
+	},
+	{
 		rule: "WP1", reason: "a warm pool knows no weights",
 		accept: `{warmPool: {}, mixedInstancesPolicy: {overrides: [{instanceType: m5.large}]}}`,
 		refuse: `{warmPool: {}, mixedInstancesPolicy: {overrides: [{instanceType: m5.large, weightedCapacity: 1}]}}`,

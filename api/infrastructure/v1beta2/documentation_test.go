@@ -1,0 +1,38 @@
+package v1beta2_test
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+)
+
+// TestFieldsAreInTheGuide fails for a field of the pool, or of its refreshes, that docs/fields.md does not speak of, and for a rule there that
+// is not one.
+func TestFieldsAreInTheGuide(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile("../../../docs/fields.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var named []string
+	for _, match := range regexp.MustCompile("`([a-zA-Z.]+)`").FindAllSubmatch(guide, -1) {
+		named = append(named, string(match[1]))
+	}
+	spec := definitions(t)["AWSMachinePool"].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	for field, property := range spec.Properties {
+		if !slices.Contains(named, field) {
+			t.Errorf("spec.%s is not in the guide", field)
+		}
+		for inner := range property.Properties {
+			if field == "refreshPreferences" && !slices.Contains(named, field+"."+inner) {
+				t.Errorf("spec.%s.%s is not in the guide", field, inner)
+			}
+		}
+	}
+	for _, match := range regexp.MustCompile(`\b((?:AS|RF|SL|IT|IM|IP|BD|MD|MK|CR|LT|TG|HK|WP)[0-9]+W?)\b`).FindAllSubmatch(guide, -1) {
+		if id := string(match[1]); enforcement[id] != inCRD && enforcement[id] != inWebhook && id != "AS10" {
+			t.Errorf("the guide speaks of rule %s, which refuses nothing and warns of nothing", id)
+		}
+	}
+}
