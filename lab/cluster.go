@@ -30,6 +30,8 @@ type ClusterOptions struct {
 	Managed bool
 	// AdditionalTags are those of the AWSCluster or AWSManagedControlPlane.
 	AdditionalTags map[string]string
+	// Bucket is the AWSCluster's spec.s3Bucket.name. Default: none.
+	Bucket string
 	// Cloud is where the cluster is: its region, VPC, subnets and security groups. Default: the laboratory's own.
 	Cloud *Cloud
 	// Timeout bounds how long Cluster API may take to call the cluster ready. Default 30 s.

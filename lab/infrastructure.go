@@ -60,6 +60,9 @@ func (l *Lab) selfManaged(ctx context.Context, opts ClusterOptions) (infrastruct
 			Bastion:              capav1.Bastion{AllowedCIDRBlocks: []string{"0.0.0.0/0"}},
 		},
 	}
+	if opts.Bucket != "" {
+		awsCluster.Spec.S3Bucket = &capav1.S3Bucket{Name: opts.Bucket, NodesIAMInstanceProfiles: []string{"nodes.cluster-api-provider-aws.sigs.k8s.io"}}
+	}
 	awsCluster.Status = capav1.AWSClusterStatus{
 		Ready:          true,
 		FailureDomains: network.failureDomains,

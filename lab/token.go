@@ -63,10 +63,11 @@ func (l *Lab) SwapBootstrapToken(ctx context.Context, key client.ObjectKey) erro
 	if err := l.client.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: config.Status.DataSecretName}, data); err != nil {
 		return fmt.Errorf("reading the bootstrap data of KubeadmConfig %q: %w", key.Name, err)
 	}
-	present := joinToken.Find(data.Data["value"])
-	if present == nil {
+	found := joinToken.FindSubmatch(data.Data["value"])
+	if found == nil {
 		return fmt.Errorf("the bootstrap data of KubeadmConfig %q holds no join token", key.Name)
 	}
+	present := found[1]
 	fresh, err := bootstraputil.GenerateBootstrapToken()
 	if err != nil {
 		return fmt.Errorf("making a join token: %w", err)
@@ -86,5 +87,5 @@ func (l *Lab) SwapBootstrapToken(ctx context.Context, key client.ObjectKey) erro
 	return nil
 }
 
-// joinToken is a kubeadm join token.
-var joinToken = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`)
+// joinToken is a kubeadm join token. In Ignition an escaped character stands before it.
+var joinToken = regexp.MustCompile(`(?:\b|%[0-9A-F]{2})([a-z0-9]{6}\.[a-z0-9]{16})\b`)

@@ -55,7 +55,7 @@ func (w *world) writes() []string {
 }
 
 func isWrite(call awssim.Call) bool {
-	return !strings.HasPrefix(call.Action, "Describe") && !strings.HasPrefix(call.Action, "Get") && !strings.HasPrefix(call.Action, "List")
+	return !strings.HasPrefix(call.Action, "Describe") && !strings.HasPrefix(call.Action, "Head") && !strings.HasPrefix(call.Action, "Get") && !strings.HasPrefix(call.Action, "List")
 }
 
 // count is how often an action of the manager's succeeded.

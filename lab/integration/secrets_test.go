@@ -1,8 +1,11 @@
 package integration
 
 import (
+	"regexp"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // createSecret makes bootstrap data by hand.
@@ -27,4 +30,19 @@ func bootstrapBySecret(name string) []string {
           kind: KubeadmConfig
           name: capa-mp-0
 `, "        dataSecretName: " + name + "\n"}
+}
+
+// joinTokens finds kubeadm join tokens. In Ignition an escaped character stands before them.
+var joinTokens = regexp.MustCompile(`(?:\b|%[0-9A-F]{2})([a-z0-9]{6})\.[a-z0-9]{16}\b`)
+
+// expireTokens takes the join tokens in bootstrap data from the cluster, as time does.
+func (w *world) expireTokens(data []byte) {
+	w.Helper()
+	for _, token := range joinTokens.FindAllSubmatch(data, -1) {
+		secret := &corev1.Secret{}
+		secret.Namespace, secret.Name = "kube-system", "bootstrap-token-"+string(token[1])
+		if err := client.IgnoreNotFound(w.Lab.WorkloadClient().Delete(w.Context(), secret)); err != nil {
+			w.Fatal(err)
+		}
+	}
 }

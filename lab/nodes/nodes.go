@@ -34,6 +34,9 @@ type Cloud interface {
 	Instance(account, region, id string) (awssim.Instance, bool)
 	Image(account, region, id string) (ec2types.Image, bool)
 	World() *world.World
+	// Parameter and Object are what an instance of the account would read.
+	Parameter(account, region, name string) (value string, err error)
+	Object(account, region, bucket, key string) (content string, err error)
 }
 
 // Refusal tells why a booted instance did not become a Node.
@@ -157,20 +160,31 @@ func (n *Nodes) join(ctx context.Context, m machine, instance awssim.Instance) e
 	if err != nil {
 		return err
 	}
-	userData, err := readUserData([]byte(instance.UserData))
+	if joined {
+		// It has read its user data, and what that points to may be gone by now.
+		return n.register(ctx, m, instance, userData{})
+	}
+	data, err := n.read(m, instance)
 	if err != nil {
 		n.refuse(m, err.Error())
 		return nil
 	}
-	if !joined {
-		if reason, err := n.admits(ctx, userData); err != nil {
-			return err
-		} else if reason != "" {
-			n.refuse(m, reason)
-			return nil
-		}
+	if reason, err := n.admits(ctx, data); err != nil {
+		return err
+	} else if reason != "" {
+		n.refuse(m, reason)
+		return nil
 	}
-	return n.register(ctx, m, instance, userData)
+	return n.register(ctx, m, instance, data)
+}
+
+// read returns what a machine makes of its user data, wherever that points to.
+func (n *Nodes) read(m machine, instance awssim.Instance) (userData, error) {
+	raw, err := n.follow(m, instance)
+	if err != nil {
+		return userData{}, err
+	}
+	return readUserData(raw)
 }
 
 func (n *Nodes) hasRefused(m machine) bool {
