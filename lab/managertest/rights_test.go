@@ -29,6 +29,7 @@ var unusedRights = map[string]string{
 	"patch events":               "what happens often is counted on the event that there is, minutes later",
 	"patch events.events.k8s.io": "what happens often is counted on the event that there is, minutes later",
 	"update awsmachinepools/finalizers.infrastructure.cluster.x-k8s.io": "only an API server that enforces owner references asks for it (OpenShift does)",
+	"list awsmachines.infrastructure.cluster.x-k8s.io":                  "a pool is asked once whether CAPA keeps machines for it, when it is taken over",
 }
 
 func machinePoolOf(pool *infrav1.AWSMachinePool) *clusterv1.MachinePool {

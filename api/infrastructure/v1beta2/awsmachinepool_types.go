@@ -26,6 +26,8 @@ const DefaultVersionsToKeep int32 = 10
 // +slipway:rule=WP1
 // +kubebuilder:validation:XValidation:rule=`!has(self.warmPool) || !has(self.mixedInstancesPolicy) || !has(self.mixedInstancesPolicy.overrides) || self.mixedInstancesPolicy.overrides.all(o, !has(o.weightedCapacity))`,message="a group with a warm pool takes no weights: remove weightedCapacity from mixedInstancesPolicy.overrides, or remove warmPool",fieldPath=".warmPool"
 // +slipway:rule=WP1
+// +kubebuilder:validation:XValidation:rule=`!has(self.warmPool) || !has(self.mixedInstancesPolicy) || !has(self.mixedInstancesPolicy.overrides) || self.mixedInstancesPolicy.overrides.all(o, !has(o.instanceRequirements))`,message="a group with a warm pool takes no instanceRequirements: list instance types in mixedInstancesPolicy.overrides, or remove warmPool",fieldPath=".warmPool"
+// +slipway:rule=WP1
 // +kubebuilder:validation:XValidation:rule=`!has(self.warmPool) || !has(self.mixedInstancesPolicy) || !has(self.mixedInstancesPolicy.instancesDistribution) || !has(self.mixedInstancesPolicy.instancesDistribution.onDemandPercentageAboveBaseCapacity) || self.mixedInstancesPolicy.instancesDistribution.onDemandPercentageAboveBaseCapacity == 100`,message="a group with a warm pool launches On-Demand Instances alone: set onDemandPercentageAboveBaseCapacity of mixedInstancesPolicy.instancesDistribution to 100, or remove warmPool",fieldPath=".warmPool"
 // +slipway:rule=WP1
 // +kubebuilder:validation:XValidation:rule=`!has(self.warmPool) || !(has(self.awsLaunchTemplate.spotMarketOptions) || (has(self.awsLaunchTemplate.marketType) && self.awsLaunchTemplate.marketType in ['Spot', 'CapacityBlock']))`,message="a group with a warm pool launches neither Spot Instances nor into Capacity Blocks: remove awsLaunchTemplate.spotMarketOptions and marketType, or remove warmPool",fieldPath=".warmPool"
@@ -251,6 +253,8 @@ const (
 // +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || self.overrides.filter(o, has(o.instanceRequirements)).size() <= 4`,message="a group takes at most 4 overrides with instanceRequirements: put types that may replace each other into one",fieldPath=".overrides"
 // +slipway:rule=AS11
 // +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || self.overrides.filter(o, has(o.launchTemplate)).map(o, 1.0 / double(self.overrides.filter(p, has(p.launchTemplate) && p.launchTemplate.id == o.launchTemplate.id).size())).sum() < 19.5`,message="a group takes at most 20 launch templates, and the pool's own is one of them: name at most 19 others in overrides",fieldPath=".overrides"
+// +slipway:rule=SL19
+// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || self.overrides.all(o, !has(o.instanceType) || self.overrides.exists_one(p, has(p.instanceType) && p.instanceType == o.instanceType))`,message="two overrides have the same instanceType, which Auto Scaling refuses: remove one of them",fieldPath=".overrides"
 // +slipway:rule=AS13
 // +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || self.overrides.all(o, has(o.weightedCapacity)) || self.overrides.all(o, !has(o.weightedCapacity))`,message="give weightedCapacity to all overrides, or to none",fieldPath=".overrides"
 // +slipway:rule=AS14
@@ -797,6 +801,7 @@ type AWSLifecycleHook struct {
 	// +optional
 	// +slipway:rule=HK3
 	// +kubebuilder:validation:MaxLength=4000
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[\t\n\r -~]*$')`,message="notificationMetadata may have printable ASCII characters, tabs and line breaks alone"
 	NotificationMetadata *string `json:"notificationMetadata,omitempty"`
 }
 

@@ -180,6 +180,7 @@ var enforcement = map[string]string{
 	"SL16": inWebhook, // a version of Ignition that does nothing
 	"SL17": inWebhook, // a time limit of a drain that is disabled
 	"SL18": inWebhook, // a termination policy that decides nothing
+	"SL19": inCRD,     // an instance type once in the overrides
 }
 
 // TestEveryRuleHasItsPlace fails when a rule of the matrix is forgotten, when the table knows a rule that does not

@@ -23,7 +23,7 @@ var mixedCases = []ruleCase{
 	},
 	{
 		rule: "AS11", reason: "20 launch templates in a group, with the pool's own; one may be named again and again",
-		accept: mixed(append(ownTemplates(19), ownTemplates(19)...)), refuse: mixed(ownTemplates(20)),
+		accept: mixed(append(ownTemplates(19, "m"), ownTemplates(19, "c")...)), refuse: mixed(ownTemplates(20, "m")),
 		says: "name at most 19 others",
 	},
 	{
@@ -42,6 +42,11 @@ var mixedCases = []ruleCase{
 		accept: mixed([]string{`{instanceType: m5.large}`, `{instanceType: m6i.large}`}),
 		refuse: mixed([]string{`{instanceType: m5.large}`, `{instanceRequirements: {vCPUCount: {min: 2}, memoryMiB: {min: 1}}}`}),
 		says:   "use one of the two for all overrides",
+	},
+	{
+		rule: "SL19", reason: "Auto Scaling takes a type once",
+		accept: mixed([]string{`{instanceType: m5.large}`, `{instanceType: m5.xlarge}`}),
+		refuse: mixed([]string{`{instanceType: m5.large}`, `{instanceType: m5.large, imageID: ami-0123456789abcdef0}`}), says: "have the same instanceType",
 	},
 	{
 		rule: "AS13", reason: "weights for all or none",
@@ -164,11 +169,11 @@ func repeated(n int, override string) []string {
 	return slices.Repeat([]string{override}, n)
 }
 
-// ownTemplates returns overrides with n launch templates.
-func ownTemplates(n int) []string {
+// ownTemplates returns overrides of a family of instance types, with n launch templates.
+func ownTemplates(n int, family string) []string {
 	var all []string
 	for i := range n {
-		all = append(all, fmt.Sprintf("{instanceType: m%d.large, launchTemplate: {id: lt-%017x, version: 1}}", i, i))
+		all = append(all, fmt.Sprintf("{instanceType: %s%d.large, launchTemplate: {id: lt-%017x, version: 1}}", family, i, i))
 	}
 	return all
 }
@@ -305,6 +310,10 @@ var hookCases = []ruleCase{
 		says:   "ARN of an IAM role",
 	},
 	{
+		rule: "HK3", reason: "AWS's pattern for metadata", accept: hook(`name: a, notificationMetadata: "{\"a\":\t1}\n"`),
+		refuse: hook(`name: a, notificationMetadata: "größe"`), says: "printable ASCII characters",
+	},
+	{
 		rule: "SL4", reason: "Auto Scaling holds an instance for 48 hours", accept: `{nodeDrain: {timeout: 48h}}`,
 		refuse: `{nodeDrain: {timeout: 49h}}`, says: "timeout must be from 1m to 48h",
 	},
@@ -427,6 +436,11 @@ var groupCases = []ruleCase{
 		accept: `{warmPool: {}, mixedInstancesPolicy: {overrides: [{instanceType: m5.large}]}}`,
 		refuse: `{warmPool: {}, mixedInstancesPolicy: {overrides: [{instanceType: m5.large, weightedCapacity: 1}]}}`,
 		says:   "takes no weights",
+	},
+	{
+		rule: "WP1", reason: "a warm pool knows no requirements", accept: `{warmPool: {}}`,
+		refuse: `{warmPool: {}, mixedInstancesPolicy: {overrides: [{instanceRequirements: {vCPUCount: {min: 2}, memoryMiB: {min: 0}}}]}}`,
+		says:   "takes no instanceRequirements",
 	},
 	{
 		rule: "WP1", reason: "a warm pool knows no Spot",
