@@ -78,7 +78,9 @@ type Instance struct {
 	LifecycleState, HealthStatus       string
 	LaunchTemplateID                   string
 	// Version is the number that the instance was launched from, 0 if AWS does not say.
-	Version   int64
+	Version int64
+	// ImageID is the image that an override named in place of the template's, empty if none did (AWS: API_Instance).
+	ImageID   string
 	Protected bool
 	// Weight is how many units of the group's capacity the instance counts for.
 	Weight int32
@@ -184,6 +186,7 @@ func instanceOf(instance *asgtypes.Instance) Instance {
 	seen := Instance{
 		ID: awssdk.ToString(instance.InstanceId), AvailabilityZone: awssdk.ToString(instance.AvailabilityZone),
 		InstanceType: awssdk.ToString(instance.InstanceType), LifecycleState: string(instance.LifecycleState),
+		ImageID:      awssdk.ToString(instance.ImageId),
 		HealthStatus: awssdk.ToString(instance.HealthStatus), Protected: awssdk.ToBool(instance.ProtectedFromScaleIn),
 		Weight: 1,
 	}

@@ -30,7 +30,6 @@ type Writer interface {
 	DeleteAutoScalingGroup(context.Context, *autoscaling.DeleteAutoScalingGroupInput, ...func(*autoscaling.Options)) (*autoscaling.DeleteAutoScalingGroupOutput, error)
 	CreateOrUpdateTags(context.Context, *autoscaling.CreateOrUpdateTagsInput, ...func(*autoscaling.Options)) (*autoscaling.CreateOrUpdateTagsOutput, error)
 	DeleteTags(context.Context, *autoscaling.DeleteTagsInput, ...func(*autoscaling.Options)) (*autoscaling.DeleteTagsOutput, error)
-	StartInstanceRefresh(context.Context, *autoscaling.StartInstanceRefreshInput, ...func(*autoscaling.Options)) (*autoscaling.StartInstanceRefreshOutput, error)
 }
 
 // Attacher is what of Auto Scaling it takes to give groups what belongs to them and has calls of its own.
@@ -51,6 +50,7 @@ type AutoScaling interface {
 	Writer
 	Attacher
 	LifecycleActions
+	Refresher
 }
 
 // Groups keeps Auto Scaling groups in one account and region.

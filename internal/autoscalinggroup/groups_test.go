@@ -402,69 +402,6 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-func TestRefreshes(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	desired := r.here(plain())
-	r.create(desired)
-	r.settle()
-	if latest, err := r.groups.LatestRefresh(t.Context(), "pool"); latest != nil || err != nil {
-		t.Fatalf("refresh %+v, error %v, before there was one", latest, err)
-	}
-	desired.Version = 2
-	if err := r.groups.Update(t.Context(), desired, r.see("pool")); err != nil {
-		t.Fatal(err)
-	}
-	preferences := &infrav1.RefreshPreferences{InstanceWarmup: ptr.To[int64](30), MinHealthyPercentage: ptr.To[int64](50)}
-	first, err := r.groups.StartRefresh(t.Context(), "pool", preferences)
-	if err != nil || first == "" {
-		t.Fatalf("refresh %q, error %v", first, err)
-	}
-	if second, err := r.groups.StartRefresh(t.Context(), "pool", preferences); second != "" || err != nil {
-		t.Errorf("another beside the first: refresh %q, error %v", second, err)
-	}
-	latest, err := r.groups.LatestRefresh(t.Context(), "pool")
-	if err != nil || latest.ID != first || !latest.Active() || latest.Started.IsZero() && latest.Status != "Pending" {
-		t.Fatalf("refresh %+v, error %v", latest, err)
-	}
-	shown, err := r.asg.DescribeInstanceRefreshes(t.Context(), &autoscaling.DescribeInstanceRefreshesInput{AutoScalingGroupName: awssdk.String("pool")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	refresh := shown.InstanceRefreshes[0]
-	if refresh.DesiredConfiguration != nil || !*refresh.Preferences.SkipMatching || *refresh.Preferences.InstanceWarmup != 30 || *refresh.Preferences.MinHealthyPercentage != 50 {
-		t.Errorf("refresh with desired configuration %v, preferences %+v", refresh.DesiredConfiguration, refresh.Preferences)
-	}
-	// The version may move on during the refresh, as it does for a rotated token.
-	desired.Version = 3
-	if err := r.groups.Update(t.Context(), desired, r.see("pool")); err != nil {
-		t.Fatal(err)
-	}
-	for range 12 {
-		r.settle()
-	}
-	latest, err = r.groups.LatestRefresh(t.Context(), "pool")
-	if err != nil || !latest.Succeeded() || latest.Percentage != 100 || latest.Ended.IsZero() {
-		t.Fatalf("refresh %+v, error %v", latest, err)
-	}
-	for _, instance := range r.see("pool").Instances {
-		if instance.Version < 2 {
-			t.Errorf("instance %+v was not replaced", instance)
-		}
-	}
-	r.settle()
-	second, err := r.groups.StartRefresh(t.Context(), "pool", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if latest, err = r.groups.LatestRefresh(t.Context(), "pool"); err != nil || latest.ID != second {
-		t.Errorf("the newest is %+v, want %s; error %v", latest, second, err)
-	}
-	if _, err := r.groups.StartRefresh(t.Context(), "absent", nil); err == nil || !strings.Contains(err.Error(), `of Auto Scaling group "absent"`) {
-		t.Errorf("error %v", err)
-	}
-}
-
 func TestVersionsInUse(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

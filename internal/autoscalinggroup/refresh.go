@@ -4,40 +4,64 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// LatestRefresh returns the newest instance refresh of the group, nil if there is none on record.
-func (g *Groups) LatestRefresh(ctx context.Context, group string) (*Refresh, error) {
+// Refresher is what of Auto Scaling replacing instances needs.
+type Refresher interface {
+	StartInstanceRefresh(context.Context, *autoscaling.StartInstanceRefreshInput, ...func(*autoscaling.Options)) (*autoscaling.StartInstanceRefreshOutput, error)
+	CancelInstanceRefresh(context.Context, *autoscaling.CancelInstanceRefreshInput, ...func(*autoscaling.Options)) (*autoscaling.CancelInstanceRefreshOutput, error)
+	SetInstanceProtection(context.Context, *autoscaling.SetInstanceProtectionInput, ...func(*autoscaling.Options)) (*autoscaling.SetInstanceProtectionOutput, error)
+}
+
+// refreshesRead is how many refreshes are looked back on: the waits between so many failures have long reached their longest.
+const refreshesRead = 10
+
+// Refreshes returns the newest instance refreshes of the group, newest first.
+func (g *Groups) Refreshes(ctx context.Context, group string) ([]Refresh, error) {
 	// AWS returns the newest first (AWS: API_DescribeInstanceRefreshes).
 	output, err := g.api.DescribeInstanceRefreshes(ctx, &autoscaling.DescribeInstanceRefreshesInput{
-		AutoScalingGroupName: &group, MaxRecords: awssdk.Int32(1),
+		AutoScalingGroupName: &group, MaxRecords: awssdk.Int32(refreshesRead),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("describing the instance refreshes of Auto Scaling group %q: %w", group, err)
 	}
-	if len(output.InstanceRefreshes) == 0 {
-		return nil, nil
+	refreshes := make([]Refresh, 0, len(output.InstanceRefreshes))
+	for i := range output.InstanceRefreshes {
+		seen := &output.InstanceRefreshes[i]
+		refreshes = append(refreshes, Refresh{
+			ID: awssdk.ToString(seen.InstanceRefreshId), Status: string(seen.Status), Reason: awssdk.ToString(seen.StatusReason),
+			Percentage: awssdk.ToInt32(seen.PercentageComplete), Started: awssdk.ToTime(seen.StartTime), Ended: awssdk.ToTime(seen.EndTime),
+		})
 	}
-	newest := output.InstanceRefreshes[0]
-	return &Refresh{
-		ID: awssdk.ToString(newest.InstanceRefreshId), Status: string(newest.Status), Reason: awssdk.ToString(newest.StatusReason),
-		Percentage: awssdk.ToInt32(newest.PercentageComplete), Started: awssdk.ToTime(newest.StartTime), Ended: awssdk.ToTime(newest.EndTime),
-	}, nil
+	return refreshes, nil
+}
+
+// Replacing says how instances are to be replaced.
+type Replacing struct {
+	// Preferences are the user's, nil for the defaults.
+	Preferences *infrav1.RefreshPreferences
+	// SkipMatching leaves instances alone that were launched from the version that the group names.
+	SkipMatching bool
+	// Shielded leaves instances alone that are protected from scale-in, whatever the preferences say.
+	Shielded bool
 }
 
 // StartRefresh starts replacing instances and returns the refresh's id. It returns "" without an error if one is under way
 // already: the roll-out is looked at again when that has ended.
-func (g *Groups) StartRefresh(ctx context.Context, group string, preferences *infrav1.RefreshPreferences) (string, error) {
+func (g *Groups) StartRefresh(ctx context.Context, group string, replacing Replacing) (string, error) {
 	output, err := g.api.StartInstanceRefresh(ctx, &autoscaling.StartInstanceRefreshInput{
 		AutoScalingGroupName: &group,
 		Strategy:             asgtypes.RefreshStrategyRolling,
-		Preferences:          refreshPreferences(preferences),
+		Preferences:          refreshPreferences(replacing),
 	})
 	var underWay *asgtypes.InstanceRefreshInProgressFault
 	if errors.As(err, &underWay) {
@@ -49,18 +73,61 @@ func (g *Groups) StartRefresh(ctx context.Context, group string, preferences *in
 	return awssdk.ToString(output.InstanceRefreshId), nil
 }
 
-// refreshPreferences send what the user sets. Skip matching is always on: it spares instances that were launched from the wanted version
-// while the roll-out waited (AWS: asg-instance-refresh-skip-matching). No desired configuration is sent, so that the group's version can
-// move on during the refresh: a join token lives 15 minutes, a refresh up to 14 days.
-func refreshPreferences(wanted *infrav1.RefreshPreferences) *asgtypes.RefreshPreferences {
-	preferences := &asgtypes.RefreshPreferences{SkipMatching: awssdk.Bool(true)}
-	if wanted == nil {
-		return preferences
+// CancelRefresh asks for the end of the refresh that is under way. What it has replaced stays replaced. None under way is no error.
+func (g *Groups) CancelRefresh(ctx context.Context, group string) error {
+	_, err := g.api.CancelInstanceRefresh(ctx, &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: &group})
+	var none *asgtypes.ActiveInstanceRefreshNotFoundFault
+	if err != nil && !errors.As(err, &none) {
+		return fmt.Errorf("cancelling the instance refresh of Auto Scaling group %q: %w", group, err)
 	}
-	preferences.InstanceWarmup = narrow(wanted.InstanceWarmup)
-	preferences.MinHealthyPercentage = narrow(wanted.MinHealthyPercentage)
-	preferences.MaxHealthyPercentage = narrow(wanted.MaxHealthyPercentage)
+	return nil
+}
+
+// protectionBatch is how many instances one call protects (AWS: API_SetInstanceProtection).
+const protectionBatch = 50
+
+// Protect sets or removes the protection from scale-in of instances in service or in standby.
+func (g *Groups) Protect(ctx context.Context, group string, instances []string, protect bool) error {
+	for batch := range slices.Chunk(instances, protectionBatch) {
+		_, err := g.api.SetInstanceProtection(ctx, &autoscaling.SetInstanceProtectionInput{
+			AutoScalingGroupName: &group, InstanceIds: batch, ProtectedFromScaleIn: &protect,
+		})
+		if err != nil {
+			return fmt.Errorf("setting the scale-in protection of instances of Auto Scaling group %q: %w", group, err)
+		}
+	}
+	return nil
+}
+
+// refreshPreferences send what the user sets, and leave the rest to AWS. No desired configuration is sent, so that the group's version can
+// move on during the refresh: a join token lives 15 minutes, a refresh up to 14 days. AWS's own rollback needs one, so going back is ours.
+func refreshPreferences(replacing Replacing) *asgtypes.RefreshPreferences {
+	preferences := &asgtypes.RefreshPreferences{SkipMatching: awssdk.Bool(replacing.SkipMatching)}
+	if wanted := replacing.Preferences; wanted != nil {
+		preferences.InstanceWarmup = narrow(wanted.InstanceWarmup)
+		preferences.MinHealthyPercentage = narrow(wanted.MinHealthyPercentage)
+		preferences.MaxHealthyPercentage = narrow(wanted.MaxHealthyPercentage)
+		preferences.CheckpointPercentages = wanted.CheckpointPercentages
+		preferences.CheckpointDelay = wholeSeconds(wanted.CheckpointDelay)
+		preferences.BakeTime = wholeSeconds(wanted.BakeTime)
+		preferences.ScaleInProtectedInstances = asgtypes.ScaleInProtectedInstances(wanted.ScaleInProtectedInstances)
+		preferences.StandbyInstances = asgtypes.StandbyInstances(wanted.StandbyInstances)
+		if len(wanted.Alarms) > 0 {
+			preferences.AlarmSpecification = &asgtypes.AlarmSpecification{Alarms: wanted.Alarms}
+		}
+	}
+	if replacing.Shielded {
+		preferences.ScaleInProtectedInstances = asgtypes.ScaleInProtectedInstancesIgnore
+	}
 	return preferences
+}
+
+// wholeSeconds rounds up: a delay of half a second is not none.
+func wholeSeconds(duration *metav1.Duration) *int32 {
+	if duration == nil {
+		return nil
+	}
+	return awssdk.Int32(int32((duration.Duration + time.Second - 1) / time.Second)) //nolint:gosec // the schema bounds it
 }
 
 func narrow(value *int64) *int32 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
@@ -41,85 +42,236 @@ func (r *Refresh) Succeeded() bool {
 	return r != nil && r.Status == string(asgtypes.InstanceRefreshStatusSuccessful)
 }
 
-// RetryAfter is how long a refresh that failed or was cancelled is left alone before the next one: long enough for a person to see it.
-const RetryAfter = 5 * time.Minute
+// Failed is true for a refresh that AWS gave up, and not for one that somebody cancelled.
+func (r *Refresh) Failed() bool {
+	return r != nil && (r.Status == string(asgtypes.InstanceRefreshStatusFailed) || r.Status == string(asgtypes.InstanceRefreshStatusRollbackFailed))
+}
+
+// replacing is true for a refresh that a cancellation would end.
+func (r *Refresh) replacing() bool {
+	return r.Active() && r.Status != string(asgtypes.InstanceRefreshStatusCancelling) && r.Status != string(asgtypes.InstanceRefreshStatusRollbackInProgress)
+}
+
+const (
+	// RetryAfter is how long a refresh that did not succeed is left alone before the next one: long enough for a person to see it. It doubles with
+	// each attempt, up to RetryAtMost.
+	RetryAfter  = 5 * time.Minute
+	RetryAtMost = 2 * time.Hour
+)
+
+// backOff is the time to wait after so many attempts in a row.
+func backOff(attempts int) time.Duration {
+	wait := RetryAfter
+	for range attempts - 1 {
+		wait = min(2*wait, RetryAtMost)
+	}
+	return wait
+}
 
 // Verdict is what to do about a roll-out.
 type Verdict string
 
 // The verdicts.
 const (
-	// RolledOut: every instance runs the wanted config.
+	// RolledOut: every instance runs what is wanted.
 	RolledOut Verdict = "RolledOut"
 	// Rolling: a refresh is under way; look again later.
 	Rolling Verdict = "Rolling"
+	// Supersede: the refresh under way is ours and brings what nobody wants any more; cancel it.
+	Supersede Verdict = "Supersede"
 	// Start: a refresh is due now.
 	Start Verdict = "Start"
-	// Later: a refresh is due, but an earlier one failed a short while ago.
+	// Later: a refresh is due, but an earlier one did not succeed a short while ago.
 	Later Verdict = "Later"
+	// GoBack: our refresh failed, and the user wants to go back to what ran before.
+	GoBack Verdict = "GoBack"
 	// Disabled: a refresh is due, and the user wants none.
 	Disabled Verdict = "Disabled"
+	// Left: what still runs something else is what the user's preferences leave alone.
+	Left Verdict = "Left"
 )
 
-// Rollout is all that the decision about a roll-out is made from: what exists now, and nothing remembered.
+// Rollout is all that the decision about a roll-out is made from: what exists now, and what was recorded of the refresh that we started.
+// Without a record nothing is cancelled and nothing goes back.
 type Rollout struct {
-	// TemplateID is the template that instances should be launched from.
-	TemplateID string
-	// Current are the versions of it with the wanted config; they differ by their join token alone.
-	Current []int64
-	// Accepted are versions, of whatever template, that count as the wanted config without a fingerprint that says so.
-	Accepted []infrav1.AcceptedVersions
+	Wanted Wanted
+	// Since is when this came to be wanted. Refreshes that began before were for something else.
+	Since time.Time
 	// Instances are the group's members.
 	Instances []Instance
-	// Latest is the newest refresh, nil if there never was one.
-	Latest *Refresh
-	// Disabled is the user's refreshPreferences.disable.
-	Disabled bool
-	Now      time.Time
+	// History are the group's refreshes, newest first.
+	History []Refresh
+	// StartedID is the refresh that we started last, and StartedFor the key of what was wanted of it.
+	StartedID, StartedFor string
+	// Configs are the fingerprints of the versions of the wanted template, by number.
+	Configs map[int64]string
+	// CanGoBack is true if there is a good config to go back to, other than the wanted one.
+	CanGoBack bool
+	// Preferences are the user's, nil for the defaults.
+	Preferences *infrav1.RefreshPreferences
+	Now         time.Time
 }
 
 // Decision is a verdict and why.
 type Decision struct {
 	Verdict Verdict
-	// Outdated are the instances that run another config.
+	// Outdated are the instances that run something else.
 	Outdated []Instance
 	// Reason says it in words, without times, so that a condition can carry it.
 	Reason string
+	// Attempts is how many refreshes in a row left instances behind since this came to be wanted.
+	Attempts int
 	// Wait is how long until the verdict Later turns into Start.
 	Wait time.Duration
+	// Shield are the instances that run what is wanted and that AWS would replace all the same.
+	Shield []Instance
 }
 
-// Decide says what to do. A roll-out is due exactly when some instance runs a config other than the wanted one; a token that rotated
+// Decide says what to do. A roll-out is due exactly when some instance runs something other than what is wanted; a token that rotated
 // made another version with the same config, so it is not.
 func (r Rollout) Decide() Decision {
-	outdated := slices.DeleteFunc(slices.Clone(r.Instances), r.current)
+	outdated := slices.DeleteFunc(slices.Clone(r.Instances), func(i Instance) bool { return i.Leaving() || r.Wanted.Runs(i) })
 	decision := Decision{Outdated: outdated, Reason: r.describe(outdated)}
+	if len(outdated) > 0 {
+		decision.Attempts = r.attempts()
+		decision.Shield = r.shield()
+	}
+	latest := r.latest()
 	switch {
-	case r.Latest.Active():
+	case r.supersedes(latest, outdated):
+		decision.Verdict = Supersede
+	case latest.Active():
 		decision.Verdict = Rolling
+	case r.CanGoBack && r.preferences().Rollback && latest.Failed() && r.ours(latest):
+		decision.Verdict = GoBack
 	case len(outdated) == 0:
 		decision.Verdict = RolledOut
-	case r.Disabled:
+	case r.preferences().Disable:
 		decision.Verdict = Disabled
-	case r.Latest != nil && !r.Latest.Succeeded() && r.Now.Before(r.Latest.Ended.Add(RetryAfter)):
-		decision.Verdict, decision.Wait = Later, r.Latest.Ended.Add(RetryAfter).Sub(r.Now)
 	default:
 		decision.Verdict = Start
+		r.hesitate(&decision, latest)
 	}
 	return decision
 }
 
-// current is true for an instance that need not be replaced.
-func (r Rollout) current(instance Instance) bool {
-	if instance.Leaving() {
-		return true
+// hesitate turns Start into Left or Later.
+func (r Rollout) hesitate(decision *Decision, latest *Refresh) {
+	if why := r.left(decision, latest); why != "" {
+		decision.Verdict = Left
+		decision.Reason += "; " + why
+		return
 	}
-	if instance.LaunchTemplateID == r.TemplateID && slices.Contains(r.Current, instance.Version) {
-		return true
+	if decision.Attempts == 0 {
+		return
 	}
-	return slices.ContainsFunc(r.Accepted, func(accepted infrav1.AcceptedVersions) bool {
-		return accepted.Holds(instance.LaunchTemplateID, instance.Version)
+	if again := latest.Ended.Add(backOff(decision.Attempts)); r.Now.Before(again) {
+		decision.Verdict, decision.Wait = Later, again.Sub(r.Now)
+	}
+}
+
+// left says why another refresh would replace none of the outdated instances, "" if it would.
+func (r Rollout) left(decision *Decision, latest *Refresh) string {
+	checkpoints := r.preferences().CheckpointPercentages
+	if n := len(checkpoints); n > 0 && checkpoints[n-1] < 100 && latest.Succeeded() && decision.Attempts > 0 {
+		return fmt.Sprintf("the refresh ended at its last checkpoint: add 100 to refreshPreferences.checkpointPercentages to replace the rest (it is %d)", checkpoints[n-1])
+	}
+	protected := r.ignoresProtected(decision)
+	for _, instance := range decision.Outdated {
+		ignored := instance.Protected && protected || instance.LifecycleState == "Standby" && r.preferences().StandbyInstances == "Ignore"
+		if !ignored {
+			return ""
+		}
+	}
+	if protected && slices.ContainsFunc(decision.Outdated, func(i Instance) bool { return i.Protected }) {
+		return "they are protected from scale-in: remove the protection, or set refreshPreferences.scaleInProtectedInstances to Refresh"
+	}
+	return "they are in standby: return them to service, or set refreshPreferences.standbyInstances to Terminate"
+}
+
+// ignoresProtected is true if a refresh would leave instances alone that are protected from scale-in.
+func (r Rollout) ignoresProtected(decision *Decision) bool {
+	asked := r.preferences().ScaleInProtectedInstances
+	return asked == "Ignore" || asked != "Refresh" && len(decision.Shield) > 0
+}
+
+// shield are the instances in service that run what is wanted and that AWS would replace all the same. AWS compares version numbers; a
+// version that differs by its token alone is another. Where the user wants nothing skipped, nothing is shielded. Where the user has protected
+// instances refreshed too, there is a shield only while something unprotected is to be replaced: protection is what shields.
+func (r Rollout) shield() []Instance {
+	preferences := r.preferences()
+	if preferences.SkipMatching != nil && !*preferences.SkipMatching {
+		return nil
+	}
+	unprotected := func(i Instance) bool { return !i.Leaving() && !r.Wanted.Runs(i) && !i.Protected }
+	if preferences.ScaleInProtectedInstances == "Refresh" && !slices.ContainsFunc(r.Instances, unprotected) {
+		return nil
+	}
+	skipping := r.SkipsMatching()
+	return slices.DeleteFunc(slices.Clone(r.Instances), func(i Instance) bool {
+		return i.Leaving() || !r.Wanted.Runs(i) || skipping && r.Wanted.skipped(i)
 	})
+}
+
+// SkipsMatching is whether AWS is to leave matching instances alone. It can not where types are chosen by attributes (AWS:
+// API_StartInstanceRefresh), and may not where it would take an outdated instance for a matching one: what it says that it compares is the
+// launch template and the instance type, not an override's image.
+func (r Rollout) SkipsMatching() bool {
+	if asked := r.preferences().SkipMatching; asked != nil {
+		return *asked
+	}
+	return !r.Wanted.byAttributes() && !slices.ContainsFunc(r.Instances, func(i Instance) bool {
+		return !i.Leaving() && !r.Wanted.Runs(i) && i.LaunchTemplateID == r.Wanted.TemplateID && i.Version == r.Wanted.Version
+	})
+}
+
+// attempts counts the newest refreshes that were for what is wanted now and left instances behind.
+func (r Rollout) attempts() int {
+	attempts := 0
+	for i := range r.History {
+		refresh := &r.History[i]
+		if refresh.Active() {
+			continue
+		}
+		// An older one that succeeded had nothing left to do then. By the record too, because AWS's clock and ours may differ.
+		if !r.ours(refresh) && refresh.Started.Before(r.Since) || refresh.Succeeded() && i > 0 {
+			break
+		}
+		attempts++
+	}
+	return attempts
+}
+
+// ours is true for the refresh that was started for what is wanted now.
+func (r Rollout) ours(refresh *Refresh) bool {
+	return refresh != nil && refresh.ID != "" && refresh.ID == r.StartedID && r.StartedFor == r.Wanted.Key()
+}
+
+// supersedes is true if the refresh under way should be cancelled: it is ours and was started for something else, and instances run that
+// already. The refresh takes them for done. Those that it has not replaced yet it replaces with what the group names by then, because
+// it carries no desired configuration; so as long as it has replaced none, it can go on.
+func (r Rollout) supersedes(latest *Refresh, outdated []Instance) bool {
+	if !latest.replacing() || latest.ID != r.StartedID || r.StartedFor == "" || r.StartedFor == r.Wanted.Key() || r.preferences().Disable {
+		return false
+	}
+	brought := configOf(r.StartedFor)
+	return slices.ContainsFunc(outdated, func(i Instance) bool {
+		return i.LaunchTemplateID == r.Wanted.TemplateID && r.Configs[i.Version] == brought
+	})
+}
+
+func (r Rollout) latest() *Refresh {
+	if len(r.History) == 0 {
+		return nil
+	}
+	return &r.History[0]
+}
+
+func (r Rollout) preferences() infrav1.RefreshPreferences {
+	if r.Preferences == nil {
+		return infrav1.RefreshPreferences{}
+	}
+	return *r.Preferences
 }
 
 // describe counts the outdated instances by what they run: "2 of 3 instances run version 4". Instances on their way out do not count.
@@ -129,14 +281,7 @@ func (r Rollout) describe(outdated []Instance) string {
 	}
 	counts := map[string]int{}
 	for _, instance := range outdated {
-		source := fmt.Sprintf("version %d", instance.Version)
-		switch { // an instance without a template was attached, or launched from a launch configuration
-		case instance.LaunchTemplateID == "":
-			source = "no launch template"
-		case instance.LaunchTemplateID != r.TemplateID:
-			source = "launch template " + instance.LaunchTemplateID
-		}
-		counts[source]++
+		counts[r.runs(instance)]++
 	}
 	present := 0
 	for _, instance := range r.Instances {
@@ -144,12 +289,24 @@ func (r Rollout) describe(outdated []Instance) string {
 			present++
 		}
 	}
-	text := ""
+	var parts []string
 	for _, source := range slices.Sorted(maps.Keys(counts)) {
-		if text != "" {
-			text += ", "
-		}
-		text += fmt.Sprintf("%d of %d instances run %s", counts[source], present, source)
+		parts = append(parts, fmt.Sprintf("%d of %d instances run %s", counts[source], present, source))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// runs says what an instance was launched from.
+func (r Rollout) runs(instance Instance) string {
+	text := fmt.Sprintf("version %d", instance.Version)
+	switch { // an instance without a template was attached, or launched from a launch configuration
+	case instance.LaunchTemplateID == "":
+		text = "no launch template"
+	case instance.LaunchTemplateID != r.Wanted.TemplateID:
+		text = "launch template " + instance.LaunchTemplateID
+	}
+	if instance.ImageID != "" {
+		text += " with image " + instance.ImageID
 	}
 	return text
 }

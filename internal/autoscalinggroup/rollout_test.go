@@ -7,6 +7,8 @@ import (
 
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
@@ -19,53 +21,76 @@ func running(template string, version int64, state string) Instance {
 	return Instance{ID: fmt.Sprintf("i-%s-%d", template, version), LaunchTemplateID: template, Version: version, LifecycleState: state}
 }
 
+// wanted is version 4 of lt-1; version 3 differs by its token alone, version 2 is another config.
+func wanted() Wanted {
+	return Wanted{TemplateID: "lt-1", Config: "c", Versions: []int64{3, 4}, Version: 4, ImageID: "ami-1",
+		Accepted: []infrav1.AcceptedVersions{{LaunchTemplateID: "lt-capa", First: 1, Last: 7}}}
+}
+
+func ended(status string, ago time.Duration) Refresh {
+	return Refresh{ID: "r", Status: status, Started: now.Add(-time.Hour), Ended: now.Add(-ago)}
+}
+
+func active(status string) []Refresh { return []Refresh{{ID: "r", Status: status, Started: now}} }
+
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	old, current, token := running("lt-1", 2, "InService"), running("lt-1", 4, "InService"), running("lt-1", 3, "InService")
-	accepted := []infrav1.AcceptedVersions{{LaunchTemplateID: "lt-capa", First: 1, Last: 7}}
-	ended := func(status string, ago time.Duration) *Refresh {
-		return &Refresh{ID: "r", Status: status, Started: now.Add(-time.Hour), Ended: now.Add(-ago)}
-	}
+	protected := old
+	protected.Protected = true
+	disabled := &infrav1.RefreshPreferences{Disable: true}
+	const one = "1 of 1 instances run version 2"
 	for _, row := range []struct {
-		reason    string
-		instances []Instance
-		latest    *Refresh
-		disabled  bool
-		want      Verdict
-		words     string
-		wait      time.Duration
+		reason      string
+		instances   []Instance
+		history     []Refresh
+		preferences *infrav1.RefreshPreferences
+		want        Verdict
+		words       string
+		wait        time.Duration
 	}{
-		{"no instance at all", nil, nil, false, RolledOut, "", 0},
-		{"all run the wanted version", []Instance{current, current}, nil, false, RolledOut, "", 0},
-		{"a version that differs by its token is as good", []Instance{current, token}, nil, false, RolledOut, "", 0},
-		{"an old one is due", []Instance{current, old}, nil, false, Start, "1 of 2 instances run version 2", 0},
-		{"one of another template is due", []Instance{current, running("lt-0", 4, "InService")}, nil, false, Start, "1 of 2 instances run launch template lt-0", 0},
-		{"accepted versions are as good", []Instance{running("lt-capa", 1, "InService"), running("lt-capa", 7, "InService")}, nil, false, RolledOut, "", 0},
-		{"later versions of the same template are due", []Instance{running("lt-capa", 8, "InService")}, nil, false, Start, "1 of 1 instances run launch template lt-capa", 0},
-		{"one without a template is due", []Instance{running("", 0, "InService")}, nil, false, Start, "1 of 1 instances run no launch template", 0},
-		{"they are counted by what they run", []Instance{old, old, running("lt-1", 1, "InService"), current, running("", 0, "Pending")}, nil, false, Start,
+		{"no instance at all", nil, nil, nil, RolledOut, "", 0},
+		{"all run the wanted version", []Instance{current, current}, nil, nil, RolledOut, "", 0},
+		{"a version that differs by its token is as good", []Instance{current, token}, nil, nil, RolledOut, "", 0},
+		{"an old one is due", []Instance{current, old}, nil, nil, Start, "1 of 2 instances run version 2", 0},
+		{"one of another template is due", []Instance{current, running("lt-0", 4, "InService")}, nil, nil, Start, "1 of 2 instances run launch template lt-0", 0},
+		{"accepted versions are as good", []Instance{running("lt-capa", 1, "InService"), running("lt-capa", 7, "InService")}, nil, nil, RolledOut, "", 0},
+		{"later versions of the same template are due", []Instance{running("lt-capa", 8, "InService")}, nil, nil, Start, "1 of 1 instances run launch template lt-capa", 0},
+		{"one without a template is due", []Instance{running("", 0, "InService")}, nil, nil, Start, "1 of 1 instances run no launch template", 0},
+		{"they are counted by what they run", []Instance{old, old, running("lt-1", 1, "InService"), current, running("", 0, "Pending")}, nil, nil, Start,
 			"1 of 5 instances run no launch template, 1 of 5 instances run version 1, 2 of 5 instances run version 2", 0},
-		{"one on its way out is not due", []Instance{current, running("lt-1", 2, "Terminating:Wait"), running("lt-1", 2, "Detaching")}, nil, false, RolledOut, "", 0},
-		{"nor does it count", []Instance{old, running("lt-1", 2, "Terminating:Wait")}, nil, false, Start, "1 of 1 instances run version 2", 0},
-		{"one that is just coming is due", []Instance{running("lt-1", 2, "Pending")}, nil, false, Start, "1 of 1 instances run version 2", 0},
-		{"one in standby is due", []Instance{running("lt-1", 2, "Standby")}, nil, false, Start, "1 of 1 instances run version 2", 0},
-		{"the user wants none", []Instance{old}, nil, true, Disabled, "1 of 1 instances run version 2", 0},
-		{"the user wants none, and none is due", []Instance{current}, nil, true, RolledOut, "", 0},
-		{"one is under way", []Instance{old}, &Refresh{Status: "InProgress"}, false, Rolling, "1 of 1 instances run version 2", 0},
-		{"one is under way that the user does not want", []Instance{old}, &Refresh{Status: "InProgress"}, true, Rolling, "1 of 1 instances run version 2", 0},
-		{"the last are replaced, it bakes", []Instance{current}, &Refresh{Status: "Baking"}, false, Rolling, "", 0},
-		{"one is being cancelled", []Instance{old}, &Refresh{Status: "Cancelling"}, false, Rolling, "1 of 1 instances run version 2", 0},
-		{"one is being rolled back", []Instance{old}, &Refresh{Status: "RollbackInProgress"}, false, Rolling, "1 of 1 instances run version 2", 0},
-		{"one failed a moment ago", []Instance{old}, ended("Failed", time.Minute), false, Later, "1 of 1 instances run version 2", 4 * time.Minute},
-		{"one was cancelled a moment ago", []Instance{old}, ended("Cancelled", 0), false, Later, "1 of 1 instances run version 2", 5 * time.Minute},
-		{"one was rolled back a moment ago", []Instance{old}, ended("RollbackSuccessful", time.Second), false, Later, "1 of 1 instances run version 2", 5*time.Minute - time.Second},
-		{"one failed a while ago", []Instance{old}, ended("Failed", 5*time.Minute), false, Start, "1 of 1 instances run version 2", 0},
-		{"one failed, and nothing is due", []Instance{current}, ended("Failed", 0), false, RolledOut, "", 0},
-		{"one succeeded a moment ago, the config changed since", []Instance{old}, ended("Successful", 0), false, Start, "1 of 1 instances run version 2", 0},
+		{"one on its way out is not due", []Instance{current, running("lt-1", 2, "Terminating:Wait"), running("lt-1", 2, "Detaching")}, nil, nil, RolledOut, "", 0},
+		{"nor does it count", []Instance{old, running("lt-1", 2, "Terminating:Wait")}, nil, nil, Start, one, 0},
+		{"one that is just coming is due", []Instance{running("lt-1", 2, "Pending")}, nil, nil, Start, one, 0},
+		{"one in standby is due", []Instance{running("lt-1", 2, "Standby")}, nil, nil, Start, one, 0},
+		{"the user wants none", []Instance{old}, nil, disabled, Disabled, one, 0},
+		{"the user wants none, and none is due", []Instance{current}, nil, disabled, RolledOut, "", 0},
+		{"one is under way", []Instance{old}, active("InProgress"), nil, Rolling, one, 0},
+		{"one is under way that the user does not want", []Instance{old}, active("InProgress"), disabled, Rolling, one, 0},
+		{"the last are replaced, it bakes", []Instance{current}, active("Baking"), nil, Rolling, "", 0},
+		{"one is being cancelled", []Instance{old}, active("Cancelling"), nil, Rolling, one, 0},
+		{"one is being rolled back", []Instance{old}, active("RollbackInProgress"), nil, Rolling, one, 0},
+		{"one failed a moment ago", []Instance{old}, []Refresh{ended("Failed", time.Minute)}, nil, Later, one, 4 * time.Minute},
+		{"one was cancelled a moment ago", []Instance{old}, []Refresh{ended("Cancelled", 0)}, nil, Later, one, 5 * time.Minute},
+		{"one was rolled back a moment ago", []Instance{old}, []Refresh{ended("RollbackSuccessful", time.Second)}, nil, Later, one, 5*time.Minute - time.Second},
+		{"one failed a while ago", []Instance{old}, []Refresh{ended("Failed", 5*time.Minute)}, nil, Start, one, 0},
+		{"the second wait is twice the first", []Instance{old}, []Refresh{ended("Failed", 5*time.Minute), ended("Cancelled", 20*time.Minute)}, nil, Later, one, 5 * time.Minute},
+		{"a success between breaks the row", []Instance{old}, []Refresh{ended("Failed", 5*time.Minute), ended("Successful", 10*time.Minute), ended("Failed", 20*time.Minute)}, nil, Start, one, 0},
+		{"one failed, and nothing is due", []Instance{current}, []Refresh{ended("Failed", 0)}, nil, RolledOut, "", 0},
+		{"one succeeded and left an instance: the next waits as after a failure", []Instance{old}, []Refresh{ended("Successful", 0)}, nil, Later, one, 5 * time.Minute},
+		{"it stopped where the user has it stop", []Instance{old}, []Refresh{ended("Successful", time.Hour)}, &infrav1.RefreshPreferences{CheckpointPercentages: []int32{50}},
+			Left, one + "; the refresh ended at its last checkpoint: add 100 to refreshPreferences.checkpointPercentages to replace the rest (it is 50)", 0},
+		{"it stopped there, and now is to go on", []Instance{old}, []Refresh{ended("Successful", time.Hour)}, &infrav1.RefreshPreferences{CheckpointPercentages: []int32{50, 100}}, Start, one, 0},
+		{"the user has protected ones ignored", []Instance{protected}, nil, &infrav1.RefreshPreferences{ScaleInProtectedInstances: "Ignore"}, Left,
+			one + "; they are protected from scale-in: remove the protection, or set refreshPreferences.scaleInProtectedInstances to Refresh", 0},
+		{"one of two is not protected", []Instance{protected, old}, nil, &infrav1.RefreshPreferences{ScaleInProtectedInstances: "Ignore"}, Start, "2 of 2 instances run version 2", 0},
+		{"AWS waits for protected ones, and fails", []Instance{protected}, nil, nil, Start, one, 0},
+		{"the user has ones in standby ignored", []Instance{running("lt-1", 2, "Standby")}, nil, &infrav1.RefreshPreferences{StandbyInstances: "Ignore"}, Left,
+			one + "; they are in standby: return them to service, or set refreshPreferences.standbyInstances to Terminate", 0},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
-			decision := Rollout{TemplateID: "lt-1", Current: []int64{3, 4}, Accepted: accepted, Instances: row.instances, Latest: row.latest, Disabled: row.disabled, Now: now}.Decide()
+			decision := Rollout{Wanted: wanted(), Since: now.Add(-2 * time.Hour), Instances: row.instances, History: row.history, Preferences: row.preferences, Now: now}.Decide()
 			if decision.Verdict != row.want || decision.Reason != row.words || decision.Wait != row.wait {
 				t.Errorf("%s, %q, wait %s; want %s, %q, wait %s", decision.Verdict, decision.Reason, decision.Wait, row.want, row.words, row.wait)
 			}
@@ -73,11 +98,99 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestDecideByTheRecord holds what follows from knowing which refresh was ours and what it was for.
+func TestDecideByTheRecord(t *testing.T) {
+	t.Parallel()
+	old, brought, current := running("lt-1", 1, "InService"), running("lt-1", 2, "InService"), running("lt-1", 4, "InService")
+	rollback := &infrav1.RefreshPreferences{Rollback: true}
+	for _, row := range []struct {
+		reason      string
+		instances   []Instance
+		history     []Refresh
+		id, purpose string
+		preferences *infrav1.RefreshPreferences
+		want        Verdict
+	}{
+		{"ours has brought what nobody wants any more", []Instance{old, brought}, active("InProgress"), "r", "b", nil, Supersede},
+		{"while it bakes too", []Instance{brought}, active("Baking"), "r", "b", nil, Supersede},
+		{"and before it began, if it left some alone", []Instance{brought, old}, active("Pending"), "r", "b", nil, Supersede},
+		{"it has replaced none yet: what it replaces from now on is right", []Instance{old, old}, active("InProgress"), "r", "b", nil, Rolling},
+		{"somebody else's is never cancelled", []Instance{old, brought}, active("InProgress"), "ours", "b", nil, Rolling},
+		{"nor one that nobody recorded", []Instance{old, brought}, active("InProgress"), "", "", nil, Rolling},
+		{"nor any where the user wants none", []Instance{old, brought}, active("InProgress"), "r", "b", &infrav1.RefreshPreferences{Disable: true}, Rolling},
+		{"nor one that is being cancelled", []Instance{old, brought}, active("Cancelling"), "r", "b", nil, Rolling},
+		{"nor one that AWS rolls back", []Instance{old, brought}, active("RollbackInProgress"), "r", "b", nil, Rolling},
+		{"nor ours for what is wanted: a token rotated", []Instance{old, brought}, active("InProgress"), "r", "c", nil, Rolling},
+		{"the cancelled one was for something else: no wait", []Instance{old, brought}, []Refresh{ended("Cancelled", 0)}, "r", "b", nil, Start},
+		{"ours for this counts, whatever the clocks say", []Instance{old}, []Refresh{ended("Failed", 0)}, "r", "c", nil, Later},
+		{"ours failed: back", []Instance{old, current}, []Refresh{ended("Failed", 0)}, "r", "c", rollback, GoBack},
+		{"ours failed after the last instance: back", []Instance{current}, []Refresh{ended("Failed", 0)}, "r", "c", rollback, GoBack},
+		{"ours was cancelled: not back", []Instance{old}, []Refresh{ended("Cancelled", 0)}, "r", "c", rollback, Later},
+		{"somebody else's failed: not back", []Instance{old}, []Refresh{ended("Failed", 0)}, "other", "c", rollback, Start},
+		{"ours failed for something else: not back", []Instance{old}, []Refresh{ended("Failed", 0)}, "r", "b", rollback, Start},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			rollout := Rollout{
+				Wanted: wanted(), Since: now.Add(-time.Minute), Instances: row.instances, History: row.history, StartedID: row.id, StartedFor: row.purpose,
+				Configs: map[int64]string{1: "a", 2: "b", 3: "c", 4: "c"}, CanGoBack: true, Preferences: row.preferences, Now: now,
+			}
+			if decision := rollout.Decide(); decision.Verdict != row.want {
+				t.Errorf("%s, want %s", decision.Verdict, row.want)
+			}
+			rollout.CanGoBack = false
+			if decision := rollout.Decide(); decision.Verdict == GoBack {
+				t.Error("it goes back where there is nothing to go back to")
+			}
+		})
+	}
+}
+
+// TestShield holds which instances a refresh has to be kept from.
+func TestShield(t *testing.T) {
+	t.Parallel()
+	old, current, token := running("lt-1", 2, "InService"), running("lt-1", 4, "InService"), running("lt-1", 3, "InService")
+	protected := old
+	protected.Protected = true
+	leaving := running("lt-1", 3, "Terminating")
+	attributes := []infrav1.Overrides{{InstanceRequirements: &infrav1.InstanceRequirements{}}}
+	for _, row := range []struct {
+		reason      string
+		instances   []Instance
+		overrides   []infrav1.Overrides
+		preferences infrav1.RefreshPreferences
+		skips       bool
+		want        []Instance
+	}{
+		{"AWS skips those of the group's version", []Instance{old, current}, nil, infrav1.RefreshPreferences{}, true, nil},
+		{"it would replace those that differ by their token", []Instance{old, current, token, leaving}, nil, infrav1.RefreshPreferences{}, true, []Instance{token}},
+		{"nothing is due", []Instance{token}, nil, infrav1.RefreshPreferences{}, true, nil},
+		{"with attributes it skips none", []Instance{old, current, token}, attributes, infrav1.RefreshPreferences{}, false, []Instance{current, token}},
+		{"the user has all replaced", []Instance{old, current, token}, nil, infrav1.RefreshPreferences{SkipMatching: ptr.To(false)}, false, nil},
+		{"the user insists on what AWS refuses: it says so", []Instance{old}, attributes, infrav1.RefreshPreferences{SkipMatching: ptr.To(true)}, true, nil},
+		{"protection shields where protected ones are refreshed too", []Instance{old, token}, nil, infrav1.RefreshPreferences{ScaleInProtectedInstances: "Refresh"}, true, []Instance{token}},
+		{"but not from what replaces protected ones", []Instance{protected, token}, nil, infrav1.RefreshPreferences{ScaleInProtectedInstances: "Refresh"}, true, nil},
+	} {
+		want := wanted()
+		want.Overrides = row.overrides
+		rollout := Rollout{Wanted: want, Instances: row.instances, Preferences: &row.preferences, Now: now}
+		decision := rollout.Decide()
+		if diff := cmp.Diff(row.want, decision.Shield, cmpopts.EquateEmpty()); diff != "" || rollout.SkipsMatching() != row.skips {
+			t.Errorf("%s: skips matching %t; shield (-want +got):\n%s", row.reason, rollout.SkipsMatching(), diff)
+		}
+	}
+}
+
 func TestDecideLaws(t *testing.T) {
 	t.Parallel()
 	states := []string{"Pending", "InService", "Standby", "Terminating", "Terminating:Wait", "Detached"}
 	rapid.Check(t, func(t *rapid.T) {
-		rollout := Rollout{TemplateID: "lt-1", Current: []int64{2, 4}, Now: now, Disabled: rapid.Bool().Draw(t, "disabled")}
+		rollout := Rollout{
+			Wanted: Wanted{TemplateID: "lt-1", Config: "c", Versions: []int64{2, 4}, Version: 4}, Since: now.Add(-time.Hour), Now: now,
+			Preferences: &infrav1.RefreshPreferences{Disable: rapid.Bool().Draw(t, "disabled"), Rollback: rapid.Bool().Draw(t, "rollback")},
+			CanGoBack:   rapid.Bool().Draw(t, "can go back"), Configs: map[int64]string{1: "a", 2: "c", 3: "b", 4: "c"},
+			StartedID: rapid.SampledFrom([]string{"", "r"}).Draw(t, "started"), StartedFor: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "for"),
+		}
 		due := 0
 		for range rapid.IntRange(0, 5).Draw(t, "instances") {
 			instance := running(rapid.SampledFrom([]string{"lt-1", "lt-2", ""}).Draw(t, "template"), rapid.Int64Range(0, 5).Draw(t, "version"), rapid.SampledFrom(states).Draw(t, "state"))
@@ -89,7 +202,7 @@ func TestDecideLaws(t *testing.T) {
 		}
 		status := rapid.SampledFrom(append(asgtypes.InstanceRefreshStatus("").Values(), "")).Draw(t, "status")
 		if status != "" {
-			rollout.Latest = &Refresh{Status: string(status), Ended: now.Add(-time.Duration(rapid.Int64Range(0, 600).Draw(t, "ago")) * time.Second)}
+			rollout.History = []Refresh{{ID: "r", Status: string(status), Started: now.Add(-30 * time.Minute), Ended: now.Add(-time.Duration(rapid.Int64Range(0, 600).Draw(t, "ago")) * time.Second)}}
 		}
 		decision := rollout.Decide()
 		if len(decision.Outdated) != due {
@@ -98,14 +211,17 @@ func TestDecideLaws(t *testing.T) {
 		if (decision.Reason == "") != (due == 0) {
 			t.Errorf("%d outdated, said as %q", due, decision.Reason)
 		}
-		active := rollout.Latest.Active()
-		if active != (decision.Verdict == Rolling) {
+		active := rollout.latest().Active()
+		if active != (decision.Verdict == Rolling || decision.Verdict == Supersede) {
 			t.Errorf("refresh active %t, and the verdict is %s", active, decision.Verdict)
 		}
-		if !active && (decision.Verdict == RolledOut) != (due == 0) {
+		if decision.Verdict == Supersede && (due == 0 || rollout.Preferences.Disable || rollout.StartedID == "" || rollout.StartedFor == "c") {
+			t.Error("a refresh would be cancelled that is not ours, or is right")
+		}
+		if !active && decision.Verdict != GoBack && (decision.Verdict == RolledOut) != (due == 0) {
 			t.Errorf("%d outdated, and the verdict is %s", due, decision.Verdict)
 		}
-		if decision.Verdict == Start && (active || rollout.Disabled || due == 0) {
+		if decision.Verdict == Start && (active || rollout.Preferences.Disable || due == 0) {
 			t.Error("a refresh would start that can not, should not or need not")
 		}
 		if (decision.Verdict == Later) != (decision.Wait > 0) || decision.Wait > RetryAfter {
@@ -118,6 +234,15 @@ func TestDecideLaws(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestBackOff(t *testing.T) {
+	t.Parallel()
+	for attempts, want := range map[int]time.Duration{1: 5 * time.Minute, 2: 10 * time.Minute, 5: 80 * time.Minute, 6: 2 * time.Hour, 100: 2 * time.Hour} {
+		if got := backOff(attempts); got != want {
+			t.Errorf("after %d attempts the wait is %s, want %s", attempts, got, want)
+		}
+	}
 }
 
 // A status that AWS adds must be placed: one that is wrongly taken for an end makes us start refreshes that AWS refuses.
@@ -142,21 +267,27 @@ func TestRefreshStatuses(t *testing.T) {
 
 func TestRefreshPreferences(t *testing.T) {
 	t.Parallel()
-	skip := asgtypes.RefreshPreferences{SkipMatching: ptr.To(true)}
-	full := skip
-	full.InstanceWarmup, full.MinHealthyPercentage, full.MaxHealthyPercentage = ptr.To[int32](0), ptr.To[int32](100), ptr.To[int32](150)
 	for _, row := range []struct {
-		reason string
-		wanted *infrav1.RefreshPreferences
-		want   asgtypes.RefreshPreferences
+		reason    string
+		replacing Replacing
+		want      asgtypes.RefreshPreferences
 	}{
-		{"AWS's defaults, and skipping what matches", nil, skip},
-		{"nothing set is the same", &infrav1.RefreshPreferences{Disable: true, Strategy: ptr.To("Rolling")}, skip},
-		{"all that can be set, 0 among it", &infrav1.RefreshPreferences{
+		{"AWS's defaults, and skipping what matches", Replacing{SkipMatching: true}, asgtypes.RefreshPreferences{SkipMatching: ptr.To(true)}},
+		{"nothing set is the same", Replacing{Preferences: &infrav1.RefreshPreferences{Disable: true, Strategy: ptr.To("Rolling"), Rollback: true}},
+			asgtypes.RefreshPreferences{SkipMatching: ptr.To(false)}},
+		{"all that can be set, 0 among it", Replacing{SkipMatching: true, Preferences: &infrav1.RefreshPreferences{
 			InstanceWarmup: ptr.To[int64](0), MinHealthyPercentage: ptr.To[int64](100), MaxHealthyPercentage: ptr.To[int64](150),
-		}, full},
+			CheckpointPercentages: []int32{50, 100}, CheckpointDelay: &metav1.Duration{Duration: 90 * time.Minute}, BakeTime: &metav1.Duration{Duration: 1500 * time.Millisecond},
+			Alarms: []string{"errors"}, ScaleInProtectedInstances: "Refresh", StandbyInstances: "Terminate",
+		}}, asgtypes.RefreshPreferences{
+			SkipMatching: ptr.To(true), InstanceWarmup: ptr.To[int32](0), MinHealthyPercentage: ptr.To[int32](100), MaxHealthyPercentage: ptr.To[int32](150),
+			CheckpointPercentages: []int32{50, 100}, CheckpointDelay: ptr.To[int32](5400), BakeTime: ptr.To[int32](2),
+			AlarmSpecification: &asgtypes.AlarmSpecification{Alarms: []string{"errors"}}, ScaleInProtectedInstances: "Refresh", StandbyInstances: "Terminate",
+		}},
+		{"a shield is protection that counts", Replacing{SkipMatching: true, Shielded: true, Preferences: &infrav1.RefreshPreferences{ScaleInProtectedInstances: "Wait"}},
+			asgtypes.RefreshPreferences{SkipMatching: ptr.To(true), ScaleInProtectedInstances: "Ignore"}},
 	} {
-		if difference := cmp.Diff(row.want, *refreshPreferences(row.wanted), ignoreSerde); difference != "" {
+		if difference := cmp.Diff(row.want, *refreshPreferences(row.replacing), cmpopts.IgnoreUnexported(asgtypes.RefreshPreferences{}, asgtypes.AlarmSpecification{})); difference != "" {
 			t.Errorf("%s (-want +got):\n%s", row.reason, difference)
 		}
 	}

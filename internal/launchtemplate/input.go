@@ -38,6 +38,8 @@ type Resolved struct {
 type Input struct {
 	Fingerprints Fingerprints
 	data         *ec2types.RequestLaunchTemplateData
+	// bootstrap is the bootstrap data in base64: what a node is judged by, whether user data holds it or points to it.
+	bootstrap string
 	// text is the canonical form of all of it, user data included.
 	text string
 }
@@ -45,14 +47,19 @@ type Input struct {
 // NewInput makes the request from a spec and what was resolved for it. It is the only function that does, so there is no second list of
 // fields: what it sets is what the fingerprints cover.
 func NewInput(spec *infrav1.AWSLaunchConfigSpec, resolved Resolved) (Input, error) {
-	data := requestData(spec, resolved)
+	return newInput(requestData(spec, resolved), resolved)
+}
+
+func newInput(data *ec2types.RequestLaunchTemplateData, resolved Resolved) (Input, error) {
 	fingerprints, err := fingerprintsOf(data, awssdk.ToString(data.UserData))
 	if err != nil {
 		return Input{}, err
 	}
+	bootstrap := awssdk.ToString(data.UserData)
 	if len(resolved.Bootstrap) > 0 {
+		bootstrap = base64.StdEncoding.EncodeToString(resolved.Bootstrap)
 		// What a node is does not depend on how it comes by its bootstrap data.
-		fetched, err := fingerprintsOf(data, base64.StdEncoding.EncodeToString(resolved.Bootstrap))
+		fetched, err := fingerprintsOf(data, bootstrap)
 		if err != nil {
 			return Input{}, err
 		}
@@ -63,7 +70,7 @@ func NewInput(spec *infrav1.AWSLaunchConfigSpec, resolved Resolved) (Input, erro
 	if err != nil {
 		return Input{}, err
 	}
-	return Input{Fingerprints: fingerprints, data: data, text: text}, nil
+	return Input{Fingerprints: fingerprints, data: data, bootstrap: bootstrap, text: text}, nil
 }
 
 func requestData(spec *infrav1.AWSLaunchConfigSpec, resolved Resolved) *ec2types.RequestLaunchTemplateData {

@@ -163,7 +163,7 @@ func addControllers(manager ctrl.Manager, options Options, kinds kinds, workload
 	}
 	pools := &awsmachinepool.Reconciler{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Clouds: registry, Workloads: workloads,
-		Report: common.Reporter{Recorder: manager.GetEventRecorder(awsmachinepool.Name)}, Clock: options.Clock,
+		Report: common.Reporter{Recorder: manager.GetEventRecorder(awsmachinepool.Name)}, Clock: options.Clock, SettleWindow: options.SettleWindow,
 	}
 	identities := &awsclusteridentity.Reconciler{
 		Client: manager.GetClient(), Secrets: manager.GetAPIReader(), SecretNamespace: options.IdentitySecretNamespace,

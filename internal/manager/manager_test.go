@@ -36,6 +36,7 @@ func TestValidate(t *testing.T) {
 		{"no cluster", func(o *Options) { o.RESTConfig = nil }, "management cluster"},
 		{"negative concurrency", func(o *Options) { o.Concurrency = -1 }, "--concurrency is -1"},
 		{"a negative period", func(o *Options) { o.SyncPeriod = -time.Second }, "--sync-period is -1s"},
+		{"a negative window", func(o *Options) { o.SettleWindow = -time.Second }, "--rollout-settle-window is -1s"},
 		{"no time between sweeps", func(o *Options) { o.Intervals.Rest = 0 }, "--observe-interval is 0s"},
 		{"no time between sweeps in motion", func(o *Options) { o.Intervals.Motion = 0 }, "--observe-interval-in-motion is 0s"},
 		{"a lease that ends before the leader gives up", func(o *Options) { o.LeaderElection.LeaseDuration = 10 * time.Second }, "--leader-elect-lease-duration is 10s"},

@@ -20,6 +20,9 @@ import (
 // DefaultConcurrency is how many objects of each kind are reconciled at once. A reconcile never waits, so few suffice.
 const DefaultConcurrency = 10
 
+// DefaultSettleWindow is long enough for the edits of one person, or of one `kubectl apply`, to make one roll-out.
+const DefaultSettleWindow = 10 * time.Second
+
 // DefaultLeaderElection has the times that Cluster API's providers have.
 var DefaultLeaderElection = LeaderElection{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second}
 
@@ -43,6 +46,9 @@ type Options struct {
 	SyncPeriod time.Duration
 	// Intervals are how often AWS is looked at; observe.DefaultIntervals if zero.
 	Intervals observe.Intervals
+
+	// SettleWindow is how long a pool's spec must not have changed before the change is rolled out; zero for no wait.
+	SettleWindow time.Duration
 
 	// LeaderElection holds work back until this manager leads.
 	LeaderElection LeaderElection
@@ -123,6 +129,7 @@ func (o Options) validate() error {
 	refuse(o.RESTConfig == nil, "no management cluster is given")
 	refuse(o.Concurrency < 0, "--concurrency is %d, and must be positive", o.Concurrency)
 	refuse(o.SyncPeriod < 0, "--sync-period is %v, and must not be negative", o.SyncPeriod)
+	refuse(o.SettleWindow < 0, "--rollout-settle-window is %v, and must not be negative", o.SettleWindow)
 	refuse(o.Intervals.Rest <= 0, "--observe-interval is %v, and must be positive", o.Intervals.Rest)
 	refuse(o.Intervals.Motion <= 0, "--observe-interval-in-motion is %v, and must be positive", o.Intervals.Motion)
 	refuse(o.Webhooks.Port < 0 || o.Webhooks.Port > 65535, "--webhook-port is %d, and must be a port, or 0 for none", o.Webhooks.Port)

@@ -29,6 +29,7 @@ func Manager(settings Settings) lab.Manager {
 	return func(ctx context.Context, env lab.ManagerEnv) error {
 		options := manager.Options{
 			RESTConfig: rest.CopyConfig(env.RESTConfig), AWS: env.AWSConfig(), Clock: env.Clock, Namespace: env.Namespace, Log: settings.Log,
+			SettleWindow: manager.DefaultSettleWindow,
 		}
 		if settings.WrapKubernetes != nil {
 			options.RESTConfig.Wrap(settings.WrapKubernetes)

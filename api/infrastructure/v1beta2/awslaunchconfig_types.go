@@ -54,7 +54,31 @@ type AWSLaunchConfigSpec struct {
 	// +optional
 	AdditionalTags Tags `json:"additionalTags,omitempty"`
 
+	// Rollback asks for an earlier version's configuration in place of this spec's, for as long as this spec's is the one that
+	// failed. The AWSMachinePool whose refresh failed writes it.
+	// +optional
+	Rollback *Rollback `json:"rollback,omitempty"`
+
 	AWSLaunchTemplate `json:",inline"`
+}
+
+// Rollback goes back from a configuration that failed to the one before it, with the bootstrap data of today.
+type Rollback struct {
+	// From is the fingerprint of the configuration that failed. The rollback ends when the spec asks for another.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	From string `json:"from"`
+
+	// Version is the number of a version with the configuration to go back to.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Version int64 `json:"version"`
+
+	// Reason is what failed, in words.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
 }
 
 // LaunchConfigBootstrap says where user data comes from.
@@ -133,6 +157,12 @@ type AWSLaunchConfigStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	BootstrapDataLocation string `json:"bootstrapDataLocation,omitempty"`
+
+	// RolledBackFrom is the fingerprint of the configuration that spec asks for while spec.rollback is in force. If it is that
+	// of configFingerprint too, there is nothing to go back to.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	RolledBackFrom string `json:"rolledBackFrom,omitempty"`
 
 	// Resolved is what the spec's names and lookups led to in AWS.
 	// +optional
@@ -245,11 +275,16 @@ type LaunchTemplateVersionStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	BootstrapFingerprint string `json:"bootstrapFingerprint,omitempty"`
 
+	// ImageID is the image of the version.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ImageID string `json:"imageID,omitempty"`
+
 	// Created is when the version was created.
 	// +optional
 	Created metav1.Time `json:"created,omitempty,omitzero"`
 
-	// Reason is why the version was created.
+	// Reason is why the version came to be wanted: what differs from the one that was wanted before.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Reason string `json:"reason,omitempty"`

@@ -694,8 +694,9 @@ type RefreshPreferences struct {
 	// +kubebuilder:validation:Enum=Terminate;Ignore;Wait
 	StandbyInstances string `json:"standbyInstances,omitempty"`
 
-	// SkipMatching leaves instances alone that run the wanted version already. Default: true; false where overrides have
-	// instanceRequirements, because AWS can not tell then.
+	// SkipMatching leaves instances alone that run the wanted configuration already. Default: true. Where AWS can not tell, because
+	// overrides have instanceRequirements or versions differ by their join token alone, such instances are protected from
+	// scale-in while the refresh runs.
 	// +optional
 	SkipMatching *bool `json:"skipMatching,omitempty"`
 }
@@ -1116,6 +1117,17 @@ type AWSMachinePoolStatus struct {
 	// +optional
 	WantedVersion int64 `json:"wantedVersion,omitempty"`
 
+	// WantedConfig identifies what instances should be launched from: the configuration that the spec asks for, and the images
+	// and templates of its overrides.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	WantedConfig string `json:"wantedConfig,omitempty"`
+
+	// WantedSince is when wantedConfig came to be wanted. A roll-out begins when it has been for a while, so that a batch of edits
+	// makes one roll-out.
+	// +optional
+	WantedSince *metav1.Time `json:"wantedSince,omitempty"`
+
 	// RunningVersions are what the instances run, with their counts.
 	// +optional
 	// +listType=atomic
@@ -1171,6 +1183,11 @@ type RunningVersion struct {
 	// +optional
 	Version int64 `json:"version,omitempty"`
 
+	// ImageID is the image that an override names in place of the template's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ImageID string `json:"imageID,omitempty"`
+
 	// Instances is how many run it.
 	// +required
 	Instances int32 `json:"instances"`
@@ -1200,10 +1217,21 @@ type RolloutStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Cause string `json:"cause,omitempty"`
 
-	// RefreshID is the id that AWS gave the refresh, empty while none was started.
+	// RefreshID is the id that AWS gave the newest refresh, empty while there was none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	RefreshID string `json:"refreshID,omitempty"`
+
+	// StartedID is the id of the newest refresh that Slipway started. It differs from refreshID when somebody else has started
+	// one since. Slipway cancels none but this.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	StartedID string `json:"startedID,omitempty"`
+
+	// StartedFor is the wantedConfig that it was started for.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	StartedFor string `json:"startedFor,omitempty"`
 
 	// RolledBackFrom is the fingerprint of the configuration that the pool went back from, after a refresh to it failed. It
 	// is not tried again until the spec asks for another.
@@ -1211,7 +1239,7 @@ type RolloutStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	RolledBackFrom string `json:"rolledBackFrom,omitempty"`
 
-	// Attempts is how many refreshes in a row did not succeed.
+	// Attempts is how many refreshes in a row, since the configuration came to be wanted, left instances behind.
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
 
@@ -1284,6 +1312,7 @@ type AWSMachinePoolInstanceStatus struct {
 // +kubebuilder:printcolumn:name="Rollout",type="string",JSONPath=".status.conditions[?(@.type=='RolledOut')].reason",description="Whether all instances run the wanted configuration"
 // +kubebuilder:printcolumn:name="Refresh",type="string",priority=1,JSONPath=".status.rollout.status",description="Newest instance refresh"
 // +kubebuilder:printcolumn:name="Done%",type="integer",priority=1,JSONPath=".status.rollout.percentageComplete",description="How much of the newest instance refresh is done"
+// +kubebuilder:printcolumn:name="Cause",type="string",priority=1,JSONPath=".status.rollout.cause",description="Why instances are replaced, or were last"
 // +kubebuilder:printcolumn:name="Instance Type",type="string",priority=1,JSONPath=".spec.awsLaunchTemplate.instanceType",description="Instance type"
 // +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Ready')].message",description="What is in the way"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"

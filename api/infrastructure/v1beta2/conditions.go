@@ -228,6 +228,16 @@ const (
 	RefreshFailedReason = "RefreshFailed"
 	// RefreshCancelledReason says that somebody cancelled the refresh, or rolled it back.
 	RefreshCancelledReason = "RefreshCancelled"
+	// SettlingReason says that the spec changed a moment ago: the roll-out begins when it has not changed for a while, so
+	// that a batch of edits makes one roll-out.
+	SettlingReason = "Settling"
+	// SupersededReason says that the refresh that runs is being cancelled, because a newer configuration is wanted.
+	SupersededReason = "Superseded"
+	// RolledBackReason says that a refresh to what the spec asks for failed, and the pool went back to the configuration
+	// before it, as spec.refreshPreferences.rollback asks for. An edit of the spec ends it.
+	RolledBackReason = "RolledBack"
+	// InstancesLeftReason says that spec.refreshPreferences leaves the rest of the instances as they are.
+	InstancesLeftReason = "InstancesLeft"
 	// WaitingForASGReason says that there is no group yet.
 	WaitingForASGReason = "WaitingForASG"
 )

@@ -96,8 +96,9 @@ var ready = reconciling.Summary{
 //  4. read the bootstrap data, and decide how it reaches instances
 //  5. put it where user data points to, if that is outside of the template
 //  6. resolve image and security groups, and make the request
-//  7. make the wanted version exist and the default
-//  8. prune versions that nobody uses, and bootstrap data that none points to
+//  7. go back to an earlier config, if the pool asks for it
+//  8. make the wanted version exist and the default
+//  9. prune versions that nobody uses, and bootstrap data that none points to
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
 	config := &infrav1.AWSLaunchConfig{}
 	if err := r.Client.Get(ctx, request.NamespacedName, config); err != nil {
@@ -135,6 +136,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		{Name: "reading the bootstrap data", Run: r.readBootstrap},
 		{Name: "storing the bootstrap data", Run: r.storeBootstrap},
 		{Name: "resolving the launch configuration", Run: r.resolve},
+		{Name: "going back", Run: r.goBack},
 		{Name: "ensuring the launch template version", Run: r.ensureVersion},
 		{Name: "pruning versions", Run: r.prune},
 	})
@@ -218,6 +220,24 @@ type memory struct {
 	seen map[types.NamespacedName]launchtemplate.Observation
 	// idle is until when versions of a template that are all in use are not asked about again.
 	idle map[types.NamespacedName]time.Time
+	// data is that of the version that a config went back to.
+	data map[types.NamespacedName]launchtemplate.Data
+}
+
+func (m *memory) dataOf(key types.NamespacedName) (launchtemplate.Data, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	data, known := m.data[key]
+	return data, known
+}
+
+func (m *memory) putData(key types.NamespacedName, data launchtemplate.Data) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.data == nil {
+		m.data = map[types.NamespacedName]launchtemplate.Data{}
+	}
+	m.data[key] = data
 }
 
 func (m *memory) get(key types.NamespacedName) launchtemplate.Observation {
@@ -240,6 +260,7 @@ func (m *memory) forget(key types.NamespacedName) {
 	defer m.mu.Unlock()
 	delete(m.seen, key)
 	delete(m.idle, key)
+	delete(m.data, key)
 }
 
 func (m *memory) pruneIdle(key types.NamespacedName, now time.Time) bool {

@@ -33,7 +33,7 @@ func (r *Reconciler) ensureVersion(ctx context.Context, p *pass) reconciling.Out
 			return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateReconcileFailedReason, err)
 		}
 	}
-	reason := versionReason(p)
+	reason := r.reason(ctx, p)
 	version, seen, change, err := p.cloud.Templates.Ensure(ctx, wanted, p.seen)
 	if err != nil {
 		r.reportChange(ctx, p, wanted.Names[0], change, reason)
@@ -92,9 +92,13 @@ func (r *Reconciler) remember(p *pass) {
 	p.cloud.SeenTemplates.Put(p.seen.Template.Name, *p.seen.Template)
 }
 
-// versionReason says in words why a version is made, if one is.
-func versionReason(p *pass) string {
-	status, fingerprints := p.config.Status, p.input.Fingerprints
+// configurationChanged is said where what differs is not known.
+const configurationChanged = "configuration changed"
+
+// reason says in words why the wanted version came to be wanted, "" if it was wanted before.
+func (r *Reconciler) reason(ctx context.Context, p *pass) string {
+	wanted := p.input.Fingerprints
+	present, exists := p.seen.Newest(wanted)
 	switch {
 	case p.seen.Template == nil && p.lost != "":
 		return "the launch template was deleted by somebody else"
@@ -102,22 +106,24 @@ func versionReason(p *pass) string {
 		return "taken over from Cluster API Provider AWS"
 	case p.seen.Template == nil:
 		return "first version"
-	case status.ConfigFingerprint == fingerprints.Config && (fingerprints.Data != "" || dataOf(p, status.Version) != ""):
-		return "bootstrap data reaches instances in another way"
-	case status.ConfigFingerprint == fingerprints.Config:
-		return "join token rotated"
+	case exists && present.Default || len(p.seen.Versions) == 0:
+		return ""
 	}
-	return "configuration changed"
-}
-
-// dataOf is where a version has its bootstrap data, empty if in itself.
-func dataOf(p *pass, number int64) string {
+	// The default follows what is wanted, so it is what was wanted before; status may have been lost.
 	for _, version := range p.seen.Versions {
-		if version.Number == number {
-			return version.Fingerprints.Data
+		switch {
+		case !version.Default || version.Fingerprints.Config != wanted.Config:
+		case wanted.Data != "" || version.Fingerprints.Data != "":
+			return "bootstrap data reaches instances in another way"
+		default:
+			return "join token rotated"
 		}
 	}
-	return ""
+	why := r.whatDiffers(ctx, p)
+	if p.config.Status.RolledBackFrom != "" {
+		why = "rolled back: " + why
+	}
+	return why
 }
 
 // report tells people what was done, and whether the version is good.
@@ -180,11 +186,14 @@ func writeStatus(p *pass, reason string) {
 	}
 }
 
-// versionStatuses are the newest versions, with the reasons that status gave before.
+// versionStatuses are the newest versions, with the reasons that status gave before; an earlier version that is wanted again has a new one.
 func versionStatuses(p *pass, reason string) []infrav1.LaunchTemplateVersionStatus {
-	reasons := map[int64]string{p.version.Number: reason}
+	reasons := map[int64]string{}
 	for _, version := range p.config.Status.Versions {
 		reasons[version.Number] = version.Reason
+	}
+	if reason != "" {
+		reasons[p.version.Number] = reason
 	}
 	var statuses []infrav1.LaunchTemplateVersionStatus
 	for _, version := range p.seen.NewestFirst() {
@@ -193,7 +202,7 @@ func versionStatuses(p *pass, reason string) []infrav1.LaunchTemplateVersionStat
 		}
 		statuses = append(statuses, infrav1.LaunchTemplateVersionStatus{
 			Number: version.Number, ConfigFingerprint: version.Fingerprints.Config, BootstrapFingerprint: version.Fingerprints.Bootstrap,
-			Created: metav1.NewTime(version.Created), Reason: reasons[version.Number],
+			Created: metav1.NewTime(version.Created), ImageID: version.ImageID, Reason: reasons[version.Number],
 		})
 	}
 	return statuses
@@ -215,6 +224,9 @@ func (r *Reconciler) prune(ctx context.Context, p *pass) reconciling.Outcome {
 	inUse, err := r.inUse(ctx, p.cloud, p.config, p.seen.Template.ID)
 	if err != nil {
 		return outcome.Of(p.config, infrav1.VersionsPrunedCondition, infrav1.PruneFailedReason, err)
+	}
+	if err := r.keepGood(ctx, p, inUse); err != nil {
+		return reconciling.Fail(err)
 	}
 	plan := launchtemplate.PrunePlan(p.seen.Versions, keep, p.version.Number, inUse)
 	if len(plan) == 0 {

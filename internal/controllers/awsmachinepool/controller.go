@@ -45,7 +45,10 @@ type Reconciler struct {
 	Workloads Workloads
 	Report    common.Reporter
 	Clock     clock.PassiveClock
+	// SettleWindow is how long what is wanted must not have changed before it is rolled out; zero for no wait.
+	SettleWindow time.Duration
 
+	polls polls
 	// unseen times how long a group to be deleted has not been seen.
 	unseen common.Stopwatches
 	// hookChecks are when the hooks of a pool's group are looked at next.
@@ -80,6 +83,10 @@ type pass struct {
 	config *infrav1.AWSLaunchConfig
 	// hooksMade is whether the group was made in this pass with all its hooks.
 	hooksMade bool
+	// wanted is what the instances should run, nil if config is. Set by settle.
+	wanted *autoscalinggroup.Wanted
+	// settling holds back what is wanted, because it changed a moment ago. Set by settle.
+	settling bool
 	// moving is whether something in AWS is expected to change by itself soon.
 	moving bool
 	// resting is whether the group waits for what may not come soon, so that looking often would be for nothing.
@@ -111,10 +118,11 @@ var ready = reconciling.Summary{
 //  4. drain the nodes of instances on their way out
 //  5. have the bootstrap data named
 //  6. write the pool's AWSLaunchConfig and wait until it is ready
-//  7. make the group as desired, at the config's version
-//  8. roll instances that run another config
-//  9. say why instances are missing
-//  10. tell Cluster API which instances there are
+//  7. let edits settle
+//  8. make the group as desired, at the config's version
+//  9. roll instances that run another config
+//  10. say why instances are missing
+//  11. tell Cluster API which instances there are
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
 	pool := &infrav1.AWSMachinePool{}
 	if err := r.Client.Get(ctx, request.NamespacedName, pool); err != nil {
@@ -153,6 +161,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		{Name: "draining nodes", Run: r.drainNodes},
 		{Name: "waiting for bootstrap data", Run: r.awaitBootstrap},
 		{Name: "ensuring the launch config", Run: r.ensureLaunchConfig},
+		{Name: "letting edits settle", Run: r.settle},
 		{Name: "ensuring the Auto Scaling group", Run: r.ensureGroup},
 		{Name: "rolling out", Run: r.rollOut},
 		{Name: "explaining missing capacity", Run: r.explainCapacity},
@@ -166,6 +175,7 @@ func (r *Reconciler) forget(pool types.NamespacedName) {
 	r.short.Reset(pool)
 	r.hookChecks.forget(pool)
 	r.asked.forget(pool)
+	r.polls.forget(pool)
 	r.drains.keep(pool, nil)
 }
 

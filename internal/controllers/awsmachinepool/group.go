@@ -77,7 +77,7 @@ func (r *Reconciler) ensureGroup(ctx context.Context, p *pass) reconciling.Outco
 	return r.updateGroup(ctx, p, desired)
 }
 
-// desired is the group that the pool asks for. While the launch config is not ready the group launches what it launched before: a version and the
+// desired is the group that the pool asks for. While the launch config is not ready, and while edits settle, the group launches what it launched before: a version and the
 // mixed instances policy that goes with it change together.
 func (r *Reconciler) desired(ctx context.Context, p *pass) (autoscalinggroup.Desired, *reconciling.Outcome) {
 	subnets, err := p.cloud.Discovery.SubnetIDs(ctx, subnetQuery(p))
@@ -104,7 +104,7 @@ func (r *Reconciler) desired(ctx context.Context, p *pass) (autoscalinggroup.Des
 		desired.SubnetIDs = append(desired.SubnetIDs, subnet.ID)
 	}
 	slices.Sort(desired.SubnetIDs)
-	if p.config != nil {
+	if p.config != nil && !p.settling {
 		if stop := r.checkOverrides(ctx, p); stop != nil {
 			return autoscalinggroup.Desired{}, stop
 		}

@@ -1,10 +1,12 @@
 package awsmachinepool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -87,17 +89,46 @@ func (r *Reconciler) countInstances(p *pass) {
 		if instance.InService() && instance.HealthStatus == "Healthy" {
 			ready++
 		}
-		if p.config != nil && p.config.Accepts(instance.LaunchTemplateID, instance.Version) {
+		if p.wanted != nil && p.wanted.Runs(instance) {
 			current++
 		}
 	}
 	status := &p.pool.Status
 	status.Replicas, status.ReadyReplicas, status.Instances = present, &ready, statuses
+	status.RunningVersions = runningVersions(p)
 	// Nobody knows while the wanted version is not known.
 	status.UpToDateReplicas = nil
-	if p.config != nil {
+	if p.wanted != nil {
 		status.UpToDateReplicas = &current
 	}
+}
+
+// mostRunningVersions is how many different ones status lists (API: maxItems).
+const mostRunningVersions = 64
+
+// runningVersions count the instances by what they were launched from, those of the pool's own template first.
+func runningVersions(p *pass) []infrav1.RunningVersion {
+	var running []infrav1.RunningVersion
+	for _, instance := range p.group.Instances {
+		if instance.Leaving() {
+			continue
+		}
+		found := slices.IndexFunc(running, func(version infrav1.RunningVersion) bool {
+			return version.LaunchTemplateID == instance.LaunchTemplateID && version.Version == instance.Version && version.ImageID == instance.ImageID
+		})
+		if found < 0 {
+			running = append(running, infrav1.RunningVersion{
+				LaunchTemplateID: instance.LaunchTemplateID, Version: instance.Version, ImageID: instance.ImageID,
+			})
+			found = len(running) - 1
+		}
+		running[found].Instances++
+		running[found].UpToDate = running[found].UpToDate || p.wanted != nil && p.wanted.Runs(instance)
+	}
+	slices.SortFunc(running, func(a, b infrav1.RunningVersion) int {
+		return cmp.Or(strings.Compare(a.LaunchTemplateID, b.LaunchTemplateID), cmp.Compare(b.Version, a.Version), strings.Compare(a.ImageID, b.ImageID))
+	})
+	return running[:min(len(running), mostRunningVersions)]
 }
 
 func instanceStatus(instance autoscalinggroup.Instance) infrav1.AWSMachinePoolInstanceStatus {

@@ -64,6 +64,7 @@ func (r *Reconciler) ensureLaunchConfig(ctx context.Context, p *pass) reconcilin
 		return reconciling.Stop(message)
 	}
 	wanted := launchConfigSpec(p.pool, p.machinePool, config.Spec.InstanceType)
+	wanted.Rollback = keptRollback(p.pool, config)
 	labels := launchConfigLabels(config, p.pool, wanted.ClusterName)
 	annotations := launchConfigAnnotations(config, p)
 	if !equality.Semantic.DeepEqual(config.Spec, wanted) || !maps.Equal(config.Labels, labels) || !maps.Equal(config.Annotations, annotations) {
@@ -78,6 +79,18 @@ func (r *Reconciler) ensureLaunchConfig(ctx context.Context, p *pass) reconcilin
 	}
 	mirror(p, config)
 	return reconciling.Continue()
+}
+
+// keptRollback is the rollback that goes on: until the user wants none any more, or the spec asks for something other than what failed.
+func keptRollback(pool *infrav1.AWSMachinePool, config *infrav1.AWSLaunchConfig) *infrav1.Rollback {
+	if pool.Spec.RefreshPreferences == nil || !pool.Spec.RefreshPreferences.Rollback {
+		return nil
+	}
+	ready := meta.FindStatusCondition(config.Status.Conditions, infrav1.ReadyCondition)
+	if ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == config.Generation && config.Status.RolledBackFrom == "" {
+		return nil
+	}
+	return config.Spec.Rollback
 }
 
 func (r *Reconciler) createLaunchConfig(ctx context.Context, p *pass) reconciling.Outcome {

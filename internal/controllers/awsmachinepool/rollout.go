@@ -4,8 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -15,144 +16,302 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// refreshPoll is how often a refresh under way is looked at: refreshes have no batched describe.
-const refreshPoll = 15 * time.Second
-
-// rollOut replaces instances that run another config than the wanted one. Whether that is due is decided from the instances alone, so a refresh
+// rollOut replaces instances that run something other than what is wanted. Whether that is due is decided from the instances alone, so a refresh
 // that was never started, was cancelled or failed is due until no such instance is left.
 func (r *Reconciler) rollOut(ctx context.Context, p *pass) reconciling.Outcome {
-	if p.group == nil {
+	switch {
+	case p.group == nil:
 		return reconciling.Continue()
-	}
-	if p.config == nil {
+	case p.config == nil:
 		reconciling.Unknown(p.pool, infrav1.RolledOutCondition, infrav1.WaitingForLaunchConfigReason, "the wanted version is not known yet")
 		return reconciling.Continue()
-	}
-	if !pointed(p) {
+	case p.settling:
+		p.moving = refreshing(p.pool)
+		reconciling.False(p.pool, infrav1.RolledOutCondition, infrav1.SettlingReason,
+			withCause(p, fmt.Sprintf("the roll-out begins when the spec has not changed for %v", r.SettleWindow)))
+		return reconciling.Continue()
+	case !pointed(p):
 		// A refresh would replace nothing: the group still launches what it launched before.
 		reconciling.Unknown(p.pool, infrav1.RolledOutCondition, infrav1.WaitingForASGReason, "the group is not at the wanted version yet")
 		return reconciling.Continue()
 	}
-	decision := r.rollout(p, nil).Decide()
-	if decision.Verdict == autoscalinggroup.RolledOut && !refreshing(p.pool) {
-		settled(p)
+	decision := r.rollout(p, recorded(p.pool)).Decide()
+	if decision.Verdict == autoscalinggroup.RolledOut && !shielding(p.pool) {
+		rolledOut(p)
 		return reconciling.Continue()
 	}
-	latest, err := p.cloud.Groups.LatestRefresh(ctx, p.group.Name)
+	history, err := r.history(ctx, p)
 	if err != nil {
 		return outcome.Of(p.pool, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err).AndGoOn()
 	}
-	return r.act(ctx, p, latest)
+	r.reportRefresh(ctx, p, history)
+	if shielding(p.pool) && !latest(history).Active() {
+		if err := r.unshield(ctx, p); err != nil {
+			return outcome.Of(p.pool, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err).AndGoOn()
+		}
+	}
+	return r.act(ctx, p, history)
 }
 
 // pointed is true once the group launches from the wanted version.
 func pointed(p *pass) bool {
-	return p.group.LaunchTemplateID == p.config.Status.LaunchTemplateID && p.group.Version == strconv.FormatInt(p.config.Status.Version, 10)
+	return p.wanted.Launches(*p.group) && p.group.Version == strconv.FormatInt(p.wanted.Version, 10)
 }
 
 // rollout gathers what the decision is made from.
-func (r *Reconciler) rollout(p *pass, latest *autoscalinggroup.Refresh) autoscalinggroup.Rollout {
-	return autoscalinggroup.Rollout{
-		TemplateID: p.config.Status.LaunchTemplateID, Current: p.config.Status.CurrentVersions, Accepted: p.config.Status.AcceptedVersions,
-		Instances: p.group.Instances, Latest: latest, Now: r.Clock.Now(),
-		Disabled: p.pool.Spec.RefreshPreferences != nil && p.pool.Spec.RefreshPreferences.Disable,
+func (r *Reconciler) rollout(p *pass, history []autoscalinggroup.Refresh) autoscalinggroup.Rollout {
+	rollout := autoscalinggroup.Rollout{
+		Wanted: *p.wanted, Since: p.pool.Status.WantedSince.Time, Instances: withoutShield(p), History: history, Configs: configs(p.config),
+		Preferences: p.pool.Spec.RefreshPreferences, Now: r.Clock.Now(),
 	}
+	if record := p.pool.Status.Rollout; record != nil {
+		rollout.StartedID, rollout.StartedFor = record.StartedID, record.StartedFor
+	}
+	rollout.CanGoBack = p.config.Spec.Rollback == nil && goodVersion(p) != nil
+	return rollout
 }
 
-// refreshing is true if a refresh was under way when the pool was last looked at.
-func refreshing(pool *infrav1.AWSMachinePool) bool {
-	rollout := pool.Status.Rollout
-	return rollout != nil && (&autoscalinggroup.Refresh{Status: rollout.Status}).Active()
+// configs are the fingerprints of versions by number.
+func configs(config *infrav1.AWSLaunchConfig) map[int64]string {
+	fingerprints := make(map[int64]string, len(config.Status.Versions))
+	for _, version := range config.Status.Versions {
+		fingerprints[version.Number] = version.ConfigFingerprint
+	}
+	return fingerprints
 }
 
 // act does what the decision says, and shows it.
-func (r *Reconciler) act(ctx context.Context, p *pass, latest *autoscalinggroup.Refresh) reconciling.Outcome {
-	decision := r.rollout(p, latest).Decide()
-	r.reportRefresh(ctx, p, latest)
+func (r *Reconciler) act(ctx context.Context, p *pass, history []autoscalinggroup.Refresh) reconciling.Outcome {
+	decision := r.rollout(p, history).Decide()
+	status := p.pool.Status.Rollout
+	if status != nil {
+		status.Attempts = int32(decision.Attempts) //nolint:gosec // at most as many as are read
+	}
+	if len(decision.Outdated) > 0 && cause(p) == "" && decision.Outdated[0].LaunchTemplateID == p.wanted.TemplateID {
+		// The group has moved on already, and status was lost since.
+		rolloutStatus(p.pool).Cause = shortened(reasonsBetween(p, decision.Outdated[0].Version), longestText)
+	}
+	newest := latest(history)
 	switch decision.Verdict {
 	case autoscalinggroup.RolledOut:
-		settled(p)
+		rolledOut(p)
 		return reconciling.Continue()
 	case autoscalinggroup.Disabled:
-		reconciling.False(p.pool, infrav1.RolledOutCondition, infrav1.RefreshDisabledReason,
-			decision.Reason+", and refreshPreferences.disable leaves it to you to replace them")
+		notRolledOut(p, infrav1.RefreshDisabledReason, decision.Reason+", and refreshPreferences.disable leaves it to you to replace them")
+		return reconciling.Continue()
+	case autoscalinggroup.Left:
+		notRolledOut(p, infrav1.InstancesLeftReason, decision.Reason)
 		return reconciling.Continue()
 	case autoscalinggroup.Later:
-		reconciling.False(p.pool, infrav1.RolledOutCondition, endedReason(latest),
-			fmt.Sprintf("%s; instance refresh %s ended as %s: %s. The next one starts by itself", decision.Reason, latest.ID, latest.Status, latest.Reason))
+		notRolledOut(p, endedReason(newest), fmt.Sprintf("%s; instance refresh %s ended as %s%s. The next one starts by itself, or with an edit",
+			decision.Reason, newest.ID, newest.Status, said(newest)))
 		return reconciling.ContinueAndComeBack(decision.Wait, "the next refresh")
+	case autoscalinggroup.GoBack:
+		return r.goBack(ctx, p, newest)
+	case autoscalinggroup.Supersede:
+		return r.supersede(ctx, p)
 	case autoscalinggroup.Start:
-		return r.startRefresh(ctx, p, latest)
+		return r.startRefresh(ctx, p, history)
 	case autoscalinggroup.Rolling:
 	}
+	return r.goOn(p, newest, decision)
+}
+
+// goOn shows a refresh that is under way. One that was started for something else and has brought none of it goes on for what is wanted now.
+func (r *Reconciler) goOn(p *pass, newest *autoscalinggroup.Refresh, decision autoscalinggroup.Decision) reconciling.Outcome {
 	p.moving = true
-	message := fmt.Sprintf("instance refresh %s is %s", latest.ID, latest.Status)
+	status := p.pool.Status.Rollout
+	if status.StartedID == newest.ID && status.StartedFor != "" && newest.Status != "Cancelling" {
+		status.StartedFor = p.wanted.Key()
+	}
+	message := fmt.Sprintf("instance refresh %s is %s", newest.ID, newest.Status)
 	if decision.Reason != "" {
 		message += "; " + decision.Reason
 	}
-	reconciling.False(p.pool, infrav1.RolledOutCondition, infrav1.RollingOutReason, message)
-	return reconciling.ContinueAndComeBack(refreshPoll, "the refresh goes on")
+	notRolledOut(p, infrav1.RollingOutReason, message)
+	return r.pollAgain(p)
+}
+
+// supersede cancels our refresh, if it is still the one under way by what AWS says now: a cancellation names the group alone.
+func (r *Reconciler) supersede(ctx context.Context, p *pass) reconciling.Outcome {
+	history, err := r.lookClosely(ctx, p)
+	if err != nil {
+		return outcome.Of(p.pool, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err).AndGoOn()
+	}
+	if p.group == nil || !pointed(p) || r.rollout(p, history).Decide().Verdict != autoscalinggroup.Supersede {
+		return reconciling.ContinueAndComeBack(lookAgain, "the roll-out changed a moment ago")
+	}
+	newest := latest(history)
+	if err := p.cloud.Groups.CancelRefresh(ctx, p.group.Name); err != nil {
+		return outcome.Of(p.pool, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err).AndGoOn()
+	}
+	r.polls.forget(p.key())
+	p.moving = true
+	r.Report.Done(ctx, p.pool, "InstanceRefreshSuperseded", "Cancelling instance refresh %s, because a newer configuration is wanted: %s", newest.ID, cause(p))
+	notRolledOut(p, infrav1.SupersededReason, fmt.Sprintf("instance refresh %s is being cancelled, because a newer configuration is wanted", newest.ID))
+	return reconciling.ContinueAndComeBack(lookAgain, "the cancelled refresh ends")
 }
 
 // startRefresh starts one if it is still due by what AWS says now: what a sweep saw may be old, and a refresh can not be undone.
-func (r *Reconciler) startRefresh(ctx context.Context, p *pass, latest *autoscalinggroup.Refresh) reconciling.Outcome {
+func (r *Reconciler) startRefresh(ctx context.Context, p *pass, history []autoscalinggroup.Refresh) reconciling.Outcome {
 	if err := r.see(ctx, p, true); err != nil {
 		return outcome.Of(p.pool, infrav1.RolledOutCondition, infrav1.WaitingForASGReason, err).AndGoOn()
 	}
 	if p.group == nil || !pointed(p) {
 		return reconciling.ComeBack(lookAgain, "the group changed a moment ago")
 	}
-	decision := r.rollout(p, latest).Decide()
+	rollout := r.rollout(p, history)
+	decision := rollout.Decide()
 	if decision.Verdict != autoscalinggroup.Start {
 		return reconciling.ContinueAndComeBack(lookAgain, "the instances changed a moment ago")
 	}
-	id, err := p.cloud.Groups.StartRefresh(ctx, p.group.Name, p.pool.Spec.RefreshPreferences)
+	if coming := unshieldable(decision.Shield); coming != "" {
+		p.moving = true
+		notRolledOut(p, infrav1.WaitingForRefreshReason, fmt.Sprintf("%s; instance %s runs what is wanted, and must be in service before a refresh can spare it", decision.Reason, coming))
+		return reconciling.ContinueAndComeBack(lookAgain, "an instance comes into service")
+	}
+	if err := r.announceRefresh(ctx, p, decision.Shield); err != nil {
+		return reconciling.Fail(err)
+	}
+	id, err := r.shieldAndStart(ctx, p, rollout, decision)
 	if err != nil {
-		return outcome.Of(p.pool, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err).AndGoOn()
+		return refusedRefresh(p, err)
 	}
 	p.moving = true
 	if id == "" {
-		reconciling.False(p.pool, infrav1.RolledOutCondition, infrav1.WaitingForRefreshReason, decision.Reason+"; an earlier refresh is under way")
-		return reconciling.ContinueAndComeBack(refreshPoll, "an earlier refresh is under way")
+		// The announcement must not be taken for that of somebody else's refresh.
+		if err := r.withdraw(ctx, p); err != nil {
+			return reconciling.Fail(err)
+		}
+		notRolledOut(p, infrav1.WaitingForRefreshReason, decision.Reason+"; an earlier refresh is under way")
+		return r.pollAgain(p)
 	}
-	r.Report.Done(ctx, p.pool, "InstanceRefreshStarted", "Started instance refresh %s: %s", id, decision.Reason)
-	p.pool.Status.Rollout = &infrav1.RolloutStatus{RefreshID: id, Status: "Pending", Reason: decision.Reason, StartTime: ptr.To(metav1.NewTime(r.Clock.Now()))}
-	reconciling.False(p.pool, infrav1.RolledOutCondition, infrav1.RollingOutReason, decision.Reason)
-	return reconciling.ContinueAndComeBack(refreshPoll, "the refresh goes on")
+	r.Report.Done(ctx, p.pool, "InstanceRefreshStarted", "Started instance refresh %s: %s", id, withCause(p, decision.Reason))
+	status := rolloutStatus(p.pool)
+	status.RefreshID, status.StartedID, status.StartedFor = id, id, p.wanted.Key()
+	status.Status, status.Reason, status.PercentageComplete, status.StartTime = "Pending", "", nil, ptr.To(metav1.NewTime(r.Clock.Now()))
+	notRolledOut(p, infrav1.RollingOutReason, decision.Reason)
+	return r.pollAgain(p)
 }
 
-// reportRefresh shows the newest refresh in status, and its end as an event.
-func (r *Reconciler) reportRefresh(ctx context.Context, p *pass, latest *autoscalinggroup.Refresh) {
-	if latest == nil {
-		return
+// refusedRefresh shows that AWS takes no such refresh. What it refuses are preferences that do not go together, with each other or with the group, and
+// alarms that are not OK.
+func refusedRefresh(p *pass, err error) reconciling.Outcome {
+	end := outcome.Of(p.pool, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err).AndGoOn()
+	condition := meta.FindStatusCondition(p.pool.Status.Conditions, infrav1.RolledOutCondition)
+	if condition != nil && condition.Reason == infrav1.RefreshStartFailedReason {
+		notRolledOut(p, condition.Reason, strings.TrimSuffix(condition.Message, ".")+": change spec.refreshPreferences, or what it names in AWS")
 	}
-	before := p.pool.Status.Rollout
-	status := &infrav1.RolloutStatus{
-		RefreshID: latest.ID, Status: latest.Status, PercentageComplete: ptr.To(latest.Percentage),
-		StartTime: ptr.To(metav1.NewTime(latest.Started)),
-	}
-	if before != nil && before.RefreshID == latest.ID {
-		status.Reason = before.Reason
-	}
-	p.pool.Status.Rollout = status
-	if latest.Active() || before == nil || before.RefreshID != latest.ID || before.Status == latest.Status {
-		return
-	}
-	if latest.Succeeded() {
-		r.Report.Done(ctx, p.pool, "InstanceRefreshSucceeded", "Instance refresh %s replaced all instances", latest.ID)
-		return
-	}
-	r.Report.Warn(ctx, p.pool, "InstanceRefreshEnded", "Instance refresh %s ended as %s: %s",
-		latest.ID, latest.Status, latest.Reason)
+	return end
 }
 
-func endedReason(latest *autoscalinggroup.Refresh) string {
-	if latest.Status == "Failed" || latest.Status == "RollbackFailed" {
+// goBack asks the launch config, which alone makes versions, for the last good config in place of the one that failed. It is written into the
+// config's spec, so that it outlives a crash and a move.
+func (r *Reconciler) goBack(ctx context.Context, p *pass, failed *autoscalinggroup.Refresh) reconciling.Outcome {
+	good := goodVersion(p)
+	reason := fmt.Sprintf("instance refresh %s ended as %s%s", failed.ID, failed.Status, said(failed))
+	if why := cause(p); why != "" {
+		reason += " (" + why + ")"
+	}
+	err := reconciling.Patch(ctx, r.Client, p.config, func(config *infrav1.AWSLaunchConfig) {
+		config.Spec.Rollback = &infrav1.Rollback{From: p.wanted.Config, Version: *good, Reason: shortened(reason, longestText)}
+	})
+	if err != nil {
+		return reconciling.Fail(fmt.Errorf("going back to version %d: %w", *good, err))
+	}
+	r.Report.Warn(ctx, p.pool, "RolledBack", "Going back to the configuration of version %d: %s", *good, reason)
+	notRolledOut(p, infrav1.RolledBackReason, wentBack(p.config))
+	return reconciling.Continue()
+}
+
+// wentBack says what failed and what to do.
+func wentBack(config *infrav1.AWSLaunchConfig) string {
+	return fmt.Sprintf("the pool went back to the configuration before, because %s: edit the spec, or set refreshPreferences.rollback to false to try it again",
+		config.Spec.Rollback.Reason)
+}
+
+// rolledBack is true while the pool runs an earlier config in place of the one that its spec asks for.
+func rolledBack(config *infrav1.AWSLaunchConfig) bool {
+	from := config.Status.RolledBackFrom
+	return from != "" && from != config.Status.ConfigFingerprint && config.Spec.Rollback != nil
+}
+
+// notRolledOut says why not all instances run what is wanted. In a rollback that is not the reason that counts.
+func notRolledOut(p *pass, reason, message string) {
+	message = withCause(p, message)
+	if rolledBack(p.config) {
+		reason, message = infrav1.RolledBackReason, wentBack(p.config)+"; "+message
+	}
+	reconciling.False(p.pool, infrav1.RolledOutCondition, reason, message)
+}
+
+// rolledOut says that all instances run what is wanted, and remembers it as what a rollback may go back to.
+func rolledOut(p *pass) {
+	record := p.pool.Status.Rollout
+	failed := false
+	if record != nil {
+		record.Attempts, record.RolledBackFrom = 0, ""
+		failed = (&autoscalinggroup.Refresh{Status: record.Status}).Failed() && record.StartedFor == p.wanted.Key()
+	}
+	if !failed && inService(p.group) {
+		p.pool.Status.LastGood = &infrav1.GoodConfiguration{ConfigFingerprint: p.wanted.Config, Version: p.wanted.Version}
+	}
+	if rolledBack(p.config) {
+		rolloutStatus(p.pool).RolledBackFrom = p.config.Status.RolledBackFrom
+		reconciling.False(p.pool, infrav1.RolledOutCondition, infrav1.RolledBackReason, wentBack(p.config))
+		return
+	}
+	reconciling.True(p.pool, infrav1.RolledOutCondition, infrav1.RolledOutReason, "")
+}
+
+// inService is true for a group with an instance that works.
+func inService(group *autoscalinggroup.Group) bool {
+	for _, instance := range group.Instances {
+		if instance.InService() {
+			return true
+		}
+	}
+	return false
+}
+
+// goodVersion is the number of a version with the last good config, nil if there is none or it is the wanted one. Where status was lost, what
+// the instances of before all run is taken for it.
+func goodVersion(p *pass) *int64 {
+	fingerprints := configs(p.config)
+	if good := p.pool.Status.LastGood; good != nil {
+		if good.ConfigFingerprint != p.wanted.Config && fingerprints[good.Version] == good.ConfigFingerprint {
+			return &good.Version
+		}
+		return nil
+	}
+	var found *int64
+	for _, instance := range p.group.Instances {
+		config := fingerprints[instance.Version]
+		if instance.Leaving() || config == p.wanted.Config {
+			continue
+		}
+		if instance.LaunchTemplateID != p.wanted.TemplateID || config == "" || found != nil && fingerprints[*found] != config {
+			return nil
+		}
+		found = &instance.Version
+	}
+	return found
+}
+
+func endedReason(newest *autoscalinggroup.Refresh) string {
+	switch {
+	case newest.Failed():
 		return infrav1.RefreshFailedReason
+	case newest.Succeeded():
+		return infrav1.WaitingForRefreshReason
 	}
 	return infrav1.RefreshCancelledReason
 }
 
-func settled(p *pass) {
-	reconciling.True(p.pool, infrav1.RolledOutCondition, infrav1.RolledOutReason, "")
+// said is AWS's explanation of a refresh's status, as the end of a phrase.
+func said(refresh *autoscalinggroup.Refresh) string {
+	if reason := strings.TrimSuffix(refresh.Reason, "."); reason != "" {
+		return ": " + reason
+	}
+	return ""
 }

@@ -1,0 +1,131 @@
+package awsmachinepool
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// settle holds the group back from what is newly wanted until that has not changed for a while, so that a batch of edits makes one roll-out. It holds
+// nothing back that replaces no instance: a rotated token reaches the group at once.
+func (r *Reconciler) settle(_ context.Context, p *pass) reconciling.Outcome {
+	if p.config == nil {
+		return reconciling.Continue()
+	}
+	p.wanted = wantedOf(p)
+	r.noteWanted(p)
+	if p.group == nil || p.group.Deleting || p.wanted.Launches(*p.group) {
+		return reconciling.Continue()
+	}
+	if number, err := strconv.ParseInt(p.group.Version, 10, 64); err == nil {
+		rolloutStatus(p.pool).Cause = shortened(reasonsBetween(p, number), longestText)
+	}
+	// A group whose template is gone launches nothing.
+	lost := p.config.Status.LastLostTemplateID != "" && p.config.Status.LastLostTemplateID == p.group.LaunchTemplateID
+	wait := r.SettleWindow - r.Clock.Since(p.pool.Status.WantedSince.Time)
+	if lost || wait <= 0 {
+		return reconciling.Continue()
+	}
+	p.settling = true
+	return reconciling.ContinueAndComeBack(wait, "the spec changed a moment ago")
+}
+
+// wantedOf is what the pool's instances should run.
+func wantedOf(p *pass) *autoscalinggroup.Wanted {
+	status := p.config.Status
+	wanted := &autoscalinggroup.Wanted{
+		TemplateID: status.LaunchTemplateID, Config: status.ConfigFingerprint, Versions: status.CurrentVersions, Version: status.Version,
+		Accepted: status.AcceptedVersions,
+	}
+	for _, version := range status.Versions {
+		if version.Number == status.Version {
+			wanted.ImageID = version.ImageID
+		}
+	}
+	if policy := p.pool.Spec.MixedInstancesPolicy; policy != nil {
+		wanted.Overrides = policy.Overrides
+	}
+	return wanted
+}
+
+// noteWanted writes down since when this is wanted. Where status was lost, the age of the versions tells.
+func (r *Reconciler) noteWanted(p *pass) {
+	status := &p.pool.Status
+	status.WantedVersion = p.wanted.Version
+	key := p.wanted.Key()
+	if status.WantedConfig == key && status.WantedSince != nil {
+		return
+	}
+	since := r.Clock.Now()
+	if status.WantedConfig == "" {
+		since = madeAt(p.config, since)
+	}
+	status.WantedConfig, status.WantedSince = key, ptr.To(metav1.NewTime(since))
+}
+
+// madeAt is when the first of the versions with the wanted config was made, or the given time.
+func madeAt(config *infrav1.AWSLaunchConfig, otherwise time.Time) time.Time {
+	for _, version := range config.Status.Versions { // newest first
+		if version.ConfigFingerprint == config.Status.ConfigFingerprint && !version.Created.IsZero() {
+			otherwise = version.Created.Time
+		}
+	}
+	return otherwise
+}
+
+// longestText bounds what is said in status (API: maxLength 1024), in characters.
+const longestText = 1024
+
+// shortened cuts a text to so many characters.
+func shortened(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
+}
+
+// reasonsBetween says what differs between an earlier version and the wanted one: the reasons of all configs that came to be wanted since.
+func reasonsBetween(p *pass, from int64) string {
+	versions := slices.Clone(p.config.Status.Versions)
+	slices.SortFunc(versions, func(a, b infrav1.LaunchTemplateVersionStatus) int { return cmp.Compare(a.Number, b.Number) })
+	config, reasons := "", []string{}
+	for _, version := range versions {
+		back := p.wanted.Version < from && version.Number == p.wanted.Version
+		passed := version.Number > from && version.Number <= p.wanted.Version && version.ConfigFingerprint != config
+		if (back || passed) && version.Reason != "" && !slices.Contains(reasons, version.Reason) {
+			reasons = append(reasons, version.Reason)
+		}
+		config = version.ConfigFingerprint
+	}
+	if configs(p.config)[from] == p.wanted.Config {
+		reasons = append(reasons[:0], "images or templates of overrides changed")
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// cause is why instances are replaced, in words.
+func cause(p *pass) string {
+	if record := p.pool.Status.Rollout; record != nil {
+		return record.Cause
+	}
+	return ""
+}
+
+// withCause puts the cause before a message, if it is known.
+func withCause(p *pass, message string) string {
+	if why := cause(p); why != "" {
+		return fmt.Sprintf("%s; %s", why, message)
+	}
+	return message
+}

@@ -1,0 +1,135 @@
+package launchtemplate
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Changes says in words what a node from the new input has that one from the old data had not: "instance type m5.large → m6i.large". Of bootstrap
+// data it says that it changed, never what, and nothing of a join token; of tags their keys.
+func Changes(old Data, wanted Input) []string {
+	var found []string
+	compare(&found, "", path{}, canonicalTree(reflect.ValueOf(old.withoutUserData()), ""), canonicalTree(reflect.ValueOf(wanted.withoutUserData()), ""))
+	// Were the bootstrap data the same, the old data with it would have the old fingerprint. User data may hold no more than a pointer.
+	same, err := fingerprintsOf(old.data, wanted.bootstrap)
+	if err == nil && same.Config != old.version.Fingerprints.Config {
+		found = append(found, "bootstrap data changed")
+	}
+	return found
+}
+
+// path is where in the data something is, in words.
+type path []string
+
+func (p path) with(words ...string) path {
+	return append(slices.Clip(p), slices.DeleteFunc(words, func(word string) bool { return word == "" })...)
+}
+
+func (p path) String() string { return strings.Join(p, " ") }
+
+// memberWords are what members are called where their names say too little or too much.
+var memberWords = map[string]string{
+	"InstanceType": "instance type", "ImageId": "image", "KeyName": "key pair", "IamInstanceProfile": "instance profile", "SecurityGroupIds": "security group",
+	"BlockDeviceMappings": "volume", "Ebs": "", "VolumeSize": "size in GiB", "VolumeType": "type", "KmsKeyId": "KMS key", "MetadataOptions": "metadata",
+	"HttpPutResponseHopLimit": "hop limit", "InstanceMarketOptions": "", "SpotOptions": "Spot", "CapacityReservationSpecification": "",
+	"CapacityReservationTarget": "", "PrivateDnsNameOptions": "DNS", "EnclaveOptions": "enclave", "TagSpecifications": "", "Arn": "", "Name": "",
+	"CapacityReservationId": "capacity reservation", "NetworkInterfaces": "network interface",
+}
+
+// memberKeys are the members that tell the elements of a list apart.
+var memberKeys = map[string]string{"BlockDeviceMappings": "DeviceName", "TagSpecifications": "ResourceType", "Tags": "Key", "NetworkInterfaces": "DeviceIndex"}
+
+// wordFor is what a member is called.
+func wordFor(member string) string {
+	if word, known := memberWords[member]; known {
+		return word
+	}
+	var text strings.Builder
+	for i, letter := range member {
+		if unicode.IsUpper(letter) && i > 0 {
+			text.WriteByte(' ')
+		}
+		text.WriteRune(unicode.ToLower(letter))
+	}
+	return text.String()
+}
+
+// compare adds what differs between two trees of the canonical form. The member is what holds them.
+func compare(found *[]string, member string, at path, old, wanted any) {
+	add := func(format string, values ...any) {
+		if line := fmt.Sprintf(format, values...); !slices.Contains(*found, line) {
+			*found = append(*found, line)
+		}
+	}
+	oldMap, oldIsMap := old.(map[string]any)
+	wantedMap, wantedIsMap := wanted.(map[string]any)
+	oldList, oldIsList := old.([]any)
+	wantedList, wantedIsList := wanted.([]any)
+	switch {
+	case oldIsMap || wantedIsMap:
+		for _, name := range sortedUnique(slices.Concat(slices.Collect(maps.Keys(oldMap)), slices.Collect(maps.Keys(wantedMap)))) {
+			compare(found, name, at.with(wordFor(name)), oldMap[name], wantedMap[name])
+		}
+	case oldIsList || wantedIsList:
+		before, after := byKey(member, oldList), byKey(member, wantedList)
+		for _, key := range sortedUnique(slices.Concat(slices.Collect(maps.Keys(before)), slices.Collect(maps.Keys(after)))) {
+			compareElement(found, add, member, at, key, before, after)
+		}
+	case old != wanted:
+		add("%s %s → %s", at, valueText(old), valueText(wanted))
+	}
+}
+
+// compareElement compares the elements of two lists that have the same key.
+func compareElement(found *[]string, add func(string, ...any), member string, at path, key string, before, after map[string]any) {
+	old, had := before[key]
+	wanted, has := after[key]
+	name := at.with(key)
+	switch member {
+	case "TagSpecifications":
+		compare(found, "", path{}, old, wanted)
+		return
+	case "Tags":
+		name = path{"tag", key}
+	}
+	switch {
+	case !had:
+		add("%s added", name)
+	case !has:
+		add("%s removed", name)
+	case member == "Tags" && !reflect.DeepEqual(old, wanted):
+		add("%s changed", name)
+	case member != "Tags":
+		compare(found, "", name, old, wanted)
+	}
+}
+
+// byKey are the elements of a list by what tells them apart: a member, or themselves.
+func byKey(member string, list []any) map[string]any {
+	elements := make(map[string]any, len(list))
+	for i, element := range list {
+		key := fmt.Sprint(i)
+		if fields, isMap := element.(map[string]any); isMap {
+			if name := memberKeys[member]; name != "" && fields[name] != nil {
+				key = fmt.Sprint(fields[name])
+			}
+		} else {
+			key = fmt.Sprint(element)
+		}
+		elements[key] = element
+	}
+	return elements
+}
+
+// valueText is a value for people.
+func valueText(value any) string {
+	if value == nil {
+		return "none"
+	}
+	return cmp.Or(fmt.Sprint(value), `""`)
+}

@@ -1,0 +1,109 @@
+package launchtemplate
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"reflect"
+	"strconv"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// Data is what a version was made of, as EC2 says. It never changes.
+type Data struct {
+	template string
+	version  Version
+	data     *ec2types.ResponseLaunchTemplateData
+}
+
+// TemplateID is the template's.
+func (d Data) TemplateID() string { return d.template }
+
+// Number is the version's.
+func (d Data) Number() int64 { return d.version.Number }
+
+func (d Data) withoutUserData() *ec2types.ResponseLaunchTemplateData {
+	clone := *d.data
+	clone.UserData = nil
+	return &clone
+}
+
+func (i Input) withoutUserData() *ec2types.RequestLaunchTemplateData {
+	clone := *i.data
+	clone.UserData = nil
+	return &clone
+}
+
+// Data reads one version. It is for what fingerprints do not tell: how two versions differ, and to make an old config again.
+func (t *Templates) Data(ctx context.Context, id string, number int64) (Data, error) {
+	output, err := t.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
+		LaunchTemplateId: &id, Versions: []string{strconv.FormatInt(number, 10)},
+	})
+	if err != nil {
+		return Data{}, fmt.Errorf("describing version %d of launch template %q: %w", number, id, err)
+	}
+	if len(output.LaunchTemplateVersions) == 0 || output.LaunchTemplateVersions[0].LaunchTemplateData == nil {
+		return Data{}, fmt.Errorf("describing version %d of launch template %q: EC2 answered without it", number, id)
+	}
+	version, err := versionOf(&output.LaunchTemplateVersions[0])
+	if err != nil {
+		return Data{}, fmt.Errorf("reading launch template %q: %w", id, err)
+	}
+	return Data{template: id, version: version, data: output.LaunchTemplateVersions[0].LaunchTemplateData}, nil
+}
+
+// WithBootstrap is the input for the same data with the user data that was resolved: an old config with the bootstrap data of today.
+func (d Data) WithBootstrap(resolved Resolved) (Input, error) {
+	request := &ec2types.RequestLaunchTemplateData{}
+	copySet(reflect.ValueOf(request).Elem(), reflect.ValueOf(d.withoutUserData()).Elem())
+	asked, err := canonical(request)
+	if err != nil {
+		return Input{}, err
+	}
+	if answered, err := canonical(d.withoutUserData()); err != nil || asked != answered {
+		return Input{}, fmt.Errorf("asking again for version %d: EC2 takes no request for all that it holds", d.version.Number)
+	}
+	if len(resolved.UserData) > 0 {
+		request.UserData = awssdk.String(base64.StdEncoding.EncodeToString(resolved.UserData))
+	}
+	resolved.ImageKey = d.version.Fingerprints.Image
+	return newInput(request, resolved)
+}
+
+// copySet copies what is set in an answer into a request. The SDK names their members alike.
+func copySet(to, from reflect.Value) {
+	switch from.Kind() {
+	case reflect.Pointer:
+		if from.IsNil() {
+			return
+		}
+		to.Set(reflect.New(to.Type().Elem()))
+		copySet(to.Elem(), from.Elem())
+	case reflect.Slice:
+		if from.IsNil() {
+			return
+		}
+		to.Set(reflect.MakeSlice(to.Type(), from.Len(), from.Len()))
+		for i := range from.Len() {
+			copySet(to.Index(i), from.Index(i))
+		}
+	case reflect.Struct:
+		if from.Type() == to.Type() {
+			to.Set(from)
+			return
+		}
+		for i := range from.NumField() {
+			name := from.Type().Field(i)
+			if member := to.FieldByName(name.Name); name.IsExported() && member.IsValid() {
+				copySet(member, from.Field(i))
+			}
+		}
+	default:
+		if from.Type().ConvertibleTo(to.Type()) {
+			to.Set(from.Convert(to.Type()))
+		}
+	}
+}
