@@ -54,16 +54,16 @@ func (r *Refresh) replacing() bool {
 
 const (
 	// RetryAfter is how long a refresh that did not succeed is left alone before the next one: long enough for a person to see it. It doubles with
-	// each attempt, up to RetryAtMost.
+	// each attempt, up to retryAtMost.
 	RetryAfter  = 5 * time.Minute
-	RetryAtMost = 2 * time.Hour
+	retryAtMost = 2 * time.Hour
 )
 
 // backOff is the time to wait after so many attempts in a row.
 func backOff(attempts int) time.Duration {
 	wait := RetryAfter
 	for range attempts - 1 {
-		wait = min(2*wait, RetryAtMost)
+		wait = min(2*wait, retryAtMost)
 	}
 	return wait
 }

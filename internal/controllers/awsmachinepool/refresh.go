@@ -128,7 +128,7 @@ func (r *Reconciler) reportRefresh(ctx context.Context, p *pass, history []autos
 	status := rolloutStatus(p.pool)
 	adopt(p.pool, newest)
 	same, before := status.RefreshID == newest.ID, status.Status
-	status.RefreshID, status.Status, status.Reason = newest.ID, newest.Status, shortened(newest.Reason, longestText)
+	status.RefreshID, status.Status, status.Reason = newest.ID, newest.Status, shortened(newest.Reason)
 	status.PercentageComplete, status.StartTime = ptr.To(newest.Percentage), ptr.To(metav1.NewTime(newest.Started))
 	if rolledBack(p.config) {
 		status.RolledBackFrom = p.config.Status.RolledBackFrom

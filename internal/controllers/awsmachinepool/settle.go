@@ -29,7 +29,7 @@ func (r *Reconciler) settle(_ context.Context, p *pass) reconciling.Outcome {
 		return reconciling.Continue()
 	}
 	if number, err := strconv.ParseInt(p.group.Version, 10, 64); err == nil {
-		rolloutStatus(p.pool).Cause = shortened(reasonsBetween(p, number), longestText)
+		rolloutStatus(p.pool).Cause = shortened(reasonsBetween(p, number))
 	}
 	// A group whose template is gone launches nothing.
 	lost := p.config.Status.LastLostTemplateID != "" && p.config.Status.LastLostTemplateID == p.group.LaunchTemplateID
@@ -87,10 +87,10 @@ func madeAt(config *infrav1.AWSLaunchConfig, otherwise time.Time) time.Time {
 // longestText bounds what is said in status (API: maxLength 1024), in characters.
 const longestText = 1024
 
-// shortened cuts a text to so many characters.
-func shortened(text string, most int) string {
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most-1]) + "…"
+// shortened cuts a text to what status takes.
+func shortened(text string) string {
+	if runes := []rune(text); len(runes) > longestText {
+		return string(runes[:longestText-1]) + "…"
 	}
 	return text
 }
