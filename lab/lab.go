@@ -50,6 +50,8 @@ type Options struct {
 	Manager Manager
 	// BootstrapTokenTTL is how long kubeadm join tokens are valid, in real time. Default 15 minutes.
 	BootstrapTokenTTL time.Duration
+	// WithoutPools leaves out Cluster API's controllers of MachinePools and KubeadmConfigs; package fleet stands in for them.
+	WithoutPools bool
 	// Log receives the log of all servers. Default: a file in the laboratory's directory.
 	Log io.Writer
 }
@@ -162,7 +164,8 @@ func (l *Lab) startControllers(ctx context.Context, opts Options) error {
 		return err
 	}
 	l.clusterAPI, err = clusterapi.Start(ctx, clusterapi.Options{
-		RESTConfig: l.Management.RESTConfig(), Definitions: sets, BootstrapTokenTTL: opts.BootstrapTokenTTL,
+		RESTConfig: l.Management.RESTConfig(), Definitions: sets,
+		BootstrapTokenTTL: opts.BootstrapTokenTTL, WithoutPools: opts.WithoutPools,
 	})
 	if err != nil {
 		return err

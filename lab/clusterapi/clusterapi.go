@@ -76,6 +76,9 @@ type Options struct {
 	// BootstrapTokenTTL is how long a kubeadm join token is valid; it is rotated before, after half of it. Real
 	// time, not the simulated clock's. Default 15 minutes, the kubeadm bootstrap provider's own default.
 	BootstrapTokenTTL time.Duration
+	// WithoutPools leaves out the controllers of MachinePools and KubeadmConfigs, and keeps their webhooks: for whoever stands in for
+	// them, with more pools than they would manage in the time of a test.
+	WithoutPools bool
 }
 
 // Running is Cluster API at work.

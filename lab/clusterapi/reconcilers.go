@@ -113,6 +113,9 @@ func addReconcilers(ctx context.Context, manager ctrl.Manager, opts Options) (cl
 			Client: writer, SecretCachingClient: secrets, APIReader: reader, ClusterCache: clusters, TokenTTL: ttl,
 		},
 	} {
+		if opts.WithoutPools && (name == "MachinePool" || name == "KubeadmConfig") {
+			continue
+		}
 		if err := reconciler.SetupWithManager(ctx, manager, options); err != nil {
 			return nil, fmt.Errorf("adding the %s controller: %w", name, err)
 		}

@@ -4,13 +4,19 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// askedAtOnce is how many descriptions are under way at a time for those who wait. What is asked meanwhile is asked together with the next
-// one: the more wait, the fewer calls, and nobody waits for company. Two, so that one slow answer does not hold up everybody.
-const askedAtOnce = 2
+const (
+	// askedAtOnce is how many descriptions are under way at a time for those who wait. What is asked meanwhile is asked together with the next one:
+	// the more wait, the fewer calls. Two, so that one slow answer does not hold up everybody.
+	askedAtOnce = 2
+	// spacing is the least time between two descriptions, so that many who ask one after the other share them too, and one who asks alone is asked
+	// for at once. It is real time, whatever the observer's clock is, because company is.
+	spacing = 20 * time.Millisecond
+)
 
 // question is one description that is waited for.
 type question[V any] struct {
@@ -72,6 +78,9 @@ func (s *Sweep[V]) join(ctx context.Context, object types.NamespacedName, names 
 // answer asks question after question until none waits.
 func (s *Sweep[V]) answer() {
 	for {
+		if wait := s.turn(); wait > 0 {
+			<-s.real.After(wait)
+		}
 		asked := s.next()
 		if asked == nil {
 			return
@@ -86,6 +95,19 @@ func (s *Sweep[V]) answer() {
 		}
 		close(asked.answered)
 	}
+}
+
+// turn takes the next moment at which something may be asked, and returns how long it is until then.
+func (s *Sweep[V]) turn() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.real.Now()
+	at := s.lastAsked.Add(s.spacing)
+	if at.Before(now) || len(s.questions) == 0 {
+		at = now
+	}
+	s.lastAsked = at
+	return at.Sub(now)
 }
 
 func (s *Sweep[V]) next() *question[V] {

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/slipway-project/slipway/awssim/simclock"
 )
 
 // held makes descriptions wait until they are let go. It returns a function that waits until so many are under way.
@@ -82,6 +85,33 @@ func TestQuestionsAreAskedTogether(t *testing.T) {
 	r.expect("a full question is followed by another one, and nobody who asked is woken", [][]string{
 		{"a", "a-hash", "b", "b-hash"}, {"c", "c-hash"}, {"first0"}, {"first1"},
 	})
+}
+
+// Many who ask one after the other share descriptions too, if they ask within the same moment; one who asks alone is asked for at once.
+func TestQuestionsAreSpaced(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 10)
+	real := simclock.New(time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), 0)
+	t.Cleanup(real.Close)
+	r.sweep.real, r.sweep.spacing = real, spacing
+	r.get("one", false, "a")
+	var askers sync.WaitGroup
+	for _, name := range []string{"b", "c", "d"} {
+		askers.Go(func() { r.get(name, false, name) })
+	}
+	r.waiting(3)
+	for real.Step(spacing - 1); ; {
+		if _, waits := real.Next(); waits {
+			break
+		}
+	}
+	r.expect("the second question waits for its turn", [][]string{{"a"}})
+	real.Step(spacing)
+	askers.Wait()
+	r.expect("and is asked for all who came meanwhile", [][]string{{"b", "c", "d"}})
+	real.Step(spacing)
+	r.get("one", true, "a")
+	r.expect("later one is asked for at once", [][]string{{"a"}})
 }
 
 func TestWhoGivesUpDoesNotFailOthers(t *testing.T) {

@@ -52,9 +52,12 @@ type Sweep[V any] struct {
 	sightings map[string]*sighting[V]
 	// epoch is the newest that was given away.
 	epoch uint64
-	// questions wait to be asked, the oldest first; asking is how many are being asked.
+	// questions wait to be asked, the oldest first; asking is how many are being asked, and lastAsked when the last was, or will be, by real time.
 	questions []*question[V]
 	asking    int
+	lastAsked time.Time
+	spacing   time.Duration
+	real      clock.Clock
 	start     start[V]
 }
 
@@ -77,7 +80,7 @@ type sighting[V any] struct {
 // NewSweep returns a sweep that calls wake, which must not block, for every watcher of a name whose thing changed, came or went.
 func NewSweep[V any](clk clock.WithTicker, source Source[V], intervals Intervals, wake func(types.NamespacedName)) *Sweep[V] {
 	return &Sweep[V]{
-		source: source, clock: clk, intervals: intervals, wake: wake,
+		source: source, clock: clk, spacing: spacing, real: clock.RealClock{}, intervals: intervals, wake: wake,
 		watchers: map[types.NamespacedName]*watcher{}, sightings: map[string]*sighting[V]{},
 	}
 }

@@ -46,7 +46,7 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newUpCommand(), newRunCommand(), newDemoCommand())
+	root.AddCommand(newUpCommand(), newRunCommand(), newDemoCommand(), newBenchCommand())
 	return root
 }
 

@@ -1,0 +1,177 @@
+// Package bench measures what a controller of machine pools costs: calls to AWS, time, CPU and memory, for some number of pools. The
+// controller runs as a process of its own against a laboratory, so that what is measured is its own; it may be Slipway's or any
+// other for the same kinds.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/simclock"
+
+	"github.com/slipway-project/slipway/lab"
+	"github.com/slipway-project/slipway/lab/fleet"
+)
+
+// Options say what to measure.
+type Options struct {
+	// Pools is how many there are.
+	Pools int
+	// Command runs the controller, with the laboratory's variables in its environment. Own is true for Slipway's.
+	Command []string
+	Own     bool
+	// CRDs are directories of definitions that take the place of Slipway's.
+	CRDs []string
+	// Latency is how long AWS takes to answer; Throttling makes it refuse what is beyond its documented rates.
+	Latency    time.Duration
+	Throttling bool
+	// CreateOnly leaves out everything after the pools are there.
+	CreateOnly bool
+	// Quiet is how long a foreign controller is watched at rest, in real time. Slipway's hour passes on a stepped clock.
+	Quiet time.Duration
+	// Log gets what the controller prints; Progress what is being done.
+	Log, Progress io.Writer
+}
+
+// Phase is what one thing cost.
+type Phase struct {
+	Name string
+	// Took is real time, except of a quiet hour on a stepped clock.
+	Took time.Duration
+	// Calls to AWS by action.
+	Calls map[string]int
+	// CPU is what the controller's process used, Memory its resident set afterwards in bytes. Both are zero where it ran inside this process.
+	CPU    time.Duration
+	Memory int64
+	// Note says more.
+	Note string
+}
+
+// Total is the number of calls.
+func (p Phase) Total() int {
+	total := 0
+	for _, count := range p.Calls {
+		total += count
+	}
+	return total
+}
+
+// Result is what one run measured.
+type Result struct {
+	Options Options
+	Phases  []Phase
+	// Reconciles are how long passes took, by what the controller's own metrics say; nil if it serves none.
+	Reconciles *Histogram
+}
+
+// patience is how long any one thing may take.
+const patience = 20 * time.Minute
+
+// bench is one run.
+type bench struct {
+	Options
+	lab     *lab.Lab
+	fleet   *fleet.Fleet
+	clock   *simclock.Clock
+	process *process
+	result  Result
+}
+
+// Run measures everything that the options ask for.
+func Run(ctx context.Context, options Options) (_ Result, err error) {
+	b := &bench{Options: options, clock: simclock.New(time.Now(), 1), result: Result{Options: options}}
+	defer b.clock.Close()
+	b.lab, err = lab.Start(ctx, lab.Options{
+		WithoutPools: true, WithoutSlipway: len(options.CRDs) > 0, CRDDirs: options.CRDs,
+		Cloud: lab.CloudOptions{AWS: awssim.Options{Clock: b.clock, Behavior: awssim.Behavior{Throttling: options.Throttling}}},
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() { err = errors.Join(err, b.lab.Close()) }()
+	if options.Latency > 0 {
+		if _, err := b.lab.Cloud.AWS.AddFault(awssim.Fault{ID: "latency", Delay: options.Latency}); err != nil {
+			return Result{}, err
+		}
+	}
+	if _, err := b.lab.NewCluster(ctx, lab.ClusterOptions{}); err != nil {
+		return Result{}, err
+	}
+	b.fleet = &fleet.Fleet{Client: b.lab.Client(), Namespace: "default", Cluster: "capa", Subnet: "subnet-0b2000000000000aa", Replicas: 1, NoRefresh: true}
+	if err := b.start(ctx); err != nil {
+		return Result{}, err
+	}
+	defer func() { err = errors.Join(err, b.process.stop()) }()
+	phases := []func(context.Context) error{b.create, b.restart, b.editOne, b.editAll, b.quietHour}
+	if options.CreateOnly {
+		phases = phases[:1]
+	}
+	for _, phase := range phases {
+		if err := phase(ctx); err != nil {
+			return b.result, err
+		}
+	}
+	return b.result, nil
+}
+
+func (b *bench) say(format string, values ...any) {
+	_, _ = fmt.Fprintf(b.Progress, format+"\n", values...) // progress is worth no failure
+}
+
+// measure runs one phase.
+func (b *bench) measure(name string, do func() (note string, err error)) error {
+	b.lab.Cloud.AWS.ClearCalls()
+	cpu, began := b.process.cpu(), time.Now()
+	note, err := do()
+	if err != nil {
+		return fmt.Errorf("%s of %d pools: %w", name, b.Pools, err)
+	}
+	phase := Phase{
+		Name: name, Took: time.Since(began), Calls: b.calls(), CPU: b.process.cpu() - cpu, Memory: b.process.memory(), Note: note,
+	}
+	b.result.Phases = append(b.result.Phases, phase)
+	b.say("%s of %d pools: %v, %d calls, %v CPU, %d MB. %s", name, b.Pools, phase.Took.Round(time.Millisecond), phase.Total(), phase.CPU, phase.Memory>>20, note)
+	return nil
+}
+
+func (b *bench) calls() map[string]int {
+	counts := map[string]int{}
+	for _, call := range b.lab.Cloud.AWS.Calls() {
+		counts[call.Action]++
+	}
+	return counts
+}
+
+// count is how often an action succeeded.
+func (b *bench) count(action string) int {
+	count := 0
+	for _, call := range b.lab.Cloud.AWS.Calls() {
+		if call.Action == action && call.Status == 200 {
+			count++
+		}
+	}
+	return count
+}
+
+// await looks until done returns nil.
+func await(ctx context.Context, every time.Duration, what string, done func() error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%s took more than %v", what, patience))
+	defer cancel()
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		err := done()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		case <-ticker.C:
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/aws/observe"
+
+	"github.com/slipway-project/slipway/lab/fleet"
+	"github.com/slipway-project/slipway/lab/product"
+)
+
+const (
+	// often is how often the world is looked at where it costs nothing, seldom where it is a list of a thousand objects.
+	often, seldom = 10 * time.Millisecond, 200 * time.Millisecond
+	// asleep is how long nothing may be called until a controller counts as at rest.
+	asleep = 5 * time.Second
+	// edits are how many pools are edited one by one.
+	edits = 5
+)
+
+// create measures from the first object applied to the last pool that is ready.
+func (b *bench) create(ctx context.Context) error {
+	err := b.measure("create", func() (string, error) {
+		began := time.Now()
+		if err := b.fleet.Create(ctx, 0, b.Pools); err != nil {
+			return "", err
+		}
+		applied := time.Since(began)
+		err := await(ctx, seldom, "creating", func() error {
+			if made := b.count("CreateAutoScalingGroup"); made < b.Pools {
+				return fmt.Errorf("%d groups are made", made)
+			}
+			pools, err := b.fleet.Pools(ctx)
+			if err != nil {
+				return err
+			}
+			unready := slices.DeleteFunc(pools, func(pool infrav1.AWSMachinePool) bool { return pool.Status.Ready })
+			if len(unready) > 0 {
+				return fmt.Errorf("%d pools are not ready", len(unready))
+			}
+			return nil
+		})
+		return fmt.Sprintf("Applying the objects alone took %v.", applied.Round(time.Millisecond)), err
+	})
+	if err != nil || b.CreateOnly {
+		return err
+	}
+	return b.rest(ctx)
+}
+
+// rest waits until the controller is done with everything.
+func (b *bench) rest(ctx context.Context) error {
+	last, since := -1, time.Now()
+	return await(ctx, seldom, "coming to rest", func() error {
+		if now := len(b.lab.Cloud.AWS.Calls()); now != last {
+			last, since = now, time.Now()
+		}
+		if time.Since(since) < asleep {
+			return errors.New("AWS was called a moment ago")
+		}
+		return nil
+	})
+}
+
+// editOne measures from an edit to the version that it makes, as AWS has answered.
+func (b *bench) editOne(ctx context.Context) error {
+	return b.measure("one edit", func() (string, error) {
+		var took []time.Duration
+		for i := range min(edits, b.Pools) {
+			before := b.count("CreateLaunchTemplateVersion")
+			if err := b.edit(ctx, i, "t3.xlarge"); err != nil {
+				return "", err
+			}
+			began := time.Now()
+			err := await(ctx, often, "the version of an edit", func() error {
+				if b.count("CreateLaunchTemplateVersion") == before {
+					return errors.New("there is none")
+				}
+				return nil
+			})
+			if err != nil {
+				return "", err
+			}
+			took = append(took, time.Since(began).Round(time.Millisecond))
+			if err := b.rest(ctx); err != nil {
+				return "", err
+			}
+		}
+		return fmt.Sprintf("From edit to version: %v.", took), nil
+	})
+}
+
+func (b *bench) edit(ctx context.Context, i int, instanceType string) error {
+	return b.fleet.Edit(ctx, i, func(pool *infrav1.AWSMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = instanceType })
+}
+
+// editAll measures from the first edit to the last version.
+func (b *bench) editAll(ctx context.Context) error {
+	err := b.measure("all edited", func() (string, error) {
+		if err := fleet.Each(0, b.Pools, func(i int) error { return b.edit(ctx, i, "t3.2xlarge") }); err != nil {
+			return "", err
+		}
+		return "", await(ctx, often, "the versions of all edits", func() error {
+			if made := b.count("CreateLaunchTemplateVersion"); made < b.Pools {
+				return fmt.Errorf("%d versions are made", made)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return b.rest(ctx)
+}
+
+// restart measures a controller that starts beside pools that need nothing.
+func (b *bench) restart(ctx context.Context) error {
+	b.keepReconciles(ctx)
+	if err := b.process.stop(); err != nil {
+		return err
+	}
+	return b.measure("cold start", func() (string, error) {
+		began := time.Now()
+		if err := b.start(ctx); err != nil {
+			return "", err
+		}
+		err := await(ctx, seldom, "the first call", func() error {
+			if len(b.lab.Cloud.AWS.Calls()) == 0 {
+				return errors.New("there is none")
+			}
+			return nil
+		})
+		if err != nil {
+			return "", err
+		}
+		if err := b.rest(ctx); err != nil {
+			return "", err
+		}
+		calls := b.lab.Cloud.AWS.Calls()
+		last := calls[len(calls)-1].Time.Add(b.Latency).Sub(began)
+		note := fmt.Sprintf("The last call was answered after %v; the time includes %v of nothing.", last.Round(10*time.Millisecond), asleep)
+		if passes := b.process.reconciles(ctx); passes != nil {
+			note += fmt.Sprintf(" %d passes.", passes.Count)
+		}
+		return note, nil
+	})
+}
+
+// keepReconciles takes down what the controller says of its passes, before it ends.
+func (b *bench) keepReconciles(ctx context.Context) {
+	b.result.Reconciles = b.result.Reconciles.plus(b.process.reconciles(ctx))
+}
+
+// quietHour measures an hour in which nothing happens. Slipway's manager runs inside this process for it, on a clock that is stepped from sweep to
+// sweep; another controller is watched for a while, and what it does is scaled to an hour.
+func (b *bench) quietHour(ctx context.Context) error {
+	b.keepReconciles(ctx)
+	if err := b.process.stop(); err != nil {
+		return err
+	}
+	if !b.Own {
+		if err := b.start(ctx); err != nil {
+			return err
+		}
+		if err := b.rest(ctx); err != nil {
+			return err
+		}
+		return b.measure("quiet", func() (string, error) {
+			timer := time.NewTimer(b.Quiet)
+			defer timer.Stop()
+			select {
+			case <-ctx.Done():
+				return "", ctx.Err()
+			case <-timer.C:
+			}
+			hourly := float64(len(b.lab.Cloud.AWS.Calls())) * float64(time.Hour) / float64(b.Quiet) / float64(b.Pools)
+			return fmt.Sprintf("In real time; %.2f calls per pool and hour at that rate.", hourly), nil
+		})
+	}
+	b.lab.Cloud.AWS.RemoveFault("latency")
+	manager, err := b.lab.StartManager(ctx, b.lab.ManagerEnv(b.lab.Cloud), product.Manager(product.Settings{}))
+	if err != nil {
+		return err
+	}
+	err = b.rest(ctx)
+	if err == nil {
+		b.clock.SetRate(0)
+		err = b.measure("quiet hour", func() (string, error) {
+			err := b.passHour(ctx)
+			return fmt.Sprintf("Inside this process, on a stepped clock: %.3f calls per pool and hour.", float64(len(b.lab.Cloud.AWS.Calls()))/float64(b.Pools)), err
+		})
+	}
+	return errors.Join(err, manager.Stop())
+}
+
+// passHour steps the clock by the interval of sweeps, and lets the manager do each.
+func (b *bench) passHour(ctx context.Context) error {
+	interval := observe.DefaultIntervals.Rest
+	for sweep := range int(time.Hour / interval) {
+		b.clock.Step(interval)
+		err := await(ctx, often, "a sweep", func() error {
+			if looked := b.count("DescribeAutoScalingGroups"); looked < (sweep+1)*max(1, b.Pools/100) {
+				return fmt.Errorf("%d calls in %d sweeps", looked, sweep+1)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return b.rest(ctx)
+}

@@ -1,0 +1,144 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// grace is how long a controller may take to end.
+const grace = 15 * time.Second
+
+// clockTicks are those of /proc/PID/stat in a second (proc(5): sysconf(_SC_CLK_TCK), 100 on all of Linux's architectures).
+const clockTicks = 100
+
+// process is the controller.
+type process struct {
+	command *exec.Cmd
+	ended   chan struct{}
+	err     error // valid once it has ended
+	// metrics is the address of its metrics; empty if it serves none.
+	metrics string
+}
+
+// start starts the controller.
+func (b *bench) start(ctx context.Context) error {
+	args, metrics := b.Command, ""
+	if b.Own {
+		var err error
+		if metrics, err = freeAddress(ctx); err != nil {
+			return err
+		}
+		args = append(args[:len(args):len(args)], "--health-addr=", "--insecure-diagnostics", "--diagnostics-address="+metrics)
+	}
+	command := exec.CommandContext(context.WithoutCancel(ctx), args[0], args[1:]...) // #nosec G204 -- running the user's command is the purpose
+	command.Env = append(os.Environ(), b.lab.Environment()...)
+	command.Stdout, command.Stderr = b.Log, b.Log
+	if err := command.Start(); err != nil {
+		return fmt.Errorf("starting %s: %w", args[0], err)
+	}
+	p := &process{command: command, ended: make(chan struct{}), metrics: metrics}
+	go func() {
+		defer close(p.ended)
+		p.err = command.Wait()
+	}()
+	b.process = p
+	return nil
+}
+
+func freeAddress(ctx context.Context) (string, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("finding a free port: %w", err)
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
+// stop ends the controller in good order. One that has ended before is an error, once.
+func (p *process) stop() error {
+	if p == nil || p.command == nil {
+		return nil
+	}
+	command := p.command
+	select {
+	case <-p.ended:
+		p.command = nil
+		return fmt.Errorf("the controller ended by itself: %w", errors.Join(p.err, errors.New("see its log")))
+	default:
+	}
+	p.command = nil
+	_ = command.Process.Signal(syscall.SIGTERM) // it may end at this moment
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-p.ended:
+		return nil
+	case <-timer.C:
+		return errors.Join(errors.New("the controller did not end in time"), command.Process.Kill())
+	}
+}
+
+func (p *process) read(file string) string {
+	if p == nil || p.command == nil {
+		return ""
+	}
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.command.Process.Pid, file))
+	if err != nil {
+		return "" // not Linux, or it has ended: nothing is known
+	}
+	return string(content)
+}
+
+// cpu is the time that the process has used so far, zero if that is not known.
+func (p *process) cpu() time.Duration {
+	_, fields, found := strings.Cut(p.read("stat"), ") ")
+	parts := strings.Fields(fields)
+	if !found || len(parts) < 13 {
+		return 0
+	}
+	// utime and stime are fields 14 and 15 of all, of which the first two are cut off.
+	user, _ := strconv.ParseInt(parts[11], 10, 64)
+	system, _ := strconv.ParseInt(parts[12], 10, 64)
+	return time.Duration(user+system) * time.Second / clockTicks
+}
+
+// memory is the resident set, zero if that is not known.
+func (p *process) memory() int64 {
+	for line := range strings.Lines(p.read("status")) {
+		if size, found := strings.CutPrefix(line, "VmRSS:"); found {
+			kilobytes, _ := strconv.ParseInt(strings.Fields(size)[0], 10, 64)
+			return kilobytes << 10
+		}
+	}
+	return 0
+}
+
+// reconciles are how long the process's passes took, nil if it does not say.
+func (p *process) reconciles(ctx context.Context) *Histogram {
+	if p == nil || p.metrics == "" {
+		return nil
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.metrics+"/metrics", http.NoBody)
+	if err != nil {
+		return nil
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil
+	}
+	return readHistogram(string(text), "controller_runtime_reconcile_time_seconds")
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-project/slipway/lab/bench"
+)
+
+// benchFlags say what to measure.
+type benchFlags struct {
+	kind       string
+	pools      []int
+	controller string
+	crds       []string
+	latency    time.Duration
+	throttled  int
+	quiet      time.Duration
+	log        string
+	write      string
+}
+
+func newBenchCommand() *cobra.Command {
+	flags := &benchFlags{}
+	command := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure what pools cost: AWS calls, time, CPU and memory",
+		Long: "bench runs a controller as a process of its own against a laboratory, creates pools, edits one and all of them, restarts the\n" +
+			"controller and lets an hour pass, and says what each cost. The controller is bin/slipway beside this program, or the command that\n" +
+			"--controller names, with KUBECONFIG, AWS_ENDPOINT_URL, AWS_REGION and credentials in its environment.",
+		Example: "  lab bench --kind AWSMachinePool --pools 1,100,1000\n  lab bench --pools 100 --controller './manager --leader-elect=false' --crds ./config/crd/bases",
+		Args:    cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return flags.run(command.Context(), command.OutOrStdout(), command.ErrOrStderr())
+		},
+	}
+	set := command.Flags()
+	set.SortFlags = false
+	set.StringVar(&flags.kind, "kind", "AWSMachinePool", "the kind of pools")
+	set.IntSliceVar(&flags.pools, "pools", []int{1, 100, 1000}, "how many pools; several numbers are measured one after the other")
+	set.StringVar(&flags.controller, "controller", "", "the command of another controller to measure in Slipway's place, run by sh")
+	set.StringArrayVar(&flags.crds, "crds", nil, "directory of that controller's CustomResourceDefinitions, in place of Slipway's (may be repeated)")
+	set.DurationVar(&flags.latency, "latency", 100*time.Millisecond, "how long AWS takes to answer")
+	set.IntVar(&flags.throttled, "throttled", 100, "also create so many pools with AWS throttling as it documents, and without; 0 for not")
+	set.DurationVar(&flags.quiet, "quiet", 10*time.Minute, "how long another controller is watched at rest")
+	set.StringVar(&flags.log, "log", os.DevNull, "file for the controller's log")
+	set.StringVar(&flags.write, "write", "", "file that the tables are written to, after its line \"<!-- measured -->\"")
+	return command
+}
+
+func (f *benchFlags) run(ctx context.Context, output, progress io.Writer) error {
+	if f.kind != "AWSMachinePool" {
+		return fmt.Errorf("kind %q can not be measured yet: AWSMachinePool can", f.kind)
+	}
+	options := bench.Options{CRDs: f.crds, Latency: f.latency, Quiet: f.quiet, Progress: progress}
+	if err := f.command(&options); err != nil {
+		return err
+	}
+	log, err := os.Create(f.log) // #nosec G304 -- the file that the user names
+	if err != nil {
+		return fmt.Errorf("opening the log: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	options.Log = log
+
+	results, err := f.measure(ctx, options)
+	text := fmt.Sprintf("Measured on %s with %d CPUs (%s/%s, %s) by\n\n    %s\n\n%s",
+		time.Now().UTC().Format("2 January 2006"), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), invocation(), bench.Markdown(results))
+	if f.write != "" && err == nil {
+		return writeMeasured(f.write, text)
+	}
+	_, printErr := fmt.Fprint(output, text)
+	return errors.Join(err, printErr)
+}
+
+// invocation is the command line, without the place of the program.
+func invocation() string {
+	return "bin/" + filepath.Base(os.Args[0]) + " " + strings.Join(os.Args[1:], " ")
+}
+
+func (f *benchFlags) measure(ctx context.Context, options bench.Options) ([]bench.Result, error) {
+	var runs []bench.Options
+	for _, pools := range f.pools {
+		options.Pools = pools
+		runs = append(runs, options)
+	}
+	if f.throttled > 0 {
+		options.Pools, options.Latency, options.CreateOnly = f.throttled, 0, true
+		runs = append(runs, options)
+		options.Throttling = true
+		runs = append(runs, options)
+	}
+	var results []bench.Result
+	for i := range runs {
+		result, err := bench.Run(ctx, runs[i])
+		results = append(results, result)
+		if err != nil {
+			return results, err
+		}
+	}
+	return results, nil
+}
+
+func (f *benchFlags) command(options *bench.Options) error {
+	if f.controller != "" {
+		options.Command = []string{"sh", "-c", "exec " + f.controller}
+		return nil
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	slipway := filepath.Join(filepath.Dir(program), "slipway")
+	if _, err := os.Stat(slipway); err != nil {
+		return fmt.Errorf("finding slipway beside this program (make build): %w", err)
+	}
+	options.Command, options.Own = []string{slipway, "manager"}, true
+	return nil
+}
+
+// measured is the line of a document after which the tables are.
+const measured = "<!-- measured -->"
+
+func writeMeasured(path, text string) error {
+	content, err := os.ReadFile(path) // #nosec G304 -- the file that the user names
+	if err != nil {
+		return fmt.Errorf("reading the document: %w", err)
+	}
+	head, _, found := strings.Cut(string(content), measured)
+	if !found {
+		return fmt.Errorf("%s has no line %q", path, measured)
+	}
+	if err := os.WriteFile(path, []byte(head+measured+"\n\n"+strings.TrimRight(text, "\n")+"\n"), 0o600); err != nil {
+		return fmt.Errorf("writing the document: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+// Package fleet makes many pools, for tests and benchmarks of what a thousand of them cost. It stands in for Cluster API's controllers of
+// machine pools and bootstrap data, which would take longer than what is measured: it sets the owner reference, the cluster's label and
+// the bootstrap data's name as they would. Run it in a laboratory without them (lab.Options.WithoutPools).
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// atOnce is how many requests the fleet has under way.
+const atOnce = 8
+
+// userData is bootstrap data that never changes and joins no cluster: nobody needs the machines to become Nodes.
+const userData = "#cloud-config\nruncmd:\n  - echo pool %s\n"
+
+// Fleet is pools of one cluster, by number.
+type Fleet struct {
+	// Client reaches the management cluster.
+	Client             client.Client
+	Namespace, Cluster string
+	// Subnet is the id of the one that instances are launched into.
+	Subnet string
+	// Replicas of each pool.
+	Replicas int32
+	// NoRefresh leaves it to somebody else to replace instances after an edit.
+	NoRefresh bool
+}
+
+// Name is the name of a pool, of its MachinePool and of everything else that is its.
+func Name(i int) string { return fmt.Sprintf("pool-%04d", i) }
+
+// Key is the pool's.
+func (f *Fleet) Key(i int) client.ObjectKey {
+	return client.ObjectKey{Namespace: f.Namespace, Name: Name(i)}
+}
+
+// Create makes the pools from number first to one before end.
+func (f *Fleet) Create(ctx context.Context, first, end int) error {
+	return Each(first, end, func(i int) error { return f.create(ctx, i) })
+}
+
+// Each calls do with each number from first to one before end, several at once, and returns what failed.
+func Each(first, end int, do func(int) error) error {
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	var failures []error
+	next := first
+	for range atOnce {
+		group.Go(func() {
+			for {
+				mu.Lock()
+				i := next
+				next++
+				mu.Unlock()
+				if i >= end {
+					return
+				}
+				if err := do(i); err != nil {
+					mu.Lock()
+					failures = append(failures, err)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(failures...)
+}
+
+func (f *Fleet) create(ctx context.Context, i int) error {
+	name := Name(i)
+	labels := map[string]string{clusterv1.ClusterNameLabel: f.Cluster}
+	meta := metav1.ObjectMeta{Namespace: f.Namespace, Name: name, Labels: labels}
+	secret := &corev1.Secret{
+		ObjectMeta: meta,
+		Type:       clusterv1.ClusterSecretType,
+		StringData: map[string]string{"value": fmt.Sprintf(userData, name), "format": "cloud-config"},
+	}
+	if err := f.Client.Create(ctx, secret); err != nil {
+		return fmt.Errorf("creating the bootstrap data of pool %q: %w", name, err)
+	}
+	machinePool := &clusterv1.MachinePool{ObjectMeta: meta, Spec: clusterv1.MachinePoolSpec{
+		ClusterName: f.Cluster,
+		Replicas:    &f.Replicas,
+		Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{
+			ClusterName: f.Cluster,
+			Version:     "v1.25.0",
+			Bootstrap:   clusterv1.Bootstrap{DataSecretName: &name},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+				APIGroup: infrav1.GroupVersion.Group, Kind: "AWSMachinePool", Name: name,
+			},
+		}},
+	}}
+	if err := f.Client.Create(ctx, machinePool); err != nil {
+		return fmt.Errorf("creating MachinePool %q: %w", name, err)
+	}
+	pool := &infrav1.AWSMachinePool{ObjectMeta: meta, Spec: infrav1.AWSMachinePoolSpec{
+		MaxSize:           10,
+		Subnets:           []infrav1.AWSResourceReference{{ID: &f.Subnet}},
+		AWSLaunchTemplate: infrav1.AWSLaunchTemplate{InstanceType: "t3.large"},
+	}}
+	if f.NoRefresh {
+		pool.Spec.RefreshPreferences = &infrav1.RefreshPreferences{Disable: true}
+	}
+	pool.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "MachinePool", Name: name, UID: machinePool.UID,
+		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+	}}
+	if err := f.Client.Create(ctx, pool); err != nil {
+		return fmt.Errorf("creating AWSMachinePool %q: %w", name, err)
+	}
+	return nil
+}
+
+// Edit changes a pool as a user would.
+func (f *Fleet) Edit(ctx context.Context, i int, change func(*infrav1.AWSMachinePool)) error {
+	pool := &infrav1.AWSMachinePool{}
+	if err := f.Client.Get(ctx, f.Key(i), pool); err != nil {
+		return fmt.Errorf("reading AWSMachinePool %q: %w", Name(i), err)
+	}
+	before := pool.DeepCopy()
+	change(pool)
+	if err := f.Client.Patch(ctx, pool, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("editing AWSMachinePool %q: %w", Name(i), err)
+	}
+	return nil
+}
+
+// Scale changes the replicas of a pool's MachinePool.
+func (f *Fleet) Scale(ctx context.Context, i int, replicas int32) error {
+	machinePool := &clusterv1.MachinePool{}
+	if err := f.Client.Get(ctx, f.Key(i), machinePool); err != nil {
+		return fmt.Errorf("reading MachinePool %q: %w", Name(i), err)
+	}
+	before := machinePool.DeepCopy()
+	machinePool.Spec.Replicas = &replicas
+	if err := f.Client.Patch(ctx, machinePool, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("scaling MachinePool %q: %w", Name(i), err)
+	}
+	return nil
+}
+
+// Pools are all that there are.
+func (f *Fleet) Pools(ctx context.Context) ([]infrav1.AWSMachinePool, error) {
+	pools := &infrav1.AWSMachinePoolList{}
+	if err := f.Client.List(ctx, pools, client.InNamespace(f.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing pools: %w", err)
+	}
+	return pools.Items, nil
+}
+
+// Configs are their launch configs.
+func (f *Fleet) Configs(ctx context.Context) ([]infrav1.AWSLaunchConfig, error) {
+	configs := &infrav1.AWSLaunchConfigList{}
+	if err := f.Client.List(ctx, configs, client.InNamespace(f.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing launch configs: %w", err)
+	}
+	return configs.Items, nil
+}
+
+// Unsettled says which pools are not ready for their current generation with all their instances in service and up to date, and why.
+func (f *Fleet) Unsettled(ctx context.Context) (map[string]string, error) {
+	pools, err := f.Pools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	unsettled := map[string]string{}
+	for i := range pools {
+		if reason := Unsettled(&pools[i]); reason != "" {
+			unsettled[pools[i].Name] = reason
+		}
+	}
+	return unsettled, nil
+}
+
+// Unsettled says why a pool is not settled, if it is not.
+func Unsettled(pool *infrav1.AWSMachinePool) string {
+	status := &pool.Status
+	if status.ObservedGeneration != pool.Generation {
+		return fmt.Sprintf("generation %d is observed of %d", status.ObservedGeneration, pool.Generation)
+	}
+	for _, kind := range []string{infrav1.ReadyCondition, infrav1.RolledOutCondition} {
+		condition := meta.FindStatusCondition(status.Conditions, kind)
+		switch {
+		case condition == nil:
+			return kind + " is not known"
+		case condition.Status != metav1.ConditionTrue:
+			return kind + " is " + string(condition.Status) + ", " + condition.Reason + ": " + condition.Message
+		}
+	}
+	if ready := ptr.Deref(status.ReadyReplicas, 0); ready != status.Replicas || ready == 0 {
+		return fmt.Sprintf("%d of %d instances are in service", ready, status.Replicas)
+	}
+	return ""
+}

@@ -1,0 +1,86 @@
+package scale
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/internal/aws/observe"
+)
+
+const (
+	many = 1000
+	// mostReads is how many reads of AWS an hour of a thousand pools at rest may cost.
+	mostReads = 200
+	// mostReadsAtStart is how many a manager may make that starts beside them.
+	mostReadsAtStart = 30
+	// asleep is how long nothing may be done, in real time, before everything is taken to be at rest.
+	asleep = 3 * time.Second
+)
+
+// TestThousandPools holds what a thousand pools cost: nothing is written in an hour of rest and little is read, and neither does a manager
+// that starts beside them.
+func TestThousandPools(t *testing.T) {
+	const rate = 20
+	w := newWorld(t, rate, awssim.Behavior{})
+	began := time.Now()
+	if err := w.Create(t.Context(), 0, many); err != nil {
+		t.Fatal(err)
+	}
+	w.await(many, "all pools are ready")
+	t.Logf("%d pools were ready after %v, with %v", many, time.Since(began).Round(time.Second), w.calls())
+	t.Logf("the manager wrote %v", w.requestsByKind())
+	w.rest(asleep)
+
+	w.clock.SetRate(0)
+	t.Run("quiet hour", func(*testing.T) { w.quietHour(t) })
+	t.Run("cold start", func(*testing.T) { w.coldStart(t) })
+}
+
+// quietHour lets an hour pass, sweep by sweep.
+func (w *world) quietHour(t *testing.T) {
+	t.Helper()
+	w.forget()
+	interval := observe.DefaultIntervals.Rest
+	for sweep := range int(time.Hour / interval) {
+		w.clock.Step(interval)
+		w.Eventually("all groups are looked at", func() error {
+			if looked := w.calls()["DescribeAutoScalingGroups"]; looked < (sweep+1)*max(1, many/100) {
+				return fmt.Errorf("%d calls in %d sweeps", looked, sweep+1)
+			}
+			return nil
+		})
+	}
+	w.rest(asleep)
+	if reads := w.reads("at rest"); reads > mostReads {
+		t.Errorf("an hour of %d pools at rest cost %d reads, want at most %d: %v", many, reads, mostReads, w.calls())
+	}
+	if written := w.written(); len(written) > 0 {
+		t.Errorf("at rest the manager wrote %d times to the API server, first %s", len(written), written[0])
+	}
+	t.Logf("an hour of %d pools at rest: %v", many, w.calls())
+}
+
+// coldStart starts another manager.
+func (w *world) coldStart(t *testing.T) {
+	t.Helper()
+	w.stopManager()
+	w.forget()
+	began := time.Now()
+	w.startManager()
+	w.Eventually("the new manager has looked", func() error {
+		if len(w.calls()) < 2 {
+			return fmt.Errorf("it has made calls %v", w.calls())
+		}
+		return nil
+	})
+	w.rest(asleep)
+	t.Logf("a manager that started beside %d pools was at rest within %v: %v", many, (time.Since(began) - asleep).Round(100*time.Millisecond), w.calls())
+	if reads := w.reads("at the start"); reads > mostReadsAtStart {
+		t.Errorf("starting beside %d pools cost %d reads, want at most %d: %v", many, reads, mostReadsAtStart, w.calls())
+	}
+	if written := w.written(); len(written) > 0 {
+		t.Errorf("a manager that started beside pools at rest wrote %d times to the API server, first %s", len(written), written[0])
+	}
+}
