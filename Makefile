@@ -48,8 +48,10 @@ verify: generate ## Fail if generated files are not as their sources say.
 	@git diff --exit-code -- api config awssim lab || { echo "generated files differ: commit what 'make generate' wrote" >&2; exit 1; }
 
 .PHONY: bench
-bench: ## Run the benchmarks.
-	go test -run '^$$' -bench . -benchmem ./...
+bench: build ## Measure what 1, 100 and 1,000 pools cost, into docs/benchmarks.md. POOLS='1,100' for fewer. Takes some ten minutes.
+	$(BIN)/lab bench --pools $(or $(POOLS),1$(comma)100$(comma)1000) --write docs/benchmarks.md
+
+comma := ,
 
 ##@ Write
 
