@@ -251,7 +251,8 @@ func TestBootstrapStorageRestart(t *testing.T) {
 // TestBootstrapStorageRefusals holds what the conditions say where data can not be kept as asked for, and that it is made good by what they say.
 func TestBootstrapStorageRefusals(t *testing.T) {
 	t.Parallel()
-	profile := []string{"  awsLaunchTemplate:\n", "  bootstrapStorage: S3\n  awsLaunchTemplate:\n"}
+	// By bootstrapStorage the API server refuses it.
+	profile := []string{"  awsLaunchTemplate:\n", "  ignition: {}\n  awsLaunchTemplate:\n"}
 	denied := awssim.Fault{ID: "denied", Service: "s3", Action: "PutObject", Code: "AccessDenied", Status: 403, Message: "Access Denied"}
 	for _, row := range []struct {
 		reason       string
@@ -265,7 +266,7 @@ func TestBootstrapStorageRefusals(t *testing.T) {
 		{"no bucket", "", storedIn(infrav1.BootstrapStorageS3), nil, nil, infrav1.BucketNotConfiguredReason, "s3Bucket", func(w *world) {
 			edited(w, &capav1.AWSCluster{}, "capa", func(c *capav1.AWSCluster) { c.Spec.S3Bucket = &capav1.S3Bucket{Name: bucket} })
 		}},
-		{"no instance profile", bucket, profile, nil, nil, infrav1.InvalidSpecReason, "iamInstanceProfile", func(w *world) {
+		{"no instance profile", bucket, profile, map[string][]byte{"value": []byte(`{"ignition":{"version":"2.3.0"}}`), "format": []byte("ignition")}, nil, infrav1.InvalidSpecReason, "iamInstanceProfile", func(w *world) {
 			w.editPool(func(pool *infrav1.AWSMachinePool) {
 				pool.Spec.AWSLaunchTemplate.IamInstanceProfile = "nodes.cluster-api-provider-aws.sigs.k8s.io"
 			})
