@@ -138,7 +138,7 @@ func (r Rollout) Decide() Decision {
 	}
 	latest := r.latest()
 	switch {
-	case r.supersedes(latest, outdated):
+	case r.supersedes(latest):
 		decision.Verdict = Supersede
 	case latest.Active():
 		decision.Verdict = Rolling
@@ -247,16 +247,16 @@ func (r Rollout) ours(refresh *Refresh) bool {
 	return refresh != nil && refresh.ID != "" && refresh.ID == r.StartedID && r.StartedFor == r.Wanted.Key()
 }
 
-// supersedes is true if the refresh under way should be cancelled: it is ours and was started for something else, and instances run that
-// already. The refresh takes them for done. Those that it has not replaced yet it replaces with what the group names by then, because
-// it carries no desired configuration; so as long as it has replaced none, it can go on.
-func (r Rollout) supersedes(latest *Refresh, outdated []Instance) bool {
+// supersedes is true if the refresh under way should be cancelled: it is ours and was started for something else, and either instances run that
+// already, which it takes for done, or instances run what is wanted, which it would replace. All others it replaces with what the group names by
+// then, because it carries no desired configuration; so it can go on.
+func (r Rollout) supersedes(latest *Refresh) bool {
 	if !latest.replacing() || latest.ID != r.StartedID || r.StartedFor == "" || r.StartedFor == r.Wanted.Key() || r.preferences().Disable {
 		return false
 	}
 	brought := configOf(r.StartedFor)
-	return slices.ContainsFunc(outdated, func(i Instance) bool {
-		return i.LaunchTemplateID == r.Wanted.TemplateID && r.Configs[i.Version] == brought
+	return slices.ContainsFunc(r.Instances, func(i Instance) bool {
+		return !i.Leaving() && (r.Wanted.Runs(i) || i.LaunchTemplateID == r.Wanted.TemplateID && r.Configs[i.Version] == brought)
 	})
 }
 
