@@ -1,6 +1,7 @@
 package scale
 
 import (
+	"flag"
 	"fmt"
 	"testing"
 	"time"
@@ -9,8 +10,10 @@ import (
 	"github.com/slipway-project/slipway/internal/aws/observe"
 )
 
+// pools is how many there are; fewer show less, sooner.
+var pools = flag.Int("pools", 1000, "how many pools to test with")
+
 const (
-	many = 1000
 	// mostReads is how many reads of AWS an hour of a thousand pools at rest may cost.
 	mostReads = 200
 	// mostReadsAtStart is how many a manager may make that starts beside them.
@@ -23,11 +26,13 @@ const (
 // that starts beside them.
 func TestThousandPools(t *testing.T) {
 	const rate = 20
+	many := *pools
 	w := newWorld(t, rate, awssim.Behavior{})
 	began := time.Now()
 	if err := w.Create(t.Context(), 0, many); err != nil {
 		t.Fatal(err)
 	}
+	t.Logf("%d pools were applied after %v", many, time.Since(began).Round(time.Second))
 	w.await(many, "all pools are ready")
 	t.Logf("%d pools were ready after %v, with %v", many, time.Since(began).Round(time.Second), w.calls())
 	t.Logf("the manager wrote %v", w.requestsByKind())
@@ -41,6 +46,7 @@ func TestThousandPools(t *testing.T) {
 // quietHour lets an hour pass, sweep by sweep.
 func (w *world) quietHour(t *testing.T) {
 	t.Helper()
+	many := *pools
 	w.forget()
 	interval := observe.DefaultIntervals.Rest
 	for sweep := range int(time.Hour / interval) {
@@ -65,6 +71,7 @@ func (w *world) quietHour(t *testing.T) {
 // coldStart starts another manager.
 func (w *world) coldStart(t *testing.T) {
 	t.Helper()
+	many := *pools
 	w.stopManager()
 	w.forget()
 	began := time.Now()

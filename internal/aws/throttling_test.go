@@ -1,0 +1,108 @@
+package aws
+
+import (
+	"container/heap"
+	"fmt"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/simclock"
+)
+
+// visit is when an object is looked at again, as a work queue does.
+type visit struct {
+	at     time.Time
+	object int
+}
+
+type visits []visit
+
+func (v visits) Len() int           { return len(v) }
+func (v visits) Less(i, j int) bool { return v[i].at.Before(v[j].at) }
+func (v visits) Swap(i, j int)      { v[i], v[j] = v[j], v[i] }
+func (v *visits) Push(next any)     { *v = append(*v, next.(visit)) }
+func (v *visits) Pop() any {
+	last := (*v)[len(*v)-1]
+	*v = (*v)[:len(*v)-1]
+	return last
+}
+
+// TestAThousandEditsAtOnce holds that a thousand objects that want a version at once all get it at no less than nine tenths of the rate that AWS
+// allows, that AWS never has to refuse one of their calls, and that those that are held back are only told when to come back: no such
+// error reaches a condition.
+func TestAThousandEditsAtOnce(t *testing.T) {
+	t.Parallel()
+	const (
+		objects = 1000
+		// AWS: ec2-api-throttling, CreateLaunchTemplateVersion and ModifyLaunchTemplate.
+		burst, perSecond = 100, 5
+	)
+	clock := simclock.New(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), 0)
+	t.Cleanup(clock.Close)
+	sim := awssim.New(awssim.Options{Clock: clock, Behavior: awssim.Behavior{Throttling: true}})
+	server := httptest.NewServer(sim.Handler())
+	t.Cleanup(server.Close)
+	clients, err := NewSessions(awssdk.Config{
+		BaseEndpoint: awssdk.String(server.URL), Region: "us-east-1",
+		Credentials: credentials.NewStaticCredentialsProvider("AKID123456789012", "secret", ""),
+	}, WithClock(clock)).For(t.Context(), Principal{}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := clients.EC2.CreateLaunchTemplate(t.Context(), template("pool")); err != nil {
+		t.Fatal(err)
+	}
+	versions := map[int]string{}
+	pass := func(object int) error {
+		if versions[object] == "" {
+			made, err := clients.EC2.CreateLaunchTemplateVersion(t.Context(), &ec2.CreateLaunchTemplateVersionInput{
+				LaunchTemplateName: awssdk.String("pool"), ClientToken: awssdk.String(fmt.Sprint("object-", object)),
+				LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: ec2types.InstanceTypeM5Large},
+			})
+			if err != nil {
+				return err
+			}
+			versions[object] = fmt.Sprint(*made.LaunchTemplateVersion.VersionNumber)
+		}
+		version := versions[object]
+		_, err := clients.EC2.ModifyLaunchTemplate(t.Context(), &ec2.ModifyLaunchTemplateInput{LaunchTemplateName: awssdk.String("pool"), DefaultVersion: &version})
+		return err
+	}
+	start := clock.Now()
+	queue := &visits{}
+	for object := range objects {
+		heap.Push(queue, visit{start, object})
+	}
+	for queue.Len() > 0 {
+		next := heap.Pop(queue).(visit)
+		clock.Step(next.at.Sub(clock.Now()))
+		err := pass(next.object)
+		if err == nil {
+			continue
+		}
+		if _, ours := asThrottled(err); !ours {
+			t.Fatalf("after %v, object %d failed: %v", clock.Since(start), next.object, err)
+		}
+		fate := FateOf(err)
+		if fate.Kind != RetrySoon || fate.After <= 0 {
+			t.Fatalf("a call that was held back has the fate %+v", fate)
+		}
+		heap.Push(queue, visit{clock.Now().Add(fate.After), next.object})
+	}
+	const ideal = time.Duration(objects-burst) * time.Second / perSecond
+	if took := clock.Since(start); took > ideal*10/9 {
+		t.Errorf("it took %v, want at most %v: nine tenths of the rate that AWS allows", took, ideal*10/9)
+	}
+	for _, call := range sim.Calls() {
+		if call.Status != 200 {
+			t.Errorf("AWS refused %s: %s", call.Action, call.Code)
+		}
+	}
+}
