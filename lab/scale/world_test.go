@@ -120,11 +120,18 @@ func (w *world) calls() map[string]int {
 	return counts
 }
 
-// reads are how many of the calls change nothing in AWS. Those that change something are a failure here.
+// reads are how many of the calls change nothing in AWS, without the checks of lifecycle hooks, which have no batch form: those may be one a pool.
+// Calls that change something are a failure here.
 func (w *world) reads(what string) int {
 	w.Helper()
 	total := 0
 	for action, count := range w.calls() {
+		if action == "DescribeLifecycleHooks" {
+			if count > *pools {
+				w.Errorf("%s: %s was called %d times for %d pools", what, action, count, *pools)
+			}
+			continue
+		}
 		if !strings.HasPrefix(action, "Describe") && !strings.HasPrefix(action, "Get") {
 			w.Errorf("%s: %s was called %d times", what, action, count)
 		}
