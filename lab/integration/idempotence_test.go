@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
@@ -45,6 +46,31 @@ var launchTemplates = rapid.Custom(func(t *rapid.T) infrav1.AWSLaunchTemplate {
 	return template
 })
 
+// groupSpecs generates what a group has beside its launch template.
+var groupSpecs = rapid.Custom(func(t *rapid.T) infrav1.AWSMachinePoolSpec {
+	spec := infrav1.AWSMachinePoolSpec{
+		MixedInstancesPolicy: rapid.SampledFrom([]*infrav1.MixedInstancesPolicy{
+			nil, nil, {Overrides: []infrav1.Overrides{{InstanceType: "m5.large"}}},
+			{Overrides: []infrav1.Overrides{{InstanceType: "m5.large", WeightedCapacity: ptr.To[int32](1)}, {InstanceType: "m6i.large", WeightedCapacity: ptr.To[int32](2)}},
+				InstancesDistribution: &infrav1.InstancesDistribution{SpotMaxPrice: "0.50", OnDemandPercentageAboveBaseCapacity: ptr.To[int64](0)}},
+			{Overrides: []infrav1.Overrides{{InstanceRequirements: &infrav1.InstanceRequirements{
+				VCPUCount: infrav1.RequiredRange{Min: 2}, MemoryMiB: infrav1.RequiredRange{Min: 1024}, CPUManufacturers: []string{"intel", "amd"}, BareMetal: "excluded",
+			}}}},
+		}).Draw(t, "policy"),
+		Subnets: rapid.SampledFrom([][]infrav1.AWSResourceReference{
+			{{ID: ptr.To(privateSubnetA)}}, {{ID: ptr.To(privateSubnetB)}, {ID: ptr.To(privateSubnetA)}},
+			{{Filters: []infrav1.Filter{{Name: "subnet-id", Values: []string{privateSubnetB, privateSubnetA}}}}},
+		}).Draw(t, "subnets"),
+		HealthCheck:           rapid.SampledFrom([]*infrav1.HealthCheck{nil, {}, {Types: []string{"ELB", "EC2", "EBS"}}}).Draw(t, "health"),
+		DefaultInstanceWarmup: rapid.SampledFrom([]*metav1.Duration{nil, {}, {Duration: time.Minute}}).Draw(t, "warmup"),
+		SuspendProcesses: rapid.SampledFrom([]*infrav1.SuspendProcessesTypes{
+			nil, {}, {Processes: &infrav1.Processes{AZRebalance: ptr.To(true)}},
+		}).Draw(t, "processes"),
+		CapacityReservation: rapid.SampledFrom([]*infrav1.GroupCapacityReservation{nil, {Preference: "default"}, {Preference: "none"}}).Draw(t, "group reservations"),
+	}
+	return spec
+})
+
 // TestIdempotence holds that after any accepted spec has had its effect, another look, by another manager even, writes nothing.
 // IDEMPOTENCE_DRAWS=N draws more than the eight of an ordinary run, up to -rapid.checks.
 func TestIdempotence(t *testing.T) {
@@ -65,8 +91,15 @@ func TestIdempotence(t *testing.T) {
 		}
 		template := launchTemplates.Draw(rt, "launch template")
 		tags := rapid.SampledFrom([]infrav1.Tags{nil, {}, {"empty": ""}, {"team": "a/b:c"}}).Draw(rt, "tags")
+		group := groupSpecs.Draw(rt, "group")
+		if group.MixedInstancesPolicy != nil {
+			template.SpotMarketOptions = nil // a policy has its own say about Spot
+		}
 		w.editPool(func(pool *infrav1.AWSMachinePool) {
 			pool.Spec.AWSLaunchTemplate, pool.Spec.AdditionalTags = template, tags
+			pool.Spec.MixedInstancesPolicy, pool.Spec.Subnets = group.MixedInstancesPolicy, group.Subnets
+			pool.Spec.HealthCheck, pool.Spec.DefaultInstanceWarmup = group.HealthCheck, group.DefaultInstanceWarmup
+			pool.Spec.SuspendProcesses, pool.Spec.CapacityReservation = group.SuspendProcesses, group.CapacityReservation
 		})
 		w.Eventually(fmt.Sprintf("%+v has its effect", template), w.acted)
 		w.rest()

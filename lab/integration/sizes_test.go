@@ -152,4 +152,69 @@ func TestExternalAutoscaler(t *testing.T) {
 	if writes := w.writes(); len(writes) != 0 {
 		t.Errorf("the manager wrote %q", writes)
 	}
+
+	// CAPA refuses bounds that the present size is out of, whoever decides about it (5746). AWS moves the size into them.
+	w.editPool(func(pool *infrav1.AWSMachinePool) { pool.Spec.MinSize, pool.Spec.MaxSize = 5, 9 })
+	w.groupIs("a min size above the size lifts it", 5, 9, 5, privateSubnetA)
+	w.replicasAre(5)
+	w.editPool(func(pool *infrav1.AWSMachinePool) { pool.Spec.MinSize, pool.Spec.MaxSize = 1, 3 })
+	w.groupIs("a max size below the size lowers it", 1, 3, 3, privateSubnetA)
+	w.replicasAre(3)
+
+	w.editMachinePool(func(machinePool *clusterv1.MachinePool) { delete(machinePool.Annotations, clusterv1.ReplicasManagedByAnnotation) })
+	w.editMachinePool(func(machinePool *clusterv1.MachinePool) { machinePool.Spec.Replicas = ptr.To[int32](2) })
+	w.groupIs("without the autoscaler the MachinePool decides again", 1, 3, 2, privateSubnetA)
+	w.Eventually("two nodes are left", func() error { return w.settled(2) })
+	if _, err := w.asg().SetDesiredCapacity(w.Context(), &autoscaling.SetDesiredCapacityInput{
+		AutoScalingGroupName: aws.String(poolName), DesiredCapacity: aws.Int32(3),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.groupIs("a size that somebody gives it in AWS is undone", 1, 3, 2, privateSubnetA)
+}
+
+// replicasAre waits until the MachinePool asks for so many.
+func (w *world) replicasAre(want int32) {
+	w.Helper()
+	w.Eventually(fmt.Sprintf("the MachinePool asks for %d", want), func() error {
+		if replicas := ptr.Deref(w.machinePool().Spec.Replicas, 0); replicas != want {
+			return fmt.Errorf("it asks for %d", replicas)
+		}
+		return nil
+	})
+}
+
+// TestHooksComeBack holds that a hook which somebody deletes is there again within about an hour, that looking costs no more than one call an hour, and
+// that one which leaves the spec goes at once.
+func TestHooksComeBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.havePool("  minSize: 1\n", "  minSize: 1\n  nodeDrain: {disable: true}\n  lifecycleHooks: [{name: ours, lifecycleTransition: \"autoscaling:EC2_INSTANCE_TERMINATING\", heartbeatTimeout: 30s}]\n")
+	if hooks := w.seen(poolName).hooks; len(hooks) != 1 {
+		t.Fatalf("hooks are %v", hooks)
+	}
+	w.pass(3 * time.Hour)
+	if looks := w.count("DescribeLifecycleHooks"); looks < 1 || looks > 4 {
+		t.Errorf("in three hours the hooks were looked at %d times", looks)
+	}
+	w.Cloud.AWS.ClearCalls()
+	if _, err := w.asg().DeleteLifecycleHook(w.Context(), &autoscaling.DeleteLifecycleHookInput{
+		AutoScalingGroupName: aws.String(poolName), LifecycleHookName: aws.String("ours"),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.Eventually("it is back", func() error {
+		if hooks := w.seen(poolName).hooks; len(hooks) != 1 {
+			return fmt.Errorf("hooks are %v", hooks)
+		}
+		return nil
+	})
+	w.editPool(func(pool *infrav1.AWSMachinePool) { pool.Spec.LifecycleHooks = nil })
+	w.Eventually("it goes", func() error {
+		if hooks := w.seen(poolName).hooks; len(hooks) != 0 {
+			return fmt.Errorf("hooks are %v", hooks)
+		}
+		return nil
+	})
+	w.expectCounts(map[string]int{"PutLifecycleHook": 1, "DeleteLifecycleHook": 1})
 }
