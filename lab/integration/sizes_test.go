@@ -161,7 +161,9 @@ func TestExternalAutoscaler(t *testing.T) {
 	w.groupIs("a max size below the size lowers it", 1, 3, 3, privateSubnetA)
 	w.replicasAre(3)
 
-	w.editMachinePool(func(machinePool *clusterv1.MachinePool) { delete(machinePool.Annotations, clusterv1.ReplicasManagedByAnnotation) })
+	w.editMachinePool(func(machinePool *clusterv1.MachinePool) {
+		delete(machinePool.Annotations, clusterv1.ReplicasManagedByAnnotation)
+	})
 	w.editMachinePool(func(machinePool *clusterv1.MachinePool) { machinePool.Spec.Replicas = ptr.To[int32](2) })
 	w.groupIs("without the autoscaler the MachinePool decides again", 1, 3, 2, privateSubnetA)
 	w.Eventually("two nodes are left", func() error { return w.settled(2) })
