@@ -80,6 +80,34 @@ var scenarios = []scenario{
 		},
 		done: gone,
 	},
+	{
+		name:    "create with a parameter",
+		prepare: func(*harness) {},
+		act:     createStoredPool,
+		done:    func(h *harness) error { return h.ready(2) },
+	},
+	{
+		name: "delete with a parameter",
+		prepare: func(h *harness) {
+			createStoredPool(h)
+			h.env.Eventually("the pool is ready", func() error { return h.ready(2) })
+		},
+		act: func(h *harness) {
+			machinePool := &clusterv1.MachinePool{}
+			machinePool.Namespace, machinePool.Name = h.env.Namespace, poolName
+			if err := h.env.Client.Delete(h.env.Context(), machinePool); err != nil {
+				h.Fatal(err)
+			}
+		},
+		done: gone,
+	},
+}
+
+// createStoredPool keeps the bootstrap data in a parameter.
+func createStoredPool(h *harness) {
+	h.putBootstrapData(0)
+	h.env.ApplyFile("testdata/pool.yaml", "  awsLaunchTemplate:\n", "  bootstrapStorage: SSM\n  awsLaunchTemplate:\n"+
+		"    iamInstanceProfile: nodes.cluster-api-provider-aws.sigs.k8s.io\n")
 }
 
 func createPool(h *harness) {

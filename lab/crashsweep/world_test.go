@@ -30,6 +30,8 @@ type World struct {
 	Instances []Instance
 	// Volumes counts the volumes.
 	Volumes int
+	// Parameters counts the parameters that hold bootstrap data.
+	Parameters int
 	// Configs are AWSLaunchConfigs: name, version, conditions, finalizers.
 	Configs []string
 	// Pools are AWSMachinePools: name, counts, conditions, finalizers.
@@ -46,6 +48,7 @@ func (h *harness) world() World {
 	h.addGroups(&world)
 	h.addInstances(&world)
 	h.addObjects(&world)
+	world.Parameters = len(h.env.State()["ssm"].(map[string]any)["parameters"].(map[string]any))
 	return world
 }
 
