@@ -4,18 +4,20 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/manager"
+	"github.com/slipway-project/slipway/internal/metrics"
 )
 
 // managerFlags are the command line of `slipway manager`. Cluster API's providers share their names, meanings and defaults.
@@ -86,9 +88,11 @@ func (f *managerFlags) run(command *cobra.Command) error {
 	if f.options.AWS, err = aws.LoadBase(ctx); err != nil {
 		return err
 	}
-	f.options.Metrics = aws.NewMetrics()
-	if err := metrics.Registry.Register(f.options.Metrics); err != nil {
-		return fmt.Errorf("registering AWS metrics: %w", err)
+	f.options.Metrics, f.options.Progress = aws.NewMetrics(), metrics.NewProgress()
+	for _, collector := range []prometheus.Collector{f.options.Metrics, f.options.Progress} {
+		if err := ctrlmetrics.Registry.Register(collector); err != nil {
+			return fmt.Errorf("registering metrics: %w", err)
+		}
 	}
 	stopTracing, err := startTracing(ctx, f.options.Version, f.options.Log)
 	if err != nil {

@@ -1,35 +1,41 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// startTracing sends spans to the collector that OpenTelemetry's own variables name (OTEL_EXPORTER_OTLP_ENDPOINT and its kin). Without one
-// nothing is traced. What it returns ends tracing and sends what is left, within a time limit.
+// startTracing sends spans to where OpenTelemetry's own variables say: OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT names a
+// collector, OTEL_EXPORTER_OTLP_PROTOCOL how to speak to it; the rest (headers, certificates, sampler, resource attributes) is read by the SDK.
+// Without a collector nothing is traced. What it returns ends tracing and sends what is left, within a time limit.
 func startTracing(ctx context.Context, version string, log logr.Logger) (func(time.Duration), error) {
-	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
-		return func(time.Duration) {}, nil
-	}
-	exporter, err := otlptracegrpc.New(ctx)
+	exporter, err := newExporter(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("starting the trace exporter: %w", err)
 	}
-	provider := sdktrace.NewTracerProvider(
-		sdktrace.WithBatcher(exporter),
-		sdktrace.WithResource(resource.NewSchemaless(
-			attribute.String("service.name", "slipway"), attribute.String("service.version", version),
-		)),
-	)
+	if exporter == nil {
+		return func(time.Duration) {}, nil
+	}
+	// The environment is read last, and wins: OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.
+	described, err := resource.New(ctx, resource.WithAttributes(
+		attribute.String("service.name", "slipway"), attribute.String("service.version", version),
+	), resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("describing this process to the trace collector: %w", err)
+	}
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(described))
 	otel.SetTracerProvider(provider)
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Error(err, "Tracing failed") }))
 	return func(limit time.Duration) {
@@ -40,4 +46,27 @@ func startTracing(ctx context.Context, version string, log logr.Logger) (func(ti
 			log.Error(err, "Sending the last spans failed")
 		}
 	}, nil
+}
+
+// newExporter is nil if nothing is to be exported.
+func newExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
+	switch exporter := os.Getenv("OTEL_TRACES_EXPORTER"); exporter {
+	case "", "otlp":
+	case "none":
+		return nil, nil
+	default:
+		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER is %q: otlp and none are known", exporter)
+	}
+	endpoint := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
+	if endpoint == "" || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
+		return nil, nil
+	}
+	switch protocol := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), "http/protobuf"); protocol {
+	case "grpc":
+		return otlptracegrpc.New(ctx)
+	case "http/protobuf":
+		return otlptracehttp.New(ctx)
+	default:
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q: http/protobuf and grpc are known", protocol)
+	}
 }

@@ -143,6 +143,7 @@ func addControllers(manager ctrl.Manager, options Options, kinds kinds, workload
 	if options.Metrics != nil {
 		settingsOfSessions = append(settingsOfSessions, aws.WithMetrics(options.Metrics))
 	}
+	options.Progress.Read(manager.GetCache())
 	sessions := aws.NewSessions(options.AWS, settingsOfSessions...)
 	principals := &identity.Resolver{Reader: manager.GetClient(), Secrets: manager.GetAPIReader(), SecretNamespace: options.IdentitySecretNamespace}
 	registry := clouds.NewRegistry(sessions, principals, options.Clock, options.Intervals)
@@ -159,11 +160,12 @@ func addControllers(manager ctrl.Manager, options Options, kinds kinds, workload
 	}
 	configs := &awslaunchconfig.Reconciler{
 		Client: manager.GetClient(), Secrets: manager.GetAPIReader(), Watches: secrets, Clouds: registry,
-		Report: common.Reporter{Recorder: manager.GetEventRecorder(awslaunchconfig.Name)}, Clock: options.Clock,
+		Report: common.Reporter{Recorder: manager.GetEventRecorder(awslaunchconfig.Name), Progress: options.Progress}, Clock: options.Clock,
 	}
 	pools := &awsmachinepool.Reconciler{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Clouds: registry, Workloads: workloads,
-		Report: common.Reporter{Recorder: manager.GetEventRecorder(awsmachinepool.Name)}, Clock: options.Clock, SettleWindow: options.SettleWindow,
+		Report: common.Reporter{Recorder: manager.GetEventRecorder(awsmachinepool.Name), Progress: options.Progress}, Clock: options.Clock,
+		SettleWindow: options.SettleWindow,
 	}
 	identities := &awsclusteridentity.Reconciler{
 		Client: manager.GetClient(), Secrets: manager.GetAPIReader(), SecretNamespace: options.IdentitySecretNamespace,

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/identity"
+	"github.com/slipway-project/slipway/internal/metrics"
 )
 
 // DefaultConcurrency is how many objects of each kind are reconciled at once. A reconcile never waits, so few suffice.
@@ -66,7 +67,9 @@ type Options struct {
 
 	// Metrics count calls to AWS; nil for not.
 	Metrics *aws.Metrics
-	// Traces take a span per reconcile and per call to AWS; OpenTelemetry's global provider if nil.
+	// Progress counts versions, roll-outs and conditions; nil for not.
+	Progress *metrics.Progress
+	// Traces take a span per reconcile, step and call to AWS; OpenTelemetry's global provider if nil.
 	Traces trace.TracerProvider
 	// Version names the release, to AWS among others.
 	Version string

@@ -61,7 +61,7 @@ func Run[T any](ctx context.Context, subject T, steps []Step[T]) (ctrl.Result, e
 	var soonest time.Duration
 	var failures []error
 	for _, step := range steps {
-		outcome := step.Run(ctx, subject)
+		outcome := runStep(ctx, subject, step)
 		if outcome.err != nil {
 			traceEnd(ctx, step.Name, outcome.err.Error())
 			failures = append(failures, fmt.Errorf("%s: %w", step.Name, outcome.err))

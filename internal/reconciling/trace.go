@@ -65,6 +65,24 @@ func (t *traced) Reconcile(ctx context.Context, request reconcile.Request) (ctrl
 	return result, err
 }
 
+// runStep runs a step in a span of its own, the parent of the spans of what it calls, if the pass has one.
+func runStep[T any](ctx context.Context, subject T, step Step[T]) Outcome {
+	pass := trace.SpanFromContext(ctx)
+	if !pass.IsRecording() {
+		return step.Run(ctx, subject)
+	}
+	ctx, span := pass.TracerProvider().Tracer(tracerName).Start(ctx, step.Name)
+	defer span.End()
+	outcome := step.Run(ctx, subject)
+	switch {
+	case outcome.err != nil:
+		span.SetStatus(codes.Error, outcome.err.Error())
+	case outcome.why != "":
+		span.SetAttributes(ReasonAttribute.String(outcome.why))
+	}
+	return outcome
+}
+
 // traceEnd notes on the pass's span which step ended it, and why.
 func traceEnd(ctx context.Context, step, reason string) {
 	trace.SpanFromContext(ctx).SetAttributes(StepAttribute.String(step), ReasonAttribute.String(reason))

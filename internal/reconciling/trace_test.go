@@ -57,9 +57,13 @@ func TestTraced(t *testing.T) {
 			provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
 			_, _ = reconciling.Traced("Pool", provider, passOf(row.outcome)).Reconcile(t.Context(), request)
 			got := spans.GetSpans()
-			if len(got) != 1 {
-				t.Fatalf("there are %d spans, want 1", len(got))
+			if len(got) != 2 || got[0].Name != "trying" || got[0].Parent.SpanID() != got[1].SpanContext.SpanID() {
+				t.Fatalf("spans are %+v, want the step's in the pass's", got)
 			}
+			if got[0].Status.Code != row.status {
+				t.Errorf("the step's status is %v", got[0].Status)
+			}
+			got = got[1:]
 			row.want["slipway.kind"], row.want["k8s.namespace.name"], row.want["slipway.name"] = "Pool", "team", "pool"
 			attributes := map[attribute.Key]any{}
 			for _, pair := range got[0].Attributes {

@@ -93,7 +93,7 @@ func TestMetricsAreForThoseWhoMay(t *testing.T) {
 	}
 }
 
-func TestReconcilesAreSpansAndCallsOfAWSAreTheirChildren(t *testing.T) {
+func TestReconcilesAndStepsAreSpansAndCallsOfAWSAreTheirChildren(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	spans := tracetest.NewInMemoryExporter()
@@ -114,7 +114,11 @@ func TestReconcilesAreSpansAndCallsOfAWSAreTheirChildren(t *testing.T) {
 				continue
 			}
 			found = true
-			pass := byID[span.Parent.SpanID()]
+			step := byID[span.Parent.SpanID()]
+			if !strings.HasPrefix(step.Name, "ensuring") {
+				t.Errorf("%s is under span %q, want the step that makes it", child, step.Name)
+			}
+			pass := byID[step.Parent.SpanID()]
 			attributes := map[string]string{}
 			for _, pair := range pass.Attributes {
 				attributes[string(pair.Key)] = pair.Value.String()

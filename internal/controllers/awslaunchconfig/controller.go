@@ -122,6 +122,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 	if common.Paused(config, owner) {
 		return ctrl.Result{}, nil
 	}
+	r.Report.Progress.Seen(request.NamespacedName, config.Generation, config.Status.ObservedGeneration, r.Clock.Now())
 	subject := &pass{config: config, owner: owner}
 	if !config.DeletionTimestamp.IsZero() {
 		reconciling.False(config, infrav1.ReadyCondition, infrav1.DeletingReason, "")

@@ -1,6 +1,7 @@
 package awslaunchconfig
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,6 +53,7 @@ func (r *Reconciler) ensureVersion(ctx context.Context, p *pass) reconciling.Out
 	}
 	p.version, p.seen, p.accepted = version, seen, accepted
 	r.remember(p)
+	r.Report.Progress.Versioned(p.key(), p.config.Generation, change.VersionCreated != 0, r.Clock.Now())
 	r.report(ctx, p, change, reason)
 	writeStatus(p, reason)
 	if err := reportAdoption(p); err != nil {
@@ -92,8 +94,19 @@ func (r *Reconciler) remember(p *pass) {
 	p.cloud.SeenTemplates.Put(p.seen.Template.Name, *p.seen.Template)
 }
 
-// configurationChanged is said where what differs is not known.
-const configurationChanged = "configuration changed"
+// Why a version is made, in words.
+const (
+	reasonFirst    = "first version"
+	reasonToken    = "join token rotated"
+	reasonDelivery = "bootstrap data reaches instances in another way"
+	reasonLost     = "the launch template was deleted by somebody else"
+	reasonAdopted  = "taken over from Cluster API Provider AWS"
+	// configurationChanged is said where what differs is not known.
+	configurationChanged = "configuration changed"
+)
+
+// causes are the words that metrics have for them. Whatever else is a configuration that changed.
+var causes = map[string]string{reasonFirst: "first", reasonToken: "token", reasonDelivery: "delivery", reasonLost: "lost", reasonAdopted: "adopted"}
 
 // reason says in words why the wanted version came to be wanted, "" if it was wanted before.
 func (r *Reconciler) reason(ctx context.Context, p *pass) string {
@@ -101,11 +114,11 @@ func (r *Reconciler) reason(ctx context.Context, p *pass) string {
 	present, exists := p.seen.Newest(wanted)
 	switch {
 	case p.seen.Template == nil && p.lost != "":
-		return "the launch template was deleted by somebody else"
+		return reasonLost
 	case p.seen.Template != nil && p.seen.Untouched():
-		return "taken over from Cluster API Provider AWS"
+		return reasonAdopted
 	case p.seen.Template == nil:
-		return "first version"
+		return reasonFirst
 	case exists && present.Default || len(p.seen.Versions) == 0:
 		return ""
 	}
@@ -114,9 +127,9 @@ func (r *Reconciler) reason(ctx context.Context, p *pass) string {
 		switch {
 		case !version.Default || version.Fingerprints.Config != wanted.Config:
 		case wanted.Data != "" || version.Fingerprints.Data != "":
-			return "bootstrap data reaches instances in another way"
+			return reasonDelivery
 		default:
-			return "join token rotated"
+			return reasonToken
 		}
 	}
 	why := r.whatDiffers(ctx, p)
@@ -148,6 +161,7 @@ func (r *Reconciler) reportChange(ctx context.Context, p *pass, name string, cha
 		r.Report.Done(ctx, p.config, "LaunchTemplateCreated", "Created launch template %s (%s)", name, change.TemplateCreated)
 	}
 	if change.VersionCreated != 0 {
+		r.Report.Progress.VersionCreated(cmp.Or(causes[reason], "config"))
 		r.Report.Done(ctx, p.config, "LaunchTemplateVersionCreated", "Created version %d of launch template %s: %s", change.VersionCreated, name, reason)
 	}
 	if change.Warning != "" {

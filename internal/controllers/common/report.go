@@ -8,6 +8,8 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/slipway-project/slipway/internal/metrics"
 )
 
 // longestNote is how long the note of an event may be (Kubernetes: events.k8s.io/v1, Event.note, 1 kB). A rune may take four bytes, none here takes more
@@ -16,7 +18,11 @@ const longestNote = 1024 / 3
 
 // Reporter tells people what changed: as an event on the object, and as a log line with the same reason. It is called when something happened,
 // and not when nothing did.
-type Reporter struct{ Recorder events.EventRecorder }
+type Reporter struct {
+	Recorder events.EventRecorder
+	// Progress counts; nil for not.
+	Progress *metrics.Progress
+}
 
 // Done reports a milestone.
 func (r Reporter) Done(ctx context.Context, object client.Object, reason, format string, values ...any) {
@@ -29,6 +35,7 @@ func (r Reporter) Warn(ctx context.Context, object client.Object, reason, format
 }
 
 func (r Reporter) report(ctx context.Context, object client.Object, eventType, reason, note string) {
+	r.Progress.Milestone(object, reason)
 	log.FromContext(ctx).Info(note, "reason", reason, "type", eventType)
 	if runes := []rune(note); len(runes) > longestNote {
 		note = string(runes[:longestNote-1]) + "…"

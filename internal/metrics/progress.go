@@ -1,0 +1,143 @@
+// Package metrics owns what Prometheus is told of Slipway's own work: milestones, versions, roll-outs, how long an edit takes, and in what state
+// objects are. Calls to AWS are counted by package aws, passes and queues by controller-runtime. docs/observability.md says what each one means.
+package metrics
+
+import (
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// rollouts are the milestones that are about a roll-out, and what happens to it then.
+var rollouts = map[string]string{
+	"InstanceRefreshStarted":    "started",
+	"InstanceRefreshSucceeded":  "succeeded",
+	"InstanceRefreshEnded":      "failed",
+	"InstanceRefreshSuperseded": "superseded",
+	"RolledBack":                "rolled_back",
+}
+
+// Progress counts milestones. It is a prometheus.Collector, for whichever registry the process serves. A nil Progress counts nothing.
+type Progress struct {
+	milestones    *prometheus.CounterVec
+	versions      *prometheus.CounterVec
+	rollouts      *prometheus.CounterVec
+	editToVersion prometheus.Histogram
+	conditions    conditions
+
+	mu    sync.Mutex
+	edits map[types.NamespacedName]edit
+}
+
+// edit is one that no version has been made for yet.
+type edit struct {
+	generation int64
+	seen       time.Time
+}
+
+// NewProgress makes the metrics, registered nowhere.
+func NewProgress() *Progress {
+	return &Progress{
+		milestones: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "slipway_milestones_total",
+			Help: "What was done or found, as events tell it, by kind of object and reason.",
+		}, []string{"kind", "reason"}),
+		versions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "slipway_launch_template_versions_created_total",
+			Help: "Launch template versions made, by why: first, config, token, delivery, lost, adopted.",
+		}, []string{"reason"}),
+		rollouts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "slipway_rollouts_total",
+			Help: "Roll-outs by what happened: started, succeeded, failed, superseded, rolled_back.",
+		}, []string{"outcome"}),
+		editToVersion: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "slipway_edit_to_version_seconds",
+			Help:    "Time from when this manager first saw an edited AWSLaunchConfig to when its new launch template version exists.",
+			Buckets: []float64{0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800},
+		}),
+		edits: map[types.NamespacedName]edit{},
+	}
+}
+
+// Read lets conditions be counted. Before it none are.
+func (p *Progress) Read(reader client.Reader) {
+	if p != nil {
+		p.conditions.read(reader)
+	}
+}
+
+// Milestone counts an event on an object.
+func (p *Progress) Milestone(object client.Object, reason string) {
+	if p == nil {
+		return
+	}
+	p.milestones.WithLabelValues(reflect.TypeOf(object).Elem().Name(), reason).Inc()
+	if outcome, is := rollouts[reason]; is {
+		p.rollouts.WithLabelValues(outcome).Inc()
+	}
+}
+
+// VersionCreated counts a launch template version, by one word for why.
+func (p *Progress) VersionCreated(reason string) {
+	if p != nil {
+		p.versions.WithLabelValues(reason).Inc()
+	}
+}
+
+// Seen starts the clock for an edit when it is first seen: the API server keeps no time of edits that could be trusted, and what lies before, the
+// way through the watch, is milliseconds. Observed is the generation that was acted on last.
+func (p *Progress) Seen(object types.NamespacedName, generation, observed int64, now time.Time) {
+	if p == nil || generation == observed {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.edits[object].generation != generation {
+		p.edits[object] = edit{generation: generation, seen: now}
+	}
+}
+
+// Versioned stops the clock. An edit that needed no version is not counted.
+func (p *Progress) Versioned(object types.NamespacedName, generation int64, created bool, now time.Time) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if edit, waits := p.edits[object]; waits && edit.generation == generation && created {
+		p.editToVersion.Observe(now.Sub(edit.seen).Seconds())
+	}
+	delete(p.edits, object)
+}
+
+// Forget drops what is remembered of an object that is gone.
+func (p *Progress) Forget(object types.NamespacedName) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.edits, object)
+}
+
+// Describe implements prometheus.Collector.
+func (p *Progress) Describe(ch chan<- *prometheus.Desc) {
+	p.milestones.Describe(ch)
+	p.versions.Describe(ch)
+	p.rollouts.Describe(ch)
+	p.editToVersion.Describe(ch)
+	p.conditions.Describe(ch)
+}
+
+// Collect implements prometheus.Collector.
+func (p *Progress) Collect(ch chan<- prometheus.Metric) {
+	p.milestones.Collect(ch)
+	p.versions.Collect(ch)
+	p.rollouts.Collect(ch)
+	p.editToVersion.Collect(ch)
+	p.conditions.Collect(ch)
+}
