@@ -31,6 +31,8 @@ type Progress struct {
 
 	mu    sync.Mutex
 	edits map[types.NamespacedName]edit
+	// said is what was last told of a pool's roll-outs.
+	said map[types.NamespacedName]string
 }
 
 // edit is one that no version has been made for yet.
@@ -59,7 +61,7 @@ func NewProgress() *Progress {
 			Help:    "Time from when this manager first saw an edited AWSLaunchConfig to when its new launch template version exists.",
 			Buckets: []float64{0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800},
 		}),
-		edits: map[types.NamespacedName]edit{},
+		edits: map[types.NamespacedName]edit{}, said: map[types.NamespacedName]string{},
 	}
 }
 
@@ -70,15 +72,31 @@ func (p *Progress) Read(reader client.Reader) {
 	}
 }
 
-// Milestone counts an event on an object.
-func (p *Progress) Milestone(object client.Object, reason string) {
+// Milestone counts an event on an object. A roll-out's milestone that is told twice in the same words, because a pass read an object from before the
+// other's status was written, is one: the words name the refresh.
+func (p *Progress) Milestone(object client.Object, reason, note string) {
 	if p == nil {
 		return
 	}
+	outcome, isRollout := rollouts[reason]
+	if isRollout && !p.news(client.ObjectKeyFromObject(object), note) {
+		return
+	}
 	p.milestones.WithLabelValues(reflect.TypeOf(object).Elem().Name(), reason).Inc()
-	if outcome, is := rollouts[reason]; is {
+	if isRollout {
 		p.rollouts.WithLabelValues(outcome).Inc()
 	}
+}
+
+// news is false for what was said last of an object's roll-outs.
+func (p *Progress) news(object types.NamespacedName, note string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.said[object] == note {
+		return false
+	}
+	p.said[object] = note
+	return true
 }
 
 // VersionCreated counts a launch template version, by one word for why.
@@ -122,6 +140,7 @@ func (p *Progress) Forget(object types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.edits, object)
+	delete(p.said, object)
 }
 
 // Describe implements prometheus.Collector.

@@ -50,10 +50,13 @@ func TestMilestones(t *testing.T) {
 	t.Parallel()
 	progress := metrics.NewProgress()
 	pool, config := &infrav1.AWSMachinePool{}, &infrav1.AWSLaunchConfig{}
-	for _, reason := range []string{"ASGCreated", "InstanceRefreshStarted", "InstanceRefreshSuperseded", "InstanceRefreshStarted", "InstanceRefreshSucceeded"} {
-		progress.Milestone(pool, reason)
+	for _, milestone := range [][2]string{
+		{"ASGCreated", "group"}, {"InstanceRefreshStarted", "first"}, {"InstanceRefreshSuperseded", "first ends"}, {"InstanceRefreshStarted", "second"},
+		{"InstanceRefreshSucceeded", "second done"}, {"InstanceRefreshSucceeded", "second done"},
+	} {
+		progress.Milestone(pool, milestone[0], milestone[1])
 	}
-	progress.Milestone(config, "LaunchTemplateCreated")
+	progress.Milestone(config, "LaunchTemplateCreated", "template")
 	progress.VersionCreated("first")
 	progress.VersionCreated("token")
 	progress.VersionCreated("token")
@@ -70,7 +73,7 @@ func TestMilestones(t *testing.T) {
 		"slipway_rollouts_total outcome=superseded 1",
 	)
 	var none *metrics.Progress
-	none.Milestone(pool, "ASGCreated")
+	none.Milestone(pool, "ASGCreated", "group")
 	none.VersionCreated("first")
 	none.Seen(types.NamespacedName{}, 1, 0, start)
 	none.Versioned(types.NamespacedName{}, 1, true, start)

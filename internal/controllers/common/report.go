@@ -35,7 +35,7 @@ func (r Reporter) Warn(ctx context.Context, object client.Object, reason, format
 }
 
 func (r Reporter) report(ctx context.Context, object client.Object, eventType, reason, note string) {
-	r.Progress.Milestone(object, reason)
+	r.Progress.Milestone(object, reason, note)
 	log.FromContext(ctx).Info(note, "reason", reason, "type", eventType)
 	if runes := []rune(note); len(runes) > longestNote {
 		note = string(runes[:longestNote-1]) + "…"
