@@ -53,6 +53,7 @@ func (f *managerFlags) bind(set *pflag.FlagSet) {
 	set.IntVar(&f.options.Concurrency, "concurrency", manager.DefaultConcurrency, "how many objects of each kind are reconciled at once")
 	set.DurationVar(&f.options.SyncPeriod, "sync-period", 10*time.Hour, "how often every object is reconciled though nothing happened")
 	set.DurationVar(&f.options.SettleWindow, "rollout-settle-window", manager.DefaultSettleWindow, "how long a pool's spec must not have changed before the change is rolled out; 0 for no wait")
+	set.BoolVar(&f.options.MachinePoolMachines, "machine-pool-machines", false, "give every instance a Machine, in pools whose spec.machinePoolMachines does not say")
 	set.DurationVar(&f.options.Intervals.Rest, "observe-interval", observe.DefaultIntervals.Rest, "how often AWS is looked at for groups and templates at rest")
 	set.DurationVar(&f.options.Intervals.Motion, "observe-interval-in-motion", observe.DefaultIntervals.Motion, "how often it is looked at for groups in motion")
 	set.Float32Var(&f.qps, "kube-api-qps", 100, "most requests per second to the API server")

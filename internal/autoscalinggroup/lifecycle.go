@@ -15,6 +15,7 @@ import (
 // LifecycleActions is what of Auto Scaling letting instances go needs.
 type LifecycleActions interface {
 	CompleteLifecycleAction(context.Context, *autoscaling.CompleteLifecycleActionInput, ...func(*autoscaling.Options)) (*autoscaling.CompleteLifecycleActionOutput, error)
+	TerminateInstanceInAutoScalingGroup(context.Context, *autoscaling.TerminateInstanceInAutoScalingGroupInput, ...func(*autoscaling.Options)) (*autoscaling.TerminateInstanceInAutoScalingGroupOutput, error)
 	RecordLifecycleActionHeartbeat(context.Context, *autoscaling.RecordLifecycleActionHeartbeatInput, ...func(*autoscaling.Options)) (*autoscaling.RecordLifecycleActionHeartbeatOutput, error)
 }
 
@@ -29,6 +30,9 @@ const DrainHeartbeat = 30 * time.Minute
 func (i Instance) Held() bool {
 	return i.LifecycleState == "Terminating:Wait" || i.LifecycleState == "Warmed:Terminating:Wait"
 }
+
+// Warmed is true for an instance that waits in a warm pool.
+func (i Instance) Warmed() bool { return strings.HasPrefix(i.LifecycleState, "Warmed:") }
 
 // LetGo ends the hold of the drain hook on an instance. One that the hook does not hold, any more or at all, is no error.
 func (g *Groups) LetGo(ctx context.Context, group, instance string) error {
@@ -49,6 +53,17 @@ func (g *Groups) Hold(ctx context.Context, group, instance string) error {
 	})
 	if err != nil && !isNotHeld(err) {
 		return fmt.Errorf("holding instance %s of Auto Scaling group %q: %w", instance, group, err)
+	}
+	return nil
+}
+
+// Terminate ends one instance of a group, by its hooks. The group shrinks by it, or replaces it.
+func (g *Groups) Terminate(ctx context.Context, group, instance string, shrink bool) error {
+	_, err := g.api.TerminateInstanceInAutoScalingGroup(ctx, &autoscaling.TerminateInstanceInAutoScalingGroupInput{
+		InstanceId: &instance, ShouldDecrementDesiredCapacity: &shrink,
+	})
+	if err != nil {
+		return fmt.Errorf("terminating instance %s of Auto Scaling group %q: %w", instance, group, err)
 	}
 	return nil
 }

@@ -165,7 +165,7 @@ func addControllers(manager ctrl.Manager, options Options, kinds kinds, workload
 	pools := &awsmachinepool.Reconciler{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Clouds: registry, Workloads: workloads,
 		Report: common.Reporter{Recorder: manager.GetEventRecorder(awsmachinepool.Name), Progress: options.Progress}, Clock: options.Clock,
-		SettleWindow: options.SettleWindow,
+		SettleWindow: options.SettleWindow, MachinePoolMachines: options.MachinePoolMachines,
 	}
 	identities := &awsclusteridentity.Reconciler{
 		Client: manager.GetClient(), Secrets: manager.GetAPIReader(), SecretNamespace: options.IdentitySecretNamespace,

@@ -50,6 +50,8 @@ type Options struct {
 
 	// SettleWindow is how long a pool's spec must not have changed before the change is rolled out; zero for no wait.
 	SettleWindow time.Duration
+	// MachinePoolMachines gives instances Machines in pools that do not say whether theirs have any.
+	MachinePoolMachines bool
 
 	// LeaderElection holds work back until this manager leads.
 	LeaderElection LeaderElection

@@ -51,6 +51,11 @@ func TestIdleCost(t *testing.T) {
 			t.Errorf("at rest, %s was called %d times in %d hours, want at most %d of a sweep; all: %v", action, count, hours, most, counts)
 		}
 	}
+	// Hooks have no batched describe.
+	if hooks := counts["DescribeLifecycleHooks"]; hooks > hours*len(names) {
+		t.Errorf("at rest, hooks were looked at %d times in %d hours for %d pools, want at most once an hour and pool", hooks, hours, len(names))
+	}
+	delete(counts, "DescribeLifecycleHooks")
 	if len(counts) > 2 {
 		t.Errorf("at rest, the manager made more than two kinds of calls: %v", counts)
 	}

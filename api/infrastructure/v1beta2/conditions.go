@@ -6,6 +6,9 @@ const (
 	// that CAPA made has one finalizer, not two.
 	MachinePoolFinalizer = "awsmachinepool.infrastructure.cluster.x-k8s.io"
 
+	// MachinePoolMachineFinalizer keeps an AWSMachinePoolMachine until its instance has left the group.
+	MachinePoolMachineFinalizer = "awsmachinepoolmachine.infrastructure.cluster.x-k8s.io"
+
 	// LaunchConfigFinalizer keeps an AWSLaunchConfig until its EC2 launch template is gone.
 	LaunchConfigFinalizer = "awslaunchconfig.infrastructure.cluster.x-k8s.io"
 )

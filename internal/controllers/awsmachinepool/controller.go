@@ -43,10 +43,12 @@ type Reconciler struct {
 	Clouds *clouds.Registry
 	// Workloads reaches the clusters whose nodes are drained.
 	Workloads Workloads
-	Report    common.Reporter
-	Clock     clock.PassiveClock
 	// SettleWindow is how long what is wanted must not have changed before it is rolled out; zero for no wait.
 	SettleWindow time.Duration
+	// MachinePoolMachines gives instances Machines where the pool does not say.
+	MachinePoolMachines bool
+	Report              common.Reporter
+	Clock               clock.PassiveClock
 
 	polls polls
 	// unseen times how long a group to be deleted has not been seen.
@@ -87,6 +89,10 @@ type pass struct {
 	wanted *autoscalinggroup.Wanted
 	// settling holds back what is wanted, because it changed a moment ago. Set by settle.
 	settling bool
+	// twins are the objects that stand for instances, by instance id. Set by seeMachines.
+	twins map[string]*twin
+	// staying is how many instances the group keeps beyond what the pool asks for, because their Machines, which were chosen to go, are being drained.
+	staying int32
 	// moving is whether something in AWS is expected to change by itself soon.
 	moving bool
 	// resting is whether the group waits for what may not come soon, so that looking often would be for nothing.
@@ -116,13 +122,14 @@ var ready = reconciling.Summary{
 //  2. hold the object by a finalizer that knows the region
 //  3. see the group in AWS
 //  4. drain the nodes of instances on their way out
-//  5. have the bootstrap data named
-//  6. write the pool's AWSLaunchConfig and wait until it is ready
-//  7. let edits settle
-//  8. make the group as desired, at the config's version
-//  9. roll instances that run another config
-//  10. say why instances are missing
-//  11. tell Cluster API which instances there are
+//  5. keep an object for each instance, if instances are to have Machines
+//  6. have the bootstrap data named
+//  7. write the pool's AWSLaunchConfig and wait until it is ready
+//  8. let edits settle
+//  9. make the group as desired, at the config's version
+//  10. roll instances that run another config
+//  11. say why instances are missing
+//  12. tell Cluster API which instances there are
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
 	pool := &infrav1.AWSMachinePool{}
 	if err := r.Client.Get(ctx, request.NamespacedName, pool); err != nil {
@@ -159,7 +166,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		{Name: "reaching AWS", Run: r.reachCloud},
 		{Name: "holding the object", Run: r.hold},
 		{Name: "observing the Auto Scaling group", Run: r.observeGroup},
+		{Name: "seeing Machines", Run: r.seeMachines},
 		{Name: "draining nodes", Run: r.drainNodes},
+		{Name: "keeping Machines", Run: r.keepMachines},
 		{Name: "waiting for bootstrap data", Run: r.awaitBootstrap},
 		{Name: "ensuring the launch config", Run: r.ensureLaunchConfig},
 		{Name: "letting edits settle", Run: r.settle},

@@ -27,7 +27,9 @@ func (r *Reconciler) deletion() []reconciling.Step[*pass] {
 	return []reconciling.Step[*pass]{
 		{Name: "reaching AWS", Run: r.reachCloudForDeletion},
 		{Name: "inheriting what CAPA made", Run: r.inherit},
+		{Name: "seeing Machines", Run: r.seeMachines},
 		{Name: "deleting the Auto Scaling group", Run: r.deleteGroup},
+		{Name: "removing Machines", Run: r.releaseMachines},
 		{Name: "deleting the launch config", Run: r.deleteLaunchConfig},
 		{Name: "letting the object go", Run: r.release},
 	}
@@ -105,15 +107,7 @@ func (r *Reconciler) emptyGroup(ctx context.Context, p *pass) *reconciling.Outco
 		}
 		return nil
 	}
-	if p.group.MinSize != 0 || p.group.MaxSize != 0 || p.group.Capacity != 0 {
-		err := p.cloud.Groups.Empty(ctx, p.group.Name)
-		p.cloud.SeenGroups.Invalidate(p.group.Name)
-		if err != nil {
-			return stop(outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.ASGDeleteFailedReason, err))
-		}
-		r.Report.Done(ctx, p.pool, "ASGEmptying", "Emptying Auto Scaling group %s of its %d instances", p.group.Name, len(p.group.Instances))
-	}
-	if err := r.letGo(ctx, p, departures); err != nil {
+	if err := r.sendAway(ctx, p, departures); err != nil {
 		return stop(outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.ASGDeleteFailedReason, err))
 	}
 	p.cloud.SeenGroups.InMotion(p.key(), true)
@@ -122,6 +116,24 @@ func (r *Reconciler) emptyGroup(ctx context.Context, p *pass) *reconciling.Outco
 	reconciling.True(p.pool, infrav1.DeletingCondition, infrav1.DrainingReason, message)
 	reconciling.False(p.pool, infrav1.ASGReadyCondition, infrav1.ASGDeletionInProgressReason, message)
 	return stop(reconciling.ComeBack(min(groupEnding, r.nextLook(p, waiting)), message))
+}
+
+// sendAway shrinks the group to nothing, has core drain the nodes that it is responsible for, and lets instances go that are done.
+func (r *Reconciler) sendAway(ctx context.Context, p *pass, departures []departure) error {
+	if p.group.MinSize != 0 || p.group.MaxSize != 0 || p.group.Capacity != 0 {
+		err := p.cloud.Groups.Empty(ctx, p.group.Name)
+		p.cloud.SeenGroups.Invalidate(p.group.Name)
+		if err != nil {
+			return err
+		}
+		r.Report.Done(ctx, p.pool, "ASGEmptying", "Emptying Auto Scaling group %s of its %d instances", p.group.Name, len(p.group.Instances))
+	}
+	for _, twin := range p.twins {
+		if err := r.removeMachine(ctx, twin); err != nil {
+			return err
+		}
+	}
+	return r.letGo(ctx, p, departures)
 }
 
 // confirmGone goes on if the group was seen ending. One that was never seen is looked for a second time, because one that was made a moment

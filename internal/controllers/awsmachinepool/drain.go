@@ -138,9 +138,16 @@ func (r *Reconciler) drain(ctx context.Context, p *pass, instances []autoscaling
 func (r *Reconciler) look(ctx context.Context, p *pass, departures []departure) {
 	pending := make([]*departure, 0, len(departures))
 	for i := range departures {
-		if d := &departures[i]; d.Leaving() && !d.Held() {
+		d := &departures[i]
+		switch twin := p.twins[d.ID]; {
+		case d.Leaving() && !d.Held():
 			d.empty, d.state = true, "its instance ends"
-		} else {
+		case twin != nil && twin.drained():
+			d.empty, d.state = true, "Cluster API drained it"
+		case twin != nil && twin.machine != nil:
+			// One drains, not two. Core goes by what else is said of Machines, such as MachineDrainRules.
+			d.state = fmt.Sprintf("Cluster API drains it for Machine %s", twin.machine.Name)
+		default:
 			pending = append(pending, d)
 		}
 	}

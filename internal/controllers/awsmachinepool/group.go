@@ -119,6 +119,7 @@ func (r *Reconciler) desired(ctx context.Context, p *pass) (autoscalinggroup.Des
 			stop := reconciling.Stop(message)
 			return autoscalinggroup.Desired{}, &stop
 		}
+		*desired.Capacity = min(*desired.Capacity+p.staying, desired.MaxSize)
 	}
 	return desired, nil
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -24,6 +26,10 @@ import (
 // A pool that CAPA keeps AWSMachines for is not taken over.
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=awsmachines,verbs=list
 
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=awsmachinepoolmachines,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=awsmachinepoolmachines/status,verbs=patch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=get;list;watch;patch;delete
+
 // Register adds the controller to a manager. Networks are the kinds of objects with a cluster's network.
 func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, networks []client.Object) error {
 	dependents := func(ctx context.Context, cluster types.NamespacedName) ([]reconcile.Request, error) {
@@ -36,6 +42,8 @@ func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, ne
 		Watches(&infrav1.AWSLaunchConfig{}, &handler.EnqueueRequestForObject{}).
 		Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(poolOf)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(common.ByCluster(common.Itself, dependents))).
+		Watches(&infrav1.AWSMachinePoolMachine{}, handler.EnqueueRequestForOwner(manager.GetScheme(), manager.GetRESTMapper(), &infrav1.AWSMachinePool{})).
+		WatchesMetadata(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.poolOfMachine), builder.WithPredicates(predicate.NewPredicateFuncs(goes))).
 		WatchesRawSource(r.Clouds.GroupEvents()).
 		WithOptions(settings.Options())
 	for _, network := range networks {
@@ -75,4 +83,23 @@ func (r *Reconciler) poolsOf(ctx context.Context, cluster types.NamespacedName, 
 		dependent = append(dependent, &pools.Items[i])
 	}
 	return common.Requests(dependent), nil
+}
+
+// goes is true for a Machine that was deleted or is to be, which is all that a pool wants to know of it.
+func goes(machine client.Object) bool {
+	_, marked := machine.GetAnnotations()[clusterv1.DeleteMachineAnnotation]
+	return marked || machine.GetDeletionTimestamp() != nil
+}
+
+// poolOfMachine is the pool of the MachinePool that controls a Machine.
+func (r *Reconciler) poolOfMachine(ctx context.Context, machine client.Object) []reconcile.Request {
+	owner := metav1.GetControllerOf(machine)
+	if owner == nil || !isMachinePool(*owner) {
+		return nil
+	}
+	machinePool := &clusterv1.MachinePool{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: machine.GetNamespace(), Name: owner.Name}, machinePool); err != nil {
+		return nil // without it there is no pool to wake, or the next event does
+	}
+	return poolOf(ctx, machinePool)
 }
