@@ -51,7 +51,11 @@ func (w *world) twins() error {
 			object.Status.Instance.LifecycleState != "InService" {
 			return fmt.Errorf("%s is for instance %s, deleted at %v, with status %+v", object.Name, object.Spec.InstanceID, object.DeletionTimestamp, object.Status)
 		}
-		machine := machines[slices.IndexFunc(machines, func(machine clusterv1.Machine) bool { return machine.Name == object.Name })]
+		at := slices.IndexFunc(machines, func(machine clusterv1.Machine) bool { return machine.Name == object.Name })
+		if at < 0 {
+			return fmt.Errorf("%s has no Machine", object.Name)
+		}
+		machine := machines[at]
 		if machine.Spec.ProviderID != object.Spec.ProviderID || !machine.Status.NodeRef.IsDefined() || !machine.DeletionTimestamp.IsZero() {
 			return fmt.Errorf("machine %s has provider id %q and node %+v", machine.Name, machine.Spec.ProviderID, machine.Status.NodeRef)
 		}
@@ -59,9 +63,29 @@ func (w *world) twins() error {
 	return nil
 }
 
-func (w *world) haveMachines(replacements ...string) {
+// haveControlPlane makes a Machine of the control plane, without which core does not count the cluster as one whose nodes are worth draining.
+func (w *world) haveControlPlane() {
 	w.Helper()
-	w.havePool(append(slices.Clone(withMachines), replacements...)...)
+	machine := &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.Namespace, Name: "control-plane",
+			Labels:      map[string]string{clusterv1.ClusterNameLabel: "capa", clusterv1.MachineControlPlaneLabel: ""},
+			Annotations: map[string]string{clusterv1.PausedAnnotation: ""},
+		},
+		Spec: clusterv1.MachineSpec{
+			ClusterName: "capa", Bootstrap: clusterv1.Bootstrap{DataSecretName: aws.String("none")},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "AWSMachine", Name: "control-plane"},
+		},
+	}
+	if err := w.Client.Create(w.Context(), machine); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) haveMachines() {
+	w.Helper()
+	w.haveControlPlane()
+	w.havePool(withMachines...)
 	w.Eventually("each instance has a Machine", w.twins)
 	w.rest()
 	w.Cloud.AWS.ClearCalls()
@@ -115,8 +139,16 @@ func TestDeletingAMachine(t *testing.T) {
 func TestShrinkingByMachines(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.haveMachines("  replicas: 2", "  replicas: 3")
+	w.haveMachines()
+	w.scaleTo(3)
+	w.Eventually("a third comes", func() error {
+		if err := w.twins(); err != nil {
+			return err
+		}
+		return w.settled(3)
+	})
 	w.rest()
+	w.Cloud.AWS.ClearCalls()
 	machine := w.machines()[1]
 	victim := w.instanceOf(machine)
 	edited(w, &clusterv1.Machine{}, machine.Name, func(machine *clusterv1.Machine) {
@@ -178,6 +210,7 @@ func TestInstanceOfAMachineLost(t *testing.T) {
 func TestMachinesComeAndGo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.haveControlPlane()
 	w.havePool()
 	w.servePods()
 	before, nodes := w.running(), nodeIDs(w.Nodes())
