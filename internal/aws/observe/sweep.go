@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/slipway-project/slipway/internal/aws"
 )
 
 // Intervals are how often things are looked at.
@@ -195,6 +197,11 @@ func (s *Sweep[V]) sweep(ctx context.Context, full bool) {
 		if err != nil {
 			if ctx.Err() != nil {
 				return
+			}
+			if aws.IsThrottled(err) {
+				// Of no interest to anybody: the next sweep comes soon, and what moves is also looked at by who waits for it.
+				log.FromContext(ctx).V(1).Info("Sweeping was throttled, the next sweep tries again", "names", len(names), "reason", err.Error())
+				continue
 			}
 			log.FromContext(ctx).Error(err, "Sweeping failed, the next sweep tries again", "names", len(names))
 			continue
