@@ -41,6 +41,14 @@ var scenarios = []scenario{
 		done: func(h *harness) error { return h.ready(3) },
 	},
 	{
+		name:    "scale-in, whose node is drained",
+		prepare: havePool,
+		act: func(h *harness) {
+			h.edit(func(_ *infrav1.AWSMachinePool, machinePool *clusterv1.MachinePool) { machinePool.Spec.Replicas = ptr.To[int32](1) })
+		},
+		done: func(h *harness) error { return h.ready(1) },
+	},
+	{
 		name:    "token rotation",
 		prepare: havePool,
 		act:     func(h *harness) { h.putBootstrapData(1) },
