@@ -44,7 +44,9 @@ var scenarios = []scenario{
 		name:    "scale-in, whose node is drained",
 		prepare: havePool,
 		act: func(h *harness) {
-			h.edit(func(_ *infrav1.AWSMachinePool, machinePool *clusterv1.MachinePool) { machinePool.Spec.Replicas = ptr.To[int32](1) })
+			h.edit(func(_ *infrav1.AWSMachinePool, machinePool *clusterv1.MachinePool) {
+				machinePool.Spec.Replicas = ptr.To[int32](1)
+			})
 		},
 		done: func(h *harness) error { return h.ready(1) },
 	},
