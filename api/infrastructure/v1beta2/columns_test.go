@@ -22,13 +22,13 @@ func TestColumns(t *testing.T) {
 			kind: "AWSMachinePool", base: machinePoolBase,
 			patch: `{metadata: {labels: {cluster.x-k8s.io/cluster-name: one}, creationTimestamp: "2026-01-01T00:00:00Z"},
 				status: {replicas: 2, upToDateReplicas: 1, launchTemplateID: lt-1, launchTemplateVersion: "4",
-				rollout: {refreshID: r, status: InProgress, percentageComplete: 50},
+				rollout: {refreshID: r, status: InProgress, percentageComplete: 50, cause: image ami-1 → ami-2},
 				conditions: [{type: Ready, status: "False", reason: NotReady, message: rolling out},
 				{type: RolledOut, status: "False", reason: RollingOut, message: m}]}}`,
 			want: []string{
 				"Name=pool", "Cluster=one", "Ready=False", "Replicas=2", "UpToDate=1", "MinSize=1", "MaxSize=3",
 				"LaunchTemplate ID=lt-1", "Version=4", "Rollout=RollingOut", "[Refresh=InProgress]", "[Done%=50]",
-				"[Instance Type=m5.large]", "[Message=rolling out]", "Age",
+				"[Cause=image ami-1 → ami-2]", "[Instance Type=m5.large]", "[Message=rolling out]", "Age",
 			},
 		},
 		{
