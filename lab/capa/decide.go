@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -45,13 +46,11 @@ func (p Provider) Decide(ctx context.Context) (Decision, error) {
 	if awssdk.ToString(data.ImageId) != p.image(o) {
 		decision.Refresh = append(decision.Refresh, "image")
 	}
-	var applied map[string]string
-	if text := o.pool.Annotations[lastAppliedTags]; text != "" {
-		if err := json.Unmarshal([]byte(text), &applied); err != nil {
-			return decision, err
-		}
+	retagged, err := o.retagged()
+	if err != nil {
+		return decision, err
 	}
-	if len(applied)+len(o.additionalTags()) > 0 && !cmp.Equal(applied, o.additionalTags()) {
+	if retagged {
 		decision.Refresh = append(decision.Refresh, "tags")
 	}
 	switch key := instanceTag(data, tagSecret); {
@@ -76,6 +75,17 @@ func (p Provider) Decide(ctx context.Context) (Decision, error) {
 		decision.Group = append(decision.Group, "sizes")
 	}
 	return decision, nil
+}
+
+// retagged is true if the tags asked for are not those that the pool says were applied.
+func (o objects) retagged() (bool, error) {
+	applied := map[string]string{}
+	if text := o.pool.Annotations[lastAppliedTags]; text != "" {
+		if err := json.Unmarshal([]byte(text), &applied); err != nil {
+			return false, err
+		}
+	}
+	return !maps.Equal(applied, o.additionalTags()), nil
 }
 
 // needsUpdate are the fields of the spec that differ from those read back from a version.

@@ -3,12 +3,16 @@ package crashsweep
 import (
 	"fmt"
 
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/lab/capa"
 )
 
 // scenario is something that a user does.
@@ -79,6 +83,32 @@ var scenarios = []scenario{
 		},
 	},
 	{
+		name:    "adopt",
+		prepare: haveCAPAsPool,
+		act:     unpause,
+		done: func(h *harness) error {
+			for _, instance := range h.world().Instances {
+				if instance.Version != "2" {
+					return fmt.Errorf("an instance is %+v", instance)
+				}
+			}
+			return h.ready(2)
+		},
+	},
+	{
+		name:    "delete a pool that was not taken over",
+		prepare: haveCAPAsPool,
+		act: func(h *harness) {
+			machinePool := &clusterv1.MachinePool{}
+			machinePool.Namespace, machinePool.Name = h.env.Namespace, poolName
+			if err := h.env.Client.Delete(h.env.Context(), machinePool); err != nil {
+				h.Fatal(err)
+			}
+			unpause(h)
+		},
+		done: gone,
+	},
+	{
 		name:    "delete",
 		prepare: havePool,
 		act: func(h *harness) {
@@ -143,4 +173,55 @@ func gone(h *harness) error {
 		}
 	}
 	return nil
+}
+
+// haveCAPAsPool has the pool of the example as Cluster API Provider AWS leaves it. It is paused, so that the manager does nothing yet.
+func haveCAPAsPool(h *harness) {
+	h.putBootstrapData(0)
+	h.env.ApplyFile("testdata/pool.yaml", "kind: AWSMachinePool\nmetadata:\n", "kind: AWSMachinePool\nmetadata:\n  annotations: {"+clusterv1.PausedAnnotation+": \"true\"}\n")
+	provider := capa.Provider{
+		Client: h.env.Client, AWS: h.env.AWSConfig(), Key: client.ObjectKey{Namespace: h.env.Namespace, Name: poolName}, ImageID: h.image(),
+	}
+	var template string
+	h.env.Eventually("the cluster knows the pool", func() (err error) {
+		template, err = provider.CreateTemplate(h.env.Context())
+		return err
+	})
+	for _, do := range []func() error{
+		func() error { return provider.CreateVersion(h.env.Context()) },
+		func() error { return provider.CreateGroup(h.env.Context(), template) },
+	} {
+		if err := do(); err != nil {
+			h.Fatal(err)
+		}
+	}
+	h.env.Eventually("two instances run", func() error {
+		if instances := h.world().Instances; len(instances) != 2 || instances[0].State != "running" || instances[1].State != "running" {
+			return fmt.Errorf("instances are %+v", instances)
+		}
+		return nil
+	})
+	if err := provider.MarkPool(h.env.Context()); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func unpause(h *harness) {
+	h.edit(func(pool *infrav1.AWSMachinePool, _ *clusterv1.MachinePool) {
+		delete(pool.Annotations, clusterv1.PausedAnnotation)
+	})
+}
+
+// image is one for the pool's Kubernetes version.
+func (h *harness) image() string {
+	h.Helper()
+	out, err := ec2.NewFromConfig(h.env.AWSConfig()).DescribeImages(h.env.Context(), &ec2.DescribeImagesInput{
+		Filters: []ec2types.Filter{
+			{Name: awssdk.String("name"), Values: []string{"capa-ami-ubuntu-24.04-v1.25.0-*"}}, {Name: awssdk.String("architecture"), Values: []string{"x86_64"}},
+		},
+	})
+	if err != nil || len(out.Images) == 0 {
+		h.Fatalf("there is no image: %v", err)
+	}
+	return *out.Images[0].ImageId
 }

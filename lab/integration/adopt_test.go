@@ -160,7 +160,9 @@ func TestAdoption(t *testing.T) {
 func TestAdoptionHoldsDifferences(t *testing.T) {
 	t.Parallel()
 	w := newCAPAsWorld(t, nil)
-	w.editPool(func(pool *infrav1.AWSMachinePool) { pool.Spec.AWSLaunchTemplate.RootVolume = &infrav1.Volume{Size: 30, Type: "gp3"} })
+	w.editPool(func(pool *infrav1.AWSMachinePool) {
+		pool.Spec.AWSLaunchTemplate.RootVolume = &infrav1.Volume{Size: 30, Type: "gp3"}
+	})
 	w.startManager()
 	w.adopted()
 	condition := w.awaitCondition(infrav1.AdoptedCondition, metav1.ConditionTrue, infrav1.AdoptedWithDifferencesReason)
@@ -239,7 +241,9 @@ func TestNamesakesAreNotAdopted(t *testing.T) {
 		},
 		{
 			"a pool with a group of this name in another account", infrav1.NameTakenReason,
-			func(w *capasWorld) { w.editPool(func(pool *infrav1.AWSMachinePool) { pool.Spec.ProviderID = otherARN }) },
+			func(w *capasWorld) {
+				w.editPool(func(pool *infrav1.AWSMachinePool) { pool.Spec.ProviderID = otherARN })
+			},
 			infrav1.AdoptAnnotation,
 			func(w *capasWorld) { w.annotate(infrav1.AdoptAnnotation, *w.group().AutoScalingGroupARN) },
 		},

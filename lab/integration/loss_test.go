@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTemplateLost deletes the template behind the manager's back. Its instances can not be told from any others then, so they are replaced.
+// TestTemplateLost deletes the template behind the manager's back. What its versions were is remembered, so no instance is replaced, then or after a move.
 func TestTemplateLost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -22,15 +22,46 @@ func TestTemplateLost(t *testing.T) {
 	if _, err := w.ec2().DeleteLaunchTemplate(w.Context(), &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: &lost}); err != nil {
 		t.Fatal(err)
 	}
-	w.Eventually("there is another template, and all instances are from it", func() error {
+	w.Eventually("there is another template, and the group is at it", func() error {
 		if templates := w.templates(); len(templates) != 1 || *templates[0].LaunchTemplateId == lost {
 			return fmt.Errorf("templates are %+v", templates)
 		}
-		return w.replaced(instances, 2)
+		if id := *w.group().LaunchTemplate.LaunchTemplateId; id == lost {
+			return fmt.Errorf("the group is at %s", id)
+		}
+		return w.settled(2)
 	})
 	w.rest()
-	w.expectCounts(map[string]int{"CreateLaunchTemplate": 1, "StartInstanceRefresh": 1, "CreateAutoScalingGroup": 0})
+	w.stopManager()
+	w.wipeStatus()
+	w.startManager()
+	w.touch()
+	w.Eventually("the pool is settled after a move", func() error { return w.settled(2) })
+	w.rest()
+	if err := equals(w.running(), instances); err != nil {
+		t.Errorf("instances: %v", err)
+	}
+	w.expectCounts(map[string]int{"CreateLaunchTemplate": 1, "CreateLaunchTemplateVersion": 0, "StartInstanceRefresh": 0, "CreateAutoScalingGroup": 0})
 	w.awaitEvents("LaunchTemplateLost")
+
+	// They are replaced when the spec asks for something else.
+	w.editType("m6i.large")
+	w.Eventually("the edit replaces both", func() error { return w.replaced(instances, 2) })
+}
+
+// TestTemplateLostWithStatus deletes the template while nobody remembers its versions: instances can not be told from any others then.
+func TestTemplateLostWithStatus(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.havePool()
+	instances, lost := w.running(), w.template().LaunchTemplateId
+	w.stopManager()
+	w.wipeStatus()
+	if _, err := w.ec2().DeleteLaunchTemplate(w.Context(), &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: lost}); err != nil {
+		t.Fatal(err)
+	}
+	w.startManager()
+	w.Eventually("both are replaced", func() error { return w.replaced(instances, 2) })
 }
 
 // TestGroupLost deletes the group behind the manager's back.

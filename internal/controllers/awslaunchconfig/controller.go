@@ -138,6 +138,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		{Name: "storing the bootstrap data", Run: r.storeBootstrap},
 		{Name: "resolving the launch configuration", Run: r.resolve},
 		{Name: "going back", Run: r.goBack},
+		{Name: "releasing the launch template", Run: r.releaseTemplate},
 		{Name: "ensuring the launch template version", Run: r.ensureVersion},
 		{Name: "pruning versions", Run: r.prune},
 	})

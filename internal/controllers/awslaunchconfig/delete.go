@@ -66,6 +66,9 @@ func (r *Reconciler) leaveToPool(ctx context.Context, p *pass) reconciling.Outco
 	if err != nil {
 		return reconciling.Fail(fmt.Errorf("reading AWSMachinePool %q: %w", reference.Name, err))
 	}
+	if releasing(p.config) {
+		return r.disown(ctx, p)
+	}
 	return r.release(ctx, p)
 }
 

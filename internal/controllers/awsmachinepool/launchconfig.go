@@ -140,6 +140,7 @@ func launchConfigAnnotations(config *infrav1.AWSLaunchConfig, p *pass) map[strin
 	for key, value := range map[string]string{
 		infrav1.AdoptTemplateAnnotation: p.adoptable(),
 		infrav1.RollAdoptedAnnotation:   p.pool.Annotations[infrav1.RollAdoptedAnnotation],
+		infrav1.ReleaseAnnotation:       "", // set by a release, and by nothing else
 	} {
 		delete(annotations, key)
 		if value != "" {

@@ -1,0 +1,160 @@
+package awsmachinepool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/controllers/outcome"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// releasing is true for a pool that goes back to CAPA.
+func releasing(pool *infrav1.AWSMachinePool) bool {
+	return pool.Annotations[infrav1.ReleaseAnnotation] == "true"
+}
+
+// releaseSteps make a pool such that CAPA runs it without replacing an instance, and then leave it alone. The finalizer stays: CAPA's is the same.
+func (r *Reconciler) releaseSteps() []reconciling.Step[*pass] {
+	return []reconciling.Step[*pass]{
+		{Name: "waiting for the MachinePool", Run: r.awaitOwner},
+		{Name: "learning about the cluster", Run: r.learnCluster},
+		{Name: "reaching AWS", Run: r.reachCloud},
+		{Name: "observing the Auto Scaling group", Run: r.observeReleased},
+		{Name: "releasing the launch template", Run: r.releaseTemplate},
+		{Name: "releasing the Auto Scaling group", Run: r.releaseGroup},
+		{Name: "letting the launch config go", Run: r.releaseConfig},
+	}
+}
+
+// observeReleased sees the group anew. One that is not the pool's has been released, or never was taken over.
+func (r *Reconciler) observeReleased(ctx context.Context, p *pass) reconciling.Outcome {
+	var refused *adoptionError
+	err := r.see(ctx, p, true)
+	if errors.As(err, &refused) || namesTaken(err) {
+		p.group, p.adopting = nil, false
+		return reconciling.Continue()
+	}
+	if err != nil {
+		return outcome.Of(p.pool, infrav1.ReleasedCondition, infrav1.ReleasingReason, err)
+	}
+	return reconciling.Continue()
+}
+
+// held says whether the group still is Slipway's.
+func (p *pass) held() bool { return p.group != nil && !p.adopting }
+
+// releaseTemplate has the launch config leave a version that CAPA finds in order.
+func (r *Reconciler) releaseTemplate(ctx context.Context, p *pass) reconciling.Outcome {
+	if !p.held() {
+		return reconciling.Continue()
+	}
+	if p.group.Name != p.pool.Name {
+		message := fmt.Sprintf("Cluster API Provider AWS finds a group by its pool's name, %s, and this one is called %s", p.pool.Name, p.group.Name)
+		reconciling.False(p.pool, infrav1.ReleasedCondition, infrav1.NameTakenReason, message)
+		return reconciling.Stop(message)
+	}
+	config := &infrav1.AWSLaunchConfig{}
+	if err := r.Client.Get(ctx, p.key(), config); err != nil {
+		if !isGone(err) {
+			return reconciling.Fail(fmt.Errorf("reading AWSLaunchConfig %q: %w", p.pool.Name, err))
+		}
+		// Somebody took it away: it is needed once more.
+		if made := r.createLaunchConfig(ctx, p); made != reconciling.Continue() {
+			return made
+		}
+		return reconciling.Stop("the launch config was made again")
+	}
+	if config.Annotations[infrav1.ReleaseAnnotation] != "true" {
+		err := reconciling.Patch(ctx, r.Client, config, func(config *infrav1.AWSLaunchConfig) {
+			metav1.SetMetaDataAnnotation(&config.ObjectMeta, infrav1.ReleaseAnnotation, "true")
+		})
+		if err != nil {
+			return reconciling.Fail(fmt.Errorf("releasing the launch config: %w", err))
+		}
+	}
+	condition := meta.FindStatusCondition(config.Status.Conditions, infrav1.ReleasedCondition)
+	if condition == nil || condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != config.Generation {
+		const message = "the launch template is being made as Cluster API Provider AWS would have it"
+		reconciling.False(p.pool, infrav1.ReleasedCondition, infrav1.ReleasingReason, message)
+		return reconciling.Stop(message)
+	}
+	if config.Status.LaunchTemplateName != p.pool.Name {
+		message := fmt.Sprintf("Cluster API Provider AWS finds a launch template by its pool's name, %s, and this one is called %s",
+			p.pool.Name, config.Status.LaunchTemplateName)
+		reconciling.False(p.pool, infrav1.ReleasedCondition, infrav1.NameTakenReason, message)
+		return reconciling.Stop(message)
+	}
+	return reconciling.Continue()
+}
+
+// releaseGroup has the group follow its template, as CAPA wants it, takes away the hooks that only Slipway answers, and the ownership last.
+func (r *Reconciler) releaseGroup(ctx context.Context, p *pass) reconciling.Outcome {
+	if !p.held() {
+		return reconciling.Continue()
+	}
+	defer p.cloud.SeenGroups.Invalidate(p.group.Name)
+	err := p.cloud.Groups.FollowLatest(ctx, *p.group)
+	if err == nil {
+		err = r.dropOwnHooks(ctx, p)
+	}
+	if err == nil {
+		err = p.cloud.Groups.Disown(ctx, *p.group)
+	}
+	if err != nil {
+		return outcome.Of(p.pool, infrav1.ReleasedCondition, infrav1.ReleasingReason, err)
+	}
+	r.Report.Done(ctx, p.pool, "ASGReleased", "Left Auto Scaling group %s to Cluster API Provider AWS", p.group.Name)
+	return reconciling.Continue()
+}
+
+// releaseConfig ends the launch config, whose template stays.
+func (r *Reconciler) releaseConfig(ctx context.Context, p *pass) reconciling.Outcome {
+	config := &infrav1.AWSLaunchConfig{}
+	err := r.Live.Get(ctx, p.key(), config)
+	if err == nil && metav1.IsControlledBy(config, p.pool) {
+		if config.Annotations[infrav1.ReleaseAnnotation] != "true" {
+			return reconciling.Fail(fmt.Errorf("AWSLaunchConfig %q has not been released", config.Name))
+		}
+		if err := client.IgnoreNotFound(r.Client.Delete(ctx, config)); err != nil {
+			return reconciling.Fail(fmt.Errorf("deleting AWSLaunchConfig %q: %w", config.Name, err))
+		}
+		const message = "the launch config is going"
+		reconciling.False(p.pool, infrav1.ReleasedCondition, infrav1.ReleasingReason, message)
+		return reconciling.Stop(message)
+	}
+	if err != nil && !isGone(err) {
+		return reconciling.Fail(fmt.Errorf("reading AWSLaunchConfig %q: %w", p.pool.Name, err))
+	}
+	p.cloud.SeenGroups.Forget(p.key())
+	reconciling.Remove(p.pool, infrav1.AdoptedCondition)
+	message := fmt.Sprintf("nothing is done for this pool any more: let Cluster API Provider AWS run it. Take annotation %s away to have it adopted again",
+		infrav1.ReleaseAnnotation)
+	reconciling.True(p.pool, infrav1.ReleasedCondition, infrav1.ReleasedReason, message)
+	return reconciling.Stop(message)
+}
+
+// dropOwnHooks takes away hooks that are not the spec's: nobody would answer them. That they are to be put anew is recorded first, for a pool that is
+// adopted again.
+func (r *Reconciler) dropOwnHooks(ctx context.Context, p *pass) error {
+	applied := common.AppliedOf(p.pool)
+	if len(applied.Hooks) == 0 {
+		return nil
+	}
+	err := reconciling.Patch(ctx, r.Client, p.pool, func(pool *infrav1.AWSMachinePool) {
+		applied.HooksDigest = ""
+		applied.Record(pool)
+	})
+	if err != nil {
+		return fmt.Errorf("recording that hooks are taken away: %w", err)
+	}
+	_, err = p.cloud.Groups.EnsureHooks(ctx, p.group.Name, autoscalinggroup.SortHooks(autoscalinggroup.HooksOf(p.pool.Spec.LifecycleHooks)), applied.Hooks)
+	return err
+}

@@ -1,0 +1,122 @@
+package launchtemplate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// CAPAForm is what CAPA expects to find in a version beside what a node is.
+type CAPAForm struct {
+	// Secret is namespace and name of the bootstrap data, "" for none.
+	Secret string
+	// InstanceType is the pool's, which may leave it to overrides.
+	InstanceType string
+}
+
+// ForCAPA is the same node as CAPA would write it: it compares the newest version with the spec field by field, after giving the spec the defaults of
+// its CRD, and goes by two tags of the instances (CAPA: launchtemplate.go, SDKToLaunchTemplate and LaunchTemplateNeedsUpdate). A version in this form
+// gives it no reason to replace an instance. It has no description of Slipway's.
+func (i Input) ForCAPA(form CAPAForm) (Input, error) {
+	data := *i.data
+	data.InstanceType = ec2types.InstanceType(form.InstanceType)
+	if options := data.MetadataOptions; options != nil {
+		explicit := *options
+		orElse(&explicit.HttpEndpoint, ec2types.LaunchTemplateInstanceMetadataEndpointStateEnabled)
+		orElse(&explicit.HttpTokens, ec2types.LaunchTemplateHttpTokensStateOptional)
+		orElse(&explicit.InstanceMetadataTags, ec2types.LaunchTemplateInstanceMetadataTagsStateDisabled)
+		if explicit.HttpPutResponseHopLimit == nil {
+			explicit.HttpPutResponseHopLimit = awssdk.Int32(1)
+		}
+		data.MetadataOptions = &explicit
+	}
+	plain, err := plainUserData(awssdk.ToString(data.UserData))
+	if err != nil {
+		return Input{}, err
+	}
+	if form.Secret != "" {
+		digest := sha256.Sum256(plain)
+		marks := map[string]string{infrav1.TagBootstrapDataSecret: form.Secret, infrav1.TagBootstrapDataHash: hex.EncodeToString(digest[:])}
+		data.TagSpecifications = withInstanceTags(data.TagSpecifications, marks)
+	}
+	fingerprints, err := fingerprintsOf(&data, awssdk.ToString(data.UserData))
+	if err != nil {
+		return Input{}, err
+	}
+	text, err := canonical(&data)
+	if err != nil {
+		return Input{}, err
+	}
+	return Input{Fingerprints: fingerprints, data: &data, text: text}, nil
+}
+
+func orElse[T ~string](value *T, fallback T) {
+	if *value == "" {
+		*value = fallback
+	}
+}
+
+func withInstanceTags(specifications []ec2types.LaunchTemplateTagSpecificationRequest, tags map[string]string) []ec2types.LaunchTemplateTagSpecificationRequest {
+	all := slices.Clone(specifications)
+	for i := range all {
+		if all[i].ResourceType != ec2types.ResourceTypeInstance {
+			continue
+		}
+		merged := tagMap(all[i].Tags)
+		maps.Copy(merged, tags)
+		all[i].Tags = tagList(merged)
+		return all
+	}
+	return append(all, ec2types.LaunchTemplateTagSpecificationRequest{ResourceType: ec2types.ResourceTypeInstance, Tags: tagList(tags)})
+}
+
+// Release makes a version in CAPA's form the newest, unless it is, and returns its number and the observation afterwards. The default version stays.
+func (t *Templates) Release(ctx context.Context, owner string, input Input, seen Observation) (int64, Observation, error) {
+	newest := newestFirst(seen.Versions)
+	if len(newest) == 0 {
+		return 0, Observation{}, &VersionsUnseenError{TemplateID: seen.Template.ID}
+	}
+	fingerprints := input.Fingerprints
+	if last := newest[0]; last.Foreign && last.Fingerprints.Config == fingerprints.Config && last.Fingerprints.Bootstrap == fingerprints.Bootstrap {
+		return last.Number, seen, nil
+	}
+	output, err := t.ec2.CreateLaunchTemplateVersion(ctx, &ec2.CreateLaunchTemplateVersionInput{
+		LaunchTemplateId: &seen.Template.ID, LaunchTemplateData: input.data,
+		ClientToken: awssdk.String(hash(64, "release", owner, seen.Template.ID, strconv.FormatInt(seen.newestSeen(), 10), input.text)),
+	})
+	if err != nil {
+		return 0, Observation{}, fmt.Errorf("creating a version of launch template %q for CAPA: %w", seen.Template.ID, err)
+	}
+	version := Version{
+		Number: awssdk.ToInt64(output.LaunchTemplateVersion.VersionNumber), Fingerprints: fingerprints, Foreign: true, MadeByCAPA: true,
+		ImageID: awssdk.ToString(input.data.ImageId), Created: awssdk.ToTime(output.LaunchTemplateVersion.CreateTime),
+	}
+	return version.Number, seen.with(*seen.Template, version), nil
+}
+
+// Disown takes Slipway's own tags from a template.
+func (t *Templates) Disown(ctx context.Context, template Template) error {
+	own := map[string]string{}
+	for _, key := range []string{infrav1.TagLaunchConfig, infrav1.TagAccepted} {
+		if value, there := template.Tags[key]; there {
+			own[key] = value
+		}
+	}
+	if len(own) == 0 {
+		return nil
+	}
+	if _, err := t.ec2.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{template.ID}, Tags: tagList(own)}); err != nil {
+		return fmt.Errorf("removing the ownership tags of launch template %q: %w", template.ID, err)
+	}
+	return nil
+}
