@@ -54,6 +54,12 @@ func TestTemplateLostWithStatus(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.havePool()
+	// The instances run a second version: were it the first, EC2 would take the request for a new template for a repeat of that for the old one, by its
+	// client token, and its answer would tell that they run the same.
+	first := w.running()
+	w.editType("m6i.large")
+	w.Eventually("the edit replaces both", func() error { return w.replaced(first, 2) })
+	w.rest()
 	instances, lost := w.running(), w.template().LaunchTemplateId
 	w.stopManager()
 	w.wipeStatus()

@@ -1,0 +1,165 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// atRest is within what time a change by somebody else is noticed, simulated: a sweep's interval, and what a busy machine may be late.
+const atRest = 6 * time.Minute
+
+// TestDrift changes, behind the manager's back, one thing at a time, and wants it repaired within a sweep at rest, with no instance replaced.
+func TestDrift(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.havePool()
+	instances, template := w.running(), w.template().LaunchTemplateId
+	other := w.foreignTemplate("somebody-elses")
+	for _, row := range []struct {
+		name     string
+		sabotage func() error
+		// mended is nil once it is as it was.
+		mended func() error
+	}{
+		{
+			"the group is pointed at another template",
+			func() error { return w.pointGroup(other, "1") },
+			func() error { return w.groupAt(*template, "1") },
+		},
+		{
+			"the group follows the newest version",
+			func() error { return w.pointGroup(*template, "$Latest") },
+			func() error { return w.groupAt(*template, "1") },
+		},
+		{
+			"the group gets a mixed instances policy",
+			func() error {
+				_, err := w.asg().UpdateAutoScalingGroup(w.Context(), &autoscaling.UpdateAutoScalingGroupInput{
+					AutoScalingGroupName: aws.String(poolName),
+					MixedInstancesPolicy: &asgtypes.MixedInstancesPolicy{LaunchTemplate: &asgtypes.LaunchTemplate{
+						LaunchTemplateSpecification: &asgtypes.LaunchTemplateSpecification{LaunchTemplateId: template, Version: aws.String("1")},
+						Overrides:                   []asgtypes.LaunchTemplateOverrides{{InstanceType: aws.String("m5.large")}},
+					}},
+				})
+				return err
+			},
+			func() error { return w.groupAt(*template, "1") },
+		},
+		{
+			"the group's bounds change",
+			func() error {
+				_, err := w.asg().UpdateAutoScalingGroup(w.Context(), &autoscaling.UpdateAutoScalingGroupInput{
+					AutoScalingGroupName: aws.String(poolName), MinSize: aws.Int32(0), MaxSize: aws.Int32(4),
+				})
+				return err
+			},
+			func() error { return equals([]int32{*w.group().MinSize, *w.group().MaxSize}, []int32{1, 10}) },
+		},
+		{
+			"a version of somebody else's becomes the default",
+			func() error {
+				made, err := w.ec2().CreateLaunchTemplateVersion(w.Context(), &ec2.CreateLaunchTemplateVersionInput{
+					LaunchTemplateId: template, LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "m5.large"},
+				})
+				if err != nil {
+					return err
+				}
+				_, err = w.ec2().ModifyLaunchTemplate(w.Context(), &ec2.ModifyLaunchTemplateInput{
+					LaunchTemplateId: template, DefaultVersion: aws.String(fmt.Sprint(*made.LaunchTemplateVersion.VersionNumber)),
+				})
+				return err
+			},
+			func() error {
+				for _, seen := range w.templates() {
+					if *seen.LaunchTemplateId == *template && *seen.DefaultVersionNumber != 1 {
+						return fmt.Errorf("the default is version %d", *seen.DefaultVersionNumber)
+					}
+				}
+				return nil
+			},
+		},
+	} {
+		// Rows share the pool: each begins where the last one was mended.
+		if err := row.sabotage(); err != nil {
+			t.Fatalf("%s: %v", row.name, err)
+		}
+		broken := w.clock.Now()
+		w.Eventually(row.name+", and is mended", func() error {
+			if err := row.mended(); err != nil {
+				return err
+			}
+			return w.settled(2)
+		})
+		if took := w.lastWrite().Sub(broken); took > atRest {
+			t.Errorf("%s: it took %v", row.name, took)
+		}
+		w.rest()
+	}
+	if err := equals(w.running(), instances); err != nil {
+		t.Errorf("instances: %v", err)
+	}
+	w.expectCounts(map[string]int{"CreateLaunchTemplateVersion": 0, "StartInstanceRefresh": 0, "CreateLaunchTemplate": 0})
+	w.awaitEvents("ASGUpdated")
+}
+
+// lastWrite is when the manager last changed something.
+func (w *world) lastWrite() time.Time {
+	var last time.Time
+	for _, call := range w.calls() {
+		if isWrite(call) && call.Time.After(last) {
+			last = call.Time
+		}
+	}
+	return last
+}
+
+func (w *world) pointGroup(template, version string) error {
+	_, err := w.asg().UpdateAutoScalingGroup(w.Context(), &autoscaling.UpdateAutoScalingGroupInput{
+		AutoScalingGroupName: aws.String(poolName),
+		LaunchTemplate:       &asgtypes.LaunchTemplateSpecification{LaunchTemplateId: &template, Version: &version},
+	})
+	return err
+}
+
+// groupAt is nil once the group launches from a version of a template, and from no mixed instances policy.
+func (w *world) groupAt(template, version string) error {
+	seen := w.group().LaunchTemplate
+	if seen == nil || *seen.LaunchTemplateId != template || *seen.Version != version {
+		return fmt.Errorf("the group is at %+v", seen)
+	}
+	return nil
+}
+
+// TestInstanceDetached takes an instance out of the group: another takes its place, and the one that left is nobody's.
+func TestInstanceDetached(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.havePool()
+	instances := w.running()
+	if _, err := w.asg().DetachInstances(w.Context(), &autoscaling.DetachInstancesInput{
+		AutoScalingGroupName: aws.String(poolName), InstanceIds: instances[:1], ShouldDecrementDesiredCapacity: aws.Bool(false),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.Eventually("the pool has another, and not the one that left", func() error {
+		pool, err := w.pool()
+		if err != nil {
+			return err
+		}
+		if len(pool.Spec.ProviderIDList) != 2 || slices.ContainsFunc(pool.Spec.ProviderIDList, func(id string) bool { return id[len(id)-len(instances[0]):] == instances[0] }) {
+			return fmt.Errorf("provider ids are %q", pool.Spec.ProviderIDList)
+		}
+		return nil
+	})
+	if !slices.Contains(w.running(), instances[0]) {
+		t.Error("the instance that left was terminated")
+	}
+}
