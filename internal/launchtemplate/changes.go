@@ -18,10 +18,13 @@ func Changes(old Data, wanted Input) []string {
 	// Were the bootstrap data the same, the old data with it would have the old fingerprint. User data may hold no more than a pointer.
 	same, err := fingerprintsOf(old.data, wanted.bootstrap)
 	if err == nil && same.Config != old.version.Fingerprints.Config {
-		found = append(found, "bootstrap data changed")
+		found = append(found, bootstrapChanged)
 	}
 	return found
 }
+
+// bootstrapChanged is all that is ever said of bootstrap data.
+const bootstrapChanged = "bootstrap data changed"
 
 // path is where in the data something is, in words.
 type path []string
@@ -92,7 +95,7 @@ func compareElement(found *[]string, add func(string, ...any), member string, at
 	name := at.with(key)
 	switch member {
 	case "TagSpecifications":
-		compare(found, "", path{}, old, wanted)
+		compare(found, "Tags", path{}, tagsOf(old), tagsOf(wanted))
 		return
 	case "Tags":
 		name = path{"tag", key}
@@ -107,6 +110,12 @@ func compareElement(found *[]string, add func(string, ...any), member string, at
 	case member != "Tags":
 		compare(found, "", name, old, wanted)
 	}
+}
+
+// tagsOf are the tags of a specification, nil if there is none.
+func tagsOf(specification any) any {
+	members, _ := specification.(map[string]any)
+	return members["Tags"]
 }
 
 // byKey are the elements of a list by what tells them apart: a member, or themselves.

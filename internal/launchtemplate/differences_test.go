@@ -58,7 +58,7 @@ func TestDifferences(t *testing.T) {
 			reason:   "other bootstrap data, of which nothing is shown",
 			resolved: Resolved{UserData: []byte(joined + "abcdef.0123456789abcdef --node-name a\n")},
 			data:     ec2types.ResponseLaunchTemplateData{UserData: encoded(joined + "fedcba.fedcba9876543210\n")},
-			want:     []string{"user data"},
+			want:     []string{"bootstrap data changed"},
 		},
 		{
 			reason:   "a root volume that CAPA did not resize, and an image",
@@ -71,18 +71,18 @@ func TestDifferences(t *testing.T) {
 					Ebs:        &ec2types.LaunchTemplateEbsBlockDevice{VolumeSize: awssdk.Int32(8), DeleteOnTermination: awssdk.Bool(true)},
 				}},
 			},
-			want: []string{"/dev/sda1 ebs volume size 8 → 30", "image id ami-1 → ami-2"},
+			want: []string{"volume /dev/sda1 size in GiB 8 → 30", "image ami-1 → ami-2"},
 		},
 		{
 			reason:   "a tag, and a key pair that is gone",
 			resolved: Resolved{Tags: map[string]string{"team": "b"}},
 			data:     ec2types.ResponseLaunchTemplateData{KeyName: awssdk.String("old"), TagSpecifications: instanceTags("team", "a")},
-			want:     []string{"instance tag team a → b", "key name old → unset", "volume tag team unset → b"},
+			want:     []string{"key pair old → none", "tag team changed", "tag team added"},
 		},
 		{
 			reason: "what CAPA never sends",
 			spec:   infrav1.AWSLaunchTemplate{EnclaveOptions: &infrav1.EnclaveOptions{Enabled: ptr.To(true)}},
-			want:   []string{"enclave options enabled unset → true"},
+			want:   []string{"enclave enabled none → true"},
 		},
 	} {
 		t.Run(row.reason, func(t *testing.T) {

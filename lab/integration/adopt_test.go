@@ -166,7 +166,7 @@ func TestAdoptionHoldsDifferences(t *testing.T) {
 	w.startManager()
 	w.adopted()
 	condition := w.awaitCondition(infrav1.AdoptedCondition, metav1.ConditionTrue, infrav1.AdoptedWithDifferencesReason)
-	if !strings.Contains(condition.Message, "/dev/sda1 ebs volume size unset → 30") || !strings.Contains(condition.Message, infrav1.RollAdoptedAnnotation) {
+	if !strings.Contains(condition.Message, "volume /dev/sda1 added") || !strings.Contains(condition.Message, infrav1.RollAdoptedAnnotation) {
 		t.Errorf("the message is %q", condition.Message)
 	}
 	if root := device(w.latest(), "/dev/sda1"); root == nil || *root.VolumeSize != 30 {

@@ -104,7 +104,8 @@ func TestInstanceLost(t *testing.T) {
 		t.Errorf("instances are %q, were %q", running, instances)
 	}
 	w.rest()
-	if writes := w.writes(); len(writes) != 0 {
+	// The group holds the lost instance by its hook, as it holds one that still runs (AWS: lifecycle-hooks-overview); there is no node to drain.
+	if writes := w.writes(); slices.ContainsFunc(writes, func(write string) bool { return write != "CompleteLifecycleAction" }) {
 		t.Errorf("the manager wrote %q", writes)
 	}
 	if ids := w.mustPool().Spec.ProviderIDList; len(ids) != 2 || !slices.IsSorted(ids) {

@@ -122,8 +122,20 @@ func (r *Reconciler) reason(ctx context.Context, p *pass) string {
 	case exists && present.Default || len(p.seen.Versions) == 0:
 		return ""
 	}
-	// The default follows what is wanted, so it is what was wanted before; status may have been lost.
-	for _, version := range p.seen.Versions {
+	if why := sameNode(p.seen.Versions, wanted); why != "" {
+		return why
+	}
+	why := r.whatDiffers(ctx, p)
+	if p.config.Status.RolledBackFrom != "" {
+		why = "rolled back: " + why
+	}
+	return why
+}
+
+// sameNode says what else changed where a node from the wanted version is what it was, "" where it is another. The default version follows what
+// is wanted, so it is what was wanted before; status may have been lost.
+func sameNode(versions []launchtemplate.Version, wanted launchtemplate.Fingerprints) string {
+	for _, version := range versions {
 		switch {
 		case !version.Default || version.Fingerprints.Config != wanted.Config:
 		case wanted.Data != "" || version.Fingerprints.Data != "":
@@ -132,11 +144,7 @@ func (r *Reconciler) reason(ctx context.Context, p *pass) string {
 			return reasonToken
 		}
 	}
-	why := r.whatDiffers(ctx, p)
-	if p.config.Status.RolledBackFrom != "" {
-		why = "rolled back: " + why
-	}
-	return why
+	return ""
 }
 
 // report tells people what was done, and whether the version is good.
