@@ -1,6 +1,7 @@
 package awssim
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -37,6 +38,7 @@ func (d *frontDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	v := &visit{kernel: d.kernel, http: r}
 	v.sim.RequestID, v.at = d.kernel.Begin()
+	v.sim.Began = v.at
 	response := v.serve(body)
 	v.answer(w, response)
 	// Nobody is left to be told of an error, and Fault.Check allows none at this place.
@@ -51,7 +53,7 @@ func (v *visit) serve(body []byte) *wire.Response {
 	if err := v.strike(sim.Before); err != nil {
 		return v.refuse(err)
 	}
-	v.output, v.err = v.kernel.Do(v.sim)
+	v.do()
 	if err := v.strike(sim.AfterEffect); err != nil {
 		return v.refuse(err)
 	}
@@ -64,6 +66,27 @@ func (v *visit) serve(body []byte) *wire.Response {
 	}
 	v.log(response.Status, "")
 	return response
+}
+
+// do has the kernel serve the request, as often as it takes to get an answer. It does not return if the client gave up waiting for one.
+func (v *visit) do() {
+	for {
+		v.output, v.err = v.kernel.Do(v.sim)
+		var wait *sim.NotYetError
+		if !errors.As(v.err, &wait) {
+			return
+		}
+		timer := v.kernel.Clock().NewTimer(wait.Until.Sub(v.kernel.Clock().Now()))
+		select {
+		case <-timer.C():
+		case <-wait.Wake:
+		case <-v.http.Context().Done():
+			timer.Stop()
+			v.drop(sim.Before)
+		}
+		timer.Stop()
+		v.sim.Resumed = true
+	}
 }
 
 // admit finds out what is asked for and by whom, and which faults strike.

@@ -8,6 +8,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/iam"
 	"github.com/slipway-project/slipway/awssim/internal/s3"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
+	"github.com/slipway-project/slipway/awssim/internal/sqs"
 	"github.com/slipway-project/slipway/awssim/internal/ssm"
 	"github.com/slipway-project/slipway/awssim/internal/sts"
 	"github.com/slipway-project/slipway/awssim/internal/wire"
@@ -18,7 +19,7 @@ import (
 func registry() *sim.Registry {
 	reg := sim.NewRegistry()
 	for _, register := range []func(*sim.Registry){
-		autoscaling.Register, ec2.Register, iam.Register, s3.Register, ssm.Register, sts.Register,
+		autoscaling.Register, ec2.Register, iam.Register, s3.Register, sqs.Register, ssm.Register, sts.Register,
 	} {
 		register(reg)
 	}

@@ -75,6 +75,21 @@ func (c *checker) instanceType(t InstanceType) {
 	}
 }
 
+func (c *checker) events(path string, r Region) {
+	queues := unique(c, path+".queues", r.Queues, func(q Queue) string { return q.Name })
+	for _, q := range r.Queues {
+		if q.VisibilityTimeoutSeconds < 0 || q.VisibilityTimeoutSeconds > 43200 {
+			c.fail("%s.queues[%s].visibilityTimeoutSeconds: it must be from 0 to 43200", path, q.Name)
+		}
+	}
+	unique(c, path+".eventRules", r.EventRules, func(e EventRule) string { return e.Name })
+	for _, e := range r.EventRules {
+		if len(e.Sources) == 0 || !queues[e.Queue] {
+			c.fail("%s.eventRules[%s]: it needs sources and one of the region's queues", path, e.Name)
+		}
+	}
+}
+
 func (c *checker) region(r Region, types map[string]bool) {
 	path := "regions[" + r.Name + "]"
 	zones := unique(c, path+".zones", r.Zones, func(z Zone) string { return z.Name })
@@ -110,6 +125,7 @@ func (c *checker) region(r Region, types map[string]bool) {
 		}
 	}
 	unique(c, path+".parameters", r.Parameters, func(p Parameter) string { return p.Name })
+	c.events(path, r)
 	unique(c, path+".buckets", r.Buckets, func(b Bucket) string { return b.Name })
 	for _, b := range r.Buckets {
 		for _, e := range b.Expirations {

@@ -77,6 +77,8 @@ type Region struct {
 	Images         []Image         `json:"images,omitempty"`
 	Parameters     []Parameter     `json:"parameters,omitempty"`
 	Buckets        []Bucket        `json:"buckets,omitempty"`
+	Queues         []Queue         `json:"queues,omitempty"`
+	EventRules     []EventRule     `json:"eventRules,omitempty"`
 	// NotOffered lists instance types that some zones of the region lack. All other types of the
 	// world are offered in every zone.
 	NotOffered []Absence `json:"notOffered,omitempty"`
@@ -290,6 +292,23 @@ type Parameter struct {
 	DataType string `json:"dataType,omitempty"` // text if empty, or aws:ec2:image
 	// Public parameters are AWS's own, below /aws/: read-only.
 	Public bool `json:"public,omitempty"`
+}
+
+// Queue is a standard SQS queue, empty at the start.
+type Queue struct {
+	Name string `json:"name"`
+	// VisibilityTimeoutSeconds is how long a message that was received is hidden from others; 30, as with AWS, if it is left out.
+	VisibilityTimeoutSeconds int `json:"visibilityTimeoutSeconds,omitempty"`
+}
+
+// EventRule is a rule of EventBridge that sends events to a queue.
+type EventRule struct {
+	Name string `json:"name"`
+	// Sources are such as aws.ec2 and aws.autoscaling.
+	Sources []string `json:"sources"`
+	// DetailTypes are those to send; all of the sources if it is left out.
+	DetailTypes []string `json:"detailTypes,omitempty"`
+	Queue       string   `json:"queue"`
 }
 
 // Bucket is an S3 bucket, empty at the start.

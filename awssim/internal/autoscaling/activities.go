@@ -61,6 +61,7 @@ func (s *service) note(a *types.Activity, status types.ScalingActivityStatusCode
 	}
 	if progress == 100 {
 		n.EndTime = ptr(s.kernel.Now())
+		s.publishActivity(&n)
 	}
 	s.activities.Put(*n.ActivityId, &n)
 	return &n

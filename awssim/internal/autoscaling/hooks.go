@@ -63,8 +63,10 @@ func (s *service) beginActions(g *group, m *member, transition string) bool {
 			continue
 		}
 		wait := time.Duration(h.heartbeat) * time.Second
+		token := s.kernel.NewUUID()
+		s.publishAction(g, m, h, token)
 		m.actions = append(m.actions, &lifecycleAction{
-			hook: h.name, token: s.kernel.NewUUID(), wait: wait, fallback: h.result,
+			hook: h.name, token: token, wait: wait, fallback: h.result,
 			deadline: now.Add(wait), end: now.Add(time.Duration(h.globalTimeout()) * time.Second),
 		})
 	}

@@ -211,6 +211,7 @@ func (s *service) reachCheckpoint(g *group, r *refresh, state refreshState, plan
 		return true
 	}
 	r.checkpoint = next
+	s.publishCheckpoint(g, r)
 	r.pausedUntil = s.kernel.Now().Add(time.Duration(r.prefs.checkpointDelay) * time.Second)
 	return false
 }
@@ -269,6 +270,7 @@ func (s *service) beginRollback(g *group, why string) {
 func (s *service) endRefresh(g *group, status types.InstanceRefreshStatus, reason string) {
 	r := g.refresh
 	r.status, r.reason, r.ended = status, reason, s.kernel.Now()
+	s.publishRefresh(g, r)
 	s.refreshes.Put(r.id, r.describe(g))
 	g.past = append(g.past, r)
 	g.refresh = nil

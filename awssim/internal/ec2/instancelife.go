@@ -121,6 +121,7 @@ func (s *state) putInstance(i instance) {
 
 func (s *state) tell(i instance, event string) {
 	s.kernel.Emit(sim.Event{Account: s.region.Account.ID, Region: s.region.Name, Kind: "instance", ID: i.id(), State: event})
+	s.publish(i, event)
 	for _, watch := range s.watchers {
 		watch(i.public())
 	}

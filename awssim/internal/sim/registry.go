@@ -19,6 +19,7 @@ type Call struct {
 	Service   string
 	Action    string
 	Now       time.Time
+	Began     time.Time // before Now for a request that has waited, see NotYetError
 }
 
 // Handler serves one action.
@@ -29,7 +30,7 @@ type Handler struct {
 }
 
 // Registry holds the handlers of all services and the functions that dump their state. Services are
-// named "ec2", "autoscaling", "ssm", "sts" and "iam".
+// named "ec2", "autoscaling", "sqs", "ssm", "sts" and "iam".
 type Registry struct {
 	handlers map[string]map[string]*Handler
 	dumpers  map[string]func(*Region) any

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -15,10 +16,13 @@ type Request struct {
 	Principal string
 	AccessKey string
 	Input     any // pointer to the SDK's input type
+	// Began is when the request arrived; now if it is zero. Resumed is true for one that has waited: see NotYetError.
+	Began   time.Time
+	Resumed bool
 }
 
 // Do serves a request: what is due happens first, then the bucket is asked, then the handler runs,
-// all in one piece. The error is always a *Error, or nil.
+// all in one piece. The error is a *Error, a *NotYetError, or nil.
 func (k *Kernel) Do(req Request) (any, error) {
 	h := k.registry.Handler(req.Service, req.Action)
 	if h == nil {
@@ -29,7 +33,11 @@ func (k *Kernel) Do(req Request) (any, error) {
 	k.Locked(func() {
 		k.on(req.Account, func() { out, err = k.serve(h, req) })
 	})
-	if err != nil {
+	var wait *NotYetError
+	switch {
+	case errors.As(err, &wait):
+		return nil, wait
+	case err != nil:
 		return nil, AsError(err)
 	}
 	return out, nil
@@ -41,7 +49,7 @@ func (k *Kernel) serve(h *Handler, req Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if k.behavior.Throttling {
+	if k.behavior.Throttling && !req.Resumed {
 		if err := k.takeTokens(req); err != nil {
 			return nil, err
 		}
@@ -49,7 +57,10 @@ func (k *Kernel) serve(h *Handler, req Request) (any, error) {
 	call := &Call{
 		Kernel: k, Account: account, Region: region,
 		Principal: req.Principal, AccessKey: req.AccessKey, RequestID: req.RequestID,
-		Service: req.Service, Action: req.Action, Now: k.now,
+		Service: req.Service, Action: req.Action, Now: k.now, Began: req.Began,
+	}
+	if call.Began.IsZero() {
+		call.Began = k.now
 	}
 	return h.invoke(call, req.Input)
 }

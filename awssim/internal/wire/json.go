@@ -11,7 +11,7 @@ import (
 )
 
 // decodeJSON fills v from a body of JSON 1.1. The types of the tables' JSON services are made of
-// structures, lists, strings, numbers, booleans, bytes and times; times are seconds since the epoch.
+// structures, lists, dictionaries, strings, numbers, booleans, bytes and times; times are seconds since the epoch.
 func (req *Request) decodeJSON(v reflect.Value) error {
 	d := jsonDecoder{req.service}
 	if len(bytes.TrimSpace(req.body)) == 0 {
@@ -71,6 +71,8 @@ func (d jsonDecoder) member(name string, value any, v reflect.Value) error {
 		return d.structure(name, value, v)
 	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() != reflect.Uint8:
 		return d.list(name, value, v)
+	case v.Kind() == reflect.Map:
+		return d.dictionary(name, value, v)
 	default:
 		return d.scalar(name, value, v)
 	}
@@ -88,6 +90,22 @@ func (d jsonDecoder) list(name string, value any, v reflect.Value) error {
 		}
 	}
 	v.Set(list)
+	return nil
+}
+
+func (d jsonDecoder) dictionary(name string, value any, v reflect.Value) error {
+	object, ok := value.(map[string]any)
+	if !ok {
+		return d.service.malformed(name, "", "an object")
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	for key, e := range object {
+		element := reflect.New(v.Type().Elem()).Elem()
+		if err := d.member(join(name, key), e, element); err != nil {
+			return err
+		}
+		v.SetMapIndex(reflect.ValueOf(key).Convert(v.Type().Key()), element)
+	}
 	return nil
 }
 
@@ -159,7 +177,7 @@ func encodeJSON(m *model, v reflect.Value) any {
 			}
 		}
 		return object
-	case v.Kind() == reflect.Slice && v.IsNil(), v.Kind() == reflect.String && isEnum(v) && v.Len() == 0:
+	case v.Kind() == reflect.Slice && v.IsNil(), v.Kind() == reflect.Map && v.IsNil(), v.Kind() == reflect.String && isEnum(v) && v.Len() == 0:
 		return nil
 	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() != reflect.Uint8:
 		list := make([]any, v.Len())

@@ -57,7 +57,7 @@ func Parse(r *http.Request, body []byte) (*Request, error) {
 // check refuses what does not fit the service that the request was signed for.
 func (req *Request) check(target string) error {
 	s := req.service
-	if s.protocol == awsJSON11 {
+	if s.speaksJSON() {
 		prefix, _, _ := strings.Cut(target, ".")
 		if prefix != s.target || !s.actions[req.Action] {
 			return s.unknownAction(target)
@@ -115,7 +115,7 @@ func (req *Request) Decode(t reflect.Type) (any, error) {
 		return req.decodeREST()
 	}
 	v := reflect.New(t)
-	if req.service.protocol == awsJSON11 {
+	if req.service.speaksJSON() {
 		return v.Interface(), req.decodeJSON(v.Elem())
 	}
 	return v.Interface(), req.decodeQuery(v.Elem())

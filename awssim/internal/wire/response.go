@@ -30,6 +30,14 @@ func (req *Request) respond(status int, requestID, contentType string, body []by
 	return &Response{Status: status, Header: h, Body: body}
 }
 
+// jsonType is the content type of JSON answers.
+func (req *Request) jsonType() string {
+	if req.service != nil && req.service.protocol == awsJSON10 {
+		return "application/x-amz-json-1.0"
+	}
+	return "application/x-amz-json-1.1"
+}
+
 // Encode returns the answer for an output: a pointer, possibly nil, to the SDK's output type.
 func (req *Request) Encode(requestID string, output any) (*Response, error) {
 	if req.rest != nil {
@@ -40,12 +48,12 @@ func (req *Request) Encode(requestID string, output any) (*Response, error) {
 		v = reflect.New(v.Type().Elem())
 	}
 	v = v.Elem()
-	if req.service.protocol == awsJSON11 {
+	if req.service.speaksJSON() {
 		body, err := json.Marshal(encodeJSON(req.service.model, v))
 		if err != nil {
 			return nil, fmt.Errorf("encoding the answer to %s %s: %w", req.Service, req.Action, err)
 		}
-		return req.respond(http.StatusOK, requestID, "application/x-amz-json-1.1", body), nil
+		return req.respond(http.StatusOK, requestID, req.jsonType(), body), nil
 	}
 	e := &xmlEncoder{model: req.service.model}
 	e.raw(xml.Header)
@@ -67,11 +75,15 @@ func (req *Request) EncodeError(requestID string, err *sim.Error) *Response {
 		return req.encodeRESTError(requestID, err)
 	}
 	if req.json {
-		body, marshalErr := json.Marshal(map[string]string{"__type": err.Code, "message": err.Message})
+		kind := err.Code
+		if req.Service == "sqs" {
+			kind = "com.amazonaws.sqs#" + kind
+		}
+		body, marshalErr := json.Marshal(map[string]string{"__type": kind, "message": err.Message})
 		if marshalErr != nil {
 			panic("wire: two strings do not marshal: " + marshalErr.Error())
 		}
-		return req.respond(err.HTTPStatus(), requestID, "application/x-amz-json-1.1", body)
+		return req.respond(err.HTTPStatus(), requestID, req.jsonType(), body)
 	}
 	e := &xmlEncoder{}
 	e.raw(xml.Header)

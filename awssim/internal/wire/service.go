@@ -15,6 +15,7 @@ const (
 	ec2Query  protocol = iota // flat lists in requests, no result envelope
 	awsQuery                  // lists with "member", <XResult> envelope
 	awsJSON11                 // X-Amz-Target and JSON bodies
+	awsJSON10                 // the same, with an older content type
 )
 
 // service is a service as the wire knows it, by the name in its credential scope.
@@ -33,6 +34,7 @@ var services = map[string]*service{
 	},
 	"iam": {protocol: awsQuery, namespace: "https://iam.amazonaws.com/doc/2010-05-08/", model: &iamModel},
 	"sts": {protocol: awsQuery, namespace: "https://sts.amazonaws.com/doc/2011-06-15/", model: &stsModel},
+	"sqs": {protocol: awsJSON10, target: "AmazonSQS", model: &sqsModel},
 	"ssm": {protocol: awsJSON11, target: "AmazonSSM", model: &ssmModel},
 }
 
@@ -44,6 +46,9 @@ func init() {
 		}
 	}
 }
+
+// speaksJSON is true for the two protocols that are the same but for the content type.
+func (s *service) speaksJSON() bool { return s.protocol == awsJSON10 || s.protocol == awsJSON11 }
 
 // Services returns the names of all services that have tables, sorted. S3 has none.
 func Services() []string { return slices.Sorted(maps.Keys(services)) }

@@ -142,6 +142,9 @@ func (r *jsonReader) structBelow(e ast.Expr) string {
 	if list, ok := shapeOf(e).(*ast.ArrayType); ok {
 		e = list.Elt
 	}
+	if dictionary, ok := shapeOf(e).(*ast.MapType); ok {
+		e = dictionary.Value
+	}
 	if sel, ok := shapeOf(e).(*ast.SelectorExpr); ok && !isIdent(sel.X, "types") {
 		return "" // middleware.Metadata, time.Time
 	}

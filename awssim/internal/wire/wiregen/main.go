@@ -18,7 +18,7 @@ import (
 const sdk = "github.com/aws/aws-sdk-go-v2/service/"
 
 // serviceNames are the services that have tables, each a module of the SDK.
-var serviceNames = []string{"autoscaling", "ec2", "iam", "ssm", "sts"}
+var serviceNames = []string{"autoscaling", "ec2", "iam", "sqs", "ssm", "sts"}
 
 func main() {
 	files, err := generate("actions.txt")
@@ -47,7 +47,7 @@ func generate(actionsFile string) (map[string][]byte, error) {
 			return nil, err
 		}
 		read := readQuery
-		if service == "ssm" {
+		if service == "ssm" || service == "sqs" {
 			read = readJSON
 		}
 		m, err := read(dir, actions[service])

@@ -1,0 +1,94 @@
+package autoscaling
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/eventbridge"
+)
+
+// This file tells EventBridge what happens to groups (UG ec2-auto-scaling-event-reference; EventBridge events reference, "Amazon EC2
+// Auto Scaling events").
+
+func (s *service) instanceARN(id string) string {
+	return "arn:aws:ec2:" + s.region.Name + ":" + s.region.Account.ID + ":instance/" + id
+}
+
+// publishActivity tells of a launch or a termination that has ended.
+func (s *service) publishActivity(a *types.Activity) {
+	kind, origin, destination := "EC2 Instance Launch", "EC2", "AutoScalingGroup"
+	switch {
+	case strings.HasPrefix(*a.Description, "Launching a new EC2 instance"):
+	case strings.HasPrefix(*a.Description, "Terminating EC2 instance"):
+		kind, origin, destination = "EC2 Instance Terminate", "AutoScalingGroup", "EC2"
+	default:
+		return
+	}
+	outcome, code := " Successful", "InProgress" // as the examples of successful events have it
+	if a.StatusCode != types.ScalingActivityStatusCodeSuccessful {
+		outcome, code = " Unsuccessful", "Failed"
+	}
+	resources := []string{*a.AutoScalingGroupARN}
+	what, _, _ := strings.Cut(*a.Description, ".  Status Reason:")
+	_, id, launched := strings.Cut(what, ": ")
+	if launched {
+		resources = append(resources, s.instanceARN(id))
+	}
+	eventbridge.Put(s.region, eventbridge.Event{
+		Source: "aws.autoscaling", DetailType: kind + outcome, Resources: resources,
+		Detail: map[string]any{
+			"StatusCode": code, "Description": what, "AutoScalingGroupName": *a.AutoScalingGroupName, "ActivityId": *a.ActivityId,
+			"Details": json.RawMessage(*a.Details), "RequestId": *a.ActivityId, "StatusMessage": val(a.StatusMessage), "EndTime": stamp(*a.EndTime),
+			"EC2InstanceId": id, "StartTime": stamp(*a.StartTime), "Cause": *a.Cause, "Origin": origin, "Destination": destination,
+		},
+	})
+}
+
+// publishAction tells that a lifecycle hook holds an instance.
+func (s *service) publishAction(g *group, m *member, h hook, token string) {
+	kind, origin, destination := "EC2 Instance-launch Lifecycle Action", "EC2", "AutoScalingGroup"
+	if h.transition == transitionTerminate {
+		kind, origin, destination = "EC2 Instance-terminate Lifecycle Action", "AutoScalingGroup", "EC2"
+	}
+	detail := map[string]string{
+		"LifecycleActionToken": token, "AutoScalingGroupName": g.name, "LifecycleHookName": h.name, "EC2InstanceId": m.id,
+		"LifecycleTransition": h.transition, "Origin": origin, "Destination": destination,
+	}
+	if h.metadata != "" {
+		detail["NotificationMetadata"] = h.metadata
+	}
+	eventbridge.Put(s.region, eventbridge.Event{Source: "aws.autoscaling", DetailType: kind, Resources: []string{g.arn}, Detail: detail})
+}
+
+// refreshEvents are the words for how a refresh ended.
+var refreshEvents = map[types.InstanceRefreshStatus]string{
+	types.InstanceRefreshStatusSuccessful:         "Succeeded",
+	types.InstanceRefreshStatusFailed:             "Failed",
+	types.InstanceRefreshStatusCancelled:          "Cancelled",
+	types.InstanceRefreshStatusRollbackSuccessful: "Rollback Succeeded",
+	types.InstanceRefreshStatusRollbackFailed:     "Rollback Failed",
+}
+
+// publishRefresh tells that a refresh has ended.
+func (s *service) publishRefresh(g *group, r *refresh) {
+	if word, told := refreshEvents[r.status]; told {
+		s.putRefresh(g, word, map[string]string{"InstanceRefreshId": r.id, "AutoScalingGroupName": g.name})
+	}
+}
+
+// publishCheckpoint tells that a refresh pauses after the checkpoint that it has reached.
+func (s *service) publishCheckpoint(g *group, r *refresh) {
+	s.putRefresh(g, "Checkpoint Reached", map[string]string{
+		"InstanceRefreshId": r.id, "AutoScalingGroupName": g.name,
+		"CheckpointPercentage": strconv.Itoa(r.prefs.checkpoints[r.checkpoint-1]), "CheckpointDelay": strconv.Itoa(r.prefs.checkpointDelay),
+	})
+}
+
+func (s *service) putRefresh(g *group, word string, detail map[string]string) {
+	eventbridge.Put(s.region, eventbridge.Event{
+		Source: "aws.autoscaling", DetailType: "EC2 Auto Scaling Instance Refresh " + word, Resources: []string{g.arn}, Detail: detail,
+	})
+}

@@ -1,0 +1,250 @@
+package sqs
+
+import (
+	"crypto/md5" //nolint:gosec // it is what SQS answers, and SDKs check
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+const (
+	mostMessages = 10 // API ReceiveMessage, MaxNumberOfMessages
+	longestWait  = 20 // seconds; API ReceiveMessage, WaitTimeSeconds
+	mostEntries  = 10 // API DeleteMessageBatch
+	longestBody  = 1 << 20
+	handlePrefix = "AQEB"
+)
+
+func getQueueURL(c *sim.Call, in *sqs.GetQueueUrlInput) (*sqs.GetQueueUrlOutput, error) {
+	if in.QueueName == nil || *in.QueueName == "" {
+		return nil, missing("QueueName")
+	}
+	if owner := in.QueueOwnerAWSAccountId; owner != nil && *owner != c.Account.ID {
+		return nil, sim.Errorf("QueueDoesNotExist", "The specified queue does not exist.") // nobody of another account gets in, as above
+	}
+	q, err := of(c.Region).named(*in.QueueName)
+	if err != nil {
+		return nil, err
+	}
+	return &sqs.GetQueueUrlOutput{QueueUrl: &q.url}, nil
+}
+
+func getQueueAttributes(c *sim.Call, in *sqs.GetQueueAttributesInput) (*sqs.GetQueueAttributesOutput, error) {
+	q, err := of(c.Region).find(in.QueueUrl)
+	if err != nil {
+		return nil, err
+	}
+	visible := 0
+	for _, m := range q.messages {
+		if !m.visible.After(c.Now) {
+			visible++
+		}
+	}
+	all := map[string]string{
+		"QueueArn": q.arn, "VisibilityTimeout": seconds(q.visibility), "MessageRetentionPeriod": seconds(retention), "ReceiveMessageWaitTimeSeconds": "0",
+		"ApproximateNumberOfMessages": strconv.Itoa(visible), "ApproximateNumberOfMessagesNotVisible": strconv.Itoa(len(q.messages) - visible),
+	}
+	out := &sqs.GetQueueAttributesOutput{}
+	for _, name := range in.AttributeNames {
+		if out.Attributes == nil {
+			out.Attributes = map[string]string{}
+		}
+		if name == types.QueueAttributeNameAll {
+			out.Attributes = all
+			break
+		}
+		value, ok := all[string(name)]
+		if !ok {
+			return nil, sim.Errorf("InvalidAttributeName", "Unknown Attribute %s.", name)
+		}
+		out.Attributes[string(name)] = value
+	}
+	return out, nil
+}
+
+func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
+
+func sendMessage(c *sim.Call, in *sqs.SendMessageInput) (*sqs.SendMessageOutput, error) {
+	s := of(c.Region)
+	q, err := s.find(in.QueueUrl)
+	switch {
+	case err != nil:
+		return nil, err
+	case in.MessageBody == nil || *in.MessageBody == "":
+		return nil, missing("MessageBody")
+	case len(*in.MessageBody) > longestBody: // API SendMessage: 1 MiB
+		return nil, invalid("(body)", "MessageBody", "Message must be shorter than 1048576 bytes")
+	case len(in.MessageAttributes) > 0, len(in.MessageSystemAttributes) > 0, in.DelaySeconds != 0, in.MessageGroupId != nil, in.MessageDeduplicationId != nil:
+		return nil, sim.Errorf("UnsupportedOperation", "The simulated queues have no attributes, delays, groups and deduplication of messages.")
+	}
+	m := s.send(q, *in.MessageBody)
+	return &sqs.SendMessageOutput{MessageId: &m.id, MD5OfMessageBody: digest(m.body)}, nil
+}
+
+func digest(body string) *string {
+	sum := md5.Sum([]byte(body)) //nolint:gosec // see the import
+	text := hex.EncodeToString(sum[:])
+	return &text
+}
+
+// receiveMessage answers the oldest visible messages. If there is none it waits for one as long as it is told to (SQS developer guide,
+// "Short and long polling").
+func receiveMessage(c *sim.Call, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
+	s := of(c.Region)
+	q, err := s.find(in.QueueUrl)
+	if err != nil {
+		return nil, err
+	}
+	most, err := atMost(in)
+	if err != nil {
+		return nil, err
+	}
+	out := &sqs.ReceiveMessageOutput{}
+	for _, m := range q.messages {
+		if len(out.Messages) == most {
+			break
+		}
+		if !m.visible.After(c.Now) {
+			out.Messages = append(out.Messages, s.receive(q, m, in))
+		}
+	}
+	until := c.Began.Add(time.Duration(in.WaitTimeSeconds) * time.Second)
+	if len(out.Messages) == 0 && c.Now.Before(until) {
+		return nil, &sim.NotYetError{Until: until, Wake: q.changed}
+	}
+	return out, nil
+}
+
+// atMost checks the numbers of a request, and returns how many messages it wants. What is zero was not given: SDKs for Go can not tell.
+func atMost(in *sqs.ReceiveMessageInput) (int, error) {
+	switch {
+	case in.MaxNumberOfMessages < 0 || in.MaxNumberOfMessages > mostMessages:
+		return 0, invalid(in.MaxNumberOfMessages, "MaxNumberOfMessages", "Must be between 1 and 10, if provided")
+	case in.WaitTimeSeconds < 0 || in.WaitTimeSeconds > longestWait:
+		return 0, invalid(in.WaitTimeSeconds, "WaitTimeSeconds", "Must be >= 0 and <= 20, if provided")
+	case in.VisibilityTimeout < 0 || time.Duration(in.VisibilityTimeout)*time.Second > longestVisibility:
+		return 0, invalid(in.VisibilityTimeout, "VisibilityTimeout", "Must be between 0 and 43200, if provided")
+	}
+	return max(1, int(in.MaxNumberOfMessages)), nil
+}
+
+func (s *state) receive(q *queue, m *message, in *sqs.ReceiveMessageInput) types.Message {
+	kernel := s.region.Kernel()
+	visibility := q.visibility
+	if in.VisibilityTimeout > 0 {
+		visibility = time.Duration(in.VisibilityTimeout) * time.Second
+	}
+	s.hide(q, m, visibility)
+	if m.received == 0 {
+		m.first = kernel.Now()
+	}
+	m.received++
+	m.handle = handlePrefix + kernel.NewUUID()
+	handle := m.handle
+	answer := types.Message{MessageId: &m.id, Body: &m.body, MD5OfBody: digest(m.body), ReceiptHandle: &handle}
+	for name, value := range map[types.MessageSystemAttributeName]string{
+		types.MessageSystemAttributeNameSentTimestamp:                    strconv.FormatInt(m.sent.UnixMilli(), 10),
+		types.MessageSystemAttributeNameApproximateReceiveCount:          strconv.Itoa(m.received),
+		types.MessageSystemAttributeNameApproximateFirstReceiveTimestamp: strconv.FormatInt(m.first.UnixMilli(), 10),
+	} {
+		if slices.Contains(in.MessageSystemAttributeNames, name) || slices.Contains(in.MessageSystemAttributeNames, types.MessageSystemAttributeNameAll) {
+			if answer.Attributes == nil {
+				answer.Attributes = map[string]string{}
+			}
+			answer.Attributes[string(name)] = value
+		}
+	}
+	return answer
+}
+
+// receivedBy finds the message of a receipt handle. That of an earlier receipt, or of a message that is gone, finds nothing, which is no
+// error to who deletes (API DeleteMessage).
+func (q *queue) receivedBy(handle *string) (*message, error) {
+	switch {
+	case handle == nil || *handle == "":
+		return nil, missing("ReceiptHandle")
+	case !strings.HasPrefix(*handle, handlePrefix):
+		return nil, sim.Errorf("ReceiptHandleIsInvalid", "The input receipt handle %q is not a valid receipt handle.", *handle)
+	}
+	for _, m := range q.messages {
+		if m.handle == *handle {
+			return m, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // see above
+}
+
+func (q *queue) remove(handle *string) error {
+	m, err := q.receivedBy(handle)
+	if err != nil {
+		return err
+	}
+	q.messages = slices.DeleteFunc(q.messages, func(other *message) bool { return other == m })
+	return nil
+}
+
+func deleteMessage(c *sim.Call, in *sqs.DeleteMessageInput) (*sqs.DeleteMessageOutput, error) {
+	q, err := of(c.Region).find(in.QueueUrl)
+	if err != nil {
+		return nil, err
+	}
+	return &sqs.DeleteMessageOutput{}, q.remove(in.ReceiptHandle)
+}
+
+func deleteMessageBatch(c *sim.Call, in *sqs.DeleteMessageBatchInput) (*sqs.DeleteMessageBatchOutput, error) {
+	q, err := of(c.Region).find(in.QueueUrl)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(in.Entries) == 0:
+		return nil, sim.Errorf("EmptyBatchRequest", "There should be at least one DeleteMessageBatchRequestEntry in the request.")
+	case len(in.Entries) > mostEntries:
+		return nil, sim.Errorf("TooManyEntriesInBatchRequest", "Maximum number of entries per request are %d. You have sent %d.", mostEntries, len(in.Entries))
+	}
+	ids := map[string]bool{}
+	for _, entry := range in.Entries {
+		if entry.Id == nil {
+			return nil, missing("DeleteMessageBatchRequestEntry.Id")
+		}
+		if ids[*entry.Id] {
+			return nil, sim.Errorf("BatchEntryIdsNotDistinct", "Id %s repeated.", *entry.Id)
+		}
+		ids[*entry.Id] = true
+	}
+	out := &sqs.DeleteMessageBatchOutput{Successful: []types.DeleteMessageBatchResultEntry{}, Failed: []types.BatchResultErrorEntry{}}
+	for _, entry := range in.Entries {
+		if err := q.remove(entry.ReceiptHandle); err != nil {
+			failure := sim.AsError(err)
+			out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: entry.Id, Code: &failure.Code, Message: &failure.Message, SenderFault: true})
+			continue
+		}
+		out.Successful = append(out.Successful, types.DeleteMessageBatchResultEntry{Id: entry.Id})
+	}
+	return out, nil
+}
+
+func changeMessageVisibility(c *sim.Call, in *sqs.ChangeMessageVisibilityInput) (*sqs.ChangeMessageVisibilityOutput, error) {
+	s := of(c.Region)
+	q, err := s.find(in.QueueUrl)
+	if err != nil {
+		return nil, err
+	}
+	m, err := q.receivedBy(in.ReceiptHandle)
+	switch {
+	case err != nil:
+		return nil, err
+	case in.VisibilityTimeout < 0 || time.Duration(in.VisibilityTimeout)*time.Second > longestVisibility:
+		return nil, invalid(in.VisibilityTimeout, "VisibilityTimeout", "Must be between 0 and 43200")
+	case m == nil || !m.visible.After(c.Now):
+		return nil, sim.Errorf("MessageNotInflight", "The specified message isn't in flight.")
+	}
+	s.hide(q, m, time.Duration(in.VisibilityTimeout)*time.Second)
+	return &sqs.ChangeMessageVisibilityOutput{}, nil
+}

@@ -1,0 +1,156 @@
+// Package sqs owns the simulated Simple Queue Service: standard queues that the world names, as far as consuming them takes. They are
+// stricter than AWS's in that a message is delivered in order and once, unless its visibility timeout passes. Making queues, policies,
+// FIFO queues, dead-letter queues, delays and message attributes are not simulated.
+package sqs
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+const (
+	// defaultVisibility and retention are AWS's defaults (API SetQueueAttributes: VisibilityTimeout, MessageRetentionPeriod).
+	defaultVisibility = 30 * time.Second
+	retention         = 4 * 24 * time.Hour
+	// longestVisibility is from when a message was received (API ChangeMessageVisibility: 12 hours).
+	longestVisibility = 12 * time.Hour
+)
+
+// queue is a standard queue with its messages in the order in which they were sent.
+type queue struct {
+	name, url, arn string
+	visibility     time.Duration
+	messages       []*message
+	// changed is closed when a message may have become visible, and replaced.
+	changed chan struct{}
+}
+
+type message struct {
+	id, body string
+	sent     time.Time
+	// visible is from when the message can be received.
+	visible time.Time
+	// handle is that of the last receipt, first when the first one was; received counts them.
+	handle   string
+	first    time.Time
+	received int
+}
+
+type state struct {
+	region *sim.Region
+	queues map[string]*queue
+}
+
+func of(r *sim.Region) *state { return sim.Store(r, build) }
+
+func build(r *sim.Region) *state {
+	s := &state{region: r, queues: map[string]*queue{}}
+	for _, q := range r.World().Queues {
+		made := &queue{
+			name: q.Name, visibility: defaultVisibility, changed: make(chan struct{}),
+			url: "https://sqs." + r.Name + ".amazonaws.com/" + r.Account.ID + "/" + q.Name,
+			arn: "arn:aws:sqs:" + r.Name + ":" + r.Account.ID + ":" + q.Name,
+		}
+		if q.VisibilityTimeoutSeconds > 0 {
+			made.visibility = time.Duration(q.VisibilityTimeoutSeconds) * time.Second
+		}
+		s.queues[q.Name] = made
+	}
+	return s
+}
+
+// Register registers the handlers.
+func Register(reg *sim.Registry) {
+	sim.Handle(reg, "sqs", "GetQueueUrl", getQueueURL)
+	sim.Handle(reg, "sqs", "GetQueueAttributes", getQueueAttributes)
+	sim.Handle(reg, "sqs", "SendMessage", sendMessage)
+	sim.Handle(reg, "sqs", "ReceiveMessage", receiveMessage)
+	sim.Handle(reg, "sqs", "DeleteMessage", deleteMessage)
+	sim.Handle(reg, "sqs", "DeleteMessageBatch", deleteMessageBatch)
+	sim.Handle(reg, "sqs", "ChangeMessageVisibility", changeMessageVisibility)
+	reg.State("sqs", dump)
+}
+
+func dump(r *sim.Region) any {
+	queues := map[string]any{}
+	for name, q := range of(r).queues {
+		bodies := []string{}
+		for _, m := range q.messages {
+			bodies = append(bodies, m.body)
+		}
+		queues[name] = map[string]any{"arn": q.arn, "messages": bodies}
+	}
+	return map[string]any{"queues": queues}
+}
+
+// Send puts a message into a queue on behalf of a service; into none if the region has no queue of that name. Only for code under the
+// kernel's lock.
+func Send(r *sim.Region, name, body string) {
+	s := of(r)
+	if q := s.queues[name]; q != nil {
+		s.send(q, body)
+	}
+}
+
+func (s *state) send(q *queue, body string) *message {
+	kernel := s.region.Kernel()
+	m := &message{id: kernel.NewUUID(), body: body, sent: kernel.Now(), visible: kernel.Now()}
+	q.messages = append(q.messages, m)
+	q.wake()
+	return m
+}
+
+// wake lets those who wait for messages look again.
+func (q *queue) wake() {
+	close(q.changed)
+	q.changed = make(chan struct{})
+}
+
+// hide makes a message visible again after d only.
+func (s *state) hide(q *queue, m *message, d time.Duration) {
+	kernel := s.region.Kernel()
+	m.visible = kernel.Now().Add(d)
+	kernel.After(d, q.wake)
+}
+
+// forgetOld drops messages that were kept for as long as the queue keeps any.
+func (q *queue) forgetOld(now time.Time) {
+	q.messages = slices.DeleteFunc(q.messages, func(m *message) bool { return now.Sub(m.sent) > retention })
+}
+
+// find returns the queue of a URL, of which only the account and the name at its end count: clients with an endpoint of their own send it as it is.
+func (s *state) find(url *string) (*queue, error) {
+	if url == nil || *url == "" {
+		return nil, missing("QueueUrl")
+	}
+	parts := strings.Split(*url, "/")
+	if len(parts) < 2 {
+		return nil, sim.Errorf("InvalidAddress", "The address %s is not valid for this endpoint.", *url)
+	}
+	if account := parts[len(parts)-2]; account != s.region.Account.ID {
+		// Inference: queues have no policies here, and without one nobody of another account gets in.
+		return nil, sim.Errorf("AccessDenied", "Access to the resource %s is denied.", *url).WithStatus(403)
+	}
+	return s.named(parts[len(parts)-1])
+}
+
+func (s *state) named(name string) (*queue, error) {
+	q := s.queues[name]
+	if q == nil {
+		// API GetQueueUrl, Errors: QueueDoesNotExist, status 400.
+		return nil, sim.Errorf("QueueDoesNotExist", "The specified queue does not exist.")
+	}
+	q.forgetOld(s.region.Kernel().Now())
+	return q, nil
+}
+
+func missing(parameter string) error {
+	return sim.Errorf("MissingParameter", "The request must contain the parameter %s.", parameter)
+}
+
+func invalid(value any, parameter, reason string) error {
+	return sim.Errorf("InvalidParameterValue", "Value %v for parameter %s is invalid. Reason: %s.", value, parameter, reason)
+}
