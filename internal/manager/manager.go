@@ -78,6 +78,7 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	workloads := workload.New(manager.GetAPIReader(), options.Clock)
+	workloads.Wrap = options.WrapWorkloads
 	defer workloads.Close()
 	if err := errors.Join(addControllers(manager, options, kinds, workloads), addHealthChecks(manager, kinds.all), addWebhooks(manager, options.Webhooks)); err != nil {
 		return err

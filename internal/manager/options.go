@@ -3,6 +3,7 @@ package manager
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -33,6 +34,8 @@ type Options struct {
 	RESTConfig *rest.Config
 	// AWS is the controller's own identity and how AWS is reached.
 	AWS awssdk.Config
+	// WrapWorkloads wraps the transports to workload clusters, as RESTConfig may wrap that to the management cluster; nil for not.
+	WrapWorkloads func(http.RoundTripper) http.RoundTripper
 	// Clock is real time, except in tests and in the laboratory.
 	Clock clock.WithTicker
 	// Namespace is the only one that is looked at; all if empty.

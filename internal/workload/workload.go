@@ -59,6 +59,9 @@ func Explain(err error) string {
 
 // Clusters are the workload clusters of a management cluster. It is safe for concurrent use.
 type Clusters struct {
+	// Wrap wraps the transport to every cluster, to watch or to break it; nil for not. It is set before the first use.
+	Wrap func(http.RoundTripper) http.RoundTripper
+
 	// secrets reads past caches: a cached read would hold all Secrets.
 	secrets client.Reader
 	clock   clock.PassiveClock
@@ -147,6 +150,9 @@ func (c *Clusters) connect(kubeconfig []byte) (*entry, error) {
 	config.Timeout, config.UserAgent = callLimit, "slipway"
 	config.QPS = -1 // a look is bounded by itself; the API server has its own fairness
 	state := &health{clock: c.clock}
+	if c.Wrap != nil {
+		config.Wrap(c.Wrap)
+	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &guarded{next: next, health: state} })
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {

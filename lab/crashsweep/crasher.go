@@ -79,13 +79,13 @@ func (c *Crasher) WrapAWS(next http.RoundTripper) http.RoundTripper {
 	return &transport{crasher: c, next: next, name: awsCall}
 }
 
-// WrapKubernetes wraps the transport to the API server: writes count. Events do not: they are written by a broadcaster of their own, at any
+// WrapKubernetes wraps the transport to an API server, that of the management cluster or of a workload cluster: writes count. Events do not: they are written by a broadcaster of their own, at any
 // time between the calls around them, and a crash there is a crash between those.
 func (c *Crasher) WrapKubernetes(next http.RoundTripper) http.RoundTripper {
 	return &transport{crasher: c, next: next, name: kubernetesWrite}
 }
 
-// awsCall names a call by its action, as the query protocol writes it into the body.
+// awsCall names a call by its action, as the query protocol writes it into the body, and protocols with JSON into a header.
 func awsCall(request *http.Request) string {
 	if request.Body == nil {
 		return "AWS " + request.Header.Get("X-Amz-Target")
@@ -95,7 +95,10 @@ func awsCall(request *http.Request) string {
 		return "AWS, unreadable: " + err.Error()
 	}
 	request.Body = io.NopCloser(bytes.NewReader(body))
-	_, action, _ := strings.Cut(string(body), "Action=")
+	_, action, query := strings.Cut(string(body), "Action=")
+	if !query {
+		return "AWS " + request.Header.Get("X-Amz-Target")
+	}
 	action, _, _ = strings.Cut(action, "&")
 	return "AWS " + action
 }
@@ -113,6 +116,9 @@ type transport struct {
 	next    http.RoundTripper
 	name    func(*http.Request) string
 }
+
+// WrappedRoundTripper implements net.RoundTripperWrapper, so that connections are found to be closed.
+func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 var errDead = errors.New("the manager is dead")
 

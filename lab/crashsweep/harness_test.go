@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,8 +27,6 @@ const (
 	poolName = "capa-mp-0"
 	// rate makes a simulated minute take a tenth of a second.
 	rate = 600
-	// crashDeadline is how long, real, a run may take to reach its point before it counts as having come to rest.
-	crashDeadline = 20 * time.Second
 )
 
 // harness is one run: a world of its own, and the managers that live and die in it.
@@ -37,6 +36,10 @@ type harness struct {
 	clock   *simclock.Clock
 	manager *lab.RunningManager
 	crasher *Crasher
+
+	mu sync.Mutex
+	// launched are the ids of all instances that there ever were.
+	launched map[string]bool
 }
 
 func newHarness(t *testing.T) *harness {
@@ -50,7 +53,8 @@ func newHarness(t *testing.T) *harness {
 		}},
 	}})
 	env.Cluster(lab.ClusterOptions{})
-	h := &harness{TB: t, env: env, clock: clock}
+	h := &harness{TB: t, env: env, clock: clock, launched: map[string]bool{}}
+	t.Cleanup(env.Cloud.AWS.OnChange(h.count))
 	t.Cleanup(h.stopManager)
 	return h
 }
@@ -61,7 +65,7 @@ func (h *harness) startManager() *Crasher {
 	h.stopManager()
 	h.crasher = NewCrasher()
 	manager, err := h.env.Lab.StartManager(h.env.Context(), h.env.ManagerEnv(), product.Manager(product.Settings{
-		WrapAWS: h.crasher.WrapAWS, WrapKubernetes: h.crasher.WrapKubernetes,
+		WrapAWS: h.crasher.WrapAWS, WrapKubernetes: h.crasher.WrapKubernetes, WrapWorkloads: h.crasher.WrapKubernetes,
 	}))
 	if err != nil {
 		h.Fatal(err)
@@ -81,20 +85,51 @@ func (h *harness) stopManager() {
 	h.manager = nil
 }
 
-// awaitCrash waits until the manager has died, or has been at rest without dying.
-func (h *harness) awaitCrash(crasher *Crasher) error {
-	select {
-	case <-crasher.Crashed():
-		return nil
-	case <-time.After(crashDeadline):
-		return errNoCrash
+// count counts an instance.
+func (h *harness) count(event awssim.Event) {
+	if event.Kind == "instance" && event.Account == h.env.Account {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.launched[event.ID] = true
 	}
+}
+
+// act does what the user does, on the scenario's clock.
+func (h *harness) act(scenario scenario) {
+	h.Helper()
+	if scenario.rate != 0 {
+		h.clock.SetRate(scenario.rate)
+	}
+	scenario.act(h)
+}
+
+// awaitCrash waits until the manager has died, or all is done without that.
+func (h *harness) awaitCrash(scenario scenario, crasher *Crasher) error {
+	var err error
+	h.env.Eventually("the manager dies, or scenario "+scenario.name+" is done", func() error {
+		select {
+		case <-crasher.Crashed():
+			return nil
+		default:
+		}
+		if notYet := scenario.done(h); notYet != nil {
+			return notYet
+		}
+		select {
+		case <-crasher.Crashed():
+		case <-time.After(quietTime):
+			err = errNoCrash
+		}
+		return nil
+	})
+	return err
 }
 
 // await waits until the scenario is done and the world has been at rest.
 func (h *harness) await(scenario scenario) {
 	h.Helper()
 	h.env.Eventually("scenario "+scenario.name+" is done", func() error { return scenario.done(h) })
+	h.clock.SetRate(rate)
 	h.rest()
 	h.env.Eventually("it stays done", func() error { return scenario.done(h) })
 }
@@ -116,9 +151,9 @@ func (h *harness) rest() {
 	})
 }
 
-// changes is true for a call that changes AWS.
+// changes is true for a call that changes AWS for longer than a heartbeat does.
 func changes(call awssim.Call) bool {
-	return !strings.HasPrefix(call.Action, "Describe") && !strings.HasPrefix(call.Action, "Get") && !strings.HasPrefix(call.Action, "List")
+	return call.Action != "RecordLifecycleActionHeartbeat" && !strings.HasPrefix(call.Action, "Describe") && !strings.HasPrefix(call.Action, "Get") && !strings.HasPrefix(call.Action, "List")
 }
 
 func (h *harness) writes() []string {
@@ -173,6 +208,9 @@ func (h *harness) ready(replicas int32) error {
 	}
 	if status.Replicas != replicas || ptr.Deref(status.ReadyReplicas, 0) != replicas || ptr.Deref(status.UpToDateReplicas, 0) != replicas {
 		return fmt.Errorf("%d replicas, %v ready, %v up to date", status.Replicas, status.ReadyReplicas, status.UpToDateReplicas)
+	}
+	if nodes := h.env.Nodes(); len(nodes) != int(replicas) {
+		return fmt.Errorf("there are %d nodes", len(nodes))
 	}
 	if len(pool.Spec.ProviderIDList) != int(replicas) {
 		return fmt.Errorf("provider ids are %q", pool.Spec.ProviderIDList)

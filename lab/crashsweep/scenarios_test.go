@@ -1,7 +1,12 @@
 package crashsweep
 
 import (
+	"compress/gzip"
+	"encoding/base64"
+	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -24,6 +29,10 @@ type scenario struct {
 	act func(*harness)
 	// done is nil when all that follows from it is there.
 	done func(*harness) error
+	// rate is the clock's from the act until all is done; the usual one if zero.
+	rate float64
+	// repeats is how many writing calls a crash may make necessary once more, besides the one in which the manager died.
+	repeats int
 }
 
 var scenarios = []scenario{
@@ -43,16 +52,6 @@ var scenarios = []scenario{
 			})
 		},
 		done: func(h *harness) error { return h.ready(3) },
-	},
-	{
-		name:    "scale-in, whose node is drained",
-		prepare: havePool,
-		act: func(h *harness) {
-			h.edit(func(_ *infrav1.AWSMachinePool, machinePool *clusterv1.MachinePool) {
-				machinePool.Spec.Replicas = ptr.To[int32](1)
-			})
-		},
-		done: func(h *harness) error { return h.ready(1) },
 	},
 	{
 		name:    "token rotation",
@@ -99,11 +98,7 @@ var scenarios = []scenario{
 		name:    "delete a pool that was not taken over",
 		prepare: haveCAPAsPool,
 		act: func(h *harness) {
-			machinePool := &clusterv1.MachinePool{}
-			machinePool.Namespace, machinePool.Name = h.env.Namespace, poolName
-			if err := h.env.Client.Delete(h.env.Context(), machinePool); err != nil {
-				h.Fatal(err)
-			}
+			deletePool(h)
 			unpause(h)
 		},
 		done: gone,
@@ -111,14 +106,8 @@ var scenarios = []scenario{
 	{
 		name:    "delete",
 		prepare: havePool,
-		act: func(h *harness) {
-			machinePool := &clusterv1.MachinePool{}
-			machinePool.Namespace, machinePool.Name = h.env.Namespace, poolName
-			if err := h.env.Client.Delete(h.env.Context(), machinePool); err != nil {
-				h.Fatal(err)
-			}
-		},
-		done: gone,
+		act:     deletePool,
+		done:    gone,
 	},
 	{
 		name:    "create with a parameter",
@@ -127,20 +116,30 @@ var scenarios = []scenario{
 		done:    func(h *harness) error { return h.ready(2) },
 	},
 	{
-		name: "delete with a parameter",
-		prepare: func(h *harness) {
-			createStoredPool(h)
-			h.env.Eventually("the pool is ready", func() error { return h.ready(2) })
-		},
-		act: func(h *harness) {
-			machinePool := &clusterv1.MachinePool{}
-			machinePool.Namespace, machinePool.Name = h.env.Namespace, poolName
-			if err := h.env.Client.Delete(h.env.Context(), machinePool); err != nil {
-				h.Fatal(err)
+		name:    "token rotation with a parameter",
+		prepare: haveStoredPool,
+		act:     func(h *harness) { h.putBootstrapData(1) },
+		done: func(h *harness) error {
+			if _, secret := h.token(1); !strings.Contains(h.stored(), secret) {
+				return errors.New("the parameter does not hold the new token")
 			}
+			return h.ready(2)
 		},
-		done: gone,
 	},
+	{
+		name:    "delete with a parameter",
+		prepare: haveStoredPool,
+		act:     deletePool,
+		done:    gone,
+	},
+}
+
+func deletePool(h *harness) {
+	machinePool := &clusterv1.MachinePool{}
+	machinePool.Namespace, machinePool.Name = h.env.Namespace, poolName
+	if err := h.env.Client.Delete(h.env.Context(), machinePool); err != nil {
+		h.Fatal(err)
+	}
 }
 
 // createStoredPool keeps the bootstrap data in a parameter.
@@ -148,6 +147,12 @@ func createStoredPool(h *harness) {
 	h.putBootstrapData(0)
 	h.env.ApplyFile("testdata/pool.yaml", "  awsLaunchTemplate:\n", "  bootstrapStorage: SSM\n  awsLaunchTemplate:\n"+
 		"    iamInstanceProfile: nodes.cluster-api-provider-aws.sigs.k8s.io\n")
+}
+
+// haveStoredPool has the pool of createStoredPool, at rest.
+func haveStoredPool(h *harness) {
+	createStoredPool(h)
+	h.env.Eventually("the pool is ready", func() error { return h.ready(2) })
 }
 
 func createPool(h *harness) {
@@ -224,4 +229,23 @@ func (h *harness) image() string {
 		h.Fatalf("there is no image: %v", err)
 	}
 	return *out.Images[0].ImageId
+
+// stored is all that is kept in parameters.
+func (h *harness) stored() string {
+	h.Helper()
+	var text strings.Builder
+	for name := range h.env.State()["ssm"].(map[string]any)["parameters"].(map[string]any) {
+		value, err := h.env.Cloud.AWS.Parameter(h.env.Account, h.env.Cloud.Region(), name)
+		if err != nil {
+			h.Fatal(err)
+		}
+		inflated, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(value)))
+		if err != nil {
+			h.Fatal(err)
+		}
+		if _, err := io.Copy(&text, inflated); err != nil { // #nosec G110 -- what the manager under test wrote
+			h.Fatal(err)
+		}
+	}
+	return text.String()
 }

@@ -1,16 +1,20 @@
 package crashsweep
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/slipway-project/slipway/lab"
 	"github.com/slipway-project/slipway/lab/labtest"
@@ -18,30 +22,25 @@ import (
 
 func TestMain(m *testing.M) { labtest.MainWith(m, lab.Options{}) }
 
-// sliced is how many slices the sweep has: a run of the tests does one of them, chosen by the commit; SWEEP=all does all.
-const sliced = 12
+// slice is about how many points a run of the tests does, spread over the scenarios and chosen by the commit: 48 and a clean run of each scenario
+// take a minute on two quiet cores. SWEEP=all does all points, SWEEP=500 so many, and SWEEP_SEED chooses others than those of the commit.
+const slice = 48
 
 // TestCrashSweep runs every scenario once without a crash, and then once for every point at which its manager can die.
 func TestCrashSweep(t *testing.T) {
-	for _, scenario := range scenarios {
+	all := slices.Concat(scenarios, drainScenarios, rolloutScenarios)
+	for _, scenario := range all {
 		t.Run(scenario.name, func(t *testing.T) {
 			t.Parallel()
 			clean := runClean(t, scenario)
 			if len(clean.calls) == 0 {
 				t.Fatal("the scenario makes no call: there is nothing to sweep")
 			}
-			// One call more than a clean run made: a run may take another turn, and the last call must be followed by one.
-			for call := 1; call <= len(clean.calls); call++ {
-				for _, place := range places {
-					point := Point{Call: call, Place: place}
-					if !chosen(scenario.name, point) {
-						continue
-					}
-					t.Run(strings.ReplaceAll(point.String(), " ", "_"), func(t *testing.T) {
-						t.Parallel()
-						runCrash(t, scenario, point, clean)
-					})
-				}
+			for _, point := range chosen(scenario.name, len(clean.calls), len(all)) {
+				t.Run(strings.ReplaceAll(point.String(), " ", "_"), func(t *testing.T) {
+					t.Parallel()
+					runCrash(t, scenario, point, clean)
+				})
 			}
 		})
 	}
@@ -65,7 +64,7 @@ func runClean(t *testing.T, scenario scenario) outcome {
 	h.rest()
 	h.env.Cloud.AWS.ClearCalls()
 	crasher.Arm(Point{})
-	scenario.act(h)
+	h.act(scenario)
 	h.env.Eventually("scenario "+scenario.name+" is done", func() error { return scenario.done(h) })
 	// What follows is looking at a world at rest.
 	calls := crasher.Calls()
@@ -83,30 +82,47 @@ func runCrash(t *testing.T, scenario scenario, point Point, clean outcome) {
 	h.rest()
 	h.env.Cloud.AWS.ClearCalls()
 	crasher.Arm(point)
-	scenario.act(h)
-	if err := h.awaitCrash(crasher); err != nil {
+	h.act(scenario)
+	if err := h.awaitCrash(scenario, crasher); err != nil {
 		// Reconciles are woken by several watches, so a run can need a call less than the clean one did.
 		t.Logf("%v; it made %d calls, the clean run %d", err, len(crasher.Calls()), len(clean.calls))
 	}
 	h.startManager()
 	h.await(scenario)
-	if diff := cmp.Diff(clean.world, h.world()); diff != "" {
+	if diff := gocmp.Diff(clean.world, h.world()); diff != "" {
 		t.Errorf("the world differs from that of a run without a crash (-want +got):\n%s", diff)
 	}
-	if writes := h.writes(); len(writes) > len(clean.writes)+1 {
+	if writes := h.writes(); len(writes) > len(clean.writes)+1+scenario.repeats {
 		t.Errorf("there were %d calls that change AWS, %q; a run without a crash has %d, %q", len(writes), writes, len(clean.writes), clean.writes)
 	}
 }
 
 var errNoCrash = errors.New("the manager came to rest before the point")
 
-// chosen says whether a point belongs to the slice that this run does.
-func chosen(scenario string, point Point) bool {
-	if os.Getenv("SWEEP") == "all" {
-		return true
+// chosen are the points of a scenario with so many calls that this run does, in the order of the calls.
+func chosen(scenario string, calls, scenarios int) []Point {
+	points := make([]Point, 0, calls*len(places))
+	for call := 1; call <= calls; call++ {
+		for _, place := range places {
+			points = append(points, Point{Call: call, Place: place})
+		}
 	}
-	digest := sha256.Sum256([]byte(fmt.Sprint(commit(), scenario, point)))
-	return digest[0]%sliced == 0
+	if os.Getenv("SWEEP") == "all" {
+		return points
+	}
+	seed := cmp.Or(os.Getenv("SWEEP_SEED"), commit())
+	digest := func(point Point) []byte {
+		sum := sha256.Sum256([]byte(fmt.Sprint(seed, scenario, point)))
+		return sum[:]
+	}
+	slices.SortFunc(points, func(a, b Point) int { return bytes.Compare(digest(a), digest(b)) })
+	count := slice
+	if asked, err := strconv.Atoi(os.Getenv("SWEEP")); err == nil {
+		count = asked
+	}
+	points = points[:min(max(count/scenarios, 1), len(points))]
+	slices.SortStableFunc(points, func(a, b Point) int { return a.Call - b.Call })
+	return points
 }
 
 // commit is empty where there is no repository: then the same slice is done each time.

@@ -8,6 +8,7 @@ import (
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,19 +23,23 @@ type World struct {
 	Templates []string
 	// Versions are the launch template versions, with what each has of its neighbours: "2 same config".
 	Versions []string
-	// Groups are Auto Scaling groups: name, sizes, version and tag keys.
+	// Groups are Auto Scaling groups: name, sizes, version, how many instances are protected, hooks and tag keys.
 	Groups []string
 	// Refreshes are instance refreshes, the newest first, by status.
 	Refreshes []string
 	// Instances are those that have not ended.
 	Instances []Instance
+	// Launched counts the instances that there ever were.
+	Launched int
+	// Nodes counts the nodes of the workload cluster, Cordoned those that take no pods, and Pods the pods.
+	Nodes, Cordoned, Pods int
 	// Volumes counts the volumes.
 	Volumes int
 	// Parameters counts the parameters that hold bootstrap data.
 	Parameters int
 	// Configs are AWSLaunchConfigs: name, version, conditions, finalizers.
 	Configs []string
-	// Pools are AWSMachinePools: name, counts, conditions, finalizers.
+	// Pools are AWSMachinePools: name, counts, conditions, finalizers, keys of annotations.
 	Pools []string
 }
 
@@ -48,6 +53,7 @@ func (h *harness) world() World {
 	h.addGroups(&world)
 	h.addInstances(&world)
 	h.addObjects(&world)
+	h.addNodes(&world)
 	world.Parameters = len(h.env.State()["ssm"].(map[string]any)["parameters"].(map[string]any))
 	return world
 }
@@ -104,7 +110,14 @@ func (h *harness) addGroups(world *World) {
 	for _, group := range groups.AutoScalingGroups {
 		parts := []string{
 			*group.AutoScalingGroupName, strconv.Itoa(int(*group.MinSize)), strconv.Itoa(int(*group.MaxSize)), strconv.Itoa(int(*group.DesiredCapacity)),
-			"version " + awssdk.ToString(group.LaunchTemplate.Version),
+			"version " + awssdk.ToString(group.LaunchTemplate.Version), strconv.Itoa(protected(group)) + " protected",
+		}
+		hooks, err := api.DescribeLifecycleHooks(h.env.Context(), &autoscaling.DescribeLifecycleHooksInput{AutoScalingGroupName: group.AutoScalingGroupName})
+		if err != nil {
+			h.Fatal(err)
+		}
+		for _, hook := range hooks.LifecycleHooks {
+			parts = append(parts, "hook "+*hook.LifecycleHookName)
 		}
 		for _, tag := range group.Tags {
 			parts = append(parts, *tag.Key)
@@ -118,6 +131,30 @@ func (h *harness) addGroups(world *World) {
 			world.Refreshes = append(world.Refreshes, string(refresh.Status))
 		}
 	}
+}
+
+func protected(group asgtypes.AutoScalingGroup) int {
+	count := 0
+	for _, instance := range group.Instances {
+		if awssdk.ToBool(instance.ProtectedFromScaleIn) {
+			count++
+		}
+	}
+	return count
+}
+
+func (h *harness) addNodes(world *World) {
+	h.Helper()
+	nodes := h.env.Nodes()
+	world.Nodes, world.Pods = len(nodes), len(h.pods())
+	for i := range nodes {
+		if nodes[i].Spec.Unschedulable {
+			world.Cordoned++
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	world.Launched = len(h.launched)
 }
 
 func (h *harness) addInstances(world *World) {
@@ -159,6 +196,7 @@ func (h *harness) addObjects(world *World) {
 	for i := range pools.Items {
 		pool := &pools.Items[i]
 		parts := append([]string{pool.Name, strconv.Itoa(int(pool.Status.Replicas)), awssdk.ToString(pool.Status.LaunchTemplateVersion)}, pool.Finalizers...)
+		parts = append(parts, slices.Sorted(maps.Keys(pool.Annotations))...)
 		world.Pools = append(world.Pools, strings.Join(append(parts, conditionTexts(pool)...), " "))
 	}
 }
@@ -166,6 +204,10 @@ func (h *harness) addObjects(world *World) {
 func conditionTexts(object interface{ GetConditions() []metav1.Condition }) []string {
 	var texts []string
 	for _, condition := range object.GetConditions() {
+		if condition.Type == infrav1.NodesDrainedCondition && condition.Status == metav1.ConditionTrue {
+			// A pool of which nobody saw a node being drained has none, and a manager that was dead meanwhile did not see it.
+			continue
+		}
 		texts = append(texts, condition.Type+"="+string(condition.Status)+"/"+condition.Reason)
 	}
 	slices.Sort(texts)

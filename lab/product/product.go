@@ -17,8 +17,9 @@ import (
 
 // Settings change how the manager runs from what it does by default.
 type Settings struct {
-	// WrapKubernetes and WrapAWS wrap the transports of the manager's clients, to watch or to break them.
-	WrapKubernetes, WrapAWS func(http.RoundTripper) http.RoundTripper
+	// WrapKubernetes, WrapWorkloads and WrapAWS wrap the transports of the manager's clients to the management cluster, to workload clusters
+	// and to AWS, to watch or to break them.
+	WrapKubernetes, WrapWorkloads, WrapAWS func(http.RoundTripper) http.RoundTripper
 	// Change edits the options last.
 	Change func(*manager.Options)
 	Log    logr.Logger
@@ -29,7 +30,7 @@ func Manager(settings Settings) lab.Manager {
 	return func(ctx context.Context, env lab.ManagerEnv) error {
 		options := manager.Options{
 			RESTConfig: rest.CopyConfig(env.RESTConfig), AWS: env.AWSConfig(), Clock: env.Clock, Namespace: env.Namespace, Log: settings.Log,
-			SettleWindow: manager.DefaultSettleWindow,
+			SettleWindow: manager.DefaultSettleWindow, WrapWorkloads: settings.WrapWorkloads,
 		}
 		if settings.WrapKubernetes != nil {
 			options.RESTConfig.Wrap(settings.WrapKubernetes)
