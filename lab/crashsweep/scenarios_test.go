@@ -229,6 +229,7 @@ func (h *harness) image() string {
 		h.Fatalf("there is no image: %v", err)
 	}
 	return *out.Images[0].ImageId
+}
 
 // stored is all that is kept in parameters.
 func (h *harness) stored() string {
