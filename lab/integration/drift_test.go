@@ -26,18 +26,21 @@ func TestDrift(t *testing.T) {
 	for _, row := range []struct {
 		name     string
 		sabotage func() error
-		// mended is nil once it is as it was.
+		// mended is nil once it is as it was, after so long at rest.
 		mended func() error
+		within time.Duration
 	}{
 		{
 			"the group is pointed at another template",
 			func() error { return w.pointGroup(other, "1") },
 			func() error { return w.groupAt(*template, "1") },
+			atRest,
 		},
 		{
 			"the group follows the newest version",
 			func() error { return w.pointGroup(*template, "$Latest") },
 			func() error { return w.groupAt(*template, "1") },
+			atRest,
 		},
 		{
 			"the group gets a mixed instances policy",
@@ -52,6 +55,7 @@ func TestDrift(t *testing.T) {
 				return err
 			},
 			func() error { return w.groupAt(*template, "1") },
+			atRest,
 		},
 		{
 			"the group's bounds change",
@@ -62,6 +66,7 @@ func TestDrift(t *testing.T) {
 				return err
 			},
 			func() error { return equals([]int32{*w.group().MinSize, *w.group().MaxSize}, []int32{1, 10}) },
+			atRest,
 		},
 		{
 			"a version of somebody else's becomes the default",
@@ -85,6 +90,7 @@ func TestDrift(t *testing.T) {
 				}
 				return nil
 			},
+			2 * atRest, // templates are looked at half as often
 		},
 	} {
 		// Rows share the pool: each begins where the last one was mended. The clock stands, but for what a sweep at rest takes.
@@ -92,7 +98,7 @@ func TestDrift(t *testing.T) {
 		if err := row.sabotage(); err != nil {
 			t.Fatalf("%s: %v", row.name, err)
 		}
-		w.clock.Step(atRest)
+		w.clock.Step(row.within)
 		w.Eventually(row.name+", and is mended", row.mended)
 		w.clock.SetRate(rate)
 		w.Eventually("the pool is settled", func() error { return w.settled(2) })

@@ -108,9 +108,12 @@ func TestInstanceLost(t *testing.T) {
 	if writes := w.writes(); slices.ContainsFunc(writes, func(write string) bool { return write != "CompleteLifecycleAction" }) {
 		t.Errorf("the manager wrote %q", writes)
 	}
-	if ids := w.mustPool().Spec.ProviderIDList; len(ids) != 2 || !slices.IsSorted(ids) {
-		t.Errorf("provider ids are %q", ids)
-	}
+	w.Eventually("the provider ids are those of the two", func() error {
+		if ids := w.mustPool().Spec.ProviderIDList; len(ids) != 2 || !slices.IsSorted(ids) {
+			return fmt.Errorf("provider ids are %q", ids)
+		}
+		return nil
+	})
 }
 
 // TestDriftIsRepaired changes what the manager set, and wants it back without a node being touched.
