@@ -109,7 +109,7 @@ var fields = [][]field{
 			func(g inAWS) bool { return *g.NewInstancesProtectedFromScaleIn }},
 		{"suspendProcesses.all", func(s *infrav1.AWSMachinePoolSpec) { s.SuspendProcesses = &infrav1.SuspendProcessesTypes{All: true} },
 			func(g inAWS) bool { return len(g.SuspendedProcesses) == 9 }},
-		hookField("name", func(h asgtypes.LifecycleHook) bool { return true }),
+		hookField("name", func(asgtypes.LifecycleHook) bool { return true }),
 		hookField("notificationTargetARN", func(h asgtypes.LifecycleHook) bool { return aws.ToString(h.NotificationTargetARN) == queueOne }),
 		hookField("roleARN", func(h asgtypes.LifecycleHook) bool { return aws.ToString(h.RoleARN) == roleOne }),
 		hookField("lifecycleTransition", func(h asgtypes.LifecycleHook) bool {
