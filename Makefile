@@ -38,6 +38,10 @@ packages: ## Install the other programs that tests use: the AWS CLI and boto3.
 sweep: ## Run the whole crash sweep: a crash at every call of every scenario.
 	cd lab && SWEEP=all go test -count=1 -timeout 180m -v -run TestCrashSweep ./crashsweep
 
+.PHONY: scale
+scale: ## Hold what a thousand pools cost; `make test` does so with fewer.
+	cd lab && go test -count=1 -timeout 60m -v ./scale -args -pools 1000
+
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Run the linter over all modules.
 	$(BIN)/golangci-lint run ./...

@@ -87,7 +87,7 @@ func Run(ctx context.Context, options Options) (_ Result, err error) {
 	defer b.clock.Close()
 	b.lab, err = lab.Start(ctx, lab.Options{
 		WithoutPools: true, WithoutSlipway: len(options.CRDs) > 0, CRDDirs: options.CRDs,
-		Cloud: lab.CloudOptions{AWS: awssim.Options{Clock: b.clock, Behavior: awssim.Behavior{Throttling: options.Throttling}}},
+		Cloud: lab.CloudOptions{AWS: awssim.Options{Clock: b.clock, World: fleet.World(), Behavior: awssim.Behavior{Throttling: options.Throttling}}},
 	})
 	if err != nil {
 		return Result{}, err

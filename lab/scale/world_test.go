@@ -45,7 +45,7 @@ func newWorld(t *testing.T, rate float64, behavior awssim.Behavior) *world {
 	t.Helper()
 	clock := simclock.New(time.Now(), rate)
 	t.Cleanup(clock.Close)
-	env := labtest.NewWith(t, labtest.Options{AWS: awssim.Options{Clock: clock, Behavior: behavior}})
+	env := labtest.NewWith(t, labtest.Options{AWS: awssim.Options{Clock: clock, Behavior: behavior, World: fleet.World()}})
 	env.Cluster(lab.ClusterOptions{})
 	w := &world{Env: env, clock: clock, Fleet: &fleet.Fleet{
 		Client: env.Client, Namespace: env.Namespace, Cluster: "capa", Subnet: "subnet-0b2000000000000aa", Replicas: 1,
