@@ -14,6 +14,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/events"
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/manager"
@@ -56,6 +57,8 @@ func (f *managerFlags) bind(set *pflag.FlagSet) {
 	set.BoolVar(&f.options.MachinePoolMachines, "machine-pool-machines", false, "give every instance a Machine, in pools whose spec.machinePoolMachines does not say")
 	set.DurationVar(&f.options.Intervals.Rest, "observe-interval", observe.DefaultIntervals.Rest, "how often AWS is looked at for groups and templates at rest")
 	set.DurationVar(&f.options.Intervals.Motion, "observe-interval-in-motion", observe.DefaultIntervals.Motion, "how often it is looked at for groups in motion")
+	set.StringVar(&f.options.EventQueue, "event-queue", "", "name of the SQS queue, in each account and region, that gets EventBridge's events; none if empty")
+	set.DurationVar(&f.options.Intervals.RestWithEvents, "observe-interval-with-events", observe.DefaultIntervals.RestWithEvents, "how often AWS is looked at for groups at rest while --event-queue is read")
 	set.Float32Var(&f.qps, "kube-api-qps", 100, "most requests per second to the API server")
 	set.IntVar(&f.burst, "kube-api-burst", 200, "most requests to the API server in one burst")
 
@@ -89,8 +92,8 @@ func (f *managerFlags) run(command *cobra.Command) error {
 	if f.options.AWS, err = aws.LoadBase(ctx); err != nil {
 		return err
 	}
-	f.options.Metrics, f.options.Progress = aws.NewMetrics(), metrics.NewProgress()
-	for _, collector := range []prometheus.Collector{f.options.Metrics, f.options.Progress} {
+	f.options.Metrics, f.options.EventMetrics, f.options.Progress = aws.NewMetrics(), events.NewMetrics(), metrics.NewProgress()
+	for _, collector := range []prometheus.Collector{f.options.Metrics, f.options.EventMetrics, f.options.Progress} {
 		if err := ctrlmetrics.Registry.Register(collector); err != nil {
 			return fmt.Errorf("registering metrics: %w", err)
 		}

@@ -92,6 +92,15 @@ func (i Instance) Leaving() bool {
 	return strings.Contains(i.LifecycleState, "Terminat") || strings.HasPrefix(i.LifecycleState, "Detach")
 }
 
+// Ended is the instance as it is once EC2 has ended it, whether or not Auto Scaling has found out.
+func (i Instance) Ended() Instance {
+	i.HealthStatus = "Unhealthy"
+	if !i.Leaving() {
+		i.LifecycleState = string(asgtypes.LifecycleStateTerminating)
+	}
+	return i
+}
+
 // InService is true for an instance that the group counts as working.
 func (i Instance) InService() bool {
 	return i.LifecycleState == string(asgtypes.LifecycleStateInService)

@@ -26,7 +26,8 @@ type Limits map[string]Limit
 // EC2's are documented per action (AWS: ec2-api-throttling, section "Request token bucket sizes and refill rates").
 // Every describe that Slipway makes is filtered or paginated. Auto Scaling has one bucket for all actions, whose size AWS
 // does not publish; ours is a guess that keeps a manager with a thousand pools from using all of it. SSM allows 40
-// parameter reads a second, and 3 of what writes or describes parameters (AWS: Systems Manager endpoints and quotas). S3's budgets are
+// parameter reads a second, and 3 of what writes or describes parameters (AWS: Systems Manager endpoints and quotas). SQS
+// bounds standard queues nearly not at all (AWS: SQS message quotas); ours keeps a loop that goes wrong from costing money. S3's budgets are
 // thousands a second for each prefix.
 func DefaultLimits() Limits {
 	return Limits{
@@ -42,6 +43,7 @@ func DefaultLimits() Limits {
 		"autoscaling:":                    {Burst: 100, PerSecond: 20},
 		"ssm:GetParameter":                {Burst: 40, PerSecond: 40},
 		"ssm:*":                           {Burst: 3, PerSecond: 3},
+		"sqs:*":                           {Burst: 100, PerSecond: 20},
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"go.opentelemetry.io/otel"
@@ -30,7 +31,7 @@ const (
 	maxAttempts = 3
 	maxBackoff  = time.Second
 
-	// callTimeout bounds one attempt, answer included. The slowest answers are full pages of
+	// callTimeout bounds one attempt, answer included. A poll of a queue waits 20 s for its answer. The slowest answers are full pages of
 	// DescribeLaunchTemplateVersions and DescribeImages, a few seconds.
 	callTimeout = 30 * time.Second
 	dialTimeout = 5 * time.Second
@@ -66,6 +67,7 @@ type Clients struct {
 	AutoScaling *autoscaling.Client
 	SSM         *ssm.Client
 	S3          *s3.Client
+	SQS         *sqs.Client
 	// Region is where the clients act, such as eu-central-1.
 	Region string
 	// Principal is as whom.
@@ -215,6 +217,7 @@ func (s *Sessions) newClients(principal Principal, region string) *Clients {
 		AutoScaling: autoscaling.NewFromConfig(cfg),
 		SSM:         ssm.NewFromConfig(cfg),
 		S3:          s3.NewFromConfig(cfg),
+		SQS:         sqs.NewFromConfig(cfg),
 		Region:      region,
 		Principal:   principal,
 		AccountID:   account.get, KnownAccount: account.known,

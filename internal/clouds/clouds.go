@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/events"
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/bootstrapstorage"
 	"github.com/slipway-project/slipway/internal/discovery"
@@ -34,6 +36,9 @@ type Cloud struct {
 	SeenGroups    *observe.Sweep[autoscalinggroup.Group]
 
 	clients *aws.Clients
+	ended   *ended
+	// queue is the URL of the queue that is listened to, empty for none. The registry's lock guards it.
+	queue string
 	// end ends the sweeps; nil while they do not run.
 	end context.CancelFunc
 }
@@ -62,6 +67,8 @@ type Registry struct {
 	intervals  observe.Intervals
 
 	templates, groups queue
+	eventQueue        string
+	eventMetrics      *events.Metrics
 
 	mu      sync.Mutex
 	clouds  map[place]*Cloud
@@ -132,21 +139,22 @@ func (r *Registry) retire(cloud *Cloud) {
 func (r *Registry) build(clients *aws.Clients) *Cloud {
 	templates := launchtemplate.NewTemplates(clients.EC2)
 	groups := autoscalinggroup.NewGroups(clients.AutoScaling)
+	ended := &ended{clock: r.clock, at: map[string]time.Time{}}
 	return &Cloud{
-		clients: clients,
-		Region:  clients.Region, Discovery: discovery.New(clients, r.clock), Templates: templates, Groups: groups,
+		clients: clients, ended: ended,
+		Region: clients.Region, Discovery: discovery.New(clients, r.clock), Templates: templates, Groups: groups,
 		Storage: bootstrapstorage.New(clients.SSM, clients.S3),
 		SeenTemplates: observe.NewSweep(r.clock, observe.Source[launchtemplate.Template]{
 			Describe: templates.Describe, Batch: launchtemplate.DescribeBatch, List: templates.List,
 		}, ofTemplates(r.intervals), r.templates.add),
 		SeenGroups: observe.NewSweep(r.clock, observe.Source[autoscalinggroup.Group]{
-			Describe: groups.Describe, Batch: autoscalinggroup.DescribeBatch, List: groups.List,
+			Describe: ended.describing(groups.Describe), Batch: autoscalinggroup.DescribeBatch, List: ended.listing(groups.List),
 		}, r.intervals, r.groups.add),
 	}
 }
 
 // ofTemplates are the intervals for templates: at rest they are looked at half as often as groups. Instances come and go by themselves, a template
-// changes only when somebody meddles with it.
+// changes only when somebody meddles with it, of which no event tells.
 func ofTemplates(intervals observe.Intervals) observe.Intervals {
 	return observe.Intervals{Rest: 2 * intervals.Rest, Motion: intervals.Motion}
 }
@@ -177,6 +185,9 @@ func (r *Registry) sweep(cloud *Cloud) {
 	cloud.end = end
 	r.sweeps.Go(func() { cloud.SeenTemplates.Run(ctx) })
 	r.sweeps.Go(func() { cloud.SeenGroups.Run(ctx) })
+	if r.eventQueue != "" {
+		r.sweeps.Go(func() { r.listener(cloud).Run(ctx) })
+	}
 }
 
 // ForgetTemplate ends the watch of an AWSLaunchConfig that is gone, wherever it was.

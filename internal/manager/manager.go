@@ -148,6 +148,7 @@ func addControllers(manager ctrl.Manager, options Options, kinds kinds, workload
 	sessions := aws.NewSessions(options.AWS, settingsOfSessions...)
 	principals := &identity.Resolver{Reader: manager.GetClient(), Secrets: manager.GetAPIReader(), SecretNamespace: options.IdentitySecretNamespace}
 	registry := clouds.NewRegistry(sessions, principals, options.Clock, options.Intervals)
+	registry.ListenTo(options.EventQueue, options.EventMetrics)
 	if err := manager.Add(registry); err != nil {
 		return fmt.Errorf("adding the observers of AWS: %w", err)
 	}

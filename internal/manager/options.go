@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/events"
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/metrics"
@@ -51,6 +52,9 @@ type Options struct {
 	// Intervals are how often AWS is looked at; observe.DefaultIntervals if zero.
 	Intervals observe.Intervals
 
+	// EventQueue is the name of the SQS queue, in each account and region, that gets EventBridge's events; none if empty.
+	EventQueue string
+
 	// SettleWindow is how long a pool's spec must not have changed before the change is rolled out; zero for no wait.
 	SettleWindow time.Duration
 	// MachinePoolMachines gives instances Machines in pools that do not say whether theirs have any.
@@ -72,6 +76,8 @@ type Options struct {
 
 	// Metrics count calls to AWS; nil for not.
 	Metrics *aws.Metrics
+	// EventMetrics count messages of event queues; nil for not.
+	EventMetrics *events.Metrics
 	// Progress counts versions, roll-outs and conditions; nil for not.
 	Progress *metrics.Progress
 	// Traces take a span per reconcile, step and call to AWS; OpenTelemetry's global provider if nil.
@@ -100,6 +106,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Intervals == (observe.Intervals{}) {
 		o.Intervals = observe.DefaultIntervals
+	}
+	if o.Intervals.RestWithEvents == 0 {
+		o.Intervals.RestWithEvents = observe.DefaultIntervals.RestWithEvents
 	}
 	if o.Traces == nil {
 		o.Traces = otel.GetTracerProvider()
@@ -140,6 +149,8 @@ func (o Options) validate() error {
 	refuse(o.SettleWindow < 0, "--rollout-settle-window is %v, and must not be negative", o.SettleWindow)
 	refuse(o.Intervals.Rest <= 0, "--observe-interval is %v, and must be positive", o.Intervals.Rest)
 	refuse(o.Intervals.Motion <= 0, "--observe-interval-in-motion is %v, and must be positive", o.Intervals.Motion)
+	refuse(o.Intervals.RestWithEvents < o.Intervals.Rest && o.EventQueue != "", "--observe-interval-with-events is %v, and must not be shorter than --observe-interval, which is %v",
+		o.Intervals.RestWithEvents, o.Intervals.Rest)
 	refuse(o.Webhooks.Port < 0 || o.Webhooks.Port > 65535, "--webhook-port is %d, and must be a port, or 0 for none", o.Webhooks.Port)
 	election := o.LeaderElection
 	refuse(election.RetryPeriod <= 0, "--leader-elect-retry-period is %v, and must be positive", election.RetryPeriod)

@@ -25,10 +25,12 @@ type Intervals struct {
 	Rest time.Duration
 	// Motion is for objects that wait for something in AWS to move.
 	Motion time.Duration
+	// RestWithEvents takes the place of Rest while changes are heard of by events; a shorter one than Rest does not.
+	RestWithEvents time.Duration
 }
 
-// DefaultIntervals cost 15 calls an hour and batch at rest.
-var DefaultIntervals = Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second}
+// DefaultIntervals cost 15 calls an hour and batch at rest, and 4 with events.
+var DefaultIntervals = Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second, RestWithEvents: 15 * time.Minute}
 
 // Source is how things of one type are looked at.
 type Source[V any] struct {
@@ -61,6 +63,10 @@ type Sweep[V any] struct {
 	spacing   time.Duration
 	real      clock.Clock
 	start     start[V]
+	// heard are names of which something was heard, and until when that matters. While listening, full sweeps are further apart; relaxed is true
+	// from the first full sweep since listening began.
+	heard              map[string]time.Time
+	listening, relaxed bool
 }
 
 // watcher is an object's interest in one thing, which bears one of several names.
@@ -83,7 +89,7 @@ type sighting[V any] struct {
 func NewSweep[V any](clk clock.WithTicker, source Source[V], intervals Intervals, wake func(types.NamespacedName)) *Sweep[V] {
 	return &Sweep[V]{
 		source: source, clock: clk, spacing: spacing, real: clock.RealClock{}, intervals: intervals, wake: wake,
-		watchers: map[types.NamespacedName]*watcher{}, sightings: map[string]*sighting[V]{},
+		watchers: map[types.NamespacedName]*watcher{}, sightings: map[string]*sighting[V]{}, heard: map[string]time.Time{},
 	}
 }
 
@@ -176,7 +182,7 @@ func (s *Sweep[V]) Run(ctx context.Context) {
 			return
 		case <-ticker.C():
 		}
-		full := !s.clock.Now().Before(lastFull.Add(s.intervals.Rest))
+		full := !s.clock.Now().Before(lastFull.Add(s.rest()))
 		if full {
 			lastFull = s.clock.Now()
 		}
@@ -188,6 +194,7 @@ func (s *Sweep[V]) sweep(ctx context.Context, full bool) {
 	s.mu.Lock()
 	if full {
 		s.start.expire()
+		s.relaxed = s.listening
 	}
 	names := s.due(full)
 	s.mu.Unlock()
@@ -212,7 +219,7 @@ func (s *Sweep[V]) sweep(ctx context.Context, full bool) {
 	}
 }
 
-// due are the names to look at, of all watchers or of those in motion. An object that has its thing is not interested in the other names which
+// due are the names to look at, of all watchers or of those in motion, and what was heard of. An object that has its thing is not interested in the other names which
 // that might have had: in the end they would be half of all names. The sweep is locked.
 func (s *Sweep[V]) due(full bool) []string {
 	due := map[string]bool{}
@@ -226,6 +233,9 @@ func (s *Sweep[V]) due(full bool) []string {
 				due[name] = true
 			}
 		}
+	}
+	for _, name := range s.stillHeard() {
+		due[name] = true
 	}
 	return slices.Sorted(maps.Keys(due))
 }

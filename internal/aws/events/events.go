@@ -1,0 +1,80 @@
+// Package events listens to what AWS tells by itself: EventBridge's events of EC2 instances and Auto Scaling groups, which a rule of the
+// user's puts into an SQS queue. It says which instances and groups they are about, and whether it can listen at all; what is true
+// of them is for others to look up, since events come late, twice, out of order or never (EventBridge user guide: delivered by best effort).
+package events
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Happened is what some messages are about. All are sorted, and of the queue's account and region.
+type Happened struct {
+	// Instances have changed their state. Ended are those of them that end or have ended: they never come back.
+	Instances, Ended []string
+	// Groups are names of Auto Scaling groups in which something began or ended.
+	Groups []string
+}
+
+// Empty is true if nothing of interest happened.
+func (h Happened) Empty() bool { return len(h.Instances) == 0 && len(h.Groups) == 0 }
+
+// Fates of messages, as the metric names them.
+const (
+	heard      = "heard"
+	foreign    = "foreign"
+	unreadable = "unreadable"
+)
+
+// event is what is read of one. (EC2 user guide, "State change events for your instances"; EC2 Auto Scaling user guide, "event reference".)
+type event struct {
+	Source  string `json:"source"`
+	Account string `json:"account"`
+	Region  string `json:"region"`
+	Detail  struct {
+		InstanceID string `json:"instance-id"`
+		State      string `json:"state"`
+		Group      string `json:"AutoScalingGroupName"`
+	} `json:"detail"`
+}
+
+// read adds what a message says, and returns its fate. The account and region are the queue's.
+func (h *Happened) read(body, account, region string) string {
+	var told event
+	if err := json.Unmarshal([]byte(body), &told); err != nil || told.Source == "" {
+		return unreadable
+	}
+	if told.Account != account || told.Region != region {
+		return foreign // groups of the same name may be elsewhere
+	}
+	switch {
+	case told.Source == "aws.ec2" && told.Detail.InstanceID != "":
+		h.Instances = append(h.Instances, told.Detail.InstanceID)
+		if told.Detail.State == "shutting-down" || told.Detail.State == "terminated" {
+			h.Ended = append(h.Ended, told.Detail.InstanceID)
+		}
+	case told.Source == "aws.autoscaling" && told.Detail.Group != "":
+		h.Groups = append(h.Groups, told.Detail.Group)
+	default:
+		return foreign
+	}
+	return heard
+}
+
+// settle sorts, and takes out what is there twice.
+func (h *Happened) settle() {
+	for _, list := range []*[]string{&h.Instances, &h.Ended, &h.Groups} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+}
+
+// accountOf is the account in a queue's URL, such as https://sqs.eu-central-1.amazonaws.com/123456789012/slipway.
+func accountOf(url string) string {
+	parts := strings.Split(url, "/")
+	if len(parts) < 2 {
+		return ""
+	}
+	return parts[len(parts)-2]
+}

@@ -1,0 +1,140 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/slipway-project/slipway/internal/aws"
+)
+
+const (
+	// mostMessages and longestPoll are the most that SQS gives at a time, and the longest that it waits for a message (AWS: ReceiveMessage).
+	mostMessages = 10
+	longestPoll  = 20
+	// shortestWait and longestWait are between two attempts to read a queue that can not be read.
+	shortestWait = 5 * time.Second
+	longestWait  = 5 * time.Minute
+)
+
+// Queues are what of SQS listening needs.
+type Queues interface {
+	GetQueueUrl(context.Context, *sqs.GetQueueUrlInput, ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) //nolint:revive // the SDK's name
+	ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
+	DeleteMessageBatch(context.Context, *sqs.DeleteMessageBatchInput, ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error)
+}
+
+// Listener reads one queue in one region as one identity.
+type Listener struct {
+	SQS Queues
+	// Name is the queue's, in the identity's account.
+	Name string
+	// Identity and Region are what metrics and logs call it by; the region is that of the events, too.
+	Identity, Region string
+	Clock            clock.Clock
+	Metrics          *Metrics
+	// Heard is told what happened, before the messages that say so are deleted, and which queue said it. It must not block.
+	Heard func(url string, happened Happened)
+	// Listening is told the queue's URL from when it was read first, and "" from when it can not be read. Events that came before are not lost:
+	// the queue holds them.
+	Listening func(url string)
+
+	// silent is why nothing can be heard, as it was logged last; "" while it can.
+	silent string
+}
+
+// Run listens until the context ends.
+func (l *Listener) Run(ctx context.Context) {
+	l.Metrics.working(l.Identity, l.Region, false)
+	defer l.Listening("")
+	wait := shortestWait
+	for {
+		listened, err := l.listen(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if listened {
+			wait = shortestWait
+		}
+		l.fallSilent(ctx, err)
+		timer := l.Clock.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C():
+		}
+		wait = min(2*wait, longestWait)
+	}
+}
+
+// fallSilent tells that nothing can be heard: the log once, until the reason is another.
+func (l *Listener) fallSilent(ctx context.Context, err error) {
+	l.Listening("")
+	l.Metrics.working(l.Identity, l.Region, false)
+	if why := aws.UserMessage(err); why != l.silent {
+		l.silent = why
+		log.FromContext(ctx).Info("AWS's events can not be read; groups are looked at as often as without them until they can",
+			"queue", l.Name, "region", l.Region, "identity", l.Identity, "reason", why)
+	}
+}
+
+// listen finds the queue and reads it until that fails. It says whether the queue was read at all.
+func (l *Listener) listen(ctx context.Context) (listened bool, err error) {
+	found, err := l.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &l.Name})
+	if err != nil {
+		return false, fmt.Errorf("looking for queue %q: %w", l.Name, err)
+	}
+	url := awssdk.ToString(found.QueueUrl)
+	// The first answer is not waited for: it shows at once whether the queue may be read.
+	for poll := int32(0); ; poll = longestPoll {
+		answer, err := l.SQS.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &url, MaxNumberOfMessages: mostMessages, WaitTimeSeconds: poll})
+		if err != nil {
+			return listened, fmt.Errorf("reading queue %q: %w", l.Name, err)
+		}
+		// Before the messages are passed on: they go to who listens to their queue.
+		if !listened {
+			listened = true
+			l.Listening(url)
+			l.Metrics.working(l.Identity, l.Region, true)
+			log.FromContext(ctx).Info("AWS's events are read", "queue", l.Name, "region", l.Region, "identity", l.Identity)
+			l.silent = ""
+		}
+		l.hear(url, answer.Messages)
+		if err := l.remove(ctx, url, answer.Messages); err != nil {
+			return listened, err
+		}
+	}
+}
+
+func (l *Listener) hear(url string, messages []sqstypes.Message) {
+	happened := Happened{}
+	for _, message := range messages {
+		l.Metrics.received(l.Region, happened.read(awssdk.ToString(message.Body), accountOf(url), l.Region))
+	}
+	if happened.settle(); !happened.Empty() {
+		l.Heard(url, happened)
+	}
+}
+
+// remove deletes messages, those that say nothing to us too: nobody else reads the queue. One that is left comes again, and does no harm.
+func (l *Listener) remove(ctx context.Context, url string, messages []sqstypes.Message) error {
+	if len(messages) == 0 {
+		return nil
+	}
+	entries := make([]sqstypes.DeleteMessageBatchRequestEntry, len(messages))
+	for i, message := range messages {
+		entries[i] = sqstypes.DeleteMessageBatchRequestEntry{Id: awssdk.String(strconv.Itoa(i)), ReceiptHandle: message.ReceiptHandle}
+	}
+	if _, err := l.SQS.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: &url, Entries: entries}); err != nil {
+		return fmt.Errorf("deleting messages of queue %q: %w", l.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,243 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/awssim/world"
+)
+
+const (
+	account  = "123456789012"
+	region   = "us-east-1"
+	patience = 10 * time.Second
+)
+
+// rig is a listener to a queue of a simulated AWS, on a clock that stands still until it is stepped.
+type rig struct {
+	*testing.T
+	sim      *awssim.Simulator
+	sqs      *sqs.Client
+	listener *Listener
+	url      string
+	// heard and listening are what the listener tells.
+	heard     chan Happened
+	listening chan string
+}
+
+func newRig(t *testing.T, name string) *rig {
+	t.Helper()
+	clock := simclock.New(time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), 0)
+	t.Cleanup(clock.Close)
+	w := *world.Default()
+	w.Regions = slices.Clone(w.Regions)
+	w.Regions[0].Queues = []world.Queue{{Name: "slipway"}}
+	sim := awssim.New(awssim.Options{Clock: clock, World: &w})
+	url, err := sim.Start(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := sim.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	client := sqs.NewFromConfig(awssdk.Config{
+		Region: region, BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("AKIATEST"+account, "secret", ""),
+		Retryer: func() awssdk.Retryer { return awssdk.NopRetryer{} },
+	})
+	r := &rig{
+		T: t, sim: sim, sqs: client, url: "https://sqs.us-east-1.amazonaws.com/" + account + "/slipway",
+		heard: make(chan Happened, 100), listening: make(chan string, 100),
+	}
+	r.listener = &Listener{
+		SQS: client, Name: name, Identity: "controller", Region: region, Clock: clock, Metrics: NewMetrics(),
+		Heard: func(url string, happened Happened) {
+			if url != r.url {
+				t.Errorf("heard of %s, want %s", url, r.url)
+			}
+			r.heard <- happened
+		},
+		Listening: func(url string) { r.listening <- url },
+	}
+	return r
+}
+
+// listen runs the listener until the test ends.
+func (r *rig) listen() {
+	ctx, cancel := context.WithCancel(r.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); r.listener.Run(ctx) }()
+	r.Cleanup(func() { cancel(); <-done })
+}
+
+func next[T any](r *rig, what string, told <-chan T) T {
+	r.Helper()
+	select {
+	case value := <-told:
+		return value
+	case <-time.After(patience):
+		r.Fatalf("%s was not told in time", what)
+		panic("unreachable")
+	}
+}
+
+func (r *rig) send(bodies ...string) {
+	r.Helper()
+	for _, body := range bodies {
+		if _, err := r.sqs.SendMessage(r.Context(), &sqs.SendMessageInput{QueueUrl: &r.url, MessageBody: &body}); err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+// eventually waits for a condition of the world.
+func (r *rig) eventually(what string, holds func() bool) {
+	r.Helper()
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			r.Fatalf("in time, not: %s", what)
+		}
+	}
+}
+
+// left is how many messages the queue has, hidden ones included.
+func (r *rig) left() string {
+	out, err := r.sqs.GetQueueAttributes(r.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &r.url, AttributeNames: []sqstypes.QueueAttributeName{"All"}})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return out.Attributes["ApproximateNumberOfMessages"] + "+" + out.Attributes["ApproximateNumberOfMessagesNotVisible"]
+}
+
+// metric is the value of the series that has the label value; -1 if there is none.
+func (r *rig) metric(name, label string) float64 {
+	r.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(r.listener.Metrics)
+	families, err := registry.Gather()
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, family := range families {
+		for _, series := range family.GetMetric() {
+			for _, pair := range series.GetLabel() {
+				if family.GetName() == name && pair.GetValue() == label {
+					return series.GetCounter().GetValue() + series.GetGauge().GetValue()
+				}
+			}
+		}
+	}
+	return -1
+}
+
+func stateChange(account, region, id, state string) string {
+	return fmt.Sprintf(`{"version":"0","source":"aws.ec2","detail-type":"EC2 Instance State-change Notification","account":%q,"region":%q,"detail":{"instance-id":%q,"state":%q}}`,
+		account, region, id, state)
+}
+
+func ofGroup(name string) string {
+	return fmt.Sprintf(`{"source":"aws.autoscaling","detail-type":"EC2 Instance Terminate Successful","account":%q,"region":%q,"detail":{"AutoScalingGroupName":%q}}`,
+		account, region, name)
+}
+
+// What waits in the queue is heard in one piece, whatever lies between; all of it is deleted.
+func TestHeard(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "slipway")
+	r.send(
+		stateChange(account, region, "i-2", "terminated"), stateChange(account, region, "i-1", "running"), stateChange(account, region, "i-2", "shutting-down"),
+		ofGroup("pool"), ofGroup("pool"),
+		"not JSON", `{"detail":{}}`, `{"source":"aws.s3","account":"123456789012","region":"us-east-1"}`,
+		stateChange("444455556666", region, "i-3", "running"), stateChange(account, "eu-west-1", "i-4", "running"),
+	)
+	r.listen()
+	if url := next(r, "that it listens", r.listening); url != r.url {
+		t.Errorf("it listens to %q, want %q", url, r.url)
+	}
+	want := Happened{Instances: []string{"i-1", "i-2"}, Ended: []string{"i-2"}, Groups: []string{"pool"}}
+	if diff := cmp.Diff(want, next(r, "what happened", r.heard)); diff != "" {
+		t.Error(diff)
+	}
+	r.eventually("the queue is empty", func() bool { return r.left() == "0+0" })
+	for fate, want := range map[string]float64{heard: 5, foreign: 3, unreadable: 2} {
+		if got := r.metric("slipway_event_messages_total", fate); got != want {
+			t.Errorf("%v messages were %s, want %v", got, fate, want)
+		}
+	}
+	// What comes while it waits is heard without the clock.
+	r.send(stateChange(account, region, "i-5", "stopped"))
+	if diff := cmp.Diff(Happened{Instances: []string{"i-5"}}, next(r, "what happened next", r.heard)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A queue that is not there, or can not be read, is asked for again and again, ever more rarely.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "none")
+	r.listen()
+	for _, wait := range []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second} {
+		if url := next(r, "that it can not listen", r.listening); url != "" {
+			t.Fatalf("it listens to %q", url)
+		}
+		r.awaitTimer(wait)
+	}
+	next(r, "that it can not listen", r.listening)
+	if calls := len(r.sim.Calls()); calls != 4 {
+		t.Errorf("%d calls were made in four attempts", calls)
+	}
+}
+
+// awaitTimer steps the clock, once somebody waits for it, by just what makes the listener try again.
+func (r *rig) awaitTimer(wait time.Duration) {
+	r.Helper()
+	calls := len(r.sim.Calls())
+	// It may not have begun to wait yet: a step is then made up for by the next one.
+	r.eventually("another attempt", func() bool {
+		r.sim.Clock().Step(wait)
+		return len(r.sim.Calls()) > calls
+	})
+}
+
+// Reading that fails makes it fall silent; when it works again it listens again, and nothing was lost.
+func TestRecovery(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "slipway")
+	if _, err := r.sim.AddFault(awssim.Fault{ID: "denied", Action: "DeleteMessageBatch", Code: "AccessDenied", Message: "no", Status: 403}); err != nil {
+		t.Fatal(err)
+	}
+	r.listen()
+	if url := next(r, "that it listens", r.listening); url == "" {
+		t.Fatal("it does not listen")
+	}
+	r.send(ofGroup("pool"))
+	next(r, "what happened", r.heard)
+	if url := next(r, "that it can not delete", r.listening); url != "" {
+		t.Fatalf("it listens to %q", url)
+	}
+	if got := r.metric("slipway_event_queue_read", "controller"); got != 0 {
+		t.Errorf("the metric says %v", got)
+	}
+	r.sim.RemoveFault("denied")
+	r.awaitTimer(30 * time.Second) // and the message is visible again
+	if url := next(r, "that it listens again", r.listening); url == "" {
+		t.Fatal("it does not listen")
+	}
+	if diff := cmp.Diff(Happened{Groups: []string{"pool"}}, next(r, "the same once more", r.heard)); diff != "" {
+		t.Error(diff)
+	}
+	r.eventually("the queue is empty", func() bool { return r.left() == "0+0" })
+}

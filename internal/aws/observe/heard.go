@@ -1,0 +1,70 @@
+package observe
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// heardFor is how long a thing is looked at as often as one in motion after something was heard of it: AWS tells of a change before all its
+// describes show it.
+const heardFor = 15 * time.Second
+
+// Listening says whether changes are heard of (see Hear), so that things at rest need to be looked at less often. What happened before is not
+// missed: the next full sweep still comes as soon as it would have.
+func (s *Sweep[V]) Listening(listening bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listening = listening
+	s.relaxed = s.relaxed && listening
+}
+
+// Hear looks at things at once, and soon again, because something is said to have happened to them. Names that nobody watches cost nothing. It
+// does not wait; watchers are woken if things are not as they were.
+func (s *Sweep[V]) Hear(ctx context.Context, names []string) {
+	s.mu.Lock()
+	until := s.clock.Now().Add(heardFor)
+	watched := slices.DeleteFunc(slices.Sorted(slices.Values(names)), func(name string) bool { return s.sightings[name] == nil })
+	watched = slices.Compact(watched)
+	for _, name := range watched {
+		s.heard[name] = until
+	}
+	s.mu.Unlock()
+	for names := range slices.Chunk(watched, s.source.Batch) {
+		s.join(ctx, types.NamespacedName{}, names)
+	}
+}
+
+// Find returns the names of those watched things that fit.
+func (s *Sweep[V]) Find(fits func(V) bool) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []string
+	for name, sighting := range s.sightings {
+		if sighting.exists && fits(sighting.value) {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// rest is how long after a full sweep the next one is due.
+func (s *Sweep[V]) rest() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.relaxed {
+		return max(s.intervals.Rest, s.intervals.RestWithEvents)
+	}
+	return s.intervals.Rest
+}
+
+// stillHeard are the names of which something was heard lately. The sweep is locked.
+func (s *Sweep[V]) stillHeard() []string {
+	now := s.clock.Now()
+	maps.DeleteFunc(s.heard, func(name string, until time.Time) bool { return until.Before(now) || s.sightings[name] == nil })
+	return slices.Collect(maps.Keys(s.heard))
+}
