@@ -9,6 +9,7 @@ import (
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/awssim/world"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
@@ -31,6 +33,7 @@ type rig struct {
 	sim      *awssim.Simulator
 	clock    *simclock.Clock
 	ec2      *ec2.Client
+	groups   *autoscaling.Client
 	registry *clouds.Registry
 	// principals are what identities come to.
 	principals *principals
@@ -65,9 +68,14 @@ func (p *principals) set(name, accessKeyID string) {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
+	return newRigIn(t, nil)
+}
+
+func newRigIn(t *testing.T, w *world.World) *rig {
+	t.Helper()
 	clock := simclock.New(time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), 0)
 	t.Cleanup(clock.Close)
-	sim := awssim.New(awssim.Options{Clock: clock})
+	sim := awssim.New(awssim.Options{Clock: clock, World: w})
 	url, err := sim.Start(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +96,10 @@ func newRig(t *testing.T) *rig {
 	if err := registry.TemplateEvents().Start(t.Context(), queue); err != nil {
 		t.Fatal(err)
 	}
-	return &rig{T: t, sim: sim, clock: clock, ec2: ec2.NewFromConfig(base), registry: registry, principals: principals, queue: queue}
+	return &rig{
+		T: t, sim: sim, clock: clock, ec2: ec2.NewFromConfig(base), groups: autoscaling.NewFromConfig(base),
+		registry: registry, principals: principals, queue: queue,
+	}
 }
 
 func (r *rig) cloud(region string) *clouds.Cloud {

@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/simclock"
 	awsworld "github.com/slipway-project/slipway/awssim/world"
+	"github.com/slipway-project/slipway/internal/manager"
 	"github.com/slipway-project/slipway/lab"
 	"github.com/slipway-project/slipway/lab/labtest"
 	"github.com/slipway-project/slipway/lab/product"
@@ -36,6 +37,8 @@ type world struct {
 	*labtest.Env
 	clock   *simclock.Clock
 	manager *lab.RunningManager
+	// settings are the manager's.
+	settings product.Settings
 }
 
 // options change a world from what most journeys want.
@@ -44,6 +47,8 @@ type options struct {
 	cluster  lab.ClusterOptions
 	// roles are in every account, beside those of the default world.
 	roles []awsworld.Role
+	// events have the manager listen to a queue that gets all events.
+	events bool
 }
 
 // quickly are instance times that keep the order of things and cost little.
@@ -61,8 +66,16 @@ func newWorldWith(t *testing.T, options options) *world {
 	options.behavior.InstanceTimes = quickly
 	accounts := *awsworld.Default()
 	accounts.Roles = slices.Concat(accounts.Roles, options.roles)
+	if options.events {
+		accounts.Regions = slices.Clone(accounts.Regions)
+		accounts.Regions[0].Queues = []awsworld.Queue{{Name: eventQueue}}
+		accounts.Regions[0].EventRules = []awsworld.EventRule{{Name: eventQueue, Sources: []string{"aws.ec2", "aws.autoscaling"}, Queue: eventQueue}}
+	}
 	env := labtest.NewWith(t, labtest.Options{AWS: awssim.Options{Clock: clock, Behavior: options.behavior, World: &accounts}})
 	w := &world{Env: env, clock: clock}
+	if options.events {
+		w.settings.Change = func(options *manager.Options) { options.EventQueue = eventQueue }
+	}
 	env.Cluster(options.cluster)
 	w.startManager()
 	return w
@@ -70,7 +83,7 @@ func newWorldWith(t *testing.T, options options) *world {
 
 func (w *world) startManager() {
 	w.Helper()
-	w.manager = w.StartManager(product.Manager(product.Settings{}))
+	w.manager = w.StartManager(product.Manager(w.settings))
 }
 
 func (w *world) stopManager() {
