@@ -3,10 +3,12 @@ package integration
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"k8s.io/utils/ptr"
 )
 
 const eventQueue = "slipway-events"
@@ -27,8 +29,8 @@ func TestTerminatedInstanceIsHeardOf(t *testing.T) {
 			return err
 		}
 		for _, instance := range pool.Status.Instances {
-			if instance.InstanceID == instances[0] && instance.LifecycleState == "InService" || pool.Status.Replicas != 1 {
-				return fmt.Errorf("there are %d replicas, and instances %+v", pool.Status.Replicas, pool.Status.Instances)
+			if instance.InstanceID == instances[0] && instance.LifecycleState == "InService" || ptr.Deref(pool.Status.ReadyReplicas, 0) != 1 {
+				return fmt.Errorf("instances are %+v", pool.Status.Instances)
 			}
 		}
 		return nil
@@ -40,7 +42,7 @@ func TestTerminatedInstanceIsHeardOf(t *testing.T) {
 			return err
 		}
 		for _, id := range pool.Spec.ProviderIDList {
-			if id[len(id)-len(instances[0]):] == instances[0] {
+			if strings.HasSuffix(id, instances[0]) {
 				return fmt.Errorf("the list is %q", pool.Spec.ProviderIDList)
 			}
 		}
