@@ -34,7 +34,7 @@ func (r *Registry) listener(cloud *Cloud) *events.Listener {
 }
 
 // heard passes on what a queue said to every cloud that listens to it: identities of one account share its queue, and a message comes to one.
-func (r *Registry) heard(url string, happened events.Happened) {
+func (r *Registry) heard(ctx context.Context, url string, happened events.Happened) {
 	r.each(func(cloud *Cloud) {
 		if cloud.queue != url {
 			return
@@ -46,8 +46,7 @@ func (r *Registry) heard(url string, happened events.Happened) {
 				return changed
 			})
 		})
-		// A description that is asked for by nobody in particular ends by its own time-out.
-		cloud.SeenGroups.Hear(context.Background(), append(names, happened.Groups...))
+		cloud.SeenGroups.Hear(ctx, append(names, happened.Groups...))
 	})
 }
 

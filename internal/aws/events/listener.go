@@ -26,7 +26,7 @@ const (
 
 // Queues are what of SQS listening needs.
 type Queues interface {
-	GetQueueUrl(context.Context, *sqs.GetQueueUrlInput, ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) //nolint:revive // the SDK's name
+	GetQueueUrl(context.Context, *sqs.GetQueueUrlInput, ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error)
 	ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
 	DeleteMessageBatch(context.Context, *sqs.DeleteMessageBatchInput, ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error)
 }
@@ -41,7 +41,7 @@ type Listener struct {
 	Clock            clock.Clock
 	Metrics          *Metrics
 	// Heard is told what happened, before the messages that say so are deleted, and which queue said it. It must not block.
-	Heard func(url string, happened Happened)
+	Heard func(ctx context.Context, url string, happened Happened)
 	// Listening is told the queue's URL from when it was read first, and "" from when it can not be read. Events that came before are not lost:
 	// the queue holds them.
 	Listening func(url string)
@@ -107,20 +107,20 @@ func (l *Listener) listen(ctx context.Context) (listened bool, err error) {
 			log.FromContext(ctx).Info("AWS's events are read", "queue", l.Name, "region", l.Region, "identity", l.Identity)
 			l.silent = ""
 		}
-		l.hear(url, answer.Messages)
+		l.hear(ctx, url, answer.Messages)
 		if err := l.remove(ctx, url, answer.Messages); err != nil {
 			return listened, err
 		}
 	}
 }
 
-func (l *Listener) hear(url string, messages []sqstypes.Message) {
+func (l *Listener) hear(ctx context.Context, url string, messages []sqstypes.Message) {
 	happened := Happened{}
 	for _, message := range messages {
 		l.Metrics.received(l.Region, happened.read(awssdk.ToString(message.Body), accountOf(url), l.Region))
 	}
 	if happened.settle(); !happened.Empty() {
-		l.Heard(url, happened)
+		l.Heard(ctx, url, happened)
 	}
 }
 

@@ -64,7 +64,7 @@ func newRig(t *testing.T, name string) *rig {
 	}
 	r.listener = &Listener{
 		SQS: client, Name: name, Identity: "controller", Region: region, Clock: clock, Metrics: NewMetrics(),
-		Heard: func(url string, happened Happened) {
+		Heard: func(_ context.Context, url string, happened Happened) {
 			if url != r.url {
 				t.Errorf("heard of %s, want %s", url, r.url)
 			}
