@@ -36,8 +36,8 @@ func TestCrashSweep(t *testing.T) {
 			if len(clean.calls) == 0 {
 				t.Fatal("the scenario makes no call: there is nothing to sweep")
 			}
-			for _, point := range chosen(scenario.name, len(clean.calls), len(all)) {
-				t.Run(strings.ReplaceAll(point.String(), " ", "_"), func(t *testing.T) {
+			for _, point := range chosen(scenario.name, clean.calls, len(all)) {
+				t.Run(strings.NewReplacer(" ", "_", "/", ".").Replace(point.String()), func(t *testing.T) {
 					t.Parallel()
 					runCrash(t, scenario, point, clean)
 				})
@@ -99,12 +99,14 @@ func runCrash(t *testing.T, scenario scenario, point Point, clean outcome) {
 
 var errNoCrash = errors.New("the manager came to rest before the point")
 
-// chosen are the points of a scenario with so many calls that this run does, in the order of the calls.
-func chosen(scenario string, calls, scenarios int) []Point {
-	points := make([]Point, 0, calls*len(places))
-	for call := 1; call <= calls; call++ {
+// chosen are the points of a scenario with these calls that this run does.
+func chosen(scenario string, calls []string, scenarios int) []Point {
+	points := make([]Point, 0, len(calls)*len(places))
+	nth := map[string]int{}
+	for _, call := range calls {
+		nth[call]++
 		for _, place := range places {
-			points = append(points, Point{Call: call, Place: place})
+			points = append(points, Point{Call: call, Nth: nth[call], Place: place})
 		}
 	}
 	if os.Getenv("SWEEP") == "all" {
@@ -115,14 +117,13 @@ func chosen(scenario string, calls, scenarios int) []Point {
 		sum := sha256.Sum256([]byte(fmt.Sprint(seed, scenario, point)))
 		return sum[:]
 	}
+	points = slices.DeleteFunc(points, Point.repeated)
 	slices.SortFunc(points, func(a, b Point) int { return bytes.Compare(digest(a), digest(b)) })
 	count := slice
 	if asked, err := strconv.Atoi(os.Getenv("SWEEP")); err == nil {
 		count = asked
 	}
-	points = points[:min(max(count/scenarios, 1), len(points))]
-	slices.SortStableFunc(points, func(a, b Point) int { return a.Call - b.Call })
-	return points
+	return points[:min(max(count/scenarios, 1), len(points))]
 }
 
 // commit is empty where there is no repository: then the same slice is done each time.
