@@ -13,7 +13,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// unhurried is the clock's rate while nodes are drained: half an hour, after which AWS lets an instance go that nobody speaks for, is a minute.
+// unhurried is the clock's rate while nodes are drained: half an hour, after which AWS lets an instance go that nobody speaks for, is a minute, and
+// the minute after which a group with empty nodes is deleted though it was not emptied is longer than any reconcile.
 const unhurried = 30
 
 var drainScenarios = []scenario{

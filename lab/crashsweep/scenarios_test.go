@@ -102,12 +102,14 @@ var scenarios = []scenario{
 			unpause(h)
 		},
 		done: gone,
+		rate: unhurried,
 	},
 	{
 		name:    "delete",
 		prepare: havePool,
 		act:     deletePool,
 		done:    gone,
+		rate:    unhurried,
 	},
 	{
 		name:    "create with a parameter",
@@ -131,6 +133,7 @@ var scenarios = []scenario{
 		prepare: haveStoredPool,
 		act:     deletePool,
 		done:    gone,
+		rate:    unhurried,
 	},
 }
 
