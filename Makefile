@@ -8,6 +8,8 @@ BIN := bin
 
 # A race detector, a filter, a count: make test TEST_FLAGS='-race -run Rollout'.
 TEST_FLAGS ?=
+# Journeys wait most of the time, so more of them than there are processors run side by side; together they take longer than go's ten minutes allow.
+LAB_TEST_FLAGS ?= -parallel 4 -timeout 45m
 
 ##@ Use
 
@@ -28,7 +30,7 @@ lab: ## Build bin/lab alone. The first time takes some four minutes on two cores
 .PHONY: test
 test: packages ## Run all tests, a slice of the crash sweep among them.
 	go test $(TEST_FLAGS) ./...
-	cd lab && go test $(TEST_FLAGS) ./...
+	cd lab && go test $(LAB_TEST_FLAGS) $(TEST_FLAGS) ./...
 
 .PHONY: packages
 packages: ## Install the other programs that tests use: the AWS CLI and boto3.

@@ -334,7 +334,9 @@ func TestDrainEnds(t *testing.T) {
 			if left := w.pods(); len(left) != 2 {
 				t.Errorf("pods %q are left, want both", left)
 			}
-			if timedOut := slices.Contains(w.events(), "NodeDrainTimedOut"); timedOut != (row.event != "") {
+			if row.event != "" {
+				w.awaitEvents(row.event) // events are written some time after what they tell of
+			} else if slices.Contains(w.events(), "NodeDrainTimedOut") {
 				t.Errorf("events %q", w.events())
 			}
 		})

@@ -159,7 +159,7 @@ func tryWithout(t *testing.T, path string) {
 		{"an API server that does not answer", append(credentials, "KUBECONFIG="+unreachable), nil, "asking the API server at https://127.0.0.1"},
 		{"no AWS credentials", []string{"KUBECONFIG=" + w.Lab.Kubeconfig()}, nil, "no AWS credentials: set AWS_ACCESS_KEY_ID"},
 		{"no namespace for the lease", append(credentials, "KUBECONFIG="+w.Lab.Kubeconfig()), []string{"--leader-elect"}, "leader election namespace"},
-		{"an unknown flag", nil, []string{"--webhook-port=9443"}, "unknown flag: --webhook-port"},
+		{"an unknown flag", nil, []string{"--no-such-flag=1"}, "unknown flag: --no-such-flag"},
 		{"times that do not fit", append(credentials, "KUBECONFIG="+w.Lab.Kubeconfig()), []string{"--leader-elect-lease-duration=5s"}, "--leader-elect-lease-duration is 5s"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
