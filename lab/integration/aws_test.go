@@ -29,6 +29,7 @@ const (
 // awsConfig is that of a person, whose calls are told from the manager's.
 func (w *world) awsConfig() aws.Config {
 	config := w.AWSConfig()
+	config.RetryMaxAttempts = 20 // faults that are for the manager hit the test too
 	config.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{AccessKeyID: tester + w.Account, SecretAccessKey: "none"}, nil
 	})
