@@ -21,9 +21,20 @@ const subnet = "subnet-0b2000000000000aa"
 // simulated is an account with one template and one group of one instance.
 func simulated(t *testing.T) (*Clients, *awssim.Simulator) {
 	t.Helper()
+	clients, sim, clock := withTemplate(t, awssim.Behavior{})
+	if _, err := clients.AutoScaling.CreateAutoScalingGroup(t.Context(), group("pool", "pool", "1")); err != nil {
+		t.Fatal(err)
+	}
+	clock.Step(time.Minute) // the group launches its instance
+	return clients, sim
+}
+
+// withTemplate is an account with one template, of an AWS with the given behavior whose clock stands.
+func withTemplate(t *testing.T, behavior awssim.Behavior) (*Clients, *awssim.Simulator, *simclock.Clock) {
+	t.Helper()
 	clock := simclock.New(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), 0)
 	t.Cleanup(clock.Close)
-	sim := awssim.New(awssim.Options{Clock: clock})
+	sim := awssim.New(awssim.Options{Clock: clock, Behavior: behavior})
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(server.Close)
 	clients, err := NewSessions(awssdk.Config{
@@ -36,11 +47,7 @@ func simulated(t *testing.T) (*Clients, *awssim.Simulator) {
 	if _, err := clients.EC2.CreateLaunchTemplate(t.Context(), template("pool")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := clients.AutoScaling.CreateAutoScalingGroup(t.Context(), group("pool", "pool", "1")); err != nil {
-		t.Fatal(err)
-	}
-	clock.Step(time.Minute) // the group launches its instance
-	return clients, sim
+	return clients, sim, clock
 }
 
 func template(name string) *ec2.CreateLaunchTemplateInput {

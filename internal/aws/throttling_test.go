@@ -3,17 +3,14 @@ package aws
 import (
 	"container/heap"
 	"fmt"
-	"net/http/httptest"
 	"testing"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim"
-	"github.com/slipway-project/slipway/awssim/simclock"
 )
 
 // visit is when an object is looked at again, as a work queue does.
@@ -44,21 +41,7 @@ func TestAThousandEditsAtOnce(t *testing.T) {
 		// AWS: ec2-api-throttling, CreateLaunchTemplateVersion and ModifyLaunchTemplate.
 		burst, perSecond = 100, 5
 	)
-	clock := simclock.New(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), 0)
-	t.Cleanup(clock.Close)
-	sim := awssim.New(awssim.Options{Clock: clock, Behavior: awssim.Behavior{Throttling: true}})
-	server := httptest.NewServer(sim.Handler())
-	t.Cleanup(server.Close)
-	clients, err := NewSessions(awssdk.Config{
-		BaseEndpoint: awssdk.String(server.URL), Region: "us-east-1",
-		Credentials: credentials.NewStaticCredentialsProvider("AKID123456789012", "secret", ""),
-	}, WithClock(clock)).For(t.Context(), Principal{}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := clients.EC2.CreateLaunchTemplate(t.Context(), template("pool")); err != nil {
-		t.Fatal(err)
-	}
+	clients, sim, clock := withTemplate(t, awssim.Behavior{Throttling: true})
 	versions := map[int]string{}
 	pass := func(object int) error {
 		if versions[object] == "" {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,7 +39,6 @@ type Reconciler struct {
 	Clock   clock.PassiveClock
 
 	memory memory
-	stored storedItems
 	// unseen times how long a template to be deleted has not been seen.
 	unseen common.Stopwatches
 }
@@ -209,73 +207,26 @@ func owner(config *infrav1.AWSLaunchConfig) string {
 
 // forget drops what is remembered of a config that is gone.
 func (r *Reconciler) forget(key types.NamespacedName) {
-	r.memory.forget(key)
-	r.stored.forget(key)
+	r.memory.forgetTemplate(key)
+	r.memory.stored.Forget(key)
 	r.unseen.Reset(key)
 	r.Watches.Forget(key)
 }
 
-// memory keeps what this process has seen of templates and their versions. It saves calls and decides nothing: after a restart
-// everything is seen anew.
+// memory is what this process has seen of templates, their versions and bootstrap data, by config.
 type memory struct {
-	mu   sync.Mutex
-	seen map[types.NamespacedName]launchtemplate.Observation
+	seen common.Memory[launchtemplate.Observation]
 	// idle is until when versions of a template that are all in use are not asked about again.
-	idle map[types.NamespacedName]time.Time
+	idle common.Memory[time.Time]
 	// data is that of the version that a config went back to.
-	data map[types.NamespacedName]launchtemplate.Data
+	data common.Memory[launchtemplate.Data]
+	// stored is the bootstrap data outside of the template.
+	stored common.Memory[storedItem]
 }
 
-func (m *memory) dataOf(key types.NamespacedName) (launchtemplate.Data, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	data, known := m.data[key]
-	return data, known
-}
-
-func (m *memory) putData(key types.NamespacedName, data launchtemplate.Data) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.data == nil {
-		m.data = map[types.NamespacedName]launchtemplate.Data{}
-	}
-	m.data[key] = data
-}
-
-func (m *memory) get(key types.NamespacedName) launchtemplate.Observation {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.seen[key]
-}
-
-func (m *memory) put(key types.NamespacedName, observation launchtemplate.Observation) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.seen == nil {
-		m.seen = map[types.NamespacedName]launchtemplate.Observation{}
-	}
-	m.seen[key] = observation
-}
-
-func (m *memory) forget(key types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.seen, key)
-	delete(m.idle, key)
-	delete(m.data, key)
-}
-
-func (m *memory) pruneIdle(key types.NamespacedName, now time.Time) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return now.Before(m.idle[key])
-}
-
-func (m *memory) pruneLater(key types.NamespacedName, until time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.idle == nil {
-		m.idle = map[types.NamespacedName]time.Time{}
-	}
-	m.idle[key] = until
+// forgetTemplate drops what was seen of the template and its versions: the next pass looks.
+func (m *memory) forgetTemplate(config types.NamespacedName) {
+	m.seen.Forget(config)
+	m.idle.Forget(config)
+	m.data.Forget(config)
 }

@@ -39,7 +39,7 @@ func (r *Reconciler) observe(ctx context.Context, p *pass) reconciling.Outcome {
 	if template == nil {
 		return r.observeMissing(ctx, p, taken)
 	}
-	if remembered := r.memory.get(p.key()); remembered.IsOf(*template) {
+	if remembered, _ := r.memory.seen.Get(p.key()); remembered.IsOf(*template) {
 		remembered.Template, remembered.Taken = template, taken
 		p.seen = remembered
 		return reconciling.Continue()
@@ -62,7 +62,7 @@ func (r *Reconciler) readVersions(ctx context.Context, p *pass) error {
 		return err
 	}
 	p.seen.Versions, p.seen.Recorded = versions, false
-	r.memory.put(p.key(), p.seen)
+	r.memory.seen.Put(p.key(), p.seen)
 	return nil
 }
 

@@ -47,7 +47,7 @@ func (r *Reconciler) releaseTemplate(ctx context.Context, p *pass) reconciling.O
 	}
 	number, seen, err := p.cloud.Templates.Release(ctx, owner(p.config), input, p.seen)
 	if err != nil {
-		r.memory.forget(p.key())
+		r.memory.forgetTemplate(p.key())
 		return outcome.Of(p.config, infrav1.ReleasedCondition, infrav1.ReleasingReason, err)
 	}
 	p.seen = seen

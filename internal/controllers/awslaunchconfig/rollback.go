@@ -41,14 +41,14 @@ func (r *Reconciler) goBack(ctx context.Context, p *pass) reconciling.Outcome {
 
 // data reads a version's data, once: it never changes, and a token rotation in a rollback needs it each time.
 func (r *Reconciler) data(ctx context.Context, p *pass, number int64) (launchtemplate.Data, error) {
-	if known, remembered := r.memory.dataOf(p.key()); remembered && known.Number() == number && known.TemplateID() == p.seen.Template.ID {
+	if known, remembered := r.memory.data.Get(p.key()); remembered && known.Number() == number && known.TemplateID() == p.seen.Template.ID {
 		return known, nil
 	}
 	data, err := p.cloud.Templates.Data(ctx, p.seen.Template.ID, number)
 	if err != nil {
 		return launchtemplate.Data{}, err
 	}
-	r.memory.putData(p.key(), data)
+	r.memory.data.Put(p.key(), data)
 	return data, nil
 }
 

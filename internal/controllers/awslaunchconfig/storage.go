@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/bootstrapstorage"
@@ -29,11 +26,11 @@ const storedLookAgain = 24 * time.Hour
 func (r *Reconciler) storeBootstrap(ctx context.Context, p *pass) reconciling.Outcome {
 	item := p.delivery.item
 	if item == nil {
-		r.stored.forget(p.key())
+		r.memory.stored.Forget(p.key())
 		p.config.Status.BootstrapDataLocation = ""
 		return reconciling.Continue()
 	}
-	last, known := r.stored.get(p.key())
+	last, known := r.memory.stored.Get(p.key())
 	known = known && last.location == item.Location
 	age := r.Clock.Since(last.seen)
 	if !known || last.digest != item.Digest() || age >= storedLookAgain {
@@ -43,14 +40,14 @@ func (r *Reconciler) storeBootstrap(ctx context.Context, p *pass) reconciling.Ou
 		written, err := p.cloud.Storage.Put(ctx, *item, known && age < storedLookAgain)
 		if err != nil {
 			// What is there now is not known: the next pass looks.
-			r.stored.forget(p.key())
+			r.memory.stored.Forget(p.key())
 			return outcome.Of(p.config, infrav1.BootstrapDataReadyCondition, infrav1.BootstrapStorageFailedReason, err)
 		}
 		if written && !known {
 			r.Report.Done(ctx, p.config, "BootstrapDataStored", "Wrote the bootstrap data to %s", item.Location.URL(item.Owner))
 		}
 		age = 0
-		r.stored.put(p.key(), storedItem{location: item.Location, digest: item.Digest(), seen: r.Clock.Now()})
+		r.memory.stored.Put(p.key(), storedItem{location: item.Location, digest: item.Digest(), seen: r.Clock.Now()})
 	}
 	p.config.Status.BootstrapDataLocation = item.Location.URL(item.Owner)
 	reconciling.True(p.config, infrav1.BootstrapDataReadyCondition, infrav1.ReadyReason, "")
@@ -122,7 +119,7 @@ func (r *Reconciler) sweepStored(ctx context.Context, p *pass) error {
 // deleteStored deletes all bootstrap data of a config whose template is gone.
 func (r *Reconciler) deleteStored(ctx context.Context, p *pass) reconciling.Outcome {
 	var also []bootstrapstorage.Location
-	if last, known := r.stored.get(p.key()); known {
+	if last, known := r.memory.stored.Get(p.key()); known {
 		also = append(also, last.location)
 	}
 	for _, place := range placesOf(p.config) {
@@ -137,37 +134,10 @@ func (r *Reconciler) deleteStored(ctx context.Context, p *pass) reconciling.Outc
 	return reconciling.Continue()
 }
 
-// storedItems remembers what this process has seen of bootstrap data outside of templates. It saves calls and decides nothing.
-type storedItems struct {
-	mu   sync.Mutex
-	last map[types.NamespacedName]storedItem
-}
-
+// storedItem is bootstrap data outside of the template as this process saw it last.
 type storedItem struct {
 	location bootstrapstorage.Location
 	digest   string
 	// seen is when it was last looked for or written.
 	seen time.Time
-}
-
-func (s *storedItems) get(key types.NamespacedName) (storedItem, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	item, known := s.last[key]
-	return item, known
-}
-
-func (s *storedItems) put(key types.NamespacedName, item storedItem) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.last == nil {
-		s.last = map[types.NamespacedName]storedItem{}
-	}
-	s.last[key] = item
-}
-
-func (s *storedItems) forget(key types.NamespacedName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.last, key)
 }

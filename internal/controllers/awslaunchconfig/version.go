@@ -39,7 +39,7 @@ func (r *Reconciler) ensureVersion(ctx context.Context, p *pass) reconciling.Out
 	if err != nil {
 		r.reportChange(ctx, p, wanted.Names[0], change, reason)
 		// What AWS has now is not known: the next pass looks.
-		r.memory.forget(p.key())
+		r.memory.forgetTemplate(p.key())
 		for _, name := range wanted.Names {
 			p.cloud.SeenTemplates.Invalidate(name)
 		}
@@ -89,7 +89,7 @@ func failureReason(p *pass, err error) string {
 // remember keeps what the calls of this pass made of the template, so that nobody needs to ask for it.
 func (r *Reconciler) remember(p *pass) {
 	if !p.seen.Recorded {
-		r.memory.put(p.key(), p.seen)
+		r.memory.seen.Put(p.key(), p.seen)
 	}
 	p.cloud.SeenTemplates.Put(p.seen.Template.Name, *p.seen.Template)
 }
@@ -237,7 +237,7 @@ func (r *Reconciler) prune(ctx context.Context, p *pass) reconciling.Outcome {
 		reconciling.True(p.config, infrav1.VersionsPrunedCondition, infrav1.ReadyReason, "")
 		return reconciling.Continue()
 	}
-	if r.memory.pruneIdle(p.key(), r.Clock.Now()) {
+	if until, _ := r.memory.idle.Get(p.key()); r.Clock.Now().Before(until) {
 		return reconciling.Continue()
 	}
 	if err := r.verify(ctx, p); err != nil {
@@ -252,13 +252,13 @@ func (r *Reconciler) prune(ctx context.Context, p *pass) reconciling.Outcome {
 	}
 	plan := launchtemplate.PrunePlan(p.seen.Versions, keep, p.version.Number, inUse)
 	if len(plan) == 0 {
-		r.memory.pruneLater(p.key(), r.Clock.Now().Add(pruneAgain))
+		r.memory.idle.Put(p.key(), r.Clock.Now().Add(pruneAgain))
 		reconciling.True(p.config, infrav1.VersionsPrunedCondition, infrav1.ReadyReason, "versions above versionsToKeep are in use")
 		return reconciling.ContinueAndComeBack(pruneAgain, "versions are in use")
 	}
 	seen, refused, err := p.cloud.Templates.Prune(ctx, p.seen, plan)
 	if err != nil {
-		r.memory.forget(p.key())
+		r.memory.forgetTemplate(p.key())
 		return outcome.Of(p.config, infrav1.VersionsPrunedCondition, infrav1.PruneFailedReason, err)
 	}
 	p.seen = seen

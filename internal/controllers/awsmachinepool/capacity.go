@@ -33,7 +33,7 @@ func (r *Reconciler) explainCapacity(ctx context.Context, p *pass) reconciling.O
 	now := r.Clock.Now()
 	if p.group.Units() >= p.group.Capacity {
 		r.short.Reset(p.key())
-		r.asked.forget(p.key())
+		r.asked.Forget(p.key())
 		reconciling.True(p.pool, infrav1.CapacityAvailableCondition, infrav1.CapacityAvailableReason, "")
 		return reconciling.Continue()
 	}
@@ -48,15 +48,15 @@ func (r *Reconciler) explainCapacity(ctx context.Context, p *pass) reconciling.O
 	if lasts < shortPatience {
 		return reconciling.ContinueAndComeBack(shortPatience-lasts, "the group is below its desired capacity")
 	}
-	if wait := r.asked.at(p.key()).Sub(now); wait > 0 {
-		return reconciling.ContinueAndComeBack(wait, "the group is below its desired capacity")
+	if until, _ := r.asked.Get(p.key()); until.After(now) {
+		return reconciling.ContinueAndComeBack(until.Sub(now), "the group is below its desired capacity")
 	}
 	again := min(max(lasts, askAfter), askEvery)
 	failed, err := p.cloud.Groups.LatestFailedLaunch(ctx, p.group.Name, now.Add(-again))
 	if err != nil {
 		return outcome.Of(p.pool, infrav1.CapacityAvailableCondition, infrav1.LaunchFailedReason, err).AndGoOn()
 	}
-	r.asked.set(p.key(), now.Add(again))
+	r.asked.Put(p.key(), now.Add(again))
 	r.showShortage(ctx, p, failed)
 	return reconciling.ContinueAndComeBack(again, "the group is below its desired capacity")
 }

@@ -50,16 +50,17 @@ type Reconciler struct {
 	Report              common.Reporter
 	Clock               clock.PassiveClock
 
-	polls polls
+	// polls are what was seen of refreshes under way.
+	polls common.Memory[poll]
 	// unseen times how long a group to be deleted has not been seen.
 	unseen common.Stopwatches
 	// hookChecks are when the hooks of a pool's group are looked at next.
-	hookChecks schedule
+	hookChecks common.Memory[time.Time]
 	// drains remembers what saves calls while nodes are drained.
 	drains drainNotes
 	// short times how long a group has been below its desired capacity, and asked is when AWS is asked again why.
 	short common.Stopwatches
-	asked schedule
+	asked common.Memory[time.Time]
 }
 
 // pass is one reconcile of one pool: the object, and what was learned about it.
@@ -187,9 +188,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 func (r *Reconciler) forget(pool types.NamespacedName) {
 	r.unseen.Reset(pool)
 	r.short.Reset(pool)
-	r.hookChecks.forget(pool)
-	r.asked.forget(pool)
-	r.polls.forget(pool)
+	r.hookChecks.Forget(pool)
+	r.asked.Forget(pool)
+	r.polls.Forget(pool)
 	r.drains.keep(pool, nil)
 }
 

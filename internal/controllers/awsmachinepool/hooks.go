@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -36,7 +35,7 @@ func (r *Reconciler) ensureHooks(ctx context.Context, p *pass, desired autoscali
 		return 0, nil
 	}
 	now := r.Clock.Now()
-	if wait := r.hookChecks.due(p.key(), now).Sub(now); applied.HooksDigest == digest && digest != "" && wait > 0 {
+	if wait := r.hookChecks.GetOrPut(p.key(), firstHookCheck(p.key(), now)).Sub(now); applied.HooksDigest == digest && digest != "" && wait > 0 {
 		return wait, nil
 	}
 	if p.hooksMade {
@@ -64,7 +63,7 @@ func (r *Reconciler) confirmHooks(ctx context.Context, p *pass, desired autoscal
 		stop := reconciling.Fail(fmt.Errorf("recording the hooks: %w", err))
 		return &stop
 	}
-	r.hookChecks.set(p.key(), r.Clock.Now().Add(hookCheck))
+	r.hookChecks.Put(p.key(), r.Clock.Now().Add(hookCheck))
 	return nil
 }
 
@@ -104,46 +103,10 @@ func (r *Reconciler) confirm(ctx context.Context, p *pass, desired autoscalinggr
 	return nil
 }
 
-// schedule is when something is due for each pool, within this process. The zero value is ready for use.
-type schedule struct {
-	mu   sync.Mutex
-	next map[types.NamespacedName]time.Time
-}
-
-// due is when it is due for the pool. For one that it is not known of it is some time within the interval, another for each pool, so that a new process
-// does not do it for all of them at once.
-func (s *schedule) due(pool types.NamespacedName, now time.Time) time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.next == nil {
-		s.next = map[types.NamespacedName]time.Time{}
-	}
-	if _, known := s.next[pool]; !known {
-		hash := fnv.New32a()
-		_, _ = hash.Write([]byte(pool.String())) // never fails
-		s.next[pool] = now.Add(time.Duration(float64(hookCheck) * float64(hash.Sum32()) / (1 << 32)))
-	}
-	return s.next[pool]
-}
-
-// at is when it is due for the pool, long ago for one that it is not known of.
-func (s *schedule) at(pool types.NamespacedName) time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.next[pool]
-}
-
-func (s *schedule) set(pool types.NamespacedName, at time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.next == nil {
-		s.next = map[types.NamespacedName]time.Time{}
-	}
-	s.next[pool] = at
-}
-
-func (s *schedule) forget(pool types.NamespacedName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.next, pool)
+// firstHookCheck is when a process looks at a pool's hooks for the first time: some time within the interval, another for each pool, so that a new
+// process does not look at all of them at once.
+func firstHookCheck(pool types.NamespacedName, now time.Time) time.Time {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(pool.String())) // never fails
+	return now.Add(time.Duration(float64(hookCheck) * float64(hash.Sum32()) / (1 << 32)))
 }

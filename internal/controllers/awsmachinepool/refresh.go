@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -20,41 +18,15 @@ import (
 // refreshPoll is how often a refresh under way is looked at, however often its pool is woken: refreshes have no batched describe.
 const refreshPoll = 15 * time.Second
 
-// polls are what this process saw of refreshes under way, by pool. They save calls and decide nothing else: after a restart AWS is asked.
-type polls struct {
-	mu   sync.Mutex
-	seen map[types.NamespacedName]poll
-}
-
+// poll is what AWS said of a group's refreshes, and when.
 type poll struct {
 	at      time.Time
 	history []autoscalinggroup.Refresh
 }
 
-func (s *polls) get(key types.NamespacedName) poll {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.seen[key]
-}
-
-func (s *polls) put(key types.NamespacedName, seen poll) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.seen == nil {
-		s.seen = map[types.NamespacedName]poll{}
-	}
-	s.seen[key] = seen
-}
-
-func (s *polls) forget(key types.NamespacedName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.seen, key)
-}
-
 // history are the group's refreshes, newest first: as they were seen a moment ago if one is under way, else as AWS says.
 func (r *Reconciler) history(ctx context.Context, p *pass) ([]autoscalinggroup.Refresh, error) {
-	if seen := r.polls.get(p.key()); latest(seen.history).Active() && r.Clock.Since(seen.at) < refreshPoll {
+	if seen, _ := r.polls.Get(p.key()); latest(seen.history).Active() && r.Clock.Since(seen.at) < refreshPoll {
 		return seen.history, nil
 	}
 	return r.poll(ctx, p)
@@ -67,9 +39,9 @@ func (r *Reconciler) poll(ctx context.Context, p *pass) ([]autoscalinggroup.Refr
 	if err != nil {
 		return nil, err
 	}
-	r.polls.forget(p.key())
+	r.polls.Forget(p.key())
 	if latest(history).Active() {
-		r.polls.put(p.key(), poll{at: at, history: history})
+		r.polls.Put(p.key(), poll{at: at, history: history})
 	}
 	return history, nil
 }
@@ -86,7 +58,7 @@ func (r *Reconciler) lookClosely(ctx context.Context, p *pass) ([]autoscalinggro
 // pollAgain comes back when the refresh under way may be looked at again.
 func (r *Reconciler) pollAgain(p *pass) reconciling.Outcome {
 	wait := refreshPoll
-	if seen := r.polls.get(p.key()); seen.history != nil {
+	if seen, _ := r.polls.Get(p.key()); seen.history != nil {
 		wait -= r.Clock.Since(seen.at)
 	}
 	return reconciling.ContinueAndComeBack(wait, "the refresh goes on")

@@ -145,7 +145,7 @@ func (r *Reconciler) supersede(ctx context.Context, p *pass) reconciling.Outcome
 	if err := p.cloud.Groups.CancelRefresh(ctx, p.group.Name); err != nil {
 		return outcome.Of(p.pool, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err).AndGoOn()
 	}
-	r.polls.forget(p.key())
+	r.polls.Forget(p.key())
 	p.moving = true
 	r.Report.Done(ctx, p.pool, "InstanceRefreshSuperseded", "Cancelling instance refresh %s, because a newer configuration is wanted: %s", newest.ID, cause(p))
 	notRolledOut(p, infrav1.SupersededReason, fmt.Sprintf("instance refresh %s is being cancelled, because a newer configuration is wanted", newest.ID))
