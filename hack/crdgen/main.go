@@ -85,7 +85,7 @@ func finish(data []byte) ([]byte, error) {
 		}
 	}
 	for i := range crd.Spec.Versions {
-		limitTagValues(crd.Spec.Versions[i].Schema.OpenAPIV3Schema)
+		limitValues(crd.Spec.Versions[i].Schema.OpenAPIV3Schema)
 	}
 	label(&crd)
 	finished, err := yaml.Marshal(&crd)
@@ -104,7 +104,7 @@ func withoutEmptyStatus(data []byte) []byte {
 }
 
 // servedAsV1Beta1 are the kinds that exist in CAPA: their manifests say v1beta1 or v1beta2.
-var servedAsV1Beta1 = map[string]bool{"AWSMachinePool": true}
+var servedAsV1Beta1 = map[string]bool{"AWSMachinePool": true, "AWSManagedMachinePool": true}
 
 // serveToo adds a served version with the schema, columns and subresources of an existing one.
 func serveToo(crd *apiextensionsv1.CustomResourceDefinition, added, existing string) error {
@@ -136,18 +136,18 @@ func label(crd *apiextensionsv1.CustomResourceDefinition) {
 	crd.Labels["cluster.x-k8s.io/v1beta2"] = "v1beta2"
 }
 
-// maxTagValueLength is AWS's limit (AWS: Using_Tags, tag restrictions).
-const maxTagValueLength int64 = 256
+// maxValueLengths are AWS's limits for the values of maps, by the name of the field: tags (AWS: Using_Tags, tag restrictions)
+// and labels of node groups (AWS: API_CreateNodegroup, labels).
+var maxValueLengths = map[string]int64{"additionalTags": 256, "labels": 63}
 
-// limitTagValues bounds the values of every map named additionalTags: controller-gen has no marker for the values of a
-// map, and without a bound the cost estimate of rules about them is beyond what the API server allows.
-func limitTagValues(schema *apiextensionsv1.JSONSchemaProps) {
+// limitValues bounds the values of such maps: controller-gen has no marker for the values of a map, and without a bound the
+// cost estimate of rules about them is beyond what the API server allows.
+func limitValues(schema *apiextensionsv1.JSONSchemaProps) {
 	for name, property := range schema.Properties {
-		if name == "additionalTags" && property.AdditionalProperties != nil {
-			limit := maxTagValueLength
+		if limit := maxValueLengths[name]; limit > 0 && property.AdditionalProperties != nil {
 			property.AdditionalProperties.Schema.MaxLength = &limit
 		}
-		limitTagValues(&property)
+		limitValues(&property)
 		schema.Properties[name] = property
 	}
 }

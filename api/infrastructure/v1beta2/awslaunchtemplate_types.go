@@ -365,3 +365,9 @@ type InstanceMetadataOptions struct {
 	// +kubebuilder:default=disabled
 	InstanceMetadataTags InstanceMetadataState `json:"instanceMetadataTags,omitempty"`
 }
+
+// NamesImage says whether the template names an image, or says how to look one up.
+func (t *AWSLaunchTemplate) NamesImage() bool {
+	return (t.AMI.ID != nil && *t.AMI.ID != "") || t.AMI.EKSOptimizedLookupType != nil ||
+		t.ImageLookupFormat != "" || t.ImageLookupOrg != "" || t.ImageLookupBaseOS != ""
+}

@@ -222,6 +222,8 @@ type AWSMachinePoolSpec struct {
 
 	// WarmPool keeps instances that have been initialized already, for the group to grow faster.
 	// +optional
+	// +slipway:rule=WP2
+	// +kubebuilder:validation:XValidation:rule=`!has(self.state) || self.state != 'Hibernated'`,message="instances hibernate where their launch template allows it, which no field of awsLaunchTemplate can say yet: set state to Stopped or Running",fieldPath=".state"
 	WarmPool *WarmPool `json:"warmPool,omitempty"`
 
 	// NodeDrain says how nodes are emptied before their instances end, in scale-in, refresh and deletion.
@@ -1006,9 +1008,6 @@ type GroupCapacityReservation struct {
 }
 
 // WarmPool keeps initialized instances in reserve.
-//
-// +slipway:rule=WP2
-// +kubebuilder:validation:XValidation:rule=`!has(self.state) || self.state != 'Hibernated'`,message="instances hibernate where their launch template allows it, which no field of awsLaunchTemplate can say yet: set state to Stopped or Running",fieldPath=".state"
 type WarmPool struct {
 	// MinSize is how many instances the warm pool has at least. Default: 0.
 	// +optional

@@ -6,6 +6,9 @@ const (
 	// that CAPA made has one finalizer, not two.
 	MachinePoolFinalizer = "awsmachinepool.infrastructure.cluster.x-k8s.io"
 
+	// ManagedMachinePoolFinalizer keeps an AWSManagedMachinePool until its node group and its node role are gone. It is CAPA's.
+	ManagedMachinePoolFinalizer = "awsmanagedmachinepools.infrastructure.cluster.x-k8s.io"
+
 	// MachinePoolMachineFinalizer keeps an AWSMachinePoolMachine until its instance has left the group.
 	MachinePoolMachineFinalizer = "awsmachinepoolmachine.infrastructure.cluster.x-k8s.io"
 
@@ -13,8 +16,8 @@ const (
 	LaunchConfigFinalizer = "awslaunchconfig.infrastructure.cluster.x-k8s.io"
 )
 
-// Condition types. All of them are metav1.Condition with positive polarity, except Paused and Deleting, which are
-// True while the thing that they name goes on.
+// Condition types. All of them are metav1.Condition with positive polarity, except Paused, Deleting and
+// DeprecatedFieldsInUse, which are True while the thing that they name goes on.
 const (
 	// ReadyCondition sums up all others: True when the object has what its spec asks for. It is the one that Cluster
 	// API copies to the MachinePool.
@@ -39,6 +42,19 @@ const (
 
 	// ASGReadyCondition is True when the Auto Scaling group exists as the spec asks for it. CAPA's name.
 	ASGReadyCondition = "ASGReady"
+
+	// NodeRoleReadyCondition is True when the IAM role of a managed pool's nodes is there as the spec asks for it. CAPA's name.
+	NodeRoleReadyCondition = "IAMNodegroupRolesReady"
+
+	// NodegroupReadyCondition is True when the EKS node group exists as the spec asks for it. CAPA's name.
+	NodegroupReadyCondition = "EKSNodegroupReady"
+
+	// NodegroupHealthyCondition is True when EKS says of no fault of the node group; its message has EKS's health issues in words.
+	NodegroupHealthyCondition = "NodegroupHealthy"
+
+	// DeprecatedFieldsCondition is True for a pool that uses fields that will go away; its message says which, what to use and until
+	// when. It is missing where there are none, and no part of Ready.
+	DeprecatedFieldsCondition = "DeprecatedFieldsInUse"
 
 	// RolledOutCondition is True when no instance of the pool runs another configuration than the wanted one.
 	RolledOutCondition = "RolledOut"
@@ -188,6 +204,73 @@ const (
 	// ReplicasOutOfBoundsReason says that the MachinePool asks for more or fewer replicas than maxSize and minSize
 	// allow, which AWS refuses.
 	ReplicasOutOfBoundsReason = "ReplicasOutOfBounds"
+)
+
+// Reasons of IAMNodegroupRolesReady.
+const (
+	// NodeRoleNotFoundReason says that the role that spec.roleName names does not exist, and may not be made.
+	NodeRoleNotFoundReason = "NodeRoleNotFound"
+	// NodeRoleReconcileFailedReason says that the role, or its policies, could not be made or changed. CAPA's value.
+	NodeRoleReconcileFailedReason = "IAMNodegroupRolesReconciliationFailed"
+	// NodeRoleDeleteFailedReason says that the role could not be deleted.
+	NodeRoleDeleteFailedReason = "IAMNodegroupRolesDeleteFailed"
+)
+
+// Reasons of EKSNodegroupReady, beside those that it shares with ASGReady.
+const (
+	// WaitingForControlPlaneReason says that the EKS cluster is not there, or not active, yet.
+	WaitingForControlPlaneReason = "WaitingForControlPlane"
+	// WaitingForNodeRoleReason says that the node group waits for the IAMNodegroupRolesReady condition.
+	WaitingForNodeRoleReason = "WaitingForNodeRole"
+	// NodegroupCreatingReason says that EKS is making the node group.
+	NodegroupCreatingReason = "NodegroupCreating"
+	// NodegroupUpdatingReason says that EKS is changing the node group; what else the spec asks for waits.
+	NodegroupUpdatingReason = "NodegroupUpdating"
+	// NodegroupDeletingReason says that EKS is deleting the node group.
+	NodegroupDeletingReason = "NodegroupDeleting"
+	// NodegroupNotFoundReason says that the node group was deleted outside Slipway, and is about to be made again.
+	NodegroupNotFoundReason = "NodegroupNotFound"
+	// NodegroupReconcileFailedReason says that the node group could not be made or changed. CAPA's value.
+	NodegroupReconcileFailedReason = "EKSNodegroupReconciliationFailed"
+	// NodegroupCreateFailedReason says that EKS could not make the node group (CREATE_FAILED); the health issues say why.
+	NodegroupCreateFailedReason = "NodegroupCreateFailed"
+	// NodegroupDeleteFailedReason says that EKS could not delete the node group (DELETE_FAILED).
+	NodegroupDeleteFailedReason = "NodegroupDeleteFailed"
+	// NodegroupUpdateFailedReason says that the newest update failed, and EKS went back. It is a reason of RolledOut too.
+	NodegroupUpdateFailedReason = "NodegroupUpdateFailed"
+	// ImmutableFieldReason says that the node group is otherwise than the spec asks for in something that EKS can not change: only
+	// a new pool has it.
+	ImmutableFieldReason = "ImmutableField"
+	// TemplateLostReason says that the launch template of the node group was deleted. EKS can not point a node group at another;
+	// spec.templateLossPolicy Replace replaces it.
+	TemplateLostReason = "TemplateLost"
+	// ReplacingNodegroupReason says that a second node group takes the place of one whose launch template is lost.
+	ReplacingNodegroupReason = "ReplacingNodegroup"
+	// UserDataInvalidReason, of BootstrapDataReady, says that the bootstrap data is nothing that the image's family understands, or not
+	// enough of it.
+	UserDataInvalidReason = "UserDataInvalid"
+)
+
+// Reasons of NodegroupHealthy.
+const (
+	// HealthyReason says that EKS reports no issue.
+	HealthyReason = "Healthy"
+	// DegradedReason says that EKS reports issues.
+	DegradedReason = "Degraded"
+)
+
+// Reasons of RolledOut of a managed pool, beside those that it shares with AWSMachinePool.
+const (
+	// WaitingForUpdateReason says that an update is due, and waits for an earlier one to end: EKS does one at a time.
+	WaitingForUpdateReason = "WaitingForUpdate"
+	// WaitingForNodegroupReason says that there is no node group yet.
+	WaitingForNodegroupReason = "WaitingForNodegroup"
+)
+
+// Reason of DeprecatedFieldsInUse.
+const (
+	// DeprecatedFieldsReason says that the pool uses fields that will go away.
+	DeprecatedFieldsReason = "DeprecatedFieldsInUse"
 )
 
 // Reasons of NodesDrained.

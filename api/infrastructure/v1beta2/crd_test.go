@@ -81,32 +81,34 @@ func estimate(t *testing.T, path string, s *structuralschema.Structural, root bo
 
 func TestVersionsHaveOneSchema(t *testing.T) {
 	t.Parallel()
-	definition := definitions(t)["AWSMachinePool"]
-	var names []string
-	for _, version := range definition.Spec.Versions {
-		names = append(names, version.Name)
-		if !version.Served {
-			t.Errorf("%s is not served: manifests of that version would not apply", version.Name)
+	for _, kind := range []string{"AWSMachinePool", "AWSManagedMachinePool"} {
+		definition := definitions(t)[kind]
+		var names []string
+		for _, version := range definition.Spec.Versions {
+			names = append(names, version.Name)
+			if !version.Served {
+				t.Errorf("%s %s is not served: manifests of that version would not apply", kind, version.Name)
+			}
+			if version.Storage != (version.Name == "v1beta2") {
+				t.Errorf("%s %s: storage is %v", kind, version.Name, version.Storage)
+			}
+			first := definition.Spec.Versions[0]
+			if diff := cmp.Diff(first.Schema, version.Schema); diff != "" {
+				t.Errorf("the schema of %s %s differs from that of %s, and nothing converts:\n%s", kind, version.Name, first.Name, diff)
+			}
+			if diff := cmp.Diff(first.AdditionalPrinterColumns, version.AdditionalPrinterColumns); diff != "" {
+				t.Errorf("the columns of %s %s differ from those of %s:\n%s", kind, version.Name, first.Name, diff)
+			}
+			if version.Subresources == nil || version.Subresources.Status == nil {
+				t.Errorf("%s %s has no status subresource", kind, version.Name)
+			}
 		}
-		if version.Storage != (version.Name == "v1beta2") {
-			t.Errorf("%s: storage is %v", version.Name, version.Storage)
+		if diff := cmp.Diff([]string{"v1beta1", "v1beta2"}, names); diff != "" {
+			t.Errorf("versions of %s:\n%s", kind, diff)
 		}
-		first := definition.Spec.Versions[0]
-		if diff := cmp.Diff(first.Schema, version.Schema); diff != "" {
-			t.Errorf("the schema of %s differs from that of %s, and nothing converts:\n%s", version.Name, first.Name, diff)
+		if strategy := definition.Spec.Conversion.Strategy; strategy != apiextensionsv1.NoneConverter {
+			t.Errorf("conversion of %s is %q: a webhook would have to answer", kind, strategy)
 		}
-		if diff := cmp.Diff(first.AdditionalPrinterColumns, version.AdditionalPrinterColumns); diff != "" {
-			t.Errorf("the columns of %s differ from those of %s:\n%s", version.Name, first.Name, diff)
-		}
-		if version.Subresources == nil || version.Subresources.Status == nil {
-			t.Errorf("%s has no status subresource", version.Name)
-		}
-	}
-	if diff := cmp.Diff([]string{"v1beta1", "v1beta2"}, names); diff != "" {
-		t.Errorf("versions:\n%s", diff)
-	}
-	if strategy := definition.Spec.Conversion.Strategy; strategy != apiextensionsv1.NoneConverter {
-		t.Errorf("conversion is %q: a webhook would have to answer", strategy)
 	}
 }
 
@@ -116,6 +118,11 @@ func TestContractLabels(t *testing.T) {
 	t.Parallel()
 	want := map[string]map[string]string{
 		"AWSMachinePool": {
+			"cluster.x-k8s.io/provider": "infrastructure-slipway",
+			"cluster.x-k8s.io/v1beta1":  "v1beta1_v1beta2",
+			"cluster.x-k8s.io/v1beta2":  "v1beta2",
+		},
+		"AWSManagedMachinePool": {
 			"cluster.x-k8s.io/provider": "infrastructure-slipway",
 			"cluster.x-k8s.io/v1beta1":  "v1beta1_v1beta2",
 			"cluster.x-k8s.io/v1beta2":  "v1beta2",
@@ -146,6 +153,10 @@ func TestNames(t *testing.T) {
 		"AWSMachinePool": {
 			Plural: "awsmachinepools", Singular: "awsmachinepool", Kind: "AWSMachinePool", ListKind: "AWSMachinePoolList",
 			ShortNames: []string{"awsmp"}, Categories: []string{"cluster-api"},
+		},
+		"AWSManagedMachinePool": {
+			Plural: "awsmanagedmachinepools", Singular: "awsmanagedmachinepool", Kind: "AWSManagedMachinePool",
+			ListKind: "AWSManagedMachinePoolList", ShortNames: []string{"awsmmp"}, Categories: []string{"cluster-api"},
 		},
 		"AWSMachinePoolMachine": {
 			Plural: "awsmachinepoolmachines", Singular: "awsmachinepoolmachine", Kind: "AWSMachinePoolMachine",

@@ -1,7 +1,8 @@
 // Package v1beta2 owns the infrastructure kinds of Slipway, in the group infrastructure.cluster.x-k8s.io:
-// AWSMachinePool, the infrastructure of a self-managed Cluster API MachinePool, and AWSLaunchConfig, the one kind
-// that owns an EC2 launch template. AWSMachinePool has the group, name, fields and meaning of the kind that
-// Cluster API Provider AWS (CAPA) calls the same, so that manifests written for it apply unchanged.
+// AWSMachinePool and AWSManagedMachinePool, the infrastructure of a Cluster API MachinePool that runs an Auto Scaling
+// group of its own or an EKS managed node group, and AWSLaunchConfig, the one kind that owns an EC2 launch template. The
+// two kinds of pools have the group, name, fields and meaning of those that Cluster API Provider AWS (CAPA) calls the
+// same, so that manifests written for it apply unchanged.
 //
 // The package holds data alone: types, their validation (CEL rules in markers, compiled into the CRDs), and the
 // names that are part of the contract: condition types and reasons, finalizers, tags. The rule ids in comments

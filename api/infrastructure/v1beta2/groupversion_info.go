@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is the group and version of every kind in this package. AWSMachinePool is served as v1beta1 too,
-// with the same schema; the Go types know this version alone.
+// GroupVersion is the group and version of every kind in this package. The two kinds of pools
+// are served as v1beta1 too, with the same schema; the Go types know this version alone.
 var GroupVersion = schema.GroupVersion{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2"}
 
 var schemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
@@ -18,6 +18,7 @@ var AddToScheme = schemeBuilder.AddToScheme
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&AWSMachinePool{}, &AWSMachinePoolList{},
+		&AWSManagedMachinePool{}, &AWSManagedMachinePoolList{},
 		&AWSLaunchConfig{}, &AWSLaunchConfigList{},
 		&AWSMachinePoolMachine{}, &AWSMachinePoolMachineList{},
 	)

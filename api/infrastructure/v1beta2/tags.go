@@ -50,6 +50,10 @@ const (
 	// TagMachinePool holds <namespace>/<cluster>/<name> of the AWSMachinePool that owns a group or a template.
 	TagMachinePool = TagSlipwayPrefix + "machine-pool"
 
+	// TagManagedMachinePool holds <namespace>/<cluster>/<name> of the AWSManagedMachinePool that owns a node group or a node
+	// role.
+	TagManagedMachinePool = TagSlipwayPrefix + "managed-machine-pool"
+
 	// TagLaunchConfig holds <namespace>/<cluster>/<name> of the AWSLaunchConfig that owns a launch template.
 	TagLaunchConfig = TagSlipwayPrefix + "launch-config"
 

@@ -1,0 +1,698 @@
+package v1beta2
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// AWSManagedMachinePoolSpec says what EKS managed node group the pool has.
+type AWSManagedMachinePoolSpec struct {
+	// EKSNodegroupName is the name of the node group in EKS. It is fixed once the pool exists. Default:
+	// <namespace>_<name>, with _ for every dot and a hash where that is too long, as with CAPA; status.nodegroup.name
+	// shows it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	EKSNodegroupName string `json:"eksNodegroupName,omitempty"`
+
+	// AvailabilityZones are the zones that instances run in, in subnets of the cluster. Where subnetIDs is given, it
+	// decides alone. Default: the zones of the MachinePool, else all private subnets of the cluster.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=64
+	AvailabilityZones []string `json:"availabilityZones,omitempty"`
+
+	// AvailabilityZoneSubnetType says which of the cluster's subnets in the zones are taken. Default: private.
+	// +optional
+	AvailabilityZoneSubnetType *AZSubnetType `json:"availabilityZoneSubnetType,omitempty"`
+
+	// SubnetIDs are the subnets that instances are launched into.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=200
+	// +kubebuilder:validation:items:MaxLength=255
+	SubnetIDs []string `json:"subnetIDs,omitempty"`
+
+	// AdditionalTags are put on the node group, its Auto Scaling group, the launch template, the instances and their
+	// volumes, beside those that the cluster asks for and those that say whose these are.
+	// +optional
+	AdditionalTags Tags `json:"additionalTags,omitempty"`
+
+	// RoleAdditionalPolicies are the ARNs of policies that the node role has beside those that EKS needs.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:items:MaxLength=2048
+	RoleAdditionalPolicies []string `json:"roleAdditionalPolicies,omitempty"`
+
+	// RoleName is the IAM role of the nodes. A role of that name that the cluster does not own is used as it is and
+	// never deleted; else the role is made with the pool and deleted with it. Default: a role of the pool's own, named
+	// after the cluster and the node group; status.nodeRole shows it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	RoleName string `json:"roleName,omitempty"`
+
+	// RolePath is the IAM path of a role that is made. Default: /.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	RolePath string `json:"rolePath,omitempty"`
+
+	// RolePermissionsBoundary is the ARN of the policy that bounds what a role that is made may do.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	RolePermissionsBoundary string `json:"rolePermissionsBoundary,omitempty"`
+
+	// AMIVersion is the release version of the EKS image, such as 1.34.1-20251103. Without it the newest of the
+	// Kubernetes version is taken when the node group is made or its Kubernetes version changes, and kept. It is for
+	// images that EKS chooses: not together with an image of the launch template.
+	// +optional
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=128
+	AMIVersion *string `json:"amiVersion,omitempty"`
+
+	// AMIType is the family of EKS images that EKS chooses from. CUSTOM stands for the image of awsLaunchTemplate, or
+	// the one that is looked up where it names none.
+	// +optional
+	// +kubebuilder:default=AL2_x86_64
+	AMIType *ManagedMachineAMIType `json:"amiType,omitempty"`
+
+	// Labels of the nodes. An edit is applied without replacing nodes.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=100
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Taints of the nodes. An edit is applied without replacing nodes.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Taints []Taint `json:"taints,omitempty"`
+
+	// DiskSize is the size of the root volume in GiB, for a pool without awsLaunchTemplate. It is fixed once the pool exists.
+	// This field will go away (docs/deprecations.md): use awsLaunchTemplate.rootVolume.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65536
+	DiskSize *int32 `json:"diskSize,omitempty"`
+
+	// InstanceType is the instance type, for a pool without awsLaunchTemplate. It is fixed once the pool exists.
+	// This field will go away (docs/deprecations.md): use awsLaunchTemplate.instanceType, or instanceTypes.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	InstanceType *string `json:"instanceType,omitempty"`
+
+	// InstanceTypes are the types that EKS launches, most wanted first, for a pool whose launch template names none.
+	// They are fixed once the pool exists. Without any type anywhere EKS takes t3.medium.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	InstanceTypes []string `json:"instanceTypes,omitempty"`
+
+	// Scaling bounds the size of the node group.
+	// +optional
+	Scaling *ManagedMachinePoolScaling `json:"scaling,omitempty"`
+
+	// RemoteAccess opens SSH or RDP to the instances, for a pool without awsLaunchTemplate. It is fixed once the pool exists.
+	// +optional
+	RemoteAccess *ManagedRemoteAccess `json:"remoteAccess,omitempty"`
+
+	// ProviderIDList are the provider IDs of the node group's instances, as on their Nodes, sorted. The controller
+	// writes it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10000
+	// +kubebuilder:validation:items:MaxLength=512
+	ProviderIDList []string `json:"providerIDList,omitempty"`
+
+	// CapacityType is how instances are bought: onDemand, spot, or capacityBlock for a Capacity Block that the launch
+	// template names. It is fixed once the pool exists.
+	// +optional
+	// +kubebuilder:default=onDemand
+	CapacityType *ManagedMachinePoolCapacityType `json:"capacityType,omitempty"`
+
+	// UpdateConfig says how nodes are replaced when what they are launched with has changed. Default: one at a time.
+	// +optional
+	UpdateConfig *UpdateConfig `json:"updateConfig,omitempty"`
+
+	// AWSLaunchTemplate says what instances are launched with. Each change of it makes a version of the EC2 launch
+	// template; a change of what a node is rolls the pool. Without ami, the image is the one that EKS chooses by
+	// amiType and amiVersion. EKS can neither give a launch template to a node group that has none nor take it away.
+	// +optional
+	AWSLaunchTemplate *AWSLaunchTemplate `json:"awsLaunchTemplate,omitempty"`
+
+	// LaunchConfigRef names the AWSLaunchConfig that the pool launches from, in place of awsLaunchTemplate. It is in
+	// the namespace of the pool and is not the pool's: other pools may use it too, and it stays when the pool is
+	// deleted.
+	// +optional
+	LaunchConfigRef *LaunchConfigReference `json:"launchConfigRef,omitempty"`
+
+	// VersionsToKeep is how many launch template versions are kept; older ones that nothing uses are deleted.
+	// Default: 10.
+	// +optional
+	// +slipway:rule=LT8
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=9999
+	VersionsToKeep *int32 `json:"versionsToKeep,omitempty"`
+
+	// TemplateLossPolicy says what is done when somebody has deleted the launch template of the node group. EKS can not
+	// give a node group another one. Report, the default, says so in a condition and leaves the nodes alone; Replace
+	// makes a second node group, moves the pool to it, and removes the first.
+	// +optional
+	TemplateLossPolicy TemplateLossPolicy `json:"templateLossPolicy,omitempty"`
+
+	// WarmPool keeps instances that have been initialized already, for the node group to grow faster.
+	// +optional
+	WarmPool *WarmPool `json:"warmPool,omitempty"`
+
+	// AWSLifecycleHooks stop instances of the node group's Auto Scaling group on their way in or out until somebody lets
+	// them go.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=49
+	AWSLifecycleHooks []AWSLifecycleHook `json:"lifecycleHooks,omitempty"`
+
+	// NodeRepairConfig has EKS replace or reboot nodes that are not healthy.
+	// +optional
+	NodeRepairConfig *NodeRepairConfig `json:"nodeRepairConfig,omitempty"`
+}
+
+// ManagedMachineAMIType is a family of EKS images (AWS: API_CreateNodegroup, amiType).
+// +kubebuilder:validation:Enum=AL2_x86_64;AL2_x86_64_GPU;AL2_ARM_64;CUSTOM;BOTTLEROCKET_ARM_64;BOTTLEROCKET_x86_64;BOTTLEROCKET_ARM_64_FIPS;BOTTLEROCKET_x86_64_FIPS;BOTTLEROCKET_ARM_64_NVIDIA;BOTTLEROCKET_x86_64_NVIDIA;BOTTLEROCKET_ARM_64_NVIDIA_FIPS;BOTTLEROCKET_x86_64_NVIDIA_FIPS;WINDOWS_CORE_2019_x86_64;WINDOWS_FULL_2019_x86_64;WINDOWS_CORE_2022_x86_64;WINDOWS_FULL_2022_x86_64;WINDOWS_CORE_2025_x86_64;WINDOWS_FULL_2025_x86_64;AL2023_x86_64_STANDARD;AL2023_ARM_64_STANDARD;AL2023_x86_64_NEURON;AL2023_x86_64_NVIDIA;AL2023_ARM_64_NVIDIA
+type ManagedMachineAMIType string
+
+// The families.
+const (
+	AMITypeCustom                    ManagedMachineAMIType = "CUSTOM"
+	AMITypeAL2X86                    ManagedMachineAMIType = "AL2_x86_64"
+	AMITypeAL2X86GPU                 ManagedMachineAMIType = "AL2_x86_64_GPU"
+	AMITypeAL2ARM                    ManagedMachineAMIType = "AL2_ARM_64"
+	AMITypeAL2023X86                 ManagedMachineAMIType = "AL2023_x86_64_STANDARD"
+	AMITypeAL2023ARM                 ManagedMachineAMIType = "AL2023_ARM_64_STANDARD"
+	AMITypeAL2023X86Neuron           ManagedMachineAMIType = "AL2023_x86_64_NEURON"
+	AMITypeAL2023X86Nvidia           ManagedMachineAMIType = "AL2023_x86_64_NVIDIA"
+	AMITypeAL2023ARMNvidia           ManagedMachineAMIType = "AL2023_ARM_64_NVIDIA"
+	AMITypeBottlerocketX86           ManagedMachineAMIType = "BOTTLEROCKET_x86_64"
+	AMITypeBottlerocketARM           ManagedMachineAMIType = "BOTTLEROCKET_ARM_64"
+	AMITypeBottlerocketX86FIPS       ManagedMachineAMIType = "BOTTLEROCKET_x86_64_FIPS"
+	AMITypeBottlerocketARMFIPS       ManagedMachineAMIType = "BOTTLEROCKET_ARM_64_FIPS"
+	AMITypeBottlerocketX86Nvidia     ManagedMachineAMIType = "BOTTLEROCKET_x86_64_NVIDIA"
+	AMITypeBottlerocketARMNvidia     ManagedMachineAMIType = "BOTTLEROCKET_ARM_64_NVIDIA"
+	AMITypeBottlerocketX86NvidiaFIPS ManagedMachineAMIType = "BOTTLEROCKET_x86_64_NVIDIA_FIPS"
+	AMITypeBottlerocketARMNvidiaFIPS ManagedMachineAMIType = "BOTTLEROCKET_ARM_64_NVIDIA_FIPS"
+	AMITypeWindowsCore2019           ManagedMachineAMIType = "WINDOWS_CORE_2019_x86_64"
+	AMITypeWindowsFull2019           ManagedMachineAMIType = "WINDOWS_FULL_2019_x86_64"
+	AMITypeWindowsCore2022           ManagedMachineAMIType = "WINDOWS_CORE_2022_x86_64"
+	AMITypeWindowsFull2022           ManagedMachineAMIType = "WINDOWS_FULL_2022_x86_64"
+	AMITypeWindowsCore2025           ManagedMachineAMIType = "WINDOWS_CORE_2025_x86_64"
+	AMITypeWindowsFull2025           ManagedMachineAMIType = "WINDOWS_FULL_2025_x86_64"
+)
+
+// ManagedMachinePoolCapacityType is how the instances of a node group are bought.
+// +kubebuilder:validation:Enum=onDemand;spot;capacityBlock
+type ManagedMachinePoolCapacityType string
+
+// The capacity types.
+const (
+	// ManagedMachinePoolCapacityTypeOnDemand buys at the On-Demand price.
+	ManagedMachinePoolCapacityTypeOnDemand ManagedMachinePoolCapacityType = "onDemand"
+	// ManagedMachinePoolCapacityTypeSpot buys spare capacity, which AWS may take back.
+	ManagedMachinePoolCapacityTypeSpot ManagedMachinePoolCapacityType = "spot"
+	// ManagedMachinePoolCapacityTypeCapacityBlock uses a Capacity Block that was bought before.
+	ManagedMachinePoolCapacityTypeCapacityBlock ManagedMachinePoolCapacityType = "capacityBlock"
+)
+
+// TemplateLossPolicy says what is done about a node group whose launch template is gone.
+// +kubebuilder:validation:Enum=Report;Replace
+type TemplateLossPolicy string
+
+// The policies.
+const (
+	// TemplateLossReport says so in a condition.
+	TemplateLossReport TemplateLossPolicy = "Report"
+	// TemplateLossReplace replaces the node group by another.
+	TemplateLossReplace TemplateLossPolicy = "Replace"
+)
+
+// LaunchConfigReference names an AWSLaunchConfig in the same namespace.
+type LaunchConfigReference struct {
+	// Name of the AWSLaunchConfig.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// TaintEffect is what a taint does to pods that do not tolerate it. The values are CAPA's.
+// +kubebuilder:validation:Enum=no-schedule;no-execute;prefer-no-schedule
+type TaintEffect string
+
+// The effects.
+const (
+	TaintEffectNoSchedule       TaintEffect = "no-schedule"
+	TaintEffectNoExecute        TaintEffect = "no-execute"
+	TaintEffectPreferNoSchedule TaintEffect = "prefer-no-schedule"
+)
+
+// Taint keeps pods that do not tolerate it off the nodes.
+type Taint struct {
+	// Effect on pods that do not tolerate the taint.
+	// +required
+	Effect TaintEffect `json:"effect"`
+
+	// Key of the taint.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Key string `json:"key"`
+
+	// Value of the taint; it may be empty.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Value string `json:"value"`
+}
+
+// ManagedMachinePoolScaling bounds the size of a node group.
+type ManagedMachinePoolScaling struct {
+	// MinSize is the smallest number of nodes. Default: the MachinePool's replicas, or maxSize where that is less.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MinSize *int32 `json:"minSize,omitempty"`
+
+	// MaxSize is the largest number of nodes. Default: the MachinePool's replicas, or minSize where that is more.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MaxSize *int32 `json:"maxSize,omitempty"`
+}
+
+// ManagedRemoteAccess opens SSH (RDP for Windows) to the instances of a node group.
+type ManagedRemoteAccess struct {
+	// SSHKeyName is the EC2 key pair whose public key is put on the instances. Default: the control plane's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	SSHKeyName *string `json:"sshKeyName,omitempty"`
+
+	// SourceSecurityGroups are the ids of the security groups that may connect, beside the cluster's own and its
+	// bastion's.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=255
+	SourceSecurityGroups []string `json:"sourceSecurityGroups,omitempty"`
+
+	// Public lets the whole internet connect.
+	// +optional
+	Public bool `json:"public,omitempty"`
+}
+
+// NodegroupUpdateStrategy is how EKS replaces nodes (AWS: API_NodegroupUpdateConfig, updateStrategy).
+// +kubebuilder:validation:Enum=Default;Minimal
+type NodegroupUpdateStrategy string
+
+// The strategies.
+const (
+	// NodegroupUpdateStrategyDefault launches new nodes before it ends old ones.
+	NodegroupUpdateStrategyDefault NodegroupUpdateStrategy = "Default"
+	// NodegroupUpdateStrategyMinimal ends old nodes before it launches new ones, for capacity that is scarce.
+	NodegroupUpdateStrategyMinimal NodegroupUpdateStrategy = "Minimal"
+)
+
+// UpdateConfig says how nodes are replaced.
+type UpdateConfig struct {
+	// MaxUnavailable is how many nodes are replaced at a time.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
+
+	// MaxUnavailablePercentage is the share of nodes that are replaced at a time, in percent; 100 nodes at most.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	MaxUnavailablePercentage *int32 `json:"maxUnavailablePercentage,omitempty"`
+
+	// UpdateStrategy is how nodes are replaced: Default launches new ones first, Minimal ends old ones first.
+	// Default: Default.
+	// +optional
+	UpdateStrategy NodegroupUpdateStrategy `json:"updateStrategy,omitempty"`
+
+	// Force ends nodes whose pods can not be evicted within 15 minutes, as a pod disruption budget may cause. Without
+	// it such an update fails, and EKS goes back.
+	// +optional
+	Force bool `json:"force,omitempty"`
+}
+
+// NodeRepairConfig has EKS repair nodes that are not healthy (AWS: API_NodeRepairConfig).
+type NodeRepairConfig struct {
+	// Enabled switches node auto repair on.
+	// +optional
+	// +kubebuilder:default=false
+	Enabled *bool `json:"enabled,omitempty"`
+
+	// MaxParallelNodesRepairedCount is how many nodes are repaired at a time, at most.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MaxParallelNodesRepairedCount *int32 `json:"maxParallelNodesRepairedCount,omitempty"`
+
+	// MaxParallelNodesRepairedPercentage is the same as a share of the unhealthy nodes, in percent.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	MaxParallelNodesRepairedPercentage *int32 `json:"maxParallelNodesRepairedPercentage,omitempty"`
+
+	// MaxUnhealthyNodeThresholdCount is the number of unhealthy nodes above which nothing is repaired.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MaxUnhealthyNodeThresholdCount *int32 `json:"maxUnhealthyNodeThresholdCount,omitempty"`
+
+	// MaxUnhealthyNodeThresholdPercentage is the same as a share of all nodes, in percent.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	MaxUnhealthyNodeThresholdPercentage *int32 `json:"maxUnhealthyNodeThresholdPercentage,omitempty"`
+
+	// NodeRepairConfigOverrides choose another action, or another wait, for some conditions of a node.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	NodeRepairConfigOverrides []NodeRepairConfigOverride `json:"nodeRepairConfigOverrides,omitempty"`
+}
+
+// NodeRepairAction is what EKS does about an unhealthy node.
+// +kubebuilder:validation:Enum=Replace;Reboot;NoAction
+type NodeRepairAction string
+
+// The actions.
+const (
+	NodeRepairReplace  NodeRepairAction = "Replace"
+	NodeRepairReboot   NodeRepairAction = "Reboot"
+	NodeRepairNoAction NodeRepairAction = "NoAction"
+)
+
+// NodeRepairConfigOverride chooses what is done about one condition of a node. AWS asks for all of its fields.
+type NodeRepairConfigOverride struct {
+	// NodeMonitoringCondition is the condition that the node monitoring agent reports, such as NetworkingReady.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	NodeMonitoringCondition string `json:"nodeMonitoringCondition"`
+
+	// NodeUnhealthyReason is the reason that it reports, such as InterfaceNotUp.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	NodeUnhealthyReason string `json:"nodeUnhealthyReason"`
+
+	// MinRepairWaitTimeMins is how many minutes the node has to be in that condition.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	MinRepairWaitTimeMins int32 `json:"minRepairWaitTimeMins"`
+
+	// RepairAction is what is done.
+	// +required
+	RepairAction NodeRepairAction `json:"repairAction"`
+}
+
+// AWSManagedMachinePoolStatus says what the pool is. All of it can be found again from AWS.
+type AWSManagedMachinePoolStatus struct {
+	// Ready is true from the moment that the node group was active for the first time. Cluster API reads it.
+	// +optional
+	// +kubebuilder:default=false
+	Ready bool `json:"ready"`
+
+	// Initialization is what Cluster API's v1beta2 contract reads in place of ready.
+	// +optional
+	Initialization AWSManagedMachinePoolInitializationStatus `json:"initialization,omitempty,omitzero"`
+
+	// Replicas is how many instances the node group's Auto Scaling group has, in any state of life.
+	// +optional
+	Replicas int32 `json:"replicas"`
+
+	// ReadyReplicas is how many instances the group counts as in service and healthy.
+	// +optional
+	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
+
+	// UpToDateReplicas is how many instances run the wanted configuration.
+	// +optional
+	UpToDateReplicas *int32 `json:"upToDateReplicas,omitempty"`
+
+	// ObservedGeneration is the generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions say how far the pool is, and what is in the way.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// LaunchTemplateID is the id of the EC2 launch template that the node group was made from.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	LaunchTemplateID string `json:"launchTemplateID,omitempty"`
+
+	// LaunchTemplateVersion is the number of the version that the node group was last told to launch from.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	LaunchTemplateVersion *string `json:"launchTemplateVersion,omitempty"`
+
+	// Nodegroup is the EKS node group.
+	// +optional
+	Nodegroup *NodegroupStatus `json:"nodegroup,omitempty"`
+
+	// Retiring is the node group that is being replaced, while templateLossPolicy Replace has two of them.
+	// +optional
+	Retiring *NodegroupStatus `json:"retiring,omitempty"`
+
+	// NodeRole is the IAM role of the nodes.
+	// +optional
+	NodeRole *NodeRoleStatus `json:"nodeRole,omitempty"`
+
+	// WantedVersion is the number of the launch template version that the spec asks for.
+	// +optional
+	WantedVersion int64 `json:"wantedVersion,omitempty"`
+
+	// WantedConfig identifies what nodes should be launched from.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	WantedConfig string `json:"wantedConfig,omitempty"`
+
+	// WantedSince is when wantedConfig came to be wanted. A roll-out begins when it has been for a while, so that a batch
+	// of edits makes one roll-out.
+	// +optional
+	WantedSince *metav1.Time `json:"wantedSince,omitempty"`
+
+	// Update is the newest update of the node group, running or ended.
+	// +optional
+	Update *NodegroupUpdateStatus `json:"update,omitempty"`
+
+	// HealthIssues are what EKS says is wrong with the node group.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	HealthIssues []NodegroupHealthIssue `json:"healthIssues,omitempty"`
+
+	// Instances of the node group.
+	// +optional
+	// +listType=map
+	// +listMapKey=instanceID
+	// +kubebuilder:validation:MaxItems=10000
+	Instances []AWSMachinePoolInstanceStatus `json:"instances,omitempty"`
+}
+
+// AWSManagedMachinePoolInitializationStatus says how far the first provisioning has come.
+// +kubebuilder:validation:MinProperties=1
+type AWSManagedMachinePoolInitializationStatus struct {
+	// Provisioned is true from the moment that the node group was active for the first time, and never becomes false
+	// again.
+	// +optional
+	Provisioned *bool `json:"provisioned,omitempty"`
+}
+
+// NodegroupStatus is a node group as EKS has it.
+type NodegroupStatus struct {
+	// Name of the node group, unique in its EKS cluster.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// ARN of the node group.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	ARN string `json:"arn,omitempty"`
+
+	// Status is EKS's: CREATING, ACTIVE, UPDATING, DELETING, CREATE_FAILED, DELETE_FAILED or DEGRADED.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Status string `json:"status,omitempty"`
+
+	// AMIType is the family of the image, CUSTOM for an image of the launch template's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	AMIType string `json:"amiType,omitempty"`
+
+	// ReleaseVersion is the release version of the EKS image, or the id of an image of the launch template's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	ReleaseVersion string `json:"releaseVersion,omitempty"`
+
+	// KubernetesVersion of the node group, such as 1.34.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
+
+	// AutoScalingGroup is the name of the Auto Scaling group that EKS made.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	AutoScalingGroup string `json:"autoScalingGroup,omitempty"`
+}
+
+// NodeRoleStatus is the IAM role of the nodes.
+type NodeRoleStatus struct {
+	// Name of the role.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name"`
+
+	// ARN of the role.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	ARN string `json:"arn,omitempty"`
+
+	// Managed is whether the role was made for the pool and is deleted with it.
+	// +optional
+	Managed bool `json:"managed,omitempty"`
+}
+
+// NodegroupUpdateStatus is an update of a node group.
+type NodegroupUpdateStatus struct {
+	// ID that EKS gave the update.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	ID string `json:"id,omitempty"`
+
+	// Type is EKS's: VersionUpdate or ConfigUpdate.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Type string `json:"type,omitempty"`
+
+	// Status is EKS's: InProgress, Failed, Cancelled or Successful.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Status string `json:"status,omitempty"`
+
+	// Cause is why the update was begun, in words: instance type m5.large → m6i.large.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Cause string `json:"cause,omitempty"`
+
+	// Reason is EKS's explanation of an update that failed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
+
+	// StartedFor is the wantedConfig that the update was begun for; empty for an update of somebody else's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	StartedFor string `json:"startedFor,omitempty"`
+
+	// StartTime is when the update began.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// Attempts is how many updates in a row, since the configuration came to be wanted, failed.
+	// +optional
+	Attempts int32 `json:"attempts,omitempty"`
+}
+
+// NodegroupHealthIssue is something that EKS says is wrong with a node group.
+type NodegroupHealthIssue struct {
+	// Code is EKS's, such as AsgInstanceLaunchFailures.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Code string `json:"code"`
+
+	// Message is EKS's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+
+	// ResourceIDs are what the issue is about.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=2048
+	ResourceIDs []string `json:"resourceIDs,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:storageversion
+// +kubebuilder:resource:path=awsmanagedmachinepools,scope=Namespaced,categories=cluster-api,shortName=awsmmp
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster that the pool belongs to"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status",description="Whether the pool is as its spec asks for"
+// +kubebuilder:printcolumn:name="Replicas",type="integer",JSONPath=".status.replicas",description="Instances of the node group"
+// +kubebuilder:printcolumn:name="UpToDate",type="integer",JSONPath=".status.upToDateReplicas",description="Instances that run the wanted configuration"
+// +kubebuilder:printcolumn:name="MinSize",type="integer",JSONPath=".spec.scaling.minSize",description="Smallest size of the node group"
+// +kubebuilder:printcolumn:name="MaxSize",type="integer",JSONPath=".spec.scaling.maxSize",description="Largest size of the node group"
+// +kubebuilder:printcolumn:name="Nodegroup",type="string",JSONPath=".status.nodegroup.status",description="Status of the node group in EKS"
+// +kubebuilder:printcolumn:name="LaunchTemplate ID",type="string",JSONPath=".status.launchTemplateID",description="EC2 launch template of the node group"
+// +kubebuilder:printcolumn:name="Version",type="string",JSONPath=".status.launchTemplateVersion",description="Launch template version of the node group"
+// +kubebuilder:printcolumn:name="Release",type="string",JSONPath=".status.nodegroup.releaseVersion",description="Release version, or image, of the node group"
+// +kubebuilder:printcolumn:name="Rollout",type="string",JSONPath=".status.conditions[?(@.type=='RolledOut')].reason",description="Whether all instances run the wanted configuration"
+// +kubebuilder:printcolumn:name="Update",type="string",priority=1,JSONPath=".status.update.status",description="Newest update of the node group"
+// +kubebuilder:printcolumn:name="Cause",type="string",priority=1,JSONPath=".status.update.cause",description="Why nodes are replaced, or were last"
+// +kubebuilder:printcolumn:name="Nodegroup Name",type="string",priority=1,JSONPath=".status.nodegroup.name",description="Name of the node group in EKS"
+// +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Ready')].message",description="What is in the way"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+
+// AWSManagedMachinePool is the infrastructure of a MachinePool: an EKS managed node group, which launches its instances
+// from an EC2 launch template where the pool has one.
+type AWSManagedMachinePool struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec says what the pool shall be.
+	// +optional
+	Spec AWSManagedMachinePoolSpec `json:"spec,omitempty"`
+
+	// Status says what the pool is.
+	// +optional
+	Status AWSManagedMachinePoolStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the conditions, as Cluster API's helpers want it.
+func (p *AWSManagedMachinePool) GetConditions() []metav1.Condition { return p.Status.Conditions }
+
+// SetConditions replaces the conditions. Those without a reason are left out, as for AWSMachinePool.
+func (p *AWSManagedMachinePool) SetConditions(conditions []metav1.Condition) {
+	p.Status.Conditions = slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool {
+		return c.Reason == ""
+	})
+}
+
+// OwnImage says whether nodes boot an image of the launch template's, so that EKS chooses none: the group is CUSTOM then,
+// and its user data has to be complete. The default of amiType does not count as a wish: CAPA's definition writes it
+// into every object.
+func (s *AWSManagedMachinePoolSpec) OwnImage() bool {
+	if s.AMIType != nil && *s.AMIType == AMITypeCustom {
+		return true
+	}
+	return s.AWSLaunchTemplate != nil && s.AWSLaunchTemplate.NamesImage()
+}
+
+// +kubebuilder:object:root=true
+
+// AWSManagedMachinePoolList is a list of AWSManagedMachinePools.
+type AWSManagedMachinePoolList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []AWSManagedMachinePool `json:"items"`
+}
