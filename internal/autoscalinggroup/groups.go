@@ -76,12 +76,24 @@ func (g *Groups) Describe(ctx context.Context, names []string) (map[string]Group
 
 // List returns all groups that belong to pools, by name.
 func (g *Groups) List(ctx context.Context) (map[string]Group, error) {
+	return g.tagged(ctx, infrav1.TagMachinePool)
+}
+
+// TagNodegroup is the key of the tag by which EKS marks the groups that it makes for node groups (AWS: EKS user guide, managed-node-groups).
+const TagNodegroup = "eks:nodegroup-name"
+
+// ListManaged returns all groups that EKS made for node groups, by name.
+func (g *Groups) ListManaged(ctx context.Context) (map[string]Group, error) {
+	return g.tagged(ctx, TagNodegroup)
+}
+
+func (g *Groups) tagged(ctx context.Context, key string) (map[string]Group, error) {
 	found, err := g.matching(ctx, &autoscaling.DescribeAutoScalingGroupsInput{
-		Filters:    []asgtypes.Filter{{Name: awssdk.String("tag-key"), Values: []string{infrav1.TagMachinePool}}},
+		Filters:    []asgtypes.Filter{{Name: awssdk.String("tag-key"), Values: []string{key}}},
 		MaxRecords: awssdk.Int32(DescribeBatch),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("describing the Auto Scaling groups of pools: %w", err)
+		return nil, fmt.Errorf("describing the Auto Scaling groups with tag %q: %w", key, err)
 	}
 	return found, nil
 }
@@ -149,9 +161,22 @@ func (g *Groups) Update(ctx context.Context, desired Desired, group Group) error
 
 // EnsureTags sets the tags that differ and removes those that retired. It says whether there was anything to do.
 func (g *Groups) EnsureTags(ctx context.Context, desired Desired, group Group) (bool, error) {
-	stale, retired := tagdiff.Stale(desired.Tags, group.Tags), tagdiff.Retired(desired.RetiredTags, desired.Tags, group.Tags)
+	return g.ensureTags(ctx, desired.Tags, desired.RetiredTags, group, false)
+}
+
+// EnsureInheritedTags is EnsureTags for tags that instances get from the group.
+func (g *Groups) EnsureInheritedTags(ctx context.Context, tags map[string]string, retired []string, group Group) (bool, error) {
+	return g.ensureTags(ctx, tags, retired, group, true)
+}
+
+func (g *Groups) ensureTags(ctx context.Context, tags map[string]string, retiredKeys []string, group Group, inherited bool) (bool, error) {
+	stale, retired := tagdiff.Stale(tags, group.Tags), tagdiff.Retired(retiredKeys, tags, group.Tags)
 	if len(stale) > 0 {
-		if _, err := g.api.CreateOrUpdateTags(ctx, &autoscaling.CreateOrUpdateTagsInput{Tags: groupTags(stale, group.Name)}); err != nil {
+		wanted := groupTags(stale, group.Name)
+		for i := range wanted {
+			wanted[i].PropagateAtLaunch = &inherited
+		}
+		if _, err := g.api.CreateOrUpdateTags(ctx, &autoscaling.CreateOrUpdateTagsInput{Tags: wanted}); err != nil {
 			return false, fmt.Errorf("tagging Auto Scaling group %q: %w", group.Name, err)
 		}
 	}

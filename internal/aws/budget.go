@@ -28,7 +28,7 @@ type Limits map[string]Limit
 // does not publish; ours is a guess that keeps a manager with a thousand pools from using all of it. SSM allows 40
 // parameter reads a second, and 3 of what writes or describes parameters (AWS: Systems Manager endpoints and quotas). SQS
 // bounds standard queues nearly not at all (AWS: SQS message quotas); ours keeps a loop that goes wrong from costing money. S3's budgets are
-// thousands a second for each prefix.
+// thousands a second for each prefix. EKS and IAM do not publish theirs; ours are guesses that a thousand managed pools can live with.
 func DefaultLimits() Limits {
 	return Limits{
 		"ec2:*":                           {Burst: 50, PerSecond: 5},
@@ -44,6 +44,9 @@ func DefaultLimits() Limits {
 		"ssm:GetParameter":                {Burst: 40, PerSecond: 40},
 		"ssm:*":                           {Burst: 3, PerSecond: 3},
 		"sqs:*":                           {Burst: 100, PerSecond: 20},
+		"eks:Describe*":                   {Burst: 100, PerSecond: 20},
+		"eks:*":                           {Burst: 50, PerSecond: 5},
+		"iam:*":                           {Burst: 50, PerSecond: 10},
 	}
 }
 

@@ -34,7 +34,7 @@ func TestPermissionsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed := regexp.MustCompile(`\b(autoscaling|ec2|iam|s3|sqs|ssm|sts):[A-Z][A-Za-z0-9]+`).FindAllString(string(text), -1)
+	listed := regexp.MustCompile(`\b(autoscaling|ec2|eks|iam|s3|sqs|ssm|sts):[A-Z][A-Za-z0-9]+`).FindAllString(string(text), -1)
 	called := slices.Clone(notCalled)
 	err = filepath.WalkDir(sources, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
@@ -75,7 +75,7 @@ func callsIn(file *ast.File) []string {
 		}
 		service, isName := selector.X.(*ast.Ident)
 		action, isInput := strings.CutSuffix(selector.Sel.Name, "Input")
-		if !isName || !isInput || !slices.Contains([]string{"autoscaling", "ec2", "s3", "sqs", "ssm", "sts"}, service.Name) {
+		if !isName || !isInput || !slices.Contains([]string{"autoscaling", "ec2", "eks", "iam", "s3", "sqs", "ssm", "sts"}, service.Name) {
 			return true
 		}
 		call := service.Name + ":" + action

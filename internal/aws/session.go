@@ -16,6 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
@@ -65,6 +67,8 @@ func newHTTPClient() *awshttp.BuildableClient {
 type Clients struct {
 	EC2         *ec2.Client
 	AutoScaling *autoscaling.Client
+	EKS         *eks.Client
+	IAM         *iam.Client
 	SSM         *ssm.Client
 	S3          *s3.Client
 	SQS         *sqs.Client
@@ -215,6 +219,8 @@ func (s *Sessions) newClients(principal Principal, region string) *Clients {
 	return &Clients{
 		EC2:         ec2.NewFromConfig(cfg),
 		AutoScaling: autoscaling.NewFromConfig(cfg),
+		EKS:         eks.NewFromConfig(cfg),
+		IAM:         iam.NewFromConfig(cfg),
 		SSM:         ssm.NewFromConfig(cfg),
 		S3:          s3.NewFromConfig(cfg),
 		SQS:         sqs.NewFromConfig(cfg),

@@ -21,6 +21,8 @@ import (
 	"github.com/slipway-project/slipway/internal/bootstrapstorage"
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/nodegroup"
+	"github.com/slipway-project/slipway/internal/noderole"
 )
 
 // Cloud is one identity's AWS in one region.
@@ -29,11 +31,16 @@ type Cloud struct {
 	Discovery *discovery.Discovery
 	Templates *launchtemplate.Templates
 	Groups    *autoscalinggroup.Groups
+	// Nodegroups and Roles are EKS's managed node groups, and the IAM roles of their nodes.
+	Nodegroups *nodegroup.Nodegroups
+	Roles      *noderole.Roles
 	// Storage keeps bootstrap data outside of launch templates.
 	Storage *bootstrapstorage.Store
-	// SeenTemplates and SeenGroups are what the sweeps know; they wake the AWSLaunchConfigs and the pools that watch them.
-	SeenTemplates *observe.Sweep[launchtemplate.Template]
-	SeenGroups    *observe.Sweep[autoscalinggroup.Group]
+	// SeenTemplates and SeenGroups are what the sweeps know; they wake the AWSLaunchConfigs and the pools that watch them. SeenManagedGroups are the
+	// groups that EKS made for node groups, which AWSManagedMachinePools watch.
+	SeenTemplates     *observe.Sweep[launchtemplate.Template]
+	SeenGroups        *observe.Sweep[autoscalinggroup.Group]
+	SeenManagedGroups *observe.Sweep[autoscalinggroup.Group]
 
 	clients *aws.Clients
 	ended   *ended
@@ -66,9 +73,10 @@ type Registry struct {
 	clock      clock.WithTicker
 	intervals  observe.Intervals
 
-	templates, groups queue
-	eventQueue        string
-	eventMetrics      *events.Metrics
+	templates, groups, managed queue
+
+	eventQueue   string
+	eventMetrics *events.Metrics
 
 	mu      sync.Mutex
 	clouds  map[place]*Cloud
@@ -134,6 +142,9 @@ func (r *Registry) retire(cloud *Cloud) {
 	for _, pool := range cloud.SeenGroups.Watchers() {
 		r.groups.add(pool)
 	}
+	for _, pool := range cloud.SeenManagedGroups.Watchers() {
+		r.managed.add(pool)
+	}
 }
 
 func (r *Registry) build(clients *aws.Clients) *Cloud {
@@ -143,6 +154,7 @@ func (r *Registry) build(clients *aws.Clients) *Cloud {
 	return &Cloud{
 		clients: clients, ended: ended,
 		Region: clients.Region, Discovery: discovery.New(clients, r.clock), Templates: templates, Groups: groups,
+		Nodegroups: nodegroup.NewNodegroups(clients.EKS), Roles: noderole.NewRoles(clients.IAM),
 		Storage: bootstrapstorage.New(clients.SSM, clients.S3),
 		SeenTemplates: observe.NewSweep(r.clock, observe.Source[launchtemplate.Template]{
 			Describe: templates.Describe, Batch: launchtemplate.DescribeBatch, List: templates.List,
@@ -150,6 +162,9 @@ func (r *Registry) build(clients *aws.Clients) *Cloud {
 		SeenGroups: observe.NewSweep(r.clock, observe.Source[autoscalinggroup.Group]{
 			Describe: ended.describing(groups.Describe), Batch: autoscalinggroup.DescribeBatch, List: ended.listing(groups.List),
 		}, r.intervals, r.groups.add),
+		SeenManagedGroups: observe.NewSweep(r.clock, observe.Source[autoscalinggroup.Group]{
+			Describe: ended.describing(groups.Describe), Batch: autoscalinggroup.DescribeBatch, List: ended.listing(groups.ListManaged),
+		}, r.intervals, r.managed.add),
 	}
 }
 
@@ -185,6 +200,7 @@ func (r *Registry) sweep(cloud *Cloud) {
 	cloud.end = end
 	r.sweeps.Go(func() { cloud.SeenTemplates.Run(ctx) })
 	r.sweeps.Go(func() { cloud.SeenGroups.Run(ctx) })
+	r.sweeps.Go(func() { cloud.SeenManagedGroups.Run(ctx) })
 	if r.eventQueue != "" {
 		r.sweeps.Go(func() { r.listener(cloud).Run(ctx) })
 	}
@@ -198,6 +214,16 @@ func (r *Registry) ForgetTemplate(config types.NamespacedName) {
 // ForgetGroup ends the watch of an AWSMachinePool that is gone, wherever it was.
 func (r *Registry) ForgetGroup(pool types.NamespacedName) {
 	r.each(func(cloud *Cloud) { cloud.SeenGroups.Forget(pool) })
+}
+
+// ForgetManagedGroup ends the watch of an AWSManagedMachinePool that is gone, wherever it was.
+func (r *Registry) ForgetManagedGroup(pool types.NamespacedName) {
+	r.each(func(cloud *Cloud) { cloud.SeenManagedGroups.Forget(pool) })
+}
+
+// RestManaged is Rest for an AWSManagedMachinePool.
+func (r *Registry) RestManaged(pool types.NamespacedName) {
+	r.each(func(cloud *Cloud) { cloud.SeenManagedGroups.InMotion(pool, false) })
 }
 
 // Rest looks at the group of an AWSMachinePool no more often than at others at rest: nothing waits for it.
@@ -219,11 +245,17 @@ func (r *Registry) WakeTemplate(config types.NamespacedName) { r.templates.add(c
 // WakeGroup is WakeTemplate for an AWSMachinePool.
 func (r *Registry) WakeGroup(pool types.NamespacedName) { r.groups.add(pool) }
 
+// WakeManagedGroup is WakeTemplate for an AWSManagedMachinePool.
+func (r *Registry) WakeManagedGroup(pool types.NamespacedName) { r.managed.add(pool) }
+
 // TemplateEvents is the source of AWSLaunchConfigs whose template changed in AWS.
 func (r *Registry) TemplateEvents() source.Source { return &r.templates }
 
 // GroupEvents is the source of AWSMachinePools whose group changed in AWS.
 func (r *Registry) GroupEvents() source.Source { return &r.groups }
+
+// ManagedGroupEvents is the source of AWSManagedMachinePools whose group changed in AWS.
+func (r *Registry) ManagedGroupEvents() source.Source { return &r.managed }
 
 // queue is a controller's work queue, known from when the controller starts.
 type queue struct {

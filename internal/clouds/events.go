@@ -11,6 +11,7 @@ import (
 
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 	"github.com/slipway-project/slipway/internal/aws/events"
+	"github.com/slipway-project/slipway/internal/aws/observe"
 )
 
 // ListenTo has every cloud listen to the queue of that name in its account and region, and be looked at less often while that works. It is to
@@ -29,6 +30,7 @@ func (r *Registry) listener(cloud *Cloud) *events.Listener {
 			defer r.mu.Unlock()
 			cloud.queue = url
 			cloud.SeenGroups.Listening(url != "")
+			cloud.SeenManagedGroups.Listening(url != "")
 		},
 	}
 }
@@ -40,13 +42,15 @@ func (r *Registry) heard(ctx context.Context, url string, happened events.Happen
 			return
 		}
 		cloud.ended.add(happened.Ended)
-		names := cloud.SeenGroups.Find(func(group autoscalinggroup.Group) bool {
+		changed := func(group autoscalinggroup.Group) bool {
 			return slices.ContainsFunc(group.Instances, func(instance autoscalinggroup.Instance) bool {
 				_, changed := slices.BinarySearch(happened.Instances, instance.ID)
 				return changed
 			})
-		})
-		cloud.SeenGroups.Hear(ctx, append(names, happened.Groups...))
+		}
+		for _, seen := range []*observe.Sweep[autoscalinggroup.Group]{cloud.SeenGroups, cloud.SeenManagedGroups} {
+			seen.Hear(ctx, append(seen.Find(changed), happened.Groups...))
+		}
 	})
 }
 

@@ -1,0 +1,160 @@
+// Package nodegroup keeps one EKS managed node group as a pool wants it: desired state → requests (pure), the reasons for a change in words, and
+// the decision what the single next update is, because EKS does one at a time. It knows the AWS side of a node group, and nothing of the
+// Kubernetes objects that ask for it.
+package nodegroup
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// Nodegroup is a node group as it was seen. Two sightings are the same if they are deeply equal.
+type Nodegroup struct {
+	Cluster, Name, ARN string
+	// Status is EKS's, such as ACTIVE.
+	Status string
+	// LaunchTemplateID and Version are what the node group was told to launch from; both are empty for one without a template. EKS launches from a
+	// copy of its own.
+	LaunchTemplateID string
+	Version          int64
+	// KubernetesVersion is a minor one, such as 1.34.
+	KubernetesVersion string
+	// ReleaseVersion is that of the EKS image, or the id of an image of the launch template's.
+	ReleaseVersion        string
+	AMIType, CapacityType string
+	InstanceTypes         []string
+	RoleARN               string
+	// Sizes are the bounds and the desired size, as EKS knows them.
+	Sizes    Sizes
+	Settings Settings
+	Tags     map[string]string
+	// AutoScalingGroup is the name of EKS's, empty until there is one.
+	AutoScalingGroup string
+	Issues           []Issue
+	Created          time.Time
+	Modified         time.Time
+}
+
+// Sizes are those of a node group.
+type Sizes struct{ Min, Max, Desired int32 }
+
+// Issue is something that EKS says is wrong with a node group.
+type Issue struct {
+	// Code is EKS's, such as AsgInstanceLaunchFailures.
+	Code, Message string
+	Resources     []string
+}
+
+// Statuses of a node group (AWS: API_Nodegroup, status).
+const (
+	StatusCreating     = string(ekstypes.NodegroupStatusCreating)
+	StatusActive       = string(ekstypes.NodegroupStatusActive)
+	StatusUpdating     = string(ekstypes.NodegroupStatusUpdating)
+	StatusDeleting     = string(ekstypes.NodegroupStatusDeleting)
+	StatusCreateFailed = string(ekstypes.NodegroupStatusCreateFailed)
+	StatusDeleteFailed = string(ekstypes.NodegroupStatusDeleteFailed)
+	StatusDegraded     = string(ekstypes.NodegroupStatusDegraded)
+)
+
+// Busy is true while EKS is doing something with the node group, and would refuse everything else.
+func (n *Nodegroup) Busy() bool {
+	return slices.Contains([]string{StatusCreating, StatusUpdating, StatusDeleting}, n.Status)
+}
+
+// Works is true for a node group that has been made: its nodes work, whatever else goes on.
+func (n *Nodegroup) Works() bool {
+	return slices.Contains([]string{StatusActive, StatusUpdating, StatusDegraded}, n.Status)
+}
+
+// OwnImage is true for a node group whose image its launch template names.
+func (n *Nodegroup) OwnImage() bool { return n.AMIType == string(ekstypes.AMITypesCustom) }
+
+// OwnedBy is true for a node group with the owner's tag.
+func (n *Nodegroup) OwnedBy(owner string) bool { return n.Tags[infrav1.TagMachinePool] == owner }
+
+// Has is true if EKS says that something of that code is wrong with the node group.
+func (n *Nodegroup) Has(code string) bool {
+	return slices.ContainsFunc(n.Issues, func(issue Issue) bool { return issue.Code == code })
+}
+
+// nodegroupOf reads what AWS says of a node group.
+func nodegroupOf(group *ekstypes.Nodegroup) Nodegroup {
+	seen := Nodegroup{
+		Cluster: awssdk.ToString(group.ClusterName), Name: awssdk.ToString(group.NodegroupName), ARN: awssdk.ToString(group.NodegroupArn),
+		Status:            string(group.Status),
+		KubernetesVersion: awssdk.ToString(group.Version), ReleaseVersion: awssdk.ToString(group.ReleaseVersion),
+		AMIType: string(group.AmiType), CapacityType: string(group.CapacityType), InstanceTypes: group.InstanceTypes,
+		RoleARN: awssdk.ToString(group.NodeRole), Tags: maps.Clone(group.Tags), Settings: settingsOf(group),
+		Created: awssdk.ToTime(group.CreatedAt), Modified: awssdk.ToTime(group.ModifiedAt),
+	}
+	if scaling := group.ScalingConfig; scaling != nil {
+		seen.Sizes = Sizes{Min: awssdk.ToInt32(scaling.MinSize), Max: awssdk.ToInt32(scaling.MaxSize), Desired: awssdk.ToInt32(scaling.DesiredSize)}
+	}
+	if template := group.LaunchTemplate; template != nil {
+		seen.LaunchTemplateID = awssdk.ToString(template.Id)
+		if number, err := strconv.ParseInt(awssdk.ToString(template.Version), 10, 64); err == nil {
+			seen.Version = number
+		}
+	}
+	if resources := group.Resources; resources != nil && len(resources.AutoScalingGroups) > 0 {
+		seen.AutoScalingGroup = awssdk.ToString(resources.AutoScalingGroups[0].Name)
+	}
+	if group.Health != nil {
+		for _, issue := range group.Health.Issues {
+			seen.Issues = append(seen.Issues, Issue{
+				Code: string(issue.Code), Message: awssdk.ToString(issue.Message), Resources: slices.Sorted(slices.Values(issue.ResourceIds)),
+			})
+		}
+		slices.SortFunc(seen.Issues, func(a, b Issue) int { return strings.Compare(a.Code+a.Message, b.Code+b.Message) })
+	}
+	return seen
+}
+
+// Update is an update of a node group as it was seen.
+type Update struct {
+	ID string
+	// Type and Status are EKS's, such as VersionUpdate and InProgress.
+	Type, Status string
+	// Reason is why it failed, in EKS's words.
+	Reason  string
+	Created time.Time
+}
+
+// Statuses of an update (AWS: API_Update, status).
+const (
+	UpdateInProgress = string(ekstypes.UpdateStatusInProgress)
+	UpdateFailed     = string(ekstypes.UpdateStatusFailed)
+	UpdateCancelled  = string(ekstypes.UpdateStatusCancelled)
+	UpdateSuccessful = string(ekstypes.UpdateStatusSuccessful)
+)
+
+// Types of an update (AWS: API_Update, type).
+const (
+	VersionUpdate = string(ekstypes.UpdateTypeVersionUpdate)
+	ConfigUpdate  = string(ekstypes.UpdateTypeConfigUpdate)
+)
+
+func updateOf(update *ekstypes.Update) Update {
+	var reasons []string
+	for _, failure := range update.Errors {
+		reason := string(failure.ErrorCode)
+		if message := awssdk.ToString(failure.ErrorMessage); message != "" {
+			reason += ": " + message
+		}
+		if !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
+		}
+	}
+	return Update{
+		ID: awssdk.ToString(update.Id), Type: string(update.Type), Status: string(update.Status), Reason: strings.Join(reasons, "; "),
+		Created: awssdk.ToTime(update.CreatedAt),
+	}
+}

@@ -1,0 +1,295 @@
+package nodegroup
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+)
+
+// ConfigChange is an update of a node group's configuration. It replaces no node.
+type ConfigChange struct {
+	// Sizes are nil if they stay.
+	Sizes *Scaling
+	// Settings are nil if they stay.
+	Settings *Settings
+	// Reasons say what changes, in words.
+	Reasons []string
+	// For identifies what the change is for, over time.
+	For string
+}
+
+// Scaling are sizes to be. A desired size of nil stays.
+type Scaling struct {
+	Min, Max int32
+	Desired  *int32
+}
+
+// VersionChange is an update of what nodes are launched from. It replaces all nodes.
+type VersionChange struct {
+	// TemplateID and TemplateVersion are empty for a node group without a launch template.
+	TemplateID      string
+	TemplateVersion int64
+	// KubernetesVersion and ReleaseVersion are empty for an image of the template's.
+	KubernetesVersion, ReleaseVersion string
+	Force                             bool
+	// Reasons say why, in words.
+	Reasons []string
+	// For identifies what the change is for, over time.
+	For string
+}
+
+// Obstacle is why something that is wanted can not be done by an update of the node group.
+type Obstacle string
+
+// The obstacles.
+const (
+	// TemplateGone: the node group was made from another launch template, and EKS can not give it this one (AWS: API_UpdateNodegroupVersion).
+	TemplateGone Obstacle = "TemplateGone"
+	// Downgrade: the node group has a newer Kubernetes version, and EKS can not take it back.
+	Downgrade Obstacle = "Downgrade"
+	// AheadOfControlPlane: the control plane has an older Kubernetes version than is wanted.
+	AheadOfControlPlane Obstacle = "AheadOfControlPlane"
+	// SizesOutOfBounds: the wanted size is outside of the wanted bounds.
+	SizesOutOfBounds Obstacle = "SizesOutOfBounds"
+)
+
+// Step is the next thing to do about a node group that is not busy. At most one of the changes is set: EKS does one update at a time.
+type Step struct {
+	Config  *ConfigChange
+	Version *VersionChange
+	// Due says, in words, which nodes' replacement is wanted, whether or not it begins now; empty if none is.
+	Due []string
+	// After is when to try again what failed a while ago; 0 for nothing.
+	After time.Duration
+	// Obstacle and Message say what is in the way of something that is wanted.
+	Obstacle Obstacle
+	Message  string
+}
+
+// Attempt is the last update that was begun for something.
+type Attempt struct {
+	// For is the change's.
+	For    string
+	Failed bool
+	// Attempts is how many failed in a row, and Ended when the last did.
+	Attempts int
+	Ended    time.Time
+}
+
+const (
+	// retryAfter is how long after an update that failed the same one is begun again, so that a person can see it. EKS itself tries for 15 minutes or
+	// more. It doubles with each attempt, up to retryAtMost.
+	retryAfter  = 5 * time.Minute
+	retryAtMost = 2 * time.Hour
+)
+
+// BackOff is the time to wait after so many attempts in a row.
+func BackOff(attempts int) time.Duration {
+	wait := retryAfter
+	for range attempts - 1 {
+		wait = min(2*wait, retryAtMost)
+	}
+	return wait
+}
+
+// wait is how long to wait before a change is tried again. What failed says nothing of something else.
+func (a Attempt) wait(change string, now time.Time) time.Duration {
+	if !a.Failed || a.For != change {
+		return 0
+	}
+	return max(0, a.Ended.Add(BackOff(a.Attempts)).Sub(now))
+}
+
+// Next decides the single next step. The configuration is first: it takes seconds, replaces no node, and says how nodes are replaced.
+func Next(desired Desired, seen Nodegroup, last Attempt, now time.Time) Step {
+	var step Step
+	version := step.versionChange(desired, seen)
+	if version != nil {
+		step.Due = version.Reasons
+	}
+	if config := step.configChange(desired, seen); config != nil {
+		step.After = last.wait(config.For, now)
+		if step.After == 0 {
+			step.Config = config
+			return step
+		}
+	}
+	if version == nil || desired.Held {
+		return step
+	}
+	if wait := last.wait(version.For, now); wait > 0 {
+		step.After = wait
+		return step
+	}
+	step.Version = version
+	return step
+}
+
+func (s *Step) obstructed(obstacle Obstacle, format string, values ...any) {
+	s.Obstacle, s.Message = obstacle, fmt.Sprintf(format, values...)
+}
+
+// configChange is what differs of sizes and, unless they are held, of settings.
+func (s *Step) configChange(desired Desired, seen Nodegroup) *ConfigChange {
+	change := &ConfigChange{}
+	if sizes, reasons := s.sizes(desired, seen.Sizes); len(reasons) > 0 {
+		change.Sizes, change.Reasons = sizes, reasons
+	}
+	if reasons := settingsDiffer(desired.Settings, seen.Settings); len(reasons) > 0 && !desired.Held {
+		settings := desired.Settings.Sorted()
+		change.Settings, change.Reasons = &settings, append(change.Reasons, reasons...)
+	}
+	if len(change.Reasons) == 0 {
+		return nil
+	}
+	change.For = digest(32, ConfigUpdate, text(change.Sizes), text(change.Settings))
+	return change
+}
+
+// sizes are what the sizes should be, with what differs. A size that an autoscaler chose is moved into the bounds and else left alone: EKS refuses bounds
+// that exclude it (CAPA issue 5746).
+func (s *Step) sizes(desired Desired, seen Sizes) (*Scaling, []string) {
+	wanted := Scaling{Min: seen.Min, Max: seen.Max}
+	if desired.Bounds.Min != nil {
+		wanted.Min = *desired.Bounds.Min
+	}
+	if desired.Bounds.Max != nil {
+		wanted.Max = *desired.Bounds.Max
+	}
+	size := min(max(seen.Desired, wanted.Min), wanted.Max)
+	if desired.Capacity != nil {
+		size = *desired.Capacity
+		if size < wanted.Min || size > wanted.Max {
+			s.obstructed(SizesOutOfBounds, "%d replicas are asked for, and the bounds are %d and %d: change one of them", size, wanted.Min, wanted.Max)
+			return nil, nil
+		}
+	}
+	if size != seen.Desired {
+		wanted.Desired = &size
+	}
+	var reasons []string
+	for _, pair := range []struct {
+		what         string
+		seen, wanted int32
+	}{{"min size", seen.Min, wanted.Min}, {"max size", seen.Max, wanted.Max}, {"desired size", seen.Desired, size}} {
+		if pair.seen != pair.wanted {
+			reasons = append(reasons, fmt.Sprintf("%s %d → %d", pair.what, pair.seen, pair.wanted))
+		}
+	}
+	return &wanted, reasons
+}
+
+// versionChange is what nodes should be launched from, if that is not what the node group has.
+func (s *Step) versionChange(desired Desired, seen Nodegroup) *VersionChange {
+	change := &VersionChange{Force: desired.Force}
+	if !s.templateChange(change, desired, seen) {
+		return nil
+	}
+	if !desired.OwnImage && !seen.OwnImage() {
+		s.imageChange(change, desired, seen)
+	}
+	if len(change.Reasons) == 0 {
+		return nil
+	}
+	config := ""
+	if desired.Template != nil {
+		config = desired.Template.Config
+		// The version is told again with whatever else changes: EKS would take the template's default version else (AWS: API_LaunchTemplateSpecification).
+		change.TemplateID, change.TemplateVersion = desired.Template.ID, desired.Template.Version
+	} else if seen.LaunchTemplateID != "" {
+		change.TemplateID, change.TemplateVersion = seen.LaunchTemplateID, seen.Version
+	}
+	change.For = digest(32, VersionUpdate, change.TemplateID, config, change.KubernetesVersion, change.ReleaseVersion, strconv.FormatBool(change.Force))
+	return change
+}
+
+// templateChange notes that the node group has another version of the template. It is false if that is none of the template at all.
+func (s *Step) templateChange(change *VersionChange, desired Desired, seen Nodegroup) bool {
+	template := desired.Template
+	if template == nil {
+		return true
+	}
+	if template.ID != seen.LaunchTemplateID {
+		s.obstructed(TemplateGone, "the node group was made from launch template %s, not %s, and EKS can not give it another one", seen.LaunchTemplateID, template.ID)
+		return false
+	}
+	switch {
+	case !template.Accepts(seen.LaunchTemplateID, seen.Version):
+		change.Reasons = append(change.Reasons, template.why(seen.Version))
+	case seen.Version != template.Version && seen.Has(string(ekstypes.NodegroupIssueCodeNodeCreationFailure)):
+		change.Reasons = append(change.Reasons, fmt.Sprintf("instances do not join with version %d, whose bootstrap data is older than that of version %d",
+			seen.Version, template.Version))
+	}
+	return true
+}
+
+func (t *Template) why(version int64) string {
+	if t.Why != nil {
+		if why := t.Why(version); why != "" {
+			return why
+		}
+	}
+	return fmt.Sprintf("launch template version %d → %d", version, t.Version)
+}
+
+// imageChange notes another Kubernetes version, the next minor one only (EKS takes no larger step), or another release of it. What does not change is told
+// too: without a version EKS would take that of the control plane, and without a release the newest (AWS: API_UpdateNodegroupVersion).
+func (s *Step) imageChange(change *VersionChange, desired Desired, seen Nodegroup) {
+	change.KubernetesVersion, change.ReleaseVersion = seen.KubernetesVersion, seen.ReleaseVersion
+	wanted, present := minorOf(desired.KubernetesVersion), minorOf(seen.KubernetesVersion)
+	switch {
+	case wanted == 0 || wanted == present:
+		wanted = present
+	case wanted < present:
+		s.obstructed(Downgrade, "the node group has Kubernetes %s, and EKS can not take it back to %s: make a new pool", seen.KubernetesVersion, Minor(desired.KubernetesVersion))
+		wanted = present
+	case minorOf(desired.ClusterVersion) != 0 && present+1 > minorOf(desired.ClusterVersion):
+		s.obstructed(AheadOfControlPlane, "Kubernetes %s waits for the control plane, which has %s", Minor(desired.KubernetesVersion), Minor(desired.ClusterVersion))
+		wanted = present
+	default:
+		change.KubernetesVersion, change.ReleaseVersion = fmt.Sprintf("1.%d", present+1), ""
+		change.Reasons = append(change.Reasons, fmt.Sprintf("Kubernetes %s → %s", seen.KubernetesVersion, change.KubernetesVersion))
+	}
+	release := desired.ReleaseVersion
+	if release == "" || release == seen.ReleaseVersion || !releaseOf(release, minorOf(change.KubernetesVersion), wanted) {
+		return
+	}
+	change.ReleaseVersion = release
+	change.Reasons = append(change.Reasons, fmt.Sprintf("image release %s → %s", seen.ReleaseVersion, release))
+}
+
+// kubernetesRelease is a release that begins with the Kubernetes version, as those of Amazon Linux and Windows do; Bottlerocket's have a number of their own.
+var kubernetesRelease = regexp.MustCompile(`^1\.(\d+)(\.\d+)?-20\d\d`)
+
+// releaseOf is true for a release that the step to a minor version may go to: one of that version, or any that does not say, once the wanted version is reached.
+func releaseOf(release string, target, wanted int) bool {
+	if match := kubernetesRelease.FindStringSubmatch(release); match != nil {
+		return match[1] == strconv.Itoa(target)
+	}
+	return target == wanted
+}
+
+// Minor is the minor version, such as 1.34, of a Kubernetes version, such as v1.34.2; empty if there is none.
+func Minor(version string) string {
+	if minor := minorOf(version); minor != 0 {
+		return fmt.Sprintf("1.%d", minor)
+	}
+	return ""
+}
+
+// minorOf is the 34 of v1.34.2; 0 if there is none.
+func minorOf(version string) int {
+	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
+	if len(parts) < 2 || parts[0] != "1" {
+		return 0
+	}
+	minor, err := strconv.Atoi(parts[1])
+	if err != nil {
+		return 0
+	}
+	return minor
+}
