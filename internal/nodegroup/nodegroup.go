@@ -78,7 +78,7 @@ func (n *Nodegroup) Works() bool {
 func (n *Nodegroup) OwnImage() bool { return n.AMIType == string(ekstypes.AMITypesCustom) }
 
 // OwnedBy is true for a node group with the owner's tag.
-func (n *Nodegroup) OwnedBy(owner string) bool { return n.Tags[infrav1.TagMachinePool] == owner }
+func (n *Nodegroup) OwnedBy(owner string) bool { return n.Tags[infrav1.TagManagedMachinePool] == owner }
 
 // Has is true if EKS says that something of that code is wrong with the node group.
 func (n *Nodegroup) Has(code string) bool {

@@ -74,7 +74,7 @@ type Role struct {
 }
 
 // OwnedBy is true for a role with the owner's tag.
-func (r *Role) OwnedBy(owner string) bool { return r.Tags[infrav1.TagMachinePool] == owner }
+func (r *Role) OwnedBy(owner string) bool { return r.Tags[infrav1.TagManagedMachinePool] == owner }
 
 // NameOf is the name in a role's ARN, without the path.
 func NameOf(arn string) string {
