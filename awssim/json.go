@@ -73,6 +73,7 @@ type faultJSON struct {
 	Action    string   `json:"action,omitempty"`
 	Nth       int      `json:"nth,omitempty"`
 	Count     int      `json:"count,omitempty"`
+	Chance    float64  `json:"chance,omitempty"`
 	Principal string   `json:"principal,omitempty"`
 	Place     Place    `json:"place,omitempty"`
 	Code      string   `json:"code,omitempty"`
@@ -86,7 +87,7 @@ func faultsToJSON(faults []Fault) []faultJSON {
 	list := make([]faultJSON, len(faults))
 	for i, f := range faults {
 		list[i] = faultJSON{
-			ID: f.ID, Service: f.Service, Action: f.Action, Nth: f.Nth, Count: f.Count,
+			ID: f.ID, Service: f.Service, Action: f.Action, Nth: f.Nth, Count: f.Count, Chance: f.Chance,
 			Principal: f.Principal, Place: f.Place, Code: f.Code, Message: f.Message,
 			Status: f.Status, Delay: duration(f.Delay), Drop: f.Drop,
 		}
@@ -96,7 +97,7 @@ func faultsToJSON(faults []Fault) []faultJSON {
 
 func (j faultJSON) fault() Fault {
 	return Fault{
-		ID: j.ID, Service: j.Service, Action: j.Action, Nth: j.Nth, Count: j.Count,
+		ID: j.ID, Service: j.Service, Action: j.Action, Nth: j.Nth, Count: j.Count, Chance: j.Chance,
 		Principal: j.Principal, Place: j.Place, Code: j.Code, Message: j.Message,
 		Status: j.Status, Delay: time.Duration(j.Delay), Drop: j.Drop,
 	}

@@ -28,6 +28,8 @@ type Fault struct {
 	Nth int
 	// Count is how many calls are struck. 0 is one if Nth is set, else no limit.
 	Count int
+	// Chance is the share of those calls that is struck, chosen by the seed; 0 is all of them.
+	Chance float64
 	// Principal is the ARN of the caller or what follows its first slash, such as the access key id
 	// of long-term credentials or role/session.
 	Principal string
@@ -72,6 +74,8 @@ func (f Fault) Check() error {
 	switch {
 	case f.Nth < 0 || f.Count < 0 || f.Delay < 0:
 		return fmt.Errorf("fault %q: nth, count and delay must not be negative", f.ID)
+	case f.Chance < 0 || f.Chance > 1:
+		return fmt.Errorf("fault %q: a chance is between 0 and 1", f.ID)
 	case f.Code == "" && f.Delay == 0 && !f.Drop && f.Callback == nil:
 		return fmt.Errorf("fault %q: has none of code, delay, drop and callback", f.ID)
 	}
@@ -163,7 +167,7 @@ func (k *Kernel) Strikes(service, action, principal string) []Fault {
 			continue
 		}
 		f.seen++
-		if f.strikes() {
+		if f.strikes() && (f.Chance == 0 || k.chances.share() < f.Chance) {
 			struck = append(struck, f.Fault)
 		}
 	}

@@ -45,6 +45,34 @@ func TestStrikes(t *testing.T) {
 	}
 }
 
+// TestStrikesByChance holds that a share of the calls is struck, the same ones for the same seed.
+func TestStrikesByChance(t *testing.T) {
+	t.Parallel()
+	const calls = 1000
+	struck := func(seed uint64, chance float64) (nth []int) {
+		k, _ := newKernel(t, Settings{Seed: seed})
+		if _, err := k.AddFault(Fault{Chance: chance, Code: "Oops"}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range calls {
+			if len(k.Strikes("ec2", "Run", "arn")) > 0 {
+				nth = append(nth, i)
+			}
+		}
+		return nth
+	}
+	tenth := struck(1, 0.1)
+	if len(tenth) < calls/20 || len(tenth) > calls/5 {
+		t.Errorf("a tenth of %d calls are %d", calls, len(tenth))
+	}
+	if !slices.Equal(tenth, struck(1, 0.1)) || slices.Equal(tenth, struck(2, 0.1)) {
+		t.Error("which calls are struck does not go by the seed")
+	}
+	if got := struck(1, 1); len(got) != calls {
+		t.Errorf("of a sure thing %d of %d happened", len(got), calls)
+	}
+}
+
 func TestStrikesCountFromWhenTheFaultWasSet(t *testing.T) {
 	t.Parallel()
 	k, _ := newKernel(t, Settings{})
@@ -76,6 +104,7 @@ func TestFaultCheck(t *testing.T) {
 		"an error after the answer":      {Place: AfterAnswer, Code: "Oops"},
 		"an unknown place":               {Place: "never", Code: "Oops"},
 		"a negative count":               {Count: -1, Code: "Oops"},
+		"more than all":                  {Chance: 1.1, Code: "Oops"},
 		"a message without a code":       {Message: "oops", Drop: true},
 		"a status that is no error":      {Code: "Oops", Status: 200},
 		"a delay into the past":          {Delay: -time.Second},

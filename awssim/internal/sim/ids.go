@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 )
 
 // idSource makes pseudo-random text from a seed and a counter: the same calls in the same order
@@ -26,6 +27,13 @@ func (s *idSource) hex(n int) string {
 		digits += hex.EncodeToString(sum[:])
 	}
 	return digits[:n]
+}
+
+// share returns a number from 0 to below 1.
+func (s *idSource) share() float64 {
+	const digits = 8
+	number, _ := strconv.ParseUint(s.hex(digits), 16, 64) // of what hex makes
+	return float64(number) / (1 << (4 * digits))
 }
 
 // NewID returns prefix followed by n hexadecimal digits, such as NewID("i-", 17). Identifiers are

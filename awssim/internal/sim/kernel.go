@@ -31,6 +31,7 @@ type Kernel struct {
 	ids      map[string]*idSource // by account
 	taken    map[string]bool      // identifiers
 	requests idSource
+	chances  idSource // decides what of a fault is left to chance
 	accounts map[string]*Account
 	events   eventQueue
 	eventSeq uint64
@@ -147,6 +148,7 @@ func (k *Kernel) clear() {
 	k.ids = map[string]*idSource{}
 	k.taken = map[string]bool{}
 	k.requests = idSource{seed: ^k.initial.Seed}
+	k.chances = idSource{seed: k.initial.Seed, account: "chances"}
 	k.accounts = map[string]*Account{}
 	k.events = nil
 	k.behavior = k.initial.Behavior.clone()
