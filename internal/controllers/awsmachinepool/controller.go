@@ -52,6 +52,8 @@ type Reconciler struct {
 
 	// polls are what was seen of refreshes under way.
 	polls common.Memory[poll]
+	// told is the end of a refresh that people were told of last.
+	told common.Memory[string]
 	// unseen times how long a group to be deleted has not been seen.
 	unseen common.Stopwatches
 	// hookChecks are when the hooks of a pool's group are looked at next.
@@ -191,6 +193,7 @@ func (r *Reconciler) forget(pool types.NamespacedName) {
 	r.hookChecks.Forget(pool)
 	r.asked.Forget(pool)
 	r.polls.Forget(pool)
+	r.told.Forget(pool)
 	r.drains.keep(pool, nil)
 }
 

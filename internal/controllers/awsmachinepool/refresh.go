@@ -108,6 +108,12 @@ func (r *Reconciler) reportRefresh(ctx context.Context, p *pass, history []autos
 	if newest.Active() || !same || before == newest.Status {
 		return
 	}
+	// Status may not have been written, or not be seen yet.
+	end := newest.ID + " " + newest.Status
+	if told, _ := r.told.Get(p.key()); told == end {
+		return
+	}
+	r.told.Put(p.key(), end)
 	if newest.Succeeded() {
 		r.Report.Done(ctx, p.pool, "InstanceRefreshSucceeded", "Instance refresh %s replaced all instances", newest.ID)
 		return
