@@ -124,6 +124,7 @@ type options struct {
 	metrics        *Metrics
 	tracerProvider trace.TracerProvider
 	version        string
+	backoff        time.Duration
 }
 
 // Option changes how Sessions makes clients.
@@ -146,6 +147,10 @@ func WithTracerProvider(p trace.TracerProvider) Option {
 // WithVersion names the release in the user agent that AWS logs.
 func WithVersion(v string) Option { return func(o *options) { o.version = v } }
 
+// WithBackoff bounds how long a call rests before it is tried again within a pass, in real time: a second otherwise. It is for simulated clocks, which
+// do not wait for the SDK.
+func WithBackoff(longest time.Duration) Option { return func(o *options) { o.backoff = longest } }
+
 // NewSessions makes clients from a base configuration, which holds the controller's own credentials.
 func NewSessions(base awssdk.Config, opts ...Option) *Sessions {
 	o := options{
@@ -153,6 +158,7 @@ func NewSessions(base awssdk.Config, opts ...Option) *Sessions {
 		limits:         DefaultLimits(),
 		tracerProvider: otel.GetTracerProvider(),
 		version:        "dev",
+		backoff:        maxBackoff,
 	}
 	for _, apply := range opts {
 		apply(&o)
@@ -195,7 +201,7 @@ func (s *Sessions) newClients(principal Principal, region string) *Clients {
 	cfg.Retryer = func() awssdk.Retryer {
 		return retry.NewStandard(func(o *retry.StandardOptions) {
 			o.MaxAttempts = maxAttempts
-			o.MaxBackoff = maxBackoff
+			o.MaxBackoff = s.options.backoff
 		})
 	}
 	calls := &callMiddleware{

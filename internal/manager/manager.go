@@ -144,6 +144,9 @@ func addControllers(manager ctrl.Manager, options Options, kinds kinds, workload
 	if options.Metrics != nil {
 		settingsOfSessions = append(settingsOfSessions, aws.WithMetrics(options.Metrics))
 	}
+	if options.CallBackoff > 0 {
+		settingsOfSessions = append(settingsOfSessions, aws.WithBackoff(options.CallBackoff))
+	}
 	options.Progress.Read(manager.GetCache())
 	sessions := aws.NewSessions(options.AWS, settingsOfSessions...)
 	principals := &identity.Resolver{Reader: manager.GetClient(), Secrets: manager.GetAPIReader(), SecretNamespace: options.IdentitySecretNamespace}

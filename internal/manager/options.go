@@ -52,6 +52,9 @@ type Options struct {
 	// Intervals are how often AWS is looked at; observe.DefaultIntervals if zero.
 	Intervals observe.Intervals
 
+	// CallBackoff bounds how long a failed call to AWS rests, in real time, before a pass tries it again; a second if zero.
+	CallBackoff time.Duration
+
 	// EventQueue is the name of the SQS queue, in each account and region, that gets EventBridge's events; none if empty.
 	EventQueue string
 

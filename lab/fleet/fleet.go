@@ -36,6 +36,9 @@ type Fleet struct {
 	Replicas int32
 	// NoRefresh leaves it to somebody else to replace instances after an edit.
 	NoRefresh bool
+	// Shape makes a new pool other than the rest, UserData its bootstrap data; nil for pools that are all alike.
+	Shape    func(i int, pool *infrav1.AWSMachinePool)
+	UserData func(i int) string
 }
 
 // Name is the name of a pool, of its MachinePool and of everything else that is its.
@@ -83,10 +86,14 @@ func (f *Fleet) create(ctx context.Context, i int) error {
 	name := Name(i)
 	labels := map[string]string{clusterv1.ClusterNameLabel: f.Cluster}
 	meta := metav1.ObjectMeta{Namespace: f.Namespace, Name: name, Labels: labels}
+	data := fmt.Sprintf(userData, name)
+	if f.UserData != nil {
+		data = f.UserData(i)
+	}
 	secret := &corev1.Secret{
 		ObjectMeta: meta,
 		Type:       clusterv1.ClusterSecretType,
-		StringData: map[string]string{"value": fmt.Sprintf(userData, name), "format": "cloud-config"},
+		StringData: map[string]string{"value": data, "format": "cloud-config"},
 	}
 	if err := f.Client.Create(ctx, secret); err != nil {
 		return fmt.Errorf("creating the bootstrap data of pool %q: %w", name, err)
@@ -114,6 +121,9 @@ func (f *Fleet) create(ctx context.Context, i int) error {
 	if f.NoRefresh {
 		pool.Spec.RefreshPreferences = &infrav1.RefreshPreferences{Disable: true}
 	}
+	if f.Shape != nil {
+		f.Shape(i, pool)
+	}
 	pool.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "MachinePool", Name: name, UID: machinePool.UID,
 		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
@@ -138,16 +148,52 @@ func (f *Fleet) Edit(ctx context.Context, i int, change func(*infrav1.AWSMachine
 	return nil
 }
 
+// MachinePool is that of a pool.
+func (f *Fleet) MachinePool(ctx context.Context, name string) (*clusterv1.MachinePool, error) {
+	machinePool := &clusterv1.MachinePool{}
+	if err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: name}, machinePool); err != nil {
+		return nil, fmt.Errorf("reading MachinePool %q: %w", name, err)
+	}
+	return machinePool, nil
+}
+
 // Scale changes the replicas of a pool's MachinePool.
 func (f *Fleet) Scale(ctx context.Context, i int, replicas int32) error {
-	machinePool := &clusterv1.MachinePool{}
-	if err := f.Client.Get(ctx, f.Key(i), machinePool); err != nil {
-		return fmt.Errorf("reading MachinePool %q: %w", Name(i), err)
+	machinePool, err := f.MachinePool(ctx, Name(i))
+	if err != nil {
+		return err
 	}
 	before := machinePool.DeepCopy()
 	machinePool.Spec.Replicas = &replicas
 	if err := f.Client.Patch(ctx, machinePool, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("scaling MachinePool %q: %w", Name(i), err)
+	}
+	return nil
+}
+
+// Delete deletes a pool as core Cluster API does: the MachinePool, its infrastructure and its bootstrap data together.
+func (f *Fleet) Delete(ctx context.Context, i int) error {
+	meta := metav1.ObjectMeta{Namespace: f.Namespace, Name: Name(i)}
+	for _, object := range []client.Object{
+		&clusterv1.MachinePool{ObjectMeta: meta}, &infrav1.AWSMachinePool{ObjectMeta: meta}, &corev1.Secret{ObjectMeta: meta},
+	} {
+		if err := client.IgnoreNotFound(f.Client.Delete(ctx, object)); err != nil {
+			return fmt.Errorf("deleting pool %q: %w", Name(i), err)
+		}
+	}
+	return nil
+}
+
+// Rotate replaces a pool's bootstrap data, as its bootstrap provider does before a join token expires.
+func (f *Fleet) Rotate(ctx context.Context, i int, data string) error {
+	secret := &corev1.Secret{}
+	if err := f.Client.Get(ctx, f.Key(i), secret); err != nil {
+		return fmt.Errorf("reading the bootstrap data of pool %q: %w", Name(i), err)
+	}
+	before := secret.DeepCopy()
+	secret.Data["value"] = []byte(data)
+	if err := f.Client.Patch(ctx, secret, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("rotating the bootstrap data of pool %q: %w", Name(i), err)
 	}
 	return nil
 }

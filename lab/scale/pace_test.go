@@ -1,0 +1,98 @@
+package scale
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/lab/labtest"
+)
+
+const (
+	// working is the clock's rate while the manager does something: slow enough that a call takes about as long as it does of AWS.
+	working = 20
+	// still is for how long the manager must have asked for nothing, in real time, before the clock is stepped.
+	still = 8 * time.Millisecond
+	// stirring is how long a manager may be at work on one moment.
+	stirring = 3 * time.Minute
+)
+
+// pace moves the clock of a manager by what the manager does: while it works the clock goes slowly, and when it has nothing to do the clock is
+// stepped. So simulated hours take as long as what is done in them, and a busy machine makes no call late.
+type pace struct {
+	*labtest.Env
+	clock *simclock.Clock
+	// still is for how long the manager must have asked for nothing.
+	still time.Duration
+
+	mu sync.Mutex
+	// under are the requests under way, last is when one began or ended.
+	under int
+	last  time.Time
+}
+
+func newPace(env *labtest.Env, clock *simclock.Clock) *pace {
+	return &pace{Env: env, clock: clock, still: still, last: time.Now()}
+}
+
+// wrap wraps a transport of the manager's.
+func (p *pace) wrap(next http.RoundTripper) http.RoundTripper { return paced{p, next} }
+
+type paced struct {
+	*pace
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p paced) RoundTrip(request *http.Request) (*http.Response, error) {
+	p.stir(1)
+	defer p.stir(-1)
+	return p.next.RoundTrip(request)
+}
+
+// WrappedRoundTripper implements net.RoundTripperWrapper, so that connections are found to be closed.
+func (p paced) WrappedRoundTripper() http.RoundTripper { return p.next }
+
+func (p *pace) stir(under int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.under += under
+	p.last = time.Now()
+}
+
+// stirred has somebody else than the manager done something that it will hear of.
+func (p *pace) stirred() { p.stir(0) }
+
+func (p *pace) isStill() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.under == 0 && time.Since(p.last) >= p.still
+}
+
+// settle waits until the manager has nothing to do at this time.
+func (p *pace) settle() {
+	p.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	end := time.Now().Add(stirring)
+	for !p.isStill() {
+		select {
+		case <-tick.C:
+		case <-p.Context().Done():
+			p.Fatal("the test has run out of time")
+		}
+		if time.Now().After(end) {
+			p.Fatalf("the manager has been at work for %v without a pause", stirring)
+		}
+	}
+}
+
+// advance lets time pass, step by step.
+func (p *pace) advance(total, step time.Duration) {
+	p.Helper()
+	for passed := time.Duration(0); passed < total; passed += step {
+		p.clock.Step(step)
+		p.settle()
+	}
+}
