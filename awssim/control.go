@@ -37,6 +37,8 @@ func (s *Simulator) controlHandler() http.Handler {
 	handle("POST /_sim/behavior", s.postBehavior)
 	handle("GET /_sim/alarms", s.getAlarms)
 	handle("POST /_sim/alarms", s.postAlarms)
+	handle("POST /_sim/clusters", s.postClusters)
+	handle("POST /_sim/nodes", s.postNodes)
 	handle("POST /_sim/reset", func(*http.Request) (any, error) { s.Reset(); return nil, nil })
 	return mux
 }

@@ -33,6 +33,33 @@ type behaviorJSON struct {
 	ReadLag    duration       `json:"readLag"`
 	Throttling bool           `json:"throttling"`
 	Capacity   []capacityJSON `json:"capacity"`
+
+	Nodes       []nodeRuleJSON `json:"nodes"`
+	NodesReport bool           `json:"nodesReport"`
+}
+
+type nodeRuleJSON struct {
+	Cluster      string   `json:"cluster,omitempty"`
+	Nodegroup    string   `json:"nodegroup,omitempty"`
+	ImageID      string   `json:"imageID,omitempty"`
+	UserData     string   `json:"userData,omitempty"`
+	NeverReady   bool     `json:"neverReady,omitempty"`
+	DrainTime    duration `json:"drainTime,omitempty"`
+	NeverDrained bool     `json:"neverDrained,omitempty"`
+}
+
+func (j nodeRuleJSON) rule() NodeRule {
+	return NodeRule{
+		Cluster: j.Cluster, Nodegroup: j.Nodegroup, ImageID: j.ImageID, UserData: j.UserData,
+		NeverReady: j.NeverReady, DrainTime: time.Duration(j.DrainTime), NeverDrained: j.NeverDrained,
+	}
+}
+
+func nodeRuleToJSON(r NodeRule) nodeRuleJSON {
+	return nodeRuleJSON{
+		Cluster: r.Cluster, Nodegroup: r.Nodegroup, ImageID: r.ImageID, UserData: r.UserData,
+		NeverReady: r.NeverReady, DrainTime: duration(r.DrainTime), NeverDrained: r.NeverDrained,
+	}
 }
 
 type capacityJSON struct {
@@ -49,6 +76,10 @@ func behaviorToJSON(b Behavior) behaviorJSON {
 	for _, rule := range b.Capacity {
 		j.Capacity = append(j.Capacity, capacityJSON(rule))
 	}
+	j.Nodes, j.NodesReport = []nodeRuleJSON{}, b.NodesReport
+	for _, rule := range b.Nodes {
+		j.Nodes = append(j.Nodes, nodeRuleToJSON(rule))
+	}
 	return j
 }
 
@@ -63,6 +94,10 @@ func (j behaviorJSON) behavior() Behavior {
 	}
 	for _, rule := range j.Capacity {
 		b.Capacity = append(b.Capacity, CapacityRule(rule))
+	}
+	b.NodesReport = j.NodesReport
+	for _, rule := range j.Nodes {
+		b.Nodes = append(b.Nodes, rule.rule())
 	}
 	return b
 }

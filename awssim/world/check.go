@@ -135,6 +135,28 @@ func (c *checker) region(r Region, types map[string]bool) {
 		}
 	}
 	c.absences(path, r, types, zones)
+	c.clusters(path, r)
+}
+
+func (c *checker) clusters(path string, r Region) {
+	unique(c, path+".clusters", r.Clusters, func(k Cluster) string { return k.Name })
+	for _, k := range r.Clusters {
+		if _, err := minorOf(k.Version); err != nil || len(k.Subnets) == 0 {
+			c.fail("%s.clusters[%s]: it needs a version such as 1.30, and subnets", path, k.Name)
+		}
+		vpcs := map[string]bool{}
+		for _, id := range k.Subnets {
+			i := slices.IndexFunc(r.Subnets, func(s Subnet) bool { return s.ID == id })
+			if i < 0 {
+				c.fail("%s.clusters[%s].subnets: there is no subnet %q", path, k.Name, id)
+				continue
+			}
+			vpcs[r.Subnets[i].VPC] = true
+		}
+		if len(vpcs) > 1 {
+			c.fail("%s.clusters[%s].subnets: they are not of one VPC", path, k.Name)
+		}
+	}
 }
 
 func (c *checker) absences(path string, r Region, types, zones map[string]bool) {

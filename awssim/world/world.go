@@ -27,6 +27,8 @@ const (
 	QuotaLaunchTemplates        = "launchTemplates"        // per region; AWS default 5,000
 	QuotaLaunchTemplateVersions = "launchTemplateVersions" // per template; AWS default 10,000
 	QuotaAutoScalingGroups      = "autoScalingGroups"      // per region; AWS default 500
+	QuotaNodeGroups             = "nodeGroups"             // managed ones per EKS cluster; AWS default 30
+	QuotaNodesPerGroup          = "nodesPerGroup"          // per managed node group; AWS default 450
 )
 
 // Quota returns the quota of that name, or otherwise if the world does not set it.
@@ -79,6 +81,7 @@ type Region struct {
 	Buckets        []Bucket        `json:"buckets,omitempty"`
 	Queues         []Queue         `json:"queues,omitempty"`
 	EventRules     []EventRule     `json:"eventRules,omitempty"`
+	Clusters       []Cluster       `json:"clusters,omitempty"`
 	// NotOffered lists instance types that some zones of the region lack. All other types of the
 	// world are offered in every zone.
 	NotOffered []Absence `json:"notOffered,omitempty"`
@@ -274,6 +277,8 @@ type Role struct {
 	TrustedPrincipals []string          `json:"trustedPrincipals,omitempty"` // ARNs, account ids, or services
 	ExternalID        string            `json:"externalID,omitempty"`
 	Tags              map[string]string `json:"tags,omitempty"`
+	// Policies are the ARNs of AWS's managed policies that are attached to it.
+	Policies []string `json:"policies,omitempty"`
 }
 
 // InstanceProfile is an IAM instance profile. It holds at most one role.
@@ -309,6 +314,19 @@ type EventRule struct {
 	// DetailTypes are those to send; all of the sources if it is left out.
 	DetailTypes []string `json:"detailTypes,omitempty"`
 	Queue       string   `json:"queue"`
+}
+
+// Cluster is an EKS cluster that is ACTIVE. What is left out of endpoint, authority, security group and CIDR is made up.
+type Cluster struct {
+	Name    string   `json:"name"`
+	Version string   `json:"version"` // of Kubernetes, such as 1.36
+	Subnets []string `json:"subnets"` // all of one VPC
+	// Endpoint is the URL of the Kubernetes API, CertificateAuthority the certificate in base64 of PEM, as DescribeCluster answers it.
+	Endpoint             string            `json:"endpoint,omitempty"`
+	CertificateAuthority string            `json:"certificateAuthority,omitempty"`
+	SecurityGroup        string            `json:"securityGroup,omitempty"` // the one that EKS gives a cluster and its managed nodes
+	ServiceCIDR          string            `json:"serviceCIDR,omitempty"`   // 172.20.0.0/16 if empty
+	Tags                 map[string]string `json:"tags,omitempty"`
 }
 
 // Bucket is an S3 bucket, empty at the start.

@@ -41,6 +41,7 @@ func (s *service) publish(g *group) {
 	if g.refresh != nil {
 		s.refreshes.Put(g.refresh.id, g.refresh.describe(g))
 	}
+	s.tellWatchers(g)
 }
 
 func (g *group) describe(s *service) types.AutoScalingGroup {

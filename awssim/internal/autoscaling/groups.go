@@ -181,6 +181,7 @@ func (s *service) drop(g *group) {
 	delete(s.groups, g.name)
 	s.order = slices.DeleteFunc(s.order, func(o *group) bool { return o == g })
 	s.views.Delete(g.name)
+	s.tellWatchers(g)
 	for _, r := range g.past {
 		s.refreshes.Delete(r.id)
 	}

@@ -116,7 +116,7 @@ func (s *service) adopt(g *group, i ec2.Instance, o option, reason string, state
 	}
 	g.members = append(g.members, m)
 	s.member[m.id] = g
-	g.failures, g.retryAt = 0, time.Time{}
+	g.failures, g.retryAt, g.failure = 0, time.Time{}, nil
 	description := "Launching a new EC2 instance: " + m.id
 	if m.warmed() {
 		description = "Launching a new EC2 instance into warm pool: " + m.id
@@ -147,6 +147,7 @@ func (s *service) launchFailed(g *group, where *place, err error) {
 	a := s.begin(g, m, "Launching a new EC2 instance", join(g.cause, causeCapacity(now, g.capacity(), max(g.desired, g.capacity()+1))))
 	message := strings.TrimRight(sim.AsError(err).Message, ".") + ". Launching EC2 instance failed."
 	s.note(a, types.ScalingActivityStatusCodeFailed, 100, message)
+	g.failure = sim.AsError(err)
 	s.backOff(g)
 }
 

@@ -28,6 +28,8 @@ type service struct {
 	refreshes   *sim.Table[*types.InstanceRefresh]
 	activities  *sim.Table[*types.Activity]
 	activityIDs []string // by start
+
+	watchers []func(string)
 }
 
 // groupView is one group as Describe actions show it. It is built anew after each change and never changed.
@@ -72,8 +74,9 @@ type group struct {
 	gone      bool
 	launches  int // how many instances were ever launched or attached; orders them
 	cause     string
-	replacing int // instances taken out of service for their health, whose replacements are still to be launched
-	failures  int // failed launches in a row
+	replacing int        // instances taken out of service for their health, whose replacements are still to be launched
+	failures  int        // failed launches in a row
+	failure   *sim.Error // of the last launch, if it failed
 	retryAt   time.Time
 	coolUntil time.Time
 	holdUntil time.Time // a change of capacity that honors the cooldown waits until then

@@ -1,5 +1,5 @@
-// Package iam owns the simulated IAM: roles with their trust policies, and instance profiles. It
-// knows as much of IAM as launches, AssumeRole and the SDKs ask for. Permissions are not simulated:
+// Package iam owns the simulated IAM: roles with their trust policies and the managed policies attached to them, and
+// instance profiles. It knows as much of IAM as launches, AssumeRole, EKS and the SDKs ask for. Permissions are not simulated:
 // every caller may do everything in its account.
 package iam
 
@@ -25,6 +25,9 @@ type Role struct {
 	MaxSessionDuration time.Duration     `json:"maxSessionDuration"`
 	Created            time.Time         `json:"created"`
 	Tags               map[string]string `json:"tags,omitempty"`
+	// Policies are the ARNs of the managed policies that are attached, in the order in which they were.
+	Policies            []string `json:"policies,omitempty"`
+	PermissionsBoundary string   `json:"permissionsBoundary,omitempty"` // ARN of a managed policy
 }
 
 // InstanceProfile is an IAM instance profile.
@@ -43,19 +46,20 @@ type state struct {
 	account  *sim.Account
 	roles    *sim.Table[Role]
 	profiles *sim.Table[InstanceProfile]
+	policies *sim.Table[Policy] // the account's own, by ARN
 }
 
 func of(a *sim.Account) *state { return sim.AccountStore(a, build) }
 
 func build(a *sim.Account) *state {
 	k := a.Kernel()
-	s := &state{account: a, roles: sim.NewTable[Role](k), profiles: sim.NewTable[InstanceProfile](k)}
+	s := &state{account: a, roles: sim.NewTable[Role](k), profiles: sim.NewTable[InstanceProfile](k), policies: sim.NewTable[Policy](k)}
 	for _, r := range k.World().Roles {
 		path := orSlash(r.Path)
 		s.roles.Put(r.Name, Role{
 			Name: r.Name, Path: path, ARN: s.arn("role", path, r.Name), ID: worldID("AROA", a.ID, r.Name),
 			Description: r.Description, TrustPolicy: trustPolicyOf(a.ID, r),
-			MaxSessionDuration: time.Hour, Created: world.Born, Tags: r.Tags,
+			MaxSessionDuration: time.Hour, Created: world.Born, Tags: r.Tags, Policies: r.Policies,
 		})
 	}
 	for _, p := range k.World().InstanceProfiles {
@@ -110,6 +114,18 @@ func Register(reg *sim.Registry) {
 	sim.Handle(reg, "iam", "ListRoles", listRoles)
 	sim.Handle(reg, "iam", "DeleteRole", deleteRole)
 	sim.Handle(reg, "iam", "UpdateAssumeRolePolicy", updateAssumeRolePolicy)
+	sim.Handle(reg, "iam", "UpdateRole", updateRole)
+	sim.Handle(reg, "iam", "TagRole", tagRole)
+	sim.Handle(reg, "iam", "UntagRole", untagRole)
+	sim.Handle(reg, "iam", "ListRoleTags", listRoleTags)
+	sim.Handle(reg, "iam", "AttachRolePolicy", attachRolePolicy)
+	sim.Handle(reg, "iam", "DetachRolePolicy", detachRolePolicy)
+	sim.Handle(reg, "iam", "ListAttachedRolePolicies", listAttachedRolePolicies)
+	sim.Handle(reg, "iam", "PutRolePermissionsBoundary", putRolePermissionsBoundary)
+	sim.Handle(reg, "iam", "DeleteRolePermissionsBoundary", deleteRolePermissionsBoundary)
+	sim.Handle(reg, "iam", "CreatePolicy", createPolicy)
+	sim.Handle(reg, "iam", "GetPolicy", getPolicy)
+	sim.Handle(reg, "iam", "DeletePolicy", deletePolicy)
 	sim.Handle(reg, "iam", "CreateInstanceProfile", createInstanceProfile)
 	sim.Handle(reg, "iam", "GetInstanceProfile", getInstanceProfile)
 	sim.Handle(reg, "iam", "ListInstanceProfiles", listInstanceProfiles)
@@ -131,7 +147,11 @@ func dump(r *sim.Region) any {
 	for _, profile := range s.profiles.All() {
 		profiles[profile.Name] = profile
 	}
-	return map[string]any{"roles": roles, "instanceProfiles": profiles}
+	policies := map[string]any{}
+	for _, policy := range s.policies.All() {
+		policies[policy.ARN] = policy
+	}
+	return map[string]any{"roles": roles, "instanceProfiles": profiles, "policies": policies}
 }
 
 // tagsOf checks and converts tags (AWS: "Tags for IAM resources": up to 50, keys of 1 to 128, values of

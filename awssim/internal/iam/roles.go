@@ -1,6 +1,7 @@
 package iam
 
 import (
+	"errors"
 	"net/url"
 	"regexp"
 	"slices"
@@ -36,31 +37,42 @@ func checkPath(path string) error {
 	return nil
 }
 
+func checkDocument(document string) error {
+	if _, err := parsePolicy(document); err != nil {
+		return sim.Errorf("MalformedPolicyDocument", "This policy contains invalid Json or statements: %s", err)
+	}
+	return nil
+}
+
+// sessionDuration is how long sessions of a role may last: an hour unless more is asked for.
+func sessionDuration(asked *int32) (time.Duration, error) {
+	if asked == nil {
+		return time.Hour, nil
+	}
+	if d := *asked; d < 3600 || d > 43200 {
+		return 0, sim.Errorf("ValidationError", "Value '%d' at 'maxSessionDuration' must be between 3600 and 43200", d)
+	}
+	return time.Duration(*asked) * time.Second, nil
+}
+
 func createRole(c *sim.Call, in *iam.CreateRoleInput) (*iam.CreateRoleOutput, error) {
 	s := of(c.Account)
 	name, path := str(in.RoleName), orSlash(str(in.Path))
-	if err := checkName("roleName", name, roleNames); err != nil {
+	if err := errors.Join(checkName("roleName", name, roleNames), checkPath(path), checkDocument(str(in.AssumeRolePolicyDocument))); err != nil {
 		return nil, err
-	}
-	if err := checkPath(path); err != nil {
-		return nil, err
-	}
-	if _, err := parsePolicy(str(in.AssumeRolePolicyDocument)); err != nil {
-		return nil, sim.Errorf("MalformedPolicyDocument", "This policy contains invalid Json or statements: %s", err)
 	}
 	tags, err := tagsOf(in.Tags)
 	if err != nil {
 		return nil, err
 	}
-	duration := time.Hour
-	if in.MaxSessionDuration != nil {
-		if d := *in.MaxSessionDuration; d < 3600 || d > 43200 {
-			return nil, sim.Errorf("ValidationError", "Value '%d' at 'maxSessionDuration' must be between 3600 and 43200", d)
-		}
-		duration = time.Duration(*in.MaxSessionDuration) * time.Second
+	duration, err := sessionDuration(in.MaxSessionDuration)
+	if err != nil {
+		return nil, err
 	}
 	if in.PermissionsBoundary != nil {
-		return nil, sim.Errorf("InvalidInput", "The simulated IAM has no policies, hence no permissions boundaries.")
+		if err := s.checkBoundary(*in.PermissionsBoundary); err != nil {
+			return nil, err
+		}
 	}
 	// Role names are unique without regard to case (AWS: CreateRole).
 	if slices.ContainsFunc(s.roles.All(), func(r Role) bool { return strings.EqualFold(r.Name, name) }) {
@@ -69,7 +81,7 @@ func createRole(c *sim.Call, in *iam.CreateRoleInput) (*iam.CreateRoleOutput, er
 	role := Role{
 		Name: name, Path: path, ARN: s.arn("role", path, name), ID: s.newID("AROA"),
 		Description: str(in.Description), TrustPolicy: str(in.AssumeRolePolicyDocument),
-		MaxSessionDuration: duration, Created: c.Now, Tags: tags,
+		MaxSessionDuration: duration, Created: c.Now, Tags: tags, PermissionsBoundary: str(in.PermissionsBoundary),
 	}
 	s.roles.Put(name, role)
 	answer := role.answer()
@@ -86,6 +98,11 @@ func (r Role) answer() types.Role {
 	}
 	if r.Description != "" {
 		answer.Description = &r.Description
+	}
+	if r.PermissionsBoundary != "" {
+		answer.PermissionsBoundary = &types.AttachedPermissionsBoundary{
+			PermissionsBoundaryArn: &r.PermissionsBoundary, PermissionsBoundaryType: types.PermissionsBoundaryAttachmentTypePolicy,
+		}
 	}
 	if len(r.Tags) > 0 {
 		answer.Tags = tagList(r.Tags)
@@ -119,14 +136,18 @@ func listRoles(c *sim.Call, in *iam.ListRolesInput) (*iam.ListRolesOutput, error
 
 func deleteRole(c *sim.Call, in *iam.DeleteRoleInput) (*iam.DeleteRoleOutput, error) {
 	s := of(c.Account)
-	name := str(in.RoleName)
-	if _, ok := s.roles.Get(name); !ok {
-		return nil, noSuchEntity("The role with name %s cannot be found.", name)
+	role, err := s.ownRole(in.RoleName)
+	if err != nil {
+		return nil, err
 	}
+	name := role.Name
 	for _, p := range s.profiles.All() {
 		if p.Role == name {
 			return nil, conflict("DeleteConflict", "Cannot delete entity, must remove roles from instance profile first.")
 		}
+	}
+	if len(role.Policies) > 0 {
+		return nil, conflict("DeleteConflict", "Cannot delete entity, must detach all policies first.")
 	}
 	s.roles.Delete(name)
 	return &iam.DeleteRoleOutput{}, nil
@@ -138,10 +159,28 @@ func updateAssumeRolePolicy(c *sim.Call, in *iam.UpdateAssumeRolePolicyInput) (*
 	if !ok {
 		return nil, noSuchEntity("The role with name %s cannot be found.", str(in.RoleName))
 	}
-	if _, err := parsePolicy(str(in.PolicyDocument)); err != nil {
-		return nil, sim.Errorf("MalformedPolicyDocument", "This policy contains invalid Json or statements: %s", err)
+	if err := checkDocument(str(in.PolicyDocument)); err != nil {
+		return nil, err
 	}
 	role.TrustPolicy = str(in.PolicyDocument)
 	s.roles.Put(role.Name, role)
 	return &iam.UpdateAssumeRolePolicyOutput{}, nil
+}
+
+// updateRole sets description and session duration. What is left out is reset (AWS: UpdateRole, MaxSessionDuration: "If you do not specify a
+// value for this setting, the default value of one hour is applied"; Description stays as it is, which is an inference).
+func updateRole(c *sim.Call, in *iam.UpdateRoleInput) (*iam.UpdateRoleOutput, error) {
+	s := of(c.Account)
+	role, err := s.ownRole(in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	if role.MaxSessionDuration, err = sessionDuration(in.MaxSessionDuration); err != nil {
+		return nil, err
+	}
+	if in.Description != nil {
+		role.Description = *in.Description
+	}
+	s.roles.Put(role.Name, role)
+	return &iam.UpdateRoleOutput{}, nil
 }

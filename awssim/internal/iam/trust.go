@@ -133,6 +133,18 @@ func (s statement) covers(arn, account string) bool {
 	})
 }
 
+// TrustsService reports whether the role's trust policy lets an AWS service, such as ec2.amazonaws.com, assume the role.
+func (r Role) TrustsService(service string) bool {
+	p, err := parsePolicy(r.TrustPolicy)
+	if err != nil {
+		return false // CreateRole and UpdateAssumeRolePolicy let no such document in
+	}
+	return slices.ContainsFunc(p.Statement, func(s statement) bool {
+		return s.Effect == "Allow" && slices.Contains(s.Principal["Service"], service) &&
+			slices.ContainsFunc(s.Action, func(a string) bool { return a == "sts:AssumeRole" || a == "sts:*" || a == "*" })
+	})
+}
+
 // roleOfSession returns the ARN of the role behind an assumed-role session, as far as it can be told
 // from the session's ARN, which leaves out the role's path.
 func roleOfSession(arn string) string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -17,6 +18,11 @@ type Behavior struct {
 	Throttling bool
 	// Capacity lists where EC2 runs out of instances.
 	Capacity []CapacityRule
+	// Nodes says of nodes of managed node groups what AWS does not decide: whether they join and drain. Without a rule a node is Ready when its
+	// instance has booted, and drained at once.
+	Nodes []NodeRule
+	// NodesReport leaves both to who runs the nodes: without a report (Simulator.SetNode) no node is Ready, and none drained.
+	NodesReport bool
 }
 
 // InstanceTimes is how long an instance stays in its states.
@@ -53,11 +59,16 @@ func (b Behavior) Check() error {
 			return fmt.Errorf("the capacity of instance type %q in zone %q is negative", r.InstanceType, r.Zone)
 		}
 	}
+	for _, r := range b.Nodes {
+		if r.DrainTime < 0 {
+			return fmt.Errorf("the drain time of nodes of node group %q is negative", r.Nodegroup)
+		}
+	}
 	return nil
 }
 
 func (b Behavior) clone() Behavior {
-	b.Capacity = slices.Clone(b.Capacity)
+	b.Capacity, b.Nodes = slices.Clone(b.Capacity), slices.Clone(b.Nodes)
 	return b
 }
 
@@ -70,4 +81,29 @@ func (k *Kernel) SetBehavior(b Behavior) {
 		k.behavior = b.clone()
 		k.buckets = map[string]*bucket{}
 	})
+}
+
+// NodeRule says how the nodes of managed node groups behave. It covers those of which everything is true that it names. Of the rules that cover
+// a node the first counts.
+type NodeRule struct {
+	Cluster   string
+	Nodegroup string
+	ImageID   string
+	// UserData is a text that the user data of the instance, decoded, contains.
+	UserData string
+
+	// NeverReady keeps nodes from ever being Ready.
+	NeverReady bool
+	// DrainTime is how long it takes until a node that was cordoned has no pods left. NeverDrained keeps pods on it, as a PodDisruptionBudget can.
+	DrainTime    time.Duration
+	NeverDrained bool
+}
+
+// NodeFacts are what a NodeRule decides by.
+type NodeFacts struct{ Cluster, Nodegroup, ImageID, UserData string }
+
+// Covers reports whether the rule is about a node.
+func (r NodeRule) Covers(n NodeFacts) bool {
+	return (r.Cluster == "" || r.Cluster == n.Cluster) && (r.Nodegroup == "" || r.Nodegroup == n.Nodegroup) &&
+		(r.ImageID == "" || r.ImageID == n.ImageID) && strings.Contains(n.UserData, r.UserData)
 }

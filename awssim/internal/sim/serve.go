@@ -65,6 +65,19 @@ func (k *Kernel) serve(h *Handler, req Request) (any, error) {
 	return h.invoke(call, req.Input)
 }
 
+// Invoke lets one service call another in the account of their user, as principal: the other's handler runs, with its rules, but there is no
+// line in the call log, and neither faults nor throttling strike. The error is the one that the handler returns. Only for code under the lock.
+func (k *Kernel) Invoke(r *Region, principal, service, action string, input any) (any, error) {
+	h := k.registry.Handler(service, action)
+	if h == nil {
+		return nil, Errorf("InvalidAction", "The action %s is not valid for this web service.", action)
+	}
+	return h.invoke(&Call{
+		Kernel: k, Account: r.Account, Region: r, Principal: principal, RequestID: k.NewUUID(), Service: service, Action: action,
+		Now: k.now, Began: k.now,
+	}, input)
+}
+
 // home returns the region that serves a request. IAM and STS are global: their requests are signed for
 // us-east-1 wherever they come from, also in a world that lacks that region.
 func (k *Kernel) home(req Request) string {

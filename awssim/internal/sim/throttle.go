@@ -48,6 +48,9 @@ var (
 	parameterWrites = limit{3, 3} // PutParameter, same page
 	// AWS: S3 user guide, "Best practices design patterns": 3,500 writes and 5,500 reads a second per prefix. Slipway never comes near.
 	objectRequests = limit{3500, 3500}
+	// EKS publishes no request rates either. These are conservative inferences from what users report of DescribeNodegroup and of updates.
+	eksReads  = limit{20, 10}
+	eksWrites = limit{10, 2}
 	// IAM and STS publish no request rates for these actions; an inference.
 	otherRequests = limit{100, 20}
 )
@@ -109,6 +112,11 @@ func requestLimit(req Request) (bucket string, l limit) {
 		return req.Action, parameterWrites
 	case "s3":
 		return req.Action, objectRequests
+	case "eks":
+		if strings.HasPrefix(req.Action, "Describe") || strings.HasPrefix(req.Action, "List") {
+			return req.Action, eksReads
+		}
+		return req.Action, eksWrites
 	default:
 		return req.Action, otherRequests
 	}
@@ -161,6 +169,8 @@ func throttled(service string) *Error {
 		return Errorf("RequestLimitExceeded", "Request limit exceeded.").WithStatus(503)
 	case "ssm":
 		return Errorf("ThrottlingException", "Rate exceeded")
+	case "eks":
+		return Errorf("ThrottlingException", "Rate exceeded").WithStatus(429)
 	case "s3":
 		return Errorf("SlowDown", "Please reduce your request rate.").WithStatus(503)
 	default:

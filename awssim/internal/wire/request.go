@@ -21,13 +21,20 @@ type Request struct {
 	form    url.Values
 	body    []byte
 	rest    *restRequest // nil for all services but S3
+
+	addressed *addressed // nil for all services but those that speak JSON over REST
 }
 
 // Parse finds out what a request asks for. Signatures are not verified: the simulator has no
 // secrets to verify them with. On an error the returned request is still good for WriteError.
 func Parse(r *http.Request, body []byte) (*Request, error) {
-	if signed := (&Request{}); signed.findScope(r) == nil && signed.Service == s3Service {
-		return parseREST(r, body, signed)
+	if signed := (&Request{}); signed.findScope(r) == nil {
+		if signed.Service == s3Service {
+			return parseREST(r, body, signed)
+		}
+		if s := services[signed.Service]; s != nil && s.protocol == restJSON1 {
+			return parseRESTJSON(r, body, signed)
+		}
 	}
 	target := r.Header.Get("X-Amz-Target")
 	req := &Request{body: body, json: target != "" || strings.Contains(r.Header.Get("Content-Type"), "json")}
@@ -115,6 +122,9 @@ func (req *Request) Decode(t reflect.Type) (any, error) {
 		return req.decodeREST()
 	}
 	v := reflect.New(t)
+	if req.addressed != nil {
+		return v.Interface(), req.decodeRESTJSON(v.Elem())
+	}
 	if req.service.speaksJSON() {
 		return v.Interface(), req.decodeJSON(v.Elem())
 	}
@@ -123,7 +133,11 @@ func (req *Request) Decode(t reflect.Type) (any, error) {
 
 // ClientToken returns the client token of an input, or "".
 func ClientToken(input any) string {
-	f := reflect.Indirect(reflect.ValueOf(input)).FieldByName("ClientToken")
+	v := reflect.Indirect(reflect.ValueOf(input))
+	f := v.FieldByName("ClientToken")
+	if !f.IsValid() {
+		f = v.FieldByName("ClientRequestToken")
+	}
 	if !f.IsValid() || f.Kind() != reflect.Pointer || f.IsNil() {
 		return ""
 	}

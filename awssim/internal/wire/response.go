@@ -32,10 +32,14 @@ func (req *Request) respond(status int, requestID, contentType string, body []by
 
 // jsonType is the content type of JSON answers.
 func (req *Request) jsonType() string {
-	if req.service != nil && req.service.protocol == awsJSON10 {
+	switch {
+	case req.service != nil && req.service.protocol == awsJSON10:
 		return "application/x-amz-json-1.0"
+	case req.service != nil && req.service.protocol == restJSON1:
+		return "application/json"
+	default:
+		return "application/x-amz-json-1.1"
 	}
-	return "application/x-amz-json-1.1"
 }
 
 // Encode returns the answer for an output: a pointer, possibly nil, to the SDK's output type.
@@ -73,6 +77,9 @@ func (req *Request) Encode(requestID string, output any) (*Response, error) {
 func (req *Request) EncodeError(requestID string, err *sim.Error) *Response {
 	if req.rest != nil {
 		return req.encodeRESTError(requestID, err)
+	}
+	if req.service != nil && req.service.protocol == restJSON1 {
+		return req.encodeRESTJSONError(requestID, err)
 	}
 	if req.json {
 		kind := err.Code

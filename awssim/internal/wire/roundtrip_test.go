@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
@@ -47,6 +49,7 @@ func clients(serve func(*http.Request, []byte) (*wire.Response, error)) map[stri
 	return map[string]any{
 		"autoscaling": autoscaling.NewFromConfig(config),
 		"ec2":         ec2.NewFromConfig(config),
+		"eks":         eks.NewFromConfig(config),
 		"iam":         iam.NewFromConfig(config),
 		// What is random has no checksum.
 		"sqs": sqs.NewFromConfig(config, func(o *sqs.Options) { o.DisableMessageChecksumValidation = true }),
@@ -124,10 +127,27 @@ func checkInput(t *rapid.T, service, action string) {
 	inputType, _ := types(client, action)
 	input := reflect.New(inputType)
 	generator{t, false}.fill(input.Elem())
+	if service == "eks" {
+		address(input.Elem())
+	}
 	if _, err := call(client, action, input); !errors.Is(err, errStop) {
 		t.Fatalf("calling: %v", err)
 	}
 	compare(t, input.Interface(), decoded)
+}
+
+// address gives members that stand in a path the value that the SDK insists on, and leaves one element of lists that stand in a
+// query: the SDK puts those into another order when it signs.
+func address(input reflect.Value) {
+	for i := range input.NumField() {
+		name, member := input.Type().Field(i).Name, input.Field(i)
+		switch {
+		case slices.Contains([]string{"ClusterName", "Name", "NodegroupName", "ResourceArn", "UpdateId"}, name) && member.IsNil():
+			member.Set(reflect.ValueOf(aws.String("arn:aws:eks:us-east-1:111122223333:cluster/a b")))
+		case name == "TagKeys" || name == "Include":
+			member.Set(member.Slice(0, min(1, member.Len())))
+		}
+	}
 }
 
 func TestOutputsSurviveTheWire(t *testing.T) {
@@ -145,7 +165,7 @@ func TestOutputsSurviveTheWire(t *testing.T) {
 func checkOutput(t *rapid.T, service, action string) {
 	_, outputType := types(clients(nil)[service], action)
 	output := reflect.New(outputType)
-	generator{t, service != "ssm" && service != "sqs"}.fill(output.Elem())
+	generator{t, !slices.Contains([]string{"eks", "sqs", "ssm"}, service)}.fill(output.Elem())
 	client := clients(func(r *http.Request, body []byte) (*wire.Response, error) {
 		request, err := wire.Parse(r, body)
 		if err != nil {

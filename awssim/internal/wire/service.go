@@ -16,6 +16,7 @@ const (
 	awsQuery                  // lists with "member", <XResult> envelope
 	awsJSON11                 // X-Amz-Target and JSON bodies
 	awsJSON10                 // the same, with an older content type
+	restJSON1                 // methods, paths and JSON bodies
 )
 
 // service is a service as the wire knows it, by the name in its credential scope.
@@ -32,6 +33,7 @@ var services = map[string]*service{
 	"autoscaling": {
 		protocol: awsQuery, namespace: "http://autoscaling.amazonaws.com/doc/2011-01-01/", model: &autoscalingModel,
 	},
+	"eks": {protocol: restJSON1, model: &eksModel},
 	"iam": {protocol: awsQuery, namespace: "https://iam.amazonaws.com/doc/2010-05-08/", model: &iamModel},
 	"sts": {protocol: awsQuery, namespace: "https://sts.amazonaws.com/doc/2011-06-15/", model: &stsModel},
 	"sqs": {protocol: awsJSON10, target: "AmazonSQS", model: &sqsModel},
@@ -47,8 +49,8 @@ func init() {
 	}
 }
 
-// speaksJSON is true for the two protocols that are the same but for the content type.
-func (s *service) speaksJSON() bool { return s.protocol == awsJSON10 || s.protocol == awsJSON11 }
+// speaksJSON is true for the protocols whose bodies are JSON.
+func (s *service) speaksJSON() bool { return s.protocol >= awsJSON11 }
 
 // Services returns the names of all services that have tables, sorted. S3 has none.
 func Services() []string { return slices.Sorted(maps.Keys(services)) }

@@ -6,28 +6,51 @@ var iamModel = model{
 	version: "2010-05-08",
 	actions: []string{
 		"AddRoleToInstanceProfile",
+		"AttachRolePolicy",
 		"CreateInstanceProfile",
+		"CreatePolicy",
 		"CreateRole",
 		"DeleteInstanceProfile",
+		"DeletePolicy",
 		"DeleteRole",
+		"DeleteRolePermissionsBoundary",
+		"DetachRolePolicy",
 		"GetInstanceProfile",
+		"GetPolicy",
 		"GetRole",
+		"ListAttachedRolePolicies",
 		"ListInstanceProfiles",
 		"ListInstanceProfilesForRole",
+		"ListRoleTags",
 		"ListRoles",
+		"PutRolePermissionsBoundary",
 		"RemoveRoleFromInstanceProfile",
 		"TagInstanceProfile",
+		"TagRole",
 		"UntagInstanceProfile",
+		"UntagRole",
 		"UpdateAssumeRolePolicy",
+		"UpdateRole",
 	},
 	inputs: map[string][]field{
 		"AddRoleToInstanceProfileInput": {
 			{"InstanceProfileName", "InstanceProfileName", ""},
 			{"RoleName", "RoleName", ""},
 		},
+		"AttachRolePolicyInput": {
+			{"PolicyArn", "PolicyArn", ""},
+			{"RoleName", "RoleName", ""},
+		},
 		"CreateInstanceProfileInput": {
 			{"InstanceProfileName", "InstanceProfileName", ""},
 			{"Path", "Path", ""},
+			{"Tags", "Tags", "member"},
+		},
+		"CreatePolicyInput": {
+			{"Description", "Description", ""},
+			{"Path", "Path", ""},
+			{"PolicyDocument", "PolicyDocument", ""},
+			{"PolicyName", "PolicyName", ""},
 			{"Tags", "Tags", "member"},
 		},
 		"CreateRoleInput": {
@@ -42,13 +65,32 @@ var iamModel = model{
 		"DeleteInstanceProfileInput": {
 			{"InstanceProfileName", "InstanceProfileName", ""},
 		},
+		"DeletePolicyInput": {
+			{"PolicyArn", "PolicyArn", ""},
+		},
 		"DeleteRoleInput": {
+			{"RoleName", "RoleName", ""},
+		},
+		"DeleteRolePermissionsBoundaryInput": {
+			{"RoleName", "RoleName", ""},
+		},
+		"DetachRolePolicyInput": {
+			{"PolicyArn", "PolicyArn", ""},
 			{"RoleName", "RoleName", ""},
 		},
 		"GetInstanceProfileInput": {
 			{"InstanceProfileName", "InstanceProfileName", ""},
 		},
+		"GetPolicyInput": {
+			{"PolicyArn", "PolicyArn", ""},
+		},
 		"GetRoleInput": {
+			{"RoleName", "RoleName", ""},
+		},
+		"ListAttachedRolePoliciesInput": {
+			{"Marker", "Marker", ""},
+			{"MaxItems", "MaxItems", ""},
+			{"PathPrefix", "PathPrefix", ""},
 			{"RoleName", "RoleName", ""},
 		},
 		"ListInstanceProfilesForRoleInput": {
@@ -61,10 +103,19 @@ var iamModel = model{
 			{"MaxItems", "MaxItems", ""},
 			{"PathPrefix", "PathPrefix", ""},
 		},
+		"ListRoleTagsInput": {
+			{"Marker", "Marker", ""},
+			{"MaxItems", "MaxItems", ""},
+			{"RoleName", "RoleName", ""},
+		},
 		"ListRolesInput": {
 			{"Marker", "Marker", ""},
 			{"MaxItems", "MaxItems", ""},
 			{"PathPrefix", "PathPrefix", ""},
+		},
+		"PutRolePermissionsBoundaryInput": {
+			{"PermissionsBoundary", "PermissionsBoundary", ""},
+			{"RoleName", "RoleName", ""},
 		},
 		"RemoveRoleFromInstanceProfileInput": {
 			{"InstanceProfileName", "InstanceProfileName", ""},
@@ -78,12 +129,25 @@ var iamModel = model{
 			{"InstanceProfileName", "InstanceProfileName", ""},
 			{"Tags", "Tags", "member"},
 		},
+		"TagRoleInput": {
+			{"RoleName", "RoleName", ""},
+			{"Tags", "Tags", "member"},
+		},
 		"UntagInstanceProfileInput": {
 			{"InstanceProfileName", "InstanceProfileName", ""},
 			{"TagKeys", "TagKeys", "member"},
 		},
+		"UntagRoleInput": {
+			{"RoleName", "RoleName", ""},
+			{"TagKeys", "TagKeys", "member"},
+		},
 		"UpdateAssumeRolePolicyInput": {
 			{"PolicyDocument", "PolicyDocument", ""},
+			{"RoleName", "RoleName", ""},
+		},
+		"UpdateRoleInput": {
+			{"Description", "Description", ""},
+			{"MaxSessionDuration", "MaxSessionDuration", ""},
 			{"RoleName", "RoleName", ""},
 		},
 	},
@@ -92,14 +156,24 @@ var iamModel = model{
 			{"PermissionsBoundaryArn", "PermissionsBoundaryArn", ""},
 			{"PermissionsBoundaryType", "PermissionsBoundaryType", ""},
 		},
+		"AttachedPolicy": {
+			{"PolicyArn", "PolicyArn", ""},
+			{"PolicyName", "PolicyName", ""},
+		},
 		"CreateInstanceProfileOutput": {
 			{"InstanceProfile", "InstanceProfile", ""},
+		},
+		"CreatePolicyOutput": {
+			{"Policy", "Policy", ""},
 		},
 		"CreateRoleOutput": {
 			{"Role", "Role", ""},
 		},
 		"GetInstanceProfileOutput": {
 			{"InstanceProfile", "InstanceProfile", ""},
+		},
+		"GetPolicyOutput": {
+			{"Policy", "Policy", ""},
 		},
 		"GetRoleOutput": {
 			{"Role", "Role", ""},
@@ -113,6 +187,11 @@ var iamModel = model{
 			{"Roles", "Roles", "member"},
 			{"Tags", "Tags", "member"},
 		},
+		"ListAttachedRolePoliciesOutput": {
+			{"AttachedPolicies", "AttachedPolicies", "member"},
+			{"IsTruncated", "IsTruncated", ""},
+			{"Marker", "Marker", ""},
+		},
 		"ListInstanceProfilesForRoleOutput": {
 			{"InstanceProfiles", "InstanceProfiles", "member"},
 			{"IsTruncated", "IsTruncated", ""},
@@ -123,10 +202,29 @@ var iamModel = model{
 			{"IsTruncated", "IsTruncated", ""},
 			{"Marker", "Marker", ""},
 		},
+		"ListRoleTagsOutput": {
+			{"IsTruncated", "IsTruncated", ""},
+			{"Marker", "Marker", ""},
+			{"Tags", "Tags", "member"},
+		},
 		"ListRolesOutput": {
 			{"IsTruncated", "IsTruncated", ""},
 			{"Marker", "Marker", ""},
 			{"Roles", "Roles", "member"},
+		},
+		"Policy": {
+			{"Arn", "Arn", ""},
+			{"AttachmentCount", "AttachmentCount", ""},
+			{"CreateDate", "CreateDate", ""},
+			{"DefaultVersionId", "DefaultVersionId", ""},
+			{"Description", "Description", ""},
+			{"IsAttachable", "IsAttachable", ""},
+			{"Path", "Path", ""},
+			{"PermissionsBoundaryUsageCount", "PermissionsBoundaryUsageCount", ""},
+			{"PolicyId", "PolicyId", ""},
+			{"PolicyName", "PolicyName", ""},
+			{"Tags", "Tags", "member"},
+			{"UpdateDate", "UpdateDate", ""},
 		},
 		"Role": {
 			{"Arn", "Arn", ""},
@@ -154,5 +252,6 @@ var iamModel = model{
 			{"Key", "Key", ""},
 			{"Value", "Value", ""},
 		},
+		"UpdateRoleOutput": {},
 	},
 }

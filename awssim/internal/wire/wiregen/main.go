@@ -12,13 +12,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 const sdk = "github.com/aws/aws-sdk-go-v2/service/"
 
 // serviceNames are the services that have tables, each a module of the SDK.
-var serviceNames = []string{"autoscaling", "ec2", "iam", "sqs", "ssm", "sts"}
+var serviceNames = []string{"autoscaling", "ec2", "eks", "iam", "sqs", "ssm", "sts"}
 
 func main() {
 	files, err := generate("actions.txt")
@@ -47,8 +48,11 @@ func generate(actionsFile string) (map[string][]byte, error) {
 			return nil, err
 		}
 		read := readQuery
-		if service == "ssm" || service == "sqs" {
+		switch service {
+		case "ssm", "sqs":
 			read = readJSON
+		case "eks":
+			read = readREST
 		}
 		m, err := read(dir, actions[service])
 		if err != nil {
@@ -101,6 +105,7 @@ type model struct {
 	actions []string
 	inputs  map[string][]field // by name of the Go struct
 	outputs map[string][]field
+	routes  map[string]route // by action; of REST services
 }
 
 // field is one member: its name in Go, on the wire, and that of a list's elements ("" if the list
@@ -117,6 +122,7 @@ func render(service string, m *model) ([]byte, error) {
 	fmt.Fprint(&b, "\t},\n")
 	renderShapes(&b, "inputs", m.inputs)
 	renderShapes(&b, "outputs", m.outputs)
+	renderRoutes(&b, m.routes)
 	fmt.Fprint(&b, "}\n")
 	return format.Source(b.Bytes())
 }
@@ -131,4 +137,24 @@ func renderShapes(b *bytes.Buffer, name string, shapes map[string][]field) {
 		fmt.Fprint(b, "\t\t},\n")
 	}
 	fmt.Fprint(b, "\t},\n")
+}
+
+func renderRoutes(b *bytes.Buffer, routes map[string]route) {
+	if len(routes) == 0 {
+		return
+	}
+	fmt.Fprint(b, "\troutes: map[string]route{\n")
+	for _, action := range slices.Sorted(maps.Keys(routes)) {
+		r := routes[action]
+		fmt.Fprintf(b, "\t\t%q: {%q, %q, []string{%s}},\n", action, r.method, r.path, quoted(r.queries))
+	}
+	fmt.Fprint(b, "\t},\n")
+}
+
+func quoted(words []string) string {
+	list := make([]string, len(words))
+	for i, word := range words {
+		list[i] = strconv.Quote(word)
+	}
+	return strings.Join(list, ", ")
 }

@@ -1,0 +1,72 @@
+package awssim
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/slipway-project/slipway/awssim/internal/eks"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+	"github.com/slipway-project/slipway/awssim/world"
+)
+
+type (
+	// Cluster is an EKS cluster.
+	Cluster = world.Cluster
+	// NodeRule says how the nodes of managed node groups behave.
+	NodeRule = sim.NodeRule
+	// NodeState is what somebody who runs nodes says of the node of an instance.
+	NodeState = eks.NodeState
+)
+
+// EventDraining is the state of the event of kind "node" which tells that EKS has cordoned the node of an instance and evicts its pods.
+const EventDraining = eks.EventDraining
+
+// SetCluster makes an EKS cluster of an account in a region, ACTIVE at once, or changes the one of that name: its Kubernetes version, for
+// example. It fails if the world has no such region, or if the cluster has no name, no version such as 1.30, or no subnets of one VPC.
+func (s *Simulator) SetCluster(account, region string, cluster Cluster) error {
+	var err error
+	if inRegion := s.kernel.InRegion(account, region, func(r *sim.Region) { err = eks.SetCluster(r, cluster) }); inRegion != nil {
+		err = inRegion
+	}
+	if err != nil {
+		return fmt.Errorf("setting an EKS cluster: %w", err)
+	}
+	return nil
+}
+
+// SetNode says of the node of an instance whether it is Ready, and whether it is drained; what is nil is left as it was. It fails if the world
+// has no such region.
+func (s *Simulator) SetNode(account, region, instance string, state NodeState) error {
+	if err := s.kernel.InRegion(account, region, func(r *sim.Region) { eks.SetNode(r, instance, state) }); err != nil {
+		return fmt.Errorf("setting the node of instance %q: %w", instance, err)
+	}
+	return nil
+}
+
+func (s *Simulator) postClusters(r *http.Request) (any, error) {
+	var in struct {
+		Account string `json:"account"`
+		Region  string `json:"region"`
+		Cluster
+	}
+	if err := readJSON(r, &in); err != nil {
+		return nil, err
+	}
+	account, region := s.place(in.Account, in.Region)
+	return nil, s.SetCluster(account, region, in.Cluster)
+}
+
+func (s *Simulator) postNodes(r *http.Request) (any, error) {
+	var in struct {
+		Account  string `json:"account"`
+		Region   string `json:"region"`
+		Instance string `json:"instance"`
+		Ready    *bool  `json:"ready"`
+		Drained  *bool  `json:"drained"`
+	}
+	if err := readJSON(r, &in); err != nil {
+		return nil, err
+	}
+	account, region := s.place(in.Account, in.Region)
+	return nil, s.SetNode(account, region, in.Instance, NodeState{Ready: in.Ready, Drained: in.Drained})
+}

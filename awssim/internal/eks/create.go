@@ -1,0 +1,225 @@
+package eks
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/shape"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+	"github.com/slipway-project/slipway/awssim/world"
+)
+
+func (s *service) createNodegroup(c *sim.Call, in *eks.CreateNodegroupInput) (*eks.CreateNodegroupOutput, error) {
+	k, ok := s.clusters[val(in.ClusterName)]
+	if !ok {
+		return nil, clusterNotFound(val(in.ClusterName))
+	}
+	if err := checkName(in.NodegroupName); err != nil {
+		return nil, err
+	}
+	key := groupKey(k.Name, *in.NodegroupName)
+	request := shape.Clone(*in)
+	if out, err := replay[eks.CreateNodegroupOutput](s, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
+		return out, err
+	}
+	if s.groups[key] != nil {
+		return nil, inUse("NodeGroup already exists with name %s and cluster name %s", *in.NodegroupName, k.Name)
+	}
+	quota, have := s.kernel.World().Quota(world.QuotaNodeGroups, defaultGroups), 0
+	for _, g := range s.groups {
+		if g.cluster == k {
+			have++
+		}
+	}
+	if have >= quota { // UG service-quotas
+		return nil, sim.Errorf(codeLimitExceeded, "Cannot exceed quota for the number of managed node groups per cluster: %d", quota)
+	}
+	n, err := s.newSettings(k, in)
+	if err != nil {
+		return nil, err
+	}
+	g := &group{
+		cluster: k, name: *in.NodegroupName, id: s.kernel.NewUUID(), created: c.Now, settings: n, status: types.NodegroupStatusCreating,
+		deadline: c.Now.Add(creationLimit),
+	}
+	g.arn = fmt.Sprintf("arn:aws:eks:%s:%s:nodegroup/%s/%s/%s", s.region.Name, s.region.Account.ID, k.Name, g.name, g.id)
+	s.groups[key] = g
+	s.changed(g)
+	out := &eks.CreateNodegroupOutput{Nodegroup: s.describeGroup(g)}
+	s.remember(g, c.Action, in.ClientRequestToken, request, out)
+	return out, nil
+}
+
+// newSettings checks what a new group is asked to be and fills in the defaults.
+func (s *service) newSettings(k *cluster, in *eks.CreateNodegroupInput) (settings, error) {
+	n := settings{
+		nodeRole: val(in.NodeRole), subnets: slices.Clone(in.Subnets), amiType: in.AmiType, capacityType: in.CapacityType,
+		instanceTypes: slices.Clone(in.InstanceTypes), diskSize: in.DiskSize, remote: in.RemoteAccess, version: k.Version,
+		labels: merged(in.Labels), taints: shape.Clone(in.Taints), repair: in.NodeRepairConfig, warm: in.WarmPoolConfig, tags: merged(in.Tags),
+		// The defaults of the API (SDK NodegroupScalingConfig says nothing; these are what groups get that name no sizes).
+		scaling:  types.NodegroupScalingConfig{MinSize: ptr(int32(1)), MaxSize: ptr(int32(2)), DesiredSize: ptr(int32(2))},
+		updating: types.NodegroupUpdateConfig{MaxUnavailable: ptr(int32(1))},
+	}
+	if n.capacityType == "" {
+		n.capacityType = types.CapacityTypesOnDemand
+	}
+	if in.ScalingConfig != nil {
+		shape.Overlay(&n.scaling, *in.ScalingConfig)
+	}
+	if in.UpdateConfig != nil {
+		n.updating = *in.UpdateConfig
+	}
+	var err error
+	if n.source, err = s.findSource(in.LaunchTemplate); err != nil {
+		return n, err
+	}
+	checks := []func() error{
+		func() error { return s.checkRole(n.nodeRole) },
+		func() error { return s.checkSubnets(k, n.subnets) },
+		func() error { return s.checkScaling(n.scaling) },
+		func() error { return checkUpdating(in.UpdateConfig, val(n.scaling.MaxSize)) },
+		func() error { return checkLabels(n.labels) },
+		func() error { return checkTaints(n.taints) },
+		func() error { return checkRepair(n.repair) },
+		func() error { return checkTags(n.tags) },
+		func() error { return checkEnum("amiType", n.amiType, n.amiType.Values()) },
+		func() error { return checkEnum("capacityType", n.capacityType, n.capacityType.Values()) },
+		func() error { return checkConflicts(&n, in) },
+		func() error { return s.chooseImage(&n, k, val(in.Version), val(in.ReleaseVersion)) },
+		func() error { return s.chooseTypes(&n) },
+		func() error { return s.checkCapacity(&n) },
+		func() error { return checkWarmPool(&n) },
+		func() error { return s.checkRemote(&n) },
+	}
+	for _, check := range checks {
+		if err := check(); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// checkConflicts refuses what is said in the template and in the request (UG launch-templates; SDK CreateNodegroupInput). Messages as users
+// report them.
+func checkConflicts(n *settings, in *eks.CreateNodegroupInput) error {
+	if n.source == nil {
+		if n.amiType == types.AMITypesCustom {
+			return invalid("AMI Type CUSTOM requires a launch template with an image id.") // inference
+		}
+		return nil
+	}
+	if err := n.source.check(); err != nil {
+		return err
+	}
+	switch {
+	case in.DiskSize != nil:
+		return invalid("Disk size must be specified within the launch template.")
+	case in.RemoteAccess != nil:
+		return invalid("Remote access configuration cannot be specified with a launch template.")
+	case len(n.instanceTypes) > 0 && n.source.data.InstanceType != "":
+		return badRequest("Cannot specify instance types in launch template and API request")
+	case !n.source.custom() && n.amiType == types.AMITypesCustom:
+		return invalid("AMI Type CUSTOM requires a launch template with an image id.") // inference
+	case n.source.custom() && n.amiType != "" && n.amiType != types.AMITypesCustom:
+		return invalid("You cannot specify an AMI Type other than CUSTOM, when specifying an image id in your Launch template.")
+	case n.source.custom() && (val(in.Version) != "" || val(in.ReleaseVersion) != ""):
+		return invalid("You cannot specify the field version or releaseVersion when specifying an image id in your Launch template.")
+	}
+	return nil
+}
+
+// chooseImage decides which image the nodes boot, and of which Kubernetes version.
+func (s *service) chooseImage(n *settings, k *cluster, version, release string) error {
+	if version != "" && version != k.Version { // SDK CreateNodegroupInput.Version; message seen in aws-controllers-k8s/community#2957
+		return invalid("Nodegroup Kubernetes version should be equal to Cluster kubernetes version %s", k.Version)
+	}
+	if n.source.custom() {
+		n.amiType, n.release, n.image = types.AMITypesCustom, *n.source.data.ImageId, *n.source.data.ImageId
+		return nil
+	}
+	if n.amiType == "" {
+		n.amiType = defaultType(n.version)
+	}
+	found, err := s.findRelease(n.amiType, n.version, release)
+	n.release, n.image = found.version, found.image
+	return err
+}
+
+// chooseTypes fills in the default instance type and refuses types that do not exist here or can not run the image.
+func (s *service) chooseTypes(n *settings) error {
+	if len(n.instanceTypes) > maxInstanceTypes {
+		return invalid("You can specify at most %d instance types.", maxInstanceTypes)
+	}
+	wanted := n.instanceTypes
+	if n.source != nil && n.source.data.InstanceType != "" {
+		wanted = []string{string(n.source.data.InstanceType)}
+	} else if len(wanted) == 0 { // SDK CreateNodegroupInput.InstanceTypes
+		n.instanceTypes = []string{"t3.medium"}
+		wanted = n.instanceTypes
+	}
+	line, managed := imageLines[n.amiType]
+	for _, name := range wanted {
+		t := s.kernel.World().InstanceType(name)
+		if t == nil { // message seen in terraform-aws-eks
+			return invalid("The following supplied instance types do not exist: [%s]", name)
+		}
+		if managed && !line.fits(t) { // message seen in terraform-aws-eks
+			return invalid("[%s] is not a valid instance type for requested amiType %s", name, n.amiType)
+		}
+	}
+	return nil
+}
+
+// checkCapacity holds the capacity type and the template together (UG capacity-blocks-mng).
+func (s *service) checkCapacity(n *settings) error {
+	if n.capacityType != types.CapacityTypesCapacityBlock {
+		if n.source.asksForBlock() {
+			return invalid("Launch template with market type capacity-block requires the capacity type CAPACITY_BLOCK, not %s.", n.capacityType)
+		}
+		return nil
+	}
+	switch {
+	case n.source == nil:
+		return invalid("Capacity type CAPACITY_BLOCK requires a launch template.")
+	case !n.source.asksForBlock() || n.source.blockReservation() == "" || n.source.data.InstanceType == "":
+		return invalid("Capacity type CAPACITY_BLOCK requires a launch template with market type capacity-block, a capacity reservation ID and an instance type.")
+	case s.zones(n.subnets) != 1: // the reservation is in one zone
+		return invalid("Capacity type CAPACITY_BLOCK requires subnets only in the Availability Zone of the capacity reservation.")
+	}
+	return nil
+}
+
+// checkWarmPool (UG warm-pools-managed-node-groups; SDK WarmPoolConfig).
+func checkWarmPool(n *settings) error {
+	w := n.warm
+	if w == nil {
+		return nil
+	}
+	if err := checkEnum("poolState", w.PoolState, w.PoolState.Values()); err != nil {
+		return err
+	}
+	if w.MinSize != nil && *w.MinSize < 0 {
+		return invalid("minSize of warmPoolConfig must not be negative.")
+	}
+	if w.MaxGroupPreparedCapacity != nil && *w.MaxGroupPreparedCapacity < -1 {
+		return invalid("maxGroupPreparedCapacity of warmPoolConfig must not be less than -1.")
+	}
+	if !val(w.Enabled) {
+		return nil
+	}
+	line := imageLines[n.amiType]
+	switch {
+	case n.amiType == types.AMITypesCustom:
+		return invalid("Warm pools are not supported for node groups with a custom AMI.")
+	case n.capacityType != types.CapacityTypesOnDemand: // UG ec2-auto-scaling-warm-pools: no Spot Instances
+		return invalid("Warm pools are not supported for capacity type %s.", n.capacityType)
+	case line.family == bottlerocket && w.PoolState == types.WarmPoolStateHibernated:
+		return invalid("Warm pool instances in the Hibernated state are not supported with Bottlerocket AMIs.")
+	case line.family == bottlerocket && val(w.ReuseOnScaleIn):
+		return invalid("reuseOnScaleIn is not supported for Bottlerocket AMIs.")
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package eks
+
+import (
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	awsiam "github.com/aws/aws-sdk-go-v2/service/iam"
+
+	simautoscaling "github.com/slipway-project/slipway/awssim/internal/autoscaling"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// drainLimit is how long nodes of a group that is being deleted have to drain; then they end (UG delete-managed-node-group: EKS "drains" before
+// it terminates; the limit is that of updates, an inference).
+const drainLimit = 15 * time.Minute
+
+// deleteNodegroup begins to delete a group, whatever its state but for an update under way (message as users report it for updates).
+func (s *service) deleteNodegroup(_ *sim.Call, in *eks.DeleteNodegroupInput) (*eks.DeleteNodegroupOutput, error) {
+	g, err := s.find(in.ClusterName, in.NodegroupName)
+	if err != nil {
+		return nil, err
+	}
+	switch g.status {
+	case types.NodegroupStatusDeleting:
+		return &eks.DeleteNodegroupOutput{Nodegroup: s.describeGroup(g)}, nil
+	case types.NodegroupStatusUpdating:
+		return nil, inUse("Nodegroup cannot be deleted while it is being updated")
+	}
+	g.deadline, g.step = s.kernel.Now().Add(drainLimit), 0
+	s.become(g, types.NodegroupStatusDeleting)
+	s.changed(g)
+	return &eks.DeleteNodegroupOutput{Nodegroup: s.describeGroup(g)}, nil
+}
+
+// stepDeletion drains the nodes, deletes the Auto Scaling group with them, and then what else EKS has made.
+func (s *service) stepDeletion(g *group) {
+	if g.step == 0 {
+		drained := true
+		for _, n := range s.nodesOf(g) {
+			drained = s.drain(g, n.id) && drained
+		}
+		if !drained && s.kernel.Now().Before(g.deadline) {
+			return
+		}
+		g.step = 1
+		// It may be gone already, by somebody else's hand.
+		_, _ = call[autoscaling.DeleteAutoScalingGroupOutput](s, "autoscaling", "DeleteAutoScalingGroup", &autoscaling.DeleteAutoScalingGroupInput{
+			AutoScalingGroupName: ptr(g.made.asg), ForceDelete: ptr(true),
+		})
+	}
+	if _, there := simautoscaling.LookupGroup(s.region, g.made.asg); there {
+		return
+	}
+	s.unmake(g)
+	s.drop(g)
+}
+
+// unmake deletes template, instance profile and security group of a group. What is gone already is no failure.
+func (s *service) unmake(g *group) {
+	if g.made.template != "" {
+		_, _ = call[awsec2.DeleteLaunchTemplateOutput](s, "ec2", "DeleteLaunchTemplate", &awsec2.DeleteLaunchTemplateInput{LaunchTemplateId: ptr(g.made.template)})
+	}
+	if g.made.profile != "" {
+		_, _ = call[awsiam.RemoveRoleFromInstanceProfileOutput](s, "iam", "RemoveRoleFromInstanceProfile", &awsiam.RemoveRoleFromInstanceProfileInput{
+			InstanceProfileName: ptr(g.made.profile), RoleName: ptr(roleName(g.nodeRole)),
+		})
+		_, _ = call[awsiam.DeleteInstanceProfileOutput](s, "iam", "DeleteInstanceProfile", &awsiam.DeleteInstanceProfileInput{InstanceProfileName: ptr(g.made.profile)})
+	}
+	if g.made.remoteGroup != "" {
+		_, _ = call[awsec2.DeleteSecurityGroupOutput](s, "ec2", "DeleteSecurityGroup", &awsec2.DeleteSecurityGroupInput{GroupId: ptr(g.made.remoteGroup)})
+	}
+}
+
+// drop forgets a group that is deleted, and with it the tokens that made it and changed it.
+func (s *service) drop(g *group) {
+	g.gone = true
+	delete(s.groups, g.key())
+	delete(s.byASG, g.made.asg)
+	s.views.Delete(g.key())
+	for _, u := range g.history {
+		s.updates.Delete(*u.view.Id)
+	}
+	for token, use := range s.tokens {
+		if use.group == g.key() {
+			delete(s.tokens, token)
+		}
+	}
+	s.kernel.Emit(sim.Event{Account: s.region.Account.ID, Region: s.region.Name, Kind: "nodegroup", ID: g.key(), State: "DELETED"})
+}

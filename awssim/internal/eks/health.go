@@ -1,0 +1,149 @@
+package eks
+
+import (
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling"
+	"github.com/slipway-project/slipway/awssim/internal/ec2"
+	"github.com/slipway-project/slipway/awssim/internal/iam"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+func issue(code types.NodegroupIssueCode, message string, resources ...string) types.Issue {
+	return types.Issue{Code: code, Message: ptr(message), ResourceIds: resources}
+}
+
+// launchIssues are the health codes for EC2's errors; any other is AsgInstanceLaunchFailures.
+var launchIssues = map[string]types.NodegroupIssueCode{
+	"InstanceLimitExceeded":             types.NodegroupIssueCodeInstanceLimitExceeded,
+	"VcpuLimitExceeded":                 types.NodegroupIssueCodeInstanceLimitExceeded,
+	"InsufficientFreeAddressesInSubnet": types.NodegroupIssueCodeInsufficientFreeAddresses,
+	"InvalidAMIID.NotFound":             types.NodegroupIssueCodeAmiIdNotFound,
+	"InvalidSubnetID.NotFound":          types.NodegroupIssueCodeEc2SubnetNotFound,
+	"MaxTemplateLimitExceeded":          types.NodegroupIssueCodeEc2LaunchTemplateMaxLimitExceeded,
+	"VersionLimitExceeded":              types.NodegroupIssueCodeEc2LaunchTemplateVersionMaxLimitExceeded,
+	"LimitExceeded":                     types.NodegroupIssueCodeIamLimitExceeded,
+	"NoSuchEntity":                      types.NodegroupIssueCodeIamNodeRoleNotFound,
+	// What a template makes launches fail with whatever the time and place, Auto Scaling refuses at once.
+	"ValidationError": types.NodegroupIssueCodeEc2LaunchTemplateInvalidConfiguration,
+}
+
+// issueOf is what the health of a group says of an error of another service.
+func issueOf(err error, resources ...string) types.Issue {
+	e := sim.AsError(err)
+	code, known := launchIssues[e.Code]
+	if !known {
+		code = types.NodegroupIssueCodeAsgInstanceLaunchFailures
+	}
+	return issue(code, e.Message, slices.DeleteFunc(resources, func(id string) bool { return id == "" })...)
+}
+
+// whyNoNodes says why a group does not have the Ready nodes that it should.
+func (s *service) whyNoNodes(g *group, nodes []node) types.Issue {
+	if found, ok := autoscaling.LookupGroup(s.region, g.made.asg); ok && found.Failure != nil {
+		i := issueOf(found.Failure, g.made.asg)
+		i.Message = ptr("Could not launch On-Demand Instances. " + found.Failure.Code + " - " + found.Failure.Message + " Launching EC2 instance failed.")
+		if g.capacityType == types.CapacityTypesSpot {
+			i.Message = ptr("Could not launch Spot Instances. " + found.Failure.Code + " - " + found.Failure.Message + " Launching EC2 instance failed.")
+		}
+		return i
+	}
+	var waiting []string
+	for _, n := range nodes {
+		if !n.ready {
+			waiting = append(waiting, n.id)
+		}
+	}
+	// UG troubleshooting, "Instances failed to join the Kubernetes cluster"
+	return issue(types.NodegroupIssueCodeNodeCreationFailure, "Instances failed to join the kubernetes cluster", waiting...)
+}
+
+// checkHealth looks at what the group is made of, as often as EKS does: it is DEGRADED while there are issues, and ACTIVE again when they are
+// mended.
+func (s *service) checkHealth(g *group) {
+	if g.status != types.NodegroupStatusActive && g.status != types.NodegroupStatusDegraded || s.kernel.Now().Before(g.checkAt) {
+		return
+	}
+	g.checkAt = s.kernel.Now().Add(healthInterval)
+	g.issues = s.findIssues(g)
+	wanted := types.NodegroupStatusActive
+	if len(g.issues) > 0 {
+		wanted = types.NodegroupStatusDegraded
+	}
+	if wanted != g.status {
+		g.status = wanted
+		s.emit(g)
+	}
+}
+
+// findIssues returns what is wrong with a group (SDK types.Issue, and the values of NodegroupIssueCode).
+func (s *service) findIssues(g *group) []types.Issue {
+	var issues []types.Issue
+	add := func(code types.NodegroupIssueCode, message string, resources ...string) {
+		issues = append(issues, issue(code, message, resources...))
+	}
+	if g.source != nil {
+		spec := ec2.LaunchTemplateSpec{ID: g.source.id, Version: itoa(g.source.version)}
+		if _, err := ec2.ResolveLaunchTemplate(s.region, spec); err != nil {
+			add(types.NodegroupIssueCodeSourceEc2LaunchTemplateNotFound, "The source Amazon EC2 launch template or its version could not be found: "+sim.AsError(err).Message, g.source.id)
+		}
+	}
+	if _, ok := s.role(g.nodeRole); !ok {
+		add(types.NodegroupIssueCodeIamNodeRoleNotFound, "The node role "+g.nodeRole+" could not be found.", g.nodeRole)
+	}
+	if p, ok := iam.FindInstanceProfile(s.region.Account, g.made.profile); !ok || p.Role == "" {
+		add(types.NodegroupIssueCodeIamInstanceProfileNotFound, "The instance profile "+g.made.profile+" could not be found, or has no role.", g.made.profile)
+	}
+	for _, id := range g.subnets {
+		if _, ok := ec2.LookupSubnet(s.region, id); !ok {
+			add(types.NodegroupIssueCodeEc2SubnetNotFound, "The subnet "+id+" could not be found.", id)
+		}
+	}
+	return append(issues, s.findGroupIssues(g)...)
+}
+
+// findGroupIssues returns what is wrong with EKS's own template and Auto Scaling group.
+func (s *service) findGroupIssues(g *group) []types.Issue {
+	var issues []types.Issue
+	if _, err := ec2.ResolveLaunchTemplate(s.region, ec2.LaunchTemplateSpec{ID: g.made.template, Version: itoa(g.made.version)}); err != nil {
+		issues = append(issues, issue(types.NodegroupIssueCodeEc2LaunchTemplateNotFound, "The Amazon EC2 launch template "+g.made.templateName+" could not be found.", g.made.template))
+	} else if s.copyTouched(g) {
+		issues = append(issues, issue(types.NodegroupIssueCodeEc2LaunchTemplateVersionMismatch,
+			"The Amazon EC2 launch template version for your managed node group does not match the version that Amazon EKS created.", g.made.template))
+	}
+	found, ok := autoscaling.LookupGroup(s.region, g.made.asg)
+	if !ok {
+		return append(issues, issue(types.NodegroupIssueCodeAutoScalingGroupNotFound, "The Auto Scaling group "+g.made.asg+" could not be found.", g.made.asg))
+	}
+	if found.Refreshing {
+		issues = append(issues, issue(types.NodegroupIssueCodeAutoScalingGroupInstanceRefreshActive, "An instance refresh is active on the Auto Scaling group "+g.made.asg+".", g.made.asg))
+	}
+	if found.Failure != nil {
+		// A group that can not scale out stays degraded until it can, even when it no longer wants to (seen in aws/containers-roadmap#2326).
+		issues = append(issues, s.whyNoNodes(g, nil))
+	}
+	if len(found.SuspendedProcesses) > 0 {
+		issues = append(issues, issue(types.NodegroupIssueCodeAutoScalingGroupInvalidConfiguration, "The Auto Scaling group "+g.made.asg+" has suspended processes.", g.made.asg))
+	}
+	return issues
+}
+
+// copyTouched reports whether somebody has added a version to EKS's own template, made another the default, or pointed the Auto Scaling group
+// elsewhere (SDK Issue: Ec2LaunchTemplateVersionMismatch).
+func (s *service) copyTouched(g *group) bool {
+	latest, err := ec2.ResolveLaunchTemplate(s.region, ec2.LaunchTemplateSpec{ID: g.made.template, Version: "$Latest"})
+	if err != nil || latest.Number > g.made.version && latest.Number > g.made.latest {
+		return true
+	}
+	found, ok := autoscaling.LookupGroup(s.region, g.made.asg)
+	if !ok {
+		return false
+	}
+	spec := found.LaunchTemplate
+	if found.MixedInstancesPolicy != nil {
+		spec = found.MixedInstancesPolicy.LaunchTemplate.LaunchTemplateSpecification
+	}
+	return spec == nil || val(spec.LaunchTemplateId) != g.made.template || val(spec.Version) != itoa(g.made.version)
+}

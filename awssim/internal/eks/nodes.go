@@ -1,0 +1,102 @@
+package eks
+
+import (
+	"time"
+
+	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling"
+	"github.com/slipway-project/slipway/awssim/internal/ec2"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// NodeState is what somebody who runs nodes says of the node of an instance. What is nil is left to the simulator.
+type NodeState struct {
+	// Ready says whether the node has joined the cluster and is Ready.
+	Ready *bool
+	// Drained says whether the node, once it was cordoned, has no pods left.
+	Drained *bool
+}
+
+// SetNode says something of the node of an instance. Only for code under the kernel's lock.
+func SetNode(r *sim.Region, instance string, state NodeState) {
+	s := regional(r)
+	known := s.nodes[instance]
+	if state.Ready != nil {
+		known.Ready = state.Ready
+	}
+	if state.Drained != nil {
+		known.Drained = state.Drained
+	}
+	s.nodes[instance] = known
+	if i, ok := ec2.LookupInstance(r, instance); ok {
+		s.instanceChanged(i)
+	}
+}
+
+// node is one instance of a group and its node.
+type node struct {
+	id       string
+	version  string // of EKS's template
+	ready    bool
+	launched time.Time
+	leaving  bool
+	state    astypes.LifecycleState
+}
+
+// nodesOf returns the nodes that a group has or is getting; what leaves is not among them.
+func (s *service) nodesOf(g *group) []node {
+	found, ok := autoscaling.LookupGroup(s.region, g.made.asg)
+	if !ok {
+		return nil
+	}
+	var nodes []node
+	for _, m := range found.Instances {
+		if leaving(m.LifecycleState) {
+			continue
+		}
+		n := node{id: val(m.InstanceId), state: m.LifecycleState}
+		if m.LaunchTemplate != nil && val(m.LaunchTemplate.LaunchTemplateId) == g.made.template {
+			n.version = val(m.LaunchTemplate.Version)
+		}
+		if i, ok := ec2.LookupInstance(s.region, n.id); ok {
+			n.launched = val(i.LaunchTime)
+			n.ready = m.LifecycleState == astypes.LifecycleStateInService && s.ready(g, i)
+		}
+		nodes = append(nodes, n)
+	}
+	return nodes
+}
+
+func leaving(state astypes.LifecycleState) bool {
+	switch state {
+	case astypes.LifecycleStateTerminating, astypes.LifecycleStateTerminatingWait, astypes.LifecycleStateTerminatingProceed,
+		astypes.LifecycleStateTerminatingRetained, astypes.LifecycleStateTerminated, astypes.LifecycleStateDetaching, astypes.LifecycleStateDetached:
+		return true
+	default:
+		return false
+	}
+}
+
+// rule returns what the behavior says of the nodes that boot an image from a version of the group's source template.
+func (s *service) rule(g *group, i ec2.Instance) sim.NodeRule {
+	facts := sim.NodeFacts{Cluster: g.cluster.Name, Nodegroup: g.name, ImageID: val(i.ImageId), UserData: i.UserData}
+	for _, r := range s.kernel.Behavior().Nodes {
+		if r.Covers(facts) {
+			return r
+		}
+	}
+	return sim.NodeRule{}
+}
+
+// ready reports whether the node of an instance is Ready: as was said of it, else when the instance has booted, unless a rule keeps it from it.
+func (s *service) ready(g *group, i ec2.Instance) bool {
+	if i.State == nil || i.State.Name != ec2types.InstanceStateNameRunning {
+		return false
+	}
+	if said := s.nodes[val(i.InstanceId)].Ready; said != nil {
+		return *said
+	}
+	return i.Booted && !s.rule(g, i).NeverReady && !s.kernel.Behavior().NodesReport
+}

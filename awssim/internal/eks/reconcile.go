@@ -1,0 +1,118 @@
+package eks
+
+import (
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+)
+
+const (
+	// reaction is how long EKS takes to act on what it was asked. Calls return before their effect begins, as in AWS.
+	reaction = time.Second
+	// healthInterval is how often EKS looks at what a group is made of (inference: AWS does not say).
+	healthInterval = time.Minute
+	// creationLimit is how long a creation waits for its nodes (inference from reports of 20 to 30 minutes; the same as of an update here).
+	creationLimit = 15 * time.Minute
+)
+
+// reconcile looks at a group as it is now and takes the steps that are due. Doing it once more changes nothing.
+func (s *service) reconcile(g *group) {
+	switch g.status {
+	case types.NodegroupStatusCreating:
+		s.stepCreation(g)
+	case types.NodegroupStatusDeleting:
+		s.stepDeletion(g)
+	case types.NodegroupStatusUpdating:
+		s.stepUpdate(g)
+	default:
+		s.checkHealth(g)
+	}
+	if g.gone {
+		return
+	}
+	s.publish(g)
+	s.sleep(g)
+}
+
+// sleep has the group reconciled again at the next moment at which time alone changes something.
+func (s *service) sleep(g *group) {
+	now := s.kernel.Now()
+	var next time.Time
+	consider := func(t time.Time) {
+		if t.After(now) && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
+	}
+	switch g.status {
+	case types.NodegroupStatusCreating, types.NodegroupStatusDeleting:
+		consider(g.deadline)
+	case types.NodegroupStatusUpdating:
+		s.updateDeadlines(g, consider)
+	case types.NodegroupStatusActive, types.NodegroupStatusDegraded:
+		consider(g.checkAt)
+	}
+	if !next.IsZero() {
+		s.wake(g, next.Sub(now))
+	}
+}
+
+// stepCreation makes what a group is made of, and waits for its nodes.
+func (s *service) stepCreation(g *group) {
+	if g.made.asg == "" {
+		if err := s.build(g); err != nil {
+			s.creationFailed(g, issueOf(err, g.made.template))
+			return
+		}
+	}
+	nodes := s.nodesOf(g)
+	ready := 0
+	for _, n := range nodes {
+		if n.ready {
+			ready++
+		}
+	}
+	if len(nodes) >= int(val(g.scaling.DesiredSize)) && ready == len(nodes) {
+		s.become(g, types.NodegroupStatusActive)
+		return
+	}
+	if !s.kernel.Now().Before(g.deadline) {
+		s.creationFailed(g, s.whyNoNodes(g, nodes))
+	}
+}
+
+// build makes the resources of a group, in the order in which they need each other.
+func (s *service) build(g *group) error {
+	if g.made.profile == "" {
+		if err := s.makeProfile(g); err != nil {
+			return err
+		}
+	}
+	if err := s.makeRemoteGroup(g); err != nil {
+		return err
+	}
+	if g.made.version == 0 {
+		version, err := s.makeTemplate(g, &g.settings)
+		if err != nil {
+			return err
+		}
+		g.made.version, g.made.latest = version, version
+	}
+	if err := s.makeGroup(g); err != nil {
+		return err
+	}
+	return s.attachWarmPool(g)
+}
+
+// creationFailed ends a creation. The group stays, with what was made, until it is deleted (UG troubleshooting-node-groups).
+func (s *service) creationFailed(g *group, issue types.Issue) {
+	g.issues = []types.Issue{issue}
+	s.become(g, types.NodegroupStatusCreateFailed)
+}
+
+func (s *service) become(g *group, status types.NodegroupStatus) {
+	g.status, g.modified = status, s.kernel.Now()
+	if status == types.NodegroupStatusActive {
+		g.checkAt = g.modified.Add(healthInterval)
+	}
+	s.emit(g)
+}

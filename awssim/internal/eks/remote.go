@@ -1,0 +1,49 @@
+package eks
+
+import (
+	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// checkRemote refuses remote access by a key or from groups that do not exist (SDK RemoteAccessConfig).
+func (s *service) checkRemote(n *settings) error {
+	if n.remote == nil {
+		return nil
+	}
+	if val(n.remote.Ec2SshKey) == "" {
+		if len(n.remote.SourceSecurityGroups) > 0 {
+			return invalid("ec2SshKey must be specified with sourceSecurityGroups.")
+		}
+		return nil
+	}
+	_, err := call[awsec2.DescribeKeyPairsOutput](s, "ec2", "DescribeKeyPairs", &awsec2.DescribeKeyPairsInput{KeyNames: []string{*n.remote.Ec2SshKey}})
+	if err != nil {
+		return invalid("%v", err)
+	}
+	if len(n.remote.SourceSecurityGroups) == 0 {
+		return nil
+	}
+	_, err = call[awsec2.DescribeSecurityGroupsOutput](s, "ec2", "DescribeSecurityGroups", &awsec2.DescribeSecurityGroupsInput{GroupIds: n.remote.SourceSecurityGroups})
+	if err != nil {
+		return invalid("%v", err)
+	}
+	return nil
+}
+
+// makeRemoteGroup makes the security group that lets SSH in (SDK RemoteAccessConfig.SourceSecurityGroups). The simulated EC2 has no rules of
+// security groups, so it lets in nobody.
+func (s *service) makeRemoteGroup(g *group) error {
+	if g.remote == nil || val(g.remote.Ec2SshKey) == "" || g.made.remoteGroup != "" {
+		return nil
+	}
+	out, err := call[awsec2.CreateSecurityGroupOutput](s, "ec2", "CreateSecurityGroup", &awsec2.CreateSecurityGroupInput{
+		GroupName: ptr("eks-remoteAccess-" + g.id), VpcId: ptr(g.cluster.vpc),
+		Description:       ptr("Security group for all nodes in the nodeGroup to allow SSH access"),
+		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: ec2Tags(merged(g.ownTags(), map[string]string{"eks": g.name}))}},
+	})
+	if err != nil {
+		return err
+	}
+	g.made.remoteGroup = val(out.GroupId)
+	return nil
+}

@@ -1,0 +1,230 @@
+package eks
+
+import (
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	awsiam "github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/slipway-project/slipway/awssim/internal/ec2"
+	"github.com/slipway-project/slipway/awssim/internal/shape"
+)
+
+// This file makes what a node group is made of.
+
+// Tags that EKS puts on what it makes (UG eks-using-tags, managed-node-groups "Tagged for auto-discovery of the Cluster Autoscaler").
+const (
+	tagCluster   = "eks:cluster-name"
+	tagNodegroup = "eks:nodegroup-name"
+)
+
+func (g *group) ownTags() map[string]string {
+	return map[string]string{tagCluster: g.cluster.Name, tagNodegroup: g.name}
+}
+
+func (g *group) groupTags() map[string]string {
+	return merged(g.ownTags(), map[string]string{
+		"kubernetes.io/cluster/" + g.cluster.Name:     "owned",
+		"k8s.io/cluster-autoscaler/enabled":           "true",
+		"k8s.io/cluster-autoscaler/" + g.cluster.Name: "owned",
+	})
+}
+
+func ec2Tags(tags map[string]string) []ec2types.Tag {
+	var list []ec2types.Tag
+	for _, key := range sortedKeys(tags) {
+		list = append(list, ec2types.Tag{Key: ptr(key), Value: ptr(tags[key])})
+	}
+	return list
+}
+
+// makeProfile makes the instance profile through which nodes get the node role (SDK CreateNodegroupInput.NodeRole).
+func (s *service) makeProfile(g *group) error {
+	name := "eks-" + g.id
+	if _, err := call[awsiam.CreateInstanceProfileOutput](s, "iam", "CreateInstanceProfile", &awsiam.CreateInstanceProfileInput{InstanceProfileName: ptr(name)}); err != nil {
+		return err
+	}
+	g.made.profile = name
+	_, err := call[awsiam.AddRoleToInstanceProfileOutput](s, "iam", "AddRoleToInstanceProfile", &awsiam.AddRoleToInstanceProfileInput{
+		InstanceProfileName: ptr(name), RoleName: ptr(roleName(g.nodeRole)),
+	})
+	return err
+}
+
+func roleName(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
+
+// makeTemplate makes EKS's own launch template, or a new version of it, from the settings.
+func (s *service) makeTemplate(g *group, n *settings) (version int64, err error) {
+	data := s.templateData(g, n)
+	if g.made.template != "" {
+		out, err := call[awsec2.CreateLaunchTemplateVersionOutput](s, "ec2", "CreateLaunchTemplateVersion", &awsec2.CreateLaunchTemplateVersionInput{
+			LaunchTemplateId: ptr(g.made.template), LaunchTemplateData: data,
+		})
+		if err != nil {
+			return 0, err
+		}
+		return val(out.LaunchTemplateVersion.VersionNumber), nil
+	}
+	out, err := call[awsec2.CreateLaunchTemplateOutput](s, "ec2", "CreateLaunchTemplate", &awsec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: ptr("eks-" + g.id), LaunchTemplateData: data,
+		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: ec2Tags(g.ownTags())}},
+	})
+	if err != nil {
+		return 0, err
+	}
+	g.made.template, g.made.templateName = val(out.LaunchTemplate.LaunchTemplateId), val(out.LaunchTemplate.LaunchTemplateName)
+	return val(out.LaunchTemplate.LatestVersionNumber), nil
+}
+
+// templateData is the user's launch template with what EKS adds, or EKS's own without one (UG launch-templates).
+func (s *service) templateData(g *group, n *settings) *ec2types.RequestLaunchTemplateData {
+	d := &ec2types.RequestLaunchTemplateData{}
+	if n.source != nil {
+		copied := shape.Clone(n.source.data)
+		d = &copied
+	} else {
+		s.ownData(g, n, d)
+	}
+	d.ImageId = ptr(n.image)
+	d.IamInstanceProfile = &ec2types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: ptr(g.made.profile)}
+	if n.source == nil || !n.source.groups() {
+		addGroups(d, g.cluster.securityGroup, g.made.remoteGroup)
+	}
+	if !n.source.custom() {
+		d.UserData = optional(s.userData(g, n, val(d.UserData)))
+	}
+	for _, resource := range []ec2types.ResourceType{ec2types.ResourceTypeInstance, ec2types.ResourceTypeVolume} {
+		addTags(d, resource, ec2Tags(g.ownTags()))
+	}
+	return d
+}
+
+// ownData is what the template of a group without a user's template has: the disk, the key, and instance metadata with tokens for Amazon
+// Linux 2023 (UG launch-templates, "Custom launch templates"; hop limit 2 is an inference from what EKS makes).
+func (s *service) ownData(g *group, n *settings, d *ec2types.RequestLaunchTemplateData) {
+	line := imageLines[n.amiType]
+	d.MetadataOptions = &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{HttpPutResponseHopLimit: ptr(int32(2))}
+	if line.family == amazonLinux2023 {
+		d.MetadataOptions.HttpTokens = ec2types.LaunchTemplateHttpTokensStateRequired
+	}
+	device, image := "/dev/xvda", ec2types.Image{}
+	if found, ok := ec2.LookupImage(s.region, n.image); ok {
+		image = found
+		device = val(image.RootDeviceName)
+	}
+	if line.family == bottlerocket { // its data is on the second volume
+		device = "/dev/xvdb"
+	}
+	d.BlockDeviceMappings = []ec2types.LaunchTemplateBlockDeviceMappingRequest{{
+		DeviceName: ptr(device), Ebs: &ec2types.LaunchTemplateEbsBlockDeviceRequest{VolumeSize: ptr(diskSize(n)), DeleteOnTermination: ptr(true)},
+	}}
+	if n.remote != nil {
+		d.KeyName = n.remote.Ec2SshKey
+	}
+}
+
+// diskSize is the size of the disk in GiB (SDK CreateNodegroupInput.DiskSize).
+func diskSize(n *settings) int32 {
+	switch {
+	case n.diskSize != nil:
+		return *n.diskSize
+	case imageLines[n.amiType].family == windows:
+		return 50
+	default:
+		return 20
+	}
+}
+
+func addGroups(d *ec2types.RequestLaunchTemplateData, groups ...string) {
+	var ids []string
+	for _, id := range groups {
+		if id != "" {
+			ids = append(ids, id)
+		}
+	}
+	if len(d.NetworkInterfaces) == 0 {
+		d.SecurityGroupIds = ids
+		return
+	}
+	for i := range d.NetworkInterfaces {
+		if val(d.NetworkInterfaces[i].NetworkInterfaceId) == "" {
+			d.NetworkInterfaces[i].Groups = ids
+		}
+	}
+}
+
+func addTags(d *ec2types.RequestLaunchTemplateData, resource ec2types.ResourceType, tags []ec2types.Tag) {
+	for i := range d.TagSpecifications {
+		if d.TagSpecifications[i].ResourceType == resource {
+			kept := map[string]string{}
+			for _, t := range append(d.TagSpecifications[i].Tags, tags...) {
+				kept[val(t.Key)] = val(t.Value)
+			}
+			d.TagSpecifications[i].Tags = ec2Tags(kept)
+			return
+		}
+	}
+	d.TagSpecifications = append(d.TagSpecifications, ec2types.LaunchTemplateTagSpecificationRequest{ResourceType: resource, Tags: tags})
+}
+
+// makeGroup makes the Auto Scaling group.
+func (s *service) makeGroup(g *group) error {
+	name := "eks-" + g.name + "-" + g.id
+	in := &autoscaling.CreateAutoScalingGroupInput{
+		AutoScalingGroupName: ptr(name), VPCZoneIdentifier: ptr(strings.Join(g.subnets, ",")),
+		MinSize: g.scaling.MinSize, MaxSize: g.scaling.MaxSize, DesiredCapacity: g.scaling.DesiredSize,
+		HealthCheckGracePeriod: ptr(int32(15)),
+		CapacityRebalance:      ptr(g.capacityType == types.CapacityTypesSpot), // UG managed-node-groups, "Capacity types"
+		TerminationPolicies:    []string{"AllocationStrategy", "OldestLaunchTemplate", "OldestInstance"},
+	}
+	tags := g.groupTags()
+	for _, key := range sortedKeys(tags) {
+		in.Tags = append(in.Tags, astypes.Tag{Key: ptr(key), Value: ptr(tags[key]), PropagateAtLaunch: ptr(true), ResourceId: ptr(name), ResourceType: ptr("auto-scaling-group")})
+	}
+	in.LaunchTemplate, in.MixedInstancesPolicy = g.launches(&g.settings, g.made.version)
+	if _, err := call[autoscaling.CreateAutoScalingGroupOutput](s, "autoscaling", "CreateAutoScalingGroup", in); err != nil {
+		return err
+	}
+	g.made.asg = name
+	s.byASG[name] = g
+	return nil
+}
+
+// launches says what the Auto Scaling group launches: from EKS's own template by number, with the instance types of the group (UG
+// managed-node-groups, "Capacity types": On-Demand allocation is prioritized, Spot price-capacity-optimized from Kubernetes 1.28 on).
+func (g *group) launches(n *settings, version int64) (*astypes.LaunchTemplateSpecification, *astypes.MixedInstancesPolicy) {
+	spec := &astypes.LaunchTemplateSpecification{LaunchTemplateId: ptr(g.made.template), Version: ptr(itoa(version))}
+	if n.capacityType == types.CapacityTypesCapacityBlock {
+		return spec, nil // a reservation is of one type, and Capacity Blocks do not go with a mixed policy (UG capacity-blocks)
+	}
+	onDemand, spot := int32(100), "price-capacity-optimized"
+	if n.capacityType == types.CapacityTypesSpot {
+		onDemand = 0
+	}
+	if minor(g.cluster.Version) < 28 {
+		spot = "capacity-optimized"
+	}
+	policy := &astypes.MixedInstancesPolicy{
+		LaunchTemplate: &astypes.LaunchTemplate{LaunchTemplateSpecification: spec},
+		InstancesDistribution: &astypes.InstancesDistribution{
+			OnDemandAllocationStrategy: ptr("prioritized"), OnDemandBaseCapacity: ptr(int32(0)), OnDemandPercentageAboveBaseCapacity: ptr(onDemand),
+			SpotAllocationStrategy: ptr(spot),
+		},
+	}
+	for _, name := range n.types() {
+		policy.LaunchTemplate.Overrides = append(policy.LaunchTemplate.Overrides, astypes.LaunchTemplateOverrides{InstanceType: ptr(name)})
+	}
+	return nil, policy
+}
+
+// types returns the instance types of a group, from the request or from the template.
+func (n *settings) types() []string {
+	if n.source != nil && n.source.data.InstanceType != "" {
+		return []string{string(n.source.data.InstanceType)}
+	}
+	return n.instanceTypes
+}

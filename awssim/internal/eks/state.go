@@ -1,0 +1,167 @@
+package eks
+
+import (
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/autoscaling"
+	"github.com/slipway-project/slipway/awssim/internal/ec2"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+	"github.com/slipway-project/slipway/awssim/world"
+)
+
+// service is the EKS state of one account and Region. What calls and events change are the groups; what Describe actions read are the tables
+// of snapshots.
+type service struct {
+	region *sim.Region
+	kernel *sim.Kernel
+
+	clusters map[string]*cluster
+	groups   map[string]*group // by groupKey
+	byASG    map[string]*group
+	tokens   map[string]tokenUse
+	nodes    map[string]NodeState // what was said of the node of an instance
+	cordoned map[string]time.Time // by instance, since when
+
+	clusterViews *sim.Table[*types.Cluster]
+	views        *sim.Table[*types.Nodegroup]
+	updates      *sim.Table[*types.Update]
+}
+
+func regional(r *sim.Region) *service {
+	return sim.Store(r, func(r *sim.Region) *service {
+		k := r.Kernel()
+		s := &service{
+			region: r, kernel: k,
+			clusters: map[string]*cluster{}, groups: map[string]*group{}, byASG: map[string]*group{},
+			tokens: map[string]tokenUse{}, nodes: map[string]NodeState{}, cordoned: map[string]time.Time{},
+			clusterViews: sim.NewTable[*types.Cluster](k),
+			views:        sim.NewTable[*types.Nodegroup](k),
+			updates:      sim.NewTable[*types.Update](k),
+		}
+		for _, c := range r.World().Clusters {
+			// package world has checked it.
+			_ = s.setCluster(c)
+		}
+		ec2.OnInstanceChange(r, s.instanceChanged)
+		autoscaling.OnGroupChange(r, func(name string) {
+			if g := s.byASG[name]; g != nil {
+				s.wake(g, 0)
+			}
+		})
+		return s
+	})
+}
+
+// cluster is an EKS cluster.
+type cluster struct {
+	world.Cluster
+	arn           string
+	created       time.Time
+	vpc           string
+	securityGroup string // that EKS makes
+}
+
+// group is one managed node group as it is now.
+type group struct {
+	cluster           *cluster
+	name, id, arn     string
+	created, modified time.Time
+	settings
+	status types.NodegroupStatus
+	issues []types.Issue
+
+	made     resources
+	deadline time.Time // of a creation or a deletion
+	step     int       // how far a creation or a deletion is
+	roll     *rollout  // the update under way that replaces nodes
+	change   *update   // the update under way
+	history  []*update // newest last
+	checkAt  time.Time // when health is looked at next
+	gone     bool
+	wakeAt   time.Time
+}
+
+// settings are what a user says of a group. They are never changed in place.
+type settings struct {
+	nodeRole      string // ARN
+	subnets       []string
+	amiType       types.AMITypes
+	capacityType  types.CapacityTypes
+	instanceTypes []string
+	diskSize      *int32
+	remote        *types.RemoteAccessConfig
+	source        *source // nil for a group without a launch template of its user's
+	version       string  // of Kubernetes
+	release       string  // of the EKS image, or the id of the user's own
+	image         string  // that nodes boot
+	scaling       types.NodegroupScalingConfig
+	updating      types.NodegroupUpdateConfig
+	labels        map[string]string
+	taints        []types.Taint
+	repair        *types.NodeRepairConfig
+	warm          *types.WarmPoolConfig
+	tags          map[string]string
+}
+
+// resources are what EKS has made for a group.
+type resources struct {
+	template     string // id
+	templateName string
+	version      int64 // of the template, that the group is to run
+	latest       int64 // newest version that EKS has made: that of an update that failed
+	profile      string
+	asg          string
+	remoteGroup  string // security group for remote access
+}
+
+func groupKey(cluster, name string) string { return cluster + "/" + name }
+
+func (g *group) key() string { return groupKey(g.cluster.Name, g.name) }
+
+// find returns a group as writes see it.
+func (s *service) find(clusterName, name *string) (*group, error) {
+	if _, ok := s.clusters[val(clusterName)]; !ok {
+		return nil, clusterNotFound(val(clusterName))
+	}
+	g := s.groups[groupKey(val(clusterName), val(name))]
+	if g == nil {
+		return nil, groupNotFound(val(name))
+	}
+	return g, nil
+}
+
+// wake has the group reconciled once d has passed, or earlier if that is already due.
+func (s *service) wake(g *group, d time.Duration) {
+	at := s.kernel.Now().Add(max(d, 0))
+	if !g.wakeAt.IsZero() && !at.Before(g.wakeAt) {
+		return
+	}
+	g.wakeAt = at
+	s.kernel.After(at.Sub(s.kernel.Now()), func() {
+		if g.gone || !g.wakeAt.Equal(at) {
+			return
+		}
+		g.wakeAt = time.Time{}
+		s.reconcile(g)
+	})
+}
+
+// changed is called when a call has changed a group: it shows the change and has it acted upon.
+func (s *service) changed(g *group) {
+	g.modified = s.kernel.Now()
+	s.publish(g)
+	s.wake(g, reaction)
+}
+
+func (s *service) instanceChanged(i ec2.Instance) {
+	for _, tag := range i.Tags {
+		if val(tag.Key) == "aws:autoscaling:groupName" {
+			if g := s.byASG[val(tag.Value)]; g != nil {
+				s.wake(g, 0)
+			}
+			return
+		}
+	}
+}

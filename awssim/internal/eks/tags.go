@@ -1,0 +1,77 @@
+package eks
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// tagged finds the node group or the cluster that an ARN names. One of set and tags is for writing, the other for reading.
+func (s *service) tagged(arn string) (tags map[string]string, set func(map[string]string), err error) {
+	for _, g := range s.groups {
+		if g.arn == arn {
+			return g.tags, func(tags map[string]string) {
+				g.tags = tags
+				s.publish(g)
+			}, nil
+		}
+	}
+	for _, c := range s.clusters {
+		if c.arn == arn {
+			return c.Tags, func(tags map[string]string) {
+				c.Tags = tags
+				s.clusterViews.Put(c.Name, s.describe(c))
+			}, nil
+		}
+	}
+	if !strings.HasPrefix(arn, "arn:aws:eks:") { // the tag actions have exceptions of their own (SDK BadRequestException, NotFoundException)
+		return nil, nil, sim.Errorf("BadRequestException", "Invalid resource ARN: %s", arn)
+	}
+	return nil, nil, sim.Errorf("NotFoundException", "No resource found for ARN %s", arn).WithStatus(http.StatusNotFound)
+}
+
+func (s *service) tagResource(_ *sim.Call, in *eks.TagResourceInput) (*eks.TagResourceOutput, error) {
+	tags, set, err := s.tagged(val(in.ResourceArn))
+	if err != nil {
+		return nil, err
+	}
+	all := merged(tags, in.Tags)
+	if len(in.Tags) == 0 {
+		return nil, sim.Errorf("BadRequestException", "tags must not be empty")
+	}
+	if err := checkTags(all); err != nil {
+		return nil, sim.Errorf("BadRequestException", "%s", sim.AsError(err).Message)
+	}
+	set(all)
+	return &eks.TagResourceOutput{}, nil
+}
+
+func (s *service) untagResource(_ *sim.Call, in *eks.UntagResourceInput) (*eks.UntagResourceOutput, error) {
+	tags, set, err := s.tagged(val(in.ResourceArn))
+	if err != nil {
+		return nil, err
+	}
+	left := merged(tags)
+	for _, key := range in.TagKeys {
+		delete(left, key)
+	}
+	set(left)
+	return &eks.UntagResourceOutput{}, nil
+}
+
+// listTagsForResource reads what Describe actions see.
+func (s *service) listTagsForResource(_ *sim.Call, in *eks.ListTagsForResourceInput) (*eks.ListTagsForResourceOutput, error) {
+	for _, v := range s.views.VisibleAll() {
+		if *v.NodegroupArn == val(in.ResourceArn) {
+			return &eks.ListTagsForResourceOutput{Tags: v.Tags}, nil
+		}
+	}
+	tags, _, err := s.tagged(val(in.ResourceArn))
+	if err != nil {
+		return nil, err
+	}
+	return &eks.ListTagsForResourceOutput{Tags: merged(tags)}, nil
+}

@@ -1,0 +1,154 @@
+package eks
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+)
+
+// userData returns what nodes of an EKS image boot with, in base64: what the user gave and what EKS adds, by the family of the image (UG
+// launch-templates, "Amazon EC2 user data"). Labels and taints of the group are in it, so that nodes have them when they register.
+func (s *service) userData(g *group, n *settings, given string) string {
+	own, err := base64.StdEncoding.DecodeString(given)
+	if err != nil {
+		own = []byte(given)
+	}
+	view, _ := s.clusterViews.Get(g.cluster.Name)
+	labels := nodeLabels(g, n)
+	var text string
+	switch imageLines[n.amiType].family {
+	case bottlerocket:
+		text = bottlerocketData(view, labels, n.taints, string(own))
+	case windows:
+		text = windowsData(view, labels, string(own))
+	case amazonLinux2023:
+		text = multipart(string(own), "application/node.eks.aws", nodeConfig(view, labels, n.taints))
+	default:
+		text = multipart(string(own), `text/x-shellscript; charset="us-ascii"`, bootstrapScript(view, labels, n.taints))
+	}
+	return base64.StdEncoding.EncodeToString([]byte(text))
+}
+
+// Labels that EKS gives the nodes of managed groups (UG managed-node-groups, launch-templates).
+const (
+	LabelNodegroup     = "eks.amazonaws.com/nodegroup"
+	LabelImage         = "eks.amazonaws.com/nodegroup-image"
+	LabelSource        = "eks.amazonaws.com/sourceLaunchTemplateId"
+	LabelSourceVersion = "eks.amazonaws.com/sourceLaunchTemplateVersion"
+	LabelCapacityType  = "eks.amazonaws.com/capacityType"
+)
+
+func nodeLabels(g *group, n *settings) map[string]string {
+	labels := merged(n.labels, map[string]string{
+		LabelNodegroup: g.name, LabelImage: n.image, LabelCapacityType: string(n.capacityType),
+	})
+	if n.source != nil {
+		labels[LabelSource], labels[LabelSourceVersion] = n.source.id, itoa(n.source.version)
+	}
+	return labels
+}
+
+func pairs(labels map[string]string) string {
+	var list []string
+	for _, key := range sortedKeys(labels) {
+		list = append(list, key+"="+labels[key])
+	}
+	return strings.Join(list, ",")
+}
+
+// kubernetesEffects are what Kubernetes calls the effects of taints.
+var kubernetesEffects = map[types.TaintEffect]string{
+	types.TaintEffectNoSchedule: "NoSchedule", types.TaintEffectNoExecute: "NoExecute", types.TaintEffectPreferNoSchedule: "PreferNoSchedule",
+}
+
+func taintFlags(taints []types.Taint) string {
+	var list []string
+	for _, t := range taints {
+		list = append(list, val(t.Key)+"="+val(t.Value)+":"+kubernetesEffects[t.Effect])
+	}
+	slices.Sort(list)
+	return strings.Join(list, ",")
+}
+
+func kubeletFlags(labels map[string]string, taints []types.Taint) []string {
+	flags := []string{"--node-labels=" + pairs(labels)}
+	if len(taints) > 0 {
+		flags = append(flags, "--register-with-taints="+taintFlags(taints))
+	}
+	return flags
+}
+
+func nodeConfig(c *types.Cluster, labels map[string]string, taints []types.Taint) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: %s\n    apiServerEndpoint: %s\n    certificateAuthority: %s\n    cidr: %s\n",
+		*c.Name, *c.Endpoint, *c.CertificateAuthority.Data, *c.KubernetesNetworkConfig.ServiceIpv4Cidr)
+	b.WriteString("  kubelet:\n    flags:\n")
+	for _, flag := range kubeletFlags(labels, taints) {
+		fmt.Fprintf(&b, "    - %q\n", flag)
+	}
+	return b.String()
+}
+
+func bootstrapScript(c *types.Cluster, labels map[string]string, taints []types.Taint) string {
+	return fmt.Sprintf("#!/bin/bash\nset -ex\n/etc/eks/bootstrap.sh %s --kubelet-extra-args '%s' --b64-cluster-ca %s --apiserver-endpoint %s\n",
+		*c.Name, strings.Join(kubeletFlags(labels, taints), " "), *c.CertificateAuthority.Data, *c.Endpoint)
+}
+
+const boundary = "//"
+
+// multipart appends EKS's part to the user's MIME multi-part message, which EKS's images merge when they boot. Anything else that the user
+// gave stands before it as a part of its own.
+func multipart(own, contentType, part string) string {
+	own = strings.TrimSpace(own)
+	if i := strings.Index(own, "--"+boundaryOf(own)+"--"); boundaryOf(own) != "" && i >= 0 {
+		return own[:i] + "--" + boundaryOf(own) + "\nContent-Type: " + contentType + "\n\n" + part + "\n--" + boundaryOf(own) + "--\n"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=%q\n\n", boundary)
+	if own != "" {
+		fmt.Fprintf(&b, "--%s\nContent-Type: text/x-shellscript; charset=\"us-ascii\"\n\n%s\n\n", boundary, own)
+	}
+	fmt.Fprintf(&b, "--%s\nContent-Type: %s\n\n%s\n--%s--\n", boundary, contentType, part, boundary)
+	return b.String()
+}
+
+// boundaryOf returns the boundary of a MIME multi-part message, or "" for what is none.
+func boundaryOf(message string) string {
+	header, _, _ := strings.Cut(message, "\n\n")
+	if !strings.Contains(strings.ToLower(header), "multipart/mixed") {
+		return ""
+	}
+	_, after, found := strings.Cut(header, "boundary=")
+	if !found {
+		return ""
+	}
+	after, _, _ = strings.Cut(after, "\n")
+	return strings.Trim(strings.TrimSpace(after), `"`)
+}
+
+func bottlerocketData(c *types.Cluster, labels map[string]string, taints []types.Taint, own string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "[settings.kubernetes]\n\"cluster-name\" = %q\n\"api-server\" = %q\n\"cluster-certificate\" = %q\n",
+		*c.Name, *c.Endpoint, *c.CertificateAuthority.Data)
+	b.WriteString("[settings.kubernetes.\"node-labels\"]\n")
+	for _, key := range sortedKeys(labels) {
+		fmt.Fprintf(&b, "%q = %q\n", key, labels[key])
+	}
+	if len(taints) > 0 {
+		b.WriteString("[settings.kubernetes.\"node-taints\"]\n")
+		for _, t := range taints {
+			fmt.Fprintf(&b, "%q = %q\n", val(t.Key), val(t.Value)+":"+kubernetesEffects[t.Effect])
+		}
+	}
+	return b.String() + own // the user's settings override EKS's
+}
+
+func windowsData(c *types.Cluster, labels map[string]string, own string) string {
+	own = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(own), "<powershell>"), "</powershell>")
+	return fmt.Sprintf("<powershell>%s\n[string]$EKSBootstrapScriptFile = \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\"\n"+
+		"& $EKSBootstrapScriptFile -EKSClusterName %q -APIServerEndpoint %q -Base64ClusterCA %q -KubeletExtraArgs \"--node-labels=%s\"\n</powershell>\n",
+		own, *c.Name, *c.Endpoint, *c.CertificateAuthority.Data, pairs(labels))
+}

@@ -1,0 +1,36 @@
+package eks
+
+import (
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+)
+
+// poolStates are Auto Scaling's words.
+var poolStates = map[types.WarmPoolState]astypes.WarmPoolState{
+	"": astypes.WarmPoolStateStopped, types.WarmPoolStateStopped: astypes.WarmPoolStateStopped,
+	types.WarmPoolStateRunning: astypes.WarmPoolStateRunning, types.WarmPoolStateHibernated: astypes.WarmPoolStateHibernated,
+}
+
+// attachWarmPool gives the Auto Scaling group the warm pool of the settings, if it has one.
+func (s *service) attachWarmPool(g *group) error {
+	w := g.warm
+	if w == nil || !val(w.Enabled) {
+		return nil
+	}
+	in := &autoscaling.PutWarmPoolInput{
+		AutoScalingGroupName: ptr(g.made.asg), MinSize: w.MinSize, MaxGroupPreparedCapacity: w.MaxGroupPreparedCapacity, PoolState: poolStates[w.PoolState],
+	}
+	if w.ReuseOnScaleIn != nil {
+		in.InstanceReusePolicy = &astypes.InstanceReusePolicy{ReuseOnScaleIn: w.ReuseOnScaleIn}
+	}
+	_, err := call[autoscaling.PutWarmPoolOutput](s, "autoscaling", "PutWarmPool", in)
+	return err
+}
+
+// detachWarmPool drains the warm pool of the Auto Scaling group and removes it. There may be none.
+func (s *service) detachWarmPool(g *group) {
+	_, _ = call[autoscaling.DeleteWarmPoolOutput](s, "autoscaling", "DeleteWarmPool", &autoscaling.DeleteWarmPoolInput{
+		AutoScalingGroupName: ptr(g.made.asg), ForceDelete: ptr(true),
+	})
+}
