@@ -114,6 +114,9 @@ func checkConflicts(n *settings, in *eks.CreateNodegroupInput) error {
 	if err := n.source.check(); err != nil {
 		return err
 	}
+	if err := checkImageConflicts(n, val(in.Version), val(in.ReleaseVersion)); err != nil {
+		return err
+	}
 	switch {
 	case in.DiskSize != nil:
 		return invalid("Disk size must be specified within the launch template.")
@@ -121,11 +124,19 @@ func checkConflicts(n *settings, in *eks.CreateNodegroupInput) error {
 		return invalid("Remote access configuration cannot be specified with a launch template.")
 	case len(n.instanceTypes) > 0 && n.source.data.InstanceType != "":
 		return badRequest("Cannot specify instance types in launch template and API request")
-	case !n.source.custom() && n.amiType == types.AMITypesCustom:
-		return invalid("AMI Type CUSTOM requires a launch template with an image id.") // inference
-	case n.source.custom() && n.amiType != "" && n.amiType != types.AMITypesCustom:
+	}
+	return nil
+}
+
+func checkImageConflicts(n *settings, version, release string) error {
+	switch {
+	case !n.source.custom():
+		if n.amiType == types.AMITypesCustom {
+			return invalid("AMI Type CUSTOM requires a launch template with an image id.") // inference
+		}
+	case n.amiType != "" && n.amiType != types.AMITypesCustom:
 		return invalid("You cannot specify an AMI Type other than CUSTOM, when specifying an image id in your Launch template.")
-	case n.source.custom() && (val(in.Version) != "" || val(in.ReleaseVersion) != ""):
+	case version != "" || release != "":
 		return invalid("You cannot specify the field version or releaseVersion when specifying an image id in your Launch template.")
 	}
 	return nil

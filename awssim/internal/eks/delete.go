@@ -23,10 +23,10 @@ func (s *service) deleteNodegroup(_ *sim.Call, in *eks.DeleteNodegroupInput) (*e
 	if err != nil {
 		return nil, err
 	}
-	switch g.status {
-	case types.NodegroupStatusDeleting:
+	if g.status == types.NodegroupStatusDeleting {
 		return &eks.DeleteNodegroupOutput{Nodegroup: s.describeGroup(g)}, nil
-	case types.NodegroupStatusUpdating:
+	}
+	if g.status == types.NodegroupStatusUpdating {
 		return nil, inUse("Nodegroup cannot be deleted while it is being updated")
 	}
 	g.deadline, g.step = s.kernel.Now().Add(drainLimit), 0

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
-	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -251,7 +251,7 @@ func (f *fixture) awaitStatus(status types.NodegroupStatus) time.Duration {
 }
 
 // autoScalingGroup returns the group that EKS made.
-func (f *fixture) autoScalingGroup() astypes.AutoScalingGroup {
+func (f *fixture) autoScalingGroup() asgtypes.AutoScalingGroup {
 	f.t.Helper()
 	name := *f.group("nodes").Resources.AutoScalingGroups[0].Name
 	out := call(f, f.asg.DescribeAutoScalingGroups, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{name}})

@@ -3,7 +3,7 @@ package eks
 import (
 	"time"
 
-	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/autoscaling"
@@ -41,8 +41,7 @@ type node struct {
 	version  string // of EKS's template
 	ready    bool
 	launched time.Time
-	leaving  bool
-	state    astypes.LifecycleState
+	state    asgtypes.LifecycleState
 }
 
 // nodesOf returns the nodes that a group has or is getting; what leaves is not among them.
@@ -62,17 +61,17 @@ func (s *service) nodesOf(g *group) []node {
 		}
 		if i, ok := ec2.LookupInstance(s.region, n.id); ok {
 			n.launched = val(i.LaunchTime)
-			n.ready = m.LifecycleState == astypes.LifecycleStateInService && s.ready(g, i)
+			n.ready = m.LifecycleState == asgtypes.LifecycleStateInService && s.ready(g, i)
 		}
 		nodes = append(nodes, n)
 	}
 	return nodes
 }
 
-func leaving(state astypes.LifecycleState) bool {
+func leaving(state asgtypes.LifecycleState) bool {
 	switch state {
-	case astypes.LifecycleStateTerminating, astypes.LifecycleStateTerminatingWait, astypes.LifecycleStateTerminatingProceed,
-		astypes.LifecycleStateTerminatingRetained, astypes.LifecycleStateTerminated, astypes.LifecycleStateDetaching, astypes.LifecycleStateDetached:
+	case asgtypes.LifecycleStateTerminating, asgtypes.LifecycleStateTerminatingWait, asgtypes.LifecycleStateTerminatingProceed,
+		asgtypes.LifecycleStateTerminatingRetained, asgtypes.LifecycleStateTerminated, asgtypes.LifecycleStateDetaching, asgtypes.LifecycleStateDetached:
 		return true
 	default:
 		return false

@@ -50,6 +50,7 @@ func (s *service) sleep(g *group) {
 		s.updateDeadlines(g, consider)
 	case types.NodegroupStatusActive, types.NodegroupStatusDegraded:
 		consider(g.checkAt)
+	default: // what has failed stays as it is
 	}
 	if !next.IsZero() {
 		s.wake(g, next.Sub(now))

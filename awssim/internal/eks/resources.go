@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
-	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
@@ -87,7 +87,7 @@ func (s *service) templateData(g *group, n *settings) *ec2types.RequestLaunchTem
 		copied := shape.Clone(n.source.data)
 		d = &copied
 	} else {
-		s.ownData(g, n, d)
+		s.ownData(n, d)
 	}
 	d.ImageId = ptr(n.image)
 	d.IamInstanceProfile = &ec2types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: ptr(g.made.profile)}
@@ -105,7 +105,7 @@ func (s *service) templateData(g *group, n *settings) *ec2types.RequestLaunchTem
 
 // ownData is what the template of a group without a user's template has: the disk, the key, and instance metadata with tokens for Amazon
 // Linux 2023 (UG launch-templates, "Custom launch templates"; hop limit 2 is an inference from what EKS makes).
-func (s *service) ownData(g *group, n *settings, d *ec2types.RequestLaunchTemplateData) {
+func (s *service) ownData(n *settings, d *ec2types.RequestLaunchTemplateData) {
 	line := imageLines[n.amiType]
 	d.MetadataOptions = &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{HttpPutResponseHopLimit: ptr(int32(2))}
 	if line.family == amazonLinux2023 {
@@ -183,7 +183,7 @@ func (s *service) makeGroup(g *group) error {
 	}
 	tags := g.groupTags()
 	for _, key := range sortedKeys(tags) {
-		in.Tags = append(in.Tags, astypes.Tag{Key: ptr(key), Value: ptr(tags[key]), PropagateAtLaunch: ptr(true), ResourceId: ptr(name), ResourceType: ptr("auto-scaling-group")})
+		in.Tags = append(in.Tags, asgtypes.Tag{Key: ptr(key), Value: ptr(tags[key]), PropagateAtLaunch: ptr(true), ResourceId: ptr(name), ResourceType: ptr("auto-scaling-group")})
 	}
 	in.LaunchTemplate, in.MixedInstancesPolicy = g.launches(&g.settings, g.made.version)
 	if _, err := call[autoscaling.CreateAutoScalingGroupOutput](s, "autoscaling", "CreateAutoScalingGroup", in); err != nil {
@@ -196,8 +196,8 @@ func (s *service) makeGroup(g *group) error {
 
 // launches says what the Auto Scaling group launches: from EKS's own template by number, with the instance types of the group (UG
 // managed-node-groups, "Capacity types": On-Demand allocation is prioritized, Spot price-capacity-optimized from Kubernetes 1.28 on).
-func (g *group) launches(n *settings, version int64) (*astypes.LaunchTemplateSpecification, *astypes.MixedInstancesPolicy) {
-	spec := &astypes.LaunchTemplateSpecification{LaunchTemplateId: ptr(g.made.template), Version: ptr(itoa(version))}
+func (g *group) launches(n *settings, version int64) (*asgtypes.LaunchTemplateSpecification, *asgtypes.MixedInstancesPolicy) {
+	spec := &asgtypes.LaunchTemplateSpecification{LaunchTemplateId: ptr(g.made.template), Version: ptr(itoa(version))}
 	if n.capacityType == types.CapacityTypesCapacityBlock {
 		return spec, nil // a reservation is of one type, and Capacity Blocks do not go with a mixed policy (UG capacity-blocks)
 	}
@@ -208,15 +208,15 @@ func (g *group) launches(n *settings, version int64) (*astypes.LaunchTemplateSpe
 	if minor(g.cluster.Version) < 28 {
 		spot = "capacity-optimized"
 	}
-	policy := &astypes.MixedInstancesPolicy{
-		LaunchTemplate: &astypes.LaunchTemplate{LaunchTemplateSpecification: spec},
-		InstancesDistribution: &astypes.InstancesDistribution{
+	policy := &asgtypes.MixedInstancesPolicy{
+		LaunchTemplate: &asgtypes.LaunchTemplate{LaunchTemplateSpecification: spec},
+		InstancesDistribution: &asgtypes.InstancesDistribution{
 			OnDemandAllocationStrategy: ptr("prioritized"), OnDemandBaseCapacity: ptr(int32(0)), OnDemandPercentageAboveBaseCapacity: ptr(onDemand),
 			SpotAllocationStrategy: ptr(spot),
 		},
 	}
 	for _, name := range n.types() {
-		policy.LaunchTemplate.Overrides = append(policy.LaunchTemplate.Overrides, astypes.LaunchTemplateOverrides{InstanceType: ptr(name)})
+		policy.LaunchTemplate.Overrides = append(policy.LaunchTemplate.Overrides, asgtypes.LaunchTemplateOverrides{InstanceType: ptr(name)})
 	}
 	return nil, policy
 }

@@ -111,11 +111,11 @@ func checkTaints(taints []types.Taint) error {
 		if t.Effect == "" || !slices.Contains(t.Effect.Values(), t.Effect) {
 			return invalid("%q is not a valid effect of taint %q", t.Effect, *t.Key)
 		}
-		if id := *t.Key + "\x00" + string(t.Effect); seen[id] {
+		id := *t.Key + "\x00" + string(t.Effect)
+		if seen[id] {
 			return invalid("Taint %q with effect %s is there twice.", *t.Key, t.Effect)
-		} else {
-			seen[id] = true
 		}
+		seen[id] = true
 	}
 	return nil
 }
@@ -141,6 +141,10 @@ func checkRepair(r *types.NodeRepairConfig) error {
 			return invalid("Percentages of nodeRepairConfig must be between 1 and 100, not %d.", *n)
 		}
 	}
+	return checkOverrides(r)
+}
+
+func checkOverrides(r *types.NodeRepairConfig) error {
 	for _, o := range r.NodeRepairConfigOverrides {
 		if val(o.NodeMonitoringCondition) == "" || val(o.NodeUnhealthyReason) == "" || o.MinRepairWaitTimeMins == nil || o.RepairAction == "" {
 			return invalid("An override of nodeRepairConfig must specify all of its values.")

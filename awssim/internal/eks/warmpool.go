@@ -2,14 +2,14 @@ package eks
 
 import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
-	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
 // poolStates are Auto Scaling's words.
-var poolStates = map[types.WarmPoolState]astypes.WarmPoolState{
-	"": astypes.WarmPoolStateStopped, types.WarmPoolStateStopped: astypes.WarmPoolStateStopped,
-	types.WarmPoolStateRunning: astypes.WarmPoolStateRunning, types.WarmPoolStateHibernated: astypes.WarmPoolStateHibernated,
+var poolStates = map[types.WarmPoolState]asgtypes.WarmPoolState{
+	"": asgtypes.WarmPoolStateStopped, types.WarmPoolStateStopped: asgtypes.WarmPoolStateStopped,
+	types.WarmPoolStateRunning: asgtypes.WarmPoolStateRunning, types.WarmPoolStateHibernated: asgtypes.WarmPoolStateHibernated,
 }
 
 // attachWarmPool gives the Auto Scaling group the warm pool of the settings, if it has one.
@@ -22,7 +22,7 @@ func (s *service) attachWarmPool(g *group) error {
 		AutoScalingGroupName: ptr(g.made.asg), MinSize: w.MinSize, MaxGroupPreparedCapacity: w.MaxGroupPreparedCapacity, PoolState: poolStates[w.PoolState],
 	}
 	if w.ReuseOnScaleIn != nil {
-		in.InstanceReusePolicy = &astypes.InstanceReusePolicy{ReuseOnScaleIn: w.ReuseOnScaleIn}
+		in.InstanceReusePolicy = &asgtypes.InstanceReusePolicy{ReuseOnScaleIn: w.ReuseOnScaleIn}
 	}
 	_, err := call[autoscaling.PutWarmPoolOutput](s, "autoscaling", "PutWarmPool", in)
 	return err
