@@ -12,6 +12,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/events"
 	"github.com/slipway-project/slipway/internal/metrics"
 )
 
@@ -26,7 +27,7 @@ func served(t *testing.T) map[string][]string {
 		t.Fatal("controller-runtime's registry does not describe itself")
 	}
 	found := map[string][]string{}
-	for _, collector := range []prometheus.Collector{own, aws.NewMetrics(), metrics.NewProgress()} {
+	for _, collector := range []prometheus.Collector{own, aws.NewMetrics(), events.NewMetrics(), metrics.NewProgress()} {
 		descriptions := make(chan *prometheus.Desc)
 		go func() {
 			defer close(descriptions)

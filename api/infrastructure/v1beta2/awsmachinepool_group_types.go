@@ -1,0 +1,157 @@
+package v1beta2
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// AZSubnetType is a type of subnet.
+// +kubebuilder:validation:Enum=public;private;all
+type AZSubnetType string
+
+// The types of subnets.
+const (
+	AZSubnetTypePublic  AZSubnetType = "public"
+	AZSubnetTypePrivate AZSubnetType = "private"
+	AZSubnetTypeAll     AZSubnetType = "all"
+)
+
+// SuspendProcessesTypes are the processes of a group that are stopped.
+type SuspendProcessesTypes struct {
+	// All stops every process.
+	// +optional
+	All bool `json:"all,omitempty"`
+
+	// Processes says it for each process; what it says false to stays running under all.
+	// +optional
+	Processes *Processes `json:"processes,omitempty"`
+}
+
+// Processes are the processes of an Auto Scaling group (AWS: as-suspend-resume-processes).
+type Processes struct {
+	// Launch adds instances.
+	// +optional
+	Launch *bool `json:"launch,omitempty"`
+
+	// Terminate removes instances.
+	// +optional
+	Terminate *bool `json:"terminate,omitempty"`
+
+	// AddToLoadBalancer registers instances with target groups.
+	// +optional
+	AddToLoadBalancer *bool `json:"addToLoadBalancer,omitempty"`
+
+	// AlarmNotification takes alarms for scaling policies.
+	// +optional
+	AlarmNotification *bool `json:"alarmNotification,omitempty"`
+
+	// AZRebalance evens the zones out.
+	// +optional
+	AZRebalance *bool `json:"azRebalance,omitempty"`
+
+	// HealthCheck finds unhealthy instances.
+	// +optional
+	HealthCheck *bool `json:"healthCheck,omitempty"`
+
+	// InstanceRefresh replaces instances in a refresh.
+	// +optional
+	InstanceRefresh *bool `json:"instanceRefresh,omitempty"`
+
+	// ReplaceUnhealthy replaces unhealthy instances.
+	// +optional
+	ReplaceUnhealthy *bool `json:"replaceUnhealthy,omitempty"`
+
+	// ScheduledActions scales on a schedule.
+	// +optional
+	ScheduledActions *bool `json:"scheduledActions,omitempty"`
+}
+
+// HealthCheck says what makes an instance unhealthy.
+type HealthCheck struct {
+	// Types of checks beside EC2's own, which is always on: ELB, VPC_LATTICE, EBS.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:Enum=EC2;ELB;VPC_LATTICE;EBS
+	Types []string `json:"types,omitempty"`
+
+	// GracePeriod is how long a new instance is not checked. Default: none.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +slipway:rule=SL4
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('0s') && duration(self) <= duration('596523h')`,message="gracePeriod must be a duration in whole seconds that is not negative, such as 300s or 5m"
+	GracePeriod *metav1.Duration `json:"gracePeriod,omitempty"`
+}
+
+// InstanceMaintenancePolicy bounds how far a group may shrink and grow while it replaces instances.
+//
+// +slipway:rule=AS21
+// +kubebuilder:validation:XValidation:rule=`self.maxHealthyPercentage - self.minHealthyPercentage <= 100`,message="maxHealthyPercentage must be at most 100 above minHealthyPercentage",fieldPath=".maxHealthyPercentage"
+type InstanceMaintenancePolicy struct {
+	// MinHealthyPercentage is the share of the desired capacity that stays healthy, in percent.
+	// +required
+	// +slipway:rule=AS21
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	MinHealthyPercentage int32 `json:"minHealthyPercentage"`
+
+	// MaxHealthyPercentage is how far the group may grow, in percent of the desired capacity; at most 100 above
+	// minHealthyPercentage.
+	// +required
+	// +kubebuilder:validation:Minimum=100
+	// +kubebuilder:validation:Maximum=200
+	MaxHealthyPercentage int32 `json:"maxHealthyPercentage"`
+}
+
+// AvailabilityZoneDistribution says how strictly instances are spread over zones: balanced-best-effort launches elsewhere when
+// a zone has no capacity, and is AWS's default; balanced-only waits for the zone.
+//
+// +slipway:rule=AS20
+// +kubebuilder:validation:Enum=balanced-best-effort;balanced-only
+type AvailabilityZoneDistribution string
+
+// AvailabilityZoneImpairmentPolicy says what a group does when AWS shifts traffic away from a zone.
+//
+// +slipway:rule=SL9
+// +kubebuilder:validation:XValidation:rule=`!self.zonalShiftEnabled || has(self.impairedZoneHealthCheckBehavior)`,message="zonalShiftEnabled needs impairedZoneHealthCheckBehavior: set it to ReplaceUnhealthy or IgnoreUnhealthy",fieldPath=".impairedZoneHealthCheckBehavior"
+// +slipway:rule=SL9
+// +kubebuilder:validation:XValidation:rule=`self.zonalShiftEnabled || !has(self.impairedZoneHealthCheckBehavior)`,message="impairedZoneHealthCheckBehavior does nothing without a zonal shift: set zonalShiftEnabled to true, or remove it",fieldPath=".impairedZoneHealthCheckBehavior"
+type AvailabilityZoneImpairmentPolicy struct {
+	// ZonalShiftEnabled lets a zonal shift move the group out of the zone.
+	// +required
+	ZonalShiftEnabled bool `json:"zonalShiftEnabled"`
+
+	// ImpairedZoneHealthCheckBehavior says whether unhealthy instances of the zone are replaced. It is required while zonal
+	// shift is enabled.
+	// +optional
+	// +kubebuilder:validation:Enum=ReplaceUnhealthy;IgnoreUnhealthy
+	ImpairedZoneHealthCheckBehavior string `json:"impairedZoneHealthCheckBehavior,omitempty"`
+}
+
+// GroupCapacityReservation says whether a group launches into Capacity Reservations.
+//
+// +slipway:rule=CR2
+// +kubebuilder:validation:XValidation:rule=`!((has(self.ids) && size(self.ids) > 0) || (has(self.resourceGroupARNs) && size(self.resourceGroupARNs) > 0)) || self.preference in ['capacity-reservations-only', 'capacity-reservations-first']`,message="ids and resourceGroupARNs name reservations to use: set preference to capacity-reservations-only or capacity-reservations-first",fieldPath=".preference"
+type GroupCapacityReservation struct {
+	// Preference is AWS's: capacity-reservations-only, capacity-reservations-first, none, or default, which leaves it to
+	// the launch template.
+	// +required
+	// +kubebuilder:validation:Enum=capacity-reservations-only;capacity-reservations-first;none;default
+	Preference string `json:"preference"`
+
+	// IDs are the Capacity Reservations. Default: any that is open and fits.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MaxLength=64
+	// +slipway:rule=SL6
+	// +kubebuilder:validation:XValidation:rule=`self.all(i, i.matches('^cr-[0-9a-f]{8,17}$'))`,message="give the ids of Capacity Reservations (cr-...)"
+	IDs []string `json:"ids,omitempty"`
+
+	// ResourceGroupARNs are resource groups of Capacity Reservations.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MaxLength=2048
+	// +slipway:rule=SL6
+	// +kubebuilder:validation:XValidation:rule=`self.all(a, a.matches('^arn:[a-z-]+:resource-groups:[a-z0-9-]+:[0-9]{12}:group/[!-~]+$'))`,message="give the ARNs of resource groups (arn:aws:resource-groups:<region>:<account>:group/<name>)"
+	ResourceGroupARNs []string `json:"resourceGroupARNs,omitempty"`
+}

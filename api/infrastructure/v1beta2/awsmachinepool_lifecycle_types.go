@@ -1,0 +1,134 @@
+package v1beta2
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// AWSLifecycleHook stops instances on their way in or out.
+//
+// +slipway:rule=HK1
+// +kubebuilder:validation:XValidation:rule=`self.name.matches('^[A-Za-z0-9_/-]+$')`,message="the name of a lifecycle hook has letters, digits and - _ / alone",fieldPath=".name"
+// +slipway:rule=HK1
+// +kubebuilder:validation:XValidation:rule=`!self.name.startsWith('slipway-')`,message="lifecycle hooks whose names begin with slipway- are the controller's own: choose another name",fieldPath=".name"
+// +slipway:rule=HK3
+// +kubebuilder:validation:XValidation:rule=`!(has(self.notificationTargetARN) && self.notificationTargetARN != "") || (has(self.roleARN) && self.roleARN != "")`,message="notificationTargetARN needs roleARN: give the role with which Auto Scaling may send there",fieldPath=".roleARN"
+// +slipway:rule=HK3
+// +kubebuilder:validation:XValidation:rule=`!(has(self.roleARN) && self.roleARN != "") || (has(self.notificationTargetARN) && self.notificationTargetARN != "")`,message="roleARN does nothing without notificationTargetARN: give the queue or topic, or remove roleARN",fieldPath=".roleARN"
+// +slipway:rule=HK3
+// +kubebuilder:validation:XValidation:rule=`!has(self.notificationTargetARN) || self.notificationTargetARN == "" || self.notificationTargetARN.matches('^arn:[a-z-]+:(sqs|sns):[a-z0-9-]+:[0-9]{12}:[a-zA-Z0-9_.-]+$')`,message="give the ARN of an SQS queue or an SNS topic (arn:aws:sqs:<region>:<account>:<queue>)",fieldPath=".notificationTargetARN"
+// +slipway:rule=HK3
+// +kubebuilder:validation:XValidation:rule=`!has(self.roleARN) || self.roleARN == "" || self.roleARN.matches('^arn:[a-z-]+:iam::[0-9]{12}:role/[!-~]+$')`,message="give the ARN of an IAM role (arn:aws:iam::<account>:role/<name>)",fieldPath=".roleARN"
+type AWSLifecycleHook struct {
+	// Name of the hook.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Name string `json:"name"`
+
+	// NotificationTargetARN is the SQS queue or SNS topic that is told.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1600
+	NotificationTargetARN *string `json:"notificationTargetARN,omitempty"`
+
+	// RoleARN is the IAM role that may tell the target.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1600
+	RoleARN *string `json:"roleARN,omitempty"`
+
+	// LifecycleTransition is the way that instances are stopped on.
+	// +required
+	LifecycleTransition LifecycleTransition `json:"lifecycleTransition"`
+
+	// HeartbeatTimeout is how long an instance is held without a heartbeat, 30s to 2h. Default: 1h.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +slipway:rule=HK2
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('30s') && duration(self) <= duration('2h')`,message="heartbeatTimeout must be from 30s to 2h, in whole seconds; whoever holds instances for longer sends heartbeats"
+	HeartbeatTimeout *metav1.Duration `json:"heartbeatTimeout,omitempty"`
+
+	// DefaultResult is what happens at the timeout. Default: ABANDON.
+	// +optional
+	DefaultResult *LifecycleHookDefaultResult `json:"defaultResult,omitempty"`
+
+	// NotificationMetadata is sent along to the target.
+	// +optional
+	// +slipway:rule=HK3
+	// +kubebuilder:validation:MaxLength=4000
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[\t\n\r -~]*$')`,message="notificationMetadata may have printable ASCII characters, tabs and line breaks alone"
+	NotificationMetadata *string `json:"notificationMetadata,omitempty"`
+}
+
+// LifecycleTransition is a way of an instance into or out of a group.
+// +kubebuilder:validation:Enum="autoscaling:EC2_INSTANCE_LAUNCHING";"autoscaling:EC2_INSTANCE_TERMINATING"
+type LifecycleTransition string
+
+// The ways.
+const (
+	LifecycleTransitionInstanceLaunching   LifecycleTransition = "autoscaling:EC2_INSTANCE_LAUNCHING"
+	LifecycleTransitionInstanceTerminating LifecycleTransition = "autoscaling:EC2_INSTANCE_TERMINATING"
+)
+
+// LifecycleHookDefaultResult is what happens to an instance that nobody let go.
+// +kubebuilder:validation:Enum=CONTINUE;ABANDON
+type LifecycleHookDefaultResult string
+
+// The results.
+const (
+	LifecycleHookDefaultResultContinue LifecycleHookDefaultResult = "CONTINUE"
+	LifecycleHookDefaultResultAbandon  LifecycleHookDefaultResult = "ABANDON"
+)
+
+// WarmPool keeps initialized instances in reserve.
+type WarmPool struct {
+	// MinSize is how many instances the warm pool has at least. Default: 0.
+	// +optional
+	// +slipway:rule=WP3
+	// +kubebuilder:validation:Minimum=0
+	MinSize int32 `json:"minSize,omitempty"`
+
+	// MaxGroupPreparedCapacity is how many instances the group and its warm pool have together. Default: maxSize.
+	// +optional
+	// +slipway:rule=WP3
+	// +kubebuilder:validation:Minimum=0
+	MaxGroupPreparedCapacity *int32 `json:"maxGroupPreparedCapacity,omitempty"`
+
+	// State that instances wait in. Default: Stopped.
+	// +optional
+	// +kubebuilder:validation:Enum=Stopped;Running;Hibernated
+	State string `json:"state,omitempty"`
+
+	// ReuseOnScaleIn returns instances to the warm pool when the group shrinks, instead of ending them.
+	// +optional
+	ReuseOnScaleIn bool `json:"reuseOnScaleIn,omitempty"`
+}
+
+// DefaultNodeDrainTimeout is how long a node may take to empty where spec.nodeDrain.timeout is left out.
+const DefaultNodeDrainTimeout = 15 * time.Minute
+
+// NodeDrain says how a node is emptied before its instance ends.
+type NodeDrain struct {
+	// Disable lets instances end at once, without emptying their nodes.
+	// +optional
+	Disable bool `json:"disable,omitempty"`
+
+	// Timeout is how long a node may take to empty before its instance ends anyway, 1m to 48h. Default: 15m.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +slipway:rule=SL4
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('1m') && duration(self) <= duration('48h')`,message="timeout must be from 1m to 48h, in whole seconds, such as 15m: Auto Scaling holds an instance for 48 hours at most"
+	Timeout *metav1.Duration `json:"timeout,omitempty"`
+}
+
+// MachinePoolMachines says whether instances have Machines.
+// +kubebuilder:validation:Enum=Enabled;Disabled
+type MachinePoolMachines string
+
+// The choices.
+const (
+	MachinePoolMachinesEnabled  MachinePoolMachines = "Enabled"
+	MachinePoolMachinesDisabled MachinePoolMachines = "Disabled"
+)

@@ -1,0 +1,151 @@
+package v1beta2
+
+// MixedInstancesPolicy lets a group launch several instance types, On-Demand and Spot.
+//
+// +slipway:rule=AS12
+// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || self.overrides.all(o, has(o.instanceRequirements)) || self.overrides.all(o, !has(o.instanceRequirements))`,message="overrides choose either by instanceType or by instanceRequirements: use one of the two for all overrides",fieldPath=".overrides"
+// +slipway:rule=AS11
+// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || self.overrides.filter(o, has(o.instanceRequirements)).size() <= 4`,message="a group takes at most 4 overrides with instanceRequirements: put types that may replace each other into one",fieldPath=".overrides"
+// +slipway:rule=AS11
+// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || self.overrides.filter(o, has(o.launchTemplate)).map(o, 1.0 / double(self.overrides.filter(p, has(p.launchTemplate) && p.launchTemplate.id == o.launchTemplate.id).size())).sum() < 19.5`,message="a group takes at most 20 launch templates, and the pool's own is one of them: name at most 19 others in overrides",fieldPath=".overrides"
+// +slipway:rule=SL19
+// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || self.overrides.all(o, !has(o.instanceType) || self.overrides.exists_one(p, has(p.instanceType) && p.instanceType == o.instanceType))`,message="two overrides have the same instanceType, which Auto Scaling refuses: remove one of them",fieldPath=".overrides"
+// +slipway:rule=AS13
+// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || self.overrides.all(o, has(o.weightedCapacity)) || self.overrides.all(o, !has(o.weightedCapacity))`,message="give weightedCapacity to all overrides, or to none",fieldPath=".overrides"
+// +slipway:rule=AS14
+// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || !has(self.instancesDistribution) || !has(self.instancesDistribution.onDemandAllocationStrategy) || self.instancesDistribution.onDemandAllocationStrategy != 'prioritized' || self.overrides.all(o, !has(o.instanceRequirements))`,message="instanceRequirements give no order of instance types: set onDemandAllocationStrategy to lowest-price (where instancesDistribution is given, the default is prioritized)",fieldPath=".instancesDistribution.onDemandAllocationStrategy"
+// +slipway:rule=AS14
+// +kubebuilder:validation:XValidation:rule=`!has(self.overrides) || !has(self.instancesDistribution) || !has(self.instancesDistribution.spotAllocationStrategy) || self.instancesDistribution.spotAllocationStrategy != 'capacity-optimized-prioritized' || self.overrides.all(o, !has(o.instanceRequirements))`,message="instanceRequirements give no order of instance types: set spotAllocationStrategy to price-capacity-optimized, capacity-optimized or lowest-price",fieldPath=".instancesDistribution.spotAllocationStrategy"
+type MixedInstancesPolicy struct {
+	// InstancesDistribution says how capacity is spread over On-Demand and Spot, and over the types.
+	// +optional
+	InstancesDistribution *InstancesDistribution `json:"instancesDistribution,omitempty"`
+
+	// Overrides are the instance types, most wanted first. Without any, the launch template's is the only one.
+	// +optional
+	// +listType=atomic
+	// +slipway:rule=AS11
+	// +kubebuilder:validation:MaxItems=40
+	Overrides []Overrides `json:"overrides,omitempty"`
+}
+
+// Overrides replaces parts of the launch template for some of the group's instances.
+//
+// +slipway:rule=AS12
+// +kubebuilder:validation:XValidation:rule=`(has(self.instanceType) && self.instanceType != "") != has(self.instanceRequirements)`,message="an override chooses either by instanceType or by instanceRequirements: give one of the two"
+// +slipway:rule=IM1
+// +kubebuilder:validation:XValidation:rule=`!has(self.imageID) || self.imageID == "" || self.imageID.matches('^ami-[0-9a-f]{8,17}$')`,message="give the id of an image (ami-...); an SSM parameter can be given in awsLaunchTemplate.ami alone",fieldPath=".imageID"
+type Overrides struct {
+	// InstanceType to launch, in place of the launch template's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	InstanceType string `json:"instanceType,omitempty"`
+
+	// InstanceRequirements choose instance types by what they have, in place of instanceType.
+	// +optional
+	InstanceRequirements *InstanceRequirements `json:"instanceRequirements,omitempty"`
+
+	// WeightedCapacity is how many units of the group's capacity an instance counts for. Give it to all overrides or to
+	// none.
+	// +optional
+	// +slipway:rule=AS13
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=999
+	WeightedCapacity *int32 `json:"weightedCapacity,omitempty"`
+
+	// ImageID is the image of instances from this override, in place of the launch template's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ImageID string `json:"imageID,omitempty"`
+
+	// LaunchTemplate to launch from instead of the pool's. Somebody else owns it; it is read and never changed.
+	// +optional
+	LaunchTemplate *LaunchTemplateReference `json:"launchTemplate,omitempty"`
+}
+
+// LaunchTemplateReference names a version of an EC2 launch template of somebody else's.
+type LaunchTemplateReference struct {
+	// ID of the launch template.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +slipway:rule=LT4
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^lt-[0-9a-f]{8,17}$')`,message="give the id of a launch template (lt-...)"
+	ID string `json:"id"`
+
+	// Version is the number of the version.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Version int64 `json:"version"`
+}
+
+// InstancesDistribution says how capacity is spread over On-Demand and Spot, and over instance types.
+//
+// +slipway:rule=AS15
+// +kubebuilder:validation:XValidation:rule=`!has(self.spotInstancePools) || !has(self.spotAllocationStrategy) || self.spotAllocationStrategy == 'lowest-price'`,message="spotInstancePools belongs to spotAllocationStrategy lowest-price: remove it, or change the strategy",fieldPath=".spotInstancePools"
+// +slipway:rule=AS16
+// +kubebuilder:validation:XValidation:rule=`!has(self.spotMaxPrice) || self.spotMaxPrice == "" || (self.spotMaxPrice.matches('^[0-9]+([.][0-9]+)?$') && double(self.spotMaxPrice) > 0.001)`,message="spotMaxPrice must be a decimal number above 0.001 (USD per hour), such as 0.05; leave it out for the On-Demand price",fieldPath=".spotMaxPrice"
+type InstancesDistribution struct {
+	// OnDemandAllocationStrategy fills On-Demand capacity in the order of the overrides (prioritized), or from the
+	// cheapest type (lowest-price).
+	// +optional
+	// +kubebuilder:default=prioritized
+	OnDemandAllocationStrategy OnDemandAllocationStrategy `json:"onDemandAllocationStrategy,omitempty"`
+
+	// SpotAllocationStrategy says from which Spot pools capacity is taken. The default is CAPA's; AWS recommends
+	// price-capacity-optimized.
+	// +optional
+	// +kubebuilder:default=lowest-price
+	SpotAllocationStrategy SpotAllocationStrategy `json:"spotAllocationStrategy,omitempty"`
+
+	// OnDemandBaseCapacity is how many instances are On-Demand before any is Spot.
+	// +optional
+	// +kubebuilder:default=0
+	// +slipway:rule=AS16
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	OnDemandBaseCapacity *int64 `json:"onDemandBaseCapacity,omitempty"`
+
+	// OnDemandPercentageAboveBaseCapacity is the share of On-Demand in all capacity above the base, in percent.
+	// +optional
+	// +kubebuilder:default=100
+	// +slipway:rule=AS16
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	OnDemandPercentageAboveBaseCapacity *int64 `json:"onDemandPercentageAboveBaseCapacity,omitempty"`
+
+	// SpotInstancePools is over how many Spot pools the lowest-price strategy spreads, in each zone. Default: 2.
+	// +optional
+	// +slipway:rule=AS15
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=20
+	SpotInstancePools *int32 `json:"spotInstancePools,omitempty"`
+
+	// SpotMaxPrice is the most that is paid for an hour of a Spot Instance, in US dollars. Default: the On-Demand price, which
+	// AWS recommends.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	SpotMaxPrice string `json:"spotMaxPrice,omitempty"`
+}
+
+// OnDemandAllocationStrategy says how On-Demand capacity is spread over instance types.
+// +kubebuilder:validation:Enum=prioritized;lowest-price
+type OnDemandAllocationStrategy string
+
+// The strategies for On-Demand capacity.
+const (
+	OnDemandAllocationStrategyPrioritized OnDemandAllocationStrategy = "prioritized"
+	OnDemandAllocationStrategyLowestPrice OnDemandAllocationStrategy = "lowest-price"
+)
+
+// SpotAllocationStrategy says how Spot capacity is spread over Spot pools.
+// +kubebuilder:validation:Enum=lowest-price;capacity-optimized;capacity-optimized-prioritized;price-capacity-optimized
+type SpotAllocationStrategy string
+
+// The strategies for Spot capacity.
+const (
+	SpotAllocationStrategyLowestPrice                  SpotAllocationStrategy = "lowest-price"
+	SpotAllocationStrategyCapacityOptimized            SpotAllocationStrategy = "capacity-optimized"
+	SpotAllocationStrategyCapacityOptimizedPrioritized SpotAllocationStrategy = "capacity-optimized-prioritized"
+	SpotAllocationStrategyPriceCapacityOptimized       SpotAllocationStrategy = "price-capacity-optimized"
+)
