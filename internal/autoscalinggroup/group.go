@@ -66,10 +66,12 @@ type Group struct {
 	TrafficSources   []string
 	WarmPool         *WarmPool
 	WarmPoolDeleting bool
-	Tags             map[string]string
-	Deleting         bool
-	Created          time.Time
-	Instances        []Instance
+	// WarmPoolSize is how many instances the warm pool has, those on their way out included (inference: AWS says "the current size").
+	WarmPoolSize int32
+	Tags         map[string]string
+	Deleting     bool
+	Created      time.Time
+	Instances    []Instance
 }
 
 // Instance is a member of a group.
@@ -160,6 +162,7 @@ func groupOf(group *asgtypes.AutoScalingGroup) Group {
 		Settings: settingsOf(group), TargetGroupARNs: sorted(group.TargetGroupARNs),
 	}
 	seen.WarmPool, seen.WarmPoolDeleting = warmPoolOf(group.WarmPoolConfiguration)
+	seen.WarmPoolSize = awssdk.ToInt32(group.WarmPoolSize)
 	for _, source := range group.TrafficSources {
 		seen.TrafficSources = append(seen.TrafficSources, awssdk.ToString(source.Identifier))
 	}

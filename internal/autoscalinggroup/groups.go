@@ -20,6 +20,7 @@ type Reader interface {
 	autoscaling.DescribeAutoScalingGroupsAPIClient
 	autoscaling.DescribeInstanceRefreshesAPIClient
 	autoscaling.DescribeScalingActivitiesAPIClient
+	autoscaling.DescribeWarmPoolAPIClient
 	DescribeLifecycleHooks(context.Context, *autoscaling.DescribeLifecycleHooksInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeLifecycleHooksOutput, error)
 }
 

@@ -81,3 +81,32 @@ func (g *Groups) PutWarmPool(ctx context.Context, wanted *WarmPool, group *Group
 	group.WarmPool = &copied
 	return true, nil
 }
+
+// WarmSurplus is how many instances more than it is to have a group's warm pool has: so many are on their way out, or about to be.
+func (g Group) WarmSurplus() int32 {
+	if g.WarmPool == nil || g.WarmPoolDeleting {
+		return g.WarmPoolSize
+	}
+	// AWS: ec2-auto-scaling-warm-pools, "Warm pool size".
+	prepared := g.WarmPool.Prepared
+	if prepared < 0 {
+		prepared = g.MaxSize
+	}
+	return g.WarmPoolSize - max(g.WarmPool.MinSize, prepared-g.Capacity, 0)
+}
+
+// WarmInstances are the instances in a group's warm pool. There is no call for those of many groups.
+func (g *Groups) WarmInstances(ctx context.Context, group string) ([]Instance, error) {
+	pages := autoscaling.NewDescribeWarmPoolPaginator(g.api, &autoscaling.DescribeWarmPoolInput{AutoScalingGroupName: &group})
+	var instances []Instance
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("describing the warm pool of Auto Scaling group %q: %w", group, err)
+		}
+		for i := range page.Instances {
+			instances = append(instances, instanceOf(&page.Instances[i]))
+		}
+	}
+	return instances, nil
+}

@@ -60,6 +60,10 @@ type Reconciler struct {
 	hookChecks common.Memory[time.Time]
 	// drains remembers what saves calls while nodes are drained.
 	drains drainNotes
+	// warmLooks are what was seen last of warm pools.
+	warmLooks common.Memory[warmLook]
+	// emptying is for how long the nodes of a group that is to be deleted have been looked at.
+	emptying common.Memory[watch]
 	// short times how long a group has been below its desired capacity, and asked is when AWS is asked again why.
 	short common.Stopwatches
 	asked common.Memory[time.Time]
@@ -124,7 +128,7 @@ var ready = reconciling.Summary{
 //  1. learn the cluster: region, network, tags
 //  2. hold the object by a finalizer that knows the region
 //  3. see the group in AWS
-//  4. drain the nodes of instances on their way out
+//  4. drain the nodes of instances on their way out, and let those of a warm pool go
 //  5. keep an object for each instance, if instances are to have Machines
 //  6. have the bootstrap data named
 //  7. write the pool's AWSLaunchConfig and wait until it is ready
@@ -175,6 +179,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		{Name: "observing the Auto Scaling group", Run: r.observeGroup},
 		{Name: "seeing Machines", Run: r.seeMachines},
 		{Name: "draining nodes", Run: r.drainNodes},
+		{Name: "letting warm instances go", Run: r.letWarmGo},
 		{Name: "keeping Machines", Run: r.keepMachines},
 		{Name: "waiting for bootstrap data", Run: r.awaitBootstrap},
 		{Name: "ensuring the launch config", Run: r.ensureLaunchConfig},
@@ -194,6 +199,8 @@ func (r *Reconciler) forget(pool types.NamespacedName) {
 	r.asked.Forget(pool)
 	r.polls.Forget(pool)
 	r.told.Forget(pool)
+	r.warmLooks.Forget(pool)
+	r.emptying.Forget(pool)
 	r.drains.keep(pool, nil)
 }
 

@@ -63,6 +63,7 @@ func (r *Reconciler) deleteGroup(ctx context.Context, p *pass) reconciling.Outco
 	if p.group == nil {
 		return r.confirmGone(p)
 	}
+	r.unseen.Reset(p.key())
 	if !p.group.Deleting {
 		if waiting := r.emptyGroup(ctx, p); waiting != nil {
 			return *waiting
@@ -83,6 +84,25 @@ func (r *Reconciler) deleteGroup(ctx context.Context, p *pass) reconciling.Outco
 // standby, or its group's Terminate process suspended, goes with the group.
 const settling = time.Minute
 
+// unwatched is how long nobody may have looked at a group's nodes before they are looked at for settling anew, whatever their time limit says.
+const unwatched = 10 * time.Minute
+
+// watch is since when a group's nodes have been looked at again and again, and when they were last.
+type watch struct{ since, last time.Time }
+
+// watched is for how long this process has looked at the nodes of the pool's group without losing sight of it. A drain's time goes on while no manager
+// runs or AWS can not be reached; what nobody looked at then is given the chance to be drained before the group is ended with all that is in it.
+func (r *Reconciler) watched(p *pass) time.Duration {
+	now := r.Clock.Now()
+	seen, known := r.emptying.Get(p.key())
+	if !known || now.Sub(seen.last) > unwatched {
+		seen.since = now
+	}
+	seen.last = now
+	r.emptying.Put(p.key(), seen)
+	return now.Sub(seen.since)
+}
+
 // emptyGroup drains all nodes of a group that is about to be deleted and lets its instances leave by the group's hooks. It returns nil once the group can
 // be deleted with all that is left in it: nothing that has to leave is left on the nodes, or the time is up. Deleting alone would not do: AWS
 // ends the instances then, and asks no hook (AWS: API_DeleteAutoScalingGroup, ForceDelete).
@@ -95,9 +115,10 @@ func (r *Reconciler) emptyGroup(ctx context.Context, p *pass) *reconciling.Outco
 	if err != nil {
 		return stop(reconciling.Fail(err))
 	}
+	watched, shrunk := r.watched(p), emptied(p)
 	waiting := slices.DeleteFunc(slices.Clone(departures), func(d departure) bool {
-		settled := !d.Leaving() && !r.Clock.Now().Before(d.since.Add(settling))
-		return d.expired || d.empty && settled
+		settled := shrunk && watched >= settling && !d.Leaving() && !r.Clock.Now().Before(d.since.Add(settling))
+		return d.expired && watched >= min(settling, drainTimeout(p)) || d.empty && settled
 	})
 	if len(waiting) == 0 {
 		for _, d := range departures {
@@ -118,9 +139,14 @@ func (r *Reconciler) emptyGroup(ctx context.Context, p *pass) *reconciling.Outco
 	return stop(reconciling.ComeBack(min(groupEnding, r.nextLook(p, waiting)), message))
 }
 
+// emptied is true once the group was told to have no instances.
+func emptied(p *pass) bool {
+	return p.group.MinSize == 0 && p.group.MaxSize == 0 && p.group.Capacity == 0
+}
+
 // sendAway shrinks the group to nothing, has core drain the nodes that it is responsible for, and lets instances go that are done.
 func (r *Reconciler) sendAway(ctx context.Context, p *pass, departures []departure) error {
-	if p.group.MinSize != 0 || p.group.MaxSize != 0 || p.group.Capacity != 0 {
+	if !emptied(p) {
 		err := p.cloud.Groups.Empty(ctx, p.group.Name)
 		p.cloud.SeenGroups.Invalidate(p.group.Name)
 		if err != nil {
@@ -136,11 +162,10 @@ func (r *Reconciler) sendAway(ctx context.Context, p *pass, departures []departu
 	return r.letGo(ctx, p, departures)
 }
 
-// confirmGone goes on if the group was seen ending. One that was never seen is looked for a second time, because one that was made a moment
-// before may not be visible yet.
+// confirmGone goes on if the group was seen ending. Any other is looked for a second time: one that was made or changed a moment before may not be visible.
 func (r *Reconciler) confirmGone(p *pass) reconciling.Outcome {
 	condition := meta.FindStatusCondition(p.pool.Status.Conditions, infrav1.DeletingCondition)
-	if condition != nil && (condition.Reason == infrav1.ASGDeletionInProgressReason || condition.Reason == infrav1.DrainingReason) {
+	if condition != nil && condition.Reason == infrav1.ASGDeletionInProgressReason {
 		return reconciling.Continue()
 	}
 	if waited := r.unseen.Elapsed(p.key(), r.Clock.Now()); waited < lookAgain {

@@ -225,6 +225,8 @@ func (r *Reconciler) letGo(ctx context.Context, p *pass, departures []departure)
 		switch {
 		case !d.Held() || note.letGo:
 		case d.done():
+			// Written down first: should the answer be lost, it is told when the instance is seen to go.
+			r.drains.update(p.key(), d.ID, func(note *drainNote) { note.parting = &d })
 			if err := p.cloud.Groups.LetGo(ctx, p.group.Name, d.ID); err != nil {
 				return err
 			}
@@ -251,6 +253,20 @@ func (r *Reconciler) reportDeparture(ctx context.Context, p *pass, d departure) 
 	}
 }
 
+// reportEnded tells of an instance whose node was being drained and that went without this process having let it go: AWS or a person ended the hold, maybe
+// while no manager ran.
+func (r *Reconciler) reportEnded(ctx context.Context, p *pass, id string, since time.Time) {
+	note := r.drains.note(p.key(), id)
+	switch {
+	case note.letGo || note.parting != nil || !drainWanted(p) || !drainPossible(p):
+	case !r.Clock.Now().Before(since.Add(drainTimeout(p))):
+		r.Report.Warn(ctx, p.pool, "NodeDrainTimedOut", "Instance %s ended though its node was not seen empty within %s", id, drainTimeout(p))
+	case p.pool.DeletionTimestamp.IsZero():
+		r.Report.Warn(ctx, p.pool, "NodeNotDrained",
+			"Instance %s ended before its node was seen empty: it was let go outside Slipway, or nobody spoke for it for %s", id, autoscalinggroup.DrainHeartbeat)
+	}
+}
+
 // mostShown is how many nodes a condition names.
 const mostShown = 5
 
@@ -272,7 +288,10 @@ func (r *Reconciler) nextLook(p *pass, waiting []departure) time.Duration {
 	soonest := lookLimit
 	for i, d := range waiting {
 		elapsed := r.Clock.Now().Sub(d.since)
-		next := min(drain.NextLook(elapsed), max(drainTimeout(p)-elapsed, 0))
+		next := drain.NextLook(elapsed)
+		if left := drainTimeout(p) - elapsed; left > 0 {
+			next = min(next, left)
+		}
 		if i == 0 || next < soonest {
 			soonest = next
 		}
@@ -291,31 +310,34 @@ func describe(waiting []departure) string {
 	return strings.Join(parts, "; ")
 }
 
-// recordDrain writes down when the time of nodes began that are not empty, and forgets instances that are gone.
+// recordDrain writes down when the time of nodes began that are not empty, and forgets instances that are done with.
 func (r *Reconciler) recordDrain(ctx context.Context, p *pass, departures []departure) error {
 	begun := drainingSince(p.pool)
 	wanted := maps.Clone(begun)
 	deleting := !p.pool.DeletionTimestamp.IsZero()
-	maps.DeleteFunc(wanted, func(id string, _ time.Time) bool {
-		return !slices.ContainsFunc(p.group.Instances, func(instance autoscalinggroup.Instance) bool {
-			return instance.ID == id && (deleting || instance.Leaving())
-		})
-	})
-	r.drains.keep(p.key(), p.group.Instances)
+	ended := r.dropDone(p, wanted, departures, deleting)
 	var started []departure
 	for _, d := range departures {
-		if _, known := wanted[d.ID]; !known && (deleting || !d.done()) {
+		_, known := begun[d.ID]
+		// What was let go may be held by another hook, and counts no more.
+		if !known && (deleting || !d.done() && !r.drains.note(p.key(), d.ID).letGo) {
 			wanted[d.ID] = d.since
 			started = append(started, d)
 		}
 	}
-	if maps.EqualFunc(begun, wanted, time.Time.Equal) {
-		return nil
+	if !maps.EqualFunc(begun, wanted, time.Time.Equal) {
+		err := reconciling.Patch(ctx, r.Client, p.pool, func(pool *infrav1.AWSMachinePool) { recordDraining(pool, wanted) })
+		if err != nil {
+			return fmt.Errorf("recording which nodes are being drained: %w", err)
+		}
 	}
-	err := reconciling.Patch(ctx, r.Client, p.pool, func(pool *infrav1.AWSMachinePool) { recordDraining(pool, wanted) })
-	if err != nil {
-		return fmt.Errorf("recording which nodes are being drained: %w", err)
+	for _, id := range ended {
+		r.reportEnded(ctx, p, id, begun[id])
 	}
+	for _, d := range r.drains.parted(p.key(), p.group.Instances) {
+		r.reportDeparture(ctx, p, d)
+	}
+	r.drains.keep(p.key(), p.group.Instances)
 	slices.SortFunc(started, func(a, b departure) int { return cmp.Compare(a.ID, b.ID) })
 	for _, d := range started {
 		if !d.done() {
@@ -323,4 +345,27 @@ func (r *Reconciler) recordDrain(ctx context.Context, p *pass, departures []depa
 		}
 	}
 	return nil
+}
+
+// dropDone drops from the record the instances that no longer count, and returns those among them that went with nobody seeing their nodes empty. One whose
+// node is empty is dropped before it is let go, so that a manager that ends in between leaves no record that says otherwise. A deletion's record
+// goes with the group: it also says since when instances that hold out have been asked to go.
+func (r *Reconciler) dropDone(p *pass, record map[string]time.Time, departures []departure, deleting bool) (ended []string) {
+	for _, id := range slices.Sorted(maps.Keys(record)) {
+		member := slices.IndexFunc(p.group.Instances, func(instance autoscalinggroup.Instance) bool { return instance.ID == id })
+		departing := slices.IndexFunc(departures, func(d departure) bool { return d.ID == id })
+		switch {
+		case member < 0:
+			ended = append(ended, id)
+		case deleting:
+			continue
+		case !p.group.Instances[member].Leaving(): // it stays, or is kept in a warm pool
+		case departing < 0: // no hook holds it any longer
+			ended = append(ended, id)
+		case !departures[departing].empty:
+			continue
+		}
+		delete(record, id)
+	}
+	return ended
 }

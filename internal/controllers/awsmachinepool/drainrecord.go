@@ -1,6 +1,7 @@
 package awsmachinepool
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -61,6 +62,8 @@ type drainNote struct {
 	looked time.Time
 	// sign is when AWS was last told that the instance is worked on.
 	sign time.Time
+	// parting is how far the node was when the hold was to be ended, nil before.
+	parting *departure
 	// letGo is true once the hold was ended.
 	letGo bool
 }
@@ -85,6 +88,24 @@ func (n *drainNotes) update(pool types.NamespacedName, instance string, change f
 	n.pools[pool][instance] = note
 }
 
+// parted are the instances that were told to be let go, and went though no answer said so. Each is told of once.
+func (n *drainNotes) parted(pool types.NamespacedName, instances []autoscalinggroup.Instance) []departure {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var gone []departure
+	for id, note := range n.pools[pool] {
+		held := slices.ContainsFunc(instances, func(instance autoscalinggroup.Instance) bool { return instance.ID == id && instance.Held() })
+		if note.parting == nil || note.letGo || held {
+			continue
+		}
+		gone = append(gone, *note.parting)
+		note.letGo = true
+		n.pools[pool][id] = note
+	}
+	slices.SortFunc(gone, func(a, b departure) int { return cmp.Compare(a.ID, b.ID) })
+	return gone
+}
+
 // keep forgets instances that are not among those given, and that one was let go which is held no longer: it may have come back from a warm pool.
 func (n *drainNotes) keep(pool types.NamespacedName, instances []autoscalinggroup.Instance) {
 	n.mu.Lock()
@@ -95,7 +116,7 @@ func (n *drainNotes) keep(pool types.NamespacedName, instances []autoscalinggrou
 	})
 	for _, instance := range instances {
 		if note, known := notes[instance.ID]; known && !instance.Held() {
-			note.letGo = false
+			note.letGo, note.parting = false, nil
 			notes[instance.ID] = note
 		}
 	}
