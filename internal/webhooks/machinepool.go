@@ -15,6 +15,11 @@ import (
 // subject is a pool and what is known beside it.
 type subject struct {
 	pool *infrav1.AWSMachinePool
+	wanted
+}
+
+// wanted is what the MachinePool of a pool asks for.
+type wanted struct {
 	// machinePool refers to the pool; nil if there is none yet.
 	machinePool *clusterv1.MachinePool
 }
@@ -47,7 +52,7 @@ func machinePoolWarnings(s subject) []string {
 }
 
 // replicas are what the MachinePool asks for, and whether anybody knows: an external autoscaler's are not the MachinePool's to say.
-func (s subject) replicas() (int32, bool) {
+func (s wanted) replicas() (int32, bool) {
 	if s.machinePool == nil || s.machinePool.Spec.Replicas == nil {
 		return 0, false
 	}

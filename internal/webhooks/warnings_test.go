@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,14 +18,16 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// warningCases are pools that are warned of and their neighbors that are not. Replicas are those of the MachinePool; there is none if nil.
-var warningCases = []struct {
+type warningCase struct {
 	rule, reason string
 	spec         string
 	replicas     *int32
 	autoscaled   string
 	says         string // empty: no warning at all
-}{
+}
+
+// warningCases are pools that are warned of and their neighbors that are not. Replicas are those of the MachinePool; there is none if nil.
+var warningCases = []warningCase{
 	{rule: "AS10", reason: "within bounds", spec: `{minSize: 1, maxSize: 3}`, replicas: ptr.To[int32](3)},
 	{rule: "AS10", reason: "above", spec: `{minSize: 1, maxSize: 3}`, replicas: ptr.To[int32](4), says: `asks for 4 replicas, which is not within 1 and 3`},
 	{rule: "AS10", reason: "below", spec: `{minSize: 1, maxSize: 3}`, replicas: ptr.To[int32](0), says: `asks for 0 replicas`},
@@ -78,29 +81,37 @@ func TestWarnings(t *testing.T) {
 	for _, c := range warningCases {
 		t.Run(c.rule+"/"+c.reason, func(t *testing.T) {
 			t.Parallel()
-			s := subject{pool: poolWith(t, c.spec)}
-			if c.replicas != nil {
-				s.machinePool = &clusterv1.MachinePool{ObjectMeta: metav1.ObjectMeta{Name: "workers"}, Spec: clusterv1.MachinePoolSpec{Replicas: c.replicas}}
-				if c.autoscaled != "" {
-					s.machinePool.Annotations = map[string]string{clusterv1.ReplicasManagedByAnnotation: c.autoscaled}
-				}
-			}
-			said := machinePoolWarnings(s)
-			if c.says == "" {
-				if len(said) > 0 {
-					t.Errorf("%s is warned of: %q", c.spec, said)
-				}
-				return
-			}
-			if len(said) != 1 || !strings.Contains(said[0], c.says) {
-				t.Errorf("warnings are %q, want one that says %q", said, c.says)
-			}
-			for _, warning := range said {
-				if !strings.HasPrefix(warning, "spec.") || len(warning) > 250 {
-					t.Errorf("%q: name the field first, and be short (%d characters)", warning, len(warning))
-				}
-			}
+			judged(t, c, machinePoolWarnings(subject{pool: poolWith(t, c.spec), wanted: wantedBy(c)}))
 		})
+	}
+}
+
+func wantedBy(c warningCase) wanted {
+	if c.replicas == nil {
+		return wanted{}
+	}
+	pool := &clusterv1.MachinePool{ObjectMeta: metav1.ObjectMeta{Name: "workers"}, Spec: clusterv1.MachinePoolSpec{Replicas: c.replicas}}
+	if c.autoscaled != "" {
+		pool.Annotations = map[string]string{clusterv1.ReplicasManagedByAnnotation: c.autoscaled}
+	}
+	return wanted{machinePool: pool}
+}
+
+func judged(t *testing.T, c warningCase, said []string) {
+	t.Helper()
+	if c.says == "" {
+		if len(said) > 0 {
+			t.Errorf("%s is warned of: %q", c.spec, said)
+		}
+		return
+	}
+	if len(said) != 1 || !strings.Contains(said[0], c.says) {
+		t.Errorf("warnings are %q, want one that says %q", said, c.says)
+	}
+	for _, warning := range said {
+		if !strings.HasPrefix(warning, "spec.") || len(warning) > 250 {
+			t.Errorf("%q: name the field first, and be short (%d characters)", warning, len(warning))
+		}
 	}
 }
 
@@ -124,7 +135,10 @@ func TestEveryWarningIsTried(t *testing.T) {
 	for id := range launchTemplateRules {
 		rules.Insert(id)
 	}
-	for _, c := range warningCases {
+	for id := range managedPoolRules {
+		rules.Insert(id)
+	}
+	for _, c := range slices.Concat(warningCases, managedWarningCases) {
 		if c.says == "" {
 			passed.Insert(c.rule)
 		} else {

@@ -21,11 +21,15 @@ import (
 // +kubebuilder:webhookconfiguration:mutating=false,name=slipway-validating-webhook
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-awsmachinepool,mutating=false,failurePolicy=ignore,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=5,groups=infrastructure.cluster.x-k8s.io,resources=awsmachinepools,verbs=create;update,versions=v1beta2,name=warning.awsmachinepool.infrastructure.cluster.x-k8s.io,admissionReviewVersions=v1,serviceName=slipway-webhook,serviceNamespace=slipway-system
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-awslaunchconfig,mutating=false,failurePolicy=ignore,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=5,groups=infrastructure.cluster.x-k8s.io,resources=awslaunchconfigs,verbs=create;update,versions=v1beta2,name=warning.awslaunchconfig.infrastructure.cluster.x-k8s.io,admissionReviewVersions=v1,serviceName=slipway-webhook,serviceNamespace=slipway-system
+// +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-awsmanagedmachinepool,mutating=false,failurePolicy=ignore,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=5,groups=infrastructure.cluster.x-k8s.io,resources=awsmanagedmachinepools,verbs=create;update,versions=v1beta2,name=warning.awsmanagedmachinepool.infrastructure.cluster.x-k8s.io,admissionReviewVersions=v1,serviceName=slipway-webhook,serviceNamespace=slipway-system
 
 // Register has the manager's webhook server answer for all kinds. MachinePools are read by the reader.
 func Register(manager ctrl.Manager, reader client.Reader) error {
 	if err := ctrl.NewWebhookManagedBy(manager, &infrav1.AWSMachinePool{}).WithValidator(&machinePools{reader: reader}).Complete(); err != nil {
 		return fmt.Errorf("registering the webhook of AWSMachinePool: %w", err)
+	}
+	if err := ctrl.NewWebhookManagedBy(manager, &infrav1.AWSManagedMachinePool{}).WithValidator(&managedPools{reader: reader}).Complete(); err != nil {
+		return fmt.Errorf("registering the webhook of AWSManagedMachinePool: %w", err)
 	}
 	if err := ctrl.NewWebhookManagedBy(manager, &infrav1.AWSLaunchConfig{}).WithValidator(launchConfigs{}).Complete(); err != nil {
 		return fmt.Errorf("registering the webhook of AWSLaunchConfig: %w", err)
@@ -38,7 +42,7 @@ type machinePools struct{ reader client.Reader }
 
 // ValidateCreate implements admission.Validator.
 func (m *machinePools) ValidateCreate(ctx context.Context, pool *infrav1.AWSMachinePool) (admission.Warnings, error) {
-	return machinePoolWarnings(subject{pool: pool, machinePool: m.machinePoolOf(ctx, pool)}), nil
+	return machinePoolWarnings(subject{pool: pool, wanted: wanted{machinePoolOf(ctx, m.reader, "AWSMachinePool", pool)}}), nil
 }
 
 // ValidateUpdate implements admission.Validator. Who changed nothing that a person writes is not warned: the controller writes provider IDs.
@@ -63,19 +67,42 @@ func written(pool *infrav1.AWSMachinePool) *infrav1.AWSMachinePoolSpec {
 
 // machinePoolOf is the MachinePool that refers to the pool. There is none yet while manifests are applied, and nil then; nor is a failed read a
 // reason to hold anybody up.
-func (m *machinePools) machinePoolOf(ctx context.Context, pool *infrav1.AWSMachinePool) *clusterv1.MachinePool {
+func machinePoolOf(ctx context.Context, reader client.Reader, kind string, pool client.Object) *clusterv1.MachinePool {
 	all := &clusterv1.MachinePoolList{}
-	if err := m.reader.List(ctx, all, client.InNamespace(pool.Namespace)); err != nil {
+	if err := reader.List(ctx, all, client.InNamespace(pool.GetNamespace())); err != nil {
 		ctrl.LoggerFrom(ctx).V(1).Info("Warning without the MachinePool", "reason", err.Error())
 		return nil
 	}
 	for i := range all.Items {
 		reference := all.Items[i].Spec.Template.Spec.InfrastructureRef
-		if reference.APIGroup == infrav1.GroupVersion.Group && reference.Kind == "AWSMachinePool" && reference.Name == pool.Name {
+		if reference.APIGroup == infrav1.GroupVersion.Group && reference.Kind == kind && reference.Name == pool.GetName() {
 			return &all.Items[i]
 		}
 	}
 	return nil
+}
+
+// managedPools answers for AWSManagedMachinePools.
+type managedPools struct{ reader client.Reader }
+
+// ValidateCreate implements admission.Validator.
+func (m *managedPools) ValidateCreate(ctx context.Context, pool *infrav1.AWSManagedMachinePool) (admission.Warnings, error) {
+	return managedPoolWarnings(managedSubject{pool: pool, wanted: wanted{machinePoolOf(ctx, m.reader, "AWSManagedMachinePool", pool)}}), nil
+}
+
+// ValidateUpdate implements admission.Validator. Who changed nothing that a person writes is not warned.
+func (m *managedPools) ValidateUpdate(ctx context.Context, before, pool *infrav1.AWSManagedMachinePool) (admission.Warnings, error) {
+	was, is := before.Spec.DeepCopy(), pool.Spec.DeepCopy()
+	was.ProviderIDList, is.ProviderIDList = nil, nil
+	if !pool.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(was, is) {
+		return nil, nil
+	}
+	return m.ValidateCreate(ctx, pool)
+}
+
+// ValidateDelete implements admission.Validator.
+func (*managedPools) ValidateDelete(context.Context, *infrav1.AWSManagedMachinePool) (admission.Warnings, error) {
+	return nil, nil
 }
 
 // launchConfigs answers for AWSLaunchConfigs.
@@ -103,6 +130,7 @@ func (launchConfigs) ValidateDelete(context.Context, *infrav1.AWSLaunchConfig) (
 }
 
 var (
-	_ admission.Validator[*infrav1.AWSMachinePool]  = (*machinePools)(nil)
-	_ admission.Validator[*infrav1.AWSLaunchConfig] = launchConfigs{}
+	_ admission.Validator[*infrav1.AWSMachinePool]        = (*machinePools)(nil)
+	_ admission.Validator[*infrav1.AWSManagedMachinePool] = (*managedPools)(nil)
+	_ admission.Validator[*infrav1.AWSLaunchConfig]       = launchConfigs{}
 )

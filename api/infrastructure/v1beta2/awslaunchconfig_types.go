@@ -49,6 +49,12 @@ type AWSLaunchConfigSpec struct {
 	// +optional
 	Bootstrap *LaunchConfigBootstrap `json:"bootstrap,omitempty"`
 
+	// Nodegroup is set where an EKS managed node group launches from the template: the image may be left to EKS then, and
+	// user data is written as EKS, or the image, wants it. An AWSManagedMachinePool writes it into the AWSLaunchConfig that it
+	// makes; set it yourself where spec.launchConfigRef of one names this object.
+	// +optional
+	Nodegroup *LaunchConfigNodegroup `json:"nodegroup,omitempty"`
+
 	// AdditionalTags are put on the launch template, the instances and their volumes, beside those that the cluster
 	// asks for and those that say whose these are.
 	// +optional
@@ -60,6 +66,14 @@ type AWSLaunchConfigSpec struct {
 	Rollback *Rollback `json:"rollback,omitempty"`
 
 	AWSLaunchTemplate `json:",inline"`
+}
+
+// LaunchConfigNodegroup says what EKS sees to where a managed node group launches from the template.
+type LaunchConfigNodegroup struct {
+	// AMIType is the family of images that EKS chooses from: the template has no image then, and EKS completes the user data.
+	// CUSTOM stands for the image of the template, named or looked up, whose user data has to be complete.
+	// +required
+	AMIType ManagedMachineAMIType `json:"amiType"`
 }
 
 // Rollback goes back from a configuration that failed to the one before it, with the bootstrap data of today.

@@ -7,6 +7,77 @@ import (
 )
 
 // AWSManagedMachinePoolSpec says what EKS managed node group the pool has.
+//
+// +slipway:rule=SL21
+// +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.launchConfigRef)`,message="a node group has one launch template: remove awsLaunchTemplate, or launchConfigRef",fieldPath=".launchConfigRef"
+// +slipway:rule=EK9
+// +kubebuilder:validation:XValidation:rule=`!has(self.diskSize) || !(has(self.awsLaunchTemplate) || has(self.launchConfigRef))`,message="a pool with a launch template takes the size of its root volume from there: remove diskSize, and set awsLaunchTemplate.rootVolume.size",fieldPath=".diskSize"
+// +slipway:rule=EK10
+// +kubebuilder:validation:XValidation:rule=`!has(self.remoteAccess) || !(has(self.awsLaunchTemplate) || has(self.launchConfigRef))`,message="a pool with a launch template takes its SSH key and security groups from there: remove remoteAccess, and set awsLaunchTemplate.sshKeyName and additionalSecurityGroups",fieldPath=".remoteAccess"
+// +slipway:rule=EK11
+// +kubebuilder:validation:XValidation:rule=`!has(self.instanceType) || self.instanceType == "" || !(has(self.awsLaunchTemplate) || has(self.launchConfigRef))`,message="a pool with a launch template takes its instance type from there: remove instanceType, and set awsLaunchTemplate.instanceType, or instanceTypes",fieldPath=".instanceType"
+// +slipway:rule=EK11
+// +kubebuilder:validation:XValidation:rule=`!has(self.instanceTypes) || size(self.instanceTypes) == 0 || !has(self.instanceType) || self.instanceType == ""`,message="instanceType and instanceTypes say the same: remove instanceType, and list it first in instanceTypes",fieldPath=".instanceTypes"
+// +slipway:rule=EK11
+// +kubebuilder:validation:XValidation:rule=`!has(self.instanceTypes) || size(self.instanceTypes) == 0 || !has(self.awsLaunchTemplate) || !has(self.awsLaunchTemplate.instanceType) || self.awsLaunchTemplate.instanceType == ""`,message="EKS takes instance types either from the launch template or from the node group: remove awsLaunchTemplate.instanceType, or instanceTypes",fieldPath=".instanceTypes"
+// +slipway:rule=EK12
+// +kubebuilder:validation:XValidation:rule=`!has(self.amiType) || self.amiType in ['CUSTOM', 'AL2_x86_64'] || !(has(self.awsLaunchTemplate) && ((has(self.awsLaunchTemplate.ami) && ((has(self.awsLaunchTemplate.ami.id) && self.awsLaunchTemplate.ami.id != "") || has(self.awsLaunchTemplate.ami.eksLookupType))) || (has(self.awsLaunchTemplate.imageLookupFormat) && self.awsLaunchTemplate.imageLookupFormat != "") || (has(self.awsLaunchTemplate.imageLookupOrg) && self.awsLaunchTemplate.imageLookupOrg != "") || (has(self.awsLaunchTemplate.imageLookupBaseOS) && self.awsLaunchTemplate.imageLookupBaseOS != "")))`,message="awsLaunchTemplate names an image of its own (ami, or imageLookup...), so that EKS chooses none: set amiType to CUSTOM, or leave it out; a launch template without ami keeps the image that EKS chooses by amiType and amiVersion",fieldPath=".amiType"
+// +slipway:rule=EK12
+// +kubebuilder:validation:XValidation:rule=`!has(self.amiVersion) || !(has(self.awsLaunchTemplate) && ((has(self.awsLaunchTemplate.ami) && ((has(self.awsLaunchTemplate.ami.id) && self.awsLaunchTemplate.ami.id != "") || has(self.awsLaunchTemplate.ami.eksLookupType))) || (has(self.awsLaunchTemplate.imageLookupFormat) && self.awsLaunchTemplate.imageLookupFormat != "") || (has(self.awsLaunchTemplate.imageLookupOrg) && self.awsLaunchTemplate.imageLookupOrg != "") || (has(self.awsLaunchTemplate.imageLookupBaseOS) && self.awsLaunchTemplate.imageLookupBaseOS != "")))`,message="awsLaunchTemplate names an image of its own (ami, or imageLookup...), so that EKS chooses none: remove amiVersion; a launch template without ami keeps the image that EKS chooses by amiType and amiVersion",fieldPath=".amiVersion"
+// +slipway:rule=EK12
+// +kubebuilder:validation:XValidation:rule=`!has(self.amiVersion) || !(has(self.amiType) && self.amiType == 'CUSTOM')`,message="amiVersion is a release of the images that EKS chooses, and amiType CUSTOM stands for one of your own: remove amiVersion, or choose another amiType",fieldPath=".amiVersion"
+// +slipway:rule=EK13
+// +kubebuilder:validation:XValidation:rule=`!(has(self.amiType) && self.amiType == 'CUSTOM') || (has(self.awsLaunchTemplate) || has(self.launchConfigRef))`,message="amiType CUSTOM stands for the image of a launch template, and there is none: set awsLaunchTemplate, or choose another amiType",fieldPath=".amiType"
+// +slipway:rule=EK26
+// +kubebuilder:validation:XValidation:rule=`!has(self.capacityType) || self.capacityType != 'capacityBlock' || has(self.launchConfigRef) || (has(self.awsLaunchTemplate) && has(self.awsLaunchTemplate.marketType) && self.awsLaunchTemplate.marketType == 'CapacityBlock')`,message="capacityType capacityBlock needs a launch template that names the block: set awsLaunchTemplate.marketType to CapacityBlock, capacityReservationId and instanceType",fieldPath=".capacityType"
+// +slipway:rule=EK27
+// +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.awsLaunchTemplate.marketType) || self.awsLaunchTemplate.marketType != 'CapacityBlock' || (has(self.capacityType) && self.capacityType == 'capacityBlock')`,message="awsLaunchTemplate asks for a Capacity Block: set capacityType to capacityBlock, or remove awsLaunchTemplate.marketType",fieldPath=".capacityType"
+// +slipway:rule=EK28
+// +kubebuilder:validation:XValidation:rule=`!has(self.warmPool) || !((has(self.amiType) && self.amiType == 'CUSTOM') || (has(self.awsLaunchTemplate) && ((has(self.awsLaunchTemplate.ami) && ((has(self.awsLaunchTemplate.ami.id) && self.awsLaunchTemplate.ami.id != "") || has(self.awsLaunchTemplate.ami.eksLookupType))) || (has(self.awsLaunchTemplate.imageLookupFormat) && self.awsLaunchTemplate.imageLookupFormat != "") || (has(self.awsLaunchTemplate.imageLookupOrg) && self.awsLaunchTemplate.imageLookupOrg != "") || (has(self.awsLaunchTemplate.imageLookupBaseOS) && self.awsLaunchTemplate.imageLookupBaseOS != ""))))`,message="EKS keeps warm pools for the images that it chooses alone: remove warmPool, or the image of your own (amiType CUSTOM, awsLaunchTemplate.ami, imageLookup...)",fieldPath=".warmPool"
+// +slipway:rule=EK28
+// +kubebuilder:validation:XValidation:rule=`!has(self.warmPool) || !has(self.amiType) || !self.amiType.startsWith('BOTTLEROCKET') || ((!has(self.warmPool.state) || self.warmPool.state != 'Hibernated') && (!has(self.warmPool.reuseOnScaleIn) || !self.warmPool.reuseOnScaleIn))`,message="Bottlerocket instances neither hibernate nor go back to the warm pool: set warmPool.state to Stopped or Running, and remove reuseOnScaleIn",fieldPath=".warmPool"
+// +slipway:rule=EK28
+// +kubebuilder:validation:XValidation:rule=`!has(self.warmPool) || !has(self.capacityType) || self.capacityType == 'onDemand'`,message="a warm pool has On-Demand Instances alone: set capacityType to onDemand, or remove warmPool",fieldPath=".warmPool"
+// +slipway:rule=SL24
+// +kubebuilder:validation:XValidation:rule=`!has(self.templateLossPolicy) || (has(self.awsLaunchTemplate) || has(self.launchConfigRef))`,message="templateLossPolicy is about the launch template, and the pool has none: remove it, or set awsLaunchTemplate",fieldPath=".templateLossPolicy"
+// +slipway:rule=SL24
+// +kubebuilder:validation:XValidation:rule=`!has(self.versionsToKeep) || has(self.awsLaunchTemplate)`,message="versionsToKeep is about the versions of awsLaunchTemplate, and there is none: remove it, or set awsLaunchTemplate (an AWSLaunchConfig has a versionsToKeep of its own)",fieldPath=".versionsToKeep"
+// +slipway:rule=EK20
+// +kubebuilder:validation:XValidation:rule=`has(self.awsLaunchTemplate) == has(oldSelf.awsLaunchTemplate)`,message="EKS can neither give a launch template to a node group that has none nor take it away: put awsLaunchTemplate back as it was, or make a new pool and move to it",fieldPath=".awsLaunchTemplate"
+// +slipway:rule=EK20
+// +kubebuilder:validation:XValidation:rule=`(has(self.launchConfigRef) ? self.launchConfigRef.name : "") == (has(oldSelf.launchConfigRef) ? oldSelf.launchConfigRef.name : "")`,message="EKS can not point a node group at another launch template: put launchConfigRef back, or make a new pool and move to it",fieldPath=".launchConfigRef"
+// +slipway:rule=EK21
+// +kubebuilder:validation:XValidation:rule=`((has(self.amiType) && self.amiType == 'CUSTOM') || (has(self.awsLaunchTemplate) && ((has(self.awsLaunchTemplate.ami) && ((has(self.awsLaunchTemplate.ami.id) && self.awsLaunchTemplate.ami.id != "") || has(self.awsLaunchTemplate.ami.eksLookupType))) || (has(self.awsLaunchTemplate.imageLookupFormat) && self.awsLaunchTemplate.imageLookupFormat != "") || (has(self.awsLaunchTemplate.imageLookupOrg) && self.awsLaunchTemplate.imageLookupOrg != "") || (has(self.awsLaunchTemplate.imageLookupBaseOS) && self.awsLaunchTemplate.imageLookupBaseOS != "")))) == ((has(oldSelf.amiType) && oldSelf.amiType == 'CUSTOM') || (has(oldSelf.awsLaunchTemplate) && ((has(oldSelf.awsLaunchTemplate.ami) && ((has(oldSelf.awsLaunchTemplate.ami.id) && oldSelf.awsLaunchTemplate.ami.id != "") || has(oldSelf.awsLaunchTemplate.ami.eksLookupType))) || (has(oldSelf.awsLaunchTemplate.imageLookupFormat) && oldSelf.awsLaunchTemplate.imageLookupFormat != "") || (has(oldSelf.awsLaunchTemplate.imageLookupOrg) && oldSelf.awsLaunchTemplate.imageLookupOrg != "") || (has(oldSelf.awsLaunchTemplate.imageLookupBaseOS) && oldSelf.awsLaunchTemplate.imageLookupBaseOS != ""))))`,message="EKS can not change a node group between an image of your own and one that EKS chooses: put amiType and awsLaunchTemplate.ami back, or make a new pool and move to it",fieldPath=".awsLaunchTemplate"
+// +slipway:rule=EK22
+// +kubebuilder:validation:XValidation:rule=`(has(self.subnetIDs) ? self.subnetIDs : []) == (has(oldSelf.subnetIDs) ? oldSelf.subnetIDs : [])`,message="EKS can not change the subnetIDs of a node group: put subnetIDs back, or make a new pool and move to it",fieldPath=".subnetIDs"
+// +slipway:rule=EK22
+// +kubebuilder:validation:XValidation:rule=`(has(self.availabilityZones) ? self.availabilityZones : []) == (has(oldSelf.availabilityZones) ? oldSelf.availabilityZones : [])`,message="EKS can not change the availabilityZones of a node group: put availabilityZones back, or make a new pool and move to it",fieldPath=".availabilityZones"
+// +slipway:rule=EK22
+// +kubebuilder:validation:XValidation:rule=`(has(self.availabilityZoneSubnetType) ? self.availabilityZoneSubnetType : "") == (has(oldSelf.availabilityZoneSubnetType) ? oldSelf.availabilityZoneSubnetType : "")`,message="EKS can not change the availabilityZoneSubnetType of a node group: put availabilityZoneSubnetType back, or make a new pool and move to it",fieldPath=".availabilityZoneSubnetType"
+// +slipway:rule=EK22
+// +kubebuilder:validation:XValidation:rule=`(has(self.diskSize) ? self.diskSize : 0) == (has(oldSelf.diskSize) ? oldSelf.diskSize : 0)`,message="EKS can not change the diskSize of a node group: put diskSize back, or make a new pool and move to it",fieldPath=".diskSize"
+// +slipway:rule=EK22
+// +kubebuilder:validation:XValidation:rule=`(has(self.instanceType) ? self.instanceType : "") == (has(oldSelf.instanceType) ? oldSelf.instanceType : "")`,message="EKS can not change the instanceType of a node group: put instanceType back, or make a new pool and move to it",fieldPath=".instanceType"
+// +slipway:rule=EK22
+// +kubebuilder:validation:XValidation:rule=`(has(self.instanceTypes) ? self.instanceTypes : []) == (has(oldSelf.instanceTypes) ? oldSelf.instanceTypes : [])`,message="EKS can not change the instanceTypes of a node group: put instanceTypes back, or make a new pool and move to it",fieldPath=".instanceTypes"
+// +slipway:rule=EK22
+// +kubebuilder:validation:XValidation:rule=`(has(self.capacityType) ? self.capacityType : "") == (has(oldSelf.capacityType) ? oldSelf.capacityType : "")`,message="EKS can not change the capacityType of a node group: put capacityType back, or make a new pool and move to it",fieldPath=".capacityType"
+// +slipway:rule=EK22
+// +kubebuilder:validation:XValidation:rule=`(has(self.rolePath) ? self.rolePath : "") == (has(oldSelf.rolePath) ? oldSelf.rolePath : "")`,message="IAM can not move a role: put rolePath back, or make a new pool and move to it",fieldPath=".rolePath"
+// +slipway:rule=EK22
+// +kubebuilder:validation:XValidation:rule=`(has(self.amiType) ? self.amiType : "") == (has(oldSelf.amiType) ? oldSelf.amiType : "") || (((has(self.amiType) && self.amiType == 'CUSTOM') || (has(self.awsLaunchTemplate) && ((has(self.awsLaunchTemplate.ami) && ((has(self.awsLaunchTemplate.ami.id) && self.awsLaunchTemplate.ami.id != "") || has(self.awsLaunchTemplate.ami.eksLookupType))) || (has(self.awsLaunchTemplate.imageLookupFormat) && self.awsLaunchTemplate.imageLookupFormat != "") || (has(self.awsLaunchTemplate.imageLookupOrg) && self.awsLaunchTemplate.imageLookupOrg != "") || (has(self.awsLaunchTemplate.imageLookupBaseOS) && self.awsLaunchTemplate.imageLookupBaseOS != "")))) && ((has(oldSelf.amiType) && oldSelf.amiType == 'CUSTOM') || (has(oldSelf.awsLaunchTemplate) && ((has(oldSelf.awsLaunchTemplate.ami) && ((has(oldSelf.awsLaunchTemplate.ami.id) && oldSelf.awsLaunchTemplate.ami.id != "") || has(oldSelf.awsLaunchTemplate.ami.eksLookupType))) || (has(oldSelf.awsLaunchTemplate.imageLookupFormat) && oldSelf.awsLaunchTemplate.imageLookupFormat != "") || (has(oldSelf.awsLaunchTemplate.imageLookupOrg) && oldSelf.awsLaunchTemplate.imageLookupOrg != "") || (has(oldSelf.awsLaunchTemplate.imageLookupBaseOS) && oldSelf.awsLaunchTemplate.imageLookupBaseOS != "")))))`,message="EKS can not change the amiType of a node group: put amiType back, or make a new pool and move to it",fieldPath=".amiType"
+// +slipway:rule=EK22
+// +kubebuilder:validation:XValidation:rule=`has(self.remoteAccess) == has(oldSelf.remoteAccess) && (!has(self.remoteAccess) || ((has(self.remoteAccess.sshKeyName) ? self.remoteAccess.sshKeyName : "") == (has(oldSelf.remoteAccess.sshKeyName) ? oldSelf.remoteAccess.sshKeyName : "") && (has(self.remoteAccess.sourceSecurityGroups) ? self.remoteAccess.sourceSecurityGroups : []) == (has(oldSelf.remoteAccess.sourceSecurityGroups) ? oldSelf.remoteAccess.sourceSecurityGroups : []) && (has(self.remoteAccess.public) ? self.remoteAccess.public : false) == (has(oldSelf.remoteAccess.public) ? oldSelf.remoteAccess.public : false)))`,message="EKS can not change the remoteAccess of a node group: put remoteAccess back, or make a new pool and move to it",fieldPath=".remoteAccess"
+// +slipway:rule=EK23
+// +kubebuilder:validation:XValidation:rule=`!has(self.eksNodegroupName) || self.eksNodegroupName == "" || self.eksNodegroupName.matches('^[A-Za-z0-9][A-Za-z0-9_-]*$')`,message="the name of a node group begins with a letter or a digit, and has letters, digits, - and _ alone",fieldPath=".eksNodegroupName"
+// +slipway:rule=SL22
+// +kubebuilder:validation:XValidation:rule=`!has(self.roleName) || self.roleName == "" || self.roleName.matches('^[a-zA-Z0-9_+=,.@-]{1,64}$')`,message="give the name of an IAM role, not its ARN",fieldPath=".roleName"
+// +slipway:rule=SL22
+// +kubebuilder:validation:XValidation:rule=`!has(self.rolePath) || self.rolePath == "" || self.rolePath.matches('^/([!-~]+/)?$')`,message="an IAM path begins and ends with a slash, such as /nodes/",fieldPath=".rolePath"
+// +slipway:rule=SL22
+// +kubebuilder:validation:XValidation:rule=`!has(self.rolePermissionsBoundary) || self.rolePermissionsBoundary == "" || self.rolePermissionsBoundary.matches('^arn:[a-z-]+:iam::([0-9]{12}|aws):policy/[!-~]+$')`,message="give the ARN of an IAM policy (arn:aws:iam::<account>:policy/<name>)",fieldPath=".rolePermissionsBoundary"
+// +slipway:rule=SL22
+// +kubebuilder:validation:XValidation:rule=`!has(self.roleAdditionalPolicies) || self.roleAdditionalPolicies.all(a, a.matches('^arn:[a-z-]+:iam::([0-9]{12}|aws):policy/[!-~]+$'))`,message="give the ARNs of IAM policies (arn:aws:iam::aws:policy/<name>)",fieldPath=".roleAdditionalPolicies"
 type AWSManagedMachinePoolSpec struct {
 	// EKSNodegroupName is the name of the node group in EKS. It is fixed once the pool exists. Default:
 	// <namespace>_<name>, with _ for every dot and a hash where that is too long, as with CAPA; status.nodegroup.name
@@ -80,12 +151,18 @@ type AWSManagedMachinePoolSpec struct {
 	// Labels of the nodes. An edit is applied without replacing nodes.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=100
+	// +slipway:rule=EK29
+	// +kubebuilder:validation:XValidation:rule=`self.all(k, k.matches('^([a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?/)?[a-zA-Z0-9]([a-zA-Z0-9_.-]*[a-zA-Z0-9])?$') && size(k) <= 63 && self[k].matches('^[a-zA-Z0-9]([a-zA-Z0-9_.-]*[a-zA-Z0-9])?$'))`,message="EKS takes label keys and values of 1 to 63 characters, which begin and end with a letter or a digit"
+	// +slipway:rule=EK29
+	// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('eks.amazonaws.com/') && !k.startsWith('kubernetes.io/') && !k.startsWith('k8s.io/'))`,message="labels that begin with eks.amazonaws.com/, kubernetes.io/ or k8s.io/ are set by EKS and Kubernetes, and EKS refuses them: remove them"
 	Labels map[string]string `json:"labels,omitempty"`
 
 	// Taints of the nodes. An edit is applied without replacing nodes.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
+	// +slipway:rule=EK29
+	// +kubebuilder:validation:XValidation:rule=`self.all(t, self.exists_one(u, u.key == t.key && u.effect == t.effect))`,message="two taints have the same key and effect: remove one of them"
 	Taints []Taint `json:"taints,omitempty"`
 
 	// DiskSize is the size of the root volume in GiB, for a pool without awsLaunchTemplate. It is fixed once the pool exists.
@@ -140,6 +217,10 @@ type AWSManagedMachinePoolSpec struct {
 	// template; a change of what a node is rolls the pool. Without ami, the image is the one that EKS chooses by
 	// amiType and amiVersion. EKS can neither give a launch template to a node group that has none nor take it away.
 	// +optional
+	// +slipway:rule=EK1
+	// +kubebuilder:validation:XValidation:rule=`!has(self.iamInstanceProfile) || self.iamInstanceProfile == ""`,message="EKS gives instances the profile of the node role: remove iamInstanceProfile, and name the role in roleName",fieldPath=".iamInstanceProfile"
+	// +slipway:rule=EK5
+	// +kubebuilder:validation:XValidation:rule=`!has(self.spotMarketOptions) && (!has(self.marketType) || self.marketType != 'Spot')`,message="EKS takes no launch template that asks for Spot Instances: remove spotMarketOptions and marketType, and set capacityType to spot",fieldPath=".marketType"
 	AWSLaunchTemplate *AWSLaunchTemplate `json:"awsLaunchTemplate,omitempty"`
 
 	// LaunchConfigRef names the AWSLaunchConfig that the pool launches from, in place of awsLaunchTemplate. It is in
@@ -275,6 +356,9 @@ type Taint struct {
 }
 
 // ManagedMachinePoolScaling bounds the size of a node group.
+//
+// +slipway:rule=EK24
+// +kubebuilder:validation:XValidation:rule=`!has(self.minSize) || !has(self.maxSize) || self.minSize <= self.maxSize`,message="minSize must not be above maxSize",fieldPath=".minSize"
 type ManagedMachinePoolScaling struct {
 	// MinSize is the smallest number of nodes. Default: the MachinePool's replicas, or maxSize where that is less.
 	// +optional
@@ -283,11 +367,15 @@ type ManagedMachinePoolScaling struct {
 
 	// MaxSize is the largest number of nodes. Default: the MachinePool's replicas, or minSize where that is more.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +slipway:rule=EK24
+	// +kubebuilder:validation:Minimum=1
 	MaxSize *int32 `json:"maxSize,omitempty"`
 }
 
 // ManagedRemoteAccess opens SSH (RDP for Windows) to the instances of a node group.
+//
+// +slipway:rule=SL20
+// +kubebuilder:validation:XValidation:rule=`!has(self.public) || !self.public || !has(self.sourceSecurityGroups) || size(self.sourceSecurityGroups) == 0`,message="public lets everybody connect, so that sourceSecurityGroups would do nothing: remove one of the two",fieldPath=".sourceSecurityGroups"
 type ManagedRemoteAccess struct {
 	// SSHKeyName is the EC2 key pair whose public key is put on the instances. Default: the control plane's.
 	// +optional
@@ -320,6 +408,9 @@ const (
 )
 
 // UpdateConfig says how nodes are replaced.
+//
+// +slipway:rule=EK25
+// +kubebuilder:validation:XValidation:rule=`has(self.maxUnavailable) != has(self.maxUnavailablePercentage)`,message="give either maxUnavailable or maxUnavailablePercentage"
 type UpdateConfig struct {
 	// MaxUnavailable is how many nodes are replaced at a time.
 	// +optional
@@ -345,6 +436,11 @@ type UpdateConfig struct {
 }
 
 // NodeRepairConfig has EKS repair nodes that are not healthy (AWS: API_NodeRepairConfig).
+//
+// +slipway:rule=EK30
+// +kubebuilder:validation:XValidation:rule=`!has(self.maxParallelNodesRepairedCount) || !has(self.maxParallelNodesRepairedPercentage)`,message="give either maxParallelNodesRepairedCount or maxParallelNodesRepairedPercentage",fieldPath=".maxParallelNodesRepairedCount"
+// +slipway:rule=EK30
+// +kubebuilder:validation:XValidation:rule=`!has(self.maxUnhealthyNodeThresholdCount) || !has(self.maxUnhealthyNodeThresholdPercentage)`,message="give either maxUnhealthyNodeThresholdCount or maxUnhealthyNodeThresholdPercentage",fieldPath=".maxUnhealthyNodeThresholdCount"
 type NodeRepairConfig struct {
 	// Enabled switches node auto repair on.
 	// +optional
@@ -654,6 +750,11 @@ type NodegroupHealthIssue struct {
 
 // AWSManagedMachinePool is the infrastructure of a MachinePool: an EKS managed node group, which launches its instances
 // from an EC2 launch template where the pool has one.
+//
+// +slipway:rule=EK22
+// +kubebuilder:validation:XValidation:rule=`(has(self.spec.eksNodegroupName) ? self.spec.eksNodegroupName : "") == (has(oldSelf.spec.eksNodegroupName) ? oldSelf.spec.eksNodegroupName : "") || ((has(self.spec.eksNodegroupName) ? self.spec.eksNodegroupName : "") == (has(oldSelf.status) && has(oldSelf.status.nodegroup) ? oldSelf.status.nodegroup.name : (has(self.spec.eksNodegroupName) ? self.spec.eksNodegroupName : "")) && (!has(oldSelf.spec.eksNodegroupName) || oldSelf.spec.eksNodegroupName == "")) || ((!has(self.spec.eksNodegroupName) || self.spec.eksNodegroupName == "") && oldSelf.spec.eksNodegroupName.endsWith('_' + self.metadata.name))`,message="EKS can not rename a node group: put eksNodegroupName back, or make a new pool and move to it",fieldPath=".spec.eksNodegroupName"
+// +slipway:rule=EK22
+// +kubebuilder:validation:XValidation:rule=`(has(self.spec.roleName) ? self.spec.roleName : "") == (has(oldSelf.spec.roleName) ? oldSelf.spec.roleName : "") || ((!has(oldSelf.spec.roleName) || oldSelf.spec.roleName == "") && (!has(oldSelf.status) || !has(oldSelf.status.nodeRole) || oldSelf.status.nodeRole.name == (has(self.spec.roleName) ? self.spec.roleName : "")))`,message="EKS can not change the role of a node group: put roleName back, or make a new pool and move to it",fieldPath=".spec.roleName"
 type AWSManagedMachinePool struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -2,6 +2,7 @@ package v1beta2_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,9 @@ func TestEveryRuleIsBroken(t *testing.T) {
 		"AWSMachinePool": refusals(t, "AWSMachinePool", machinePoolBase, map[string][]ruleCase{
 			"spec: {awsLaunchTemplate: %s}": launchTemplateCases, "spec: %s": append(machinePoolCases, sharedCases...),
 			"spec: {ignition: %s}": ignitionCases,
+		}),
+		"AWSManagedMachinePool": refusals(t, "AWSManagedMachinePool", managedPoolBase, map[string][]ruleCase{
+			"spec: {awsLaunchTemplate: %s}": launchTemplateCases, "spec: %s": append(managedPoolCases, managedSharedRefusals()...),
 		}),
 		"AWSLaunchConfig": refusals(t, "AWSLaunchConfig", launchConfigBase, map[string][]ruleCase{
 			"spec: %s": append(append(launchConfigCases, launchTemplateCases...), sharedCases...), bootstrapIgnition: ignitionCases,
@@ -47,13 +51,18 @@ func refusals(t *testing.T, kind, base string, cases map[string][]ruleCase) stri
 			}
 		}
 	}
-	for _, c := range transitionCases {
-		if c.kind != kind || c.status != "" {
+	for _, c := range slices.Concat(transitionCases, managedTransitionCases) {
+		if c.kind != kind || c.status != "" && kind != "AWSManagedMachinePool" {
 			continue
 		}
 		stored, err := served.Create(t.Context(), object(t, base, "spec: "+c.from))
 		if err != nil {
 			t.Fatal(err)
+		}
+		if c.status != "" {
+			if stored, err = served.UpdateStatus(t.Context(), stored, object(t, base, "status: "+c.status)); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if _, err = served.Update(t.Context(), stored, object(t, base, "spec: "+c.to)); err != nil {
 			fmt.Fprintln(&said, err)

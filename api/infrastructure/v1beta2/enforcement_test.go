@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// matrix are the ids of the validation matrix for launch templates, 4(a), and for Auto Scaling groups, 4(b).
+// matrix are the ids of the validation matrix for launch templates, 4(a), for Auto Scaling groups, 4(b), and for EKS managed
+// node groups, 4(c).
 const matrix = `
 LT1 LT2 LT3 LT4 LT5 LT6 LT7 LT8 LT9 UD1 UD2 UD2W UD3 IT1 IT2 IT3 IT4 IT5 IT6 IT7 IT8 IM1 IM2
 BD1 BD2 BD3 BD4 BD5 BD6 BD7 BD8 BD9 BD10 BD11 SG1 SG2 NI1 NI2 NI3 NI4 NI5 NI6 NI7 NI8 NI9 NI10
@@ -17,6 +18,8 @@ PL1 PL2 PL3 PL4 PL5 PL6 MD1 MD2 MD3 TG1 TG2 TG3 MK1 MK2 MK3 MK4 MK5 MK6 CR1 CR2 
 EN1 HB1 CS1 IP1 IP2 DP1 DP2 OP1 LC1
 AS1 AS2 AS3 AS4 AS5 AS6 AS7 AS8 AS9 AS10 AS11 AS12 AS13 AS14 AS15 AS16 AS17 AS18 AS19 AS20 AS21 AS22 AS23
 RF1 RF2 RF2W RF3 RF4 RF5 RF6 RF7 RF7W RF8 RF9 RF10 RF11 WP1 WP2 WP3 HK1 HK2 HK3 CB1 AG1 AG2
+EK1 EK2 EK3 EK4 EK5 EK6 EK7 EK8 EK9 EK10 EK11 EK11W EK12 EK13 EK14 EK15 EK16 EK17 EK18 EK19 EK20 EK21 EK22 EK23 EK24 EK25
+EK26 EK27 EK28 EK29 EK30 EK31 EK32 EK33 EK34 EK35 EK36 EK37 EK38 EK39 EK40
 `
 
 // Places where a rule is enforced, or why it is not. A place may go on with an explanation.
@@ -161,6 +164,48 @@ var enforcement = map[string]string{
 	"AG1":  noField + "group and instances take their tags from one place",
 	"AG2":  inController + "AWS answers AccessDenied",
 
+	"EK1":   inCRD,
+	"EK2":   later + "networkInterfaces",
+	"EK3":   noField + "an instance that shuts itself down is stopped, EC2's default",
+	"EK4":   later + "hibernationOptions",
+	"EK5":   inCRD,
+	"EK6":   noField + "requirements are in mixedInstancesPolicy alone, which managed pools have not",
+	"EK7":   noField + "an SSM parameter is resolved before EKS sees it",
+	"EK8":   later + "networkInterfaces",
+	"EK9":   inCRD,
+	"EK10":  inCRD,
+	"EK11":  inCRD,
+	"EK11W": inWebhook,
+	"EK12":  inCRD,
+	"EK13":  inCRD,
+	"EK14":  inController + "without bootstrap data, complete user data is generated; condition BootstrapDataReady, reason UserDataInvalid, where it can not be",
+	"EK15":  inController + "the Secret is another object; condition BootstrapDataReady, reason UserDataInvalid",
+	"EK16":  inController + "what is not MIME multi-part is made a part of it; condition BootstrapDataReady, reason UserDataInvalid, where it can not be",
+	"EK17":  inController + "the Secret is another object; condition BootstrapDataReady, reason UserDataInvalid",
+	"EK18":  inController + "the Secret is another object; message of condition BootstrapDataReady",
+	"EK19":  inController + "the Secret is another object; condition BootstrapDataReady, reason UserDataInvalid",
+	"EK20":  inCRD,
+	"EK21":  inCRD,
+	"EK22":  inCRD,
+	"EK23":  inCRD,
+	"EK24":  inCRD,
+	"EK25":  inCRD,
+	"EK26":  inCRD,
+	"EK27":  inCRD,
+	"EK28":  inCRD,
+	"EK29":  inCRD,
+	"EK30":  inCRD,
+	"EK31":  noField + "node groups name versions by number",
+	"EK32":  noField + "the cluster's security groups are always added",
+	"EK33":  inWebhook,
+	"EK34":  inWebhook,
+	"EK35":  later + "networkInterfaces",
+	"EK36":  inController + "the control plane is another object",
+	"EK37":  inController + "condition RolledOut, reason WaitingForUpdate",
+	"EK38":  noField + "there are no refreshPreferences, and warmPool goes to EKS",
+	"EK39":  inController + "a version update says nothing of sizes",
+	"EK40":  noField + "managed pools have no machinePoolMachines",
+
 	"SL1": inCRD, // subnets and security groups: by id, or by filters
 	"SL2": inCRD, // an AWSLaunchConfig stays with its cluster
 	"SL3": inCRD, // a Kubernetes version has three numbers
@@ -181,6 +226,14 @@ var enforcement = map[string]string{
 	"SL17": inWebhook, // a time limit of a drain that is disabled
 	"SL18": inWebhook, // a termination policy that decides nothing
 	"SL19": inCRD,     // an instance type once in the overrides
+	"SL20": inCRD,     // remote access is public or of security groups
+	"SL21": inCRD,     // a managed pool has one launch template
+	"SL22": inCRD,     // a node role has a name, and a path and policies of the form that IAM takes
+	"SL23": inWebhook, // fields that will go away
+	"SL24": inCRD,     // what is about a launch template needs one
+	"SL25": inWebhook, // EKS has no image of a family for a version
+	"SL26": inWebhook, // more nodes unavailable than there are
+	"SL27": inWebhook, // replicas of the MachinePool within the bounds of a managed pool
 }
 
 // TestEveryRuleHasItsPlace fails when a rule of the matrix is forgotten, when the table knows a rule that does not
@@ -253,12 +306,12 @@ func markedRules(t *testing.T, where, what string) map[string]bool {
 
 func testedRules() map[string]bool {
 	tested := map[string]bool{}
-	for _, cases := range [][]ruleCase{launchTemplateCases, sharedCases, machinePoolCases, launchConfigCases, ignitionCases} {
+	for _, cases := range [][]ruleCase{launchTemplateCases, sharedCases, machinePoolCases, launchConfigCases, ignitionCases, managedPoolCases} {
 		for _, c := range cases {
 			tested[c.rule] = true
 		}
 	}
-	for _, c := range transitionCases {
+	for _, c := range slices.Concat(transitionCases, managedTransitionCases) {
 		tested[c.rule] = true
 	}
 	return tested

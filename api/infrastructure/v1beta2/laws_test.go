@@ -91,13 +91,14 @@ func TestLaws(t *testing.T) {
 		share      float64 // of the specs must be accepted, or the laws hold for nothing
 	}{
 		{"AWSMachinePool", machinePoolBase, func() any { return &infrav1.AWSMachinePool{} }, 0.02},
+		{"AWSManagedMachinePool", managedPoolBase, func() any { return &infrav1.AWSManagedMachinePool{} }, 0.02},
 		{"AWSLaunchConfig", launchConfigBase, func() any { return &infrav1.AWSLaunchConfig{} }, 0.02},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
 			t.Parallel()
 			served := resource(t, c.kind, "v1beta2")
 			twin := served
-			if c.kind == "AWSMachinePool" {
+			if c.kind != "AWSLaunchConfig" {
 				twin = resource(t, c.kind, "v1beta1")
 			}
 			specs := served.Structural.Properties["spec"]

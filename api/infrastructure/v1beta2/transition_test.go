@@ -1,17 +1,20 @@
 package v1beta2_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
 
-// transitionCases change an object from one spec to another; an empty message means that it may be done.
-var transitionCases = []struct {
+type transitionCase struct {
 	rule, reason, kind string
 	status             string
 	from, to           string
 	says               string // empty: accepted
-}{
+}
+
+// transitionCases change an object from one spec to another; an empty message means that it may be done.
+var transitionCases = []transitionCase{
 	{
 		rule: "LT2", reason: "EC2 can not rename", kind: "AWSMachinePool",
 		from: `{awsLaunchTemplate: {name: first}}`, to: `{awsLaunchTemplate: {name: second}}`, says: "can not rename",
@@ -61,12 +64,15 @@ var transitionCases = []struct {
 // TestTransitions holds what may change and what may not, once an object exists.
 func TestTransitions(t *testing.T) {
 	t.Parallel()
-	for _, c := range transitionCases {
+	for _, c := range slices.Concat(transitionCases, managedTransitionCases) {
 		t.Run(c.kind+"/"+c.rule+"/"+c.reason, func(t *testing.T) {
 			t.Parallel()
 			base := machinePoolBase
-			if c.kind == "AWSLaunchConfig" {
+			switch c.kind {
+			case "AWSLaunchConfig":
 				base = launchConfigBase
+			case "AWSManagedMachinePool":
+				base = managedPoolBase
 			}
 			served := resource(t, c.kind, "v1beta2")
 			stored, err := served.Create(t.Context(), object(t, base, "spec: "+c.from))

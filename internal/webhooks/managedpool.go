@@ -1,0 +1,126 @@
+package webhooks
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// managedSubject is a managed pool and what is known beside it.
+type managedSubject struct {
+	pool *infrav1.AWSManagedMachinePool
+	wanted
+}
+
+// managedPoolRules are by their ids in the validation matrix; each returns a warning that says what to do, or nothing.
+var managedPoolRules = map[string]func(managedSubject) string{
+	"EK11W": someTypeIsNamed,
+	"EK33":  taintsComeInTime,
+	"EK34":  containersReachMetadata,
+	"SL23":  fieldsStay,
+	"SL25":  familyIsAlive,
+	"SL26":  unavailableNodesExist,
+	"SL27":  managedReplicasFit,
+}
+
+func managedPoolWarnings(s managedSubject) []string {
+	said := []string{}
+	if template := s.pool.Spec.AWSLaunchTemplate; template != nil {
+		said = launchTemplateWarnings("spec.awsLaunchTemplate", template)
+	}
+	for _, rule := range sorted(managedPoolRules) {
+		if warning := managedPoolRules[rule](s); warning != "" {
+			said = append(said, warning)
+		}
+	}
+	return said
+}
+
+// someTypeIsNamed: without any instance type EKS takes t3.medium (AWS: API_CreateNodegroup, instanceTypes).
+//
+// +slipway:warning=EK11W
+func someTypeIsNamed(s managedSubject) string {
+	spec := &s.pool.Spec
+	inTemplate := spec.LaunchConfigRef != nil || spec.AWSLaunchTemplate != nil && spec.AWSLaunchTemplate.InstanceType != ""
+	if inTemplate || ptr.Deref(spec.InstanceType, "") != "" || len(spec.InstanceTypes) > 0 {
+		return ""
+	}
+	return "spec.instanceTypes: no instance type is named, so that EKS launches t3.medium: name the types that you want"
+}
+
+// taintsComeInTime: EKS taints nodes with an image of one's own after they have joined (AWS: launch-templates, "Specifying an AMI").
+//
+// +slipway:warning=EK33
+func taintsComeInTime(s managedSubject) string {
+	if len(s.pool.Spec.Taints) == 0 || !s.pool.Spec.OwnImage() {
+		return ""
+	}
+	return "spec.taints: with an image of your own EKS taints nodes after they have joined, and pods may come first: have the bootstrap data say --register-with-taints too"
+}
+
+// containersReachMetadata: an answer with a session token has one hop to the instance and one into a container (AWS: launch-templates, "Considerations").
+//
+// +slipway:warning=EK34
+func containersReachMetadata(s managedSubject) string {
+	template := s.pool.Spec.AWSLaunchTemplate
+	if template == nil || template.InstanceMetadataOptions == nil {
+		return ""
+	}
+	options := template.InstanceMetadataOptions
+	if options.HTTPEndpoint == infrav1.InstanceMetadataDisabled || options.HTTPPutResponseHopLimit != 1 {
+		return ""
+	}
+	return "spec.awsLaunchTemplate.instanceMetadataOptions.httpPutResponseHopLimit: with 1, which is the default here, " +
+		"containers that are not on the host's network get no IMDSv2 token: set it to 2"
+}
+
+// fieldsStay: deprecated fields work for a while.
+//
+// +slipway:warning=SL23
+func fieldsStay(s managedSubject) string { return s.pool.Spec.DeprecationMessage() }
+
+// familyIsAlive: Amazon EKS published its last Amazon Linux 2 image on 26 November 2025, and none for Kubernetes 1.33 and later (AWS:
+// eks-ami-deprecation-faqs).
+//
+// +slipway:warning=SL25
+func familyIsAlive(s managedSubject) string {
+	family := ptr.Deref(s.pool.Spec.AMIType, infrav1.AMITypeAL2X86)
+	if s.pool.Spec.OwnImage() || !strings.HasPrefix(string(family), "AL2_") {
+		return ""
+	}
+	successor := map[infrav1.ManagedMachineAMIType]infrav1.ManagedMachineAMIType{
+		infrav1.AMITypeAL2ARM: infrav1.AMITypeAL2023ARM, infrav1.AMITypeAL2X86GPU: infrav1.AMITypeAL2023X86Nvidia,
+	}[family]
+	if successor == "" {
+		successor = infrav1.AMITypeAL2023X86
+	}
+	return fmt.Sprintf("spec.amiType: %s, CAPA's default, has no new images since November 2025, and none for Kubernetes 1.33: use %s", family, successor)
+}
+
+// unavailableNodesExist: more nodes than there may be can not be replaced at a time (eksctl refuses it; EKS is not known to).
+//
+// +slipway:warning=SL26
+func unavailableNodesExist(s managedSubject) string {
+	update, scaling := s.pool.Spec.UpdateConfig, s.pool.Spec.Scaling
+	if update == nil || update.MaxUnavailable == nil || scaling == nil || scaling.MaxSize == nil || *update.MaxUnavailable <= *scaling.MaxSize {
+		return ""
+	}
+	return fmt.Sprintf("spec.updateConfig.maxUnavailable: %d is more than scaling.maxSize, which is %d: all nodes may be replaced at once; use fewer",
+		*update.MaxUnavailable, *scaling.MaxSize)
+}
+
+// managedReplicasFit: EKS refuses a desired size that is out of bounds; the controller says so in a condition, later.
+//
+// +slipway:warning=SL27
+func managedReplicasFit(s managedSubject) string {
+	replicas, known := s.replicas()
+	scaling := ptr.Deref(s.pool.Spec.Scaling, infrav1.ManagedMachinePoolScaling{})
+	low, high := ptr.Deref(scaling.MinSize, replicas), ptr.Deref(scaling.MaxSize, replicas)
+	if !known || replicas >= low && replicas <= high {
+		return ""
+	}
+	return fmt.Sprintf("spec.scaling: MachinePool %q asks for %d replicas, which is not within minSize and maxSize: change one of them", s.machinePool.Name, replicas)
+}
