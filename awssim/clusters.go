@@ -18,8 +18,12 @@ type (
 	NodeState = eks.NodeState
 )
 
-// EventDraining is the state of the event of kind "node" which tells that EKS has cordoned the node of an instance and evicts its pods.
-const EventDraining = eks.EventDraining
+// States of events of kind "node", whose id is the instance's: EKS has marked it as unschedulable, evicts its pods, or lets pods in again.
+const (
+	EventCordoned   = eks.EventCordoned
+	EventDraining   = eks.EventDraining
+	EventUncordoned = eks.EventUncordoned
+)
 
 // SetCluster makes an EKS cluster of an account in a region, ACTIVE at once, or changes the one of that name: its Kubernetes version, for
 // example. It fails if the world has no such region, or if the cluster has no name, no version such as 1.30, or no subnets of one VPC.

@@ -81,7 +81,7 @@ func (s *service) drop(g *group) {
 	delete(s.byASG, g.made.asg)
 	s.views.Delete(g.key())
 	for _, u := range g.history {
-		s.updates.Delete(*u.view.Id)
+		s.updates.Delete(g.updateKey(u.id))
 	}
 	for token, use := range s.tokens {
 		if use.group == g.key() {

@@ -7,8 +7,31 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// EventDraining is the state of the event of kind "node" which tells that EKS has cordoned the node of an instance and evicts its pods.
-const EventDraining = "draining"
+// States of events of kind "node", whose id is the instance's: EKS has marked it as unschedulable, evicts its pods, or lets pods in again.
+const (
+	EventCordoned   = "cordoned"
+	EventDraining   = "draining"
+	EventUncordoned = "uncordoned"
+)
+
+func (s *service) tell(instance, state string) {
+	s.kernel.Emit(sim.Event{Account: s.region.Account.ID, Region: s.region.Name, Kind: "node", ID: instance, State: state})
+}
+
+func (s *service) cordon(instance string) {
+	if !s.cordoned[instance] {
+		s.cordoned[instance] = true
+		s.tell(instance, EventCordoned)
+	}
+}
+
+func (s *service) uncordon(instance string) {
+	if s.cordoned[instance] {
+		delete(s.cordoned, instance)
+		delete(s.evicting, instance)
+		s.tell(instance, EventUncordoned)
+	}
+}
 
 // drain cordons a node, if that has not happened, and reports whether it has no pods left: as was said of it, else when the time of its rule has
 // passed. It has the group reconciled when that is so.
@@ -18,11 +41,12 @@ func (s *service) drain(g *group, instance string) bool {
 		return true
 	}
 	rule, now := s.rule(g, i), s.kernel.Now()
-	begun, cordoned := s.cordoned[instance]
-	if !cordoned {
+	s.cordon(instance)
+	begun, evicting := s.evicting[instance]
+	if !evicting {
 		begun = now
-		s.cordoned[instance] = now
-		s.kernel.Emit(sim.Event{Account: s.region.Account.ID, Region: s.region.Name, Kind: "node", ID: instance, State: EventDraining})
+		s.evicting[instance] = now
+		s.tell(instance, EventDraining)
 	}
 	if said := s.nodes[instance].Drained; said != nil {
 		return *said

@@ -16,6 +16,11 @@ func Register(reg *sim.Registry) {
 	add(reg, "ListNodegroups", (*service).listNodegroups)
 	add(reg, "DeleteNodegroup", (*service).deleteNodegroup)
 
+	add(reg, "UpdateNodegroupConfig", (*service).updateNodegroupConfig)
+	add(reg, "UpdateNodegroupVersion", (*service).updateNodegroupVersion)
+	add(reg, "DescribeUpdate", (*service).describeUpdate)
+	add(reg, "ListUpdates", (*service).listUpdates)
+
 	add(reg, "TagResource", (*service).tagResource)
 	add(reg, "UntagResource", (*service).untagResource)
 	add(reg, "ListTagsForResource", (*service).listTagsForResource)

@@ -22,7 +22,8 @@ type service struct {
 	byASG    map[string]*group
 	tokens   map[string]tokenUse
 	nodes    map[string]NodeState // what was said of the node of an instance
-	cordoned map[string]time.Time // by instance, since when
+	cordoned map[string]bool      // by instance
+	evicting map[string]time.Time // by instance, since when
 
 	clusterViews *sim.Table[*types.Cluster]
 	views        *sim.Table[*types.Nodegroup]
@@ -35,7 +36,7 @@ func regional(r *sim.Region) *service {
 		s := &service{
 			region: r, kernel: k,
 			clusters: map[string]*cluster{}, groups: map[string]*group{}, byASG: map[string]*group{},
-			tokens: map[string]tokenUse{}, nodes: map[string]NodeState{}, cordoned: map[string]time.Time{},
+			tokens: map[string]tokenUse{}, nodes: map[string]NodeState{}, cordoned: map[string]bool{}, evicting: map[string]time.Time{},
 			clusterViews: sim.NewTable[*types.Cluster](k),
 			views:        sim.NewTable[*types.Nodegroup](k),
 			updates:      sim.NewTable[*types.Update](k),
@@ -73,12 +74,13 @@ type group struct {
 	issues []types.Issue
 
 	made     resources
-	deadline time.Time // of a creation or a deletion
-	step     int       // how far a creation or a deletion is
-	roll     *rollout  // the update under way that replaces nodes
-	change   *update   // the update under way
-	history  []*update // newest last
-	checkAt  time.Time // when health is looked at next
+	deadline time.Time      // of a creation or a deletion
+	step     int            // how far a creation or a deletion is
+	roll     *rollout       // the update under way that replaces nodes
+	config   *configuration // the update under way that does not
+	change   *update        // the update under way, of either kind
+	history  []*update      // newest last
+	checkAt  time.Time      // when health is looked at next
 	gone     bool
 	wakeAt   time.Time
 }

@@ -1,0 +1,359 @@
+package eks
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	simautoscaling "github.com/slipway-project/slipway/awssim/internal/autoscaling"
+)
+
+// This file replaces the nodes of a group, phase by phase (UG managed-node-update-behavior).
+
+// Limits of an update (same page).
+const (
+	joinLimit  = 15 * time.Minute // a new node must be Ready
+	evictLimit = 15 * time.Minute // an old node must be drained
+	afterDrain = time.Minute      // before the request to terminate it
+)
+
+type phase int
+
+const (
+	setup     phase = iota // EKS's template gets a version, and the Auto Scaling group launches from it
+	scaleUp                // new nodes besides the old ones
+	upgrade                // old nodes drain and end
+	scaleDown              // back to the size before
+)
+
+// rollout is an update that replaces nodes, under way.
+type rollout struct {
+	wanted  settings
+	version int64 // of EKS's template, that is being rolled out
+	force   bool
+	phase   phase
+
+	before   types.NodegroupScalingConfig // what the Auto Scaling group was
+	surge    int32
+	expected int32     // the desired size that EKS has set last
+	progress time.Time // when a node was last asked for
+	victims  map[string]*victim
+}
+
+// victim is an old node that is on its way out.
+type victim struct {
+	since, drained time.Time
+	terminated     bool
+}
+
+func newRollout(n settings, force bool) *rollout {
+	return &rollout{wanted: n, force: force, victims: map[string]*victim{}}
+}
+
+func (r *rollout) minimal() bool {
+	return r.wanted.updating.UpdateStrategy == types.NodegroupUpdateStrategiesMinimal
+}
+
+// parallel is how many nodes are replaced at a time (SDK NodegroupUpdateConfig: at most 100; rounding down to at least one is an inference).
+func (r *rollout) parallel() int {
+	n := int(val(r.wanted.updating.MaxUnavailable))
+	if percent := r.wanted.updating.MaxUnavailablePercentage; percent != nil {
+		n = int(val(r.before.DesiredSize)) * int(*percent) / 100
+	}
+	return min(max(n, 1), 100)
+}
+
+// stepUpdate takes the steps of an update that are due.
+func (s *service) stepUpdate(g *group) {
+	if g.roll == nil {
+		s.applyConfig(g)
+		return
+	}
+	for before := phase(-1); g.roll != nil && before != g.roll.phase; {
+		before = g.roll.phase
+		switch g.roll.phase {
+		case setup:
+			s.setUp(g)
+		case scaleUp:
+			s.awaitSurge(g)
+		case upgrade:
+			s.replaceNodes(g)
+		case scaleDown:
+			s.shrink(g)
+		}
+	}
+}
+
+// updateDeadlines tells when time alone lets an update go on or fail.
+func (s *service) updateDeadlines(g *group, consider func(time.Time)) {
+	r := g.roll
+	if r == nil {
+		return
+	}
+	if r.phase == scaleUp || r.phase == upgrade {
+		consider(r.progress.Add(joinLimit))
+		for _, n := range s.nodesOf(g) {
+			if !n.ready {
+				consider(n.launched.Add(joinLimit))
+			}
+		}
+	}
+	for _, v := range r.victims {
+		if v.terminated {
+			continue
+		}
+		consider(v.since.Add(evictLimit))
+		if !v.drained.IsZero() {
+			consider(v.drained.Add(afterDrain))
+		}
+	}
+	if r.phase == scaleDown {
+		consider(s.kernel.Now().Add(reaction))
+	}
+}
+
+// setUp makes the version and points the Auto Scaling group at it; the warm pool is drained first (UG warm-pools-managed-node-groups). A group
+// without nodes is done then (inference from UG capacity-blocks-mng, which updates at size 0).
+func (s *service) setUp(g *group) {
+	r := g.roll
+	r.before = s.sizes(g)
+	if g.warm != nil {
+		s.detachWarmPool(g)
+	}
+	version, err := s.makeTemplate(g, &r.wanted)
+	if err == nil {
+		r.version, g.made.latest = version, version
+		err = s.pointAt(g, &r.wanted, version)
+	}
+	if err != nil {
+		i := issueOf(err, g.made.template, g.made.asg)
+		s.rollBack(g, types.ErrorCode(i.Code), *i.Message, i.ResourceIds)
+		return
+	}
+	r.expected, r.progress = val(r.before.DesiredSize), s.kernel.Now()
+	if len(s.nodesOf(g)) == 0 && val(r.before.DesiredSize) == 0 {
+		s.finish(g)
+		return
+	}
+	if r.minimal() {
+		for _, n := range s.nodesOf(g) {
+			s.cordon(n.id)
+		}
+		r.phase = upgrade
+		return
+	}
+	r.surge = max(int32(2*s.zones(g.subnets)), int32(r.parallel())) //nolint:gosec // both are small
+	r.expected += r.surge
+	s.resize(g, val(r.before.MaxSize)+r.surge, r.expected)
+	r.phase = scaleUp
+}
+
+// sizes are those of the Auto Scaling group.
+func (s *service) sizes(g *group) types.NodegroupScalingConfig {
+	found, ok := simautoscaling.LookupGroup(s.region, g.made.asg)
+	if !ok {
+		return g.scaling
+	}
+	return types.NodegroupScalingConfig{MinSize: found.MinSize, MaxSize: found.MaxSize, DesiredSize: found.DesiredCapacity}
+}
+
+// resize sets the sizes of the Auto Scaling group. That the group is gone shows in the next step.
+func (s *service) resize(g *group, high, desired int32) {
+	_, _ = call[autoscaling.UpdateAutoScalingGroupOutput](s, "autoscaling", "UpdateAutoScalingGroup", &autoscaling.UpdateAutoScalingGroupInput{
+		AutoScalingGroupName: ptr(g.made.asg), MaxSize: ptr(high), DesiredCapacity: ptr(desired),
+	})
+}
+
+// split returns the nodes of the version that is being rolled out, and the others, oldest first.
+func (s *service) split(g *group) (updated, old []node) {
+	for _, n := range s.nodesOf(g) {
+		if n.version == itoa(g.roll.version) {
+			updated = append(updated, n)
+		} else {
+			old = append(old, n)
+		}
+	}
+	slices.SortStableFunc(old, func(a, b node) int { return cmp.Or(a.launched.Compare(b.launched), cmp.Compare(a.id, b.id)) })
+	return updated, old
+}
+
+// awaitSurge waits until the new nodes are there and Ready.
+func (s *service) awaitSurge(g *group) {
+	updated, old := s.split(g)
+	if len(updated) >= int(g.roll.surge) && !slices.ContainsFunc(updated, func(n node) bool { return !n.ready }) {
+		for _, n := range old {
+			s.cordon(n.id)
+		}
+		g.roll.phase, g.roll.progress = upgrade, s.kernel.Now()
+		return
+	}
+	s.failIfLate(g, updated)
+}
+
+// failIfLate ends an update whose new nodes do not come, or do not join (message seen in many reports). It reports whether it did.
+func (s *service) failIfLate(g *group, updated []node) bool {
+	now := s.kernel.Now()
+	var waiting []string
+	late := len(updated) < int(s.desired(g)) && !now.Before(g.roll.progress.Add(joinLimit)) && len(s.nodesOf(g)) < int(s.desired(g))
+	for _, n := range updated {
+		if !n.ready {
+			waiting = append(waiting, n.id)
+			late = late || !now.Before(n.launched.Add(joinLimit))
+		}
+	}
+	if late {
+		s.rollBack(g, types.ErrorCodeNodeCreationFailure, "Couldn't proceed with upgrade process as new nodes are not joining node group "+g.name, waiting)
+	}
+	return late
+}
+
+func (s *service) desired(g *group) int32 { return val(s.sizes(g).DesiredSize) }
+
+// replaceNodes drains and terminates old nodes, as many at a time as may be unavailable. The Auto Scaling group replaces each.
+func (s *service) replaceNodes(g *group) {
+	r := g.roll
+	updated, old := s.split(g)
+	if s.failIfLate(g, updated) {
+		return
+	}
+	ready, busy := 0, 0
+	for _, n := range updated {
+		if n.ready {
+			ready++
+		}
+	}
+	for _, n := range old {
+		if r.victims[n.id] != nil {
+			busy++
+		}
+	}
+	if len(old) == 0 && ready == len(updated) && ready >= int(s.desired(g)) {
+		r.phase = scaleDown
+		return
+	}
+	// What is unavailable is on its way out, or not replaced yet.
+	slots := r.parallel() - busy - max(0, int(s.desired(g))-len(old)-ready)
+	for _, n := range old {
+		v := r.victims[n.id]
+		if v == nil {
+			if slots <= 0 {
+				continue
+			}
+			slots--
+			v = &victim{since: s.kernel.Now()}
+			r.victims[n.id] = v
+		}
+		if !s.stepVictim(g, n, v) {
+			return
+		}
+	}
+}
+
+// stepVictim drains a node, waits, and terminates it. It reports false if the update has failed by it.
+func (s *service) stepVictim(g *group, n node, v *victim) bool {
+	now := s.kernel.Now()
+	if v.drained.IsZero() {
+		switch {
+		case s.drain(g, n.id):
+			v.drained = now
+		case now.Before(v.since.Add(evictLimit)):
+			return true
+		case g.roll.force: // SDK UpdateNodegroupVersionInput.Force
+			v.drained = now
+		default: // message seen in many reports
+			s.rollBack(g, types.ErrorCodePodEvictionFailure, "Reached max retries while trying to evict pods from nodes in node group "+g.name, []string{n.id})
+			return false
+		}
+	}
+	if v.terminated || now.Before(v.drained.Add(afterDrain)) {
+		return true
+	}
+	v.terminated, g.roll.progress = true, now
+	s.terminate(n.id, false)
+	return true
+}
+
+// terminate ends an instance through its Auto Scaling group. One that is gone already is no failure.
+func (s *service) terminate(instance string, decrement bool) {
+	_, _ = call[autoscaling.TerminateInstanceInAutoScalingGroupOutput](s, "autoscaling", "TerminateInstanceInAutoScalingGroup",
+		&autoscaling.TerminateInstanceInAutoScalingGroupInput{InstanceId: ptr(instance), ShouldDecrementDesiredCapacity: ptr(decrement)})
+}
+
+// shrink takes the Auto Scaling group back to the sizes before the update, one node at a time. It stops early if somebody else scales the group,
+// as the Cluster Autoscaler may.
+func (s *service) shrink(g *group) {
+	r := g.roll
+	now := s.sizes(g)
+	if val(now.DesiredSize) != r.expected {
+		s.finish(g)
+		return
+	}
+	if val(now.DesiredSize) <= val(r.before.DesiredSize) {
+		if val(now.MaxSize) != val(r.before.MaxSize) {
+			s.resize(g, val(r.before.MaxSize), val(now.DesiredSize))
+		}
+		s.finish(g)
+		return
+	}
+	if len(s.nodesOf(g)) > int(val(now.DesiredSize)) {
+		return // the last one has not left yet
+	}
+	r.expected--
+	s.resize(g, max(val(now.MaxSize)-1, r.expected), r.expected)
+}
+
+// finish ends an update that has succeeded.
+func (s *service) finish(g *group) {
+	g.adopt(g.roll.wanted)
+	g.made.version = g.roll.version
+	if err := s.attachWarmPool(g); err != nil {
+		i := issueOf(err, g.made.asg)
+		s.end(g, types.ErrorDetail{ErrorCode: types.ErrorCode(i.Code), ErrorMessage: i.Message, ResourceIds: i.ResourceIds})
+		return
+	}
+	s.end(g)
+}
+
+// adopt takes over the settings of an update that has succeeded. Tags are no matter of updates and may have changed meanwhile.
+func (g *group) adopt(n settings) {
+	n.tags = g.tags
+	g.settings = n
+}
+
+// rollBack ends an update that has failed: the group is ACTIVE with the version that it had, and launches from it; the surplus of nodes goes, and
+// old nodes take pods again. New nodes that have replaced old ones stay (inference).
+func (s *service) rollBack(g *group, code types.ErrorCode, message string, resources []string) {
+	r := g.roll
+	// The former version was good enough before; if it is not any more, health will tell.
+	_ = s.pointAt(g, &g.settings, g.made.version)
+	if r.version != 0 {
+		updated, old := s.split(g)
+		for _, n := range old {
+			s.uncordon(n.id)
+		}
+		slices.SortStableFunc(updated, func(a, b node) int { return cmp.Compare(order(a), order(b)) })
+		surplus := int(s.desired(g) - val(r.before.DesiredSize))
+		for _, n := range updated {
+			if surplus--; surplus < 0 && n.ready {
+				break
+			}
+			s.terminate(n.id, surplus >= 0)
+		}
+		if desired := val(r.before.DesiredSize); r.phase != setup {
+			s.resize(g, val(r.before.MaxSize), desired)
+		}
+	}
+	_ = s.attachWarmPool(g)
+	s.end(g, types.ErrorDetail{ErrorCode: code, ErrorMessage: ptr(message), ResourceIds: resources})
+}
+
+// order puts nodes that are not Ready first.
+func order(n node) int {
+	if n.ready {
+		return 1
+	}
+	return 0
+}

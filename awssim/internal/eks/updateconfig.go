@@ -1,0 +1,195 @@
+package eks
+
+import (
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/shape"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// configuration is an update of what needs no new nodes, under way.
+type configuration struct {
+	wanted               settings
+	scales, labels, pool bool
+}
+
+// updateNodegroupConfig changes sizes, labels, taints and how the group is updated and repaired. Sizes that are left out are the Auto Scaling
+// group's own (UG managed-node-update-behavior).
+func (s *service) updateNodegroupConfig(c *sim.Call, in *eks.UpdateNodegroupConfigInput) (*eks.UpdateNodegroupConfigOutput, error) {
+	g, err := s.find(in.ClusterName, in.NodegroupName)
+	if err != nil {
+		return nil, err
+	}
+	request := shape.Clone(*in)
+	if out, err := replay[eks.UpdateNodegroupConfigOutput](s, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
+		return out, err
+	}
+	if err := g.updatable(); err != nil {
+		return nil, err
+	}
+	if in.ScalingConfig == nil && in.Labels == nil && in.Taints == nil && in.UpdateConfig == nil && in.NodeRepairConfig == nil && in.WarmPoolConfig == nil {
+		return nil, badRequest("An update must change something of the node group's configuration.") // inference
+	}
+	changed, err := s.reconfigured(g, in)
+	if err != nil {
+		return nil, err
+	}
+	g.config = changed
+	u := s.begin(g, types.UpdateTypeConfigUpdate, configParams(in))
+	out := &eks.UpdateNodegroupConfigOutput{Update: u.view}
+	s.remember(g, c.Action, in.ClientRequestToken, request, out)
+	return out, nil
+}
+
+// reconfigured returns what the group is to be, or why it must not.
+func (s *service) reconfigured(g *group, in *eks.UpdateNodegroupConfigInput) (*configuration, error) {
+	c := &configuration{wanted: g.settings, scales: in.ScalingConfig != nil, labels: in.Labels != nil || in.Taints != nil, pool: in.WarmPoolConfig != nil}
+	n := &c.wanted
+	n.scaling = s.liveScaling(g)
+	if in.ScalingConfig != nil {
+		shape.Overlay(&n.scaling, *in.ScalingConfig)
+		if err := s.checkScaling(n.scaling); err != nil {
+			return nil, err
+		}
+	}
+	if in.Labels != nil {
+		if err := checkLabels(in.Labels.AddOrUpdateLabels); err != nil {
+			return nil, err
+		}
+		n.labels = merged(n.labels, in.Labels.AddOrUpdateLabels)
+		for _, key := range in.Labels.RemoveLabels {
+			if _, twice := in.Labels.AddOrUpdateLabels[key]; twice {
+				return nil, invalid("Label %s cannot be both updated and removed.", key) // inference
+			}
+			delete(n.labels, key)
+		}
+	}
+	if in.Taints != nil {
+		n.taints = retainted(n.taints, in.Taints)
+		if err := checkTaints(n.taints); err != nil {
+			return nil, err
+		}
+	}
+	if in.UpdateConfig != nil {
+		n.updating = *in.UpdateConfig
+	}
+	if in.NodeRepairConfig != nil {
+		n.repair = in.NodeRepairConfig
+	}
+	if in.WarmPoolConfig != nil { // SDK WarmPoolConfig.Enabled: "if not specified during an update, the current value is preserved"
+		pool := val(n.warm)
+		shape.Overlay(&pool, *in.WarmPoolConfig)
+		n.warm = &pool
+	}
+	for _, err := range []error{checkUpdating(in.UpdateConfig, val(n.scaling.MaxSize)), checkRepair(in.NodeRepairConfig), checkWarmPool(n)} {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// retainted returns taints with the payload's changes: a taint is known by key and effect.
+func retainted(taints []types.Taint, in *types.UpdateTaintsPayload) []types.Taint {
+	without := func(list []types.Taint, gone types.Taint) []types.Taint {
+		return slices.DeleteFunc(slices.Clone(list), func(t types.Taint) bool { return val(t.Key) == val(gone.Key) && t.Effect == gone.Effect })
+	}
+	for _, t := range in.RemoveTaints {
+		taints = without(taints, t)
+	}
+	for _, t := range in.AddOrUpdateTaints {
+		taints = append(without(taints, t), t)
+	}
+	return taints
+}
+
+func configParams(in *eks.UpdateNodegroupConfigInput) []types.UpdateParam {
+	p := params{}
+	if c := in.ScalingConfig; c != nil {
+		p.number(types.UpdateParamTypeMinSize, c.MinSize)
+		p.number(types.UpdateParamTypeMaxSize, c.MaxSize)
+		p.number(types.UpdateParamTypeDesiredSize, c.DesiredSize)
+	}
+	if l := in.Labels; l != nil {
+		if len(l.AddOrUpdateLabels) > 0 {
+			p.object(types.UpdateParamTypeLabelsToAdd, l.AddOrUpdateLabels)
+		}
+		if len(l.RemoveLabels) > 0 {
+			p.object(types.UpdateParamTypeLabelsToRemove, l.RemoveLabels)
+		}
+	}
+	if t := in.Taints; t != nil {
+		if len(t.AddOrUpdateTaints) > 0 {
+			p.object(types.UpdateParamTypeTaintsToAdd, taintFlags(t.AddOrUpdateTaints))
+		}
+		if len(t.RemoveTaints) > 0 {
+			p.object(types.UpdateParamTypeTaintsToRemove, taintFlags(t.RemoveTaints))
+		}
+	}
+	if c := in.UpdateConfig; c != nil {
+		p.number(types.UpdateParamTypeMaxUnavailable, c.MaxUnavailable)
+		p.number(types.UpdateParamTypeMaxUnavailablePercentage, c.MaxUnavailablePercentage)
+		p.add(types.UpdateParamTypeUpdateStrategy, string(c.UpdateStrategy))
+	}
+	if in.NodeRepairConfig != nil {
+		p.object(types.UpdateParamTypeNodeRepairConfig, map[string]bool{"enabled": val(in.NodeRepairConfig.Enabled)})
+	}
+	if w := in.WarmPoolConfig; w != nil {
+		p.number(types.UpdateParamTypeWarmPoolMinSize, w.MinSize)
+		p.number(types.UpdateParamTypeWarmPoolMaxGroupPreparedCapacity, w.MaxGroupPreparedCapacity)
+		p.add(types.UpdateParamTypeWarmPoolState, string(w.PoolState))
+	}
+	return p
+}
+
+// applyConfig carries out an update of the configuration. Labels and taints of nodes that run are changed through Kubernetes; later nodes have
+// them from user data, for which EKS's template gets a version that rolls nothing (inference).
+func (s *service) applyConfig(g *group) {
+	c := g.config
+	g.config = nil
+	fail := func(err error) {
+		i := issueOf(err, g.made.asg)
+		s.end(g, types.ErrorDetail{ErrorCode: types.ErrorCode(i.Code), ErrorMessage: i.Message, ResourceIds: i.ResourceIds})
+	}
+	if c.labels && !g.source.custom() {
+		version, err := s.makeTemplate(g, &c.wanted)
+		if err == nil {
+			err = s.pointAt(g, &c.wanted, version)
+		}
+		if err != nil {
+			fail(err)
+			return
+		}
+		g.made.version, g.made.latest = version, version
+	}
+	if c.scales {
+		_, err := call[autoscaling.UpdateAutoScalingGroupOutput](s, "autoscaling", "UpdateAutoScalingGroup", &autoscaling.UpdateAutoScalingGroupInput{
+			AutoScalingGroupName: ptr(g.made.asg), MinSize: c.wanted.scaling.MinSize, MaxSize: c.wanted.scaling.MaxSize, DesiredCapacity: c.wanted.scaling.DesiredSize,
+		})
+		if err != nil {
+			fail(err)
+			return
+		}
+	}
+	g.adopt(c.wanted)
+	if c.pool {
+		s.detachWarmPool(g)
+		if err := s.attachWarmPool(g); err != nil {
+			fail(err)
+			return
+		}
+	}
+	s.end(g)
+}
+
+// pointAt has the Auto Scaling group launch from a version of EKS's template.
+func (s *service) pointAt(g *group, n *settings, version int64) error {
+	in := &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: ptr(g.made.asg)}
+	in.LaunchTemplate, in.MixedInstancesPolicy = g.launches(n, version)
+	_, err := call[autoscaling.UpdateAutoScalingGroupOutput](s, "autoscaling", "UpdateAutoScalingGroup", in)
+	return err
+}

@@ -1,0 +1,115 @@
+package eks
+
+import (
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/shape"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// updateNodegroupVersion replaces the nodes by such of another version: of Kubernetes, of EKS's image, or of the user's launch template.
+func (s *service) updateNodegroupVersion(c *sim.Call, in *eks.UpdateNodegroupVersionInput) (*eks.UpdateNodegroupVersionOutput, error) {
+	g, err := s.find(in.ClusterName, in.NodegroupName)
+	if err != nil {
+		return nil, err
+	}
+	request := shape.Clone(*in)
+	if out, err := replay[eks.UpdateNodegroupVersionOutput](s, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
+		return out, err
+	}
+	if err := g.updatable(); err != nil {
+		return nil, err
+	}
+	n, err := s.updated(g, in)
+	if err != nil {
+		return nil, err
+	}
+	g.roll = newRollout(n, in.Force)
+	p := params{}
+	p.add(types.UpdateParamTypeVersion, n.version)
+	p.add(types.UpdateParamTypeReleaseVersion, n.release)
+	if in.LaunchTemplate != nil {
+		p.add(types.UpdateParamTypeLaunchTemplateName, n.source.name)
+		p.add(types.UpdateParamTypeLaunchTemplateVersion, itoa(n.source.version))
+	}
+	u := s.begin(g, types.UpdateTypeVersionUpdate, p)
+	out := &eks.UpdateNodegroupVersionOutput{Update: u.view}
+	s.remember(g, c.Action, in.ClientRequestToken, request, out)
+	return out, nil
+}
+
+// updated returns what the group is to be, or why it must not.
+func (s *service) updated(g *group, in *eks.UpdateNodegroupVersionInput) (settings, error) {
+	n := g.settings
+	source, err := s.findSource(in.LaunchTemplate)
+	if err != nil {
+		return n, err
+	}
+	if source != nil {
+		if err := g.checkSameSource(source); err != nil {
+			return n, err
+		}
+		n.source = source
+	}
+	if n.capacityType == types.CapacityTypesCapacityBlock && val(s.liveScaling(g).DesiredSize) != 0 { // UG capacity-blocks-mng
+		return n, badRequest("A node group with capacity type CAPACITY_BLOCK can only be updated while its desired size is 0.")
+	}
+	if err := s.chooseUpdate(&n, g, val(in.Version), val(in.ReleaseVersion)); err != nil {
+		return n, err
+	}
+	for _, check := range []func(*settings) error{s.chooseTypes, s.checkCapacity, checkWarmPool} {
+		if err := check(&n); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// checkSameSource refuses another template than the group's, and one that switches between EKS's image and the user's own (SDK
+// UpdateNodegroupVersionInput.LaunchTemplate; UG launch-templates, "Specifying an AMI"). The words are an inference.
+func (g *group) checkSameSource(o *source) error {
+	switch {
+	case g.source == nil:
+		return invalid("The node group was not created with a launch template: it cannot be updated with one.")
+	case o.id != g.source.id:
+		return invalid("The launch template ID or name must match the one that was used when the node group was created: %s.", g.source.id)
+	case o.custom() != g.source.custom():
+		return invalid("The node group was created with%s an image id in its launch template: that cannot be changed. Create a new node group.",
+			map[bool]string{true: "", false: "out"}[g.source.custom()])
+	case o.data.InstanceType != "" && len(g.instanceTypes) > 0:
+		return badRequest("Cannot specify instance types in launch template and API request")
+	}
+	return o.check()
+}
+
+// chooseUpdate decides which Kubernetes version and which image an update goes to.
+func (s *service) chooseUpdate(n *settings, g *group, version, wanted string) error {
+	if n.source.custom() {
+		if version != "" || wanted != "" {
+			return invalid("You cannot specify the field version or releaseVersion when specifying an image id in your Launch template.")
+		}
+		// DescribeNodegroup's version of such a group is the cluster's when it was last updated (inference).
+		n.version, n.release, n.image = g.cluster.Version, *n.source.data.ImageId, *n.source.data.ImageId
+		return nil
+	}
+	if version == "" { // SDK UpdateNodegroupVersionInput.Version: "updated to match the cluster's current Kubernetes version"
+		version = g.cluster.Version
+	}
+	// Message seen in aws-controllers-k8s/community#2957. One minor at a time is an inference from how clusters are upgraded.
+	if m := minor(version); m < minor(g.version) || m > minor(g.cluster.Version) || m > minor(g.version)+1 {
+		return invalid("Nodegroup Kubernetes version should be equal to Cluster kubernetes version %s or NodeGroup kubernetes version %s", g.cluster.Version, g.version)
+	}
+	found, err := s.findRelease(n.amiType, version, wanted)
+	if err != nil {
+		return err
+	}
+	if version == g.version {
+		// SDK UpdateNodegroupVersion: "You cannot roll back a node group to an earlier Kubernetes version or AMI version."
+		if current, err := s.findRelease(n.amiType, version, g.release); err == nil && found.built.Before(current.built) {
+			return invalid("Requested release version %s is older than the node group's release version %s.", found.version, g.release)
+		}
+	}
+	n.version, n.release, n.image = version, found.version, found.image
+	return nil
+}
