@@ -28,8 +28,6 @@ func TestProhibitedInLaunchTemplate(t *testing.T) {
 	f := start(t)
 	good := f.template(withType("m5.large"))
 	f.active(newGroup(0, onTemplate(good, "1")))
-	capacity := f.template
-	_ = capacity
 	rows := []struct {
 		reason string
 		change func(*data)
@@ -84,7 +82,17 @@ func TestCreationRules(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	typed, custom, plain := f.template(withType("m5.large")), f.template(withImage(f.image)), f.template()
-	block := f.template(withType("p5.48xlarge"), withMarket(ec2types.MarketTypeCapacityBlock))
+	block := f.template(withImage(f.image), withType("p5.48xlarge"), withMarket(ec2types.MarketTypeCapacityBlock))
+	reserved := f.template(withImage(f.image), withType("p5.48xlarge"), withMarket(ec2types.MarketTypeCapacityBlock), func(d *data) {
+		d.CapacityReservationSpecification = &ec2types.LaunchTemplateCapacityReservationSpecificationRequest{
+			CapacityReservationTarget: &ec2types.CapacityReservationTarget{CapacityReservationId: aws.String("cr-0123456789abcdef0")},
+		}
+	})
+	inBlock := func(template string, subnets ...string) func(*create) {
+		return func(in *create) {
+			in.CapacityType, in.LaunchTemplate, in.Subnets = types.CapacityTypesCapacityBlock, spec(template, "1"), subnets
+		}
+	}
 	call(f, f.iam.CreateRole, &iam.CreateRoleInput{RoleName: aws.String("bare"), AssumeRolePolicyDocument: aws.String(
 		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`)})
 	other := call(f, f.ec2.CreateVpc, &ec2.CreateVpcInput{CidrBlock: aws.String("10.9.0.0/16")}).Vpc
@@ -173,7 +181,9 @@ func TestCreationRules(t *testing.T) {
 		{"a template by id and name", func(in *create) {
 			in.LaunchTemplate = &types.LaunchTemplateSpecification{Id: aws.String(plain), Name: aws.String("template-1")}
 		}, parameter, "either the launch template ID or the launch template name"},
-		{"a template by name, of its default version", func(in *create) { in.LaunchTemplate = &types.LaunchTemplateSpecification{Name: aws.String("template-1")} }, "", ""},
+		{"a template by name, of its default version", func(in *create) {
+			in.LaunchTemplate = &types.LaunchTemplateSpecification{Name: aws.String("template-1")}
+		}, "", ""},
 		{"a template that does not exist", onTemplate("lt-00000000000000000", "1"), parameter, "lt-00000000000000000"},
 		{"a version that does not exist", onTemplate(plain, "7"), parameter, "7"},
 		{"disk size and template", func(in *create) { in.DiskSize, in.LaunchTemplate = aws.Int32(20), spec(plain, "1") }, parameter, "Disk size must be specified within the launch template."},
@@ -193,6 +203,9 @@ func TestCreationRules(t *testing.T) {
 		{"a capacity block and a template that asks for none", func(in *create) {
 			in.CapacityType, in.LaunchTemplate = types.CapacityTypesCapacityBlock, spec(typed, "1")
 		}, parameter, "market type capacity-block"},
+		{"a capacity block without a reservation", inBlock(block, subnetA), parameter, "capacity reservation ID"},
+		{"a capacity block in several zones", inBlock(reserved, subnetA, subnetB), parameter, "Availability Zone of the capacity reservation"},
+		{"a capacity block", inBlock(reserved, subnetA), "", ""},
 		{"a template that asks for a capacity block, on demand", onTemplate(block, "1"), parameter, "requires the capacity type CAPACITY_BLOCK"},
 
 		{"a warm pool of a custom image", func(in *create) { in.WarmPoolConfig, in.LaunchTemplate = pool(""), spec(custom, "1") }, parameter, "custom AMI"},
