@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -46,6 +47,11 @@ type Facts struct {
 	ImageLookup ImageLookup
 	// EKS is true if the control plane is Amazon EKS.
 	EKS bool
+	// ControlPlane is the name of the object that stands for an EKS control plane, and ControlPlaneVersion the Kubernetes version that it has, such as
+	// 1.34. Both are empty for a self-managed one.
+	ControlPlane, ControlPlaneVersion string
+	// BastionSecurityGroupID is that of the cluster's bastion host, empty if it has none.
+	BastionSecurityGroupID string
 	// Bucket is the cluster's own in S3. It is empty for a cluster without one.
 	Bucket string
 	// Identity is the one that the cluster names; the zero Identity if it names none.
@@ -139,6 +145,9 @@ type source struct {
 	lookup         ImageLookup
 	eks            bool
 	eksName        string
+	controlPlane   string
+	version        string
+	bastion        bool
 	bucket         string
 }
 
@@ -214,6 +223,9 @@ func fromManagedControlPlane(c *eksv1.AWSManagedControlPlane) *source {
 		lookup:         ImageLookup{Format: c.Spec.ImageLookupFormat, Org: c.Spec.ImageLookupOrg, BaseOS: c.Spec.ImageLookupBaseOS},
 		eks:            true,
 		eksName:        c.Spec.EKSClusterName,
+		controlPlane:   c.Name,
+		version:        cmp.Or(ptr.Deref(c.Status.Version, ""), ptr.Deref(c.Spec.Version, "")),
+		bastion:        c.Spec.Bastion.Enabled,
 	}
 }
 
@@ -251,8 +263,13 @@ func (s *source) facts(cluster *clusterv1.Cluster) (*Facts, error) {
 		SSHKeyName:           s.sshKeyName,
 		ImageLookup:          s.lookup,
 		EKS:                  s.eks,
-		Bucket:               s.bucket,
-		Identity:             s.identity(),
+		ControlPlane:         s.controlPlane,
+		ControlPlaneVersion:  s.version,
+
+		BastionSecurityGroupID: s.bastionSecurityGroupID(),
+
+		Bucket:   s.bucket,
+		Identity: s.identity(),
 	}, nil
 }
 
@@ -277,6 +294,13 @@ func (s *source) nodeSecurityGroupIDs() ([]string, error) {
 		}
 	}
 	return ids, nil
+}
+
+func (s *source) bastionSecurityGroupID() string {
+	if !s.bastion {
+		return ""
+	}
+	return s.status.SecurityGroups[capav1.SecurityGroupBastion].ID
 }
 
 func (s *source) lacks(what string) error {

@@ -141,6 +141,7 @@ func factsSelfManaged(mutate func(*Facts)) *Facts {
 func factsEKS() *Facts {
 	return factsSelfManaged(func(f *Facts) {
 		f.KubernetesName, f.EKS = "team_prod", true
+		f.ControlPlane = "prod-control-plane"
 		f.NodeSecurityGroupIDs = []string{"sg-eks", "sg-extra"}
 		f.AdditionalTags, f.SSHKeyName, f.ImageLookup, f.Identity = map[string]string{}, nil, ImageLookup{}, aws.Identity{}
 	})

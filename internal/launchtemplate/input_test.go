@@ -98,6 +98,7 @@ var silent = map[string]string{
 	"Rollback.Version":                              "it names the version whose data is asked for again",
 	"Rollback.Reason":                               "it is for people",
 	"KubernetesVersion":                             "it reaches the request as Resolved.ImageID",
+	"Nodegroup.AMIType":                             "it decides who chooses the image, which reaches the request as Resolved.ImageID",
 	"Bootstrap.DataSecretName":                      "it reaches the request as Resolved.UserData",
 	"Bootstrap.Storage":                             "it reaches the request as Resolved.UserData",
 	"Bootstrap.Ignition.Version":                    "it reaches the request as Resolved.UserData",

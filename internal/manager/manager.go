@@ -30,6 +30,7 @@ import (
 	"github.com/slipway-project/slipway/internal/controllers/awsclusteridentity"
 	"github.com/slipway-project/slipway/internal/controllers/awslaunchconfig"
 	"github.com/slipway-project/slipway/internal/controllers/awsmachinepool"
+	"github.com/slipway-project/slipway/internal/controllers/awsmanagedmachinepool"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/secretwatch"
@@ -172,6 +173,11 @@ func addControllers(manager ctrl.Manager, options Options, kinds kinds, workload
 		Report: common.Reporter{Recorder: manager.GetEventRecorder(awsmachinepool.Name), Progress: options.Progress}, Clock: options.Clock,
 		SettleWindow: options.SettleWindow, MachinePoolMachines: options.MachinePoolMachines,
 	}
+	managed := &awsmanagedmachinepool.Reconciler{
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Clouds: registry,
+		Report: common.Reporter{Recorder: manager.GetEventRecorder(awsmanagedmachinepool.Name), Progress: options.Progress}, Clock: options.Clock,
+		SettleWindow: options.SettleWindow,
+	}
 	identities := &awsclusteridentity.Reconciler{
 		Client: manager.GetClient(), Secrets: manager.GetAPIReader(), SecretNamespace: options.IdentitySecretNamespace,
 		Watches: secretWatcher(clientset), Clouds: registry,
@@ -179,6 +185,7 @@ func addControllers(manager ctrl.Manager, options Options, kinds kinds, workload
 	return errors.Join(
 		configs.Register(manager, settings, secrets, kinds.networks),
 		pools.Register(manager, settings, kinds.networks),
+		managed.Register(manager, settings, kinds.networks),
 		identities.Register(manager, settings, kinds.identities),
 	)
 }

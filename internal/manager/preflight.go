@@ -33,6 +33,7 @@ func requiredKinds() []kind {
 		{&clusterv1.Cluster{}, "Cluster API"},
 		{&clusterv1.MachinePool{}, "Cluster API"},
 		{&infrav1.AWSMachinePool{}, "Slipway's definitions, config/crd"},
+		{&infrav1.AWSManagedMachinePool{}, "Slipway's definitions, config/crd"},
 		{&infrav1.AWSMachinePoolMachine{}, "Slipway's definitions, config/crd"},
 		{&infrav1.AWSLaunchConfig{}, "Slipway's definitions, config/crd"},
 	}

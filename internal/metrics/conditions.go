@@ -50,10 +50,15 @@ func (c *conditions) Collect(ch chan<- prometheus.Metric) {
 			counts[[4]string{kind, condition.Type, string(condition.Status), condition.Reason}]++
 		}
 	}
-	pools, configs := &infrav1.AWSMachinePoolList{}, &infrav1.AWSLaunchConfigList{}
+	pools, managed, configs := &infrav1.AWSMachinePoolList{}, &infrav1.AWSManagedMachinePoolList{}, &infrav1.AWSLaunchConfigList{}
 	if reader.List(ctx, pools, client.UnsafeDisableDeepCopy) == nil {
 		for i := range pools.Items {
 			count("AWSMachinePool", pools.Items[i].Status.Conditions)
+		}
+	}
+	if reader.List(ctx, managed, client.UnsafeDisableDeepCopy) == nil {
+		for i := range managed.Items {
+			count("AWSManagedMachinePool", managed.Items[i].Status.Conditions)
 		}
 	}
 	if reader.List(ctx, configs, client.UnsafeDisableDeepCopy) == nil {

@@ -19,6 +19,9 @@ var rollouts = map[string]string{
 	"InstanceRefreshEnded":      "failed",
 	"InstanceRefreshSuperseded": "superseded",
 	"RolledBack":                "rolled_back",
+	"NodegroupUpdateStarted":    "started",
+	"NodegroupUpdated":          "succeeded",
+	"NodegroupUpdateFailed":     "failed",
 }
 
 // Progress counts milestones. It is a prometheus.Collector, for whichever registry the process serves. A nil Progress counts nothing.

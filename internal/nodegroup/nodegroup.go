@@ -23,8 +23,8 @@ type Nodegroup struct {
 	Status string
 	// LaunchTemplateID and Version are what the node group was told to launch from; both are empty for one without a template. EKS launches from a
 	// copy of its own.
-	LaunchTemplateID string
-	Version          int64
+	LaunchTemplateID, LaunchTemplateName string
+	Version                              int64
 	// KubernetesVersion is a minor one, such as 1.34.
 	KubernetesVersion string
 	// ReleaseVersion is that of the EKS image, or the id of an image of the launch template's.
@@ -99,7 +99,7 @@ func nodegroupOf(group *ekstypes.Nodegroup) Nodegroup {
 		seen.Sizes = Sizes{Min: awssdk.ToInt32(scaling.MinSize), Max: awssdk.ToInt32(scaling.MaxSize), Desired: awssdk.ToInt32(scaling.DesiredSize)}
 	}
 	if template := group.LaunchTemplate; template != nil {
-		seen.LaunchTemplateID = awssdk.ToString(template.Id)
+		seen.LaunchTemplateID, seen.LaunchTemplateName = awssdk.ToString(template.Id), awssdk.ToString(template.Name)
 		if number, err := strconv.ParseInt(awssdk.ToString(template.Version), 10, 64); err == nil {
 			seen.Version = number
 		}

@@ -70,9 +70,12 @@ type Step struct {
 	Message  string
 }
 
-// Attempt is the last update that was begun for something.
+// Attempts are the last updates of a node group by type, as far as they are remembered.
+type Attempts map[string]Attempt
+
+// Attempt is the last update of a type.
 type Attempt struct {
-	// For is the change's.
+	// For is what it was begun for: a change's.
 	For    string
 	Failed bool
 	// Attempts is how many failed in a row, and Ended when the last did.
@@ -105,14 +108,14 @@ func (a Attempt) wait(change string, now time.Time) time.Duration {
 }
 
 // Next decides the single next step. The configuration is first: it takes seconds, replaces no node, and says how nodes are replaced.
-func Next(desired Desired, seen Nodegroup, last Attempt, now time.Time) Step {
+func Next(desired Desired, seen Nodegroup, last Attempts, now time.Time) Step {
 	var step Step
 	version := step.versionChange(desired, seen)
 	if version != nil {
 		step.Due = version.Reasons
 	}
 	if config := step.configChange(desired, seen); config != nil {
-		step.After = last.wait(config.For, now)
+		step.After = last[ConfigUpdate].wait(config.For, now)
 		if step.After == 0 {
 			step.Config = config
 			return step
@@ -121,7 +124,7 @@ func Next(desired Desired, seen Nodegroup, last Attempt, now time.Time) Step {
 	if version == nil || desired.Held {
 		return step
 	}
-	if wait := last.wait(version.For, now); wait > 0 {
+	if wait := last[VersionUpdate].wait(version.For, now); wait > 0 {
 		step.After = wait
 		return step
 	}

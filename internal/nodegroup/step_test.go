@@ -137,9 +137,10 @@ func TestNext(t *testing.T) {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
 			want, group := desired(row.desired), seen(row.seen)
-			step := Next(want, group, Attempt{}, now)
+			step := Next(want, group, nil, now)
 			if row.last != nil {
-				step = Next(want, group, row.last(step), now)
+				attempt := row.last(step)
+				step = Next(want, group, Attempts{VersionUpdate: attempt, ConfigUpdate: attempt}, now)
 			}
 			var config, version string
 			if step.Config != nil {
@@ -214,7 +215,7 @@ func TestUpdatesLeaveAloneWhatStays(t *testing.T) {
 		d.Settings.Labels = map[string]string{"keep": "1", "change": "2", "add": "1"}
 		d.Settings.Taints = []Taint{{"change", "2", "NO_SCHEDULE"}, {"keep", "", "NO_SCHEDULE"}}
 	})
-	input := configInput(*Next(want, group, Attempt{}, now).Config, group)
+	input := configInput(*Next(want, group, nil, now).Config, group)
 	if input.UpdateConfig != nil || input.NodeRepairConfig != nil || input.WarmPoolConfig != nil {
 		t.Errorf("the request is %+v", input)
 	}

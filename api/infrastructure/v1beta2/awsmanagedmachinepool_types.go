@@ -672,7 +672,7 @@ type NodegroupUpdateStatus struct {
 	// +kubebuilder:validation:MaxLength=255
 	ID string `json:"id,omitempty"`
 
-	// Type is EKS's: VersionUpdate or ConfigUpdate.
+	// Type is EKS's: VersionUpdate or ConfigUpdate; or Create, while the node group is made.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Type string `json:"type,omitempty"`
@@ -692,7 +692,7 @@ type NodegroupUpdateStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
 
-	// StartedFor is the wantedConfig that the update was begun for; empty for an update of somebody else's.
+	// StartedFor identifies what the update was begun for; empty for an update of somebody else's.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	StartedFor string `json:"startedFor,omitempty"`
@@ -700,6 +700,10 @@ type NodegroupUpdateStatus struct {
 	// StartTime is when the update began.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// EndTime is when the update was found to have ended.
+	// +optional
+	EndTime *metav1.Time `json:"endTime,omitempty"`
 
 	// Attempts is how many updates in a row, since the configuration came to be wanted, failed.
 	// +optional

@@ -140,8 +140,8 @@ func namespaceMetadata() *metav1.PartialObjectMetadata {
 
 // wake has chosen pools and launch configs looked at.
 func (r *Reconciler) wake(ctx context.Context, namespace string, chosen func([]metav1.Condition) bool) error {
-	pools, configs := &infrav1.AWSMachinePoolList{}, &infrav1.AWSLaunchConfigList{}
-	for _, list := range []client.ObjectList{pools, configs} {
+	pools, managed, configs := &infrav1.AWSMachinePoolList{}, &infrav1.AWSManagedMachinePoolList{}, &infrav1.AWSLaunchConfigList{}
+	for _, list := range []client.ObjectList{pools, managed, configs} {
 		if err := r.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return fmt.Errorf("listing what uses identities: %w", err)
 		}
@@ -149,6 +149,11 @@ func (r *Reconciler) wake(ctx context.Context, namespace string, chosen func([]m
 	for i := range configs.Items {
 		if chosen(configs.Items[i].Status.Conditions) {
 			r.Clouds.WakeTemplate(client.ObjectKeyFromObject(&configs.Items[i]))
+		}
+	}
+	for i := range managed.Items {
+		if chosen(managed.Items[i].Status.Conditions) {
+			r.Clouds.WakeManagedGroup(client.ObjectKeyFromObject(&managed.Items[i]))
 		}
 	}
 	for i := range pools.Items {

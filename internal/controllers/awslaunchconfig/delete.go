@@ -55,16 +55,20 @@ func (r *Reconciler) reachCloudForDeletion(ctx context.Context, p *pass) reconci
 // template by its tags. To wait for the pool would be to wait for ever, and to delete the template would take it from a group that uses it.
 func (r *Reconciler) leaveToPool(ctx context.Context, p *pass) reconciling.Outcome {
 	reference := metav1.GetControllerOf(p.config)
-	if reference == nil || reference.Kind != "AWSMachinePool" {
+	if reference == nil {
 		return reconciling.Continue()
 	}
-	pool := &infrav1.AWSMachinePool{}
+	pools := map[string]client.Object{"AWSMachinePool": &infrav1.AWSMachinePool{}, "AWSManagedMachinePool": &infrav1.AWSManagedMachinePool{}}
+	pool, isPool := pools[reference.Kind]
+	if !isPool {
+		return reconciling.Continue()
+	}
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: p.config.Namespace, Name: reference.Name}, pool)
-	if apierrors.IsNotFound(err) || (err == nil && (pool.UID != reference.UID || !pool.DeletionTimestamp.IsZero())) {
+	if apierrors.IsNotFound(err) || (err == nil && (pool.GetUID() != reference.UID || pool.GetDeletionTimestamp() != nil)) {
 		return reconciling.Continue()
 	}
 	if err != nil {
-		return reconciling.Fail(fmt.Errorf("reading AWSMachinePool %q: %w", reference.Name, err))
+		return reconciling.Fail(fmt.Errorf("reading %s %q: %w", reference.Kind, reference.Name, err))
 	}
 	if releasing(p.config) {
 		return r.disown(ctx, p)
@@ -83,11 +87,14 @@ func (r *Reconciler) awaitConsumers(ctx context.Context, p *pass) reconciling.Ou
 		return reconciling.Continue()
 	}
 	inUse, err := p.cloud.Groups.VersionsInUse(ctx, owner(p.config), p.seen.Template.ID)
+	if err == nil {
+		err = r.nodegroupVersions(ctx, p.cloud, p.config, p.seen.Template.ID, nil, inUse)
+	}
 	if err != nil {
 		return outcome.Of(p.config, infrav1.DeletingCondition, infrav1.LaunchTemplateDeleteFailedReason, err)
 	}
 	if len(inUse) > 0 {
-		message := fmt.Sprintf("an Auto Scaling group uses versions %v of launch template %s", slices.Sorted(maps.Keys(inUse)), p.seen.Template.ID)
+		message := fmt.Sprintf("a group uses versions %v of launch template %s", slices.Sorted(maps.Keys(inUse)), p.seen.Template.ID)
 		reconciling.True(p.config, infrav1.DeletingCondition, infrav1.DeletingReason, message)
 		return reconciling.ComeBack(stillUsed, message)
 	}
@@ -122,9 +129,12 @@ func (r *Reconciler) release(ctx context.Context, p *pass) reconciling.Outcome {
 }
 
 // inUse are the versions that groups are pointed at, or that instances run.
-func (r *Reconciler) inUse(ctx context.Context, cloud *clouds.Cloud, config *infrav1.AWSLaunchConfig, templateID string) (map[int64]bool, error) {
+func (r *Reconciler) inUse(ctx context.Context, cloud *clouds.Cloud, config *infrav1.AWSLaunchConfig, templateID string, known []int64) (map[int64]bool, error) {
 	inUse, err := cloud.Groups.VersionsInUse(ctx, owner(config), templateID)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.nodegroupVersions(ctx, cloud, config, templateID, known, inUse); err != nil {
 		return nil, err
 	}
 	running, err := cloud.Templates.VersionsRunning(ctx, templateID)

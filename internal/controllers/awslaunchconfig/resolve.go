@@ -82,6 +82,9 @@ func (r *Reconciler) instanceType(ctx context.Context, p *pass) (discovery.Insta
 // AWS publishing a newer one rolls nothing. It is remembered in status, and if that was lost, in the versions themselves.
 func (r *Reconciler) image(ctx context.Context, p *pass, architecture string) (image discovery.Image, key string, err error) {
 	spec := &p.config.Spec
+	if eksChooses(spec) {
+		return discovery.Image{RootDeviceName: rootDevice(spec.Nodegroup.AMIType)}, "", nil
+	}
 	lookUp := func() (discovery.Image, error) {
 		return p.cloud.Discovery.Image(ctx, imageQuery(spec, p.facts, architecture))
 	}
@@ -141,11 +144,14 @@ func imageKey(query discovery.ImageQuery) string {
 
 // contradiction says what of type, image and volume can not go together: a launch would fail.
 func contradiction(spec *infrav1.AWSLaunchConfigSpec, instanceType discovery.InstanceType, image discovery.Image) (reason, message string) {
-	if instanceType.Name != "" && !slices.Contains(instanceType.Architectures, image.Architecture) {
+	if reason, message := nodegroupContradiction(spec, instanceType); reason != "" {
+		return reason, message
+	}
+	if instanceType.Name != "" && image.ID != "" && !slices.Contains(instanceType.Architectures, image.Architecture) {
 		return infrav1.ArchitectureMismatchReason, fmt.Sprintf("image %s is for %s, and instance type %s runs %v: change spec.ami or spec.instanceType",
 			image.ID, image.Architecture, instanceType.Name, instanceType.Architectures)
 	}
-	if root := spec.RootVolume; root != nil && root.DeviceName != "" && root.DeviceName != image.RootDeviceName {
+	if root := spec.RootVolume; root != nil && root.DeviceName != "" && image.ID != "" && root.DeviceName != image.RootDeviceName {
 		return infrav1.InvalidSpecReason, fmt.Sprintf("rootVolume.deviceName is %s, and the root device of image %s is %s: leave deviceName out",
 			root.DeviceName, image.ID, image.RootDeviceName)
 	}

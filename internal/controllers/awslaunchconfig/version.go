@@ -243,7 +243,11 @@ func (r *Reconciler) prune(ctx context.Context, p *pass) reconciling.Outcome {
 	if err := r.verify(ctx, p); err != nil {
 		return outcome.Of(p.config, infrav1.VersionsPrunedCondition, infrav1.PruneFailedReason, err)
 	}
-	inUse, err := r.inUse(ctx, p.cloud, p.config, p.seen.Template.ID)
+	known := make([]int64, 0, len(p.seen.Versions))
+	for _, version := range p.seen.Versions {
+		known = append(known, version.Number)
+	}
+	inUse, err := r.inUse(ctx, p.cloud, p.config, p.seen.Template.ID, known)
 	if err != nil {
 		return outcome.Of(p.config, infrav1.VersionsPrunedCondition, infrav1.PruneFailedReason, err)
 	}

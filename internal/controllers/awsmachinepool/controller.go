@@ -13,8 +13,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -207,31 +205,18 @@ func (r *Reconciler) forget(pool types.NamespacedName) {
 // findOwners finds the MachinePool that owns the pool, and the Cluster of both. Either may be missing.
 func (r *Reconciler) findOwners(ctx context.Context, p *pass) error {
 	p.clusterName = cmp.Or(p.pool.Annotations[common.ClusterAnnotation], p.pool.Labels[clusterv1.ClusterNameLabel])
-	for _, reference := range p.pool.OwnerReferences {
-		if !isMachinePool(reference) {
-			continue
-		}
-		machinePool := &clusterv1.MachinePool{}
-		err := r.Client.Get(ctx, client.ObjectKey{Namespace: p.pool.Namespace, Name: reference.Name}, machinePool)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("reading MachinePool %q: %w", reference.Name, err)
-		}
-		if err == nil {
-			p.machinePool, p.clusterName = machinePool, machinePool.Spec.ClusterName
-		}
+	machinePool, err := common.OwningMachinePool(ctx, r.Client, p.pool)
+	if err != nil {
+		return err
+	}
+	if machinePool != nil {
+		p.machinePool, p.clusterName = machinePool, machinePool.Spec.ClusterName
 	}
 	if p.clusterName == "" {
 		return nil
 	}
-	var err error
 	p.owner, err = common.GetCluster(ctx, r.Client, p.pool.Namespace, p.clusterName)
 	return err
-}
-
-// isMachinePool goes by group and kind: the version changes with Cluster API's releases.
-func isMachinePool(reference metav1.OwnerReference) bool {
-	version, err := schema.ParseGroupVersion(reference.APIVersion)
-	return err == nil && version.Group == clusterv1.GroupVersion.Group && reference.Kind == "MachinePool"
 }
 
 // awaitOwner waits until core Cluster API has set the owner reference.

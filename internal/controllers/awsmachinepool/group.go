@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
@@ -110,7 +109,7 @@ func (r *Reconciler) desired(ctx context.Context, p *pass) (autoscalinggroup.Des
 		}
 		desired.LaunchTemplateID, desired.Version = p.config.Status.LaunchTemplateID, p.config.Status.Version
 	}
-	if !autoscaled(p.machinePool) {
+	if !common.Autoscaled(p.machinePool) {
 		desired.Capacity = ptr.To(ptr.Deref(p.machinePool.Spec.Replicas, 1))
 		if *desired.Capacity < desired.MinSize || *desired.Capacity > desired.MaxSize {
 			message := fmt.Sprintf("the MachinePool asks for %d replicas, and minSize is %d, maxSize %d: change one of them",
@@ -131,12 +130,6 @@ func subnetQuery(p *pass) discovery.SubnetQuery {
 		Type:           ptr.Deref(p.pool.Spec.AvailabilityZoneSubnetType, ""),
 		ClusterSubnets: p.facts.Subnets,
 	}
-}
-
-// autoscaled is true for a pool whose size an external autoscaler decides (Cluster API: replicas-managed-by).
-func autoscaled(machinePool *clusterv1.MachinePool) bool {
-	value, annotated := machinePool.Annotations[clusterv1.ReplicasManagedByAnnotation]
-	return annotated && value != "false"
 }
 
 func (r *Reconciler) createGroup(ctx context.Context, p *pass, desired autoscalinggroup.Desired) reconciling.Outcome {

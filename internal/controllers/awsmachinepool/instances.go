@@ -13,6 +13,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -63,7 +64,7 @@ func (r *Reconciler) writeProviderIDs(ctx context.Context, p *pass) error {
 
 // followAutoscaler writes the size that an external autoscaler gave the group into the MachinePool.
 func (r *Reconciler) followAutoscaler(ctx context.Context, p *pass) error {
-	if !autoscaled(p.machinePool) || ptr.Deref(p.machinePool.Spec.Replicas, 0) == p.group.Capacity {
+	if !common.Autoscaled(p.machinePool) || ptr.Deref(p.machinePool.Spec.Replicas, 0) == p.group.Capacity {
 		return nil
 	}
 	before := ptr.Deref(p.machinePool.Spec.Replicas, 0)

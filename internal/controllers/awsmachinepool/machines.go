@@ -212,7 +212,7 @@ func (p *pass) endsNow(instance autoscalinggroup.Instance) bool {
 
 // surplus is how many more instances the group has than the pool asks for.
 func (r *Reconciler) surplus(p *pass) int32 {
-	if p.machinePool == nil || autoscaled(p.machinePool) {
+	if p.machinePool == nil || common.Autoscaled(p.machinePool) {
 		return 0
 	}
 	return max(p.group.Capacity-max(ptr.Deref(p.machinePool.Spec.Replicas, 1), p.pool.Spec.MinSize), 0)

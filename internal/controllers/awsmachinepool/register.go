@@ -94,7 +94,7 @@ func goes(machine client.Object) bool {
 // poolOfMachine is the pool of the MachinePool that controls a Machine.
 func (r *Reconciler) poolOfMachine(ctx context.Context, machine client.Object) []reconcile.Request {
 	owner := metav1.GetControllerOf(machine)
-	if owner == nil || !isMachinePool(*owner) {
+	if owner == nil || !common.IsMachinePool(*owner) {
 		return nil
 	}
 	machinePool := &clusterv1.MachinePool{}

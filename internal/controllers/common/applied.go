@@ -23,6 +23,10 @@ type Applied struct {
 	TargetGroups []string `json:"targetGroups,omitempty"`
 	// Processes are those that are suspended.
 	Processes []string `json:"processes,omitempty"`
+	// Policies are ARNs of policies of the node role that the user asked for.
+	Policies []string `json:"policies,omitempty"`
+	// RoleDigest is that of the node role as it was made last, "" from when it is about to change until it has.
+	RoleDigest string `json:"roleDigest,omitempty"`
 }
 
 // AppliedOf is what was recorded, nothing if nobody can read it: then nothing is known to be ours to take away.

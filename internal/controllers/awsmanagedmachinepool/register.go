@@ -1,0 +1,94 @@
+package awsmanagedmachinepool
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+)
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=awsmanagedmachinepools,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=awsmanagedmachinepools/status,verbs=patch
+// A launch config blocks its pool's deletion; an API server that enforces owner references wants this right for it.
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=awsmanagedmachinepools/finalizers,verbs=update
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machinepools,verbs=get;list;watch;patch
+
+// Register adds the controller to a manager. Networks are the kinds of objects with a cluster's network.
+func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, networks []client.Object) error {
+	dependents := func(ctx context.Context, cluster types.NamespacedName) ([]reconcile.Request, error) {
+		return r.poolsOf(ctx, cluster, settings)
+	}
+	controller := ctrl.NewControllerManagedBy(manager).
+		Named(Name).
+		For(&infrav1.AWSManagedMachinePool{}, builder.WithPredicates(settings.Watched())).
+		Watches(&infrav1.AWSLaunchConfig{}, handler.EnqueueRequestsFromMapFunc(r.poolsLaunching)).
+		Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(poolOf)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(common.ByCluster(common.Itself, dependents))).
+		WatchesRawSource(r.Clouds.ManagedGroupEvents()).
+		WithOptions(settings.Options())
+	for _, network := range networks {
+		controller = controller.Watches(network, handler.EnqueueRequestsFromMapFunc(common.ByCluster(common.ClusterOf, dependents)))
+	}
+	if err := controller.Complete(settings.Reconciler("AWSManagedMachinePool", r.Client, &infrav1.AWSManagedMachinePool{}, r)); err != nil {
+		return fmt.Errorf("registering controller %s: %w", Name, err)
+	}
+	return nil
+}
+
+// poolOf is the AWSManagedMachinePool that a MachinePool refers to.
+func poolOf(_ context.Context, object client.Object) []reconcile.Request {
+	machinePool, isMachinePool := object.(*clusterv1.MachinePool)
+	if !isMachinePool {
+		return nil
+	}
+	reference := machinePool.Spec.Template.Spec.InfrastructureRef
+	if reference.Kind != "AWSManagedMachinePool" || reference.APIGroup != infrav1.GroupVersion.Group {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: machinePool.Namespace, Name: reference.Name}}}
+}
+
+// poolsOf are the pools of a Cluster, by the label that core Cluster API sets.
+func (r *Reconciler) poolsOf(ctx context.Context, cluster types.NamespacedName, settings common.Settings) ([]reconcile.Request, error) {
+	labels := client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}
+	if settings.WatchFilter != "" {
+		labels[common.WatchFilterLabel] = settings.WatchFilter
+	}
+	pools := &infrav1.AWSManagedMachinePoolList{}
+	if err := r.Client.List(ctx, pools, client.InNamespace(cluster.Namespace), labels); err != nil {
+		return nil, fmt.Errorf("listing pools: %w", err)
+	}
+	dependent := make([]client.Object, 0, len(pools.Items))
+	for i := range pools.Items {
+		dependent = append(dependent, &pools.Items[i])
+	}
+	return common.Requests(dependent), nil
+}
+
+// poolsLaunching are the pools that launch from a launch config: the one that bears its name, whoever owns it, because a config of somebody else's that goes
+// away is what the pool waits for; and those that refer to it.
+func (r *Reconciler) poolsLaunching(ctx context.Context, config client.Object) []reconcile.Request {
+	key := client.ObjectKeyFromObject(config)
+	requests := []reconcile.Request{{NamespacedName: key}}
+	pools := &infrav1.AWSManagedMachinePoolList{}
+	if err := r.Client.List(ctx, pools, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "Listing the pools that launch from a launch config failed", "launchConfig", key)
+		return requests
+	}
+	for i := range pools.Items {
+		if reference := pools.Items[i].Spec.LaunchConfigRef; reference != nil && reference.Name == key.Name && pools.Items[i].Name != key.Name {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&pools.Items[i])})
+		}
+	}
+	return requests
+}
