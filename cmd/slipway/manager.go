@@ -59,8 +59,9 @@ func (f *managerFlags) bind(set *pflag.FlagSet) {
 	set.DurationVar(&f.options.Intervals.Motion, "observe-interval-in-motion", observe.DefaultIntervals.Motion, "how often it is looked at for groups in motion")
 	set.StringVar(&f.options.EventQueue, "event-queue", "", "name of the SQS queue, in each account and region, that gets EventBridge's events; none if empty")
 	set.DurationVar(&f.options.Intervals.RestWithEvents, "observe-interval-with-events", observe.DefaultIntervals.RestWithEvents, "how often AWS is looked at for groups at rest while --event-queue is read")
-	set.Float32Var(&f.qps, "kube-api-qps", 100, "most requests per second to the API server")
-	set.IntVar(&f.burst, "kube-api-burst", 200, "most requests to the API server in one burst")
+	f.options.RequestRates = set.Float64("aws-request-rates", 1, "how many times the request rates that AWS documents may be used: more for accounts that AWS gave more, less to leave some to others, 0 for no bound")
+	set.Float32Var(&f.qps, "kube-api-qps", 0, "most requests per second to the API server; 0 for no bound but --concurrency and the server's own fairness")
+	set.IntVar(&f.burst, "kube-api-burst", 200, "most requests to the API server in one burst, with --kube-api-qps")
 
 	election := &f.options.LeaderElection
 	set.BoolVar(&election.Enabled, "leader-elect", false, "work only while holding the lease "+manager.LeaderElectionID)
@@ -121,6 +122,9 @@ func (f *managerFlags) managementCluster() (*rest.Config, error) {
 		return nil, fmt.Errorf("finding the management cluster (by --kubeconfig, KUBECONFIG, the pod's service account or ~/.kube/config): %w", err)
 	}
 	config.QPS, config.Burst = f.qps, f.burst
+	if f.qps == 0 {
+		config.QPS = -1 // client-go takes 0 for 5
+	}
 	config.UserAgent = "slipway/" + f.options.Version
 	return config, nil
 }

@@ -50,6 +50,18 @@ func DefaultLimits() Limits {
 	}
 }
 
+// Times are the limits of an account that AWS gave so many times the documented rates; nil, which limits nothing, for zero.
+func (l Limits) Times(factor float64) Limits {
+	if factor == 0 {
+		return nil
+	}
+	times := make(Limits, len(l))
+	for key, limit := range l {
+		times[key] = Limit{Burst: max(1, int(float64(limit.Burst)*factor)), PerSecond: limit.PerSecond * factor}
+	}
+	return times
+}
+
 // find returns the limit of an action and the key of the bucket it is counted in.
 func (l Limits) find(service, action string) (Limit, string, bool) {
 	name := service + ":" + action

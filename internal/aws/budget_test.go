@@ -41,6 +41,28 @@ func TestDefaultLimits(t *testing.T) {
 	}
 }
 
+func TestLimitsOfAnAccountWithOtherRates(t *testing.T) {
+	t.Parallel()
+	documented := Limits{"ec2:*": {Burst: 50, PerSecond: 5}, "ssm:*": {Burst: 3, PerSecond: 3}}
+	for _, row := range []struct {
+		reason string
+		factor float64
+		want   Limits
+	}{
+		{"as documented", 1, documented},
+		{"AWS gave more", 4, Limits{"ec2:*": {Burst: 200, PerSecond: 20}, "ssm:*": {Burst: 12, PerSecond: 12}}},
+		{"a part of them for this manager, never nothing", 0.1, Limits{"ec2:*": {Burst: 5, PerSecond: 0.5}, "ssm:*": {Burst: 1, PerSecond: 0.30000000000000004}}},
+		{"no bound", 0, nil},
+	} {
+		if diff := cmp.Diff(row.want, documented.Times(row.factor)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
+		}
+	}
+	if _, _, limited := documented.Times(0).find("ec2", "CreateTags"); limited {
+		t.Error("nothing limits, and something is limited")
+	}
+}
+
 func TestBudgetTellsEveryoneAnotherTime(t *testing.T) {
 	t.Parallel()
 	clock := stoppedClock()

@@ -41,6 +41,8 @@ type Cloud struct {
 	SeenTemplates     *observe.Sweep[launchtemplate.Template]
 	SeenGroups        *observe.Sweep[autoscalinggroup.Group]
 	SeenManagedGroups *observe.Sweep[autoscalinggroup.Group]
+	// RefreshPace and HookPace are how often pools look at instance refreshes under way, and at lifecycle hooks at rest, which have no batch form.
+	RefreshPace, HookPace *observe.Pace
 
 	clients *aws.Clients
 	ended   *ended
@@ -49,6 +51,16 @@ type Cloud struct {
 	// end ends the sweeps; nil while they do not run.
 	end context.CancelFunc
 }
+
+const (
+	// refreshLeast and refreshApart let 75 refreshes be looked at every 15 s, and a thousand every 200 s: five calls a second, a quarter of the
+	// budget that all of Auto Scaling has here (package aws, DefaultLimits).
+	refreshLeast = 15 * time.Second
+	refreshApart = 200 * time.Millisecond
+	// hookLeast and hookApart let the hooks of ten pools at rest be looked at every hour, and those of a thousand every four days: ten calls an hour.
+	hookLeast = time.Hour
+	hookApart = 6 * time.Minute
+)
 
 // Authenticate makes sure that AWS can be called as the identity, as a rule without a call. The error is an *aws.CredentialsError if it can not.
 func (c *Cloud) Authenticate(ctx context.Context) error { return c.clients.Authenticate(ctx) }
@@ -155,7 +167,8 @@ func (r *Registry) build(clients *aws.Clients) *Cloud {
 		clients: clients, ended: ended,
 		Region: clients.Region, Discovery: discovery.New(clients, r.clock), Templates: templates, Groups: groups,
 		Nodegroups: nodegroup.NewNodegroups(clients.EKS), Roles: noderole.NewRoles(clients.IAM),
-		Storage: bootstrapstorage.New(clients.SSM, clients.S3),
+		Storage:     bootstrapstorage.New(clients.SSM, clients.S3),
+		RefreshPace: observe.NewPace(refreshLeast, refreshApart), HookPace: observe.NewPace(hookLeast, hookApart),
 		SeenTemplates: observe.NewSweep(r.clock, observe.Source[launchtemplate.Template]{
 			Describe: templates.Describe, Batch: launchtemplate.DescribeBatch, List: templates.List,
 		}, ofTemplates(r.intervals), r.templates.add),
@@ -213,7 +226,11 @@ func (r *Registry) ForgetTemplate(config types.NamespacedName) {
 
 // ForgetGroup ends the watch of an AWSMachinePool that is gone, wherever it was.
 func (r *Registry) ForgetGroup(pool types.NamespacedName) {
-	r.each(func(cloud *Cloud) { cloud.SeenGroups.Forget(pool) })
+	r.each(func(cloud *Cloud) {
+		cloud.SeenGroups.Forget(pool)
+		cloud.RefreshPace.Leave(pool)
+		cloud.HookPace.Leave(pool)
+	})
 }
 
 // ForgetManagedGroup ends the watch of an AWSManagedMachinePool that is gone, wherever it was.
@@ -228,7 +245,10 @@ func (r *Registry) RestManaged(pool types.NamespacedName) {
 
 // Rest looks at the group of an AWSMachinePool no more often than at others at rest: nothing waits for it.
 func (r *Registry) Rest(pool types.NamespacedName) {
-	r.each(func(cloud *Cloud) { cloud.SeenGroups.InMotion(pool, false) })
+	r.each(func(cloud *Cloud) {
+		cloud.SeenGroups.InMotion(pool, false)
+		cloud.RefreshPace.Leave(pool)
+	})
 }
 
 func (r *Registry) each(do func(*Cloud)) {

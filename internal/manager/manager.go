@@ -141,6 +141,7 @@ func orOff(address string) string {
 func addControllers(manager ctrl.Manager, options Options, kinds kinds, workloads *workload.Clusters) error {
 	settingsOfSessions := []aws.Option{
 		aws.WithClock(options.Clock), aws.WithTracerProvider(options.Traces), aws.WithVersion(options.Version),
+		aws.WithLimits(aws.DefaultLimits().Times(*options.RequestRates)),
 	}
 	if options.Metrics != nil {
 		settingsOfSessions = append(settingsOfSessions, aws.WithMetrics(options.Metrics))

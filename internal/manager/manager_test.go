@@ -35,6 +35,7 @@ func TestValidate(t *testing.T) {
 		{"the defaults", func(*Options) {}, ""},
 		{"no cluster", func(o *Options) { o.RESTConfig = nil }, "management cluster"},
 		{"negative concurrency", func(o *Options) { o.Concurrency = -1 }, "--concurrency is -1"},
+		{"a negative rate", func(o *Options) { *o.RequestRates = -1 }, "--aws-request-rates is -1"},
 		{"a negative period", func(o *Options) { o.SyncPeriod = -time.Second }, "--sync-period is -1s"},
 		{"a negative window", func(o *Options) { o.SettleWindow = -time.Second }, "--rollout-settle-window is -1s"},
 		{"no time between sweeps", func(o *Options) { o.Intervals.Rest = 0 }, "--observe-interval is 0s"},

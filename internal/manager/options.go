@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/events"
@@ -20,8 +21,9 @@ import (
 	"github.com/slipway-project/slipway/internal/metrics"
 )
 
-// DefaultConcurrency is how many objects of each kind are reconciled at once. A reconcile never waits, so few suffice.
-const DefaultConcurrency = 10
+// DefaultConcurrency is how many objects of each kind are reconciled at once. A reconcile waits for nothing but answers, of AWS's above all, which take
+// a tenth of a second each; and workers that wait cost next to nothing. AWS's request budgets hold back what would be too much for it.
+const DefaultConcurrency = 50
 
 // DefaultSettleWindow is long enough for the edits of one person, or of one `kubectl apply`, to make one roll-out.
 const DefaultSettleWindow = 10 * time.Second
@@ -49,6 +51,8 @@ type Options struct {
 	Concurrency int
 	// SyncPeriod is how often every object is reconciled though nothing happened; every ten hours if zero.
 	SyncPeriod time.Duration
+	// RequestRates is how many times the request rates that AWS documents the manager may use of its accounts; nil for one time, zero for no bound.
+	RequestRates *float64
 	// Intervals are how often AWS is looked at; observe.DefaultIntervals if zero.
 	Intervals observe.Intervals
 
@@ -113,6 +117,9 @@ func (o Options) withDefaults() Options {
 	if o.Intervals.RestWithEvents == 0 {
 		o.Intervals.RestWithEvents = observe.DefaultIntervals.RestWithEvents
 	}
+	if o.RequestRates == nil {
+		o.RequestRates = ptr.To(1.0)
+	}
 	if o.Traces == nil {
 		o.Traces = otel.GetTracerProvider()
 	}
@@ -148,6 +155,7 @@ func (o Options) validate() error {
 	}
 	refuse(o.RESTConfig == nil, "no management cluster is given")
 	refuse(o.Concurrency < 0, "--concurrency is %d, and must be positive", o.Concurrency)
+	refuse(*o.RequestRates < 0, "--aws-request-rates is %v, and must not be negative", *o.RequestRates)
 	refuse(o.SyncPeriod < 0, "--sync-period is %v, and must not be negative", o.SyncPeriod)
 	refuse(o.SettleWindow < 0, "--rollout-settle-window is %v, and must not be negative", o.SettleWindow)
 	refuse(o.Intervals.Rest <= 0, "--observe-interval is %v, and must be positive", o.Intervals.Rest)

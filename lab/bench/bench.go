@@ -10,6 +10,7 @@ import (
 	"io"
 	"time"
 
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/simclock"
 
@@ -29,6 +30,10 @@ type Options struct {
 	// Latency is how long AWS takes to answer; Throttling makes it refuse what is beyond its documented rates.
 	Latency    time.Duration
 	Throttling bool
+	// Unbounded has Slipway know of no request rates, as in an account that AWS gave higher ones.
+	Unbounded bool
+	// Storage is where pools keep their bootstrap data; in launch templates if empty.
+	Storage infrav1.BootstrapStorage
 	// CreateOnly leaves out everything after the pools are there.
 	CreateOnly bool
 	// Quiet is how long a foreign controller is watched at rest, in real time. Slipway's hour passes on a stepped clock.
@@ -47,6 +52,8 @@ type Phase struct {
 	// CPU is what the controller's process used, Memory its resident set afterwards in bytes. Both are zero where it ran inside this process.
 	CPU    time.Duration
 	Memory int64
+	// Answered is how long what people wait for took, where that is not the whole phase: the slowest edit, the last answer after a start.
+	Answered time.Duration
 	// Note says more.
 	Note string
 }
@@ -67,6 +74,11 @@ type Result struct {
 	// Reconciles are how long passes took, by what the controller's own metrics say; nil if it serves none.
 	Reconciles *Histogram
 }
+
+// The names of phases.
+const (
+	creating, coldStart, oneEdit, allEdited, quietHour, quiet = "create", "cold start", "one edit", "all edited", "quiet hour", "quiet"
+)
 
 // patience is how long any one thing may take.
 const patience = 20 * time.Minute
@@ -101,7 +113,12 @@ func Run(ctx context.Context, options Options) (_ Result, err error) {
 	if _, err := b.lab.NewCluster(ctx, lab.ClusterOptions{}); err != nil {
 		return Result{}, err
 	}
-	b.fleet = &fleet.Fleet{Client: b.lab.Client(), Namespace: "default", Cluster: "capa", Subnet: "subnet-0b2000000000000aa", Replicas: 1, NoRefresh: true}
+	b.fleet = &fleet.Fleet{
+		Client: b.lab.Client(), Namespace: "default", Cluster: "capa", Subnet: "subnet-0b2000000000000aa", Replicas: 1, NoRefresh: true,
+	}
+	if options.Storage != "" {
+		b.fleet.Shape = func(_ int, pool *infrav1.AWSMachinePool) { fleet.StoreIn(options.Storage, pool) }
+	}
 	if err := b.start(ctx); err != nil {
 		return Result{}, err
 	}
@@ -122,19 +139,16 @@ func (b *bench) say(format string, values ...any) {
 	_, _ = fmt.Fprintf(b.Progress, format+"\n", values...) // progress is worth no failure
 }
 
-// measure runs one phase.
-func (b *bench) measure(name string, do func() (note string, err error)) error {
+// measure runs one phase, which may add to what is known of it.
+func (b *bench) measure(name string, do func(*Phase) error) error {
 	b.lab.Cloud.AWS.ClearCalls()
-	cpu, began := b.process.cpu(), time.Now()
-	note, err := do()
-	if err != nil {
+	phase, cpu, began := Phase{Name: name}, b.process.cpu(), time.Now()
+	if err := do(&phase); err != nil {
 		return fmt.Errorf("%s of %d pools: %w", name, b.Pools, err)
 	}
-	phase := Phase{
-		Name: name, Took: time.Since(began), Calls: b.calls(), CPU: b.process.cpu() - cpu, Memory: b.process.memory(), Note: note,
-	}
+	phase.Took, phase.Calls, phase.CPU, phase.Memory = time.Since(began), b.calls(), b.process.cpu()-cpu, b.process.memory()
 	b.result.Phases = append(b.result.Phases, phase)
-	b.say("%s of %d pools: %v, %d calls, %v CPU, %d MB. %s", name, b.Pools, phase.Took.Round(time.Millisecond), phase.Total(), phase.CPU, phase.Memory>>20, note)
+	b.say("%s of %d pools: %v, %d calls, %v CPU, %d MB. %s", name, b.Pools, phase.Took.Round(time.Millisecond), phase.Total(), phase.CPU, phase.Memory>>20, phase.Note)
 	return nil
 }
 

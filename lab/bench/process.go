@@ -39,6 +39,9 @@ func (b *bench) start(ctx context.Context) error {
 			return err
 		}
 		args = append(args[:len(args):len(args)], "--health-addr=", "--insecure-diagnostics", "--diagnostics-address="+metrics)
+		if b.Unbounded {
+			args = append(args, "--aws-request-rates=0")
+		}
 	}
 	command := exec.CommandContext(context.WithoutCancel(ctx), args[0], args[1:]...) // #nosec G204 -- running the user's command is the purpose
 	command.Env = append(os.Environ(), b.lab.Environment()...)

@@ -11,6 +11,9 @@ import (
 // Markdown is the results as a table for each run.
 func Markdown(results []Result) string {
 	var text strings.Builder
+	if slices.ContainsFunc(results, func(result Result) bool { return result.Options.Own }) {
+		text.WriteString(goalsTable(results) + "\n")
+	}
 	for i := range results {
 		result := &results[i]
 		fmt.Fprintf(&text, "## %s\n\n", title(result.Options))
@@ -37,6 +40,12 @@ func title(options Options) string {
 	text := fmt.Sprintf("%d pools, AWS answering in %v", options.Pools, options.Latency)
 	if options.Pools == 1 {
 		text = strings.Replace(text, "pools", "pool", 1)
+	}
+	if options.Storage != "" {
+		text += ", bootstrap data in " + string(options.Storage)
+	}
+	if options.Unbounded {
+		text += ", no bound to request rates"
 	}
 	if options.Throttling {
 		text += ", throttled as documented"

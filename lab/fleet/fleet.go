@@ -41,6 +41,14 @@ type Fleet struct {
 	UserData func(i int) string
 }
 
+// profile is an instance profile of the default world, which nodes need that read their bootstrap data from elsewhere.
+const profile = "nodes.cluster-api-provider-aws.sigs.k8s.io"
+
+// StoreIn has a pool keep its bootstrap data outside of its launch template.
+func StoreIn(storage infrav1.BootstrapStorage, pool *infrav1.AWSMachinePool) {
+	pool.Spec.BootstrapStorage, pool.Spec.AWSLaunchTemplate.IamInstanceProfile = storage, profile
+}
+
 // Name is the name of a pool, of its MachinePool and of everything else that is its.
 func Name(i int) string { return fmt.Sprintf("pool-%04d", i) }
 

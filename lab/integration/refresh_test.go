@@ -63,7 +63,12 @@ func TestRefreshDisabled(t *testing.T) {
 	})
 	w.awaitCondition(infrav1.RolledOutCondition, "False", infrav1.RefreshDisabledReason)
 	w.awaitCondition(infrav1.ReadyCondition, "True", infrav1.ReadyReason)
-	w.pass(30 * time.Minute)
+	w.pass(10 * time.Minute)
+	asked := w.count("DescribeInstanceRefreshes")
+	w.pass(3 * time.Hour) // the hooks are looked at meanwhile, by a pass like any other
+	if again := w.count("DescribeInstanceRefreshes") - asked; again != 0 {
+		t.Errorf("waiting for the user cost %d looks for refreshes in three hours", again)
+	}
 	w.expectCounts(map[string]int{"CreateLaunchTemplateVersion": 1, "StartInstanceRefresh": 0})
 	if !slices.Equal(w.running(), instances) {
 		t.Errorf("instances are %q, were %q", w.running(), instances)

@@ -30,7 +30,7 @@ func mostReads(pools int) int {
 // TestManyPools holds what many pools cost: nothing is written in an hour of rest and little is read, and neither does a manager
 // that starts beside them.
 func TestManyPools(t *testing.T) {
-	const rate = 20
+	const rate = 5
 	many := *pools
 	w := newWorld(t, rate, awssim.Behavior{})
 	began := time.Now()

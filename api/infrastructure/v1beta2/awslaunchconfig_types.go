@@ -172,6 +172,11 @@ type AWSLaunchConfigStatus struct {
 	// +kubebuilder:validation:MaxLength=2048
 	BootstrapDataLocation string `json:"bootstrapDataLocation,omitempty"`
 
+	// BootstrapDataDigest is the SHA-256 of what was written there last.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	BootstrapDataDigest string `json:"bootstrapDataDigest,omitempty"`
+
 	// RolledBackFrom is the fingerprint of the configuration that spec asks for while spec.rollback is in force. If it is that
 	// of configFingerprint too, there is nothing to go back to.
 	// +optional

@@ -15,7 +15,7 @@ const (
 	askedAtOnce = 2
 	// spacing is the least time between two descriptions, so that many who ask one after the other share them too, and one who asks alone is asked
 	// for at once. It is real time, whatever the observer's clock is, because company is.
-	spacing = 50 * time.Millisecond
+	spacing = 200 * time.Millisecond
 )
 
 // question is one description that is waited for.

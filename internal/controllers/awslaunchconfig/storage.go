@@ -9,6 +9,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/bootstrapstorage"
+	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
@@ -17,24 +18,28 @@ import (
 // put there, so that deletion finds it when the cluster objects are gone and no version was ever made.
 const PlacesAnnotation = infrav1.TagSlipwayPrefix + "bootstrap-storage"
 
+// writtenAnnotation holds the digest of bootstrap data that is about to be written outside of the template. What status says to be there is believed
+// only if that is what was to be written last: a pass that died between the write and its status left something else.
+const writtenAnnotation = infrav1.TagSlipwayPrefix + "bootstrap-written"
+
 // storedLookAgain is how often bootstrap data outside of the template is looked for that nobody changes. A kubeadm token rotates every few
 // minutes, and with each the data is written anew; other data would be missed only when a node is to boot.
 const storedLookAgain = 24 * time.Hour
 
-// storeBootstrap puts bootstrap data where the user data points to, before a version does. It costs one call when the data has changed, one look
-// after a restart, and nothing otherwise.
+// storeBootstrap puts bootstrap data where the user data points to, before a version does. It costs one call when the data has changed, a look once a
+// day, and nothing otherwise: not after a restart either, unless status was lost.
 func (r *Reconciler) storeBootstrap(ctx context.Context, p *pass) reconciling.Outcome {
 	item := p.delivery.item
 	if item == nil {
 		r.memory.stored.Forget(p.key())
-		p.config.Status.BootstrapDataLocation = ""
+		p.config.Status.BootstrapDataLocation, p.config.Status.BootstrapDataDigest = "", ""
 		return reconciling.Continue()
 	}
-	last, known := r.memory.stored.Get(p.key())
+	last, known := r.lastStored(p)
 	known = known && last.location == item.Location
 	age := r.Clock.Since(last.seen)
 	if !known || last.digest != item.Digest() || age >= storedLookAgain {
-		if err := r.announce(ctx, p, item.Location.Place); err != nil {
+		if err := r.announce(ctx, p, *item); err != nil {
 			return reconciling.Fail(err)
 		}
 		written, err := p.cloud.Storage.Put(ctx, *item, known && age < storedLookAgain)
@@ -49,14 +54,31 @@ func (r *Reconciler) storeBootstrap(ctx context.Context, p *pass) reconciling.Ou
 		age = 0
 		r.memory.stored.Put(p.key(), storedItem{location: item.Location, digest: item.Digest(), seen: r.Clock.Now()})
 	}
-	p.config.Status.BootstrapDataLocation = item.Location.URL(item.Owner)
+	p.config.Status.BootstrapDataLocation, p.config.Status.BootstrapDataDigest = item.Location.URL(item.Owner), item.Digest()
 	reconciling.True(p.config, infrav1.BootstrapDataReadyCondition, infrav1.ReadyReason, "")
 	return reconciling.ContinueAndComeBack(storedLookAgain-age, "bootstrap data outside of the template is looked for once a day")
 }
 
-// announce writes a place down, and those that versions point to, should the annotation have been lost.
-func (r *Reconciler) announce(ctx context.Context, p *pass, place bootstrapstorage.Place) error {
-	places := append(placesOf(p.config), place)
+// lastStored is the bootstrap data as this process saw it last, or as an earlier one wrote down that it left it: a manager that starts beside a thousand
+// pools need not look at a thousand parameters, of which AWS lets three be described a second. It looks at them over the day.
+func (r *Reconciler) lastStored(p *pass) (storedItem, bool) {
+	if last, known := r.memory.stored.Get(p.key()); known {
+		return last, true
+	}
+	item, status := p.delivery.item, &p.config.Status
+	if status.BootstrapDataDigest == "" || status.BootstrapDataDigest != p.config.Annotations[writtenAnnotation] ||
+		status.BootstrapDataDigest != item.Digest() || status.BootstrapDataLocation != item.Location.URL(item.Owner) {
+		return storedItem{}, false
+	}
+	passed := time.Duration((1 - common.ShareOf(p.key())) * float64(storedLookAgain))
+	recorded := storedItem{location: item.Location, digest: item.Digest(), seen: r.Clock.Now().Add(-passed)}
+	r.memory.stored.Put(p.key(), recorded)
+	return recorded, true
+}
+
+// announce writes down where something is about to be written and what, and the places that versions point to, should the annotation have been lost.
+func (r *Reconciler) announce(ctx context.Context, p *pass, item bootstrapstorage.Item) error {
+	places := append(placesOf(p.config), item.Location.Place)
 	for _, location := range pointedTo(p) {
 		places = append(places, location.Place)
 	}
@@ -66,14 +88,11 @@ func (r *Reconciler) announce(ctx context.Context, p *pass, place bootstrapstora
 	}
 	slices.Sort(texts)
 	wanted := strings.Join(slices.Compact(texts), ",")
-	if p.config.Annotations[PlacesAnnotation] == wanted {
-		return nil
-	}
 	err := reconciling.Patch(ctx, r.Client, p.config, func(config *infrav1.AWSLaunchConfig) {
 		if config.Annotations == nil {
 			config.Annotations = map[string]string{}
 		}
-		config.Annotations[PlacesAnnotation] = wanted
+		config.Annotations[PlacesAnnotation], config.Annotations[writtenAnnotation] = wanted, item.Digest()
 	})
 	if err != nil {
 		return fmt.Errorf("writing down where bootstrap data is kept: %w", err)

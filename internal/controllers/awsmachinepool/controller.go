@@ -54,8 +54,8 @@ type Reconciler struct {
 	told common.Memory[string]
 	// unseen times how long a group to be deleted has not been seen.
 	unseen common.Stopwatches
-	// hookChecks are when the hooks of a pool's group are looked at next.
-	hookChecks common.Memory[time.Time]
+	// hookLooks are when the hooks of a pool's group were looked at.
+	hookLooks common.Memory[hookLook]
 	// drains remembers what saves calls while nodes are drained.
 	drains drainNotes
 	// warmLooks are what was seen last of warm pools.
@@ -90,6 +90,8 @@ type pass struct {
 	config *infrav1.AWSLaunchConfig
 	// hooksMade is whether the group was made in this pass with all its hooks.
 	hooksMade bool
+	// confirmed is what is to be recorded on the pool of what was done in AWS. Set by ensureGroup, written by reportInstances.
+	confirmed []func(*infrav1.AWSMachinePool)
 	// wanted is what the instances should run, nil if config is. Set by settle.
 	wanted *autoscalinggroup.Wanted
 	// settling holds back what is wanted, because it changed a moment ago. Set by settle.
@@ -193,7 +195,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 func (r *Reconciler) forget(pool types.NamespacedName) {
 	r.unseen.Reset(pool)
 	r.short.Reset(pool)
-	r.hookChecks.Forget(pool)
+	r.hookLooks.Forget(pool)
 	r.asked.Forget(pool)
 	r.polls.Forget(pool)
 	r.told.Forget(pool)

@@ -185,9 +185,7 @@ func (r *Reconciler) updateGroup(ctx context.Context, p *pass, desired autoscali
 		*p.group = seen
 		return r.updateFailed(p, err)
 	}
-	if err := r.confirm(ctx, p, desired); err != nil {
-		return reconciling.Fail(err)
-	}
+	confirmGroup(p, desired)
 	reconciling.True(p.pool, infrav1.ASGReadyCondition, infrav1.ReadyReason, "")
 	if again > 0 {
 		return reconciling.ContinueAndComeBack(again, "the lifecycle hooks are looked at")

@@ -3,11 +3,8 @@ package awsmachinepool
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
@@ -16,8 +13,16 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// hookCheck is how often a pool's hooks are looked at while nobody changes them: there is no call for the hooks of many groups.
-const hookCheck = time.Hour
+// hookAge is how old the last look at hooks may be when instances are about to be replaced or taken away, whose nodes the drain hook is there for.
+const hookAge = time.Hour
+
+// hookLook is when a pool's hooks were last looked at, or when this process first saw the pool.
+type hookLook struct {
+	at time.Time
+	// share of the time between two looks passes until the next one: all of it after a look, and another part for each pool before the first, so that
+	// a new process does not look at the hooks of all of them at once.
+	share float64
+}
 
 // wantedHooks are the hooks that the pool's group shall have: those of the spec, and Slipway's own.
 func (r *Reconciler) wantedHooks(p *pass) []autoscalinggroup.Hook {
@@ -32,14 +37,16 @@ func (r *Reconciler) ensureHooks(ctx context.Context, p *pass, desired autoscali
 		digest = autoscalinggroup.HooksDigest(desired.Hooks)
 	}
 	if len(desired.Hooks)+len(applied.Hooks) == 0 {
+		p.cloud.HookPace.Leave(p.key())
 		return 0, nil
 	}
-	now := r.Clock.Now()
-	if wait := r.hookChecks.GetOrPut(p.key(), firstHookCheck(p.key(), now)).Sub(now); applied.HooksDigest == digest && digest != "" && wait > 0 {
+	interval := p.cloud.HookPace.Join(p.key())
+	if wait := r.untilHooks(p, desired, interval); applied.HooksDigest == digest && digest != "" && wait > 0 {
 		return wait, nil
 	}
 	if p.hooksMade {
-		return hookCheck, r.confirmHooks(ctx, p, desired, digest)
+		r.confirmHooks(p, desired, digest)
+		return interval, nil
 	}
 	done, err := p.cloud.Groups.EnsureHooks(ctx, p.group.Name, desired.Hooks, applied.Hooks)
 	if len(done) > 0 {
@@ -49,22 +56,32 @@ func (r *Reconciler) ensureHooks(ctx context.Context, p *pass, desired autoscali
 		stop := outcome.Of(p.pool, infrav1.ASGReadyCondition, infrav1.ASGUpdateFailedReason, err).AndGoOn()
 		return 0, &stop
 	}
-	return hookCheck, r.confirmHooks(ctx, p, desired, digest)
+	r.confirmHooks(p, desired, digest)
+	return interval, nil
 }
 
-// confirmHooks records that the group has exactly these, and looks again in a while.
-func (r *Reconciler) confirmHooks(ctx context.Context, p *pass, desired autoscalinggroup.Desired, digest string) *reconciling.Outcome {
-	err := reconciling.Patch(ctx, r.Client, p.pool, func(pool *infrav1.AWSMachinePool) {
+// untilHooks is how long it is until hooks that nobody asked to change are looked at. There is no call for the hooks of many groups, so at rest the more
+// pools there are the longer it is; but not when a look would be of use at this moment.
+func (r *Reconciler) untilHooks(p *pass, desired autoscalinggroup.Desired, interval time.Duration) time.Duration {
+	now := r.Clock.Now()
+	last := r.hookLooks.GetOrPut(p.key(), hookLook{at: now, share: common.ShareOf(p.key())})
+	wait := last.at.Add(time.Duration(float64(interval) * last.share)).Sub(now)
+	rolls := p.wanted != nil && !p.settling && !p.wanted.Launches(*p.group)
+	shrinks := desired.Capacity != nil && *desired.Capacity < p.group.Capacity
+	if rolls || shrinks {
+		wait = min(wait, last.at.Add(hookAge).Sub(now))
+	}
+	return wait
+}
+
+// confirmHooks has it recorded that the group has exactly these, and looks again in a while.
+func (r *Reconciler) confirmHooks(p *pass, desired autoscalinggroup.Desired, digest string) {
+	p.confirm(func(pool *infrav1.AWSMachinePool) {
 		applied := common.AppliedOf(pool)
 		applied.Hooks, applied.HooksDigest = autoscalinggroup.HookNames(desired.Hooks), digest
 		applied.Record(pool)
 	})
-	if err != nil {
-		stop := reconciling.Fail(fmt.Errorf("recording the hooks: %w", err))
-		return &stop
-	}
-	r.hookChecks.Put(p.key(), r.Clock.Now().Add(hookCheck))
-	return nil
+	r.hookLooks.Put(p.key(), hookLook{at: r.Clock.Now(), share: 1})
 }
 
 // announce records what the group is about to be given, beside what it was given before.
@@ -88,25 +105,18 @@ func (r *Reconciler) announce(ctx context.Context, p *pass, desired autoscalingg
 	return nil
 }
 
-// confirm records that the group has exactly what it is to have, hooks apart.
-func (r *Reconciler) confirm(ctx context.Context, p *pass, desired autoscalinggroup.Desired) error {
+// confirmGroup has it recorded that the group has exactly what it is to have, hooks apart.
+func confirmGroup(p *pass, desired autoscalinggroup.Desired) {
 	asked := p.facts.AskedTags(p.pool.Spec.AdditionalTags)
-	err := reconciling.Patch(ctx, r.Client, p.pool, func(pool *infrav1.AWSMachinePool) {
+	p.confirm(func(pool *infrav1.AWSMachinePool) {
 		common.ConfirmTags(pool, asked)
 		applied := common.AppliedOf(pool)
 		applied.TargetGroups, applied.Processes = desired.TargetGroupARNs, desired.Suspended
 		applied.Record(pool)
 	})
-	if err != nil {
-		return fmt.Errorf("recording what the group was given: %w", err)
-	}
-	return nil
 }
 
-// firstHookCheck is when a process looks at a pool's hooks for the first time: some time within the interval, another for each pool, so that a new
-// process does not look at all of them at once.
-func firstHookCheck(pool types.NamespacedName, now time.Time) time.Time {
-	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(pool.String())) // never fails
-	return now.Add(time.Duration(float64(hookCheck) * float64(hash.Sum32()) / (1 << 32)))
+// confirm has something recorded of what was done in AWS, with the next write to the pool. A pass that ends before does it again.
+func (p *pass) confirm(record func(*infrav1.AWSMachinePool)) {
+	p.confirmed = append(p.confirmed, record)
 }

@@ -23,7 +23,7 @@ func (r *Reconciler) reportInstances(ctx context.Context, p *pass) reconciling.O
 	if p.group == nil {
 		return reconciling.Continue()
 	}
-	if err := r.writeProviderIDs(ctx, p); err != nil {
+	if err := r.record(ctx, p); err != nil {
 		return reconciling.Fail(err)
 	}
 	if err := r.followAutoscaler(ctx, p); err != nil {
@@ -41,22 +41,26 @@ func (r *Reconciler) reportInstances(ctx context.Context, p *pass) reconciling.O
 	return reconciling.Continue()
 }
 
-// writeProviderIDs writes the two fields of the spec that the contract gives to the provider, sorted, because core compares them in order.
-func (r *Reconciler) writeProviderIDs(ctx context.Context, p *pass) error {
+// record writes what else than status there is to write on the pool, in one patch: what was done in AWS, and the two fields of the spec that the
+// contract gives to the provider, sorted, because core compares them in order.
+func (r *Reconciler) record(ctx context.Context, p *pass) error {
 	ids := make([]string, 0, len(p.group.Instances))
 	for _, instance := range p.group.Instances {
 		ids = append(ids, instance.ProviderID())
 	}
 	slices.Sort(ids)
-	if p.pool.Spec.ProviderID == p.group.ARN && slices.Equal(p.pool.Spec.ProviderIDList, ids) {
-		return nil
-	}
 	generation := p.pool.Generation
 	err := reconciling.Patch(ctx, r.Client, p.pool, func(pool *infrav1.AWSMachinePool) {
-		pool.Spec.ProviderID, pool.Spec.ProviderIDList = p.group.ARN, ids
+		for _, record := range p.confirmed {
+			record(pool)
+		}
+		pool.Spec.ProviderID = p.group.ARN
+		if !slices.Equal(pool.Spec.ProviderIDList, ids) {
+			pool.Spec.ProviderIDList = ids
+		}
 	})
 	if err != nil {
-		return fmt.Errorf("writing provider ids: %w", err)
+		return fmt.Errorf("recording the group and its instances: %w", err)
 	}
 	reconciling.Restamp(p.pool, generation)
 	return nil
@@ -80,9 +84,7 @@ func (r *Reconciler) followAutoscaler(ctx context.Context, p *pass) error {
 
 func (r *Reconciler) countInstances(p *pass) {
 	var present, ready, current int32
-	var statuses []infrav1.AWSMachinePoolInstanceStatus
 	for _, instance := range p.group.Instances {
-		statuses = append(statuses, instanceStatus(instance))
 		if instance.Leaving() {
 			continue
 		}
@@ -95,7 +97,7 @@ func (r *Reconciler) countInstances(p *pass) {
 		}
 	}
 	status := &p.pool.Status
-	status.Replicas, status.ReadyReplicas, status.Instances = present, &ready, statuses
+	status.Replicas, status.ReadyReplicas, status.Instances = present, &ready, instanceStatuses(p.group)
 	status.RunningVersions = runningVersions(p)
 	// Nobody knows while the wanted version is not known.
 	status.UpToDateReplicas = nil
@@ -130,6 +132,14 @@ func runningVersions(p *pass) []infrav1.RunningVersion {
 		return cmp.Or(strings.Compare(a.LaunchTemplateID, b.LaunchTemplateID), cmp.Compare(b.Version, a.Version), strings.Compare(a.ImageID, b.ImageID))
 	})
 	return running[:min(len(running), mostRunningVersions)]
+}
+
+func instanceStatuses(group *autoscalinggroup.Group) []infrav1.AWSMachinePoolInstanceStatus {
+	var statuses []infrav1.AWSMachinePoolInstanceStatus
+	for _, instance := range group.Instances {
+		statuses = append(statuses, instanceStatus(instance))
+	}
+	return statuses
 }
 
 func instanceStatus(instance autoscalinggroup.Instance) infrav1.AWSMachinePoolInstanceStatus {

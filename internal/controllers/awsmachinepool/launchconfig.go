@@ -99,6 +99,9 @@ func (r *Reconciler) createLaunchConfig(ctx context.Context, p *pass) reconcilin
 		Spec:       launchConfigSpec(p.pool, p.machinePool, ""),
 	}
 	config.Labels, config.Annotations = launchConfigLabels(config, p.pool, config.Spec.ClusterName), launchConfigAnnotations(config, p)
+	// As its own controller would, which so need not.
+	common.SetLocation(config, common.LocationOf(p.cloud, p.facts.Identity, p.clusterName))
+	controllerutil.AddFinalizer(config, infrav1.LaunchConfigFinalizer)
 	if err := controllerutil.SetControllerReference(p.pool, config, r.Client.Scheme()); err != nil {
 		return reconciling.Fail(fmt.Errorf("owning the launch config: %w", err))
 	}

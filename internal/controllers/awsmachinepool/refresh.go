@@ -15,18 +15,16 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// refreshPoll is how often a refresh under way is looked at, however often its pool is woken: refreshes have no batched describe.
-const refreshPoll = 15 * time.Second
-
 // poll is what AWS said of a group's refreshes, and when.
 type poll struct {
 	at      time.Time
 	history []autoscalinggroup.Refresh
 }
 
-// history are the group's refreshes, newest first: as they were seen a moment ago if one is under way, else as AWS says.
+// history are the group's refreshes, newest first: as they were seen a moment ago if one is under way, else as AWS says. Refreshes have no batched
+// describe, so the more are under way, the seldomer each is looked at, however often its pool is woken.
 func (r *Reconciler) history(ctx context.Context, p *pass) ([]autoscalinggroup.Refresh, error) {
-	if seen, _ := r.polls.Get(p.key()); latest(seen.history).Active() && r.Clock.Since(seen.at) < refreshPoll {
+	if seen, _ := r.polls.Get(p.key()); latest(seen.history).Active() && r.Clock.Since(seen.at) < p.cloud.RefreshPace.Join(p.key()) {
 		return seen.history, nil
 	}
 	return r.poll(ctx, p)
@@ -39,11 +37,18 @@ func (r *Reconciler) poll(ctx context.Context, p *pass) ([]autoscalinggroup.Refr
 	if err != nil {
 		return nil, err
 	}
-	r.polls.Forget(p.key())
+	r.forgetPoll(p)
 	if latest(history).Active() {
+		p.cloud.RefreshPace.Join(p.key())
 		r.polls.Put(p.key(), poll{at: at, history: history})
 	}
 	return history, nil
+}
+
+// forgetPoll has AWS asked when refreshes are next of interest.
+func (r *Reconciler) forgetPoll(p *pass) {
+	r.polls.Forget(p.key())
+	p.cloud.RefreshPace.Leave(p.key())
 }
 
 // lookClosely sees refreshes and group as AWS has them now.
@@ -57,7 +62,7 @@ func (r *Reconciler) lookClosely(ctx context.Context, p *pass) ([]autoscalinggro
 
 // pollAgain comes back when the refresh under way may be looked at again.
 func (r *Reconciler) pollAgain(p *pass) reconciling.Outcome {
-	wait := refreshPoll
+	wait := p.cloud.RefreshPace.Join(p.key())
 	if seen, _ := r.polls.Get(p.key()); seen.history != nil {
 		wait -= r.Clock.Since(seen.at)
 	}

@@ -3,6 +3,7 @@ package awsmachinepool
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,6 +41,10 @@ func (r *Reconciler) rollOut(ctx context.Context, p *pass) reconciling.Outcome {
 		rolledOut(p)
 		return reconciling.Continue()
 	}
+	if decision.Verdict == autoscalinggroup.Disabled && !shielding(p.pool) && unchanged(p) {
+		leftToUser(p, decision)
+		return reconciling.Continue()
+	}
 	history, err := r.history(ctx, p)
 	if err != nil {
 		return outcome.Of(p.pool, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err).AndGoOn()
@@ -51,6 +56,19 @@ func (r *Reconciler) rollOut(ctx context.Context, p *pass) reconciling.Outcome {
 		}
 	}
 	return r.act(ctx, p, history)
+}
+
+// leftToUser says that a roll-out waits for its user.
+func leftToUser(p *pass, decision autoscalinggroup.Decision) {
+	notRolledOut(p, infrav1.RefreshDisabledReason, decision.Reason+", and refreshPreferences.disable leaves it to you to replace them")
+}
+
+// unchanged is true while the instances are those that status shows, and no refresh was under way when it was written: then nobody has begun to
+// replace any since, and AWS need not be asked for a refresh that is not ours to start.
+func unchanged(p *pass) bool {
+	shown := meta.FindStatusCondition(p.pool.Status.Conditions, infrav1.RolledOutCondition)
+	return shown != nil && shown.Reason == infrav1.RefreshDisabledReason && !refreshing(p.pool) &&
+		slices.Equal(p.pool.Status.Instances, instanceStatuses(p.group))
 }
 
 // pointed is true once the group launches from the wanted version.
@@ -97,7 +115,7 @@ func (r *Reconciler) act(ctx context.Context, p *pass, history []autoscalinggrou
 		rolledOut(p)
 		return reconciling.Continue()
 	case autoscalinggroup.Disabled:
-		notRolledOut(p, infrav1.RefreshDisabledReason, decision.Reason+", and refreshPreferences.disable leaves it to you to replace them")
+		leftToUser(p, decision)
 		return reconciling.Continue()
 	case autoscalinggroup.Left:
 		notRolledOut(p, infrav1.InstancesLeftReason, decision.Reason)
@@ -145,7 +163,7 @@ func (r *Reconciler) supersede(ctx context.Context, p *pass) reconciling.Outcome
 	if err := p.cloud.Groups.CancelRefresh(ctx, p.group.Name); err != nil {
 		return outcome.Of(p.pool, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err).AndGoOn()
 	}
-	r.polls.Forget(p.key())
+	r.forgetPoll(p)
 	p.moving = true
 	r.Report.Done(ctx, p.pool, "InstanceRefreshSuperseded", "Cancelling instance refresh %s, because a newer configuration is wanted: %s", newest.ID, cause(p))
 	notRolledOut(p, infrav1.SupersededReason, fmt.Sprintf("instance refresh %s is being cancelled, because a newer configuration is wanted", newest.ID))

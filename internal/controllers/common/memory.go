@@ -1,6 +1,7 @@
 package common
 
 import (
+	"hash/fnv"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -51,4 +52,12 @@ func (m *Memory[V]) put(object types.NamespacedName, value V) {
 		m.values = map[types.NamespacedName]V{}
 	}
 	m.values[object] = value
+}
+
+// ShareOf is a number from 0 to 1 that is always the same for an object and another for each. It is for spreading over time what a new process would do
+// for all of them at once.
+func ShareOf(object types.NamespacedName) float64 {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(object.String())) // never fails
+	return float64(hash.Sum32()) / (1 << 32)
 }

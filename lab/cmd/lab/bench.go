@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/lab/bench"
 )
 
@@ -25,6 +26,7 @@ type benchFlags struct {
 	latency    time.Duration
 	throttled  int
 	quiet      time.Duration
+	storage    string
 	log        string
 	write      string
 }
@@ -50,8 +52,9 @@ func newBenchCommand() *cobra.Command {
 	set.StringVar(&flags.controller, "controller", "", "the command of another controller to measure in Slipway's place, run by sh")
 	set.StringArrayVar(&flags.crds, "crds", nil, "directory of that controller's CustomResourceDefinitions, in place of Slipway's (may be repeated)")
 	set.DurationVar(&flags.latency, "latency", 100*time.Millisecond, "how long AWS takes to answer")
-	set.IntVar(&flags.throttled, "throttled", 100, "also create so many pools with AWS throttling as it documents, and without; 0 for not")
+	set.IntVar(&flags.throttled, "throttled", 100, "also create so many pools with AWS throttling as it documents, and without any request rates; 0 for not")
 	set.DurationVar(&flags.quiet, "quiet", 10*time.Minute, "how long another controller is watched at rest")
+	set.StringVar(&flags.storage, "bootstrap-storage", "", "where pools keep their bootstrap data, SSM or S3; in launch templates if empty")
 	set.StringVar(&flags.log, "log", os.DevNull, "file for the controller's log")
 	set.StringVar(&flags.write, "write", "", "file that the tables are written to, after its line \"<!-- measured -->\"")
 	return command
@@ -61,7 +64,7 @@ func (f *benchFlags) run(ctx context.Context, output, progress io.Writer) error 
 	if f.kind != "AWSMachinePool" {
 		return fmt.Errorf("kind %q can not be measured yet: AWSMachinePool can", f.kind)
 	}
-	options := bench.Options{CRDs: f.crds, Latency: f.latency, Quiet: f.quiet, Progress: progress}
+	options := bench.Options{CRDs: f.crds, Latency: f.latency, Quiet: f.quiet, Storage: infrav1.BootstrapStorage(f.storage), Progress: progress}
 	if err := f.command(&options); err != nil {
 		return err
 	}
@@ -72,14 +75,25 @@ func (f *benchFlags) run(ctx context.Context, output, progress io.Writer) error 
 	defer func() { _ = log.Close() }()
 	options.Log = log
 
+	busy := load()
 	results, err := f.measure(ctx, options)
-	text := fmt.Sprintf("Measured on %s with %d CPUs (%s/%s, %s) by\n\n    %s\n\n%s",
-		time.Now().UTC().Format("2 January 2006"), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), invocation(), bench.Markdown(results))
+	text := fmt.Sprintf("Measured on %s with %d CPUs (%s/%s, %s)%s by\n\n    %s\n\n%s", time.Now().UTC().Format("2 January 2006"),
+		runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), busy, invocation(), bench.Markdown(results))
 	if f.write != "" && err == nil {
 		return writeMeasured(f.write, text)
 	}
 	_, printErr := fmt.Fprint(output, text)
 	return errors.Join(err, printErr)
+}
+
+// load says what else the machine did before the first measurement, if it tells.
+func load() string {
+	content, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "" // not Linux
+	}
+	minute, _, _ := strings.Cut(string(content), " ")
+	return fmt.Sprintf(", a load of %s before it began,", minute)
 }
 
 // invocation is the command line, without the place of the program.
@@ -94,9 +108,9 @@ func (f *benchFlags) measure(ctx context.Context, options bench.Options) ([]benc
 		runs = append(runs, options)
 	}
 	if f.throttled > 0 {
-		options.Pools, options.Latency, options.CreateOnly = f.throttled, 0, true
+		options.Pools, options.Latency, options.CreateOnly, options.Unbounded = f.throttled, 0, true, true
 		runs = append(runs, options)
-		options.Throttling = true
+		options.Throttling, options.Unbounded = true, false
 		runs = append(runs, options)
 	}
 	var results []bench.Result

@@ -1,0 +1,107 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// goal is one of Slipway's, and what of the results it is about.
+type goal struct {
+	text string
+	// of says what was measured and whether that is good enough; "" if the result has nothing to say about it.
+	of func(Result) (measured string, met bool)
+}
+
+// many and some are the numbers of pools that goals are about.
+const (
+	many = 1000
+	some = 100
+)
+
+var goals = []goal{
+	{"a quiet pool among 1,000 costs at most 0.2 calls an hour", ofPhase(quietHour, func(r Result, p Phase) (string, bool) {
+		hourly := float64(p.Total()) / float64(r.Options.Pools)
+		return fmt.Sprintf("%.3f", hourly), r.Options.Pools < many || hourly <= 0.2
+	})},
+	{"100 pools are created in 3 s, unthrottled", ofPhase(creating, func(r Result, p Phase) (string, bool) {
+		return seconds(r.Options.Pools == some && r.Options.Unbounded, p.Took), p.Took <= 3*time.Second
+	})},
+	{"100 pools are created in 12 s on the rates that AWS documents", ofPhase(creating, func(r Result, p Phase) (string, bool) {
+		return seconds(r.Options.Pools == some && r.Options.Throttling, p.Took), p.Took <= 12*time.Second
+	})},
+	{"creating 100 pools costs at most 3.5 calls a pool", ofPhase(creating, func(r Result, p Phase) (string, bool) {
+		if r.Options.Pools != some {
+			return "", true
+		}
+		each := float64(p.Total()) / some
+		return fmt.Sprintf("%.2f", each), each <= 3.5
+	})},
+	{"an edit makes its version within 0.5 s, AWS answering in 100 ms", ofPhase(oneEdit, func(_ Result, p Phase) (string, bool) {
+		return seconds(true, p.Answered), p.Answered <= 500*time.Millisecond
+	})},
+	{"a cold start takes at most 10 s", ofPhase(coldStart, func(_ Result, p Phase) (string, bool) {
+		return seconds(true, p.Answered), p.Answered <= 10*time.Second
+	})},
+	{"a cold start costs at most 30 reads", ofPhase(coldStart, func(_ Result, p Phase) (string, bool) {
+		return fmt.Sprint(p.Total()), p.Total() <= 30
+	})},
+	{"memory is at most 120 MB, and 25 MB more for 1,000 pools", func(r Result) (string, bool) {
+		var most int64
+		for _, phase := range r.Phases {
+			most = max(most, phase.Memory>>20)
+		}
+		return fmt.Sprintf("%d MB", most), most <= 120+25*int64(r.Options.Pools)/many
+	}},
+	{"99.9 % of all passes take less than 2 s", func(r Result) (string, bool) {
+		if r.Reconciles == nil {
+			return "", true
+		}
+		bound := r.Reconciles.AtMost(0.999)
+		return fmt.Sprintf("at most %v s", bound), bound <= 2
+	}},
+}
+
+func ofPhase(name string, of func(Result, Phase) (string, bool)) func(Result) (string, bool) {
+	return func(result Result) (string, bool) {
+		i := slices.IndexFunc(result.Phases, func(phase Phase) bool { return phase.Name == name })
+		if i < 0 {
+			return "", true
+		}
+		return of(result, result.Phases[i])
+	}
+}
+
+// seconds are those of a duration, "" if that does not count.
+func seconds(counts bool, took time.Duration) string {
+	if !counts {
+		return ""
+	}
+	return fmt.Sprintf("%.2f s", took.Seconds())
+}
+
+// goalsTable has a row for each goal, with all that was measured for it.
+func goalsTable(results []Result) string {
+	var text strings.Builder
+	text.WriteString("| goal | measured | |\n|---|---|---|\n")
+	for _, goal := range goals {
+		var measured []string
+		all := true
+		for i := range results {
+			if value, met := goal.of(results[i]); value != "" {
+				measured = append(measured, fmt.Sprintf("%s (%s)", value, title(results[i].Options)))
+				all = all && met
+			}
+		}
+		verdict := "met"
+		switch {
+		case len(measured) == 0:
+			verdict = "not measured"
+		case !all:
+			verdict = "**not met**"
+		}
+		fmt.Fprintf(&text, "| %s | %s | %s |\n", goal.text, strings.Join(measured, "; "), verdict)
+	}
+	return text.String()
+}

@@ -1,0 +1,37 @@
+package bench
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestGoalsTable(t *testing.T) {
+	t.Parallel()
+	calls := func(n int) map[string]int { return map[string]int{"DescribeAutoScalingGroups": n} }
+	thousand := Result{Options: Options{Pools: 1000, Own: true, Latency: 100 * time.Millisecond}, Phases: []Phase{
+		{Name: creating, Took: time.Minute, Calls: calls(5000), Memory: 140 << 20},
+		{Name: oneEdit, Answered: 600 * time.Millisecond},
+		{Name: quietHour, Calls: calls(195)},
+	}}
+	hundred := Result{Options: Options{Pools: 100, Own: true, Unbounded: true}, Phases: []Phase{{Name: creating, Took: 2500 * time.Millisecond, Calls: calls(340)}}}
+	table := goalsTable([]Result{thousand, hundred})
+	for start, end := range map[string]string{
+		"| a quiet pool":                  "| 0.195 (1000 pools, AWS answering in 100ms) | met |",
+		"| 100 pools are created in 3 s":  "| 2.50 s (100 pools, AWS answering in 0s, no bound to request rates) | met |",
+		"| 100 pools are created in 12 s": "|  | not measured |",
+		"| creating 100 pools costs":      "| 3.40 (100 pools, AWS answering in 0s, no bound to request rates) | met |",
+		"| an edit":                       "| 0.60 s (1000 pools, AWS answering in 100ms) | **not met** |",
+		"| a cold start takes":            "|  | not measured |",
+		"| memory":                        "140 MB (1000 pools, AWS answering in 100ms); 0 MB (100 pools, AWS answering in 0s, no bound to request rates) | met |",
+		"| 99.9 %":                        "| not measured |",
+	} {
+		found := false
+		for line := range strings.Lines(table) {
+			found = found || strings.HasPrefix(line, start) && strings.HasSuffix(strings.TrimSpace(line), end)
+		}
+		if !found {
+			t.Errorf("no row %q ends in %q:\n%s", start, end, table)
+		}
+	}
+}
