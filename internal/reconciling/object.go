@@ -12,7 +12,7 @@ import (
 )
 
 // PatchStatus writes the status of object if it differs from that of before, and nothing if it does not. It is the one status write of a pass.
-// It fails with a conflict if the object was changed since it was read: what a pass found for an older object must not undo what a newer one says.
+// Afterwards the object has the resource version of that write. It fails with a conflict if the object was changed since it was read: what a pass found for an older object must not undo what a newer one says.
 // What is written is the whole status, not the difference alone: a number that is zero before and after differs in nothing, and Cluster
 // API's contract wants it present.
 func PatchStatus(ctx context.Context, c client.Client, object, before client.Object) error {
@@ -44,6 +44,9 @@ func PatchStatus(ctx context.Context, c client.Client, object, before client.Obj
 	err = c.Status().Patch(ctx, target, client.RawPatch(types.MergePatchType, patch))
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patching status: %w", err)
+	}
+	if err == nil {
+		object.SetResourceVersion(target.GetResourceVersion())
 	}
 	return nil
 }

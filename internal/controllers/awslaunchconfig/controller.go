@@ -39,6 +39,8 @@ type Reconciler struct {
 	Clock   clock.PassiveClock
 
 	memory memory
+	// written are this process's own writes to configs.
+	written common.Written
 	// unseen times how long a template to be deleted has not been seen.
 	unseen common.Stopwatches
 }
@@ -106,6 +108,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if r.written.Unseen(config, r.Clock) {
+		return ctrl.Result{}, nil
+	}
 	owner, err := common.GetCluster(ctx, r.Client, config.Namespace, config.Spec.ClusterName)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -116,6 +121,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 			config.Status.ObservedGeneration = config.Generation
 		}
 		err = errors.Join(err, reconciling.PatchStatus(ctx, r.Client, config, before))
+		r.written.Note(config, before, r.Clock)
 	}()
 	if common.Paused(config, owner) {
 		return ctrl.Result{}, nil
@@ -209,6 +215,7 @@ func owner(config *infrav1.AWSLaunchConfig) string {
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.memory.forgetTemplate(key)
 	r.memory.stored.Forget(key)
+	r.written.Forget(key)
 	r.unseen.Reset(key)
 	r.Watches.Forget(key)
 }

@@ -48,6 +48,8 @@ type Reconciler struct {
 	Report              common.Reporter
 	Clock               clock.PassiveClock
 
+	// written are this process's own writes to pools.
+	written common.Written
 	// polls are what was seen of refreshes under way.
 	polls common.Memory[poll]
 	// told is the end of a refresh that people were told of last.
@@ -147,6 +149,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if r.written.Unseen(pool, r.Clock) {
+		return ctrl.Result{}, nil
+	}
 	subject := &pass{pool: pool}
 	if err := r.findOwners(ctx, subject); err != nil {
 		return ctrl.Result{}, err
@@ -157,6 +162,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 			pool.Status.ObservedGeneration = pool.Generation
 		}
 		err = errors.Join(err, reconciling.PatchStatus(ctx, r.Client, pool, before))
+		r.written.Note(pool, before, r.Clock)
 	}()
 	if common.Paused(pool, subject.owner) {
 		r.Clouds.Rest(request.NamespacedName)
@@ -193,6 +199,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 
 // forget drops what this process remembers of a pool.
 func (r *Reconciler) forget(pool types.NamespacedName) {
+	r.written.Forget(pool)
 	r.unseen.Reset(pool)
 	r.short.Reset(pool)
 	r.hookLooks.Forget(pool)
