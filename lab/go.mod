@@ -55,6 +55,7 @@ require k8s.io/mount-utils v0.36.3 // indirect
 require k8s.io/pod-security-admission v0.36.3 // indirect
 
 require (
+	github.com/BurntSushi/toml v1.6.0 // indirect
 	github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream v1.7.26 // indirect
 	github.com/aws/aws-sdk-go-v2/config v1.33.14 // indirect
 	github.com/aws/aws-sdk-go-v2/credentials v1.20.14 // indirect

@@ -42,13 +42,15 @@ type place struct {
 }
 
 // places are all places of join secrets: fields of kubeadm's JoinConfiguration and InitConfiguration (v1beta3 and
-// v1beta4) and of bootstrap kubeconfigs, in YAML and in JSON; flags of kubeadm join; shell variables that end in TOKEN.
+// v1beta4) and of bootstrap kubeconfigs, in YAML and in JSON; flags of kubeadm join; Bottlerocket's settings; shell variables that end in TOKEN.
 //
 // In YAML the quotes are masked too, because they come and go with the token: 123456.1234567890123456 is quoted, being a
 // number otherwise, abcdef.0123456789abcdef is not.
 var places = slices.Concat(
 	placesOf(`token|tlsBootstrapToken|discoveryToken|bootstrapToken`, `token|discovery-token|tls-bootstrap-token`, tokenPattern, tokenMask),
 	placesOf(`certificateKey`, `certificate-key`, keyPattern, keyMask),
+	// Bottlerocket's setting, alone or at the end of a dotted key (Bottlerocket: settings.kubernetes.bootstrap-token).
+	[]place{{regexp.MustCompile(`(?:^|[^A-Za-z0-9_\-])bootstrap-token[ \t]*=[ \t]*` + quote + `(` + tokenPattern + `)` + quote), tokenMask}},
 	[]place{{regexp.MustCompile(nameStart + `[A-Z0-9_]*TOKEN=(?:` + quote + `)?(` + tokenPattern + `)` + valueEnd), tokenMask}},
 )
 
