@@ -47,6 +47,16 @@ func (s *Simulator) SetNode(account, region, instance string, state NodeState) e
 	return nil
 }
 
+// ManagedNode is what EKS says of the node of an instance of a managed node group: its labels and taints.
+type ManagedNode = eks.ManagedNode
+
+// ManagedNode returns what EKS says of the node of an instance, as it is now and without a call, and false if the instance is not one of a managed
+// node group.
+func (s *Simulator) ManagedNode(account, region, instance string) (node ManagedNode, ok bool) {
+	s.inRegion(account, region, func(r *sim.Region) { node, ok = eks.LookupNode(r, instance) })
+	return node, ok
+}
+
 func (s *Simulator) postClusters(r *http.Request) (any, error) {
 	var in struct {
 		Account string `json:"account"`

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/slipway-project/slipway/awssim"
 )
@@ -90,6 +91,7 @@ func TestAWSCLI(t *testing.T) {
 	if group["DesiredCapacity"] != 2.0 || group["LaunchTemplate"].(object)["Version"] != "1" {
 		t.Errorf("the group is %v", group)
 	}
+	eksWithCLI(t, e, call)
 	call("iam", "get-instance-profile", "--instance-profile-name", "nodes.cluster-api-provider-aws.sigs.k8s.io")
 	_, failure, err := e.run(t, aws, "ec2", "describe-launch-templates", "--launch-template-names", "none", "--endpoint-url", e.url)
 	if err == nil || !strings.Contains(failure, "(InvalidLaunchTemplateName.NotFoundException)") {
@@ -99,6 +101,46 @@ func TestAWSCLI(t *testing.T) {
 	if err == nil || !strings.Contains(failure, "(ValidationError)") {
 		t.Errorf("a group that is not there: %v: %s", err, failure)
 	}
+}
+
+// eksWithCLI makes, shows, changes and deletes a managed node group.
+func eksWithCLI(t *testing.T, e *endpoint, call func(...string) object) {
+	t.Helper()
+	if err := e.SetCluster(account, region, awssim.Cluster{Name: "cli", Version: "1.35", Subnets: []string{"subnet-0b2000000000000aa"}}); err != nil {
+		t.Fatal(err)
+	}
+	if version := call("eks", "describe-cluster", "--name", "cli")["cluster"].(object)["version"]; version != "1.35" {
+		t.Errorf("the cluster is of version %v", version)
+	}
+	made := call("eks", "create-nodegroup", "--cluster-name", "cli", "--nodegroup-name", "n", "--subnets", "subnet-0b2000000000000aa", "--labels", "a=b",
+		"--node-role", "arn:aws:iam::"+account+":role/eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io",
+		"--scaling-config", "minSize=0,maxSize=2,desiredSize=0")["nodegroup"].(object)
+	if made["status"] != "CREATING" {
+		t.Errorf("the node group is %v", made)
+	}
+	e.Clock().Step(5 * time.Second)
+	group := call("eks", "describe-nodegroup", "--cluster-name", "cli", "--nodegroup-name", "n")["nodegroup"].(object)
+	if group["status"] != "ACTIVE" || len(group["resources"].(object)["autoScalingGroups"].([]any)) != 1 {
+		t.Errorf("the node group is %v", group)
+	}
+	update := call("eks", "update-nodegroup-config", "--cluster-name", "cli", "--nodegroup-name", "n", "--scaling-config", "maxSize=3")["update"].(object)
+	e.Clock().Step(5 * time.Second)
+	shown := call("eks", "describe-update", "--name", "cli", "--nodegroup-name", "n", "--update-id", update["id"].(string))["update"].(object)
+	if shown["status"] != "Successful" || shown["type"] != "ConfigUpdate" {
+		t.Errorf("the update is %v", shown)
+	}
+	arn := group["nodegroupArn"].(string)
+	call("eks", "tag-resource", "--resource-arn", arn, "--tags", "x=1,y=2,z=3")
+	call("eks", "untag-resource", "--resource-arn", arn, "--tag-keys", "x", "z")
+	if tags := call("eks", "list-tags-for-resource", "--resource-arn", arn)["tags"].(object); len(tags) != 1 || tags["y"] != "2" {
+		t.Errorf("the tags are %v", tags)
+	}
+	aws := independent(t, "aws", "--version")
+	_, failure, err := e.run(t, aws, "eks", "describe-nodegroup", "--cluster-name", "cli", "--nodegroup-name", "none", "--endpoint-url", e.url)
+	if err == nil || !strings.Contains(failure, "(ResourceNotFoundException)") || !strings.Contains(failure, "No node group found for name: none.") {
+		t.Errorf("a node group that is not there: %v: %s", err, failure)
+	}
+	call("eks", "delete-nodegroup", "--cluster-name", "cli", "--nodegroup-name", "n")
 }
 
 // boto3's own parsers are stricter than the CLI's output shows: this script asserts on types and on

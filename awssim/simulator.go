@@ -1,4 +1,4 @@
-// Package awssim is a simulated AWS: EC2, Auto Scaling, IAM, STS, S3, SQS, what of EventBridge fills its queues, and Systems
+// Package awssim is a simulated AWS: EC2, Auto Scaling, managed node groups of EKS, IAM, STS, S3, SQS, what of EventBridge fills its queues, and Systems
 // Manager's parameters in memory, behind the real wire protocols, so that the unmodified AWS SDKs and the AWS CLI talk to it
 // over HTTP. Time, latency, throttling, faults and capacity are data (see Options). The same is to
 // be had over HTTP below /_sim/; README.md shows each endpoint.

@@ -43,7 +43,7 @@ func (s *service) createNodegroup(c *sim.Call, in *eks.CreateNodegroupInput) (*e
 	}
 	g := &group{
 		cluster: k, name: *in.NodegroupName, id: s.kernel.NewUUID(), created: c.Now, settings: n, status: types.NodegroupStatusCreating,
-		deadline: c.Now.Add(creationLimit),
+		deadline: c.Now.Add(creationLimit), builds: map[int64]settings{},
 	}
 	g.arn = fmt.Sprintf("arn:aws:eks:%s:%s:nodegroup/%s/%s/%s", s.region.Name, s.region.Account.ID, k.Name, g.name, g.id)
 	s.groups[key] = g

@@ -2,6 +2,7 @@ package eks_test
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -271,3 +272,5 @@ func (f *fixture) issues() []types.NodegroupIssueCode {
 	slices.Sort(codes)
 	return codes
 }
+
+func encode(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }

@@ -1,10 +1,12 @@
 package eks
 
 import (
+	"slices"
 	"time"
 
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/autoscaling"
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
@@ -98,4 +100,29 @@ func (s *service) ready(g *group, i ec2.Instance) bool {
 		return *said
 	}
 	return i.Booted && !s.rule(g, i).NeverReady && !s.kernel.Behavior().NodesReport
+}
+
+// ManagedNode is what EKS says of the node of an instance of a managed node group.
+type ManagedNode struct {
+	Cluster, Nodegroup string
+	// Labels and Taints are those that the node is to have: at its registration, and afterwards, since EKS sets them on nodes that run.
+	Labels map[string]string
+	Taints []types.Taint
+}
+
+// LookupNode returns what EKS says of the node of an instance, and false if the instance is not one of a managed node group. Only for code under
+// the kernel's lock.
+func LookupNode(r *sim.Region, instance string) (ManagedNode, bool) {
+	s := regional(r)
+	for _, g := range s.groups {
+		for _, n := range s.nodesOf(g) {
+			if n.id != instance {
+				continue
+			}
+			build := g.builds[number(n.version)]
+			build.labels = g.labels
+			return ManagedNode{Cluster: g.cluster.Name, Nodegroup: g.name, Labels: nodeLabels(g, &build), Taints: slices.Clone(g.taints)}, true
+		}
+	}
+	return ManagedNode{}, false
 }

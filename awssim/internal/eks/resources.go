@@ -59,6 +59,11 @@ func roleName(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
 
 // makeTemplate makes EKS's own launch template, or a new version of it, from the settings.
 func (s *service) makeTemplate(g *group, n *settings) (version int64, err error) {
+	defer func() {
+		if err == nil {
+			g.builds[version] = *n
+		}
+	}()
 	data := s.templateData(g, n)
 	if g.made.template != "" {
 		out, err := call[awsec2.CreateLaunchTemplateVersionOutput](s, "ec2", "CreateLaunchTemplateVersion", &awsec2.CreateLaunchTemplateVersionInput{

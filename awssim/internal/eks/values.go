@@ -19,6 +19,15 @@ func val[T any](p *T) T {
 
 func itoa[N int | int32 | int64](n N) string { return strconv.FormatInt(int64(n), 10) }
 
+// number is a number as it was written; what is none is 0.
+func number(s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 // optional is nil for an empty string.
 func optional(s string) *string {
 	if s == "" {

@@ -44,6 +44,8 @@ func newKernel(t testing.TB, settings Settings) (*Kernel, *simclock.Clock) {
 	Handle(reg, "autoscaling", "CreateGroup", echo)
 	Handle(reg, "ssm", "GetParameter", echo)
 	Handle(reg, "ssm", "GetParameters", echo)
+	Handle(reg, "eks", "DescribeNodegroup", echo)
+	Handle(reg, "eks", "CreateNodegroup", echo)
 	Handle(reg, "ec2", "Break", func(*Call, *echoInput) (*echoOutput, error) { return nil, errors.New("a defect") })
 	reg.State("ec2", func(r *Region) any { return map[string]any{"books": shelfOf(r).books.All()} })
 	clock := simclock.New(start, 0)

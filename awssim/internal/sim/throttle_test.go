@@ -24,6 +24,8 @@ func TestThrottling(t *testing.T) {
 		{"EC2: launches", request("ec2", "RunInstances"), 5, 500 * time.Millisecond, Error{"RequestLimitExceeded", "Request limit exceeded.", 503}},
 		{"EC2: instances are counted beside requests", request("ec2", "TerminateInstances", ids(400)...), 2, 10 * time.Second, Error{"RequestLimitExceeded", "Request limit exceeded.", 503}},
 		{"Systems Manager", request("ssm", "GetParameter"), 40, 25 * time.Millisecond, Error{"ThrottlingException", "Rate exceeded", 0}},
+		{"EKS: reads", request("eks", "DescribeNodegroup"), 20, 100 * time.Millisecond, Error{"ThrottlingException", "Rate exceeded", 429}},
+		{"EKS: writes", request("eks", "CreateNodegroup"), 10, 500 * time.Millisecond, Error{"ThrottlingException", "Rate exceeded", 429}},
 		{"Auto Scaling", request("autoscaling", "DescribeGroups"), 100, 50 * time.Millisecond, Error{"Throttling", "Rate exceeded", 0}},
 	}
 	for _, row := range rows {
