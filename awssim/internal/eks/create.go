@@ -134,10 +134,20 @@ func checkImageConflicts(n *settings, version, release string) error {
 		if n.amiType == types.AMITypesCustom {
 			return invalid("AMI Type CUSTOM requires a launch template with an image id.") // inference
 		}
+		return nil
 	case n.amiType != "" && n.amiType != types.AMITypesCustom:
 		return invalid("You cannot specify an AMI Type other than CUSTOM, when specifying an image id in your Launch template.")
-	case version != "" || release != "":
-		return invalid("You cannot specify the field version or releaseVersion when specifying an image id in your Launch template.")
+	}
+	return customFields(version, release)
+}
+
+// customFields refuses what does not go with an image of the user's (message seen in reports of UpdateNodegroupVersion).
+func customFields(version, release string) error {
+	switch {
+	case release != "":
+		return badRequest("You cannot specify the field releaseVersion when using custom AMIs.")
+	case version != "":
+		return badRequest("You cannot specify the field version when using custom AMIs.")
 	}
 	return nil
 }

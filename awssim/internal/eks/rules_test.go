@@ -195,8 +195,8 @@ func TestCreationRules(t *testing.T) {
 		{"AMI type and image", func(in *create) {
 			in.AmiType, in.LaunchTemplate = types.AMITypesAl2023X8664Standard, spec(custom, "1")
 		}, parameter, "You cannot specify an AMI Type other than CUSTOM"},
-		{"version and image", func(in *create) { in.Version, in.LaunchTemplate = aws.String("1.35"), spec(custom, "1") }, parameter, "version or releaseVersion"},
-		{"release and image", func(in *create) { in.ReleaseVersion, in.LaunchTemplate = aws.String("x"), spec(custom, "1") }, parameter, "version or releaseVersion"},
+		{"version and image", func(in *create) { in.Version, in.LaunchTemplate = aws.String("1.35"), spec(custom, "1") }, request, "when using custom AMIs"},
+		{"release and image", func(in *create) { in.ReleaseVersion, in.LaunchTemplate = aws.String("x"), spec(custom, "1") }, request, "when using custom AMIs"},
 
 		{"an unknown capacity type", func(in *create) { in.CapacityType = "CHEAP" }, parameter, "capacityType"},
 		{"a capacity block without a template", func(in *create) { in.CapacityType = types.CapacityTypesCapacityBlock }, parameter, "requires a launch template"},
@@ -289,7 +289,7 @@ func TestUpdateRules(t *testing.T) {
 		{"no image in the template of a group on its own", "custom", toTemplate(custom, customWithout), parameter, "image id"},
 		{"an instance type in the template of a group with types", "types", toTemplate(plain, typedInPlain), request, "instance types"},
 		{"a version that does not exist", "template", toTemplate(typed, "9"), parameter, "9"},
-		{"version of a custom image", "custom", toVersion("1.34", ""), parameter, "version or releaseVersion"},
+		{"version of a custom image", "custom", toVersion("1.34", ""), request, "when using custom AMIs"},
 		{"two minors at once", "none", toVersion("1.35", ""), parameter, "Nodegroup Kubernetes version should be equal to"},
 		{"two minors at once, since the cluster's is the default", "template", toTemplate(typed, "1"), parameter, "should be equal to"},
 		{"a version above the cluster's", "none", toVersion("1.36", ""), parameter, "should be equal to"},

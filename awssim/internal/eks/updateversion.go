@@ -86,8 +86,8 @@ func (g *group) checkSameSource(o *source) error {
 // chooseUpdate decides which Kubernetes version and which image an update goes to.
 func (s *service) chooseUpdate(n *settings, g *group, version, wanted string) error {
 	if n.source.custom() {
-		if version != "" || wanted != "" {
-			return invalid("You cannot specify the field version or releaseVersion when specifying an image id in your Launch template.")
+		if err := customFields(version, wanted); err != nil {
+			return err
 		}
 		// DescribeNodegroup's version of such a group is the cluster's when it was last updated (inference).
 		n.version, n.release, n.image = g.cluster.Version, *n.source.data.ImageId, *n.source.data.ImageId
