@@ -52,7 +52,7 @@ func (e *endpoint) rest(t *testing.T, method, path, body string) (status int, he
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close() //nolint:errcheck // reading it through tells
+	defer response.Body.Close()
 	content, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)

@@ -60,7 +60,7 @@ func TestDegraded(t *testing.T) {
 			},
 		},
 		{
-			"the Auto Scaling group launches from elsewhere", func(f *fixture, source string) {
+			"the Auto Scaling group launches from elsewhere", func(f *fixture, _ string) {
 				image := f.template(withImage(f.image), withType("m5.large"))
 				call(f, f.asg.UpdateAutoScalingGroup, &autoscaling.UpdateAutoScalingGroupInput{
 					AutoScalingGroupName: f.autoScalingGroup().AutoScalingGroupName,
