@@ -114,7 +114,10 @@ func TestGetParametersByPath(t *testing.T) {
 		{"public parameters are not everybody's", ssm.GetParametersByPathInput{Path: aws.String("/"), Recursive: aws.Bool(true)}, []string{"/a", "/app/deep/z", "/app/x", "/app/y", "/apple/w"}, 1},
 		{
 			"public parameters by their path", ssm.GetParametersByPathInput{Path: aws.String("/aws/service/eks/optimized-ami/1.30/amazon-linux-2/recommended")},
-			[]string{"/aws/service/eks/optimized-ami/1.30/amazon-linux-2/recommended/image_id", "/aws/service/eks/optimized-ami/1.30/amazon-linux-2/recommended/image_name"}, 1,
+			[]string{
+				"/aws/service/eks/optimized-ami/1.30/amazon-linux-2/recommended/image_id", "/aws/service/eks/optimized-ami/1.30/amazon-linux-2/recommended/image_name",
+				"/aws/service/eks/optimized-ami/1.30/amazon-linux-2/recommended/release_version",
+			}, 1,
 		},
 		{"by type", ssm.GetParametersByPathInput{Path: aws.String("/app"), ParameterFilters: []types.ParameterStringFilter{
 			{Key: aws.String("Type"), Values: []string{"SecureString"}},

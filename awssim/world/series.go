@@ -33,7 +33,7 @@ func minorOf(version string) (minor [2]int, err error) {
 func less(a, b [2]int) bool { return a[0] < b[0] || a[0] == b[0] && a[1] < b[1] }
 
 // Series is a line of images, one per Kubernetes release and architecture. In Name, Description and
-// Parameters {version}, {minor}, {arch}, {day} and {seconds} are replaced.
+// Parameters {version}, {minor}, {arch}, {day}, {dotted} (2024.05.01) and {seconds} are replaced.
 type Series struct {
 	Name          string   `json:"name"`
 	Description   string   `json:"description,omitempty"`
@@ -46,7 +46,13 @@ type Series struct {
 	Until    string `json:"until,omitempty"` // last minor version
 	// Parameters are the paths under which Systems Manager publishes the image: <path> as a JSON
 	// document and <path>/image_id, <path>/image_name.
-	Parameters   []string      `json:"parameters,omitempty"`
+	Parameters []string `json:"parameters,omitempty"`
+	// Release is the release version, and ReleaseParameter the last part of the name of the parameter that has it; where that is empty, the
+	// document alone has it.
+	Release          string `json:"release,omitempty"`
+	ReleaseParameter string `json:"releaseParameter,omitempty"`
+	// Platform is windows, else empty.
+	Platform     string        `json:"platform,omitempty"`
 	IMDSSupport  string        `json:"imdsSupport,omitempty"`
 	BlockDevices []BlockDevice `json:"blockDevices"`
 }
@@ -101,17 +107,17 @@ func (s Series) add(r *Region, release Release, arch string, built time.Time) {
 	minor, _, _ := cutLast(release.Version)
 	fill := strings.NewReplacer(
 		"{version}", release.Version, "{minor}", minor, "{arch}", arch,
-		"{day}", built.Format("20060102"), "{seconds}", strconv.FormatInt(built.Unix(), 10),
+		"{day}", built.Format("20060102"), "{dotted}", built.Format("2006.01.02"), "{seconds}", strconv.FormatInt(built.Unix(), 10),
 	).Replace
 	image := Image{
 		Name: fill(s.Name), Description: fill(s.Description), OwnerID: s.OwnerID, OwnerAlias: s.OwnerAlias,
-		Architecture: arch, CreationDate: built, IMDSSupport: s.IMDSSupport,
+		Architecture: arch, CreationDate: built, IMDSSupport: s.IMDSSupport, Platform: s.Platform,
 		BlockDevices: append([]BlockDevice{}, s.BlockDevices...),
 	}
 	image.complete(r.Name)
 	r.Images = append(r.Images, image)
 	for _, p := range s.Parameters {
-		r.Parameters = append(r.Parameters, published(fill(p), image)...)
+		r.Parameters = append(r.Parameters, s.published(fill(p), image, fill(s.Release))...)
 	}
 }
 
@@ -124,14 +130,22 @@ func cutLast(version string) (before, after string, found bool) {
 }
 
 // published returns the parameters that name an image.
-func published(path string, image Image) []Parameter {
-	// Two strings always marshal.
-	document, _ := json.Marshal(map[string]string{"image_id": image.ID, "image_name": image.Name})
-	return []Parameter{
+func (s Series) published(path string, image Image, release string) []Parameter {
+	fields := map[string]string{"image_id": image.ID, "image_name": image.Name}
+	if release != "" {
+		fields["release_version"] = release
+	}
+	// Strings always marshal.
+	document, _ := json.Marshal(fields)
+	parameters := []Parameter{
 		{Name: path, Value: string(document), Public: true},
 		{Name: path + "/image_id", Value: image.ID, Public: true, DataType: "aws:ec2:image"},
 		{Name: path + "/image_name", Value: image.Name, Public: true},
 	}
+	if s.ReleaseParameter != "" {
+		parameters = append(parameters, Parameter{Name: path + "/" + s.ReleaseParameter, Value: release, Public: true})
+	}
+	return parameters
 }
 
 // complete fills in what follows from the rest of an image: identifiers are hashes, so that they are

@@ -65,6 +65,10 @@ func TestDefaultWorldImages(t *testing.T) {
 		{reason: "CAPA's parameter for AL2", parameter: "/aws/service/eks/optimized-ami/1.22/amazon-linux-2/recommended/image_id", want: 1},
 		{reason: "CAPA's parameter for AL2023", parameter: "/aws/service/eks/optimized-ami/1.30/amazon-linux-2023/arm64/standard/recommended/image_id", want: 1},
 		{reason: "CAPA's parameter for GPUs", parameter: "/aws/service/eks/optimized-ami/1.30/amazon-linux-2023/x86_64/nvidia/recommended/image_id", want: 1},
+		{reason: "releases of EKS's images", parameter: "/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64/standard/recommended/release_version", want: 1},
+		{reason: "Bottlerocket's releases", parameter: "/aws/service/bottlerocket/aws-k8s-1.34-nvidia-fips/arm64/latest/image_version", want: 1},
+		{reason: "Windows", prefix: "Windows_Server-2022-English-Core-EKS_Optimized-1.34-", arch: "x86_64", want: 1},
+		{reason: "Windows by its parameter", parameter: "/aws/service/ami-windows-latest/Windows_Server-2022-English-Core-EKS_Optimized-1.34/image_id", want: 1},
 		{reason: "Bottlerocket's parameter", parameter: "/aws/service/bottlerocket/aws-k8s-1.30/arm64/latest/image_id", want: 1},
 	}
 	for _, row := range rows {

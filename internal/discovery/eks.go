@@ -1,11 +1,15 @@
 package discovery
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
@@ -14,8 +18,76 @@ import (
 // (AWS: eks-ami-deprecation-faqs).
 const lastAmazonLinux2 = 32
 
-// eksParameter is the name of the public parameter that holds the newest image optimized for EKS
-// (AWS: retrieve-ami-id).
+// eksImage is how Amazon publishes the images of an amiType: where the newest is found for a minor version of Kubernetes, for which %s stands.
+type eksImage struct {
+	// image is the name of the parameter that holds the id.
+	image string
+	// release is the name of the one that holds the release version, as text or as a field of a JSON document.
+	release string
+}
+
+// eksImages are all amiTypes that name images (AWS: retrieve-ami-id, retrieve-ami-id-bottlerocket, retrieve-windows-ami-id). That Windows has its release
+// version in the document of the parameter without a suffix is what Amazon publishes there (inference: no page says so).
+var eksImages = map[infrav1.ManagedMachineAMIType]eksImage{
+	infrav1.AMITypeAL2X86:                    amazonLinux("amazon-linux-2"),
+	infrav1.AMITypeAL2X86GPU:                 amazonLinux("amazon-linux-2-gpu"),
+	infrav1.AMITypeAL2ARM:                    amazonLinux("amazon-linux-2-arm64"),
+	infrav1.AMITypeAL2023X86:                 amazonLinux("amazon-linux-2023/x86_64/standard"),
+	infrav1.AMITypeAL2023ARM:                 amazonLinux("amazon-linux-2023/arm64/standard"),
+	infrav1.AMITypeAL2023X86Nvidia:           amazonLinux("amazon-linux-2023/x86_64/nvidia"),
+	infrav1.AMITypeAL2023ARMNvidia:           amazonLinux("amazon-linux-2023/arm64/nvidia"),
+	infrav1.AMITypeAL2023X86Neuron:           amazonLinux("amazon-linux-2023/x86_64/neuron"),
+	infrav1.AMITypeBottlerocketX86:           bottlerocket("", "x86_64"),
+	infrav1.AMITypeBottlerocketARM:           bottlerocket("", "arm64"),
+	infrav1.AMITypeBottlerocketX86FIPS:       bottlerocket("-fips", "x86_64"),
+	infrav1.AMITypeBottlerocketARMFIPS:       bottlerocket("-fips", "arm64"),
+	infrav1.AMITypeBottlerocketX86Nvidia:     bottlerocket("-nvidia", "x86_64"),
+	infrav1.AMITypeBottlerocketARMNvidia:     bottlerocket("-nvidia", "arm64"),
+	infrav1.AMITypeBottlerocketX86NvidiaFIPS: bottlerocket("-nvidia-fips", "x86_64"),
+	infrav1.AMITypeBottlerocketARMNvidiaFIPS: bottlerocket("-nvidia-fips", "arm64"),
+	infrav1.AMITypeWindowsCore2019:           windowsServer("2019-English-Core"),
+	infrav1.AMITypeWindowsFull2019:           windowsServer("2019-English-Full"),
+	infrav1.AMITypeWindowsCore2022:           windowsServer("2022-English-Core"),
+	infrav1.AMITypeWindowsFull2022:           windowsServer("2022-English-Full"),
+	infrav1.AMITypeWindowsCore2025:           windowsServer("2025-English-Core"),
+	infrav1.AMITypeWindowsFull2025:           windowsServer("2025-English-Full"),
+}
+
+func amazonLinux(variant string) eksImage {
+	path := "/aws/service/eks/optimized-ami/%s/" + variant + "/recommended/"
+	return eksImage{image: path + "image_id", release: path + "release_version"}
+}
+
+func bottlerocket(variant, architecture string) eksImage {
+	path := "/aws/service/bottlerocket/aws-k8s-%s" + variant + "/" + architecture + "/latest/"
+	return eksImage{image: path + "image_id", release: path + "image_version"}
+}
+
+func windowsServer(edition string) eksImage {
+	path := "/aws/service/ami-windows-latest/Windows_Server-" + edition + "-EKS_Optimized-%s"
+	return eksImage{image: path + "/image_id", release: path}
+}
+
+// lookups are the amiTypes of what can be looked up, for x86_64 and for arm64; empty where Amazon publishes none.
+var lookups = map[infrav1.EKSAMILookupType][2]infrav1.ManagedMachineAMIType{
+	infrav1.EKSAMILookupTypeAmazonLinux:            {infrav1.AMITypeAL2X86, infrav1.AMITypeAL2ARM},
+	infrav1.EKSAMILookupTypeAmazonLinuxGPU:         {infrav1.AMITypeAL2X86GPU},
+	infrav1.EKSAMILookupTypeAmazonLinux2023:        {infrav1.AMITypeAL2023X86, infrav1.AMITypeAL2023ARM},
+	infrav1.EKSAMILookupTypeAmazonLinux2023GPU:     {infrav1.AMITypeAL2023X86Nvidia, infrav1.AMITypeAL2023ARMNvidia},
+	infrav1.EKSAMILookupTypeAmazonLinux2023Neuron:  {infrav1.AMITypeAL2023X86Neuron},
+	infrav1.EKSAMILookupTypeBottlerocket:           {infrav1.AMITypeBottlerocketX86, infrav1.AMITypeBottlerocketARM},
+	infrav1.EKSAMILookupTypeBottlerocketFIPS:       {infrav1.AMITypeBottlerocketX86FIPS, infrav1.AMITypeBottlerocketARMFIPS},
+	infrav1.EKSAMILookupTypeBottlerocketNvidia:     {infrav1.AMITypeBottlerocketX86Nvidia, infrav1.AMITypeBottlerocketARMNvidia},
+	infrav1.EKSAMILookupTypeBottlerocketNvidiaFIPS: {infrav1.AMITypeBottlerocketX86NvidiaFIPS, infrav1.AMITypeBottlerocketARMNvidiaFIPS},
+	infrav1.EKSAMILookupTypeWindowsCore2019:        {infrav1.AMITypeWindowsCore2019},
+	infrav1.EKSAMILookupTypeWindowsFull2019:        {infrav1.AMITypeWindowsFull2019},
+	infrav1.EKSAMILookupTypeWindowsCore2022:        {infrav1.AMITypeWindowsCore2022},
+	infrav1.EKSAMILookupTypeWindowsFull2022:        {infrav1.AMITypeWindowsFull2022},
+	infrav1.EKSAMILookupTypeWindowsCore2025:        {infrav1.AMITypeWindowsCore2025},
+	infrav1.EKSAMILookupTypeWindowsFull2025:        {infrav1.AMITypeWindowsFull2025},
+}
+
+// eksParameter is the name of the public parameter that holds the newest image optimized for EKS.
 func eksParameter(query ImageQuery) (string, error) {
 	major, minor, err := majorMinor(query.KubernetesVersion)
 	if err != nil {
@@ -29,42 +101,58 @@ func eksParameter(query ImageQuery) (string, error) {
 			kind = infrav1.EKSAMILookupTypeAmazonLinux
 		}
 	}
-	variant, ok := eksVariant(kind, query.Architecture)
-	if !ok {
+	var amiType infrav1.ManagedMachineAMIType
+	switch query.Architecture {
+	case string(ec2types.ArchitectureValuesX8664):
+		amiType = lookups[kind][0]
+	case string(ec2types.ArchitectureValuesArm64):
+		amiType = lookups[kind][1]
+	}
+	if amiType == "" {
 		return "", &NotFoundError{Kind: "EKS optimized image", What: fmt.Sprintf("eksLookupType %s, architecture %s", kind, query.Architecture)}
 	}
-	if !hasAmazonLinux2 && !strings.HasPrefix(variant, "amazon-linux-2023/") {
+	if !hasAmazonLinux2 && strings.HasPrefix(string(amiType), "AL2_") {
 		return "", &NotFoundError{
 			Kind: "EKS optimized image", What: fmt.Sprintf("eksLookupType %s, Kubernetes %d.%d", kind, major, minor),
 			Advice: fmt.Sprintf("Amazon Linux 2 ended with Kubernetes 1.%d; use %s or %s",
 				lastAmazonLinux2, infrav1.EKSAMILookupTypeAmazonLinux2023, infrav1.EKSAMILookupTypeAmazonLinux2023GPU),
 		}
 	}
-	return fmt.Sprintf("/aws/service/eks/optimized-ami/%d.%d/%s/recommended/image_id", major, minor, variant), nil
+	return fmt.Sprintf(eksImages[amiType].image, fmt.Sprintf("%d.%d", major, minor)), nil
 }
 
-// eksVariant is the part of the parameter's name that says which family of images.
-func eksVariant(kind infrav1.EKSAMILookupType, architecture string) (string, bool) {
-	arm := architecture == string(ec2types.ArchitectureValuesArm64)
-	if !arm && architecture != string(ec2types.ArchitectureValuesX8664) {
-		return "", false
+// ReleaseVersion is the newest release of the images of an amiType for a minor version of Kubernetes, such as 1.34.1-20251103: what EKS takes for a node group
+// whose amiVersion is left out. The error is a *NotFoundError or an *InvalidQueryError if the question is at fault; CUSTOM has no releases.
+func (d *Discovery) ReleaseVersion(ctx context.Context, amiType infrav1.ManagedMachineAMIType, kubernetesVersion string) (string, error) {
+	published, known := eksImages[amiType]
+	if !known {
+		return "", &InvalidQueryError{Message: fmt.Sprintf("images of amiType %s have no releases", amiType)}
 	}
-	switch kind {
-	case infrav1.EKSAMILookupTypeAmazonLinux:
-		if arm {
-			return "amazon-linux-2-arm64", true
+	major, minor, err := majorMinor(kubernetesVersion)
+	if err != nil {
+		return "", err
+	}
+	name := fmt.Sprintf(published.release, fmt.Sprintf("%d.%d", major, minor))
+	return d.lookups.get(ctx, "release:"+name, func(ctx context.Context) (string, error) {
+		output, err := d.clients.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: awssdk.String(name)})
+		if err != nil {
+			return "", missing(err, "Systems Manager parameter", name, "EKS has no image of this amiType for this Kubernetes version in this region")
 		}
-		return "amazon-linux-2", true
-	case infrav1.EKSAMILookupTypeAmazonLinuxGPU:
-		// There never was one for arm64.
-		return "amazon-linux-2-gpu", !arm
-	case infrav1.EKSAMILookupTypeAmazonLinux2023:
-		return "amazon-linux-2023/" + architecture + "/standard", true
-	case infrav1.EKSAMILookupTypeAmazonLinux2023GPU:
-		return "amazon-linux-2023/" + architecture + "/nvidia", true
-	default:
-		return "", false
-	}
+		release := ""
+		if output.Parameter != nil {
+			release = strings.TrimSpace(awssdk.ToString(output.Parameter.Value))
+		}
+		var document struct {
+			ReleaseVersion string `json:"release_version"`
+		}
+		if json.Unmarshal([]byte(release), &document) == nil && document.ReleaseVersion != "" {
+			release = document.ReleaseVersion
+		}
+		if release == "" || strings.HasPrefix(release, "{") {
+			return "", &InvalidQueryError{Message: fmt.Sprintf("Systems Manager parameter %s does not hold a release version", name)}
+		}
+		return release, nil
+	})
 }
 
 // majorMinor reads v1.30.2, 1.30 and the like.

@@ -211,7 +211,8 @@ func toImage(described *ec2types.Image) Image {
 		OwnerID:        awssdk.ToString(described.OwnerId),
 		CreationDate:   awssdk.ToString(described.CreationDate),
 		State:          string(described.State),
-		Windows:        described.Platform == ec2types.PlatformValuesWindows,
+		// EC2 answers windows, whatever the SDK's constant says (AWS: API_Image, platform).
+		Windows: strings.EqualFold(string(described.Platform), string(ec2types.PlatformValuesWindows)),
 	}
 	root := slices.IndexFunc(described.BlockDeviceMappings, func(m ec2types.BlockDeviceMapping) bool {
 		return m.Ebs != nil && awssdk.ToString(m.DeviceName) == image.RootDeviceName

@@ -2,7 +2,6 @@ package webhooks
 
 import (
 	"fmt"
-	"strings"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
@@ -54,7 +53,7 @@ func metadataIsOff(path string, template *infrav1.AWSLaunchTemplate) string {
 // +slipway:warning=SL10
 func imagesHaveEnded(path string, template *infrav1.AWSLaunchTemplate) string {
 	family := template.AMI.EKSOptimizedLookupType
-	if family == nil || strings.HasPrefix(string(*family), string(infrav1.EKSAMILookupTypeAmazonLinux2023)) {
+	if family == nil || *family != infrav1.EKSAMILookupTypeAmazonLinux && *family != infrav1.EKSAMILookupTypeAmazonLinuxGPU {
 		return ""
 	}
 	return fmt.Sprintf("%s.ami.eksLookupType: Amazon Linux 2 has no new images since November 2025, and none for Kubernetes 1.33: use AmazonLinux2023 in place of %s",

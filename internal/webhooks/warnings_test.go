@@ -72,6 +72,7 @@ var warningCases = []warningCase{
 	{rule: "MD2", reason: "options for nothing", spec: `{awsLaunchTemplate: {instanceMetadataOptions: {httpEndpoint: disabled, httpTokens: required, httpPutResponseHopLimit: 2}}}`,
 		says: "so that httpPutResponseHopLimit and httpTokens do nothing"},
 	{rule: "SL10", reason: "an image that is kept up", spec: `{awsLaunchTemplate: {ami: {eksLookupType: AmazonLinux2023GPU}}}`},
+	{rule: "SL10", reason: "an image of another family", spec: `{awsLaunchTemplate: {ami: {eksLookupType: Bottlerocket}}}`},
 	{rule: "SL10", reason: "an image that is not", spec: `{awsLaunchTemplate: {ami: {eksLookupType: AmazonLinux}}}`, says: "use AmazonLinux2023 in place of AmazonLinux"},
 }
 

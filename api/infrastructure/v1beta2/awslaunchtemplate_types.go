@@ -151,7 +151,7 @@ type AMIReference struct {
 }
 
 // EKSAMILookupType is a family of Amazon EKS optimized images.
-// +kubebuilder:validation:Enum=AmazonLinux;AmazonLinuxGPU;AmazonLinux2023;AmazonLinux2023GPU
+// +kubebuilder:validation:Enum=AmazonLinux;AmazonLinuxGPU;AmazonLinux2023;AmazonLinux2023GPU;AmazonLinux2023Neuron;Bottlerocket;BottlerocketFIPS;BottlerocketNvidia;BottlerocketNvidiaFIPS;WindowsCore2019;WindowsFull2019;WindowsCore2022;WindowsFull2022;WindowsCore2025;WindowsFull2025
 type EKSAMILookupType string
 
 // The families of Amazon EKS optimized images.
@@ -164,6 +164,20 @@ const (
 	EKSAMILookupTypeAmazonLinux2023 EKSAMILookupType = "AmazonLinux2023"
 	// EKSAMILookupTypeAmazonLinux2023GPU is Amazon Linux 2023 with NVIDIA drivers.
 	EKSAMILookupTypeAmazonLinux2023GPU EKSAMILookupType = "AmazonLinux2023GPU"
+	// EKSAMILookupTypeAmazonLinux2023Neuron is Amazon Linux 2023 with drivers for AWS Trainium and Inferentia.
+	EKSAMILookupTypeAmazonLinux2023Neuron EKSAMILookupType = "AmazonLinux2023Neuron"
+	// EKSAMILookupTypeBottlerocket is Bottlerocket; FIPS has validated cryptography, Nvidia the drivers.
+	EKSAMILookupTypeBottlerocket           EKSAMILookupType = "Bottlerocket"
+	EKSAMILookupTypeBottlerocketFIPS       EKSAMILookupType = "BottlerocketFIPS"
+	EKSAMILookupTypeBottlerocketNvidia     EKSAMILookupType = "BottlerocketNvidia"
+	EKSAMILookupTypeBottlerocketNvidiaFIPS EKSAMILookupType = "BottlerocketNvidiaFIPS"
+	// EKSAMILookupTypeWindowsCore2022 and its like are editions of Windows Server.
+	EKSAMILookupTypeWindowsCore2019 EKSAMILookupType = "WindowsCore2019"
+	EKSAMILookupTypeWindowsFull2019 EKSAMILookupType = "WindowsFull2019"
+	EKSAMILookupTypeWindowsCore2022 EKSAMILookupType = "WindowsCore2022"
+	EKSAMILookupTypeWindowsFull2022 EKSAMILookupType = "WindowsFull2022"
+	EKSAMILookupTypeWindowsCore2025 EKSAMILookupType = "WindowsCore2025"
+	EKSAMILookupTypeWindowsFull2025 EKSAMILookupType = "WindowsFull2025"
 )
 
 // Volume is an EBS volume that is created with an instance and deleted with it.

@@ -57,7 +57,7 @@ var imageLines = map[types.AMITypes]imageLine{
 
 // release is one build of an EKS image.
 type release struct {
-	version string // 1.30.0-20240501 for Amazon Linux, 1.0.0-20240501 for Bottlerocket, 1.30-20240501 for Windows
+	version string // 1.30.0-20240501 for Amazon Linux, 1.0.0-20240501 for Bottlerocket, 1.30-2024.05.01 for Windows
 	image   string
 	built   time.Time
 }
@@ -65,6 +65,7 @@ type release struct {
 var (
 	kubernetesOf = regexp.MustCompile(`k8s: ([0-9.]+)`)
 	dayOf        = regexp.MustCompile(`(\d{8})$`)
+	windowsOf    = regexp.MustCompile(`EKS_Optimized-([0-9.]+-[0-9.]+)$`)
 	systemOf     = regexp.MustCompile(`-v(\d+\.\d+\.\d+)-`)
 )
 
@@ -90,6 +91,9 @@ func releaseName(image world.Image, version string) string {
 	day := dayOf.FindString(image.Name)
 	if day == "" {
 		day = image.CreationDate.Format("20060102")
+	}
+	if m := windowsOf.FindStringSubmatch(image.Name); m != nil {
+		return m[1]
 	}
 	if m := systemOf.FindStringSubmatch(image.Name); m != nil {
 		return m[1] + "-" + day
