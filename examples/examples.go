@@ -7,3 +7,8 @@ import _ "embed"
 //
 //go:embed machinepool.yaml
 var MachinePool string
+
+// ManagedMachinePool is a pool of nodes in an EKS managed node group: MachinePool and AWSManagedMachinePool.
+//
+//go:embed managedmachinepool.yaml
+var ManagedMachinePool string

@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slipway-project/slipway/lab/controlplane"
+
+	"github.com/slipway-project/slipway/awssim"
 )
 
 // ClusterOptions says what cluster to make.
@@ -26,8 +28,10 @@ type ClusterOptions struct {
 	Name string
 	// KubernetesVersion of the control plane. Default v1.25.0, as in the documentation of machine pools.
 	KubernetesVersion string
-	// Managed makes the control plane an EKS one.
+	// Managed makes the control plane an EKS one, which the simulated AWS has too.
 	Managed bool
+	// Account is the AWS account that an EKS cluster is in. Default: the simulated AWS's own.
+	Account string
 	// AdditionalTags are those of the AWSCluster or AWSManagedControlPlane.
 	AdditionalTags map[string]string
 	// Bucket is the AWSCluster's spec.s3Bucket.name. Default: none.
@@ -47,6 +51,7 @@ func (l *Lab) NewCluster(ctx context.Context, opts ClusterOptions) (*clusterv1.C
 	opts.Name = cmp.Or(opts.Name, "capa")
 	opts.KubernetesVersion = cmp.Or(opts.KubernetesVersion, "v1.25.0")
 	opts.Timeout = cmp.Or(opts.Timeout, 30*time.Second)
+	opts.Account = cmp.Or(opts.Account, awssim.DefaultAccount)
 	opts.Cloud = cmp.Or(opts.Cloud, l.Cloud)
 	if opts.Cloud == nil {
 		return nil, fmt.Errorf("making cluster %s/%s: neither the options nor the laboratory have a cloud", opts.Namespace, opts.Name)

@@ -18,6 +18,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
@@ -131,13 +132,16 @@ func (l *Lab) managed(ctx context.Context, opts ClusterOptions) (infrastructure,
 	if parts := strings.SplitN(minor, ".", 3); len(parts) == 3 {
 		minor = parts[0] + "." + parts[1]
 	}
+	if err := opts.Cloud.setCluster(opts, minor); err != nil {
+		return nil, nil, err
+	}
 	eks := &eksv1.AWSManagedControlPlane{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: opts.Namespace, Name: opts.Name + "-control-plane",
 			Labels: map[string]string{clusterv1.ClusterNameLabel: opts.Name},
 		},
 		Spec: eksv1.AWSManagedControlPlaneSpec{
-			EKSClusterName:       opts.Namespace + "_" + opts.Name + "-control-plane",
+			EKSClusterName:       EKSClusterName(opts.Namespace, opts.Name),
 			Region:               opts.Cloud.Region(),
 			Partition:            "aws",
 			SSHKeyName:           ptr.To("default"),
@@ -163,6 +167,18 @@ func (l *Lab) managed(ctx context.Context, opts ClusterOptions) (infrastructure,
 		return nil, nil, err
 	}
 	return awsCluster, eks, nil
+}
+
+// EKSClusterName is CAPA's default name for the EKS cluster of a Cluster (its webhook).
+func EKSClusterName(namespace, name string) string { return namespace + "_" + name + "-control-plane" }
+
+// setCluster makes the EKS cluster of a control plane in the simulated AWS, or gives it another version.
+func (c *Cloud) setCluster(opts ClusterOptions, minor string) error {
+	cluster := awssim.Cluster{Name: EKSClusterName(opts.Namespace, opts.Name), Version: strings.TrimPrefix(minor, "v")}
+	for _, subnet := range c.network().spec.Subnets {
+		cluster.Subnets = append(cluster.Subnets, subnet.ID)
+	}
+	return c.AWS.SetCluster(opts.Account, c.Region(), cluster)
 }
 
 // createWithStatus creates an object and then its status. The copy is what carries the status past the creation,

@@ -189,7 +189,7 @@ func (e *Env) StartManager(run lab.Manager) *lab.RunningManager {
 // Cluster makes a ready cluster in the test's namespace and cloud.
 func (e *Env) Cluster(options lab.ClusterOptions) *clusterv1.Cluster {
 	e.Helper()
-	options.Namespace, options.Cloud = e.Namespace, e.Cloud
+	options.Namespace, options.Cloud, options.Account = e.Namespace, e.Cloud, e.Account
 	cluster, err := e.Lab.NewCluster(e.Context(), options)
 	if err != nil {
 		e.Fatal(err)
