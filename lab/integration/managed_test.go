@@ -5,8 +5,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
@@ -16,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	eksv1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -302,24 +306,46 @@ func (w *world) deleteManaged() {
 	})
 }
 
-// TestManagedTokenRotation holds that bootstrap data that differs by its join token alone makes a version and replaces no node.
+// TestManagedVersionUpgrade holds that a node group follows its control plane one minor version at a time, and waits for it.
 func TestManagedVersionUpgrade(t *testing.T) {
 	t.Parallel()
-	w := managedWorld(t)
+	options := managedOptions()
+	options.cluster.KubernetesVersion = "v1.32.3"
+	w := newWorldWith(t, options)
 	w.haveManaged("v1.34.0", "v1.32.3")
 	if got := aws.ToString(w.nodegroup().Version); got != "1.32" {
 		t.Fatalf("the node group has version %s", got)
 	}
 	w.editManagedMachinePool(func(machinePool *clusterv1.MachinePool) { machinePool.Spec.Template.Spec.Version = "v1.34.0" })
+	w.awaitManaged(infrav1.NodegroupReadyCondition, metav1.ConditionFalse, infrav1.WaitingForControlPlaneReason)
+	w.upgradeControlPlane("1.34")
 	w.Eventually("the nodes have the version", func() error {
 		if got := aws.ToString(w.nodegroup().Version); got != "1.34" {
 			return fmt.Errorf("the node group has version %s", got)
 		}
 		return w.managedSettled(2)
 	})
-	w.expectCounts(map[string]int{"UpdateNodegroupVersion": 2})
-	w.editManagedMachinePool(func(machinePool *clusterv1.MachinePool) { machinePool.Spec.Template.Spec.Version = "v1.35.0" })
-	w.awaitManaged(infrav1.NodegroupReadyCondition, metav1.ConditionFalse, infrav1.WaitingForControlPlaneReason)
+	w.expectCounts(map[string]int{"UpdateNodegroupVersion": 2, "CreateLaunchTemplateVersion": 0})
+}
+
+// upgradeControlPlane gives the EKS cluster another version, in the simulated AWS and as CAPA's controller would say it.
+func (w *world) upgradeControlPlane(version string) {
+	w.Helper()
+	cluster := awssim.Cluster{Name: w.eksCluster(), Version: version}
+	controlPlane := &eksv1.AWSManagedControlPlane{}
+	if err := w.Client.Get(w.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "capa-control-plane"}, controlPlane); err != nil {
+		w.Fatal(err)
+	}
+	for _, subnet := range controlPlane.Spec.NetworkSpec.Subnets {
+		cluster.Subnets = append(cluster.Subnets, subnet.ID)
+	}
+	if err := w.Cloud.AWS.SetCluster(w.Account, w.Cloud.Region(), cluster); err != nil {
+		w.Fatal(err)
+	}
+	controlPlane.Status.Version = &version
+	if err := w.Client.Status().Update(w.Context(), controlPlane); err != nil {
+		w.Fatal(err)
+	}
 }
 
 // TestManagedMended holds that a bad template makes an update fail, that it is not tried again at once, and that a good edit is rolled out at once.
@@ -336,4 +362,138 @@ func TestManagedMended(t *testing.T) {
 	before := w.running()
 	w.editSecret("managed-bootstrap", func(data map[string][]byte) { data["value"] = []byte("#!/bin/bash\necho joins again\n") })
 	w.Eventually("the nodes were replaced", func() error { return w.managedReplaced(before, 2) })
+}
+
+// TestManagedIdle holds that managed pools at rest cost no more than 1.2 calls each and hour, and no write.
+func TestManagedIdle(t *testing.T) {
+	t.Parallel()
+	w := managedWorld(t)
+	names := []string{managedName}
+	w.applyManaged()
+	for i := range 7 {
+		names = append(names, fmt.Sprintf("capa-mmp-%d", i+1))
+		w.applyManaged(managedName, names[i+1])
+	}
+	for _, name := range names {
+		w.Eventually(name+" is ready", func() error {
+			pool := &infrav1.AWSManagedMachinePool{}
+			if err := w.Client.Get(w.Context(), client.ObjectKey{Namespace: w.Namespace, Name: name}, pool); err != nil {
+				return err
+			}
+			if ready := pool.Status.ReadyReplicas; ready == nil || *ready != 2 || pool.Status.Nodegroup.Status != "ACTIVE" || len(pool.Spec.ProviderIDList) != 2 {
+				return fmt.Errorf("status is %+v", pool.Status)
+			}
+			return nil
+		})
+	}
+	w.rest()
+	w.pass(10 * time.Minute)
+	w.Cloud.AWS.ClearCalls()
+	const hours = 3
+	w.pass(hours * time.Hour)
+	counts := map[string]int{}
+	for _, call := range w.calls() {
+		counts[call.Action]++
+	}
+	if writes := w.writes(); len(writes) != 0 {
+		t.Errorf("at rest, the manager wrote %q", writes)
+	}
+	own := 0
+	for _, action := range []string{"DescribeNodegroup", "DescribeUpdate", "ListUpdates", "GetRole", "ListAttachedRolePolicies"} {
+		own += counts[action]
+	}
+	if most := hours * len(names); own > most {
+		t.Errorf("at rest, %d pools cost %d calls of their own in %d hours, want at most %d: %v", len(names), own, hours, most, counts)
+	}
+	// What is batched costs the same for a hundred pools.
+	if sweeps := counts["DescribeAutoScalingGroups"] + counts["DescribeLaunchTemplates"]; sweeps > hours*(15+8)+4 {
+		t.Errorf("at rest, there were %d sweeps in %d hours: %v", sweeps, hours, counts)
+	}
+}
+
+// TestManagedTokenRotation holds that bootstrap data that differs by its join token alone makes a version and replaces no node.
+func TestManagedTokenRotation(t *testing.T) {
+	t.Parallel()
+	w := managedWorld(t)
+	joins := func(token string) []byte {
+		return []byte("#!/bin/bash\necho kubeadm join --token " + token + " 10.0.0.1:6443\n")
+	}
+	w.createSecret("managed-bootstrap", map[string][]byte{"value": joins("abcdef.0123456789abcdef")})
+	w.applyManaged(`dataSecretName: ""`, "dataSecretName: managed-bootstrap")
+	w.Eventually("there is a version", func() error {
+		pool, err := w.managed()
+		if err != nil {
+			return err
+		}
+		if pool.Status.WantedVersion != 1 || pool.Status.Nodegroup == nil {
+			return fmt.Errorf("status is %+v", pool.Status)
+		}
+		return nil
+	})
+	w.editSecret("managed-bootstrap", func(data map[string][]byte) { data["value"] = joins("fedcba.fedcba9876543210") })
+	w.Eventually("the second version is wanted", func() error {
+		if pool := w.mustManaged(); pool.Status.WantedVersion != 2 {
+			return fmt.Errorf("version %d is wanted", pool.Status.WantedVersion)
+		}
+		return nil
+	})
+	w.rest()
+	w.expectCounts(map[string]int{"UpdateNodegroupVersion": 0, "CreateNodegroup": 1})
+}
+
+// TestManagedAutoscaled holds that a size that an autoscaler chose is left alone, is written into the MachinePool, and is moved into new bounds.
+func TestManagedAutoscaled(t *testing.T) {
+	t.Parallel()
+	w := managedWorld(t)
+	w.haveManaged("  name: capa-mmp-0\nspec:\n  clusterName", "  name: capa-mmp-0\n  annotations: {cluster.x-k8s.io/replicas-managed-by: cluster-autoscaler}\nspec:\n  clusterName")
+	group := w.nodegroup().Resources.AutoScalingGroups[0].Name
+	if _, err := w.asg().SetDesiredCapacity(t.Context(), &autoscaling.SetDesiredCapacityInput{AutoScalingGroupName: group, DesiredCapacity: aws.Int32(3)}); err != nil {
+		t.Fatal(err)
+	}
+	replicas := func(want int32) func() error {
+		return func() error {
+			machinePool := &clusterv1.MachinePool{}
+			if err := w.Client.Get(w.Context(), w.managedKey(), machinePool); err != nil {
+				return err
+			}
+			if got := ptr.Deref(machinePool.Spec.Replicas, -1); got != want {
+				return fmt.Errorf("%d replicas", got)
+			}
+			return w.managedSettled(int(want))
+		}
+	}
+	w.Eventually("the MachinePool follows", replicas(3))
+	w.expectCounts(map[string]int{"UpdateNodegroupConfig": 0})
+	w.editManaged(func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.Scaling.MinSize = ptr.To[int32](4) })
+	w.Eventually("the size is within the bounds", replicas(4))
+	w.editManaged(func(pool *infrav1.AWSManagedMachinePool) {
+		pool.Spec.Scaling = &infrav1.ManagedMachinePoolScaling{MinSize: ptr.To[int32](1), MaxSize: ptr.To[int32](2)}
+	})
+	w.Eventually("the size is within the bounds", replicas(2))
+}
+
+// TestManagedTemplateLost holds what becomes of a node group whose launch template somebody deleted: the condition says it, and with the policy
+// Replace a second node group takes its place.
+func TestManagedTemplateLost(t *testing.T) {
+	t.Parallel()
+	w := managedWorld(t)
+	w.haveManaged()
+	group := w.nodegroup()
+	if _, err := w.ec2().DeleteLaunchTemplate(t.Context(), &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: group.LaunchTemplate.Id}); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitManaged(infrav1.NodegroupReadyCondition, metav1.ConditionFalse, infrav1.TemplateLostReason)
+	if groups := w.nodegroups(); len(groups) != 1 {
+		t.Errorf("there are node groups %q", groups)
+	}
+	before := w.running()
+	w.editManaged(func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.TemplateLossPolicy = infrav1.TemplateLossReplace })
+	w.Eventually("another node group took its place", func() error {
+		if groups := w.nodegroups(); len(groups) != 1 || groups[0] == *group.NodegroupName {
+			return fmt.Errorf("there are node groups %q", groups)
+		}
+		return w.managedReplaced(before, 2)
+	})
+	w.awaitEvents("NodegroupReplacing", "NodegroupReplaced")
+	w.deleteManaged()
 }

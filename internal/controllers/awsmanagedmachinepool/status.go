@@ -47,6 +47,12 @@ func withProgress(p *pass, cause string) string {
 	return fmt.Sprintf("%s; %d of %d instances run it", cause, current, len(p.members.Instances))
 }
 
+// rollingOut is true while EKS replaces nodes. At other times a change of labels may have made what EKS launches newer than nodes that are as they should be.
+func rollingOut(p *pass) bool {
+	record := p.pool.Status.Update
+	return p.group.Status == nodegroup.StatusUpdating && record != nil && record.Type == nodegroup.VersionUpdate
+}
+
 // newest is true for an instance that runs what EKS's Auto Scaling group launches now: EKS keeps a template of its own, whose versions the instances name.
 func newest(group *autoscalinggroup.Group, instance autoscalinggroup.Instance) bool {
 	return instance.LaunchTemplateID == group.LaunchTemplateID && strconv.FormatInt(instance.Version, 10) == group.Version
@@ -141,7 +147,7 @@ func (r *Reconciler) followAutoscaler(ctx context.Context, p *pass) error {
 func countInstances(p *pass) {
 	var present, ready, current int32
 	var statuses []infrav1.AWSMachinePoolInstanceStatus
-	updating := p.group.Status == nodegroup.StatusUpdating
+	rolling := rollingOut(p)
 	for _, instance := range instances(p) {
 		statuses = append(statuses, infrav1.AWSMachinePoolInstanceStatus{
 			InstanceID: instance.ID, LifecycleState: instance.LifecycleState, HealthStatus: instance.HealthStatus, AvailabilityZone: instance.AvailabilityZone,
@@ -153,7 +159,7 @@ func countInstances(p *pass) {
 		if instance.InService() && instance.HealthStatus == "Healthy" {
 			ready++
 		}
-		if newest(p.members, instance) && (updating || len(p.step.Due) == 0) {
+		if rolling && newest(p.members, instance) || !rolling && len(p.step.Due) == 0 {
 			current++
 		}
 	}

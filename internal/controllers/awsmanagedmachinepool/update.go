@@ -123,7 +123,7 @@ func (r *Reconciler) reportRollout(_ context.Context, p *pass) reconciling.Outco
 		return reconciling.Continue() // said where it is replaced
 	case p.group == nil || p.group.Status == nodegroup.StatusCreating:
 		return set(reconciling.Unknown, infrav1.WaitingForNodegroupReason, "there is no node group yet")
-	case record != nil && record.Type == nodegroup.VersionUpdate && p.group.Status == nodegroup.StatusUpdating:
+	case rollingOut(p):
 		return set(reconciling.False, infrav1.RollingOutReason, "%s", withProgress(p, record.Cause))
 	case len(p.step.Due) == 0 && p.step.Obstacle == nodegroup.TemplateGone:
 		return set(reconciling.False, infrav1.TemplateLostReason, "%s", p.step.Message)
