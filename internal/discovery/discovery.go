@@ -24,6 +24,7 @@ type Discovery struct {
 	instanceTypes  *cache[InstanceType]
 
 	templateVersions *cache[TemplateVersion]
+	eksClusters      *cache[EKSCluster]
 }
 
 // New returns a discovery with empty caches, which age by the given clock.
@@ -37,6 +38,7 @@ func New(clients *aws.Clients, clk clock.PassiveClock) *Discovery {
 		instanceTypes:  newCache[InstanceType](clk, instanceTypeTTL),
 
 		templateVersions: newCache[TemplateVersion](clk, templateVersionTTL),
+		eksClusters:      newCache[EKSCluster](clk, eksClusterTTL),
 	}
 }
 

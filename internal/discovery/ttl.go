@@ -16,6 +16,8 @@ const (
 	imageTTL = 15 * time.Minute
 	// templateVersionTTL: a version never changes, but it can be deleted.
 	templateVersionTTL = 15 * time.Minute
+	// eksClusterTTL: endpoint, certificate authority and network of an EKS cluster stay for its life.
+	eksClusterTTL = 12 * time.Hour
 	// instanceTypeTTL: what an instance type is never changes; new ones appear, but those are not in the cache.
 	instanceTypeTTL = 12 * time.Hour
 )

@@ -24,6 +24,9 @@ func (r *Reconciler) readBootstrap(ctx context.Context, p *pass) reconciling.Out
 	bootstrap := p.config.Spec.Bootstrap
 	if bootstrap == nil {
 		r.Watches.Forget(p.key())
+		if p.config.Spec.Nodegroup != nil {
+			return reconciling.Continue() // an image of the template's gets complete user data without any
+		}
 		reconciling.True(p.config, infrav1.BootstrapDataReadyCondition, infrav1.ReadyReason, "the spec names no bootstrap data")
 		return reconciling.Continue()
 	}
@@ -40,6 +43,11 @@ func (r *Reconciler) readBootstrap(ctx context.Context, p *pass) reconciling.Out
 	format, err := userdata.ParseFormat(string(secret.Data[secretFormat]))
 	if err != nil {
 		return notBootstrapped(p, infrav1.BootstrapDataInvalidReason, fmt.Sprintf("Secret %q: %v", key.Name, err))
+	}
+	if p.config.Spec.Nodegroup != nil {
+		// What user data is made of it depends on the image's family, which is known once the image is.
+		p.nodegroupData, p.nodegroupFormat = secret.Data[secretValue], format
+		return reconciling.Continue()
 	}
 	delivery, problem := deliver(p, secret.Data[secretValue], format)
 	if problem != nil {

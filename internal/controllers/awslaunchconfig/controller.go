@@ -22,6 +22,7 @@ import (
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/userdata"
 )
 
 // Name is the controller's, in logs, metrics and as the reporter of events.
@@ -66,6 +67,10 @@ type pass struct {
 	lost string
 	// delivery is how bootstrap data reaches instances, nothing for a config without. Set by readBootstrap.
 	delivery delivery
+	// nodegroupData is the bootstrap data of a config that a node group launches from, and nodegroupFormat its format. Set by readBootstrap; resolve makes
+	// user data of it.
+	nodegroupData   []byte
+	nodegroupFormat userdata.Format
 	// resolved and input are set by resolve.
 	resolved launchtemplate.Resolved
 	input    launchtemplate.Input

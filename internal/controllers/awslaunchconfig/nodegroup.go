@@ -2,6 +2,7 @@ package awslaunchconfig
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +13,10 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/discovery"
+	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/userdata"
 )
 
 // eksChooses is true for a config whose template has no image, because EKS chooses it (AWS: EKS user guide, launch-templates).
@@ -42,6 +46,41 @@ func nodegroupContradiction(spec *infrav1.AWSLaunchConfigSpec, instanceType disc
 	}
 	return infrav1.ArchitectureMismatchReason, fmt.Sprintf("images of amiType %s are for %s, and instance type %s runs %v: change one of them",
 		spec.Nodegroup.AMIType, architecture, instanceType.Name, instanceType.Architectures)
+}
+
+// renderNodegroup makes the user data of a config that a node group launches from: what EKS merges into its own, or, for an image of the template's, all that a
+// node needs to join. It returns an outcome if it can not.
+func (r *Reconciler) renderNodegroup(ctx context.Context, p *pass, image discovery.Image) *reconciling.Outcome {
+	if p.config.Spec.Nodegroup == nil {
+		return nil
+	}
+	stop := func(o reconciling.Outcome) *reconciling.Outcome { return &o }
+	group := userdata.Nodegroup{OwnImage: !eksChooses(&p.config.Spec)}
+	if group.OwnImage {
+		found, err := p.cloud.Discovery.EKSCluster(ctx, p.facts.KubernetesName)
+		if err != nil {
+			return stop(outcome.Of(p.config, infrav1.ResolvedCondition, reasonOr(err, infrav1.WaitingForControlPlaneReason), err))
+		}
+		group.Cluster = userdata.EKSCluster(found)
+		group.Family, _ = userdata.FamilyOfImage(image.Name)
+	} else {
+		group.Family, _ = userdata.FamilyOf(string(p.config.Spec.Nodegroup.AMIType))
+	}
+	rendered, err := userdata.RenderNodegroup(p.nodegroupData, p.nodegroupFormat, group)
+	if err == nil {
+		p.delivery = delivery{userData: rendered.Bytes}
+		reconciling.True(p.config, infrav1.BootstrapDataReadyCondition, infrav1.ReadyReason, spaceLeft(len(rendered.Bytes)))
+		return nil
+	}
+	reason, message := infrav1.UserDataInvalidReason, err.Error()
+	var tooLarge *userdata.TooLargeError
+	if errors.As(err, &tooLarge) {
+		reason = infrav1.UserDataTooLargeReason
+	}
+	if bootstrap := p.config.Spec.Bootstrap; bootstrap != nil {
+		message = fmt.Sprintf("Secret %q: %v", bootstrap.DataSecretName, err)
+	}
+	return stop(notBootstrapped(p, reason, message))
 }
 
 // consumingPools are the AWSManagedMachinePools that launch from the config.

@@ -44,6 +44,9 @@ func (r *Reconciler) resolve(ctx context.Context, p *pass) reconciling.Outcome {
 		reconciling.False(p.config, infrav1.ResolvedCondition, reason, message)
 		return reconciling.Stop(message)
 	}
+	if stop := r.renderNodegroup(ctx, p, image); stop != nil {
+		return *stop
+	}
 	p.resolved = launchtemplate.Resolved{
 		ImageID: image.ID, ImageKey: imageKey, RootDeviceName: image.RootDeviceName,
 		SecurityGroupIDs: slices.Concat(p.facts.NodeSecurityGroupIDs, groups),
