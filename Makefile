@@ -23,6 +23,7 @@ build: lab ## Build bin/slipway, bin/awssim and bin/lab.
 
 .PHONY: lab
 lab: ## Build bin/lab alone. The first time takes some four minutes on two cores: it links all of Kubernetes.
+	@test -e $(BIN)/lab || echo "Building the laboratory: it links all of Kubernetes, which takes some four minutes the first time."
 	cd lab && go build -o ../$(BIN)/ ./cmd/lab
 
 ##@ Check

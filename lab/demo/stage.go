@@ -207,7 +207,8 @@ func (s *stage) progress(ctx context.Context) string {
 	if version := pool.Status.LaunchTemplateVersion; version != nil {
 		line += ", launch template version " + *version
 	}
-	if rollout := pool.Status.Rollout; rollout != nil && !meta.IsStatusConditionTrue(pool.Status.Conditions, infrav1.RolledOutCondition) {
+	// A refresh that is over is the one before this change's.
+	if rollout := pool.Status.Rollout; rollout != nil && !over[rollout.Status] && !meta.IsStatusConditionTrue(pool.Status.Conditions, infrav1.RolledOutCondition) {
 		line += fmt.Sprintf(", refresh %s %d %%", rollout.Status, deref(rollout.PercentageComplete))
 	}
 	for _, kind := range []string{infrav1.DeletingCondition, infrav1.LaunchTemplateReadyCondition, infrav1.ASGReadyCondition} {
@@ -218,6 +219,9 @@ func (s *stage) progress(ctx context.Context) string {
 	}
 	return line
 }
+
+// over are the states of a refresh that has ended (AWS: API_InstanceRefresh, Status).
+var over = map[string]bool{"Successful": true, "Failed": true, "Cancelled": true, "RollbackSuccessful": true, "RollbackFailed": true}
 
 func deref(value *int32) int32 {
 	if value == nil {

@@ -3,6 +3,7 @@ package common
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
@@ -40,6 +41,13 @@ func (r Reporter) report(ctx context.Context, object client.Object, eventType, r
 	if runes := []rune(note); len(runes) > longestNote {
 		note = string(runes[:longestNote-1]) + "…"
 	}
-	// The action is the reason's: what was done is all that there is to say.
-	r.Recorder.Eventf(object, nil, eventType, reason, reason, "%s", note)
+	r.Recorder.Eventf(object, nil, eventType, reason, actionOf(reason, note), "%s", note)
+}
+
+// actionOf is the action of an event: another for other words. The recorder takes events of one reason and action on one object for one event, and for six
+// minutes drops the words of all but the first (client-go: tools/events, getKey).
+func actionOf(reason, note string) string {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(note)) // never fails
+	return fmt.Sprintf("%s-%08x", reason, hash.Sum32())
 }
