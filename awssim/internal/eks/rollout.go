@@ -18,6 +18,7 @@ const (
 	joinLimit  = 15 * time.Minute // a new node must be Ready
 	evictLimit = 15 * time.Minute // an old node must be drained
 	afterDrain = time.Minute      // before the request to terminate it
+	leaveLimit = 15 * time.Minute // a node must leave the Auto Scaling group (inference)
 )
 
 type phase int
@@ -45,8 +46,7 @@ type rollout struct {
 
 // victim is an old node that is on its way out.
 type victim struct {
-	since, drained time.Time
-	terminated     bool
+	since, drained, terminated time.Time
 }
 
 func newRollout(n settings, force bool) *rollout {
@@ -102,7 +102,8 @@ func (s *service) updateDeadlines(g *group, consider func(time.Time)) {
 		}
 	}
 	for _, v := range r.victims {
-		if v.terminated {
+		if !v.terminated.IsZero() {
+			consider(v.terminated.Add(leaveLimit))
 			continue
 		}
 		consider(v.since.Add(evictLimit))
@@ -183,7 +184,9 @@ func (s *service) split(g *group) (updated, old []node) {
 // awaitSurge waits until the new nodes are there and Ready.
 func (s *service) awaitSurge(g *group) {
 	updated, old := s.split(g)
-	if len(updated) >= int(g.roll.surge) && !slices.ContainsFunc(updated, func(n node) bool { return !n.ready }) {
+	// Somebody may have scaled the group meanwhile: then there are as many as there are to be.
+	enough := len(updated) >= int(g.roll.surge) || len(updated)+len(old) >= int(s.desired(g))
+	if enough && !slices.ContainsFunc(updated, func(n node) bool { return !n.ready }) {
 		for _, n := range old {
 			s.cordon(n.id)
 		}
@@ -231,7 +234,7 @@ func (s *service) replaceNodes(g *group) {
 		}
 	}
 	if len(old) == 0 && ready == len(updated) && ready >= int(s.desired(g)) {
-		r.phase = scaleDown
+		r.phase, r.progress = scaleDown, s.kernel.Now()
 		return
 	}
 	// What is unavailable is on its way out, or not replaced yet.
@@ -268,10 +271,17 @@ func (s *service) stepVictim(g *group, n node, v *victim) bool {
 			return false
 		}
 	}
-	if v.terminated || now.Before(v.drained.Add(afterDrain)) {
+	if !v.terminated.IsZero() {
+		if now.Before(v.terminated.Add(leaveLimit)) {
+			return true
+		}
+		s.rollBack(g, types.ErrorCodeUnknown, "Nodes of node group "+g.name+" could not be terminated", []string{n.id})
+		return false
+	}
+	if now.Before(v.drained.Add(afterDrain)) {
 		return true
 	}
-	v.terminated, g.roll.progress = true, now
+	v.terminated, g.roll.progress = now, now
 	s.terminate(n.id, false)
 	return true
 }
@@ -282,8 +292,8 @@ func (s *service) terminate(instance string, decrement bool) {
 		&autoscaling.TerminateInstanceInAutoScalingGroupInput{InstanceId: ptr(instance), ShouldDecrementDesiredCapacity: ptr(decrement)})
 }
 
-// shrink takes the Auto Scaling group back to the sizes before the update, one node at a time. It stops early if somebody else scales the group,
-// as the Cluster Autoscaler may.
+// shrink takes the Auto Scaling group back to the sizes before the update, one node at a time. If somebody else scales the group, as the Cluster
+// Autoscaler may, it "exits immediately without bringing the node group back to its original size" (UG managed-node-update-behavior).
 func (s *service) shrink(g *group) {
 	r := g.roll
 	now := s.sizes(g)
@@ -298,10 +308,11 @@ func (s *service) shrink(g *group) {
 		s.finish(g)
 		return
 	}
-	if len(s.nodesOf(g)) > int(val(now.DesiredSize)) {
+	if len(s.nodesOf(g)) > int(val(now.DesiredSize)) && s.kernel.Now().Before(r.progress.Add(leaveLimit)) {
 		return // the last one has not left yet
 	}
 	r.expected--
+	r.progress = s.kernel.Now()
 	s.resize(g, max(val(now.MaxSize)-1, r.expected), r.expected)
 }
 
