@@ -68,22 +68,14 @@ import (
 // +kubebuilder:validation:XValidation:rule=`(has(self.amiType) ? self.amiType : "") == (has(oldSelf.amiType) ? oldSelf.amiType : "") || (((has(self.amiType) && self.amiType == 'CUSTOM') || (has(self.awsLaunchTemplate) && ((has(self.awsLaunchTemplate.ami) && ((has(self.awsLaunchTemplate.ami.id) && self.awsLaunchTemplate.ami.id != "") || has(self.awsLaunchTemplate.ami.eksLookupType))) || (has(self.awsLaunchTemplate.imageLookupFormat) && self.awsLaunchTemplate.imageLookupFormat != "") || (has(self.awsLaunchTemplate.imageLookupOrg) && self.awsLaunchTemplate.imageLookupOrg != "") || (has(self.awsLaunchTemplate.imageLookupBaseOS) && self.awsLaunchTemplate.imageLookupBaseOS != "")))) && ((has(oldSelf.amiType) && oldSelf.amiType == 'CUSTOM') || (has(oldSelf.awsLaunchTemplate) && ((has(oldSelf.awsLaunchTemplate.ami) && ((has(oldSelf.awsLaunchTemplate.ami.id) && oldSelf.awsLaunchTemplate.ami.id != "") || has(oldSelf.awsLaunchTemplate.ami.eksLookupType))) || (has(oldSelf.awsLaunchTemplate.imageLookupFormat) && oldSelf.awsLaunchTemplate.imageLookupFormat != "") || (has(oldSelf.awsLaunchTemplate.imageLookupOrg) && oldSelf.awsLaunchTemplate.imageLookupOrg != "") || (has(oldSelf.awsLaunchTemplate.imageLookupBaseOS) && oldSelf.awsLaunchTemplate.imageLookupBaseOS != "")))))`,message="EKS can not change the amiType of a node group: put amiType back, or make a new pool and move to it",fieldPath=".amiType"
 // +slipway:rule=EK22
 // +kubebuilder:validation:XValidation:rule=`has(self.remoteAccess) == has(oldSelf.remoteAccess) && (!has(self.remoteAccess) || ((has(self.remoteAccess.sshKeyName) ? self.remoteAccess.sshKeyName : "") == (has(oldSelf.remoteAccess.sshKeyName) ? oldSelf.remoteAccess.sshKeyName : "") && (has(self.remoteAccess.sourceSecurityGroups) ? self.remoteAccess.sourceSecurityGroups : []) == (has(oldSelf.remoteAccess.sourceSecurityGroups) ? oldSelf.remoteAccess.sourceSecurityGroups : []) && (has(self.remoteAccess.public) ? self.remoteAccess.public : false) == (has(oldSelf.remoteAccess.public) ? oldSelf.remoteAccess.public : false)))`,message="EKS can not change the remoteAccess of a node group: put remoteAccess back, or make a new pool and move to it",fieldPath=".remoteAccess"
-// +slipway:rule=EK23
-// +kubebuilder:validation:XValidation:rule=`!has(self.eksNodegroupName) || self.eksNodegroupName == "" || self.eksNodegroupName.matches('^[A-Za-z0-9][A-Za-z0-9_-]*$')`,message="the name of a node group begins with a letter or a digit, and has letters, digits, - and _ alone",fieldPath=".eksNodegroupName"
-// +slipway:rule=SL22
-// +kubebuilder:validation:XValidation:rule=`!has(self.roleName) || self.roleName == "" || self.roleName.matches('^[a-zA-Z0-9_+=,.@-]{1,64}$')`,message="give the name of an IAM role, not its ARN",fieldPath=".roleName"
-// +slipway:rule=SL22
-// +kubebuilder:validation:XValidation:rule=`!has(self.rolePath) || self.rolePath == "" || self.rolePath.matches('^/([!-~]+/)?$')`,message="an IAM path begins and ends with a slash, such as /nodes/",fieldPath=".rolePath"
-// +slipway:rule=SL22
-// +kubebuilder:validation:XValidation:rule=`!has(self.rolePermissionsBoundary) || self.rolePermissionsBoundary == "" || self.rolePermissionsBoundary.matches('^arn:[a-z-]+:iam::([0-9]{12}|aws):policy/[!-~]+$')`,message="give the ARN of an IAM policy (arn:aws:iam::<account>:policy/<name>)",fieldPath=".rolePermissionsBoundary"
-// +slipway:rule=SL22
-// +kubebuilder:validation:XValidation:rule=`!has(self.roleAdditionalPolicies) || self.roleAdditionalPolicies.all(a, a.matches('^arn:[a-z-]+:iam::([0-9]{12}|aws):policy/[!-~]+$'))`,message="give the ARNs of IAM policies (arn:aws:iam::aws:policy/<name>)",fieldPath=".roleAdditionalPolicies"
 type AWSManagedMachinePoolSpec struct {
 	// EKSNodegroupName is the name of the node group in EKS. It is fixed once the pool exists. Default:
 	// <namespace>_<name>, with _ for every dot and a hash where that is too long, as with CAPA; status.nodegroup.name
 	// shows it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
+	// +slipway:rule=EK23
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[A-Za-z0-9][A-Za-z0-9_-]*$')`,message="the name of a node group begins with a letter or a digit, and has letters, digits, - and _ alone"
 	EKSNodegroupName string `json:"eksNodegroupName,omitempty"`
 
 	// AvailabilityZones are the zones that instances run in, in subnets of the cluster. Where subnetIDs is given, it
@@ -115,6 +107,8 @@ type AWSManagedMachinePoolSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
 	// +kubebuilder:validation:items:MaxLength=2048
+	// +slipway:rule=SL22
+	// +kubebuilder:validation:XValidation:rule=`self.all(a, a.matches('^arn:[a-z-]+:iam::([0-9]{12}|aws):policy/[!-~]+$'))`,message="give the ARNs of IAM policies (arn:aws:iam::aws:policy/<name>)"
 	RoleAdditionalPolicies []string `json:"roleAdditionalPolicies,omitempty"`
 
 	// RoleName is the IAM role of the nodes. A role of that name that the cluster does not own is used as it is and
@@ -122,16 +116,22 @@ type AWSManagedMachinePoolSpec struct {
 	// after the cluster and the node group; status.nodeRole shows it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
+	// +slipway:rule=SL22
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[a-zA-Z0-9_+=,.@-]{1,64}$')`,message="give the name of an IAM role, not its ARN"
 	RoleName string `json:"roleName,omitempty"`
 
 	// RolePath is the IAM path of a role that is made. Default: /.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
+	// +slipway:rule=SL22
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^/([!-~]+/)?$')`,message="an IAM path begins and ends with a slash, such as /nodes/"
 	RolePath string `json:"rolePath,omitempty"`
 
 	// RolePermissionsBoundary is the ARN of the policy that bounds what a role that is made may do.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
+	// +slipway:rule=SL22
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^arn:[a-z-]+:iam::([0-9]{12}|aws):policy/[!-~]+$')`,message="give the ARN of an IAM policy (arn:aws:iam::<account>:policy/<name>)"
 	RolePermissionsBoundary string `json:"rolePermissionsBoundary,omitempty"`
 
 	// AMIVersion is the release version of the EKS image, such as 1.34.1-20251103. Without it the newest of the
