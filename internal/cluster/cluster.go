@@ -52,6 +52,8 @@ type Facts struct {
 	ControlPlane, ControlPlaneVersion string
 	// BastionSecurityGroupID is that of the cluster's bastion host, empty if it has none.
 	BastionSecurityGroupID string
+	// ClusterSecurityGroupID is that which EKS made for the cluster, empty for a self-managed control plane.
+	ClusterSecurityGroupID string
 	// Bucket is the cluster's own in S3. It is empty for a cluster without one.
 	Bucket string
 	// Identity is the one that the cluster names; the zero Identity if it names none.
@@ -267,6 +269,7 @@ func (s *source) facts(cluster *clusterv1.Cluster) (*Facts, error) {
 		ControlPlaneVersion:  s.version,
 
 		BastionSecurityGroupID: s.bastionSecurityGroupID(),
+		ClusterSecurityGroupID: s.status.SecurityGroups[eksv1.SecurityGroupCluster].ID,
 
 		Bucket:   s.bucket,
 		Identity: s.identity(),

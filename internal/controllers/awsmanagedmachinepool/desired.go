@@ -81,17 +81,25 @@ func instanceTypes(spec *infrav1.AWSManagedMachinePoolSpec) []string {
 	return spec.InstanceTypes
 }
 
-// remoteAccess has CAPA's defaults: the control plane's key, and the bastion's group.
+// remoteAccess has CAPA's defaults: the control plane's key, and the groups of the cluster and its bastion beside those that are named. Without any group
+// EKS lets the whole internet connect (AWS: API_RemoteAccessConfig, sourceSecurityGroups), which public alone asks for.
 func remoteAccess(p *pass) *nodegroup.RemoteAccess {
 	access := p.pool.Spec.RemoteAccess
 	if access == nil {
 		return nil
 	}
-	wanted := &nodegroup.RemoteAccess{
-		KeyName: cmp.Or(ptr.Deref(access.SSHKeyName, ""), ptr.Deref(p.facts.SSHKeyName, "")), SecurityGroups: slices.Clone(access.SourceSecurityGroups),
+	wanted := &nodegroup.RemoteAccess{KeyName: cmp.Or(ptr.Deref(access.SSHKeyName, ""), ptr.Deref(p.facts.SSHKeyName, ""))}
+	if access.Public {
+		return wanted
 	}
-	if bastion := p.facts.BastionSecurityGroupID; bastion != "" && !access.Public && len(wanted.SecurityGroups) == 0 {
-		wanted.SecurityGroups = []string{bastion}
+	wanted.SecurityGroups = slices.Clone(access.SourceSecurityGroups)
+	for _, group := range []string{p.facts.ClusterSecurityGroupID, p.facts.BastionSecurityGroupID} {
+		if group != "" && !slices.Contains(wanted.SecurityGroups, group) {
+			wanted.SecurityGroups = append(wanted.SecurityGroups, group)
+		}
+	}
+	if len(wanted.SecurityGroups) == 0 {
+		wanted.SecurityGroups = slices.Clone(p.facts.NodeSecurityGroupIDs)
 	}
 	return wanted
 }
