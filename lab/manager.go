@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/smithy-go/middleware"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/slipway-project/slipway/awssim"
+	slipwayaws "github.com/slipway-project/slipway/internal/aws"
 )
 
 // SecretAccessKey is the secret of every access key; the simulated AWS takes any.
@@ -39,6 +41,7 @@ func (e ManagerEnv) AWSConfig() aws.Config {
 	return aws.Config{
 		Region:       e.Region,
 		BaseEndpoint: &e.Endpoint,
+		APIOptions:   []func(*middleware.Stack) error{slipwayaws.SendBodies},
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: AccessKeyID(e.Account), SecretAccessKey: SecretAccessKey}, nil
 		}),

@@ -209,7 +209,7 @@ func (s *Sessions) newClients(principal Principal, region string) *Clients {
 		tracer:  s.options.tracerProvider.Tracer("github.com/slipway-project/slipway/internal/aws"),
 	}
 	calls.budget.Store(newBudget(s.options.clock, s.options.limits))
-	cfg.APIOptions = append(cfg.APIOptions, calls.install, middleware.AddUserAgentKeyValue("slipway", s.options.version))
+	cfg.APIOptions = append(cfg.APIOptions, calls.install, SendBodies, middleware.AddUserAgentKeyValue("slipway", s.options.version))
 	if principal.Keys != nil {
 		cfg.Credentials = credentials.NewStaticCredentialsProvider(principal.Keys.AccessKeyID, principal.Keys.SecretAccessKey, principal.Keys.SessionToken)
 	}

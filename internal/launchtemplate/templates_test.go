@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/smithy-go/middleware"
 	"github.com/google/go-cmp/cmp"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -47,7 +48,7 @@ func newRig(t *testing.T) *rig {
 		}
 	})
 	client := ec2.New(ec2.Options{
-		Region: "us-east-1", BaseEndpoint: &url, Retryer: awssdk.NopRetryer{},
+		Region: "us-east-1", BaseEndpoint: &url, Retryer: awssdk.NopRetryer{}, APIOptions: []func(*middleware.Stack) error{aws.SendBodies},
 		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST123456789012", "secret", ""),
 	})
 	return &rig{T: t, sim: sim, ec2: client, templates: launchtemplate.NewTemplates(client)}

@@ -1,0 +1,42 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// SendBodies keeps a call from failing because its answer comes early. It is an entry of an SDK configuration's APIOptions.
+//
+// The SDK closes a request's body when the answer begins. net/http may not have looked yet whether the body ends where it should, which on a busy
+// machine happens after the answer. For a body with WriteTo, as bytes.Reader is, the SDK's closed body answers io.EOF as an error, net/http closes the
+// connection over it, and reading the answer fails with "use of closed network connection" (aws-sdk-go-v2 issues 1825 and 2935). Of a body without
+// WriteTo io.EOF is the end and no error.
+func SendBodies(stack *middleware.Stack) error {
+	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("SlipwaySendBodies", sendBody), "Retry", middleware.After)
+}
+
+func sendBody(
+	ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
+) (middleware.FinalizeOutput, middleware.Metadata, error) {
+	request, isHTTP := in.Request.(*smithyhttp.Request)
+	if !isHTTP {
+		return next.HandleFinalize(ctx, in)
+	}
+	stream := request.GetStream()
+	seeker, seekable := stream.(io.ReadSeeker)
+	if _, writes := stream.(io.WriterTo); !writes || !seekable {
+		return next.HandleFinalize(ctx, in)
+	}
+	length := request.ContentLength
+	plain, err := request.SetStream(struct{ io.ReadSeeker }{seeker})
+	if err != nil {
+		return middleware.FinalizeOutput{}, middleware.Metadata{}, fmt.Errorf("preparing the body of a request: %w", err)
+	}
+	plain.ContentLength = length
+	in.Request = plain
+	return next.HandleFinalize(ctx, in)
+}
