@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -109,15 +110,15 @@ func newBudget(c clock.PassiveClock, limits Limits) *budget {
 	return &budget{clock: c, limits: limits, buckets: map[string]*bucket{}}
 }
 
-// take spends one request, or says why it can not.
-func (b *budget) take(service, action string) error {
+// take spends one request, or says why it can not. The caller is who will come back if it can not, empty for somebody.
+func (b *budget) take(service, action, caller string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	held := b.bucket(service, action)
 	if held == nil {
 		return nil
 	}
-	if wait := held.take(b.clock.Now()); wait > 0 {
+	if wait := held.take(b.clock.Now(), caller); wait > 0 {
 		return &ThrottledError{Service: service, Action: action, RetryAfter: wait}
 	}
 	return nil
@@ -146,26 +147,61 @@ func (b *budget) bucket(service, action string) *bucket {
 	return held
 }
 
-// bucket is a token bucket that never makes anybody wait, but remembers how many it sent away, so that they are told
+// bucket is a token bucket that never makes anybody wait, but remembers whom it sent away, so that they are told
 // different times to come back and do not all return for the same request.
 type bucket struct {
-	limit   Limit
-	tokens  float64
-	last    time.Time
-	refused float64
+	limit  Limit
+	tokens float64
+	last   time.Time
+	// promised is when callers were told to come back, refused how many without a name were.
+	promised map[string]time.Time
+	refused  float64
 }
 
-// take spends a token and returns zero, or returns how long to wait.
-func (b *bucket) take(now time.Time) time.Duration {
+// kept is for how long a request is kept for a caller that does not come when it was told to.
+const kept = 2 * time.Second
+
+// take spends a token and returns zero, or returns how long to wait. Who comes before its time, because something else woke it, keeps its place, and
+// takes no other's: each place that nobody comes for is a request that AWS would have taken.
+func (b *bucket) take(now time.Time, caller string) time.Duration {
 	b.refill(now)
-	if b.tokens >= 1 {
+	promise, waits := b.promised[caller]
+	reserved := 0
+	for other, at := range b.promised {
+		switch {
+		case now.Sub(at) > kept:
+			delete(b.promised, other)
+		case other != caller && !at.After(now):
+			reserved++
+		}
+	}
+	due := waits && !promise.After(now)
+	if b.tokens >= 1 && (due || b.tokens >= float64(reserved+1)) {
 		b.tokens--
+		delete(b.promised, caller)
 		return 0
 	}
-	b.refused++
-	missing := b.refused - b.tokens
+	if waits && !due {
+		return promise.Sub(now)
+	}
+	return b.promise(now, caller)
+}
+
+// promise gives a caller the time of the first token that nobody waits for.
+func (b *bucket) promise(now time.Time, caller string) time.Duration {
+	delete(b.promised, caller)
+	missing := float64(len(b.promised)) + b.refused + 1 - b.tokens
 	// Never nothing, however little is missing: that would be taken for a yes.
-	return max(time.Millisecond, time.Duration(missing/b.limit.PerSecond*float64(time.Second)))
+	wait := max(time.Millisecond, time.Duration(missing/b.limit.PerSecond*float64(time.Second)))
+	switch {
+	case caller == "":
+		b.refused++
+	case b.promised == nil:
+		b.promised = map[string]time.Time{caller: now.Add(wait)}
+	default:
+		b.promised[caller] = now.Add(wait)
+	}
+	return wait
 }
 
 func (b *bucket) refill(now time.Time) {
@@ -176,6 +212,25 @@ func (b *bucket) refill(now time.Time) {
 	b.last = now
 	b.tokens = min(float64(b.limit.Burst), b.tokens+gained)
 	b.refused = max(0, b.refused-gained)
+}
+
+// callerKey is where a context has the caller.
+type callerKey struct{}
+
+// WithCaller names on whose behalf calls are made: who will come back for one that is held back. Empty for nobody in particular.
+func WithCaller(ctx context.Context, caller string) context.Context {
+	return context.WithValue(ctx, callerKey{}, caller)
+}
+
+func callerOf(ctx context.Context) string {
+	caller, _ := ctx.Value(callerKey{}).(string)
+	return caller
+}
+
+// IsHeldBack is true for a call that was not sent, to stay within a request budget.
+func IsHeldBack(err error) bool {
+	_, held := asThrottled(err)
+	return held
 }
 
 // asThrottled returns the *ThrottledError in err, if one is there.

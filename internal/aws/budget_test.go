@@ -71,7 +71,7 @@ func TestBudgetTellsEveryoneAnotherTime(t *testing.T) {
 		var all []time.Duration
 		for range n {
 			var wait time.Duration
-			if throttled, ok := asThrottled(b.take("ec2", "CreateTags")); ok {
+			if throttled, ok := asThrottled(b.take("ec2", "CreateTags", "")); ok {
 				wait = throttled.RetryAfter
 			}
 			all = append(all, wait)
@@ -82,7 +82,7 @@ func TestBudgetTellsEveryoneAnotherTime(t *testing.T) {
 	if diff := cmp.Diff(want, waits(5)); diff != "" {
 		t.Errorf("five at once (-want +got):\n%s", diff)
 	}
-	if err := b.take("ec2", "DeleteTags"); err != nil {
+	if err := b.take("ec2", "DeleteTags", ""); err != nil {
 		t.Errorf("another action has its own bucket: %v", err)
 	}
 	clock.SetTime(clock.Now().Add(time.Second))
@@ -92,6 +92,41 @@ func TestBudgetTellsEveryoneAnotherTime(t *testing.T) {
 	clock.SetTime(clock.Now().Add(time.Hour))
 	if diff := cmp.Diff(want, waits(5)); diff != "" {
 		t.Errorf("rested, it is as new (-want +got):\n%s", diff)
+	}
+}
+
+// TestBudgetKeepsPlaces holds that who is woken before its time neither loses its place nor takes another, that a newcomer does not take what was
+// promised, and that nothing is kept for long for who does not come.
+func TestBudgetKeepsPlaces(t *testing.T) {
+	t.Parallel()
+	clock := stoppedClock()
+	b := newBudget(clock, Limits{"ec2:*": {Burst: 1, PerSecond: 1}})
+	start := clock.Now()
+	for _, row := range []struct {
+		reason string
+		at     time.Duration
+		caller string
+		wait   time.Duration
+	}{
+		{"the first", 0, "a", 0},
+		{"there is one a second", 0, "b", time.Second},
+		{"behind it", 0, "c", 2 * time.Second},
+		{"woken for nothing", 0, "b", time.Second},
+		{"and again", 500 * time.Millisecond, "b", 500 * time.Millisecond},
+		{"behind two, not behind five", 500 * time.Millisecond, "d", 2500 * time.Millisecond},
+		{"a newcomer, while one is promised", time.Second, "e", 3 * time.Second},
+		{"it comes", time.Second, "b", 0},
+		{"so does the next", 2 * time.Second, "c", 0},
+		{"the other two did not come, and what is left is anybody's", time.Minute, "f", 0},
+	} {
+		clock.SetTime(start.Add(row.at))
+		var wait time.Duration
+		if throttled, ok := asThrottled(b.take("ec2", "CreateTags", row.caller)); ok {
+			wait = throttled.RetryAfter
+		}
+		if wait != row.wait {
+			t.Errorf("%s: %s waits %v, want %v", row.reason, row.caller, wait, row.wait)
+		}
 	}
 }
 
@@ -106,7 +141,7 @@ func TestBudgetIsNeverExceeded(t *testing.T) {
 		spent := 0
 		for range rapid.IntRange(1, 100).Draw(t, "calls") {
 			clock.SetTime(clock.Now().Add(time.Duration(rapid.IntRange(0, 500).Draw(t, "pause")) * time.Millisecond))
-			err := b.take("ec2", "CreateTags")
+			err := b.take("ec2", "CreateTags", rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "caller"))
 			if err == nil {
 				spent++
 			}

@@ -71,7 +71,7 @@ func (c *callMiddleware) attempt(
 ) (middleware.FinalizeOutput, middleware.Metadata, error) {
 	service, action := called(ctx)
 	budget := c.budget.Load()
-	if err := budget.take(service, action); err != nil {
+	if err := budget.take(service, action, callerOf(ctx)); err != nil {
 		c.metrics.heldBack(service, action)
 		return middleware.FinalizeOutput{}, middleware.Metadata{}, err
 	}

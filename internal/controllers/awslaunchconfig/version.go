@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
@@ -36,6 +37,10 @@ func (r *Reconciler) ensureVersion(ctx context.Context, p *pass) reconciling.Out
 	}
 	reason := r.reason(ctx, p)
 	version, seen, change, err := p.cloud.Templates.Ensure(ctx, wanted, p.seen)
+	if aws.IsHeldBack(err) && change == (launchtemplate.Change{}) {
+		// Nothing was sent: AWS has what was seen.
+		return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, failureReason(p, err), err)
+	}
 	if err != nil {
 		r.reportChange(ctx, p, wanted.Names[0], change, reason)
 		// What AWS has now is not known: the next pass looks.

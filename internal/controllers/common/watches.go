@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -44,7 +45,7 @@ type Settings struct {
 // Reconciler is the reconciler of a kind as a controller runs it: with a span around each pass, and none for objects that another manager is for.
 // Those are told apart here and not by the watches alone, since other objects' events wake them too. Empty is an object of the kind.
 func (s Settings) Reconciler(kind string, c client.Reader, empty client.Object, reconciler reconcile.Reconciler) reconcile.Reconciler {
-	reconciler = quiet{reconciler}
+	reconciler = quiet{named(kind, reconciler)}
 	if s.Traces != nil {
 		reconciler = reconciling.Traced(kind, s.Traces, reconciler)
 	}
@@ -63,6 +64,13 @@ func (s Settings) Reconciler(kind string, c client.Reader, empty client.Object, 
 		}
 		return reconciler.Reconcile(ctx, request)
 	})}
+}
+
+// named says on whose behalf AWS is called, so that an object whose calls are held back keeps its place.
+func named(kind string, reconciler reconcile.Reconciler) reconcile.Reconciler {
+	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+		return reconciler.Reconcile(aws.WithCaller(ctx, kind+"/"+request.String()), request)
+	})
 }
 
 // quiet keeps from the log what is no failure: a pass that acted on an object that had been changed meanwhile, which looks again, and one that
