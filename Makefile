@@ -43,7 +43,7 @@ sweep: ## Run the whole crash sweep: a crash at every call of every scenario.
 
 .PHONY: scale
 scale: ## Hold what a thousand pools cost; `make test` does so with fewer.
-	cd lab && go test -count=1 -timeout 60m -v ./scale -args -pools 1000
+	cd lab && go test -count=1 -timeout 60m -v ./scale -args -pools 1000 -throttled-pools 1000
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Run the linter over all modules.

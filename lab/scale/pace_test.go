@@ -93,6 +93,7 @@ func (p *pace) advance(total, step time.Duration) {
 	p.Helper()
 	for passed := time.Duration(0); passed < total; passed += step {
 		p.clock.Step(step)
+		p.stirred() // whoever was woken has not asked for anything yet
 		p.settle()
 	}
 }
