@@ -90,8 +90,12 @@ func (c *Crasher) WrapKubernetes(next http.RoundTripper) http.RoundTripper {
 	return &transport{crasher: c, next: next, name: kubernetesWrite}
 }
 
-// awsCall names a call by its action, as the query protocol writes it into the body, and protocols with JSON into a header.
+// awsCall names a call by its action, as the query protocol writes it into the body, and protocols with JSON into a header. S3 has methods, of which
+// each is one action of ours.
 func awsCall(request *http.Request) string {
+	if name, found := strings.CutPrefix(request.Header.Get("User-Agent"), "aws-sdk-go-v2/"); found && strings.Contains(name, "api/s3#") {
+		return "AWS S3 " + request.Method
+	}
 	if request.Body == nil {
 		return "AWS " + request.Header.Get("X-Amz-Target")
 	}
@@ -109,7 +113,7 @@ func awsCall(request *http.Request) string {
 }
 
 // chance is what of a path is another in each run.
-var chance = regexp.MustCompile(`/namespaces/[^/]+|/i-[^/]+|/web-[^/]+|-t[0-9a-f]{5}$`)
+var chance = regexp.MustCompile(`/namespaces/[^/]+|/i-[^/]+|/web-[^/]+|-t[0-9a-f]{5}$|-i-?[0-9a-f]{17}`)
 
 // kubernetesWrite is empty for a request that does not count.
 func kubernetesWrite(request *http.Request) string {

@@ -25,6 +25,8 @@ import (
 
 const (
 	poolName = "capa-mp-0"
+	// bucket is the cluster's, for bootstrap data.
+	bucket = "cluster-api-provider-aws-bootstrap"
 	// rate makes a simulated minute take a tenth of a second.
 	rate = 600
 )
@@ -52,7 +54,7 @@ func newHarness(t *testing.T) *harness {
 			Pending: 5 * time.Second, Boot: 10 * time.Second, ShuttingDown: 5 * time.Second,
 		}},
 	}})
-	env.Cluster(lab.ClusterOptions{})
+	env.Cluster(lab.ClusterOptions{Bucket: bucket})
 	h := &harness{TB: t, env: env, clock: clock, launched: map[string]bool{}}
 	t.Cleanup(env.Cloud.AWS.OnChange(h.count))
 	t.Cleanup(h.stopManager)
@@ -153,7 +155,8 @@ func (h *harness) rest() {
 
 // changes is true for a call that changes AWS for longer than a heartbeat does.
 func changes(call awssim.Call) bool {
-	return call.Action != "RecordLifecycleActionHeartbeat" && !strings.HasPrefix(call.Action, "Describe") && !strings.HasPrefix(call.Action, "Get") && !strings.HasPrefix(call.Action, "List")
+	return call.Action != "RecordLifecycleActionHeartbeat" && !strings.HasPrefix(call.Action, "Describe") && !strings.HasPrefix(call.Action, "Get") &&
+		!strings.HasPrefix(call.Action, "Head") && !strings.HasPrefix(call.Action, "List")
 }
 
 func (h *harness) writes() []string {

@@ -147,9 +147,7 @@ func deletePool(h *harness) {
 
 // createStoredPool keeps the bootstrap data in a parameter.
 func createStoredPool(h *harness) {
-	h.putBootstrapData(0)
-	h.env.ApplyFile("testdata/pool.yaml", "  awsLaunchTemplate:\n", "  bootstrapStorage: SSM\n  awsLaunchTemplate:\n"+
-		"    iamInstanceProfile: nodes.cluster-api-provider-aws.sigs.k8s.io\n")
+	createPoolStoredIn(h, infrav1.BootstrapStorageSSM)
 }
 
 // haveStoredPool has the pool of createStoredPool, at rest.

@@ -35,8 +35,10 @@ type World struct {
 	Nodes, Cordoned, Pods int
 	// Volumes counts the volumes.
 	Volumes int
-	// Parameters counts the parameters that hold bootstrap data.
-	Parameters int
+	// Parameters and Objects count what holds bootstrap data.
+	Parameters, Objects int
+	// Machines counts the Machines of instances, and Twins our objects behind them.
+	Machines, Twins int
 	// Configs are AWSLaunchConfigs: name, version, conditions, finalizers.
 	Configs []string
 	// Pools are AWSMachinePools: name, counts, conditions, finalizers, keys of annotations.
@@ -55,6 +57,8 @@ func (h *harness) world() World {
 	h.addObjects(&world)
 	h.addNodes(&world)
 	world.Parameters = len(h.env.State()["ssm"].(map[string]any)["parameters"].(map[string]any))
+	world.Objects = len(h.env.State()["s3"].(map[string]any)["objects"].(map[string]any))
+	world.Machines, world.Twins = len(h.machines()), len(h.infraMachines())
 	return world
 }
 
