@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/examples"
 )
 
 const managedPoolBase = `
@@ -296,6 +297,18 @@ func TestCAPAManagedManifestsApply(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestManagedExampleApplies holds that the example is taken as it is.
+func TestManagedExampleApplies(t *testing.T) {
+	t.Parallel()
+	_, document, found := strings.Cut(examples.ManagedMachinePool, "\n---\napiVersion: infrastructure.")
+	if !found {
+		t.Fatal("the example has no AWSManagedMachinePool")
+	}
+	if _, err := resource(t, "AWSManagedMachinePool", "v1beta2").Create(t.Context(), object(t, "apiVersion: infrastructure."+document)); err != nil {
+		t.Error(err)
 	}
 }
 
