@@ -32,6 +32,20 @@ func TestColumns(t *testing.T) {
 			},
 		},
 		{
+			kind: "AWSManagedMachinePool", base: managedPoolBase,
+			patch: `{metadata: {labels: {cluster.x-k8s.io/cluster-name: one}, creationTimestamp: "2026-01-01T00:00:00Z"},
+				status: {replicas: 2, upToDateReplicas: 1, launchTemplateID: lt-1, launchTemplateVersion: "4",
+				nodegroup: {name: default_pool, status: UPDATING, releaseVersion: 1.34.1-20251103},
+				update: {id: u, status: InProgress, cause: image ami-1 → ami-2},
+				conditions: [{type: Ready, status: "False", reason: NotReady, message: rolling out},
+				{type: RolledOut, status: "False", reason: RollingOut, message: m}]}}`,
+			want: []string{
+				"Name=pool", "Cluster=one", "Ready=False", "Replicas=2", "UpToDate=1", "MinSize=1", "MaxSize=3", "Nodegroup=UPDATING",
+				"LaunchTemplate ID=lt-1", "Version=4", "Release=1.34.1-20251103", "Rollout=RollingOut", "[Update=InProgress]",
+				"[Cause=image ami-1 → ami-2]", "[Nodegroup Name=default_pool]", "[Message=rolling out]", "Age",
+			},
+		},
+		{
 			kind: "AWSLaunchConfig", base: launchConfigBase,
 			patch: `{metadata: {creationTimestamp: "2026-01-01T00:00:00Z"}, spec: {kubernetesVersion: v1.34.2},
 				status: {launchTemplateID: lt-1, launchTemplateName: nodes, version: 4, defaultVersion: 3,
