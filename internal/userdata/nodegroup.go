@@ -109,7 +109,7 @@ func RenderNodegroup(data []byte, format Format, group Nodegroup) (Rendered, err
 // fit compresses only what cloud-init reads, and EKS does not look into.
 func fit(data []byte, group Nodegroup) (Rendered, error) {
 	if len(data) > Limit && (!group.OwnImage || group.Family != "" && group.Family != FamilyAmazonLinux2) {
-		return Rendered{}, &TooLargeError{Size: len(data), Limit: Limit, Format: Format("for a managed node group")}
+		return Rendered{}, &TooLargeError{Size: len(data), Limit: Limit, Format: FormatCloudConfig, Nodegroup: true}
 	}
 	return Render(data, FormatCloudConfig)
 }

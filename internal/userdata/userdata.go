@@ -101,6 +101,8 @@ type TooLargeError struct {
 	Uncompressed int
 	// Parameter says that it is a parameter of Systems Manager that would not hold the data.
 	Parameter bool
+	// Nodegroup says that the data is for an EKS managed node group, of a kind that can not be compressed.
+	Nodegroup bool
 }
 
 // Error implements error.
@@ -108,6 +110,10 @@ func (e *TooLargeError) Error() string {
 	if e.Parameter {
 		return fmt.Sprintf("bootstrap data of %d bytes is %d bytes compressed and in base64, but a parameter holds at most %d: "+
 			"keep it in S3 (bootstrapStorage: S3)", e.Uncompressed, e.Size, e.Limit)
+	}
+	if e.Nodegroup {
+		return fmt.Sprintf("bootstrap data is %d bytes as user data, which neither EKS nor the image reads compressed, and EC2 takes at most %d: "+
+			"move large files out of the bootstrap config (into the image, or fetch them in a command)", e.Size, e.Limit)
 	}
 	if e.Uncompressed > 0 {
 		return fmt.Sprintf("bootstrap data of %d bytes is %d bytes compressed, but EC2 takes at most %d: "+

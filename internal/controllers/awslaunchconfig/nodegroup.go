@@ -69,7 +69,11 @@ func (r *Reconciler) renderNodegroup(ctx context.Context, p *pass, image discove
 	rendered, err := userdata.RenderNodegroup(p.nodegroupData, p.nodegroupFormat, group)
 	if err == nil {
 		p.delivery = delivery{userData: rendered.Bytes}
-		reconciling.True(p.config, infrav1.BootstrapDataReadyCondition, infrav1.ReadyReason, spaceLeft(len(rendered.Bytes)))
+		said := userdata.NodegroupWarnings(p.nodegroupData, group)
+		if left := spaceLeft(len(rendered.Bytes)); left != "" {
+			said = append(said, left)
+		}
+		reconciling.True(p.config, infrav1.BootstrapDataReadyCondition, infrav1.ReadyReason, strings.Join(said, "; "))
 		return nil
 	}
 	reason, message := infrav1.UserDataInvalidReason, err.Error()
