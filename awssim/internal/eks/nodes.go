@@ -114,15 +114,17 @@ type ManagedNode struct {
 // the kernel's lock.
 func LookupNode(r *sim.Region, instance string) (ManagedNode, bool) {
 	s := regional(r)
-	for _, g := range s.groups {
-		for _, n := range s.nodesOf(g) {
-			if n.id != instance {
-				continue
-			}
-			build := g.builds[number(n.version)]
-			build.labels = g.labels
-			return ManagedNode{Cluster: g.cluster.Name, Nodegroup: g.name, Labels: nodeLabels(g, &build), Taints: slices.Clone(g.taints)}, true
+	i, ok := ec2.LookupInstance(r, instance)
+	g := s.groupOf(i)
+	if !ok || g == nil {
+		return ManagedNode{}, false
+	}
+	build := g.settings
+	for _, n := range s.nodesOf(g) {
+		if b, known := g.builds[number(n.version)]; known && n.id == instance {
+			build = b
 		}
 	}
-	return ManagedNode{}, false
+	build.labels = g.labels
+	return ManagedNode{Cluster: g.cluster.Name, Nodegroup: g.name, Labels: nodeLabels(g, &build), Taints: slices.Clone(g.taints)}, true
 }

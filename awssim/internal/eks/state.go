@@ -3,6 +3,7 @@ package eks
 import (
 	"time"
 
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/autoscaling"
@@ -159,12 +160,23 @@ func (s *service) changed(g *group) {
 }
 
 func (s *service) instanceChanged(i ec2.Instance) {
+	if g := s.groupOf(i); g != nil {
+		s.wake(g, 0)
+	}
+	if i.State != nil && i.State.Name == ec2types.InstanceStateNameTerminated {
+		id := val(i.InstanceId)
+		delete(s.nodes, id)
+		delete(s.cordoned, id)
+		delete(s.evicting, id)
+	}
+}
+
+// groupOf returns the node group that an instance belongs to, by the tag of Auto Scaling, or nil.
+func (s *service) groupOf(i ec2.Instance) *group {
 	for _, tag := range i.Tags {
 		if val(tag.Key) == "aws:autoscaling:groupName" {
-			if g := s.byASG[val(tag.Value)]; g != nil {
-				s.wake(g, 0)
-			}
-			return
+			return s.byASG[val(tag.Value)]
 		}
 	}
+	return nil
 }
