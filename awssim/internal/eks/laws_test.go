@@ -25,11 +25,12 @@ func TestGroupsComeToRest(t *testing.T) {
 		f := start(t)
 		template := f.template(withType("m5.large"))
 		versions := []string{"1"}
-		f.active(newGroup(rapid.Int32Range(0, 3).Draw(rt, "size"), onTemplate(template, "1"),
+		call(f, f.eks.CreateNodegroup, newGroup(rapid.Int32Range(0, 3).Draw(rt, "size"), onTemplate(template, "1"),
 			withUpdateConfig(types.NodegroupUpdateConfig{
 				MaxUnavailable: aws.Int32(rapid.Int32Range(1, 3).Draw(rt, "parallel")),
 				UpdateStrategy: rapid.SampledFrom(types.NodegroupUpdateStrategies("").Values()).Draw(rt, "strategy"),
 			})))
+		f.step(time.Minute)
 		asg := f.autoScalingGroup().AutoScalingGroupName
 		meddled := false
 		actions := map[string]func(){
@@ -76,7 +77,7 @@ func TestGroupsComeToRest(t *testing.T) {
 			actions[rapid.SampledFrom(names).Draw(rt, "action")]()
 		}
 		f.checkAtRest(rt, meddled)
-		f.delete()
+		call(f, f.eks.DeleteNodegroup, &eks.DeleteNodegroupInput{ClusterName: aws.String(clusterName), NodegroupName: aws.String("nodes")})
 		f.checkNothingLeft(rt)
 	})
 }
@@ -112,7 +113,7 @@ func (f *fixture) checkAtRest(t *rapid.T, meddled bool) {
 
 func (f *fixture) checkNothingLeft(t *rapid.T) {
 	f.step(time.Hour)
-	var left []string
+	left := call(f, f.eks.ListNodegroups, &eks.ListNodegroupsInput{ClusterName: aws.String(clusterName)}).Nodegroups
 	for _, g := range call(f, f.asg.DescribeAutoScalingGroups, &autoscaling.DescribeAutoScalingGroupsInput{}).AutoScalingGroups {
 		left = append(left, *g.AutoScalingGroupName)
 	}
