@@ -52,6 +52,8 @@ type Phase struct {
 	// CPU is what the controller's process used, Memory its resident set afterwards in bytes. Both are zero where it ran inside this process.
 	CPU    time.Duration
 	Memory int64
+	// Anonymous is the part of Memory that is not the program's file.
+	Anonymous int64
 	// Answered is how long what people wait for took, where that is not the whole phase: the slowest edit, the last answer after a start.
 	Answered time.Duration
 	// Note says more.
@@ -123,9 +125,9 @@ func Run(ctx context.Context, options Options) (_ Result, err error) {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, b.process.stop()) }()
-	phases := []func(context.Context) error{b.create, b.restart, b.editOne, b.editAll, b.quietHour}
+	phases := []func(context.Context) error{b.idle, b.create, b.restart, b.editOne, b.editAll, b.quietHour}
 	if options.CreateOnly {
-		phases = phases[:1]
+		phases = phases[:2]
 	}
 	for _, phase := range phases {
 		if err := phase(ctx); err != nil {
@@ -146,7 +148,8 @@ func (b *bench) measure(name string, do func(*Phase) error) error {
 	if err := do(&phase); err != nil {
 		return fmt.Errorf("%s of %d pools: %w", name, b.Pools, err)
 	}
-	phase.Took, phase.Calls, phase.CPU, phase.Memory = time.Since(began), b.calls(), b.process.cpu()-cpu, b.process.memory()
+	phase.Took, phase.Calls, phase.CPU = time.Since(began), b.calls(), b.process.cpu()-cpu
+	phase.Memory, phase.Anonymous = b.process.memory(), b.process.anonymous()
 	b.result.Phases = append(b.result.Phases, phase)
 	b.say("%s of %d pools: %v, %d calls, %v CPU, %d MB. %s", name, b.Pools, phase.Took.Round(time.Millisecond), phase.Total(), phase.CPU, phase.Memory>>20, phase.Note)
 	return nil

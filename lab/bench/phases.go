@@ -19,9 +19,30 @@ const (
 	often, seldom = 10 * time.Millisecond, 200 * time.Millisecond
 	// asleep is how long nothing may be called until a controller counts as at rest.
 	asleep = 5 * time.Second
+	// idleWindow is how long laboratory and controller must use less than a tenth of a CPU until they count as started, idleAtMost how long that is
+	// waited for.
+	idleWindow, idleAtMost = 2 * time.Second, 30 * time.Second
 	// edits are how many pools are edited one by one.
 	edits = 5
 )
+
+// idle waits until laboratory and controller have done what they do after their start: an API server publishes schemas for some seconds after it is
+// ready. On a machine where that can not be told, or that has no rest, it waits no longer than it usually takes.
+func (b *bench) idle(ctx context.Context) error {
+	began, used, since := time.Now(), ownCPU()+b.process.cpu(), time.Now()
+	return await(ctx, seldom, "coming to rest after the start", func() error {
+		if time.Since(since) < idleWindow {
+			return errors.New("the next look is due")
+		}
+		now := ownCPU() + b.process.cpu()
+		spent := now - used
+		used, since = now, time.Now()
+		if spent > idleWindow/10 && time.Since(began) < idleAtMost {
+			return fmt.Errorf("%v of CPU were used in %v", spent, idleWindow)
+		}
+		return nil
+	})
+}
 
 // create measures from the first object applied to the last pool that is ready.
 func (b *bench) create(ctx context.Context) error {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -94,7 +95,11 @@ func (p *process) read(file string) string {
 	if p == nil || p.command == nil {
 		return ""
 	}
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.command.Process.Pid, file))
+	return readProcess(strconv.Itoa(p.command.Process.Pid), file)
+}
+
+func readProcess(process, file string) string {
+	content, err := os.ReadFile(filepath.Join("/proc", process, file))
 	if err != nil {
 		return "" // not Linux, or it has ended: nothing is known
 	}
@@ -102,8 +107,13 @@ func (p *process) read(file string) string {
 }
 
 // cpu is the time that the process has used so far, zero if that is not known.
-func (p *process) cpu() time.Duration {
-	_, fields, found := strings.Cut(p.read("stat"), ") ")
+func (p *process) cpu() time.Duration { return cpuOf(p.read("stat")) }
+
+// ownCPU is that of this process, the laboratory's.
+func ownCPU() time.Duration { return cpuOf(readProcess("self", "stat")) }
+
+func cpuOf(stat string) time.Duration {
+	_, fields, found := strings.Cut(stat, ") ")
 	parts := strings.Fields(fields)
 	if !found || len(parts) < 13 {
 		return 0
@@ -114,10 +124,13 @@ func (p *process) cpu() time.Duration {
 	return time.Duration(user+system) * time.Second / clockTicks
 }
 
-// memory is the resident set, zero if that is not known.
-func (p *process) memory() int64 {
+// memory is the resident set, zero if that is not known; anonymous what of it is not the program's own file, which the kernel can drop and read again.
+func (p *process) memory() int64    { return p.size("VmRSS:") }
+func (p *process) anonymous() int64 { return p.size("RssAnon:") }
+
+func (p *process) size(name string) int64 {
 	for line := range strings.Lines(p.read("status")) {
-		if size, found := strings.CutPrefix(line, "VmRSS:"); found {
+		if size, found := strings.CutPrefix(line, name); found {
 			kilobytes, _ := strconv.ParseInt(strings.Fields(size)[0], 10, 64)
 			return kilobytes << 10
 		}
