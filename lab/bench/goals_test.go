@@ -22,7 +22,7 @@ func TestGoalsTable(t *testing.T) {
 		"| 100 pools are created in 12 s": "|  | not measured |",
 		"| creating 100 pools costs":      "| 3.40 (100 pools, AWS answering in 0s, no bound to request rates) | met |",
 		"| an edit":                       "| 0.60 s (1000 pools, AWS answering in 100ms) | **not met** |",
-		"| a cold start takes":            "|  | not measured |",
+		"| a cold start beside":           "|  | not measured |",
 		"| memory":                        "140 MB (1000 pools, AWS answering in 100ms); 0 MB (100 pools, AWS answering in 0s, no bound to request rates) | met |",
 		"| 99.9 %":                        "| not measured |",
 	} {
@@ -33,5 +33,9 @@ func TestGoalsTable(t *testing.T) {
 		if !found {
 			t.Errorf("no row %q ends in %q:\n%s", start, end, table)
 		}
+	}
+	few := goalsTable([]Result{{Options: Options{Pools: 100, Own: true}, Phases: []Phase{{Name: quietHour, Calls: calls(10)}}}})
+	if !strings.Contains(few, "| a quiet pool among 1,000 costs at most 0.2 calls an hour | 0.100 (100 pools, AWS answering in 0s) | not measured |") {
+		t.Errorf("a hundred pools show nothing of a thousand:\n%s", few)
 	}
 }
