@@ -44,7 +44,7 @@ type harness struct {
 	launched map[string]bool
 }
 
-func newHarness(t *testing.T) *harness {
+func newHarness(t *testing.T, scenario scenario) *harness {
 	t.Helper()
 	clock := simclock.New(time.Now(), rate)
 	t.Cleanup(clock.Close)
@@ -54,7 +54,11 @@ func newHarness(t *testing.T) *harness {
 			Pending: 5 * time.Second, Boot: 10 * time.Second, ShuttingDown: 5 * time.Second,
 		}},
 	}})
-	env.Cluster(lab.ClusterOptions{Bucket: bucket})
+	scenario.cluster.Bucket = bucket
+	if scenario.cluster.Managed {
+		scenario.cluster.Bucket = ""
+	}
+	env.Cluster(scenario.cluster)
 	h := &harness{TB: t, env: env, clock: clock, launched: map[string]bool{}}
 	t.Cleanup(env.Cloud.AWS.OnChange(h.count))
 	t.Cleanup(h.stopManager)

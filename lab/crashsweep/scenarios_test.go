@@ -17,12 +17,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/lab"
 	"github.com/slipway-project/slipway/lab/capa"
 )
 
 // scenario is something that a user does.
 type scenario struct {
 	name string
+	// cluster is the one that the world has.
+	cluster lab.ClusterOptions
 	// prepare makes the world in which it is done. The manager does not die meanwhile.
 	prepare func(*harness)
 	// act is what the user does.

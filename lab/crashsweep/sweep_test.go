@@ -29,7 +29,7 @@ const slice = 48
 
 // TestCrashSweep runs every scenario once without a crash, and then once for every point at which its manager can die.
 func TestCrashSweep(t *testing.T) {
-	all := slices.Concat(scenarios, drainScenarios, rolloutScenarios, storageScenarios, machineScenarios)
+	all := slices.Concat(scenarios, drainScenarios, rolloutScenarios, storageScenarios, machineScenarios, managedScenarios)
 	for _, scenario := range all {
 		t.Run(scenario.name, func(t *testing.T) {
 			t.Parallel()
@@ -59,7 +59,7 @@ type outcome struct {
 
 func runClean(t *testing.T, scenario scenario) outcome {
 	t.Helper()
-	h := newHarness(t)
+	h := newHarness(t, scenario)
 	crasher := h.startManager()
 	scenario.prepare(h)
 	h.rest()
@@ -77,7 +77,7 @@ func runClean(t *testing.T, scenario scenario) outcome {
 // runCrash kills the manager at the point and demands the world of the clean run, with at most one writing call more.
 func runCrash(t *testing.T, scenario scenario, point Point, clean outcome) {
 	t.Helper()
-	h := newHarness(t)
+	h := newHarness(t, scenario)
 	crasher := h.startManager()
 	scenario.prepare(h)
 	h.rest()

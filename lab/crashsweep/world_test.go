@@ -25,6 +25,8 @@ type World struct {
 	Versions []string
 	// Groups are Auto Scaling groups: name, sizes, version, how many instances are protected, hooks and tag keys.
 	Groups []string
+	// Nodegroups are EKS node groups: name, status, version, how many labels and tags, size. Roles are the IAM roles of their nodes.
+	Nodegroups, Roles []string
 	// Refreshes are instance refreshes, the newest first, by status.
 	Refreshes []string
 	// Instances are those that have not ended.
@@ -56,6 +58,7 @@ func (h *harness) world() World {
 	h.addInstances(&world)
 	h.addObjects(&world)
 	h.addNodes(&world)
+	h.addManaged(&world)
 	world.Parameters = len(h.env.State()["ssm"].(map[string]any)["parameters"].(map[string]any))
 	world.Objects = len(h.env.State()["s3"].(map[string]any)["objects"].(map[string]any))
 	world.Machines, world.Twins = len(h.machines()), len(h.infraMachines())
@@ -70,6 +73,9 @@ func (h *harness) addTemplates(world *World) {
 		h.Fatal(err)
 	}
 	for _, template := range templates.LaunchTemplates {
+		if strings.HasPrefix(*template.LaunchTemplateName, "eks-") {
+			continue // EKS's own, which comes and goes with the node group
+		}
 		keys := map[string]bool{}
 		for _, tag := range template.Tags {
 			keys[*tag.Key] = true
@@ -112,6 +118,9 @@ func (h *harness) addGroups(world *World) {
 		h.Fatal(err)
 	}
 	for _, group := range groups.AutoScalingGroups {
+		if strings.HasPrefix(*group.AutoScalingGroupName, "eks-") {
+			continue // EKS's own
+		}
 		parts := []string{
 			*group.AutoScalingGroupName, strconv.Itoa(int(*group.MinSize)), strconv.Itoa(int(*group.MaxSize)), strconv.Itoa(int(*group.DesiredCapacity)),
 			"version " + awssdk.ToString(group.LaunchTemplate.Version), strconv.Itoa(protected(group)) + " protected",

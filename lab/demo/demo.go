@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,8 +47,9 @@ func Run(ctx context.Context, l *lab.Lab, out io.Writer) (failures int, err erro
 		return 0, err
 	}
 	var results []result
-	for i, step := range story {
-		fmt.Fprintf(out, "\n%d/%d %s\n", i+1, len(story), step.title)
+	steps := slices.Concat(story, managedStory)
+	for i, step := range steps {
+		fmt.Fprintf(out, "\n%d/%d %s\n", i+1, len(steps), step.title)
 		result, err := stage.play(ctx, step, out)
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", step.title, err)

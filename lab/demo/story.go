@@ -230,25 +230,5 @@ func seeVolumes(ctx context.Context, s *stage) (string, error) {
 
 // seeNothing looks for anything that the pool left behind.
 func seeNothing(ctx context.Context, s *stage) (string, error) {
-	for _, object := range []client.Object{&clusterv1.MachinePool{}, &infrav1.AWSMachinePool{}, &infrav1.AWSLaunchConfig{}} {
-		err := s.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: poolName}, object)
-		if err == nil {
-			return fmt.Sprintf("%T %s is still there", object, poolName), nil
-		}
-		if !apierrors.IsNotFound(err) {
-			return "", err
-		}
-	}
-	left, err := s.left(ctx)
-	if err != nil {
-		return "", err
-	}
-	if left != "" {
-		return "AWS still holds " + left, nil
-	}
-	nodes, err := s.readyNodes(ctx)
-	if err != nil || nodes > 0 {
-		return fmt.Sprintf("AWS holds nothing, and %d nodes are left", nodes), err
-	}
-	return "AWS holds nothing, no node and no object is left", nil
+	return seeNothingOf(ctx, s, poolName)
 }

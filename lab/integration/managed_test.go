@@ -25,6 +25,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
+	awsworld "github.com/slipway-project/slipway/awssim/world"
 	"github.com/slipway-project/slipway/lab"
 )
 
@@ -496,4 +497,50 @@ func TestManagedTemplateLost(t *testing.T) {
 	})
 	w.awaitEvents("NodegroupReplacing", "NodegroupReplaced")
 	w.deleteManaged()
+}
+
+// TestManagedBusyNeighbours holds that an edit gets its version within two seconds while fifty other pools' node groups are being made.
+func TestManagedBusyNeighbours(t *testing.T) {
+	t.Parallel()
+	options := managedOptions()
+	options.behavior.Nodes = []awssim.NodeRule{{NeverReady: true}}
+	options.quotas = map[string]int{awsworld.QuotaNodeGroups: 60}
+	w := newWorldWith(t, options)
+	w.clock.SetRate(20) // EKS gives up after a quarter of an hour
+	const neighbours = 50
+	for i := range neighbours {
+		w.applyManaged(managedName, fmt.Sprintf("busy-%d", i))
+	}
+	w.applyManaged()
+	w.Eventually("all node groups are being made", func() error {
+		if groups := w.nodegroups(); len(groups) != neighbours+1 {
+			return fmt.Errorf("there are %d node groups", len(groups))
+		}
+		return nil
+	})
+	w.clock.SetRate(1)
+	creating := 0
+	for _, name := range w.nodegroups() {
+		if w.nodegroupNamed(name).Status == ekstypes.NodegroupStatusCreating {
+			creating++
+		}
+	}
+	if creating < neighbours {
+		t.Errorf("%d node groups are being made", creating)
+	}
+	began := time.Now()
+	w.editManaged(func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = "m5.large" })
+	w.Eventually("there is a version", func() error {
+		config := &infrav1.AWSLaunchConfig{}
+		if err := w.Client.Get(w.Context(), w.managedKey(), config); err != nil {
+			return err
+		}
+		if config.Status.Version != 2 {
+			return fmt.Errorf("version %d is wanted", config.Status.Version)
+		}
+		return nil
+	})
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("the edit got its version after %v", took)
+	}
 }

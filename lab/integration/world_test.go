@@ -47,6 +47,8 @@ type options struct {
 	cluster  lab.ClusterOptions
 	// roles are in every account, beside those of the default world.
 	roles []awsworld.Role
+	// quotas are of every account, beside AWS's defaults.
+	quotas map[string]int
 	// events have the manager listen to a queue that gets all events.
 	events bool
 }
@@ -66,6 +68,9 @@ func newWorldWith(t *testing.T, options options) *world {
 	options.behavior.InstanceTimes = quickly
 	accounts := *awsworld.Default()
 	accounts.Roles = slices.Concat(accounts.Roles, options.roles)
+	if options.quotas != nil {
+		accounts.Quotas = options.quotas
+	}
 	if options.events {
 		accounts.Regions = slices.Clone(accounts.Regions)
 		accounts.Regions[0].Queues = []awsworld.Queue{{Name: eventQueue}}

@@ -75,8 +75,12 @@ func (r *Reconciler) createNodegroup(ctx context.Context, p *pass) reconciling.O
 	if replicas, bounds := wanted.Capacity, wanted.Bounds; replicas != nil && (*replicas < *bounds.Min || *replicas > *bounds.Max) {
 		return r.outOfBounds(p, fmt.Sprintf("%d replicas are asked for, and the bounds are %d and %d: change one of them", *replicas, *bounds.Min, *bounds.Max))
 	}
-	if p.retiring != nil && wanted.Capacity == nil {
-		wanted.Capacity = ptr.To(p.retiring.Sizes.Desired) // what the autoscaler chose
+	if wanted.Capacity == nil {
+		// An external autoscaler goes on from what it chose, or from what the MachinePool says.
+		wanted.Capacity = ptr.To(ptr.Deref(p.machinePool.Spec.Replicas, 1))
+		if p.retiring != nil {
+			wanted.Capacity = ptr.To(p.retiring.Sizes.Desired)
+		}
 	}
 	var err error
 	if wanted.SubnetIDs, err = subnets(ctx, p); err != nil {
