@@ -1,0 +1,123 @@
+package noderole_test
+
+import (
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/google/go-cmp/cmp"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/noderole"
+)
+
+const (
+	account = "123456789012"
+	owner   = "default/blue/pool"
+	wide    = "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"
+)
+
+func newRoles(t *testing.T) (*noderole.Roles, *aws.Clients) {
+	t.Helper()
+	clock := simclock.New(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), 0)
+	t.Cleanup(clock.Close)
+	server := httptest.NewServer(awssim.New(awssim.Options{Clock: clock}).Handler())
+	t.Cleanup(server.Close)
+	clients, err := aws.NewSessions(awssdk.Config{
+		BaseEndpoint: awssdk.String(server.URL), Region: "us-east-1",
+		Credentials: credentials.NewStaticCredentialsProvider("AKID"+account, "secret", ""),
+	}, aws.WithClock(clock), aws.WithLimits(nil)).For(t.Context(), aws.Principal{}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return noderole.NewRoles(clients.IAM), clients
+}
+
+func wanted(change func(*noderole.Desired)) noderole.Desired {
+	desired := noderole.Desired{
+		Name: "blue-pool", Owner: owner, Path: "/nodes/", Partition: "aws", Tags: map[string]string{infrav1.TagManagedMachinePool: owner, "team": "a"},
+	}
+	if change != nil {
+		change(&desired)
+	}
+	return desired
+}
+
+// ensured is the role after it was made as desired.
+func ensured(t *testing.T, roles *noderole.Roles, desired noderole.Desired) *noderole.Role {
+	t.Helper()
+	role, err := roles.Get(t.Context(), desired.Name)
+	if err == nil && role == nil {
+		role, err = roles.Create(t.Context(), desired)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := roles.Ensure(t.Context(), desired, *role); err != nil {
+		t.Fatal(err)
+	}
+	if role, err = roles.Get(t.Context(), desired.Name); err != nil || role == nil {
+		t.Fatalf("the role is %v, %v", role, err)
+	}
+	done, err := roles.Ensure(t.Context(), desired, *role)
+	if err != nil || len(done) > 0 {
+		t.Errorf("a second time it took %q, %v", done, err)
+	}
+	return role
+}
+
+// TestRole holds a role's life: made, changed with what others gave it left alone, and deleted.
+func TestRole(t *testing.T) {
+	t.Parallel()
+	roles, clients := newRoles(t)
+	role := ensured(t, roles, wanted(nil))
+	if diff := cmp.Diff(slices.Sorted(slices.Values(noderole.NodePolicies("aws"))), role.Policies); diff != "" {
+		t.Errorf("policies (-want +got):\n%s", diff)
+	}
+	if role.Path != "/nodes/" || !role.OwnedBy(owner) || noderole.NameOf(role.ARN) != "blue-pool" {
+		t.Errorf("the role is %+v", role)
+	}
+
+	policy := func(name string) string {
+		out, err := clients.IAM.CreatePolicy(t.Context(), &iam.CreatePolicyInput{
+			PolicyName: &name, PolicyDocument: awssdk.String(`{"Version":"2012-10-17","Statement":[]}`),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *out.Policy.Arn
+	}
+	ours, foreign, bound := policy("ours"), policy("foreign"), policy("boundary")
+	if _, err := clients.IAM.AttachRolePolicy(t.Context(), &iam.AttachRolePolicyInput{RoleName: &role.Name, PolicyArn: &foreign}); err != nil {
+		t.Fatal(err)
+	}
+	role = ensured(t, roles, wanted(func(d *noderole.Desired) {
+		d.Policies, d.Boundary = []string{ours}, bound
+		d.Tags = map[string]string{infrav1.TagManagedMachinePool: owner}
+		d.RetiredTags = []string{"team"}
+	}))
+	if !slices.Contains(role.Policies, ours) || !slices.Contains(role.Policies, foreign) || role.Boundary != bound || role.Tags["team"] != "" {
+		t.Errorf("the role is %+v", role)
+	}
+	role = ensured(t, roles, wanted(func(d *noderole.Desired) { d.RetiredPolicies = []string{ours, wide} }))
+	if slices.Contains(role.Policies, ours) || !slices.Contains(role.Policies, foreign) || !slices.Contains(role.Policies, wide) || role.Boundary != "" {
+		t.Errorf("the role is %+v", role)
+	}
+
+	if err := roles.Delete(t.Context(), *role); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := roles.Get(t.Context(), role.Name); err != nil || left != nil {
+		t.Errorf("the role is %v, %v", left, err)
+	}
+	if err := roles.Delete(t.Context(), *role); err != nil {
+		t.Errorf("a role that is gone: %v", err)
+	}
+}
