@@ -544,3 +544,66 @@ func TestManagedBusyNeighbours(t *testing.T) {
 		t.Errorf("the edit got its version after %v", took)
 	}
 }
+
+// TestManagedAdopted holds that a node group and a launch template that CAPA made, by its names and with its tags, are taken over without replacing a node, and
+// that the next edit rolls it.
+func TestManagedAdopted(t *testing.T) {
+	t.Parallel()
+	w := managedWorld(t)
+	owned := map[string]string{
+		"Name": "capa-control-plane-" + managedName, "kubernetes.io/cluster/" + w.eksCluster(): "owned",
+		"sigs.k8s.io/cluster-api-provider-aws/cluster/" + w.eksCluster(): "owned", "sigs.k8s.io/cluster-api-provider-aws/role": "node",
+	}
+	var tags []ec2types.Tag
+	for key, value := range owned {
+		tags = append(tags, ec2types.Tag{Key: aws.String(key), Value: aws.String(value)})
+	}
+	template, err := w.ec2().CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: aws.String("capa-control-plane-" + managedName),
+		LaunchTemplateData: &ec2types.RequestLaunchTemplateData{
+			InstanceType:      ec2types.InstanceTypeT3Large,
+			TagSpecifications: []ec2types.LaunchTemplateTagSpecificationRequest{{ResourceType: ec2types.ResourceTypeInstance, Tags: tags}},
+		},
+		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: tags}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const role = "arn:aws:iam::%s:role/eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io"
+	_, err = w.eks().CreateNodegroup(t.Context(), &eks.CreateNodegroupInput{
+		ClusterName: aws.String(w.eksCluster()), NodegroupName: aws.String(w.Namespace + "_" + managedName), NodeRole: aws.String(fmt.Sprintf(role, w.Account)),
+		Subnets: []string{privateSubnetA}, AmiType: ekstypes.AMITypesAl2023X8664Standard, LaunchTemplate: &ekstypes.LaunchTemplateSpecification{
+			Id: template.LaunchTemplate.LaunchTemplateId, Version: aws.String("1"),
+		},
+		ScalingConfig: &ekstypes.NodegroupScalingConfig{MinSize: aws.Int32(1), MaxSize: aws.Int32(10), DesiredSize: aws.Int32(2)},
+		Tags:          map[string]string{"kubernetes.io/cluster/" + w.eksCluster(): "owned", "foreign": "kept"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Eventually("CAPA's node group is active", func() error {
+		if status := w.nodegroup().Status; status != ekstypes.NodegroupStatusActive {
+			return fmt.Errorf("it is %s", status)
+		}
+		return nil
+	})
+	before := w.running()
+	w.applyManaged()
+	w.Eventually("the node group is taken over", func() error { return w.managedSettled(2) })
+	w.rest()
+	if after := w.running(); !slices.Equal(after, before) {
+		t.Errorf("instances are %q, and were %q", after, before)
+	}
+	w.expectCounts(map[string]int{"CreateNodegroup": 0, "UpdateNodegroupVersion": 0, "CreateLaunchTemplate": 0, "CreateRole": 0, "DetachRolePolicy": 0})
+	if group := w.nodegroup(); group.Tags["foreign"] != "kept" || group.Tags[infrav1.TagManagedMachinePool] != w.Namespace+"/capa/"+managedName {
+		t.Errorf("tags are %v", group.Tags)
+	}
+	w.awaitEvents("NodegroupAdopted")
+	w.editManaged(func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = "m5.large" })
+	w.Eventually("the nodes were replaced", func() error { return w.managedReplaced(before, 2) })
+	w.expectCounts(map[string]int{"UpdateNodegroupVersion": 1})
+	w.deleteManaged()
+	if _, err := w.iam().GetRole(t.Context(), &iam.GetRoleInput{RoleName: aws.String("eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io")}); err != nil {
+		t.Errorf("a role that is not the pool's was deleted: %v", err)
+	}
+}
