@@ -25,8 +25,9 @@ type World struct {
 	Versions []string
 	// Groups are Auto Scaling groups: name, sizes, version, how many instances are protected, hooks and tag keys.
 	Groups []string
-	// Nodegroups are EKS node groups: name, status, version, how many labels and tags, size. Roles are the IAM roles of their nodes.
-	Nodegroups, Roles []string
+	// Nodegroups are EKS node groups: name, status, version, how many labels and tags, size. Roles counts the IAM roles of their nodes.
+	Nodegroups []string
+	Roles      int
 	// Refreshes are instance refreshes, the newest first, by status.
 	Refreshes []string
 	// Instances are those that have not ended.
@@ -80,9 +81,10 @@ func (h *harness) addTemplates(world *World) {
 		for _, tag := range template.Tags {
 			keys[*tag.Key] = true
 		}
-		world.Templates = append(world.Templates, strings.Join(append([]string{
+		text := strings.Join(append([]string{
 			*template.LaunchTemplateName, strconv.FormatInt(*template.DefaultVersionNumber, 10),
-		}, slices.Sorted(maps.Keys(keys))...), " "))
+		}, slices.Sorted(maps.Keys(keys))...), " ")
+		world.Templates = append(world.Templates, strings.ReplaceAll(text, h.env.Namespace, "ns"))
 		versions, err := api.DescribeLaunchTemplateVersions(h.env.Context(), &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: template.LaunchTemplateId})
 		if err != nil {
 			h.Fatal(err)

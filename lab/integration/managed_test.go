@@ -506,7 +506,7 @@ func TestManagedBusyNeighbours(t *testing.T) {
 	options.behavior.Nodes = []awssim.NodeRule{{NeverReady: true}}
 	options.quotas = map[string]int{awsworld.QuotaNodeGroups: 60}
 	w := newWorldWith(t, options)
-	w.clock.SetRate(20) // EKS gives up after a quarter of an hour
+	w.clock.SetRate(5) // EKS gives up after a quarter of an hour
 	const neighbours = 50
 	for i := range neighbours {
 		w.applyManaged(managedName, fmt.Sprintf("busy-%d", i))
