@@ -160,17 +160,18 @@ func (g *Groups) Update(ctx context.Context, desired Desired, group Group) error
 	return nil
 }
 
-// EnsureTags sets the tags that differ and removes those that retired. It says whether there was anything to do.
-func (g *Groups) EnsureTags(ctx context.Context, desired Desired, group Group) (bool, error) {
+// EnsureTags sets the tags that differ and removes those that retired. It says which keys these were.
+func (g *Groups) EnsureTags(ctx context.Context, desired Desired, group Group) ([]string, error) {
 	return g.ensureTags(ctx, desired.Tags, desired.RetiredTags, group, false)
 }
 
 // EnsureInheritedTags is EnsureTags for tags that instances get from the group.
 func (g *Groups) EnsureInheritedTags(ctx context.Context, tags map[string]string, retired []string, group Group) (bool, error) {
-	return g.ensureTags(ctx, tags, retired, group, true)
+	changed, err := g.ensureTags(ctx, tags, retired, group, true)
+	return len(changed) > 0, err
 }
 
-func (g *Groups) ensureTags(ctx context.Context, tags map[string]string, retiredKeys []string, group Group, inherited bool) (bool, error) {
+func (g *Groups) ensureTags(ctx context.Context, tags map[string]string, retiredKeys []string, group Group, inherited bool) ([]string, error) {
 	stale, retired := tagdiff.Stale(tags, group.Tags), tagdiff.Retired(retiredKeys, tags, group.Tags)
 	if len(stale) > 0 {
 		wanted := groupTags(stale, group.Name)
@@ -178,15 +179,16 @@ func (g *Groups) ensureTags(ctx context.Context, tags map[string]string, retired
 			wanted[i].PropagateAtLaunch = &inherited
 		}
 		if _, err := g.api.CreateOrUpdateTags(ctx, &autoscaling.CreateOrUpdateTagsInput{Tags: wanted}); err != nil {
-			return false, fmt.Errorf("tagging Auto Scaling group %q: %w", group.Name, err)
+			return nil, fmt.Errorf("tagging Auto Scaling group %q: %w", group.Name, err)
 		}
 	}
 	if len(retired) > 0 {
 		if _, err := g.api.DeleteTags(ctx, &autoscaling.DeleteTagsInput{Tags: groupTags(retired, group.Name)}); err != nil {
-			return false, fmt.Errorf("removing tags %q of Auto Scaling group %q: %w", slices.Sorted(maps.Keys(retired)), group.Name, err)
+			return nil, fmt.Errorf("removing tags %q of Auto Scaling group %q: %w", slices.Sorted(maps.Keys(retired)), group.Name, err)
 		}
 	}
-	return len(stale)+len(retired) > 0, nil
+	maps.Copy(stale, retired)
+	return slices.Sorted(maps.Keys(stale)), nil
 }
 
 // Delete asks for the end of the group and of its instances. It does not wait for it.

@@ -181,8 +181,8 @@ func (r *rig) make(t *rapid.T, desired Desired, name string) {
 		t.Fatal(err)
 	}
 	group := r.see(name)
-	if changed, err := r.groups.EnsureTags(r.Context(), desired, group); changed || err != nil {
-		t.Fatalf("the new group's tags: changed %t, error %v", changed, err)
+	if changed, err := r.groups.EnsureTags(r.Context(), desired, group); len(changed) > 0 || err != nil {
+		t.Fatalf("the new group's tags: changed %q, error %v", changed, err)
 	}
 	if reasons := UpdateReasons(desired, group); len(reasons) > 0 && !slices.Contains(desired.Suspended, ProcessLaunch) {
 		t.Fatalf("the new group is not as desired: %q", reasons)
@@ -372,9 +372,9 @@ func TestEnsureTags(t *testing.T) {
 	}
 	delete(desired.Tags, "old")
 	desired.RetiredTags = []string{"old", "never-there"}
-	for _, want := range []bool{true, false} {
-		if changed, err := r.groups.EnsureTags(t.Context(), desired, r.see("pool")); changed != want || err != nil {
-			t.Errorf("changed %t, want %t; error %v", changed, want, err)
+	for _, want := range [][]string{{"old", "team"}, nil} {
+		if changed, err := r.groups.EnsureTags(t.Context(), desired, r.see("pool")); !slices.Equal(changed, want) || err != nil {
+			t.Errorf("changed %q, want %q; error %v", changed, want, err)
 		}
 	}
 	want := map[string]string{infrav1.TagMachinePool: "default/pool", "team": "blue", "foreign": "y"}

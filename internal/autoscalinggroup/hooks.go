@@ -3,9 +3,6 @@ package autoscalinggroup
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,14 +59,7 @@ func SortHooks(hooks []Hook) []Hook {
 }
 
 // HooksDigest is the same for the same hooks, and for no others.
-func HooksDigest(hooks []Hook) string {
-	text, err := json.Marshal(hooks)
-	if err != nil {
-		panic(err) // strings and numbers: there is nothing that JSON can not write
-	}
-	digest := sha256.Sum256(text)
-	return hex.EncodeToString(digest[:])[:16]
-}
+func HooksDigest(hooks []Hook) string { return digestOf(hooks) }
 
 // HookNames are the names of hooks.
 func HookNames(hooks []Hook) []string {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -127,6 +128,8 @@ type Change struct {
 	Warning string
 	// Adopted is true if the template was taken over.
 	Adopted bool
+	// Repaired says in words what was set back of a template that has the wanted version: its default version, its tags.
+	Repaired string
 }
 
 // VersionsUnseenError says that a template can be seen, and none of its versions. A template always has one, so reads lag behind writes, or the
@@ -163,7 +166,9 @@ func (t *Templates) Ensure(ctx context.Context, wanted Wanted, seen Observation)
 		version, seen, change, err = t.createDefault(ctx, wanted, seen)
 		change.Adopted = adopted
 	case seen.Template.DefaultVersion != version.Number:
+		before := seen.Template.DefaultVersion
 		seen, err = t.setDefault(ctx, seen, version.Number)
+		change.Repaired = fmt.Sprintf("default version %d → %d", before, version.Number)
 	}
 	if err != nil {
 		return Version{}, Observation{}, change, err
@@ -171,6 +176,11 @@ func (t *Templates) Ensure(ctx context.Context, wanted Wanted, seen Observation)
 	tags, err := t.ensureTags(ctx, wanted, *seen.Template)
 	if err != nil {
 		return Version{}, Observation{}, change, err
+	}
+	stale := tagdiff.Stale(wanted.Tags, seen.Template.Tags)
+	delete(stale, infrav1.TagAccepted) // which changes by itself
+	if len(stale) > 0 && exists {
+		change.Repaired = strings.TrimPrefix(change.Repaired+"; tags "+strings.Join(slices.Sorted(maps.Keys(stale)), ", "), "; ")
 	}
 	version.Default = true
 	return version, seen.withTags(tags), change, nil

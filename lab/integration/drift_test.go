@@ -3,6 +3,7 @@ package integration
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // atRest is within what time a change by somebody else is mended: the interval of sweeps at rest, and one of those in motion.
@@ -22,7 +25,7 @@ func TestDrift(t *testing.T) {
 	w := newWorld(t)
 	w.havePool()
 	instances, template := w.running(), w.template().LaunchTemplateId
-	other := w.foreignTemplate("somebody-elses")
+	other, tags := w.foreignTemplate("somebody-elses"), len(w.group().Tags)
 	for _, row := range []struct {
 		name     string
 		sabotage func() error
@@ -92,6 +95,53 @@ func TestDrift(t *testing.T) {
 			},
 			2 * atRest, // templates are looked at half as often
 		},
+		{
+			"the template loses a tag",
+			func() error {
+				_, err := w.ec2().DeleteTags(w.Context(), &ec2.DeleteTagsInput{Resources: []string{*template}, Tags: []ec2types.Tag{{Key: aws.String("Name")}}})
+				return err
+			},
+			func() error {
+				for _, seen := range w.templates() {
+					if *seen.LaunchTemplateId == *template && tagMap(seen.Tags)["Name"] == "" {
+						return fmt.Errorf("its tags are %v", tagMap(seen.Tags))
+					}
+				}
+				return nil
+			},
+			2 * atRest,
+		},
+		{
+			"the group loses a tag",
+			func() error {
+				_, err := w.asg().DeleteTags(w.Context(), &autoscaling.DeleteTagsInput{Tags: []asgtypes.Tag{{
+					Key: aws.String("kubernetes.io/cluster/capa"), ResourceId: aws.String(poolName), ResourceType: aws.String("auto-scaling-group"),
+				}}})
+				return err
+			},
+			func() error { return equals([]int{len(w.group().Tags)}, []int{tags}) },
+			atRest,
+		},
+		{
+			"a lifecycle hook is deleted, and nothing else moves",
+			func() error { return w.deleteDrainHook() },
+			func() error { return equals(w.hooks(), []string{drainHook}) },
+			time.Hour + atRest,
+		},
+		{
+			"a lifecycle hook is deleted, and the group's size changed",
+			func() error {
+				if err := w.deleteDrainHook(); err != nil {
+					return err
+				}
+				_, err := w.asg().UpdateAutoScalingGroup(w.Context(), &autoscaling.UpdateAutoScalingGroupInput{
+					AutoScalingGroupName: aws.String(poolName), MaxSize: aws.Int32(4),
+				})
+				return err
+			},
+			func() error { return equals(w.hooks(), []string{drainHook}) },
+			2 * atRest,
+		},
 	} {
 		// Rows share the pool: each begins where the last one was mended. The clock stands, but for what a sweep at rest takes.
 		w.clock.SetRate(0)
@@ -108,7 +158,36 @@ func TestDrift(t *testing.T) {
 		t.Errorf("instances: %v", err)
 	}
 	w.expectCounts(map[string]int{"CreateLaunchTemplateVersion": 0, "StartInstanceRefresh": 0, "CreateLaunchTemplate": 0})
-	w.awaitEvents("ASGUpdated")
+	w.awaitEvents("ASGChangedOutside", "LaunchTemplateChangedOutside")
+	if events := w.events(); slices.Contains(events, "ASGUpdated") {
+		t.Errorf("what others changed is told as an update: %q", events)
+	}
+	w.awaitNotes("max size 4 → 10", "mixed instances policy set → none", "launch template version $Latest → 1", "default version 2 → 1",
+		"tags Name", "tags kubernetes.io/cluster/capa", "put lifecycle hook slipway-drain")
+}
+
+func (w *world) deleteDrainHook() error {
+	_, err := w.asg().DeleteLifecycleHook(w.Context(), &autoscaling.DeleteLifecycleHookInput{
+		AutoScalingGroupName: aws.String(poolName), LifecycleHookName: aws.String(drainHook),
+	})
+	return err
+}
+
+// awaitNotes waits until events said all of these words.
+func (w *world) awaitNotes(words ...string) {
+	w.Helper()
+	w.Eventually("people were told in words", func() error {
+		list := &corev1.EventList{}
+		if err := w.Client.List(w.Context(), list, client.InNamespace(w.Namespace)); err != nil {
+			return err
+		}
+		for _, text := range words {
+			if !slices.ContainsFunc(list.Items, func(event corev1.Event) bool { return strings.Contains(event.Message, text) }) {
+				return fmt.Errorf("no event says %q", text)
+			}
+		}
+		return nil
+	})
 }
 
 func (w *world) pointGroup(template, version string) error {

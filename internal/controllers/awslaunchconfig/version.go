@@ -22,6 +22,7 @@ import (
 // ensureVersion makes the wanted version exist, the default, and known in status.
 func (r *Reconciler) ensureVersion(ctx context.Context, p *pass) reconciling.Outcome {
 	asked, accepted := p.facts.AskedTags(p.config.Spec.AdditionalTags), acceptedFor(p)
+	given := r.asGiven(p, asked)
 	wanted := launchtemplate.Wanted{
 		Owner: owner(p.config), Names: names(p.config), Input: p.input, Lost: p.lost,
 		Tags:        templateTags(p, accepted),
@@ -35,7 +36,10 @@ func (r *Reconciler) ensureVersion(ctx context.Context, p *pass) reconciling.Out
 			return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateReconcileFailedReason, err)
 		}
 	}
-	reason := r.reason(ctx, p)
+	reason := ""
+	if !given {
+		reason = r.reason(ctx, p)
+	}
 	version, seen, change, err := p.cloud.Templates.Ensure(ctx, wanted, p.seen)
 	if aws.IsHeldBack(err) && change == (launchtemplate.Change{}) {
 		// Nothing was sent: AWS has what was seen.
@@ -60,6 +64,10 @@ func (r *Reconciler) ensureVersion(ctx context.Context, p *pass) reconciling.Out
 	r.remember(p)
 	r.Report.Progress.Versioned(p.key(), p.config.Generation, change.VersionCreated != 0, r.Clock.Now())
 	r.report(ctx, p, change, reason)
+	if given && change.Repaired != "" {
+		r.Report.Warn(ctx, p.config, "LaunchTemplateChangedOutside", "Launch template %s was changed outside Slipway: %s; it is set back",
+			p.seen.Template.Name, change.Repaired)
+	}
 	writeStatus(p, reason)
 	if err := reportAdoption(p); err != nil {
 		return reconciling.Fail(err)
@@ -68,6 +76,20 @@ func (r *Reconciler) ensureVersion(ctx context.Context, p *pass) reconciling.Out
 		return reconciling.Fail(err)
 	}
 	return reconciling.Continue()
+}
+
+// asGiven is true if what is wanted was the default version before, with the same tags: if it is not now, somebody else changed the template. Status is
+// of the last pass; what it does not say any more can not be told from an edit.
+func (r *Reconciler) asGiven(p *pass, asked map[string]string) bool {
+	status := &p.config.Status
+	if p.seen.Template == nil || status.LaunchTemplateID != p.seen.Template.ID || !common.TagsApplied(p.config, asked) {
+		return false
+	}
+	if len(status.Versions) > 0 && r.Clock.Since(status.Versions[0].Created.Time) < visibleAfter {
+		return false // it may be seen as it was before it was made
+	}
+	present, exists := p.seen.Newest(p.input.Fingerprints)
+	return exists && status.Version == present.Number && status.DefaultVersion == present.Number
 }
 
 // templateTags are the tags of the template itself: those of its instances, and whose it is.

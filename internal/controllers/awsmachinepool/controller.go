@@ -64,6 +64,8 @@ type Reconciler struct {
 	warmLooks common.Memory[warmLook]
 	// emptying is for how long the nodes of a group that is to be deleted have been looked at.
 	emptying common.Memory[watch]
+	// changed is when something of a pool's group was changed last.
+	changed common.Memory[time.Time]
 	// short times how long a group has been below its desired capacity, and asked is when AWS is asked again why.
 	short common.Stopwatches
 	asked common.Memory[time.Time]
@@ -207,6 +209,7 @@ func (r *Reconciler) forget(pool types.NamespacedName) {
 	r.polls.Forget(pool)
 	r.told.Forget(pool)
 	r.warmLooks.Forget(pool)
+	r.changed.Forget(pool)
 	r.emptying.Forget(pool)
 	r.drains.keep(pool, nil)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -38,7 +37,7 @@ func (r *Reconciler) deletion() []reconciling.Step[*pass] {
 // reachCloudForDeletion lets an object go for which nothing was ever made in AWS.
 func (r *Reconciler) reachCloudForDeletion(ctx context.Context, p *pass) reconciling.Outcome {
 	var outcome reconciling.Outcome
-	p.cloud, outcome = common.ReachForDeletion(ctx, r.Clouds, r.Client, p.pool, p.owner, regionOf(p.pool.Spec.ProviderID))
+	p.cloud, outcome = common.ReachForDeletion(ctx, r.Clouds, r.Client, p.pool, p.owner, p.pool.Spec.ProviderID)
 	if p.cloud == nil && outcome == reconciling.Continue() {
 		return r.release(ctx, p)
 	}
@@ -46,15 +45,6 @@ func (r *Reconciler) reachCloudForDeletion(ctx context.Context, p *pass) reconci
 		r.Clouds.ForgetGroup(p.key()) // the sweeps would go on looking
 	}
 	return outcome
-}
-
-// regionOf is the region in a group's ARN: a pool that CAPA made has one before Slipway has ever seen it.
-func regionOf(arn string) string {
-	parts := strings.Split(arn, ":")
-	if len(parts) < 4 || parts[0] != "arn" {
-		return ""
-	}
-	return parts[3]
 }
 
 // deleteGroup asks for the end of the group and waits for it, without holding a worker.

@@ -187,6 +187,12 @@ func (r *Reconciler) updateGroup(ctx context.Context, p *pass, desired autoscali
 	}
 	confirmGroup(p, desired)
 	reconciling.True(p.pool, infrav1.ASGReadyCondition, infrav1.ReadyReason, "")
+	if last, known := r.hookLooks.Get(p.key()); known && again > 0 && last.at.IsZero() {
+		// Somebody else changed something of the group.
+		if again, stop = r.ensureHooks(ctx, p, desired); stop != nil {
+			return *stop
+		}
+	}
 	if again > 0 {
 		return reconciling.ContinueAndComeBack(again, "the lifecycle hooks are looked at")
 	}
@@ -203,6 +209,7 @@ func (r *Reconciler) updateFailed(p *pass, err error) reconciling.Outcome {
 // makeAsDesired does it in AWS, and shows on the group that was seen what the calls made of it, so that nobody needs to look.
 func (r *Reconciler) makeAsDesired(ctx context.Context, p *pass, desired autoscalinggroup.Desired) error {
 	applied, groups, before := common.AppliedOf(p.pool), p.cloud.Groups, *p.group
+	outside := r.asGiven(p, desired)
 	done, err := groups.EnsureProcesses(ctx, desired.Suspended, applied.Processes, p.group)
 	if err != nil {
 		return err
@@ -234,16 +241,15 @@ func (r *Reconciler) makeAsDesired(ctx context.Context, p *pass, desired autosca
 		done = append(done, "warm pool is set")
 	}
 	p.moving = p.moving || p.group.WarmPoolDeleting
-	if len(done) > 0 {
-		r.Report.Done(ctx, p.pool, "ASGUpdated", "Updated Auto Scaling group %s: %s", p.group.Name, strings.Join(done, "; "))
-	}
+	r.reportUpdate(ctx, p, done, outside)
 	if !reflect.DeepEqual(before, *p.group) {
 		// Whether it moves now is decided where instances are reported.
 		p.cloud.SeenGroups.Put(p.group.Name, *p.group)
 	}
-	changed, err := groups.EnsureTags(ctx, desired, *p.group)
-	if changed {
+	tagged, err := groups.EnsureTags(ctx, desired, *p.group)
+	if len(tagged) > 0 {
 		p.cloud.SeenGroups.Invalidate(p.group.Name)
+		r.reportUpdate(ctx, p, []string{"tags " + strings.Join(tagged, ", ")}, outside)
 	}
 	return err
 }

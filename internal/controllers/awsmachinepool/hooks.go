@@ -41,7 +41,8 @@ func (r *Reconciler) ensureHooks(ctx context.Context, p *pass, desired autoscali
 		return 0, nil
 	}
 	interval := p.cloud.HookPace.Join(p.key())
-	if wait := r.untilHooks(p, desired, interval); applied.HooksDigest == digest && digest != "" && wait > 0 {
+	put := applied.HooksDigest == digest && digest != ""
+	if wait := r.untilHooks(p, desired, interval); put && wait > 0 {
 		return wait, nil
 	}
 	if p.hooksMade {
@@ -49,7 +50,10 @@ func (r *Reconciler) ensureHooks(ctx context.Context, p *pass, desired autoscali
 		return interval, nil
 	}
 	done, err := p.cloud.Groups.EnsureHooks(ctx, p.group.Name, desired.Hooks, applied.Hooks)
-	if len(done) > 0 {
+	switch {
+	case len(done) > 0 && put:
+		r.reportOutside(ctx, p, done)
+	case len(done) > 0:
 		r.Report.Done(ctx, p.pool, "ASGHooksChanged", "Changed Auto Scaling group %s: %s", p.group.Name, strings.Join(done, "; "))
 	}
 	if err != nil {
@@ -112,6 +116,11 @@ func confirmGroup(p *pass, desired autoscalinggroup.Desired) {
 		common.ConfirmTags(pool, asked)
 		applied := common.AppliedOf(pool)
 		applied.TargetGroups, applied.Processes = desired.TargetGroupARNs, desired.Suspended
+		settings, launches := desired.Digests()
+		applied.Settings = settings
+		if launches != "" {
+			applied.Launches = launches
+		}
 		applied.Record(pool)
 	})
 }

@@ -72,6 +72,12 @@ func (r *Reconciler) releaseTemplate(ctx context.Context, p *pass) reconciling.O
 		}
 		return reconciling.Stop("the launch config was made again")
 	}
+	if config.Status.RolledBackFrom != "" {
+		message := fmt.Sprintf("the pool went back, and what its spec asks for is not what runs: Cluster API Provider AWS would launch by the spec again. "+
+			"Take annotation %s away, edit the spec to what runs, and set it again then", infrav1.ReleaseAnnotation)
+		reconciling.False(p.pool, infrav1.ReleasedCondition, infrav1.RolledBackReason, message)
+		return reconciling.Stop(message)
+	}
 	if config.Annotations[infrav1.ReleaseAnnotation] != "true" {
 		err := reconciling.Patch(ctx, r.Client, config, func(config *infrav1.AWSLaunchConfig) {
 			metav1.SetMetaDataAnnotation(&config.ObjectMeta, infrav1.ReleaseAnnotation, "true")

@@ -19,6 +19,10 @@ type Applied struct {
 	Hooks []string `json:"hooks,omitempty"`
 	// HooksDigest is that of the hooks as they were put last, "" from when they are about to change until they have.
 	HooksDigest string `json:"hooksDigest,omitempty"`
+	// Settings and Launches are the digests of what the group was given last, and of what it was given to launch (autoscalinggroup: Desired.Digests). Only
+	// for telling what somebody else changed: an edit that failed half-way and was taken back is taken for that.
+	Settings string `json:"settings,omitempty"`
+	Launches string `json:"launches,omitempty"`
 	// TargetGroups are ARNs.
 	TargetGroups []string `json:"targetGroups,omitempty"`
 	// Processes are those that are suspended.

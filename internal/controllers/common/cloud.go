@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,10 +35,11 @@ func Reach(ctx context.Context, registry *clouds.Registry, object reconciling.Co
 }
 
 // ReachForDeletion picks it by the region and the identity that the finalizer was added with, or else by ones that are known from elsewhere, so that
-// cluster objects that are gone are not missed. Without a region nothing was ever made in AWS, and the cloud is nil. Nothing is ever deleted as
+// cluster objects that are gone are not missed; known is the ARN of what is to be deleted, or "". Without a region nothing was ever made in AWS, and the cloud is nil. Nothing is ever deleted as
 // somebody else, nor taken for deleted because somebody else can not see it.
 func ReachForDeletion(ctx context.Context, registry *clouds.Registry, reader client.Reader, object reconciling.Conditioned, owner *clusterv1.Cluster, known string) (*clouds.Cloud, reconciling.Outcome) {
-	region := cmp.Or(object.GetAnnotations()[RegionAnnotation], known)
+	region, account := placeOf(known)
+	region = cmp.Or(object.GetAnnotations()[RegionAnnotation], region)
 	if region == "" {
 		return nil, reconciling.Continue()
 	}
@@ -50,11 +53,9 @@ func ReachForDeletion(ctx context.Context, registry *clouds.Registry, reader cli
 	case found:
 		wanted = present
 	default:
-		return nil, unreachable(object, infrav1.DeletingCondition, reconciling.True, &identity.Error{
-			Reason: infrav1.IdentityUnknownReason,
-			Message: fmt.Sprintf("the objects that name the cluster's identity are gone: set the annotation %s to the identity to delete with, such as "+
-				"AWSClusterRoleIdentity/name, or AWSClusterControllerIdentity for the manager's own", IdentityAnnotation),
-		})
+		if wanted, err = ownIdentity(ctx, registry, object, region, account); err != nil {
+			return nil, unreachable(object, infrav1.DeletingCondition, reconciling.True, err)
+		}
 	}
 	cloud, err := authenticated(ctx, registry, wanted, object.GetNamespace(), region)
 	if unusable, is := identity.IsUnusable(err); is && found && present != wanted && object.GetAnnotations()[AccountAnnotation] != "" {
@@ -75,6 +76,58 @@ func ReachForDeletion(ctx context.Context, registry *clouds.Registry, reader cli
 		return nil, unreachable(object, infrav1.DeletingCondition, reconciling.True, err)
 	}
 	return cloud, reconciling.Continue()
+}
+
+// placeOf are the region and the account in an ARN, both "" in what is none.
+func placeOf(arn string) (region, account string) {
+	parts := strings.Split(arn, ":")
+	if len(parts) < 5 || parts[0] != "arn" {
+		return "", ""
+	}
+	return parts[3], parts[4]
+}
+
+// controllerIdentity is the one object that says which namespaces may use the controller's own credentials (CAPA: AWSClusterControllerIdentity).
+var controllerIdentity = aws.Identity{Kind: aws.IdentityController, Name: "default"}
+
+// ownIdentity is the controller's own, for an object that recorded none, of a cluster whose objects are gone: what CAPA made and Slipway never saw. It is for
+// what the ARN says is in the controller's own account, and for namespaces that may use it; in any other case a person has to say as whom to delete.
+// It is recorded on the object, though not written, for what is deleted with it.
+func ownIdentity(ctx context.Context, registry *clouds.Registry, object client.Object, region, account string) (aws.Identity, error) {
+	unknown := func(why string) error {
+		return &identity.Error{Reason: infrav1.IdentityUnknownReason, Message: fmt.Sprintf(
+			"the objects that name the cluster's identity are gone%s: set the annotation %s to the identity to delete with, such as "+
+				"AWSClusterRoleIdentity/name, or AWSClusterControllerIdentity for the manager's own", why, IdentityAnnotation)}
+	}
+	if account == "" {
+		return aws.Identity{}, unknown("")
+	}
+	wanted := controllerIdentity
+	cloud, err := authenticated(ctx, registry, wanted, object.GetNamespace(), region)
+	if unusable, is := identity.IsUnusable(err); is && unusable.Reason == infrav1.IdentityNotFoundReason {
+		wanted = aws.Identity{} // nobody restricted it
+		cloud, err = authenticated(ctx, registry, wanted, object.GetNamespace(), region)
+	}
+	if unusable, is := identity.IsUnusable(err); is {
+		return aws.Identity{}, unknown(", and the manager's own may not be used: " + unusable.Message)
+	}
+	if err != nil {
+		return aws.Identity{}, err
+	}
+	own, err := cloud.AccountID(ctx)
+	if err != nil {
+		return aws.Identity{}, &aws.CredentialsError{Err: err}
+	}
+	if own != account {
+		return aws.Identity{}, unknown(fmt.Sprintf(", and what is to be deleted is in AWS account %s, where the manager's own identity, of account %s, is none", account, own))
+	}
+	annotations := maps.Clone(object.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[IdentityAnnotation], annotations[AccountAnnotation] = wanted.String(), account
+	object.SetAnnotations(annotations)
+	return wanted, nil
 }
 
 // authenticated is the cloud of an identity that is allowed, and has credentials.

@@ -24,6 +24,11 @@ func RetiredTags(object client.Object, wanted map[string]string) []string {
 	return retired
 }
 
+// TagsApplied is true if exactly these tags were asked for when tags were last set.
+func TagsApplied(object client.Object, wanted map[string]string) bool {
+	return maps.Equal(lastApplied(object), wanted)
+}
+
 // AnnounceTags records the tags that are about to be set beside those that were, so that none is forgotten if the pass dies between.
 func AnnounceTags(object client.Object, wanted map[string]string) {
 	union := lastApplied(object)
