@@ -607,3 +607,79 @@ func TestManagedAdopted(t *testing.T) {
 		t.Errorf("a role that is not the pool's was deleted: %v", err)
 	}
 }
+
+// TestManagedPruning holds that the version that a node group was made from is never pruned, however many newer ones there are and however few are kept.
+func TestManagedPruning(t *testing.T) {
+	t.Parallel()
+	w := managedWorld(t)
+	joins := func(round int) []byte {
+		return fmt.Appendf(nil, "#!/bin/bash\nkubeadm join --token abcde%d.0123456789abcdef 10.0.0.1:6443\n", round)
+	}
+	w.createSecret("managed-bootstrap", map[string][]byte{"value": joins(0)})
+	w.applyManaged(`dataSecretName: ""`, "dataSecretName: managed-bootstrap", "  scaling:\n", "  versionsToKeep: 1\n  scaling:\n")
+	w.Eventually("the node group is active", func() error {
+		if pool, err := w.managed(); err != nil || pool.Status.Nodegroup == nil || pool.Status.Nodegroup.Status != "ACTIVE" {
+			return fmt.Errorf("status is %+v, %w", pool.Status, err)
+		}
+		return nil
+	})
+	for round := range 4 {
+		w.editSecret("managed-bootstrap", func(data map[string][]byte) { data["value"] = joins(round + 1) })
+		w.Eventually("there is a version", func() error {
+			if got := w.mustManaged().Status.WantedVersion; got != int64(round+2) {
+				return fmt.Errorf("version %d is wanted", got)
+			}
+			return nil
+		})
+	}
+	w.Eventually("what nobody uses is gone", func() error {
+		out, err := w.ec2().DescribeLaunchTemplateVersions(w.Context(), &ec2.DescribeLaunchTemplateVersionsInput{
+			LaunchTemplateId: aws.String(w.mustManaged().Status.LaunchTemplateID),
+		})
+		if err != nil {
+			return err
+		}
+		var numbers []int64
+		for _, version := range out.LaunchTemplateVersions {
+			numbers = append(numbers, *version.VersionNumber)
+		}
+		slices.Sort(numbers)
+		return equals(numbers, []int64{1, 5})
+	})
+	w.expectCounts(map[string]int{"UpdateNodegroupVersion": 0})
+	if group := w.nodegroup(); aws.ToString(group.LaunchTemplate.Version) != "1" || len(group.Health.Issues) > 0 {
+		t.Errorf("the node group has version %s and issues %v", aws.ToString(group.LaunchTemplate.Version), group.Health.Issues)
+	}
+}
+
+// TestManagedSecondManager holds that a manager that starts beside a pool at rest, or after a move that dropped all status, changes nothing.
+func TestManagedSecondManager(t *testing.T) {
+	t.Parallel()
+	w := managedWorld(t)
+	w.haveManaged("  scaling:\n", "  additionalTags: {team: pool}\n  labels: {tier: web}\n  roleAdditionalPolicies: [\"arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore\"]\n  scaling:\n")
+	w.stopManager()
+	pool := w.mustManaged()
+	pool.Status = infrav1.AWSManagedMachinePoolStatus{}
+	config := &infrav1.AWSLaunchConfig{}
+	if err := w.Client.Get(w.Context(), w.managedKey(), config); err != nil {
+		t.Fatal(err)
+	}
+	config.Status = infrav1.AWSLaunchConfigStatus{}
+	for _, object := range []client.Object{config, pool} {
+		if err := w.Client.Status().Update(w.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Cloud.AWS.ClearCalls()
+	w.startManager()
+	w.Eventually("the pool is as it was", func() error { return w.managedSettled(2) })
+	w.rest()
+	if writes := w.writes(); len(writes) != 0 {
+		t.Errorf("the second manager wrote %q", writes)
+	}
+	after := w.mustManaged()
+	w.pass(10 * time.Minute)
+	if now := w.mustManaged(); now.ResourceVersion != after.ResourceVersion {
+		t.Errorf("the pool is written at rest: %s, then %s", after.ResourceVersion, now.ResourceVersion)
+	}
+}
