@@ -153,9 +153,10 @@ func TestFlags(t *testing.T) {
 		"--instance-pending", "10s", "--instance-boot", "20s", "--instance-shutting-down", "30s", "--read-lag", "1s", "--throttling",
 		"--capacity", `[{"instanceType":"m5.large","available":1}]`, "--faults", "@"+faults, "--world", world)
 	for path, want := range map[string]string{
-		"clock":               `{"now":"2030-01-01T00:00:00Z","rate":0}`,
-		"faults":              `[{"id":"f","action":"RunInstances","nth":2,"place":"before","code":"Oops","status":500}]`,
-		"behavior":            `{"instanceTimes":{"pending":"10s","boot":"20s","shuttingDown":"30s"},"readLag":"1s","throttling":true,"capacity":[{"instanceType":"m5.large","available":1}]}`,
+		"clock":  `{"now":"2030-01-01T00:00:00Z","rate":0}`,
+		"faults": `[{"id":"f","action":"RunInstances","nth":2,"place":"before","code":"Oops","status":500}]`,
+		"behavior": `{"instanceTimes":{"pending":"10s","boot":"20s","shuttingDown":"30s"},"readLag":"1s","throttling":true,` +
+			`"capacity":[{"instanceType":"m5.large","available":1}],"nodes":[],"nodesReport":false}`,
 		"state?region=moon-1": `"roles":{`,
 	} {
 		if got := body(t, url+"/_sim/"+path); !strings.Contains(got, want) {
