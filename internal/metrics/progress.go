@@ -33,9 +33,21 @@ type Progress struct {
 	conditions    conditions
 
 	mu    sync.Mutex
-	edits map[types.NamespacedName]edit
+	edits map[subject]edit
 	// said is what was last told of a pool's roll-outs.
-	said map[types.NamespacedName]string
+	said map[subject]string
+}
+
+// subject is an object. Its kind is part of it: a pool and its launch config have the same name.
+type subject struct {
+	kind string
+	name types.NamespacedName
+}
+
+func kindOf(object client.Object) string { return reflect.TypeOf(object).Elem().Name() }
+
+func subjectOf(object client.Object) subject {
+	return subject{kindOf(object), client.ObjectKeyFromObject(object)}
 }
 
 // edit is one that no version has been made for yet.
@@ -64,7 +76,7 @@ func NewProgress() *Progress {
 			Help:    "Time from when this manager first saw an edited AWSLaunchConfig to when its new launch template version exists.",
 			Buckets: []float64{0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800},
 		}),
-		edits: map[types.NamespacedName]edit{}, said: map[types.NamespacedName]string{},
+		edits: map[subject]edit{}, said: map[subject]string{},
 	}
 }
 
@@ -82,17 +94,17 @@ func (p *Progress) Milestone(object client.Object, reason, note string) {
 		return
 	}
 	outcome, isRollout := rollouts[reason]
-	if isRollout && !p.news(client.ObjectKeyFromObject(object), note) {
+	if isRollout && !p.news(subjectOf(object), note) {
 		return
 	}
-	p.milestones.WithLabelValues(reflect.TypeOf(object).Elem().Name(), reason).Inc()
+	p.milestones.WithLabelValues(kindOf(object), reason).Inc()
 	if isRollout {
 		p.rollouts.WithLabelValues(outcome).Inc()
 	}
 }
 
 // news is false for what was said last of an object's roll-outs.
-func (p *Progress) news(object types.NamespacedName, note string) bool {
+func (p *Progress) news(object subject, note string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.said[object] == note {
@@ -111,39 +123,42 @@ func (p *Progress) VersionCreated(reason string) {
 
 // Seen starts the clock for an edit when it is first seen: the API server keeps no time of edits that could be trusted, and what lies before, the
 // way through the watch, is milliseconds. Observed is the generation that was acted on last.
-func (p *Progress) Seen(object types.NamespacedName, generation, observed int64, now time.Time) {
+func (p *Progress) Seen(object client.Object, observed int64, now time.Time) {
+	generation := object.GetGeneration()
 	if p == nil || generation == observed {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.edits[object].generation != generation {
-		p.edits[object] = edit{generation: generation, seen: now}
+	if edited := subjectOf(object); p.edits[edited].generation != generation {
+		p.edits[edited] = edit{generation: generation, seen: now}
 	}
 }
 
 // Versioned stops the clock. An edit that needed no version is not counted.
-func (p *Progress) Versioned(object types.NamespacedName, generation int64, created bool, now time.Time) {
+func (p *Progress) Versioned(object client.Object, created bool, now time.Time) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if edit, waits := p.edits[object]; waits && edit.generation == generation && created {
+	edited := subjectOf(object)
+	if edit, waits := p.edits[edited]; waits && edit.generation == object.GetGeneration() && created {
 		p.editToVersion.Observe(now.Sub(edit.seen).Seconds())
 	}
-	delete(p.edits, object)
+	delete(p.edits, edited)
 }
 
-// Forget drops what is remembered of an object that is gone.
-func (p *Progress) Forget(object types.NamespacedName) {
+// Forget drops what is remembered of an object of a kind that is gone.
+func (p *Progress) Forget(kind client.Object, name types.NamespacedName) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.edits, object)
-	delete(p.said, object)
+	gone := subject{kindOf(kind), name}
+	delete(p.edits, gone)
+	delete(p.said, gone)
 }
 
 // Describe implements prometheus.Collector.

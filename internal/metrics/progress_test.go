@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -75,9 +76,9 @@ func TestMilestones(t *testing.T) {
 	var none *metrics.Progress
 	none.Milestone(pool, "ASGCreated", "group")
 	none.VersionCreated("first")
-	none.Seen(types.NamespacedName{}, 1, 0, start)
-	none.Versioned(types.NamespacedName{}, 1, true, start)
-	none.Forget(types.NamespacedName{})
+	none.Seen(config, 1, start)
+	none.Versioned(config, true, start)
+	none.Forget(config, types.NamespacedName{})
 	none.Read(nil)
 }
 
@@ -87,43 +88,50 @@ func TestEditToVersion(t *testing.T) {
 	at := func(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }
 	for _, row := range []struct {
 		reason string
-		steps  func(*metrics.Progress, types.NamespacedName)
+		steps  func(p *metrics.Progress, of func(generation int64) client.Object)
 		count  uint64
 		sum    float64
 	}{
-		{"one pass", func(p *metrics.Progress, k types.NamespacedName) {
-			p.Seen(k, 2, 1, at(0))
-			p.Versioned(k, 2, true, at(1))
+		{"one pass", func(p *metrics.Progress, of func(int64) client.Object) {
+			p.Seen(of(2), 1, at(0))
+			p.Versioned(of(2), true, at(1))
 		}, 1, 1},
-		{"passes that fail do not start it anew", func(p *metrics.Progress, k types.NamespacedName) {
-			p.Seen(k, 2, 1, at(0))
-			p.Seen(k, 2, 1, at(3))
-			p.Versioned(k, 2, true, at(4))
+		{"passes that fail do not start it anew", func(p *metrics.Progress, of func(int64) client.Object) {
+			p.Seen(of(2), 1, at(0))
+			p.Seen(of(2), 1, at(3))
+			p.Versioned(of(2), true, at(4))
 		}, 1, 4},
-		{"another edit does: the first is never versioned", func(p *metrics.Progress, k types.NamespacedName) {
-			p.Seen(k, 2, 1, at(0))
-			p.Seen(k, 3, 1, at(3))
-			p.Versioned(k, 3, true, at(4))
+		{"another edit does: the first is never versioned", func(p *metrics.Progress, of func(int64) client.Object) {
+			p.Seen(of(2), 1, at(0))
+			p.Seen(of(3), 1, at(3))
+			p.Versioned(of(3), true, at(4))
 		}, 1, 1},
-		{"an edit that needs no version", func(p *metrics.Progress, k types.NamespacedName) {
-			p.Seen(k, 2, 1, at(0))
-			p.Versioned(k, 2, false, at(1))
-			p.Versioned(k, 2, true, at(9))
+		{"an edit that needs no version", func(p *metrics.Progress, of func(int64) client.Object) {
+			p.Seen(of(2), 1, at(0))
+			p.Versioned(of(2), false, at(1))
+			p.Versioned(of(2), true, at(9))
 		}, 0, 0},
-		{"a token that was rotated is no edit", func(p *metrics.Progress, k types.NamespacedName) {
-			p.Seen(k, 2, 2, at(0))
-			p.Versioned(k, 2, true, at(1))
+		{"a token that was rotated is no edit", func(p *metrics.Progress, of func(int64) client.Object) {
+			p.Seen(of(2), 2, at(0))
+			p.Versioned(of(2), true, at(1))
 		}, 0, 0},
-		{"an object that is gone", func(p *metrics.Progress, k types.NamespacedName) {
-			p.Seen(k, 2, 1, at(0))
-			p.Forget(k)
-			p.Versioned(k, 2, true, at(1))
+		{"an object that is gone", func(p *metrics.Progress, of func(int64) client.Object) {
+			p.Seen(of(2), 1, at(0))
+			p.Forget(of(2), client.ObjectKeyFromObject(of(2)))
+			p.Versioned(of(2), true, at(1))
 		}, 0, 0},
+		{"a config whose name is a pool's that is gone", func(p *metrics.Progress, of func(int64) client.Object) {
+			p.Seen(of(2), 1, at(0))
+			p.Forget(&infrav1.AWSManagedMachinePool{}, client.ObjectKeyFromObject(of(2)))
+			p.Versioned(of(2), true, at(1))
+		}, 1, 1},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
 			progress := metrics.NewProgress()
-			row.steps(progress, types.NamespacedName{Namespace: "team", Name: "pool"})
+			row.steps(progress, func(generation int64) client.Object {
+				return &infrav1.AWSLaunchConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "pool", Generation: generation}}
+			})
 			registry := prometheus.NewPedanticRegistry()
 			registry.MustRegister(progress)
 			families, err := registry.Gather()

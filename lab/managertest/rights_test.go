@@ -2,6 +2,7 @@ package managertest
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -12,6 +13,8 @@ import (
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -21,17 +24,19 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/manager"
+	"github.com/slipway-project/slipway/lab"
 	"github.com/slipway-project/slipway/lab/product"
 )
 
 // unusedRights are those that the story may do without, and why the manager has them.
 var unusedRights = map[string]string{
-	"delete awsmachinepoolmachines.infrastructure.cluster.x-k8s.io":     "Cluster API deletes them as a rule, with the Machine; not where it has made none yet",
-	"patch machines.cluster.x-k8s.io":                                   "Machines are taken from a pool that is to have none any more, past Cluster API's draining",
-	"patch events":                                                      "what happens often is counted on the event that there is, minutes later",
-	"patch events.events.k8s.io":                                        "what happens often is counted on the event that there is, minutes later",
-	"update awsmachinepools/finalizers.infrastructure.cluster.x-k8s.io": "only an API server that enforces owner references asks for it (OpenShift does)",
-	"list awsmachines.infrastructure.cluster.x-k8s.io":                  "a pool is asked once whether CAPA keeps machines for it, when it is taken over",
+	"delete awsmachinepoolmachines.infrastructure.cluster.x-k8s.io":            "Cluster API deletes them as a rule, with the Machine; not where it has made none yet",
+	"patch machines.cluster.x-k8s.io":                                          "Machines are taken from a pool that is to have none any more, past Cluster API's draining",
+	"patch events":                                                             "what happens often is counted on the event that there is, minutes later",
+	"patch events.events.k8s.io":                                               "what happens often is counted on the event that there is, minutes later",
+	"update awsmanagedmachinepools/finalizers.infrastructure.cluster.x-k8s.io": "as for awsmachinepools/finalizers",
+	"update awsmachinepools/finalizers.infrastructure.cluster.x-k8s.io":        "only an API server that enforces owner references asks for it (OpenShift does)",
+	"list awsmachines.infrastructure.cluster.x-k8s.io":                         "a pool is asked once whether CAPA keeps machines for it, when it is taken over",
 }
 
 func machinePoolOf(pool *infrav1.AWSMachinePool) *clusterv1.MachinePool {
@@ -91,6 +96,7 @@ func TestRoleIsEnoughAndNoMore(t *testing.T) {
 	if err := running.Stop(); err != nil {
 		t.Error(err)
 	}
+	keepManagedPool(t, recorded)
 
 	used, forbidden := recorded.seen()
 	if len(forbidden) > 0 {
@@ -105,6 +111,39 @@ func TestRoleIsEnoughAndNoMore(t *testing.T) {
 		}
 	}
 	w.compareRights(used)
+}
+
+// keepManagedPool walks create and delete of a managed pool, in a world of its own, as the same service account.
+func keepManagedPool(t *testing.T, recorded *requests) {
+	t.Helper()
+	w := newWorldOf(t, lab.ClusterOptions{Managed: true, KubernetesVersion: "v1.34.0"})
+	running := w.StartManager(product.Manager(product.Settings{Change: w.asServiceAccount(recorded)}))
+	w.ApplyFile("../../examples/managedmachinepool.yaml")
+	key := client.ObjectKey{Namespace: w.Namespace, Name: "capa-mmp-0"}
+	pool := &infrav1.AWSManagedMachinePool{}
+	w.Eventually("the managed pool is ready", func() error {
+		if err := w.Client.Get(t.Context(), key, pool); err != nil {
+			return err
+		}
+		if !meta.IsStatusConditionTrue(pool.Status.Conditions, infrav1.ReadyCondition) {
+			return errNotYet
+		}
+		return nil
+	})
+	machinePool := &clusterv1.MachinePool{}
+	machinePool.Namespace, machinePool.Name = key.Namespace, key.Name
+	if err := w.Client.Delete(t.Context(), machinePool); err != nil {
+		t.Fatal(err)
+	}
+	w.Eventually("the managed pool is gone", func() error {
+		if err := w.Client.Get(t.Context(), key, pool); !apierrors.IsNotFound(err) {
+			return errors.Join(errNotYet, err)
+		}
+		return nil
+	})
+	if err := running.Stop(); err != nil {
+		t.Error(err)
+	}
 }
 
 // scaleFromOutside changes the size of the group as cluster-autoscaler would, and waits until the MachinePool says so too.

@@ -34,6 +34,12 @@ type world struct{ *labtest.Env }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	return newWorldOf(t, lab.ClusterOptions{})
+}
+
+// newWorldOf is a world with a cluster of its own kind.
+func newWorldOf(t *testing.T, cluster lab.ClusterOptions) *world {
+	t.Helper()
 	clock := simclock.New(time.Now(), rate)
 	t.Cleanup(clock.Close)
 	env := labtest.NewWith(t, labtest.Options{AWS: awssim.Options{
@@ -42,7 +48,7 @@ func newWorld(t *testing.T) *world {
 			Pending: 10 * time.Second, Boot: 20 * time.Second, ShuttingDown: 10 * time.Second,
 		}},
 	}})
-	env.Cluster(lab.ClusterOptions{})
+	env.Cluster(cluster)
 	return &world{Env: env}
 }
 

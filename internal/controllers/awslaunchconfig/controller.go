@@ -109,6 +109,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 	if err := r.Client.Get(ctx, request.NamespacedName, config); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.Clouds.ForgetTemplate(request.NamespacedName)
+			r.Report.Progress.Forget(config, request.NamespacedName)
 			r.forget(request.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -131,7 +132,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 	if common.Paused(config, owner) {
 		return ctrl.Result{}, nil
 	}
-	r.Report.Progress.Seen(request.NamespacedName, config.Generation, config.Status.ObservedGeneration, r.Clock.Now())
+	r.Report.Progress.Seen(config, config.Status.ObservedGeneration, r.Clock.Now())
 	subject := &pass{config: config, owner: owner}
 	if !config.DeletionTimestamp.IsZero() {
 		reconciling.False(config, infrav1.ReadyCondition, infrav1.DeletingReason, "")

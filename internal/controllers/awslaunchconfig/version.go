@@ -62,7 +62,7 @@ func (r *Reconciler) ensureVersion(ctx context.Context, p *pass) reconciling.Out
 	}
 	p.version, p.seen, p.accepted = version, seen, accepted
 	r.remember(p)
-	r.Report.Progress.Versioned(p.key(), p.config.Generation, change.VersionCreated != 0, r.Clock.Now())
+	r.Report.Progress.Versioned(p.config, change.VersionCreated != 0, r.Clock.Now())
 	r.report(ctx, p, change, reason)
 	if given && change.Repaired != "" {
 		r.Report.Warn(ctx, p.config, "LaunchTemplateChangedOutside", "Launch template %s was changed outside Slipway: %s; it is set back",

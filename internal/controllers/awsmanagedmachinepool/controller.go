@@ -123,7 +123,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 	if err := r.Client.Get(ctx, request.NamespacedName, pool); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.Clouds.ForgetManagedGroup(request.NamespacedName)
-			r.Report.Progress.Forget(request.NamespacedName)
+			r.Report.Progress.Forget(pool, request.NamespacedName)
 			r.forget(request.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
