@@ -70,7 +70,8 @@ func TestIdleCostWithEvents(t *testing.T) {
 			t.Errorf("at rest, %s was called %d times in an hour, want at most %d; all: %v", action, count, most[action], counts)
 		}
 	}
-	if !slices.Contains([]int{4, 5}, counts["DescribeAutoScalingGroups"]) || counts["ReceiveMessage"] == 0 {
+	// The clock goes in steps, and a sweep that comes late puts off those after it: three may do for an hour.
+	if !slices.Contains([]int{3, 4, 5}, counts["DescribeAutoScalingGroups"]) || counts["ReceiveMessage"] == 0 {
 		t.Errorf("at rest, groups and the queue were looked at otherwise than they should be: %v", counts)
 	}
 }

@@ -71,7 +71,10 @@ func TestTokenRotationCost(t *testing.T) {
 	})
 	var actions []string
 	for _, call := range w.calls() {
-		actions = append(actions, call.Action)
+		// A look-up that has aged by then is made again, once for all pools: it is no cost of the rotation.
+		if call.Action != "DescribeImages" && call.Action != "DescribeInstanceTypes" {
+			actions = append(actions, call.Action)
+		}
 	}
 	if len(actions) > 3 {
 		t.Errorf("a rotation made %d calls, want at most 3: %q", len(actions), actions)
