@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
@@ -209,34 +208,6 @@ func (r *Reconciler) inherit(ctx context.Context, p *pass) reconciling.Outcome {
 	if err := r.Live.Get(ctx, p.key(), config); !isGone(err) {
 		return reconciling.Continue() // an error is met again where the config is deleted
 	}
-	return r.deleteByConfig(ctx, p)
-}
-
-// deleteByConfig makes a launch config that is being deleted from the start: its controller is the only one that deletes templates.
-func (r *Reconciler) deleteByConfig(ctx context.Context, p *pass) reconciling.Outcome {
-	config := &infrav1.AWSLaunchConfig{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: p.pool.Namespace, Name: p.pool.Name, Finalizers: []string{infrav1.LaunchConfigFinalizer},
-			Annotations: map[string]string{infrav1.AdoptTemplateAnnotation: p.group.LaunchTemplateID},
-		},
-		Spec: infrav1.AWSLaunchConfigSpec{ClusterName: p.clusterName},
-	}
-	// As whom and where the pool's deletion calls AWS, its config's does. What is not recorded follows from the cluster for both.
-	for _, key := range []string{common.IdentityAnnotation, common.AccountAnnotation} {
-		if value, recorded := p.pool.Annotations[key]; recorded {
-			config.Annotations[key] = value
-		}
-	}
-	config.Annotations[common.RegionAnnotation], config.Annotations[common.ClusterAnnotation] = p.cloud.Region, p.clusterName
-	config.Labels = launchConfigLabels(config, p.pool, p.clusterName)
-	if err := controllerutil.SetControllerReference(p.pool, config, r.Client.Scheme()); err != nil {
-		return reconciling.Fail(fmt.Errorf("owning the launch config: %w", err))
-	}
-	if err := r.Client.Create(ctx, config); err != nil {
-		return reconciling.Fail(fmt.Errorf("creating AWSLaunchConfig %q, by which the launch template is deleted: %w", config.Name, err))
-	}
-	if err := client.IgnoreNotFound(r.Client.Delete(ctx, config)); err != nil {
-		return reconciling.Fail(fmt.Errorf("deleting AWSLaunchConfig %q: %w", config.Name, err))
-	}
-	return reconciling.Continue()
+	return common.DeleteByLaunchConfig(ctx, r.Client, p.pool, p.cloud.Region, p.group.LaunchTemplateID,
+		infrav1.AWSLaunchConfigSpec{ClusterName: p.clusterName})
 }

@@ -4,7 +4,6 @@
 package awsmachinepool
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -215,30 +214,14 @@ func (r *Reconciler) forget(pool types.NamespacedName) {
 }
 
 // findOwners finds the MachinePool that owns the pool, and the Cluster of both. Either may be missing.
-func (r *Reconciler) findOwners(ctx context.Context, p *pass) error {
-	p.clusterName = cmp.Or(p.pool.Annotations[common.ClusterAnnotation], p.pool.Labels[clusterv1.ClusterNameLabel])
-	machinePool, err := common.OwningMachinePool(ctx, r.Client, p.pool)
-	if err != nil {
-		return err
-	}
-	if machinePool != nil {
-		p.machinePool, p.clusterName = machinePool, machinePool.Spec.ClusterName
-	}
-	if p.clusterName == "" {
-		return nil
-	}
-	p.owner, err = common.GetCluster(ctx, r.Client, p.pool.Namespace, p.clusterName)
+func (r *Reconciler) findOwners(ctx context.Context, p *pass) (err error) {
+	p.machinePool, p.owner, p.clusterName, err = common.Owners(ctx, r.Client, p.pool)
 	return err
 }
 
 // awaitOwner waits until core Cluster API has set the owner reference.
 func (r *Reconciler) awaitOwner(_ context.Context, p *pass) reconciling.Outcome {
-	if p.machinePool != nil {
-		return reconciling.Continue()
-	}
-	const message = "no MachinePool owns this object yet"
-	reconciling.False(p.pool, infrav1.ClusterInfrastructureReadyCondition, infrav1.WaitingForOwnerReason, message)
-	return reconciling.Stop(message)
+	return common.AwaitOwner(p.pool, p.machinePool)
 }
 
 // learnCluster reads the network that nodes are launched into.

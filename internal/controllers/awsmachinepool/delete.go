@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
@@ -166,23 +164,7 @@ func (r *Reconciler) confirmGone(p *pass) reconciling.Outcome {
 
 // deleteLaunchConfig deletes the pool's launch config, whose own finalizer keeps it until its template is gone.
 func (r *Reconciler) deleteLaunchConfig(ctx context.Context, p *pass) reconciling.Outcome {
-	config := &infrav1.AWSLaunchConfig{}
-	// Past the cache, which may not know yet of a config that was made a moment ago.
-	err := r.Live.Get(ctx, p.key(), config)
-	if isGone(err) || (err == nil && !metav1.IsControlledBy(config, p.pool)) {
-		return reconciling.Continue()
-	}
-	if err != nil {
-		return reconciling.Fail(fmt.Errorf("reading AWSLaunchConfig %q: %w", p.pool.Name, err))
-	}
-	if config.DeletionTimestamp.IsZero() {
-		if err := client.IgnoreNotFound(r.Client.Delete(ctx, config)); err != nil {
-			return reconciling.Fail(fmt.Errorf("deleting AWSLaunchConfig %q: %w", config.Name, err))
-		}
-	}
-	message := fmt.Sprintf("AWSLaunchConfig %s and its launch template are being deleted", config.Name)
-	reconciling.True(p.pool, infrav1.DeletingCondition, infrav1.ASGDeletionInProgressReason, message)
-	return reconciling.Stop(message)
+	return common.DeleteLaunchConfig(ctx, r.Live, r.Client, p.pool, infrav1.ASGDeletionInProgressReason)
 }
 
 func (r *Reconciler) release(ctx context.Context, p *pass) reconciling.Outcome {

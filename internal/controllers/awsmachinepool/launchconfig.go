@@ -2,13 +2,8 @@ package awsmachinepool
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -50,32 +45,18 @@ func launchConfigSpec(pool *infrav1.AWSMachinePool, machinePool *clusterv1.Machi
 
 // ensureLaunchConfig writes the pool's launch config. The pass goes on without it while it is not ready: sizes can change, the version can not.
 func (r *Reconciler) ensureLaunchConfig(ctx context.Context, p *pass) reconciling.Outcome {
-	config := &infrav1.AWSLaunchConfig{}
-	err := r.Client.Get(ctx, p.key(), config)
-	if isGone(err) {
+	config, end := common.OwnLaunchConfig(ctx, r.Client, p.pool)
+	if end != nil {
+		return *end
+	}
+	if config == nil {
 		return r.createLaunchConfig(ctx, p)
-	}
-	if err != nil {
-		return reconciling.Fail(fmt.Errorf("reading AWSLaunchConfig %q: %w", p.pool.Name, err))
-	}
-	if !metav1.IsControlledBy(config, p.pool) {
-		message := fmt.Sprintf("AWSLaunchConfig %q exists and does not belong to this pool: rename one of them", config.Name)
-		reconciling.False(p.pool, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchConfigNotOwnedReason, message)
-		return reconciling.Stop(message)
 	}
 	wanted := launchConfigSpec(p.pool, p.machinePool, config.Spec.InstanceType)
 	wanted.Rollback = keptRollback(p.pool, config)
-	labels := launchConfigLabels(config, p.pool, wanted.ClusterName)
-	annotations := launchConfigAnnotations(config, p)
-	if !equality.Semantic.DeepEqual(config.Spec, wanted) || !maps.Equal(config.Labels, labels) || !maps.Equal(config.Annotations, annotations) {
-		if err := reconciling.Patch(ctx, r.Client, config, func(config *infrav1.AWSLaunchConfig) {
-			config.Spec, config.Labels, config.Annotations = wanted, labels, annotations
-		}); err != nil {
-			if apierrors.IsInvalid(err) {
-				return refused(p, err)
-			}
-			return reconciling.Fail(fmt.Errorf("updating the launch config: %w", err))
-		}
+	labels, annotations := common.LaunchConfigLabels(config, p.pool, wanted.ClusterName), launchConfigAnnotations(config, p)
+	if end := common.UpdateLaunchConfig(ctx, r.Client, p.pool, config, wanted, labels, annotations); end != nil {
+		return *end
 	}
 	mirror(p, config)
 	return reconciling.Continue()
@@ -98,75 +79,30 @@ func (r *Reconciler) createLaunchConfig(ctx context.Context, p *pass) reconcilin
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.pool.Namespace, Name: p.pool.Name},
 		Spec:       launchConfigSpec(p.pool, p.machinePool, ""),
 	}
-	config.Labels, config.Annotations = launchConfigLabels(config, p.pool, config.Spec.ClusterName), launchConfigAnnotations(config, p)
+	config.Labels, config.Annotations = common.LaunchConfigLabels(config, p.pool, config.Spec.ClusterName), launchConfigAnnotations(config, p)
 	// As its own controller would, which so need not.
 	common.SetLocation(config, common.LocationOf(p.cloud, p.facts.Identity, p.clusterName))
 	controllerutil.AddFinalizer(config, infrav1.LaunchConfigFinalizer)
-	if err := controllerutil.SetControllerReference(p.pool, config, r.Client.Scheme()); err != nil {
-		return reconciling.Fail(fmt.Errorf("owning the launch config: %w", err))
-	}
-	if err := r.Client.Create(ctx, config); err != nil {
-		if apierrors.IsInvalid(err) {
-			return refused(p, err)
-		}
-		return reconciling.Fail(fmt.Errorf("creating AWSLaunchConfig %q: %w", config.Name, err))
+	if end := common.CreateLaunchConfig(ctx, r.Client, p.pool, config); end != nil {
+		return *end
 	}
 	mirror(p, config)
 	return reconciling.Continue()
 }
 
-// refused shows that the API server takes no such launch config. Only an edit of the pool helps, which wakes it.
-func refused(p *pass, err error) reconciling.Outcome {
-	reconciling.False(p.pool, infrav1.LaunchTemplateReadyCondition, infrav1.InvalidSpecReason, err.Error())
-	return reconciling.Stop(err.Error()).AndGoOn()
-}
-
-// launchConfigLabels are the config's own labels and two more: its Cluster's, and the pool's for one of several managers, which must be the same one
-// for both.
-func launchConfigLabels(config *infrav1.AWSLaunchConfig, pool *infrav1.AWSMachinePool, clusterName string) map[string]string {
-	labels := maps.Clone(config.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[clusterv1.ClusterNameLabel] = clusterName
-	delete(labels, common.WatchFilterLabel)
-	if value, labelled := pool.Labels[common.WatchFilterLabel]; labelled {
-		labels[common.WatchFilterLabel] = value
-	}
-	return labels
-}
-
 // launchConfigAnnotations are the config's own annotations and those by which it learns what to take over, and what to do with what was taken over.
 func launchConfigAnnotations(config *infrav1.AWSLaunchConfig, p *pass) map[string]string {
-	annotations := map[string]string{}
-	maps.Copy(annotations, config.Annotations)
-	for key, value := range map[string]string{
+	return common.LaunchConfigAnnotations(config, map[string]string{
 		infrav1.AdoptTemplateAnnotation: p.adoptable(),
 		infrav1.RollAdoptedAnnotation:   p.pool.Annotations[infrav1.RollAdoptedAnnotation],
 		infrav1.ReleaseAnnotation:       "", // set by a release, and by nothing else
-	} {
-		delete(annotations, key)
-		if value != "" {
-			annotations[key] = value
-		}
-	}
-	return annotations
+	})
 }
 
 // mirror shows the state of the launch config on the pool, and lets the pass use it only if it is ready for its current generation.
 func mirror(p *pass, config *infrav1.AWSLaunchConfig) {
 	mirrorAdoption(p, config)
-	condition := meta.FindStatusCondition(config.Status.Conditions, infrav1.ReadyCondition)
-	switch {
-	case condition == nil || condition.ObservedGeneration != config.Generation || condition.Reason == reconciling.PendingReason:
-		reconciling.Unknown(p.pool, infrav1.LaunchTemplateReadyCondition, infrav1.WaitingForLaunchConfigReason,
-			fmt.Sprintf("AWSLaunchConfig %q has not acted on its current spec yet", config.Name))
-	case condition.Status != metav1.ConditionTrue:
-		// The summary names the condition that it follows from, which the pool's own may bear the name of.
-		message := strings.TrimPrefix(condition.Message, infrav1.LaunchTemplateReadyCondition+": ")
-		reconciling.False(p.pool, infrav1.LaunchTemplateReadyCondition, condition.Reason, message)
-	default:
-		reconciling.True(p.pool, infrav1.LaunchTemplateReadyCondition, infrav1.ReadyReason, "")
+	if common.ShowLaunchConfig(p.pool, config) {
 		p.config = config
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -30,11 +29,12 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=awsmachinepoolmachines/status,verbs=patch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=get;list;watch;patch;delete
 
+// poolOf is the AWSMachinePool that a MachinePool refers to.
+var poolOf = common.PoolOf("AWSMachinePool")
+
 // Register adds the controller to a manager. Networks are the kinds of objects with a cluster's network.
 func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, networks []client.Object) error {
-	dependents := func(ctx context.Context, cluster types.NamespacedName) ([]reconcile.Request, error) {
-		return r.poolsOf(ctx, cluster, settings)
-	}
+	dependents := settings.PoolsOf(r.Client, &infrav1.AWSMachinePoolList{})
 	controller := ctrl.NewControllerManagedBy(manager).
 		Named(Name).
 		For(&infrav1.AWSMachinePool{}, builder.WithPredicates(settings.Watched())).
@@ -53,36 +53,6 @@ func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, ne
 		return fmt.Errorf("registering controller %s: %w", Name, err)
 	}
 	return nil
-}
-
-// poolOf is the AWSMachinePool that a MachinePool refers to.
-func poolOf(_ context.Context, object client.Object) []reconcile.Request {
-	machinePool, isMachinePool := object.(*clusterv1.MachinePool)
-	if !isMachinePool {
-		return nil
-	}
-	reference := machinePool.Spec.Template.Spec.InfrastructureRef
-	if reference.Kind != "AWSMachinePool" || reference.APIGroup != infrav1.GroupVersion.Group {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: machinePool.Namespace, Name: reference.Name}}}
-}
-
-// poolsOf are the pools of a Cluster, by the label that core Cluster API sets.
-func (r *Reconciler) poolsOf(ctx context.Context, cluster types.NamespacedName, settings common.Settings) ([]reconcile.Request, error) {
-	labels := client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}
-	if settings.WatchFilter != "" {
-		labels[common.WatchFilterLabel] = settings.WatchFilter
-	}
-	pools := &infrav1.AWSMachinePoolList{}
-	if err := r.Client.List(ctx, pools, client.InNamespace(cluster.Namespace), labels); err != nil {
-		return nil, fmt.Errorf("listing pools: %w", err)
-	}
-	dependent := make([]client.Object, 0, len(pools.Items))
-	for i := range pools.Items {
-		dependent = append(dependent, &pools.Items[i])
-	}
-	return common.Requests(dependent), nil
 }
 
 // goes is true for a Machine that was deleted or is to be, which is all that a pool wants to know of it.

@@ -3,7 +3,6 @@
 package awsmanagedmachinepool
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -180,31 +179,15 @@ func (r *Reconciler) forget(pool types.NamespacedName) {
 }
 
 // findOwners finds the MachinePool that owns the pool, and the Cluster of both. Either may be missing.
-func (r *Reconciler) findOwners(ctx context.Context, p *pass) error {
-	p.clusterName = cmp.Or(p.pool.Annotations[common.ClusterAnnotation], p.pool.Labels[clusterv1.ClusterNameLabel])
+func (r *Reconciler) findOwners(ctx context.Context, p *pass) (err error) {
 	p.eksCluster = p.pool.Annotations[common.EKSClusterAnnotation]
-	machinePool, err := common.OwningMachinePool(ctx, r.Client, p.pool)
-	if err != nil {
-		return err
-	}
-	if machinePool != nil {
-		p.machinePool, p.clusterName = machinePool, machinePool.Spec.ClusterName
-	}
-	if p.clusterName == "" {
-		return nil
-	}
-	p.owner, err = common.GetCluster(ctx, r.Client, p.pool.Namespace, p.clusterName)
+	p.machinePool, p.owner, p.clusterName, err = common.Owners(ctx, r.Client, p.pool)
 	return err
 }
 
 // awaitOwner waits until core Cluster API has set the owner reference.
 func (r *Reconciler) awaitOwner(_ context.Context, p *pass) reconciling.Outcome {
-	if p.machinePool != nil {
-		return reconciling.Continue()
-	}
-	const message = "no MachinePool owns this object yet"
-	reconciling.False(p.pool, infrav1.ClusterInfrastructureReadyCondition, infrav1.WaitingForOwnerReason, message)
-	return reconciling.Stop(message)
+	return common.AwaitOwner(p.pool, p.machinePool)
 }
 
 // learnCluster reads what is known of the EKS cluster.

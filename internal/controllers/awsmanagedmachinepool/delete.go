@@ -7,8 +7,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -137,53 +135,13 @@ func (r *Reconciler) confirmGone(p *pass) reconciling.Outcome {
 
 // deleteLaunchConfig deletes the pool's launch config, whose own finalizer keeps it until its template is gone.
 func (r *Reconciler) deleteLaunchConfig(ctx context.Context, p *pass) reconciling.Outcome {
-	config := &infrav1.AWSLaunchConfig{}
-	// Past the cache, which may not know yet of a config that was made a moment ago.
-	err := r.Live.Get(ctx, p.key(), config)
-	if apierrors.IsNotFound(err) || (err == nil && !metav1.IsControlledBy(config, p.pool)) {
-		return reconciling.Continue()
-	}
-	if err != nil {
-		return reconciling.Fail(fmt.Errorf("reading AWSLaunchConfig %q: %w", p.pool.Name, err))
-	}
-	if config.DeletionTimestamp.IsZero() {
-		if err := client.IgnoreNotFound(r.Client.Delete(ctx, config)); err != nil {
-			return reconciling.Fail(fmt.Errorf("deleting AWSLaunchConfig %q: %w", config.Name, err))
-		}
-	}
-	message := fmt.Sprintf("AWSLaunchConfig %s and its launch template are being deleted", config.Name)
-	reconciling.True(p.pool, infrav1.DeletingCondition, infrav1.NodegroupDeletingReason, message)
-	return reconciling.Stop(message)
+	return common.DeleteLaunchConfig(ctx, r.Live, r.Client, p.pool, infrav1.NodegroupDeletingReason)
 }
 
-// deleteByConfig makes a launch config that is being deleted from the start, for a node group of CAPA's that is the pool's: the config's controller is the only one
-// that deletes templates.
+// deleteByConfig has the template of a node group of CAPA's that is the pool's deleted by a launch config.
 func (r *Reconciler) deleteByConfig(ctx context.Context, p *pass) reconciling.Outcome {
-	config := &infrav1.AWSLaunchConfig{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: p.pool.Namespace, Name: p.pool.Name, Finalizers: []string{infrav1.LaunchConfigFinalizer},
-			Annotations: map[string]string{infrav1.AdoptTemplateAnnotation: p.group.LaunchTemplateID},
-		},
-		Spec: infrav1.AWSLaunchConfigSpec{ClusterName: p.clusterName, LaunchTemplateName: p.group.LaunchTemplateName},
-	}
-	// As whom and where the pool's deletion calls AWS, its config's does. What is not recorded follows from the cluster for both.
-	for _, key := range []string{common.IdentityAnnotation, common.AccountAnnotation} {
-		if value, recorded := p.pool.Annotations[key]; recorded {
-			config.Annotations[key] = value
-		}
-	}
-	config.Annotations[common.RegionAnnotation], config.Annotations[common.ClusterAnnotation] = p.cloud.Region, p.clusterName
-	config.Labels = launchConfigLabels(config, p)
-	if err := controllerutil.SetControllerReference(p.pool, config, r.Client.Scheme()); err != nil {
-		return reconciling.Fail(fmt.Errorf("owning the launch config: %w", err))
-	}
-	if err := r.Client.Create(ctx, config); err != nil {
-		return reconciling.Fail(fmt.Errorf("creating AWSLaunchConfig %q, by which the launch template is deleted: %w", config.Name, err))
-	}
-	if err := client.IgnoreNotFound(r.Client.Delete(ctx, config)); err != nil {
-		return reconciling.Fail(fmt.Errorf("deleting AWSLaunchConfig %q: %w", config.Name, err))
-	}
-	return reconciling.Continue()
+	return common.DeleteByLaunchConfig(ctx, r.Client, p.pool, p.cloud.Region, p.group.LaunchTemplateID,
+		infrav1.AWSLaunchConfigSpec{ClusterName: p.clusterName, LaunchTemplateName: p.group.LaunchTemplateName})
 }
 
 func (r *Reconciler) release(ctx context.Context, p *pass) reconciling.Outcome {

@@ -4,17 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/controllers/common"
@@ -60,31 +54,18 @@ func (r *Reconciler) ensureLaunchConfig(ctx context.Context, p *pass) reconcilin
 		reconciling.True(p.pool, infrav1.LaunchTemplateReadyCondition, infrav1.ReadyReason, "the pool has no launch template")
 		return reconciling.Continue()
 	}
-	config := &infrav1.AWSLaunchConfig{}
-	err := r.Client.Get(ctx, p.key(), config)
-	if apierrors.IsNotFound(err) {
+	config, end := common.OwnLaunchConfig(ctx, r.Client, p.pool)
+	if end != nil {
+		return *end
+	}
+	if config == nil {
 		return r.createLaunchConfig(ctx, p)
-	}
-	if err != nil {
-		return reconciling.Fail(fmt.Errorf("reading AWSLaunchConfig %q: %w", p.pool.Name, err))
-	}
-	if !metav1.IsControlledBy(config, p.pool) {
-		message := fmt.Sprintf("AWSLaunchConfig %q exists and does not belong to this pool: rename one of them", config.Name)
-		reconciling.False(p.pool, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchConfigNotOwnedReason, message)
-		return reconciling.Stop(message)
 	}
 	// EC2 renames no template.
 	wanted := launchConfigSpec(p, config.Spec.LaunchTemplateName)
-	labels, annotations := launchConfigLabels(config, p), launchConfigAnnotations(config, p)
-	if !equality.Semantic.DeepEqual(config.Spec, wanted) || !maps.Equal(config.Labels, labels) || !maps.Equal(config.Annotations, annotations) {
-		if err := reconciling.Patch(ctx, r.Client, config, func(config *infrav1.AWSLaunchConfig) {
-			config.Spec, config.Labels, config.Annotations = wanted, labels, annotations
-		}); err != nil {
-			if apierrors.IsInvalid(err) {
-				return refused(p, err)
-			}
-			return reconciling.Fail(fmt.Errorf("updating the launch config: %w", err))
-		}
+	labels, annotations := common.LaunchConfigLabels(config, p.pool, p.clusterName), launchConfigAnnotations(config, p)
+	if end := common.UpdateLaunchConfig(ctx, r.Client, p.pool, config, wanted, labels, annotations); end != nil {
+		return *end
 	}
 	mirror(p, config)
 	return reconciling.Continue()
@@ -100,15 +81,9 @@ func (r *Reconciler) createLaunchConfig(ctx context.Context, p *pass) reconcilin
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.pool.Namespace, Name: p.pool.Name},
 		Spec:       launchConfigSpec(p, name),
 	}
-	config.Labels, config.Annotations = launchConfigLabels(config, p), launchConfigAnnotations(config, p)
-	if err := controllerutil.SetControllerReference(p.pool, config, r.Client.Scheme()); err != nil {
-		return reconciling.Fail(fmt.Errorf("owning the launch config: %w", err))
-	}
-	if err := r.Client.Create(ctx, config); err != nil {
-		if apierrors.IsInvalid(err) {
-			return refused(p, err)
-		}
-		return reconciling.Fail(fmt.Errorf("creating AWSLaunchConfig %q: %w", config.Name, err))
+	config.Labels, config.Annotations = common.LaunchConfigLabels(config, p.pool, p.clusterName), launchConfigAnnotations(config, p)
+	if end := common.CreateLaunchConfig(ctx, r.Client, p.pool, config); end != nil {
+		return *end
 	}
 	mirror(p, config)
 	return reconciling.Continue()
@@ -162,56 +137,18 @@ func ownImage(p *pass) bool {
 	return p.pool.Spec.OwnImage()
 }
 
-// refused shows that the API server takes no such launch config. Only an edit of the pool helps, which wakes it.
-func refused(p *pass, err error) reconciling.Outcome {
-	reconciling.False(p.pool, infrav1.LaunchTemplateReadyCondition, infrav1.InvalidSpecReason, err.Error())
-	return reconciling.Stop(err.Error()).AndGoOn()
-}
-
-// launchConfigLabels are the config's own labels and two more: its Cluster's, and the pool's for one of several managers, which must be the same one for both.
-func launchConfigLabels(config *infrav1.AWSLaunchConfig, p *pass) map[string]string {
-	labels := maps.Clone(config.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[clusterv1.ClusterNameLabel] = p.clusterName
-	delete(labels, common.WatchFilterLabel)
-	if value, labelled := p.pool.Labels[common.WatchFilterLabel]; labelled {
-		labels[common.WatchFilterLabel] = value
-	}
-	return labels
-}
-
 // launchConfigAnnotations are the config's own annotations and those by which it learns what to take over, and what to do with what was taken over.
 func launchConfigAnnotations(config *infrav1.AWSLaunchConfig, p *pass) map[string]string {
-	annotations := map[string]string{}
-	maps.Copy(annotations, config.Annotations)
-	for key, value := range map[string]string{
+	return common.LaunchConfigAnnotations(config, map[string]string{
 		infrav1.AdoptTemplateAnnotation: p.adoptable(),
 		infrav1.RollAdoptedAnnotation:   p.pool.Annotations[infrav1.RollAdoptedAnnotation],
-	} {
-		delete(annotations, key)
-		if value != "" {
-			annotations[key] = value
-		}
-	}
-	return annotations
+	})
 }
 
 // mirror shows the state of the launch config on the pool, and lets the pass use it only if it is ready for its current generation.
 func mirror(p *pass, config *infrav1.AWSLaunchConfig) {
 	mirrorAdoption(p, config)
-	condition := meta.FindStatusCondition(config.Status.Conditions, infrav1.ReadyCondition)
-	switch {
-	case condition == nil || condition.ObservedGeneration != config.Generation || condition.Reason == reconciling.PendingReason:
-		reconciling.Unknown(p.pool, infrav1.LaunchTemplateReadyCondition, infrav1.WaitingForLaunchConfigReason,
-			fmt.Sprintf("AWSLaunchConfig %q has not acted on its current spec yet", config.Name))
-	case condition.Status != metav1.ConditionTrue:
-		// The summary names the condition that it follows from, which the pool's own may bear the name of.
-		message := strings.TrimPrefix(condition.Message, infrav1.LaunchTemplateReadyCondition+": ")
-		reconciling.False(p.pool, infrav1.LaunchTemplateReadyCondition, condition.Reason, message)
-	default:
-		reconciling.True(p.pool, infrav1.LaunchTemplateReadyCondition, infrav1.ReadyReason, "")
+	if common.ShowLaunchConfig(p.pool, config) {
 		p.config = config
 	}
 }

@@ -1,6 +1,7 @@
 package common
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -9,6 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 // IsMachinePool goes by group and kind: the version changes with Cluster API's releases.
@@ -33,6 +37,34 @@ func OwningMachinePool(ctx context.Context, reader client.Reader, pool client.Ob
 		}
 	}
 	return nil, nil
+}
+
+// Owners are the MachinePool that owns a pool and the Cluster of both, either of which may be nil, and the Cluster's name: as the MachinePool says it, or
+// as it was recorded before anything was made in AWS.
+func Owners(ctx context.Context, reader client.Reader, pool client.Object) (*clusterv1.MachinePool, *clusterv1.Cluster, string, error) {
+	name := cmp.Or(pool.GetAnnotations()[ClusterAnnotation], pool.GetLabels()[clusterv1.ClusterNameLabel])
+	machinePool, err := OwningMachinePool(ctx, reader, pool)
+	if err != nil {
+		return nil, nil, name, err
+	}
+	if machinePool != nil {
+		name = machinePool.Spec.ClusterName
+	}
+	if name == "" {
+		return machinePool, nil, "", nil
+	}
+	owner, err := GetCluster(ctx, reader, pool.GetNamespace(), name)
+	return machinePool, owner, name, err
+}
+
+// AwaitOwner waits until core Cluster API has set the owner reference of a pool.
+func AwaitOwner(pool reconciling.Conditioned, machinePool *clusterv1.MachinePool) reconciling.Outcome {
+	if machinePool != nil {
+		return reconciling.Continue()
+	}
+	const message = "no MachinePool owns this object yet"
+	reconciling.False(pool, infrav1.ClusterInfrastructureReadyCondition, infrav1.WaitingForOwnerReason, message)
+	return reconciling.Stop(message)
 }
 
 // Autoscaled is true for a pool whose size an external autoscaler decides (Cluster API: replicas-managed-by).

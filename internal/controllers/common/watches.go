@@ -7,16 +7,20 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
@@ -120,6 +124,46 @@ func Requests[T client.Object](objects []T) []reconcile.Request {
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
 	}
 	return requests
+}
+
+// PoolOf maps a MachinePool to the pool of a kind of ours that it refers to.
+func PoolOf(kind string) handler.MapFunc {
+	return func(_ context.Context, object client.Object) []reconcile.Request {
+		machinePool, isMachinePool := object.(*clusterv1.MachinePool)
+		if !isMachinePool {
+			return nil
+		}
+		reference := machinePool.Spec.Template.Spec.InfrastructureRef
+		if reference.Kind != kind || reference.APIGroup != infrav1.GroupVersion.Group {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: machinePool.Namespace, Name: reference.Name}}}
+	}
+}
+
+// PoolsOf lists the pools of a Cluster, by the label that core Cluster API sets, for ByCluster. Empty is a list of their kind.
+func (s Settings) PoolsOf(reader client.Reader, empty client.ObjectList) func(context.Context, types.NamespacedName) ([]reconcile.Request, error) {
+	return func(ctx context.Context, cluster types.NamespacedName) ([]reconcile.Request, error) {
+		labels := client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}
+		if s.WatchFilter != "" {
+			labels[WatchFilterLabel] = s.WatchFilter
+		}
+		pools, isList := empty.DeepCopyObject().(client.ObjectList)
+		if !isList {
+			return nil, fmt.Errorf("%T is no list", empty)
+		}
+		if err := reader.List(ctx, pools, client.InNamespace(cluster.Namespace), labels); err != nil {
+			return nil, fmt.Errorf("listing pools: %w", err)
+		}
+		var requests []reconcile.Request
+		err := meta.EachListItem(pools, func(item runtime.Object) error {
+			if pool, isObject := item.(client.Object); isObject {
+				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(pool)})
+			}
+			return nil
+		})
+		return requests, err
+	}
 }
 
 // ClusterOf returns the Cluster that a cluster infrastructure or control plane object belongs to.

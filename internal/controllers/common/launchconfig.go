@@ -1,0 +1,175 @@
+package common
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// OwnLaunchConfig reads the launch config that bears a pool's name, nil if there is none. The outcome ends the step, if it is not nil: the config
+// could not be read, or is somebody else's.
+func OwnLaunchConfig(ctx context.Context, reader client.Reader, pool reconciling.Conditioned) (*infrav1.AWSLaunchConfig, *reconciling.Outcome) {
+	config := &infrav1.AWSLaunchConfig{}
+	err := reader.Get(ctx, client.ObjectKeyFromObject(pool), config)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, ending(reconciling.Fail(fmt.Errorf("reading AWSLaunchConfig %q: %w", pool.GetName(), err)))
+	}
+	if !metav1.IsControlledBy(config, pool) {
+		message := fmt.Sprintf("AWSLaunchConfig %q exists and does not belong to this pool: rename one of them", config.Name)
+		reconciling.False(pool, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchConfigNotOwnedReason, message)
+		return nil, ending(reconciling.Stop(message))
+	}
+	return config, nil
+}
+
+// CreateLaunchConfig makes the launch config of a pool. The outcome ends the step, if it is not nil.
+func CreateLaunchConfig(ctx context.Context, c client.Client, pool reconciling.Conditioned, config *infrav1.AWSLaunchConfig) *reconciling.Outcome {
+	if err := controllerutil.SetControllerReference(pool, config, c.Scheme()); err != nil {
+		return ending(reconciling.Fail(fmt.Errorf("owning the launch config: %w", err)))
+	}
+	if err := c.Create(ctx, config); err != nil {
+		return launchConfigRefused(pool, err, fmt.Sprintf("creating AWSLaunchConfig %q", config.Name))
+	}
+	return nil
+}
+
+// UpdateLaunchConfig writes to the launch config of a pool what is wanted of its spec, labels and annotations, if it is not so. The outcome ends the
+// step, if it is not nil.
+func UpdateLaunchConfig(ctx context.Context, c client.Client, pool reconciling.Conditioned, config *infrav1.AWSLaunchConfig,
+	wanted infrav1.AWSLaunchConfigSpec, labels, annotations map[string]string,
+) *reconciling.Outcome {
+	if equality.Semantic.DeepEqual(config.Spec, wanted) && maps.Equal(config.Labels, labels) && maps.Equal(config.Annotations, annotations) {
+		return nil
+	}
+	if err := reconciling.Patch(ctx, c, config, func(config *infrav1.AWSLaunchConfig) {
+		config.Spec, config.Labels, config.Annotations = wanted, labels, annotations
+	}); err != nil {
+		return launchConfigRefused(pool, err, "updating the launch config")
+	}
+	return nil
+}
+
+// launchConfigRefused shows that the API server takes no such launch config: only an edit of the pool helps, which wakes it. Other failures are retried.
+func launchConfigRefused(pool reconciling.Conditioned, err error, doing string) *reconciling.Outcome {
+	if !apierrors.IsInvalid(err) {
+		return ending(reconciling.Fail(fmt.Errorf("%s: %w", doing, err)))
+	}
+	reconciling.False(pool, infrav1.LaunchTemplateReadyCondition, infrav1.InvalidSpecReason, err.Error())
+	return ending(reconciling.Stop(err.Error()).AndGoOn())
+}
+
+func ending(outcome reconciling.Outcome) *reconciling.Outcome { return &outcome }
+
+// LaunchConfigLabels are the config's own labels and two more: its Cluster's, and the pool's for one of several managers, which must be the same one
+// for both.
+func LaunchConfigLabels(config *infrav1.AWSLaunchConfig, pool client.Object, clusterName string) map[string]string {
+	labels := maps.Clone(config.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[clusterv1.ClusterNameLabel] = clusterName
+	delete(labels, WatchFilterLabel)
+	if value, labelled := pool.GetLabels()[WatchFilterLabel]; labelled {
+		labels[WatchFilterLabel] = value
+	}
+	return labels
+}
+
+// LaunchConfigAnnotations are the config's own annotations and those of its pool, of which an empty one is left out.
+func LaunchConfigAnnotations(config *infrav1.AWSLaunchConfig, pools map[string]string) map[string]string {
+	annotations := map[string]string{}
+	maps.Copy(annotations, config.Annotations)
+	for key, value := range pools {
+		delete(annotations, key)
+		if value != "" {
+			annotations[key] = value
+		}
+	}
+	return annotations
+}
+
+// ShowLaunchConfig shows the state of a launch config on a pool, and says whether it is ready for its current generation.
+func ShowLaunchConfig(pool reconciling.Conditioned, config *infrav1.AWSLaunchConfig) bool {
+	condition := meta.FindStatusCondition(config.Status.Conditions, infrav1.ReadyCondition)
+	switch {
+	case condition == nil || condition.ObservedGeneration != config.Generation || condition.Reason == reconciling.PendingReason:
+		reconciling.Unknown(pool, infrav1.LaunchTemplateReadyCondition, infrav1.WaitingForLaunchConfigReason,
+			fmt.Sprintf("AWSLaunchConfig %q has not acted on its current spec yet", config.Name))
+	case condition.Status != metav1.ConditionTrue:
+		// The summary names the condition that it follows from, which the pool's own may bear the name of.
+		message := strings.TrimPrefix(condition.Message, infrav1.LaunchTemplateReadyCondition+": ")
+		reconciling.False(pool, infrav1.LaunchTemplateReadyCondition, condition.Reason, message)
+	default:
+		reconciling.True(pool, infrav1.LaunchTemplateReadyCondition, infrav1.ReadyReason, "")
+		return true
+	}
+	return false
+}
+
+// DeleteLaunchConfig deletes the launch config of a pool that is being deleted, whose own finalizer keeps it until its template is gone. Live reads past
+// the cache, which may not know yet of a config that was made a moment ago. Reason is the Deleting condition's.
+func DeleteLaunchConfig(ctx context.Context, live client.Reader, c client.Client, pool reconciling.Conditioned, reason string) reconciling.Outcome {
+	config := &infrav1.AWSLaunchConfig{}
+	err := live.Get(ctx, client.ObjectKeyFromObject(pool), config)
+	if apierrors.IsNotFound(err) || (err == nil && !metav1.IsControlledBy(config, pool)) {
+		return reconciling.Continue()
+	}
+	if err != nil {
+		return reconciling.Fail(fmt.Errorf("reading AWSLaunchConfig %q: %w", pool.GetName(), err))
+	}
+	if config.DeletionTimestamp.IsZero() {
+		if err := client.IgnoreNotFound(c.Delete(ctx, config)); err != nil {
+			return reconciling.Fail(fmt.Errorf("deleting AWSLaunchConfig %q: %w", config.Name, err))
+		}
+	}
+	message := fmt.Sprintf("AWSLaunchConfig %s and its launch template are being deleted", config.Name)
+	reconciling.True(pool, infrav1.DeletingCondition, reason, message)
+	return reconciling.Stop(message)
+}
+
+// DeleteByLaunchConfig makes a launch config that is being deleted from the start, for a template of CAPA's that is the pool's: the config's controller
+// is the only one that deletes templates.
+func DeleteByLaunchConfig(ctx context.Context, c client.Client, pool client.Object, region, templateID string, spec infrav1.AWSLaunchConfigSpec,
+) reconciling.Outcome {
+	config := &infrav1.AWSLaunchConfig{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pool.GetNamespace(), Name: pool.GetName(), Finalizers: []string{infrav1.LaunchConfigFinalizer},
+			Annotations: map[string]string{
+				infrav1.AdoptTemplateAnnotation: templateID, RegionAnnotation: region, ClusterAnnotation: spec.ClusterName,
+			},
+		},
+		Spec: spec,
+	}
+	// As whom and where the pool's deletion calls AWS, its config's does. What is not recorded follows from the cluster for both.
+	for _, key := range []string{IdentityAnnotation, AccountAnnotation} {
+		if value, recorded := pool.GetAnnotations()[key]; recorded {
+			config.Annotations[key] = value
+		}
+	}
+	config.Labels = LaunchConfigLabels(config, pool, spec.ClusterName)
+	if err := controllerutil.SetControllerReference(pool, config, c.Scheme()); err != nil {
+		return reconciling.Fail(fmt.Errorf("owning the launch config: %w", err))
+	}
+	if err := c.Create(ctx, config); err != nil {
+		return reconciling.Fail(fmt.Errorf("creating AWSLaunchConfig %q, by which the launch template is deleted: %w", config.Name, err))
+	}
+	if err := client.IgnoreNotFound(c.Delete(ctx, config)); err != nil {
+		return reconciling.Fail(fmt.Errorf("deleting AWSLaunchConfig %q: %w", config.Name, err))
+	}
+	return reconciling.Continue()
+}
