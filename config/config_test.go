@@ -169,6 +169,29 @@ func TestWhatIsInstalled(t *testing.T) {
 	}
 }
 
+// TestKustomizationListsEveryDefinition fails when a kind was added, or removed, and kustomize was not told.
+func TestKustomizationListsEveryDefinition(t *testing.T) {
+	t.Parallel()
+	for _, directory := range []string{"crd", "provisioner/crd"} {
+		var base kustomization
+		if err := sigsyaml.UnmarshalStrict(read(t, filepath.Join(directory, "kustomization.yaml")), &base); err != nil {
+			t.Fatalf("%s: %v", directory, err)
+		}
+		files, err := filepath.Glob(filepath.Join(directory, "bases", "*.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var bases []string
+		for _, file := range files {
+			bases = append(bases, "bases/"+filepath.Base(file))
+		}
+		slices.Sort(base.Resources)
+		if !slices.Equal(bases, base.Resources) {
+			t.Errorf("%s/kustomization.yaml has %q, and bases has %q", directory, base.Resources, bases)
+		}
+	}
+}
+
 func TestBindingsFindTheirRoleAndAccount(t *testing.T) {
 	t.Parallel()
 	objects := build(t, "default")

@@ -9,8 +9,11 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 "$controller_gen" object paths=./api/...
-"$controller_gen" crd paths=./api/... output:crd:dir="$scratch/crd"
+# The kinds of Cluster API's group are for the management cluster, the provisioner's for the cluster that it launches nodes of.
+"$controller_gen" crd paths=./api/infrastructure/... output:crd:dir="$scratch/crd"
 go run ./hack/crdgen --in "$scratch/crd" --out config/crd/bases
+"$controller_gen" crd paths=./api/provisioning/... output:crd:dir="$scratch/provisioner-crd"
+go run ./hack/crdgen --in "$scratch/provisioner-crd" --out config/provisioner/crd/bases
 
 # The role is made from the markers of the controllers; a tree without any has no role.
 if grep -rqs --include='*.go' '+kubebuilder:rbac:' internal; then

@@ -121,9 +121,12 @@ func serveToo(crd *apiextensionsv1.CustomResourceDefinition, added, existing str
 	return nil
 }
 
-// label sets the labels that Cluster API's contract asks for. The versions in a label are those that fulfill the
-// contract of its name; Cluster API takes the last.
+// label sets the labels that Cluster API's contract asks for on the kinds of Cluster API's group. The versions in a label are
+// those that fulfill the contract of its name; Cluster API takes the last.
 func label(crd *apiextensionsv1.CustomResourceDefinition) {
+	if crd.Spec.Group != "infrastructure.cluster.x-k8s.io" {
+		return
+	}
 	var served []string
 	for _, version := range crd.Spec.Versions {
 		served = append(served, version.Name)
@@ -137,7 +140,7 @@ func label(crd *apiextensionsv1.CustomResourceDefinition) {
 }
 
 // maxValueLengths are AWS's limits for the values of maps, by the name of the field: tags (AWS: Using_Tags, tag restrictions)
-// and labels of node groups (AWS: API_CreateNodegroup, labels).
+// and labels of nodes (AWS: API_CreateNodegroup, labels; Kubernetes: the syntax of labels).
 var maxValueLengths = map[string]int64{"additionalTags": 256, "labels": 63}
 
 // limitValues bounds the values of such maps: controller-gen has no marker for the values of a map, and without a bound the

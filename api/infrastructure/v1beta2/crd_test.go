@@ -1,19 +1,11 @@
 package v1beta2_test
 
 import (
-	"maps"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
-	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	schemacel "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
-	"k8s.io/apiserver/pkg/cel/environment"
 
 	"github.com/slipway-project/slipway/internal/apitest"
 )
@@ -23,12 +15,8 @@ import (
 func TestDefinitionsAreAccepted(t *testing.T) {
 	t.Parallel()
 	for kind, definition := range definitions(t) {
-		internal, err := apitest.Internal(definition)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if errs := validation.ValidateCustomResourceDefinition(t.Context(), internal); len(errs) > 0 {
-			t.Errorf("%s: %v", kind, errs.ToAggregate())
+		if err := apitest.Accepted(t.Context(), definition); err != nil {
+			t.Errorf("%s: %v", kind, err)
 		}
 	}
 }
@@ -44,7 +32,10 @@ func TestRulesCostLittle(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			total := estimate(t, kind, found.Structural, true, 1)
+			total, err := apitest.EstimatedCost(found.Structural)
+			if err != nil {
+				t.Fatalf("%s %s: %v", kind, version.Name, err)
+			}
 			t.Logf("%s %s: %.1f%% of what the API server allows", kind, version.Name,
 				100*float64(total)/validation.StaticEstimatedCRDCostLimit)
 			if total > budget {
@@ -52,31 +43,6 @@ func TestRulesCostLittle(t *testing.T) {
 			}
 		}
 	}
-}
-
-// estimate adds up the cost of the rules in the schema, each as often as lists and maps above it may have items.
-func estimate(t *testing.T, path string, s *structuralschema.Structural, root bool, times uint64) uint64 {
-	t.Helper()
-	environments := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
-	results, err := schemacel.Compile(s, model.SchemaDeclType(s, root), celconfig.PerCallLimit, environments,
-		schemacel.NewExpressionsEnvLoader())
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-	var total uint64
-	for _, result := range results {
-		if result.Error != nil {
-			t.Errorf("%s: %v", path, result.Error)
-		}
-		total += result.MaxCost * times
-	}
-	for name, property := range s.Properties {
-		total += estimate(t, path+"."+name, &property, false, times)
-	}
-	if s.Items != nil {
-		total += estimate(t, path+"[]", s.Items, false, times*uint64(*s.ValueValidation.MaxItems))
-	}
-	return total
 }
 
 func TestVersionsHaveOneSchema(t *testing.T) {
@@ -183,40 +149,9 @@ func TestNames(t *testing.T) {
 // without maxLength: kubectl explain would say nothing, and the cost of rules could not be estimated.
 func TestFieldsAreDocumentedAndBounded(t *testing.T) {
 	t.Parallel()
-	for kind, definition := range definitions(t) {
-		schema := definition.Spec.Versions[len(definition.Spec.Versions)-1].Schema.OpenAPIV3Schema
-		for _, part := range []string{"spec", "status"} {
-			property := schema.Properties[part]
-			for _, complaint := range complaints(kind+"."+part, &property) {
-				t.Error(complaint)
-			}
+	for _, definition := range definitions(t) {
+		for _, complaint := range apitest.Complaints(definition) {
+			t.Error(complaint)
 		}
 	}
-}
-
-// complaints lists what is missing below the schema. The items of conditions are Kubernetes's own type.
-func complaints(path string, schema *apiextensionsv1.JSONSchemaProps) []string {
-	var found []string
-	if schema.Description == "" && !strings.HasSuffix(path, "[]") && !strings.HasSuffix(path, "{}") {
-		found = append(found, path+" has no documentation")
-	}
-	switch {
-	case schema.Type == "array" && schema.MaxItems == nil:
-		found = append(found, path+" has no maxItems")
-	case schema.Type == "string" && schema.MaxLength == nil && schema.Enum == nil && schema.Format != "date-time":
-		found = append(found, path+" has no maxLength")
-	case schema.AdditionalProperties != nil && schema.MaxProperties == nil:
-		found = append(found, path+" has no maxProperties")
-	}
-	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
-		property := schema.Properties[name]
-		found = append(found, complaints(path+"."+name, &property)...)
-	}
-	if schema.Items != nil {
-		found = append(found, complaints(path+"[]", schema.Items.Schema)...)
-	}
-	if schema.AdditionalProperties != nil {
-		found = append(found, complaints(path+"{}", schema.AdditionalProperties.Schema)...)
-	}
-	return found
 }

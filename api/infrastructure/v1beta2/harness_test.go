@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-project/slipway/config/crd"
 	"github.com/slipway-project/slipway/internal/apitest"
@@ -59,23 +57,11 @@ func resource(t testing.TB, kind, version string) *apitest.Resource {
 // object returns the object that the YAML says, with the JSON merge patches (YAML too) applied.
 func object(t testing.TB, base string, patches ...string) map[string]any {
 	t.Helper()
-	document, err := yaml.YAMLToJSON([]byte(base))
+	patched, err := apitest.Object(base, patches...)
 	if err != nil {
-		t.Fatalf("reading %s: %v", base, err)
+		t.Fatal(err)
 	}
-	for _, patch := range patches {
-		if patch == "" {
-			continue
-		}
-		difference, err := yaml.YAMLToJSON([]byte(patch))
-		if err != nil {
-			t.Fatalf("reading %s: %v", patch, err)
-		}
-		if document, err = jsonpatch.MergePatch(document, difference); err != nil {
-			t.Fatalf("patching with %s: %v", patch, err)
-		}
-	}
-	return fromJSON(t, document)
+	return patched
 }
 
 // fromJSON decodes as the API server does: whole numbers become int64.

@@ -1,0 +1,131 @@
+package v1alpha2
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// MaxStatusLaunchTemplates is how many launch templates a status lists, however many pods name.
+const MaxStatusLaunchTemplates = 50
+
+// ProvisionerStatus says what was found in AWS, and which nodes there are. All of it can be found again.
+type ProvisionerStatus struct {
+	// ObservedGeneration is the generation of the spec that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions say whether nodes can be launched, and what is in the way.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// LaunchTemplates are those that the spec and pending pods name, and the default ones, by name: what each resolved to.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	LaunchTemplates []ResolvedLaunchTemplate `json:"launchTemplates,omitempty"`
+
+	// Nodes is how many nodes there are, those included that were launched and have not joined yet.
+	// +optional
+	Nodes int32 `json:"nodes,omitempty"`
+
+	// Resources of all these nodes together: what spec.limits bound.
+	// +optional
+	Resources *ProvisionedResources `json:"resources,omitempty"`
+}
+
+// ProvisionedResources are sums over nodes.
+type ProvisionedResources struct {
+	// CPU of all nodes.
+	// +optional
+	CPU resource.Quantity `json:"cpu,omitempty,omitzero"`
+
+	// Memory of all nodes.
+	// +optional
+	Memory resource.Quantity `json:"memory,omitempty,omitzero"`
+}
+
+// ResolvedLaunchTemplate is what the name of a launch template, or its absence, led to.
+type ResolvedLaunchTemplate struct {
+	// Name of the launch template.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Name string `json:"name,omitempty"`
+
+	// ID of the launch template.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ID string `json:"id,omitempty"`
+
+	// Version is the number that nodes are launched from.
+	// +optional
+	Version int64 `json:"version,omitempty"`
+
+	// ImageID is the image.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ImageID string `json:"imageID,omitempty"`
+
+	// Architecture of the image.
+	// +optional
+	Architecture Architecture `json:"architecture,omitempty"`
+
+	// Generated is true for a default launch template, which Slipway made.
+	// +optional
+	Generated bool `json:"generated,omitempty"`
+
+	// Message says why nothing can be launched from it, or what pods have to know. It is empty where all is well.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:storageversion
+// +kubebuilder:resource:path=provisioners,scope=Cluster
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".spec.cluster.name",description="Cluster that the nodes join"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status",description="Whether nodes can be launched"
+// +kubebuilder:printcolumn:name="Nodes",type="integer",JSONPath=".status.nodes",description="Nodes, those included that have not joined yet"
+// +kubebuilder:printcolumn:name="CPU",type="string",JSONPath=".status.resources.cpu",description="CPU of all nodes"
+// +kubebuilder:printcolumn:name="Memory",type="string",JSONPath=".status.resources.memory",description="Memory of all nodes"
+// +kubebuilder:printcolumn:name="Architecture",type="string",priority=1,JSONPath=".spec.architecture",description="Architecture of all nodes"
+// +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Ready')].message",description="What is in the way"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+
+// Provisioner launches nodes for pods that are pending because no node suits them, and ends nodes that nobody needs.
+//
+// +slipway:rule=SP9
+// +kubebuilder:validation:XValidation:rule=`self.metadata.name.size() <= 63`,message="nodes carry the name of their provisioner in a label: give one of at most 63 characters"
+type Provisioner struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec says which nodes may be launched, and from what.
+	// +required
+	Spec ProvisionerSpec `json:"spec"`
+
+	// Status says what was found in AWS, and which nodes there are.
+	// +optional
+	Status ProvisionerStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the conditions, as Cluster API's helpers want it.
+func (p *Provisioner) GetConditions() []metav1.Condition { return p.Status.Conditions }
+
+// SetConditions replaces the conditions.
+func (p *Provisioner) SetConditions(conditions []metav1.Condition) {
+	p.Status.Conditions = conditions
+}
+
+// +kubebuilder:object:root=true
+
+// ProvisionerList is a list of Provisioners.
+type ProvisionerList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []Provisioner `json:"items"`
+}

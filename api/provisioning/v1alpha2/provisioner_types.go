@@ -1,0 +1,292 @@
+package v1alpha2
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// ProvisionerSpec says which nodes may be launched for pending pods, and from what.
+//
+// +slipway:rule=PV2
+// +kubebuilder:validation:XValidation:rule=`!has(self.architecture) || !has(self.labels) || !('node.k8s.aws/launch-template-name' in self.labels || 'kubernetes.amazonaws.com/launchTemplateId' in self.labels)`,message="a launch template has the architecture of its image: remove architecture, or the label of the launch template",fieldPath=".architecture"
+// +slipway:rule=PV2
+// +kubebuilder:validation:XValidation:rule=`!has(self.architecture) || !(has(self.launchTemplateRef) || has(self.launchConfigRef))`,message="a launch template has the architecture of its image: remove architecture, or the reference to the launch template",fieldPath=".architecture"
+// +slipway:rule=SP1
+// +kubebuilder:validation:XValidation:rule=`(has(self.launchTemplateRef) ? 1 : 0) + (has(self.launchConfigRef) ? 1 : 0) + (has(self.labels) && ('node.k8s.aws/launch-template-name' in self.labels || 'kubernetes.amazonaws.com/launchTemplateId' in self.labels) ? 1 : 0) <= 1`,message="name one launch template: by a label, by launchTemplateRef or by launchConfigRef"
+type ProvisionerSpec struct {
+	// Cluster that the nodes join.
+	// +required
+	Cluster ProvisionerCluster `json:"cluster"`
+
+	// Architecture of all nodes. Without it, and without a launch template, a pod's kubernetes.io/arch decides; a pod that says nothing runs on
+	// whichever costs least.
+	// +optional
+	Architecture Architecture `json:"architecture,omitempty"`
+
+	// Taints of all nodes.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	// +slipway:rule=SP7
+	// +kubebuilder:validation:XValidation:rule=`self.all(t, self.filter(o, o.key == t.key && o.effect == t.effect).size() == 1)`,message="a node has one taint of a key and an effect"
+	Taints []Taint `json:"taints,omitempty"`
+
+	// Zones that nodes may be in. Default: those of the subnets.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MaxLength=64
+	// +slipway:rule=SP2
+	// +kubebuilder:validation:XValidation:rule=`self.all(z, z.matches('^[a-z]{2,}(-[a-z0-9]+)+$'))`,message="give names of zones such as us-east-1a"
+	Zones []string `json:"zones,omitempty"`
+
+	// InstanceTypes that nodes may have. Default: every type of the region that suits.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MaxLength=64
+	// +slipway:rule=SP2
+	// +kubebuilder:validation:XValidation:rule=`self.all(t, t.matches('^[a-z0-9-]+[.][a-z0-9-]+$'))`,message="give names of instance types such as m5.large"
+	InstanceTypes []string `json:"instanceTypes,omitempty"`
+
+	// TTLSeconds is how long, in seconds, a node stays on which no pod runs but those of daemon sets. Default: for good.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=31536000
+	TTLSeconds *int64 `json:"ttlSeconds,omitempty"`
+
+	// TTLSecondsUntilExpired is the age, in seconds, at which a node is replaced. Default: none.
+	// +optional
+	// +kubebuilder:validation:Minimum=60
+	// +kubebuilder:validation:Maximum=315360000
+	TTLSecondsUntilExpired *int64 `json:"ttlSecondsUntilExpired,omitempty"`
+
+	// Labels of all nodes, unless a pod asks for another value. Those of node.k8s.aws choose the launch template and how capacity is bought.
+	// +optional
+	Labels Labels `json:"labels,omitempty"`
+
+	// LaunchTemplateRef is the EC2 launch template of nodes whose pods name none, where its name is no legal value of a label, or only its id is known.
+	// +optional
+	LaunchTemplateRef *LaunchTemplateReference `json:"launchTemplateRef,omitempty"`
+
+	// LaunchConfigRef is the AWSLaunchConfig whose launch template has the nodes of pods that name none.
+	// +optional
+	LaunchConfigRef *LaunchConfigReference `json:"launchConfigRef,omitempty"`
+
+	// Subnets that nodes may be in. Default: those with the tag kubernetes.io/cluster/ and the name of the cluster.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Subnets []infrav1.AWSResourceReference `json:"subnets,omitempty"`
+
+	// SecurityGroups of nodes from default launch templates. Default: those with the tag kubernetes.io/cluster/ and the name of the cluster.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	SecurityGroups []infrav1.AWSResourceReference `json:"securityGroups,omitempty"`
+
+	// Limits of all nodes of the provisioner together. Nothing is launched that would go beyond one.
+	// +optional
+	Limits *Limits `json:"limits,omitempty"`
+
+	// IncompatibleArchitecturePolicy is what becomes of pods whose architecture the launch template can not serve. Default: UseDefault.
+	// +optional
+	IncompatibleArchitecturePolicy IncompatibleArchitecturePolicy `json:"incompatibleArchitecturePolicy,omitempty"`
+}
+
+// ProvisionerCluster is the cluster that nodes join.
+//
+// +slipway:rule=SP3
+// +kubebuilder:validation:XValidation:rule=`has(self.endpoint) == has(self.caBundle)`,message="give endpoint and caBundle, or neither: a node that knows one of them can not join"
+type ProvisionerCluster struct {
+	// Name of the cluster, as in the tags of what belongs to it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=100
+	Name string `json:"name"`
+
+	// CABundle has the certificates that the API server's is signed by: PEM, in base64. Default: that of the EKS cluster of the name.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=65536
+	// +slipway:rule=SP3
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[A-Za-z0-9+/]+={0,2}$')`,message="give the certificates as PEM in base64, in one line"
+	CABundle string `json:"caBundle,omitempty"`
+
+	// Endpoint of the API server. Default: that of the EKS cluster of the name.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	// +slipway:rule=SP3
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^https://[^ /]+/?$')`,message="give an endpoint such as https://example.com:6443"
+	Endpoint string `json:"endpoint,omitempty"`
+}
+
+// Architecture of a processor, in EC2's words or in Kubernetes's.
+//
+// +kubebuilder:validation:Enum=x86_64;amd64;arm64
+type Architecture string
+
+// The architectures. ArchitectureX86 and ArchitectureAMD64 are one.
+const (
+	ArchitectureX86   Architecture = "x86_64"
+	ArchitectureAMD64 Architecture = "amd64"
+	ArchitectureARM64 Architecture = "arm64"
+)
+
+// Label is the value that nodes of the architecture have for kubernetes.io/arch. It is empty for none.
+func (a Architecture) Label() string {
+	if a == ArchitectureX86 {
+		return string(ArchitectureAMD64)
+	}
+	return string(a)
+}
+
+// Taint keeps pods that do not tolerate it off the nodes.
+type Taint struct {
+	// Key of the taint.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	// +slipway:rule=SP4
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')`,message="a key is a name of at most 63 letters, digits and - _ . with or without a domain and / before it"
+	Key string `json:"key"`
+
+	// Value of the taint.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +slipway:rule=SP4
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$')`,message="a value has at most 63 letters, digits and - _ . and begins and ends with a letter or digit"
+	Value string `json:"value,omitempty"`
+
+	// Effect on pods that do not tolerate the taint.
+	// +required
+	Effect TaintEffect `json:"effect"`
+}
+
+// TaintEffect is what a taint does to pods that do not tolerate it, as Kubernetes writes it.
+//
+// +kubebuilder:validation:Enum=NoSchedule;PreferNoSchedule;NoExecute
+type TaintEffect string
+
+// Labels are labels of nodes by key.
+//
+// +kubebuilder:validation:MaxProperties=64
+//
+// +slipway:rule=SP4
+// +kubebuilder:validation:XValidation:rule=`self.all(k, k.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))`,message="a key is a name of at most 63 letters, digits and - _ . with or without a domain and / before it"
+// +slipway:rule=SP4
+// +kubebuilder:validation:XValidation:rule=`self.all(k, k == 'node.k8s.aws/launch-template-name' || k == 'node.k8s.aws/launch-template-version' || k == 'kubernetes.amazonaws.com/launchTemplateVersion' || self[k].matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$'))`,message="a value has at most 63 letters, digits and - _ . and begins and ends with a letter or digit"
+// +slipway:rule=PV1
+// +kubebuilder:validation:XValidation:rule=`!('node.k8s.aws/launch-template-version' in self || 'kubernetes.amazonaws.com/launchTemplateVersion' in self) || 'node.k8s.aws/launch-template-name' in self || 'kubernetes.amazonaws.com/launchTemplateId' in self`,message="a version is that of the launch template named beside it: add node.k8s.aws/launch-template-name, or remove the version"
+// +slipway:rule=PV3
+// +kubebuilder:validation:XValidation:rule=`!('node.k8s.aws/launch-template-name' in self) || self['node.k8s.aws/launch-template-name'].matches('^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')`,message="node.k8s.aws/launch-template-name has a value that nodes can not carry: it has at most 63 letters, digits and - _ . Name such a launch template in spec.launchTemplateRef"
+// +slipway:rule=PV4
+// +kubebuilder:validation:XValidation:rule=`!('node.k8s.aws/launch-template-name' in self) || self['node.k8s.aws/launch-template-name'].size() >= 3`,message="node.k8s.aws/launch-template-name has at least 3 characters, as EC2's names have"
+// +slipway:rule=PV6
+// +kubebuilder:validation:XValidation:rule=`['node.k8s.aws/launch-template-version', 'kubernetes.amazonaws.com/launchTemplateVersion'].all(k, !(k in self) || self[k] == '$LATEST' || self[k].matches('^([0-9]+|latest|default)$'))`,message="a version is a number, latest or default (write latest for $Latest, default for $Default)"
+// +slipway:rule=PV7
+// +kubebuilder:validation:XValidation:rule=`['node.k8s.aws/launch-template-version', 'kubernetes.amazonaws.com/launchTemplateVersion'].all(k, !(k in self) || !self[k].matches('^[0-9]+$') || self[k].matches('^[1-9][0-9]{0,17}$'))`,message="the number of a version is above 0, without zeros before it, and of at most 18 digits"
+// +slipway:rule=PV8
+// +kubebuilder:validation:XValidation:rule=`['node.k8s.aws/capacity-type', 'kubernetes.amazonaws.com/capacityType'].all(k, !(k in self) || self[k] == 'spot' || self[k] == 'on-demand')`,message="node.k8s.aws/capacity-type is spot or on-demand"
+// +slipway:rule=PV9
+// +kubebuilder:validation:XValidation:rule=`!('node.k8s.aws/launch-template-version' in self) || !('kubernetes.amazonaws.com/launchTemplateVersion' in self) || self['node.k8s.aws/launch-template-version'] == self['kubernetes.amazonaws.com/launchTemplateVersion']`,message="kubernetes.amazonaws.com/launchTemplateVersion is the old spelling of node.k8s.aws/launch-template-version, and says otherwise: remove the old one"
+// +slipway:rule=PV9
+// +kubebuilder:validation:XValidation:rule=`!('node.k8s.aws/capacity-type' in self) || !('kubernetes.amazonaws.com/capacityType' in self) || self['node.k8s.aws/capacity-type'] == self['kubernetes.amazonaws.com/capacityType']`,message="kubernetes.amazonaws.com/capacityType is the old spelling of node.k8s.aws/capacity-type, and says otherwise: remove the old one"
+// +slipway:rule=PV10
+// +kubebuilder:validation:XValidation:rule=`!('node.k8s.aws/launch-template-name' in self && 'kubernetes.amazonaws.com/launchTemplateId' in self)`,message="name one launch template: remove kubernetes.amazonaws.com/launchTemplateId"
+// +slipway:rule=SP5
+// +kubebuilder:validation:XValidation:rule=`!('kubernetes.amazonaws.com/launchTemplateId' in self) || self['kubernetes.amazonaws.com/launchTemplateId'].matches('^lt-[0-9a-f]{8,17}$')`,message="kubernetes.amazonaws.com/launchTemplateId is an id, lt-...: name a launch template in node.k8s.aws/launch-template-name"
+// +slipway:rule=SP5
+// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('node.k8s.aws/') || k in ['node.k8s.aws/launch-template-name', 'node.k8s.aws/launch-template-version', 'node.k8s.aws/capacity-type'])`,message="of node.k8s.aws/ there are launch-template-name, launch-template-version and capacity-type alone"
+// +slipway:rule=SP5
+// +kubebuilder:validation:XValidation:rule=`self.all(k, !k.startsWith('kubernetes.amazonaws.com/') || k in ['kubernetes.amazonaws.com/launchTemplateId', 'kubernetes.amazonaws.com/launchTemplateVersion', 'kubernetes.amazonaws.com/capacityType'])`,message="of kubernetes.amazonaws.com/ there are launchTemplateId, launchTemplateVersion and capacityType alone, and they are old: use node.k8s.aws/"
+// +slipway:rule=SP6
+// +kubebuilder:validation:XValidation:rule=`!('kubernetes.io/arch' in self || 'beta.kubernetes.io/arch' in self)`,message="set spec.architecture in place of kubernetes.io/arch"
+// +slipway:rule=SP6
+// +kubebuilder:validation:XValidation:rule=`!self.exists(k, k in ['topology.kubernetes.io/zone', 'failure-domain.beta.kubernetes.io/zone', 'node.kubernetes.io/instance-type', 'beta.kubernetes.io/instance-type'])`,message="set spec.zones or spec.instanceTypes in place of the label: a node's zone and instance type are what it was launched with"
+// +slipway:rule=SP6
+// +kubebuilder:validation:XValidation:rule=`!self.exists(k, k in ['topology.kubernetes.io/region', 'failure-domain.beta.kubernetes.io/region', 'kubernetes.io/os', 'beta.kubernetes.io/os'])`,message="region and operating system are those of the instance: remove the label"
+// +slipway:rule=PV20
+// +kubebuilder:validation:XValidation:rule=`self.all(k, k != 'kubernetes.io/hostname' && !k.startsWith('kubernetes.io/cluster/') && !k.matches('^([^/]+[.])?karpenter[.]sh/'))`,message="kubernetes.io/hostname, kubernetes.io/cluster/ and karpenter.sh/ are set by others: remove the label"
+type Labels map[string]string
+
+// LaunchTemplateReference names an EC2 launch template of somebody else's.
+//
+// +slipway:rule=SP1
+// +kubebuilder:validation:XValidation:rule=`has(self.id) != has(self.name)`,message="give either id or name"
+type LaunchTemplateReference struct {
+	// ID of the launch template.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +slipway:rule=SP5
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^lt-[0-9a-f]{8,17}$')`,message="give the id of a launch template, lt-..."
+	ID string `json:"id,omitempty"`
+
+	// Name of the launch template.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	// +slipway:rule=PV5
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[a-zA-Z0-9()./_-]{3,128}$')`,message="a launch template name has 3 to 128 letters, digits and ( ) . - / _"
+	Name string `json:"name,omitempty"`
+
+	// Version is a number, latest or default. Default: latest.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	// +slipway:rule=PV6
+	// +kubebuilder:validation:XValidation:rule=`self == '$LATEST' || self.matches('^([0-9]+|latest|default)$')`,message="a version is a number, latest or default (write latest for $Latest, default for $Default)"
+	// +slipway:rule=PV7
+	// +kubebuilder:validation:XValidation:rule=`!self.matches('^[0-9]+$') || self.matches('^[1-9][0-9]{0,17}$')`,message="the number of a version is above 0, without zeros before it, and of at most 18 digits"
+	Version string `json:"version,omitempty"`
+}
+
+// LaunchConfigReference names an AWSLaunchConfig.
+type LaunchConfigReference struct {
+	// Namespace of the AWSLaunchConfig.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace"`
+
+	// Name of the AWSLaunchConfig.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// Limits bound what all nodes of a provisioner have together.
+//
+// +slipway:rule=SP8
+// +kubebuilder:validation:XValidation:rule=`!has(self.cpu) || (type(self.cpu) == int ? self.cpu >= 0 : isQuantity(self.cpu) && !quantity(self.cpu).isLessThan(quantity('0')))`,message="cpu is no negative amount",fieldPath=".cpu"
+// +slipway:rule=SP8
+// +kubebuilder:validation:XValidation:rule=`!has(self.memory) || (type(self.memory) == int ? self.memory >= 0 : isQuantity(self.memory) && !quantity(self.memory).isLessThan(quantity('0')))`,message="memory is no negative amount",fieldPath=".memory"
+type Limits struct {
+	// CPU of all nodes, such as 1000.
+	// +optional
+	CPU *resource.Quantity `json:"cpu,omitempty"`
+
+	// Memory of all nodes, such as 1000Gi.
+	// +optional
+	Memory *resource.Quantity `json:"memory,omitempty"`
+
+	// Nodes is their number. 0 launches nothing.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100000
+	Nodes *int32 `json:"nodes,omitempty"`
+}
+
+// IncompatibleArchitecturePolicy is what becomes of pods whose architecture the launch template can not serve.
+//
+// +kubebuilder:validation:Enum=UseDefault;Ignore
+type IncompatibleArchitecturePolicy string
+
+const (
+	// UseDefault launches such pods' nodes from the default launch template of their architecture.
+	UseDefault IncompatibleArchitecturePolicy = "UseDefault"
+
+	// Ignore leaves such pods alone.
+	Ignore IncompatibleArchitecturePolicy = "Ignore"
+)

@@ -1,0 +1,200 @@
+package v1alpha2_test
+
+// ruleCase is one rule with a neighbor on either side of it: what it must let through, and what it must refuse with a message that says what to do.
+// Both are merge patches for an object that is accepted as it is.
+type ruleCase struct {
+	rule   string
+	reason string
+	accept string
+	refuse string
+	says   string
+}
+
+var ruleCases = []ruleCase{
+	{
+		rule: "PV1", reason: "a version is of a template",
+		accept: `spec: {labels: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: "3"}}`,
+		refuse: `spec: {labels: {node.k8s.aws/launch-template-version: "3"}}`, says: "add node.k8s.aws/launch-template-name",
+	},
+	{
+		rule: "PV1", reason: "in the old spelling too",
+		accept: `spec: {labels: {kubernetes.amazonaws.com/launchTemplateId: lt-0123456789abcdef0, kubernetes.amazonaws.com/launchTemplateVersion: "3"}}`,
+		refuse: `spec: {labels: {kubernetes.amazonaws.com/launchTemplateVersion: "3"}}`, says: "add node.k8s.aws/launch-template-name",
+	},
+	{
+		rule: "PV1", reason: "a reference has a version of its own",
+		accept: `spec: {launchTemplateRef: {name: "team/web", version: "3"}}`,
+		refuse: `spec: {launchTemplateRef: {name: "team/web"}, labels: {node.k8s.aws/launch-template-version: "3"}}`, says: "or remove the version",
+	},
+	{
+		rule: "PV2", reason: "the template has an architecture",
+		accept: `spec: {architecture: arm64, labels: {node.k8s.aws/capacity-type: spot}}`,
+		refuse: `spec: {architecture: arm64, labels: {node.k8s.aws/launch-template-name: web}}`, says: "remove architecture, or the label",
+	},
+	{
+		rule: "PV2", reason: "named by its id too",
+		accept: `spec: {labels: {kubernetes.amazonaws.com/launchTemplateId: lt-01234567}}`,
+		refuse: `spec: {architecture: x86_64, labels: {kubernetes.amazonaws.com/launchTemplateId: lt-01234567}}`, says: "remove architecture, or the label",
+	},
+	{
+		rule: "PV2", reason: "and by reference",
+		accept: `spec: {launchConfigRef: {namespace: default, name: web}}`,
+		refuse: `spec: {architecture: amd64, launchConfigRef: {namespace: default, name: web}}`, says: "remove architecture, or the reference",
+	},
+	{
+		rule: "PV3", reason: "nodes carry the name",
+		accept: `spec: {labels: {node.k8s.aws/launch-template-name: a-b_c.D9}}`,
+		refuse: `spec: {labels: {node.k8s.aws/launch-template-name: "team/web"}}`, says: "Name such a launch template in spec.launchTemplateRef",
+	},
+	{
+		rule: "PV3", reason: "63 characters at most",
+		accept: `spec: {labels: {node.k8s.aws/launch-template-name: a23456789b123456789c123456789d123456789e123456789f123456789g123}}`,
+		refuse: `spec: {labels: {node.k8s.aws/launch-template-name: a23456789b123456789c123456789d123456789e123456789f123456789g1234}}`,
+		says:   "63",
+	},
+	{
+		rule: "PV4", reason: "EC2's names are no shorter", accept: `spec: {labels: {node.k8s.aws/launch-template-name: web}}`,
+		refuse: `spec: {labels: {node.k8s.aws/launch-template-name: we}}`, says: "at least 3 characters",
+	},
+	{
+		rule: "PV5", reason: "the names that no label can have are referred to", accept: `spec: {launchTemplateRef: {name: "team/web(old)", id: null}}`,
+		refuse: `spec: {launchTemplateRef: {name: "team*web"}}`, says: "3 to 128 letters",
+	},
+	{
+		rule: "PV6", reason: "the document's $LATEST", accept: `spec: {labels: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: $LATEST}}`,
+		refuse: `spec: {labels: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: $Latest}}`, says: "write latest for $Latest",
+	},
+	{
+		rule: "PV6", reason: "the vocabulary", accept: `spec: {labels: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: default}}`,
+		refuse: `spec: {labels: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: newest}}`, says: "a number, latest or default",
+	},
+	{
+		rule: "PV6", reason: "in a reference", accept: `spec: {launchTemplateRef: {id: lt-01234567, version: latest}}`,
+		refuse: `spec: {launchTemplateRef: {id: lt-01234567, version: $Default}}`, says: "default for $Default",
+	},
+	{
+		rule: "PV7", reason: "no zeros before a number", accept: `spec: {labels: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: "10"}}`,
+		refuse: `spec: {labels: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: "01"}}`, says: "without zeros before it",
+	},
+	{
+		rule: "PV7", reason: "a number has an end", accept: `spec: {launchTemplateRef: {id: lt-01234567, version: "999999999999999999"}}`,
+		refuse: `spec: {launchTemplateRef: {id: lt-01234567, version: "9999999999999999999"}}`, says: "at most 18 digits",
+	},
+	{
+		rule: "PV8", reason: "two ways to buy", accept: `spec: {labels: {node.k8s.aws/capacity-type: on-demand}}`,
+		refuse: `spec: {labels: {node.k8s.aws/capacity-type: reserved}}`, says: "spot or on-demand",
+	},
+	{
+		rule: "PV8", reason: "in the old spelling too", accept: `spec: {labels: {kubernetes.amazonaws.com/capacityType: spot}}`,
+		refuse: `spec: {labels: {kubernetes.amazonaws.com/capacityType: Spot}}`, says: "spot or on-demand",
+	},
+	{
+		rule: "PV9", reason: "old and new say the same",
+		accept: `spec: {labels: {node.k8s.aws/capacity-type: spot, kubernetes.amazonaws.com/capacityType: spot}}`,
+		refuse: `spec: {labels: {node.k8s.aws/capacity-type: spot, kubernetes.amazonaws.com/capacityType: on-demand}}`, says: "remove the old one",
+	},
+	{
+		rule: "PV9", reason: "versions too",
+		accept: `spec: {labels: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: "3", kubernetes.amazonaws.com/launchTemplateVersion: "3"}}`,
+		refuse: `spec: {labels: {node.k8s.aws/launch-template-name: web, node.k8s.aws/launch-template-version: "3", kubernetes.amazonaws.com/launchTemplateVersion: "4"}}`,
+		says:   "remove the old one",
+	},
+	{
+		rule: "PV10", reason: "one template", accept: `spec: {labels: {node.k8s.aws/launch-template-name: web}}`,
+		refuse: `spec: {labels: {node.k8s.aws/launch-template-name: web, kubernetes.amazonaws.com/launchTemplateId: lt-01234567}}`, says: "remove kubernetes.amazonaws.com/launchTemplateId",
+	},
+	{
+		rule: "PV20", reason: "a node's name is its own", accept: `spec: {labels: {example.com/hostname: a}}`,
+		refuse: `spec: {labels: {kubernetes.io/hostname: a}}`, says: "remove the label",
+	},
+	{
+		rule: "PV20", reason: "the label of the provisioner's name is put by it", accept: `spec: {labels: {example.com/name: a}}`,
+		refuse: `spec: {labels: {provisioning.karpenter.sh/name: other}}`, says: "remove the label",
+	},
+	{
+		rule: "PV20", reason: "Karpenter's labels would have it take the nodes for its own", accept: `spec: {labels: {mykarpenter.sh/nodepool: a}}`,
+		refuse: `spec: {labels: {karpenter.sh/nodepool: a}}`, says: "remove the label",
+	},
+	{
+		rule: "PV20", reason: "whose a node is", accept: `spec: {labels: {example.com/one: owned}}`,
+		refuse: `spec: {labels: {kubernetes.io/cluster/one: owned}}`, says: "cluster",
+	},
+	{
+		rule: "SP1", reason: "a template by one way", accept: `spec: {launchTemplateRef: {id: lt-01234567}}`,
+		refuse: `spec: {launchTemplateRef: {id: lt-01234567}, labels: {node.k8s.aws/launch-template-name: web}}`, says: "name one launch template",
+	},
+	{
+		rule: "SP1", reason: "by one reference", accept: `spec: {launchConfigRef: {namespace: default, name: web}}`,
+		refuse: `spec: {launchTemplateRef: {id: lt-01234567}, launchConfigRef: {namespace: default, name: web}}`, says: "name one launch template",
+	},
+	{
+		rule: "SP1", reason: "by id or by name", accept: `spec: {launchTemplateRef: {name: web}}`,
+		refuse: `spec: {launchTemplateRef: {name: web, id: lt-01234567}}`, says: "either id or name",
+	},
+	{
+		rule: "SP1", reason: "a reference to nothing", accept: `spec: {launchTemplateRef: {id: lt-01234567}}`,
+		refuse: `spec: {launchTemplateRef: {version: "1"}}`, says: "either id or name",
+	},
+	{rule: "SP2", reason: "zones have names", accept: `spec: {zones: [us-gov-west-1a]}`, refuse: `spec: {zones: [us_east]}`, says: "names of zones"},
+	{rule: "SP2", reason: "types have names", accept: `spec: {instanceTypes: [c7i-flex.large]}`, refuse: `spec: {instanceTypes: [large]}`, says: "names of instance types"},
+	{
+		rule: "SP3", reason: "both, or neither", accept: `spec: {cluster: {endpoint: "https://a.example.com:6443", caBundle: YQ==}}`,
+		refuse: `spec: {cluster: {endpoint: "https://a.example.com:6443"}}`, says: "or neither",
+	},
+	{
+		rule: "SP3", reason: "an endpoint is reached by https", accept: `spec: {cluster: {endpoint: "https://10.0.0.1:6443", caBundle: YQ==}}`,
+		refuse: `spec: {cluster: {endpoint: "a.example.com", caBundle: YQ==}}`, says: "give an endpoint such as",
+	},
+	{
+		rule: "SP3", reason: "base64, as in a kubeconfig", accept: `spec: {cluster: {endpoint: "https://10.0.0.1", caBundle: YWE=}}`,
+		refuse: `spec: {cluster: {endpoint: "https://10.0.0.1", caBundle: "-----BEGIN CERTIFICATE-----"}}`, says: "PEM in base64",
+	},
+	{rule: "SP4", reason: "labels have keys", accept: `spec: {labels: {example.com/a_b: c}}`, refuse: `spec: {labels: {"a b": c}}`, says: "a key is a name"},
+	{rule: "SP4", reason: "labels have values", accept: `spec: {labels: {a: ""}}`, refuse: `spec: {labels: {a: "b c"}}`, says: "a value has at most 63"},
+	{
+		rule: "SP4", reason: "taints have keys", accept: `spec: {taints: [{key: example.com/a, effect: NoExecute}]}`,
+		refuse: `spec: {taints: [{key: "a/b/c", effect: NoExecute}]}`, says: "a key is a name",
+	},
+	{
+		rule: "SP4", reason: "taints have values", accept: `spec: {taints: [{key: a, value: b, effect: PreferNoSchedule}]}`,
+		refuse: `spec: {taints: [{key: a, value: "-b", effect: PreferNoSchedule}]}`, says: "a value has at most 63",
+	},
+	{
+		rule: "SP5", reason: "unknown labels of ours would do nothing", accept: `spec: {labels: {k8s.aws/launch-template: web}}`,
+		refuse: `spec: {labels: {node.k8s.aws/launch-template: web}}`, says: "alone",
+	},
+	{
+		rule: "SP5", reason: "nor would unknown old ones", accept: `spec: {labels: {amazonaws.com/amiFamily: a}}`,
+		refuse: `spec: {labels: {kubernetes.amazonaws.com/amiFamily: a}}`, says: "use node.k8s.aws/",
+	},
+	{
+		rule: "SP5", reason: "an id is no name", accept: `spec: {labels: {kubernetes.amazonaws.com/launchTemplateId: lt-01234567}}`,
+		refuse: `spec: {labels: {kubernetes.amazonaws.com/launchTemplateId: web}}`, says: "is an id",
+	},
+	{
+		rule: "SP5", reason: "in a reference either", accept: `spec: {launchTemplateRef: {id: lt-0123456789abcdef0}}`,
+		refuse: `spec: {launchTemplateRef: {id: web}}`, says: "id of a launch template",
+	},
+	{
+		rule: "SP6", reason: "one field for the architecture", accept: `spec: {architecture: arm64}`,
+		refuse: `spec: {labels: {kubernetes.io/arch: arm64}}`, says: "set spec.architecture",
+	},
+	{
+		rule: "SP6", reason: "one field for zones", accept: `spec: {zones: [us-east-1a]}`,
+		refuse: `spec: {labels: {topology.kubernetes.io/zone: us-east-1a}}`, says: "set spec.zones",
+	},
+	{
+		rule: "SP6", reason: "the region is that of the cluster", accept: `spec: {labels: {region: a}}`,
+		refuse: `spec: {labels: {topology.kubernetes.io/region: us-east-1}}`, says: "remove the label",
+	},
+	{
+		rule: "SP7", reason: "a taint once", accept: `spec: {taints: [{key: a, effect: NoExecute}, {key: a, effect: NoSchedule}]}`,
+		refuse: `spec: {taints: [{key: a, effect: NoExecute}, {key: a, value: b, effect: NoExecute}]}`, says: "one taint of a key and an effect",
+	},
+	{rule: "SP8", reason: "limits are amounts", accept: `spec: {limits: {cpu: 0, memory: 10Gi, nodes: 0}}`, refuse: `spec: {limits: {cpu: -1}}`, says: "no negative amount"},
+	{rule: "SP8", reason: "of memory too", accept: `spec: {limits: {cpu: 1500m}}`, refuse: `spec: {limits: {memory: "-1Gi"}}`, says: "no negative amount"},
+	{
+		rule: "SP9", reason: "nodes carry the provisioner's name", accept: `metadata: {name: a23456789b123456789c123456789d123456789e123456789f123456789g123}`,
+		refuse: `metadata: {name: a23456789b123456789c123456789d123456789e123456789f123456789g1234}`, says: "at most 63 characters",
+	},
+}
