@@ -1,9 +1,11 @@
 package launchtemplate
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -17,13 +19,15 @@ import (
 type Settings struct {
 	tree     map[string]any
 	userData string
+	// elsewhere is true if the user data points to an object of CAPA's: what is in it is not known here.
+	elsewhere bool
 }
 
 // Differences says in words what a node would be otherwise: "image ami-1 → ami-2".
 func (s Settings) Differences(wanted Settings) []string {
 	var found []string
 	compare(&found, "", path{}, s.tree, wanted.tree)
-	if s.userData != wanted.userData {
+	if s.userData != wanted.userData && !s.elsewhere {
 		found = append(found, bootstrapChanged)
 	}
 	return found
@@ -32,12 +36,12 @@ func (s Settings) Differences(wanted Settings) []string {
 // Equal is true for settings between which there is no difference.
 func (s Settings) Equal(other Settings) bool { return reflect.DeepEqual(s, other) }
 
-// Settings are those of the version that is asked for.
+// Settings are those of the version that is asked for, with the bootstrap data itself where user data points to it.
 func (i Input) Settings() (Settings, error) {
-	return settingsOf(i.data, awssdk.ToString(i.data.UserData))
+	return settingsOf(i.data, i.bootstrap)
 }
 
-// settingsOf reads the data of a request or of a response. Encoded is its user data in base64.
+// settingsOf reads the data of a request or of a response. Encoded is its bootstrap data in base64.
 func settingsOf(data any, encoded string) (Settings, error) {
 	tree, _ := canonicalTree(reflect.ValueOf(data), "").(map[string]any)
 	plain, err := plainUserData(encoded)
@@ -49,6 +53,7 @@ func settingsOf(data any, encoded string) (Settings, error) {
 	settings := Settings{tree: tree}
 	if len(plain) > 0 {
 		settings.userData = hash(16, string(userdata.Masked(plain, userdata.FormatCloudConfig)))
+		settings.elsewhere = keptByCAPA(plain)
 	}
 	return settings, nil
 }
@@ -95,4 +100,20 @@ func madeByCAPA(data *ec2types.ResponseLaunchTemplateData) bool {
 		}
 	}
 	return false
+}
+
+// keptByCAPA is true for user data that is an Ignition config which takes in an object that CAPA put into the cluster's bucket, by its name or by a
+// presigned URL (CAPA: launchtemplate.go; s3.go, bootstrapDataKeyForMachinePool).
+func keptByCAPA(userData []byte) bool {
+	type resources []struct{ Source string }
+	var document struct {
+		Ignition struct {
+			Config struct{ Append, Merge resources }
+		}
+	}
+	if json.Unmarshal(userData, &document) != nil {
+		return false
+	}
+	sources := slices.Concat(document.Ignition.Config.Append, document.Ignition.Config.Merge)
+	return len(sources) == 1 && strings.Contains(sources[0].Source, "/machine-pool/")
 }

@@ -61,6 +61,22 @@ func TestDifferences(t *testing.T) {
 			want:     []string{"bootstrap data changed"},
 		},
 		{
+			reason: "bootstrap data that is kept in a parameter, and was in the template",
+			resolved: Resolved{
+				UserData: []byte("fetch it"), Bootstrap: []byte(joined + "abcdef.0123456789abcdef\n"), Data: "ssm",
+			},
+			data: ec2types.ResponseLaunchTemplateData{UserData: encoded(joined + "fedcba.fedcba9876543210\n")},
+		},
+		{
+			reason: "Ignition data that CAPA keeps in an object, of which nothing is known",
+			resolved: Resolved{
+				UserData: []byte(`{"ignition":{"version":"3.4.0","config":{"merge":[{"source":"s3://bucket/node/slipway/a/b/c/d"}]}}}`), Bootstrap: []byte("{}"), Data: "s3",
+			},
+			data: ec2types.ResponseLaunchTemplateData{
+				UserData: encoded(`{"ignition":{"config":{"merge":[{"source":"s3://bucket/machine-pool/pool/0123"}],"replace":{}},"version":"3.4.0"},"storage":{}}`),
+			},
+		},
+		{
 			reason:   "a root volume that CAPA did not resize, and an image",
 			spec:     infrav1.AWSLaunchTemplate{RootVolume: &infrav1.Volume{Size: 30}, InstanceType: "m5.large"},
 			resolved: Resolved{ImageID: "ami-2", RootDeviceName: "/dev/sda1"},

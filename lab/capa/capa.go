@@ -5,6 +5,7 @@
 package capa
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -20,6 +21,8 @@ import (
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
@@ -103,13 +106,41 @@ func hash(data []byte) string {
 	return hex.EncodeToString(digest[:])
 }
 
+// userData is the bootstrap data, or for Ignition with the cluster's object store a config that points to an object of it, which is written at each pass
+// (CAPA: launchtemplate.go; s3.go, CreateForMachinePool).
+func (p Provider) userData(ctx context.Context, o objects) ([]byte, error) {
+	bootstrap := o.secret.Data["value"]
+	ignition := o.pool.Spec.Ignition
+	if string(o.secret.Data["format"]) != "ignition" || ignition == nil || ignition.StorageType != infrav1.IgnitionStorageTypeClusterObjectStore {
+		return bootstrap, nil
+	}
+	bucket, key := o.cluster.Spec.S3Bucket.Name, "machine-pool/"+p.Key.Name+"/"+hash(bootstrap)
+	if _, err := s3.NewFromConfig(p.AWS).PutObject(ctx, &s3.PutObjectInput{
+		Bucket: &bucket, Key: &key, Body: bytes.NewReader(bootstrap), ServerSideEncryption: s3types.ServerSideEncryptionAwsKms,
+	}); err != nil {
+		return nil, err
+	}
+	list := "merge"
+	if strings.HasPrefix(ignition.Version, "2.") {
+		list = "append"
+	}
+	return json.Marshal(map[string]any{"ignition": map[string]any{
+		"version": ignition.Version + ".0",
+		"config":  map[string]any{list: []map[string]string{{"source": "s3://" + bucket + "/" + key}}},
+	}})
+}
+
 // data is that of a version.
-func (p Provider) data(o objects) *ec2types.RequestLaunchTemplateData {
+func (p Provider) data(ctx context.Context, o objects) (*ec2types.RequestLaunchTemplateData, error) {
+	userData, err := p.userData(ctx, o)
+	if err != nil {
+		return nil, err
+	}
 	spec := &o.pool.Spec.AWSLaunchTemplate
 	data := &ec2types.RequestLaunchTemplateData{
 		ImageId:          awssdk.String(p.image(o)),
 		InstanceType:     ec2types.InstanceType(spec.InstanceType),
-		UserData:         awssdk.String(base64.StdEncoding.EncodeToString(o.secret.Data["value"])),
+		UserData:         awssdk.String(base64.StdEncoding.EncodeToString(userData)),
 		SecurityGroupIds: p.groups(o),
 	}
 	if ptr.Deref(spec.SSHKeyName, "") != "" {
@@ -137,9 +168,9 @@ func (p Provider) data(o objects) *ec2types.RequestLaunchTemplateData {
 	}
 	tags := o.tags()
 	data.TagSpecifications = append(data.TagSpecifications, ec2types.LaunchTemplateTagSpecificationRequest{ResourceType: "volume", Tags: tagList(tags)})
-	tags[tagSecret], tags[tagHash] = o.secretKey(), hash(o.secret.Data["value"])
+	tags[tagSecret], tags[tagHash] = o.secretKey(), hash(userData)
 	data.TagSpecifications = append(data.TagSpecifications, ec2types.LaunchTemplateTagSpecificationRequest{ResourceType: "instance", Tags: tagList(tags)})
-	return data
+	return data, nil
 }
 
 func (p Provider) image(o objects) string {
@@ -193,8 +224,12 @@ func (p Provider) CreateTemplate(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	data, err := p.data(ctx, o)
+	if err != nil {
+		return "", err
+	}
 	made, err := ec2.NewFromConfig(p.AWS).CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
-		LaunchTemplateName: &p.Key.Name, LaunchTemplateData: p.data(o),
+		LaunchTemplateName: &p.Key.Name, LaunchTemplateData: data,
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: tagList(o.tags())}},
 	})
 	if err != nil {
@@ -209,8 +244,12 @@ func (p Provider) CreateVersion(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	data, err := p.data(ctx, o)
+	if err != nil {
+		return err
+	}
 	_, err = ec2.NewFromConfig(p.AWS).CreateLaunchTemplateVersion(ctx, &ec2.CreateLaunchTemplateVersionInput{
-		LaunchTemplateName: &p.Key.Name, LaunchTemplateData: p.data(o),
+		LaunchTemplateName: &p.Key.Name, LaunchTemplateData: data,
 	})
 	return err
 }

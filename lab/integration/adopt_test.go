@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,7 +31,13 @@ type capasWorld struct {
 // newCAPAsWorld has the pool with two nodes, as CAPA leaves it. Before is done after the pool's objects are there and before CAPA makes anything of them.
 func newCAPAsWorld(t *testing.T, before func(*capasWorld), replacements ...string) *capasWorld {
 	t.Helper()
-	w := &capasWorld{world: newWorld(t)}
+	return capasPoolIn(newWorld(t), before, replacements...)
+}
+
+// capasPoolIn is newCAPAsWorld in a world where nothing is yet.
+func capasPoolIn(empty *world, before func(*capasWorld), replacements ...string) *capasWorld {
+	empty.Helper()
+	w := &capasWorld{world: empty}
 	w.stopManager()
 	w.applyExample(replacements...)
 	w.provider = capa.Provider{Client: w.Client, AWS: w.awsConfig(), Key: w.key(), ImageID: w.publicImageFor("1.25.0")}
@@ -45,16 +52,16 @@ func newCAPAsWorld(t *testing.T, before func(*capasWorld), replacements ...strin
 	})
 	template, err := w.provider.CreateTemplate(w.Context())
 	if err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	// Tokens rotated since: instances run one of several versions.
 	for range 2 {
 		if err := w.provider.CreateVersion(w.Context()); err != nil {
-			t.Fatal(err)
+			w.Fatal(err)
 		}
 	}
 	if err := w.provider.CreateGroup(w.Context(), template); err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	w.Eventually("two instances are in service", func() error {
 		for _, instance := range w.group().Instances {
@@ -66,7 +73,7 @@ func newCAPAsWorld(t *testing.T, before func(*capasWorld), replacements ...strin
 		return equals([]int{len(w.group().Instances), len(w.instances)}, []int{2, 2})
 	})
 	if err := w.provider.MarkPool(w.Context()); err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	w.Cloud.AWS.ClearCalls()
 	return w
@@ -154,6 +161,34 @@ func TestAdoption(t *testing.T) {
 	w.deletePool()
 	w.Eventually("the objects are gone", w.gone)
 	w.Eventually("AWS holds nothing of it", func() error { return w.remains() })
+}
+
+// TestAdoptionOfIgnition takes over a pool whose bootstrap data CAPA keeps in the cluster's bucket: it moves to an object of Slipway's, which replaces nothing, and
+// CAPA's objects stay for the instances that boot by them.
+func TestAdoptionOfIgnition(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"2.3", "3.4"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			w := capasPoolIn(newStorageWorld(t), nil,
+				"  awsLaunchTemplate:\n", "  ignition:\n    version: \""+version+"\"\n  awsLaunchTemplate:\n    iamInstanceProfile: nodes.cluster-api-provider-aws.sigs.k8s.io\n",
+				"spec:\n  joinConfiguration:\n", "spec:\n  format: ignition\n  joinConfiguration:\n")
+			w.startManager()
+			w.adopted()
+			w.expectCounts(map[string]int{"CreateLaunchTemplateVersion": 1, "PutObject": 1, "DeleteObject": 0})
+			condition := w.awaitCondition(infrav1.AdoptedCondition, metav1.ConditionTrue, infrav1.AdoptedReason)
+			if !strings.Contains(condition.Message, "are what the spec asks for") {
+				t.Errorf("the message is %q", condition.Message)
+			}
+			if names := w.stored(); len(names) != 1 || !bytes.Contains(userData(w.world, w.latest()), []byte(names[0])) {
+				t.Errorf("kept are %q, and user data is %s", names, userData(w.world, w.latest()))
+			}
+			w.rotate("PutObject")
+			w.rest()
+			w.keeps("after a rotation")
+			w.expectCounts(map[string]int{"CreateLaunchTemplateVersion": 1})
+		})
+	}
 }
 
 // TestAdoptionHoldsDifferences takes over a pool with an edit that CAPA never applied: it is shown, and rolled when somebody says so.

@@ -136,6 +136,23 @@ func TestBatchOfEditsIsOneRollout(t *testing.T) {
 	}
 }
 
+// TestReasonOutlivesAnEdit holds that what a version was made for is told, although the launch config was edited before its status could be written.
+func TestReasonOutlivesAnEdit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.havePool()
+	w.clock.SetRate(0)
+	w.must(w.Cloud.AWS.AddFault(awssim.Fault{Action: "ModifyLaunchTemplate", Nth: 1, Place: awssim.AfterEffect, Callback: func(*awssim.FaultContext) {
+		edited(w, &infrav1.AWSLaunchConfig{}, poolName, func(config *infrav1.AWSLaunchConfig) { config.Annotations = map[string]string{"edited": "meanwhile"} })
+	}}))
+	w.editType("m6i.large")
+	w.awaitVersions(2)
+	condition := w.awaitCondition(infrav1.RolledOutCondition, "False", infrav1.SettlingReason)
+	if !strings.Contains(condition.Message, "instance type t3.large → m6i.large") {
+		t.Errorf("the condition says %q", condition.Message)
+	}
+}
+
 // TestNewerEditSupersedes holds that our refresh makes way for a newer one, even where status was lost meanwhile.
 func TestNewerEditSupersedes(t *testing.T) {
 	t.Parallel()

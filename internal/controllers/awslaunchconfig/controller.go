@@ -221,6 +221,7 @@ func owner(config *infrav1.AWSLaunchConfig) string {
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.memory.forgetTemplate(key)
 	r.memory.stored.Forget(key)
+	r.memory.reasons.Forget(key)
 	r.written.Forget(key)
 	r.unseen.Reset(key)
 	r.Watches.Forget(key)
@@ -235,6 +236,8 @@ type memory struct {
 	data common.Memory[launchtemplate.Data]
 	// stored is the bootstrap data outside of the template.
 	stored common.Memory[storedItem]
+	// reasons are why versions were wanted, by number.
+	reasons common.Memory[map[int64]string]
 }
 
 // forgetTemplate drops what was seen of the template and its versions: the next pass looks.

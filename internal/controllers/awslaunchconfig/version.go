@@ -68,7 +68,7 @@ func (r *Reconciler) ensureVersion(ctx context.Context, p *pass) reconciling.Out
 		r.Report.Warn(ctx, p.config, "LaunchTemplateChangedOutside", "Launch template %s was changed outside Slipway: %s; it is set back",
 			p.seen.Template.Name, change.Repaired)
 	}
-	writeStatus(p, reason)
+	writeStatus(p, r.reasons(p, reason))
 	if err := reportAdoption(p); err != nil {
 		return reconciling.Fail(err)
 	}
@@ -214,14 +214,34 @@ func warned(p *pass) bool {
 	return false
 }
 
-// writeStatus says which version is wanted and which exist.
-func writeStatus(p *pass, reason string) {
+// reasons say by number why versions came to be wanted: the given one for the wanted version unless empty, and those that were given before. Status has them,
+// unless the config was edited between the call to EC2 and the status patch, which then failed: what has been told is remembered until the version goes.
+func (r *Reconciler) reasons(p *pass, reason string) map[int64]string {
+	reasons := map[int64]string{}
+	for _, version := range p.config.Status.Versions {
+		reasons[version.Number] = version.Reason
+	}
+	remembered, _ := r.memory.reasons.Get(p.key())
+	for _, version := range p.seen.Versions {
+		if why, known := remembered[version.Number]; known {
+			reasons[version.Number] = why
+		}
+	}
+	if reason != "" {
+		reasons[p.version.Number] = reason
+		r.memory.reasons.Put(p.key(), reasons)
+	}
+	return reasons
+}
+
+// writeStatus says which version is wanted and which exist, and by number why.
+func writeStatus(p *pass, reasons map[int64]string) {
 	status := &p.config.Status
 	status.LaunchTemplateID, status.LaunchTemplateName = p.seen.Template.ID, p.seen.Template.Name
 	status.LastLostTemplateID = p.lost
 	status.Version, status.DefaultVersion = p.version.Number, p.seen.Template.DefaultVersion
 	status.ConfigFingerprint, status.BootstrapFingerprint = p.input.Fingerprints.Config, p.input.Fingerprints.Bootstrap
-	status.Versions = versionStatuses(p, reason)
+	status.Versions = versionStatuses(p, reasons)
 	status.CurrentVersions = nil
 	for _, version := range p.seen.Versions {
 		if version.Fingerprints.Config == p.input.Fingerprints.Config {
@@ -235,15 +255,8 @@ func writeStatus(p *pass, reason string) {
 	}
 }
 
-// versionStatuses are the newest versions, with the reasons that status gave before; an earlier version that is wanted again has a new one.
-func versionStatuses(p *pass, reason string) []infrav1.LaunchTemplateVersionStatus {
-	reasons := map[int64]string{}
-	for _, version := range p.config.Status.Versions {
-		reasons[version.Number] = version.Reason
-	}
-	if reason != "" {
-		reasons[p.version.Number] = reason
-	}
+// versionStatuses are the newest versions, with their reasons; an earlier version that is wanted again has a new one.
+func versionStatuses(p *pass, reasons map[int64]string) []infrav1.LaunchTemplateVersionStatus {
 	var statuses []infrav1.LaunchTemplateVersionStatus
 	for _, version := range p.seen.NewestFirst() {
 		if len(statuses) == infrav1.MaxLaunchConfigStatusVersions {
@@ -294,7 +307,7 @@ func (r *Reconciler) prune(ctx context.Context, p *pass) reconciling.Outcome {
 	}
 	p.seen = seen
 	r.remember(p)
-	writeStatus(p, "")
+	writeStatus(p, r.reasons(p, ""))
 	if len(refused) > 0 {
 		message := fmt.Sprintf("EC2 refused to delete versions: %v", refused)
 		reconciling.False(p.config, infrav1.VersionsPrunedCondition, infrav1.PruneFailedReason, message)

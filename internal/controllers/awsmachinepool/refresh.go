@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -105,7 +106,7 @@ func (r *Reconciler) reportRefresh(ctx context.Context, p *pass, history []autos
 	status := rolloutStatus(p.pool)
 	adopt(p.pool, newest)
 	same, before := status.RefreshID == newest.ID, status.Status
-	status.RefreshID, status.Status, status.Reason = newest.ID, newest.Status, shortened(newest.Reason)
+	status.RefreshID, status.Status, status.Reason = newest.ID, newest.Status, common.Shortened(newest.Reason)
 	status.PercentageComplete, status.StartTime = ptr.To(newest.Percentage), ptr.To(metav1.NewTime(newest.Started))
 	if rolledBack(p.config) {
 		status.RolledBackFrom = p.config.Status.RolledBackFrom

@@ -13,6 +13,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
@@ -107,7 +108,7 @@ func (r *Reconciler) act(ctx context.Context, p *pass, history []autoscalinggrou
 	}
 	if len(decision.Outdated) > 0 && cause(p) == "" && decision.Outdated[0].LaunchTemplateID == p.wanted.TemplateID {
 		// The group has moved on already, and status was lost since.
-		rolloutStatus(p.pool).Cause = shortened(reasonsBetween(p, decision.Outdated[0].Version))
+		rolloutStatus(p.pool).Cause = common.Shortened(reasonsBetween(p, decision.Outdated[0].Version))
 	}
 	newest := latest(history)
 	switch decision.Verdict {
@@ -232,7 +233,7 @@ func (r *Reconciler) goBack(ctx context.Context, p *pass, failed *autoscalinggro
 		reason += " (" + why + ")"
 	}
 	err := reconciling.Patch(ctx, r.Client, p.config, func(config *infrav1.AWSLaunchConfig) {
-		config.Spec.Rollback = &infrav1.Rollback{From: p.wanted.Config, Version: *good, Reason: shortened(reason)}
+		config.Spec.Rollback = &infrav1.Rollback{From: p.wanted.Config, Version: *good, Reason: common.Shortened(reason)}
 	})
 	if err != nil {
 		return reconciling.Fail(fmt.Errorf("going back to version %d: %w", *good, err))

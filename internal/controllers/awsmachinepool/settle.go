@@ -1,12 +1,9 @@
 package awsmachinepool
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +11,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -29,7 +27,7 @@ func (r *Reconciler) settle(_ context.Context, p *pass) reconciling.Outcome {
 		return reconciling.Continue()
 	}
 	if number, err := strconv.ParseInt(p.group.Version, 10, 64); err == nil {
-		rolloutStatus(p.pool).Cause = shortened(reasonsBetween(p, number))
+		rolloutStatus(p.pool).Cause = common.Shortened(reasonsBetween(p, number))
 	}
 	// A group whose template is gone launches nothing.
 	lost := p.config.Status.LastLostTemplateID != "" && p.config.Status.LastLostTemplateID == p.group.LaunchTemplateID
@@ -84,34 +82,12 @@ func madeAt(config *infrav1.AWSLaunchConfig, otherwise time.Time) time.Time {
 	return otherwise
 }
 
-// longestText bounds what is said in status (API: maxLength 1024), in characters.
-const longestText = 1024
-
-// shortened cuts a text to what status takes.
-func shortened(text string) string {
-	if runes := []rune(text); len(runes) > longestText {
-		return string(runes[:longestText-1]) + "…"
-	}
-	return text
-}
-
-// reasonsBetween says what differs between an earlier version and the wanted one: the reasons of all configs that came to be wanted since.
+// reasonsBetween says what differs between an earlier version and the wanted one.
 func reasonsBetween(p *pass, from int64) string {
-	versions := slices.Clone(p.config.Status.Versions)
-	slices.SortFunc(versions, func(a, b infrav1.LaunchTemplateVersionStatus) int { return cmp.Compare(a.Number, b.Number) })
-	config, reasons := "", []string{}
-	for _, version := range versions {
-		back := p.wanted.Version < from && version.Number == p.wanted.Version
-		passed := version.Number > from && version.Number <= p.wanted.Version && version.ConfigFingerprint != config
-		if (back || passed) && version.Reason != "" && !slices.Contains(reasons, version.Reason) {
-			reasons = append(reasons, version.Reason)
-		}
-		config = version.ConfigFingerprint
-	}
 	if configs(p.config)[from] == p.wanted.Config {
-		reasons = append(reasons[:0], "images or templates of overrides changed")
+		return "images or templates of overrides changed"
 	}
-	return strings.Join(reasons, "; ")
+	return common.ReasonsBetween(&p.config.Status, from)
 }
 
 // cause is why instances are replaced, in words.

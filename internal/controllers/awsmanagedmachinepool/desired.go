@@ -169,24 +169,8 @@ func templateOf(p *pass) *nodegroup.Template {
 			return template == status.LaunchTemplateID && slices.Contains(status.CurrentVersions, version) ||
 				slices.ContainsFunc(status.AcceptedVersions, func(accepted infrav1.AcceptedVersions) bool { return accepted.Holds(template, version) })
 		},
-		Why: func(version int64) string { return reasonsBetween(status, version) },
+		Why: func(version int64) string { return common.ReasonsBetween(status, version) },
 	}
-}
-
-// reasonsBetween says what differs between an earlier version and the wanted one: the reasons of all configs that came to be wanted since.
-func reasonsBetween(status *infrav1.AWSLaunchConfigStatus, from int64) string {
-	versions := slices.Clone(status.Versions)
-	slices.SortFunc(versions, func(a, b infrav1.LaunchTemplateVersionStatus) int { return cmp.Compare(a.Number, b.Number) })
-	config, reasons := "", []string{}
-	for _, version := range versions {
-		back := status.Version < from && version.Number == status.Version
-		passed := version.Number > from && version.Number <= status.Version && version.ConfigFingerprint != config
-		if (back || passed) && version.Reason != "" && !slices.Contains(reasons, version.Reason) {
-			reasons = append(reasons, version.Reason)
-		}
-		config = version.ConfigFingerprint
-	}
-	return strings.Join(reasons, "; ")
 }
 
 // settle decides what the node group should be, and holds back what is newly wanted until that has not changed for a while, so that a batch of edits makes

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
@@ -36,10 +37,10 @@ func (r *Reconciler) reportHealth(ctx context.Context, p *pass) reconciling.Outc
 		message = "EKS says that the node group is degraded, and not why"
 	}
 	before := meta.FindStatusCondition(p.pool.Status.Conditions, infrav1.NodegroupHealthyCondition)
-	if before == nil || before.Status != metav1.ConditionFalse || before.Message != shortened(message) {
+	if before == nil || before.Status != metav1.ConditionFalse || before.Message != common.Shortened(message) {
 		r.Report.Warn(ctx, p.pool, "NodegroupUnhealthy", "Node group %s: %s", p.group.Name, message)
 	}
-	reconciling.False(p.pool, infrav1.NodegroupHealthyCondition, infrav1.DegradedReason, shortened(message))
+	reconciling.False(p.pool, infrav1.NodegroupHealthyCondition, infrav1.DegradedReason, common.Shortened(message))
 	return reconciling.Continue()
 }
 
@@ -47,7 +48,7 @@ func issueStatuses(issues []nodegroup.Issue) []infrav1.NodegroupHealthIssue {
 	var statuses []infrav1.NodegroupHealthIssue
 	for _, issue := range issues[:min(len(issues), mostIssues)] {
 		statuses = append(statuses, infrav1.NodegroupHealthIssue{
-			Code: issue.Code, Message: shortened(issue.Message), ResourceIDs: slices.Clone(issue.Resources[:min(len(issue.Resources), mostResources)]),
+			Code: issue.Code, Message: common.Shortened(issue.Message), ResourceIDs: slices.Clone(issue.Resources[:min(len(issue.Resources), mostResources)]),
 		})
 	}
 	return statuses

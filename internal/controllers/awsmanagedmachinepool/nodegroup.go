@@ -191,7 +191,7 @@ func (r *Reconciler) recreateAfter(p *pass) time.Duration {
 	if record.EndTime == nil {
 		failed := *record
 		failed.Status, failed.EndTime, failed.Attempts = nodegroup.UpdateFailed, ptr.To(metav1.NewTime(now)), record.Attempts+1
-		failed.Reason = shortened(issuesText(p.group.Issues))
+		failed.Reason = common.Shortened(issuesText(p.group.Issues))
 		p.pool.Status.Update, record = &failed, &failed
 	}
 	if record.StartedFor != wanted {
@@ -275,7 +275,7 @@ func (r *Reconciler) begin(ctx context.Context, p *pass, kind string) reconcilin
 	if err != nil {
 		return outcome.Of(p.pool, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, err).AndGoOn()
 	}
-	cause := shortened(strings.Join(reasons, "; "))
+	cause := common.Shortened(strings.Join(reasons, "; "))
 	attempts := int32(0)
 	if last := r.attempts(p)[kind]; last.For == purpose && last.Failed {
 		attempts = int32(min(last.Attempts, mostAttempts)) //nolint:gosec // bounded

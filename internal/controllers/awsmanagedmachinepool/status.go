@@ -18,17 +18,6 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// longestText bounds what is said in status (API: maxLength 1024), in characters.
-const longestText = 1024
-
-// shortened cuts a text to what status takes.
-func shortened(text string) string {
-	if runes := []rune(text); len(runes) > longestText {
-		return string(runes[:longestText-1]) + "…"
-	}
-	return text
-}
-
 // due says in words what nodes are to be replaced for.
 func due(p *pass) string { return strings.Join(p.step.Due, "; ") }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/reconciling"
@@ -84,7 +85,7 @@ func (r *Reconciler) concludeUpdate(ctx context.Context, p *pass) reconciling.Ou
 		p.pool.Status.Update = nil // nobody knows any more; what is to be done follows from the node group
 		return reconciling.Continue()
 	}
-	record.Status, record.Reason, record.EndTime = update.Status, shortened(update.Reason), ptr.To(metav1.NewTime(r.Clock.Now()))
+	record.Status, record.Reason, record.EndTime = update.Status, common.Shortened(update.Reason), ptr.To(metav1.NewTime(r.Clock.Now()))
 	if update.Status == nodegroup.UpdateSuccessful {
 		record.Attempts = 0
 		r.Report.Done(ctx, p.pool, succeeded(record.Type), "Updated node group %s (update %s): %s", p.group.Name, record.ID, record.Cause)
@@ -115,7 +116,7 @@ func succeeded(kind string) string {
 func (r *Reconciler) reportRollout(_ context.Context, p *pass) reconciling.Outcome {
 	record := p.pool.Status.Update
 	set := func(status func(reconciling.Conditioned, string, string, string), reason, format string, values ...any) reconciling.Outcome {
-		status(p.pool, infrav1.RolledOutCondition, reason, shortened(fmt.Sprintf(format, values...)))
+		status(p.pool, infrav1.RolledOutCondition, reason, common.Shortened(fmt.Sprintf(format, values...)))
 		return reconciling.Continue()
 	}
 	switch {

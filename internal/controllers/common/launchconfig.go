@@ -1,9 +1,11 @@
 package common
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -172,4 +174,32 @@ func DeleteByLaunchConfig(ctx context.Context, c client.Client, pool client.Obje
 		return reconciling.Fail(fmt.Errorf("deleting AWSLaunchConfig %q: %w", config.Name, err))
 	}
 	return reconciling.Continue()
+}
+
+// ReasonsBetween says what differs between an earlier version of a launch config and the wanted one: the reasons of all configurations that came to be wanted
+// since.
+func ReasonsBetween(status *infrav1.AWSLaunchConfigStatus, from int64) string {
+	versions := slices.Clone(status.Versions)
+	slices.SortFunc(versions, func(a, b infrav1.LaunchTemplateVersionStatus) int { return cmp.Compare(a.Number, b.Number) })
+	config, reasons := "", []string{}
+	for _, version := range versions {
+		back := status.Version < from && version.Number == status.Version
+		passed := version.Number > from && version.Number <= status.Version && version.ConfigFingerprint != config
+		if (back || passed) && version.Reason != "" && !slices.Contains(reasons, version.Reason) {
+			reasons = append(reasons, version.Reason)
+		}
+		config = version.ConfigFingerprint
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// longestText bounds what is said in status (API: maxLength 1024), in characters.
+const longestText = 1024
+
+// Shortened cuts a text to what status takes.
+func Shortened(text string) string {
+	if runes := []rune(text); len(runes) > longestText {
+		return string(runes[:longestText-1]) + "…"
+	}
+	return text
 }
