@@ -20,7 +20,7 @@ type ProvisionerSpec struct {
 	Cluster ProvisionerCluster `json:"cluster"`
 
 	// Architecture of all nodes. Without it, and without a launch template, a pod's kubernetes.io/arch decides; a pod that says nothing runs on
-	// whichever costs least.
+	// x86_64.
 	// +optional
 	Architecture Architecture `json:"architecture,omitempty"`
 

@@ -1,0 +1,90 @@
+package constraints
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// maxAlternatives bounds how many ways of one pod have preferences.
+const maxAlternatives = 64
+
+// PodRequirements are the ways in which a pod's node selector and node affinity can be met, the preferred one first: every term of the required affinity, with
+// all preferences; then with the lightest preferences given up one by one. If there are none, the reason says why, with the pod as its subject.
+//
+// There are at most maxAlternatives ways with preferences, so that a pod with very many of them gives up several at once in the end.
+func PodRequirements(pod *corev1.PodSpec) ([]Requirements, string) {
+	selected := Requirements{}
+	for key, value := range pod.NodeSelector {
+		selected[key] = In(value)
+	}
+	required, reason := requiredTerms(pod, selected)
+	if len(required) == 0 {
+		return nil, reason
+	}
+	preferred := preferredTerms(pod)
+	var alternatives []Requirements
+	seen := map[string]bool{}
+	for kept := len(preferred); kept >= 0; kept-- {
+		for _, term := range required {
+			with := preferring(term, preferred[:kept])
+			if seen[with.String()] || kept > 0 && len(alternatives)+len(required) >= maxAlternatives {
+				continue
+			}
+			seen[with.String()] = true
+			alternatives = append(alternatives, with)
+		}
+	}
+	return alternatives, ""
+}
+
+// preferring adds those preferences that do not contradict what is there already.
+func preferring(term Requirements, preferences []Requirements) Requirements {
+	for _, preference := range preferences {
+		if with := term.And(preference); !with.contradictory() {
+			term = with
+		}
+	}
+	return term
+}
+
+func requiredTerms(pod *corev1.PodSpec, selected Requirements) ([]Requirements, string) {
+	if pod.Affinity == nil || pod.Affinity.NodeAffinity == nil || pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return []Requirements{selected}, ""
+	}
+	var terms []Requirements
+	first := "has a required node affinity without terms, which matches no node"
+	for i, term := range pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		requirements, reason := ofTerm(term)
+		if reason == "" {
+			requirements = requirements.And(selected)
+			if key, empty := requirements.Empty(); empty {
+				reason = fmt.Sprintf("has a node selector and a node affinity that contradict each other about the label %s", key)
+			}
+		}
+		if reason == "" {
+			terms = append(terms, requirements)
+		} else if i == 0 {
+			first = reason
+		}
+	}
+	return terms, first
+}
+
+// preferredTerms are the preferences, the heaviest first. One that nothing satisfies is left out.
+func preferredTerms(pod *corev1.PodSpec) []Requirements {
+	if pod.Affinity == nil || pod.Affinity.NodeAffinity == nil {
+		return nil
+	}
+	weighted := slices.Clone(pod.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+	slices.SortStableFunc(weighted, func(a, b corev1.PreferredSchedulingTerm) int { return cmp.Compare(b.Weight, a.Weight) })
+	var terms []Requirements
+	for _, term := range weighted {
+		if requirements, reason := ofTerm(term.Preference); reason == "" {
+			terms = append(terms, requirements)
+		}
+	}
+	return terms
+}

@@ -1,0 +1,133 @@
+package constraints
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+)
+
+// Reference names a launch template, and the version to take. The zero Reference is the default launch template.
+type Reference struct {
+	// ID, Name and Config (namespace/name of an AWSLaunchConfig) are alternatives.
+	ID, Name, Config string
+
+	// Version is a number, latest or default.
+	Version string
+}
+
+// IsDefault is true for the default launch template, which is made by Slipway.
+func (r Reference) IsDefault() bool { return r == Reference{} }
+
+// String is the reference in words.
+func (r Reference) String() string {
+	if r.IsDefault() {
+		return "the default launch template"
+	}
+	return "launch template " + cmp.Or(r.Name, r.ID, r.Config)
+}
+
+// Template is what a launch template turned out to hold.
+type Template struct {
+	// Name in EC2. Nodes carry it if it is a legal value of a label.
+	Name string
+
+	// Version is the number that the reference's version stands for.
+	Version int64
+
+	// Architecture of the image, as kubernetes.io/arch has it.
+	Architecture string
+
+	// InstanceTypes that the template names, or that suit what it requires. Provisioners and pods that name types take precedence.
+	InstanceTypes []string
+
+	// Zones that the template can be launched in, if it fixes a subnet, a network interface or a zone.
+	Zones []string
+
+	// CapacityType that the template's market options fix.
+	CapacityType string
+
+	// EphemeralStorage is the size of the volume that has it, in bytes. 0: as the instance type says.
+	EphemeralStorage int64
+
+	// Problem is why nothing can be launched from the template, in words.
+	Problem string
+}
+
+// Templates are the launch templates that are known.
+type Templates map[Reference]Template
+
+// Provisioner is the layer of a provisioner.
+type Provisioner struct {
+	// Name of the provisioner.
+	Name string
+
+	// Template of pods that name none.
+	Template Reference
+
+	// Labels of nodes, beside those that have fields here.
+	Labels map[string]string
+
+	// Taints of nodes.
+	Taints []corev1.Taint
+
+	// Zones and InstanceTypes that nodes may have; all if empty.
+	Zones, InstanceTypes []string
+
+	// CapacityType and Architecture (as kubernetes.io/arch has it) of nodes, if the provisioner says.
+	CapacityType, Architecture string
+
+	// IgnoreIncompatible leaves pods alone whose architecture the template can not serve.
+	IgnoreIncompatible bool
+}
+
+// FromSpec is the layer that the spec of a provisioner is.
+func FromSpec(name string, spec *provisioningv1.ProvisionerSpec) Provisioner {
+	p := Provisioner{
+		Name: name, Zones: spec.Zones, InstanceTypes: spec.InstanceTypes, Architecture: spec.Architecture.Label(),
+		CapacityType:       cmp.Or(spec.Labels[provisioningv1.LabelCapacityType], spec.Labels[provisioningv1.LegacyLabelCapacityType]),
+		IgnoreIncompatible: spec.IncompatibleArchitecturePolicy == provisioningv1.Ignore,
+		Template:           templateOf(spec),
+		Labels:             maps.Clone(map[string]string(spec.Labels)),
+	}
+	for _, key := range slices.Concat(launchLabels, legacyLabels) {
+		delete(p.Labels, key)
+	}
+	for _, taint := range spec.Taints {
+		p.Taints = append(p.Taints, corev1.Taint{Key: taint.Key, Value: taint.Value, Effect: corev1.TaintEffect(taint.Effect)})
+	}
+	return p
+}
+
+var (
+	launchLabels = []string{provisioningv1.LabelLaunchTemplateName, provisioningv1.LabelLaunchTemplateVersion, provisioningv1.LabelCapacityType}
+	legacyLabels = []string{
+		provisioningv1.LegacyLabelLaunchTemplateID, provisioningv1.LegacyLabelLaunchTemplateVersion, provisioningv1.LegacyLabelCapacityType,
+	}
+)
+
+func templateOf(spec *provisioningv1.ProvisionerSpec) Reference {
+	version := versionOf(cmp.Or(spec.Labels[provisioningv1.LabelLaunchTemplateVersion], spec.Labels[provisioningv1.LegacyLabelLaunchTemplateVersion]))
+	switch {
+	case spec.LaunchTemplateRef != nil:
+		return Reference{ID: spec.LaunchTemplateRef.ID, Name: spec.LaunchTemplateRef.Name, Version: versionOf(spec.LaunchTemplateRef.Version)}
+	case spec.LaunchConfigRef != nil:
+		return Reference{Config: spec.LaunchConfigRef.Namespace + "/" + spec.LaunchConfigRef.Name, Version: provisioningv1.VersionLatest}
+	case spec.Labels[provisioningv1.LabelLaunchTemplateName] != "":
+		return Reference{Name: spec.Labels[provisioningv1.LabelLaunchTemplateName], Version: version}
+	case spec.Labels[provisioningv1.LegacyLabelLaunchTemplateID] != "":
+		return Reference{ID: spec.Labels[provisioningv1.LegacyLabelLaunchTemplateID], Version: version}
+	}
+	return Reference{}
+}
+
+// versionOf is the version that a provisioner asks for, in one spelling.
+func versionOf(said string) string {
+	if said == "" || said == provisioningv1.VersionLatestOfDocument {
+		return provisioningv1.VersionLatest
+	}
+	return said
+}

@@ -1,0 +1,92 @@
+package constraints
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Requirements are what the labels of a node have to be, by key. A label without a requirement may be anything.
+type Requirements map[string]Set
+
+// Get is the set of a label's values.
+func (r Requirements) Get(key string) Set {
+	if set, ok := r[key]; ok {
+		return set
+	}
+	return Anything()
+}
+
+// Narrow leaves of a label's values those that are in the set.
+func (r Requirements) Narrow(key string, to Set) { r[key] = r.Get(key).Intersect(to) }
+
+// And is what both require.
+func (r Requirements) And(other Requirements) Requirements {
+	both := maps.Clone(r)
+	if both == nil {
+		both = Requirements{}
+	}
+	for key, set := range other {
+		both.Narrow(key, set)
+	}
+	return both
+}
+
+// Empty is the first label, in alphabetical order, that nothing can satisfy, if there is one.
+func (r Requirements) Empty() (string, bool) {
+	for _, key := range slices.Sorted(maps.Keys(r)) {
+		if r[key].Empty() {
+			return key, true
+		}
+	}
+	return "", false
+}
+
+func (r Requirements) contradictory() bool {
+	_, empty := r.Empty()
+	return empty
+}
+
+// Admit is true for the labels of a node that satisfies everything.
+func (r Requirements) Admit(labels map[string]string) bool {
+	for key, set := range r {
+		if value, present := labels[key]; !set.Admits(value, present) {
+			return false
+		}
+	}
+	return true
+}
+
+// String is one line in which equal requirements are equal.
+func (r Requirements) String() string {
+	var words []string
+	for _, key := range slices.Sorted(maps.Keys(r)) {
+		words = append(words, key+": "+r[key].String())
+	}
+	return strings.Join(words, "; ")
+}
+
+// ofTerm are the requirements of one term of a node selector. Terms that no new node matches fail: those without expressions match nothing, and the
+// field of a node's name matches none that is not there yet.
+func ofTerm(term corev1.NodeSelectorTerm) (Requirements, string) {
+	if len(term.MatchFields) > 0 {
+		return nil, "asks for a node by its name, which a new node does not have"
+	}
+	if len(term.MatchExpressions) == 0 {
+		return nil, "has a node selector term without expressions, which matches no node"
+	}
+	requirements := Requirements{}
+	for _, expression := range term.MatchExpressions {
+		set, err := SetOf(expression)
+		if err != nil {
+			return nil, "has a node selector that says nothing: " + err.Error()
+		}
+		requirements.Narrow(expression.Key, set)
+	}
+	if key, empty := requirements.Empty(); empty {
+		return nil, "contradicts itself about the label " + key
+	}
+	return requirements, ""
+}

@@ -1,0 +1,319 @@
+package constraints
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+)
+
+// nodeRestriction is the prefix of labels by which nodes are kept apart: no pod may have one changed.
+const nodeRestriction = "node-restriction.kubernetes.io/"
+
+// aliases are old labels that every node has beside the new ones, with the same value.
+var aliases = map[string]string{
+	"beta.kubernetes.io/arch": corev1.LabelArchStable, "beta.kubernetes.io/os": corev1.LabelOSStable,
+	corev1.LabelInstanceType:            corev1.LabelInstanceTypeStable,
+	corev1.LabelFailureDomainBetaZone:   corev1.LabelTopologyZone,
+	corev1.LabelFailureDomainBetaRegion: corev1.LabelTopologyRegion,
+}
+
+// Ask is what a node has to be that a pod can run on: what it is launched from, and which instances suit.
+type Ask struct {
+	// Provisioner that launches the node.
+	Provisioner string
+
+	// Template that it is launched from.
+	Template Reference
+
+	// Version is the number that the template's version stands for; 0 for the default launch template.
+	Version int64
+
+	// Labels that the node gets, beside those that are the instance's.
+	Labels map[string]string
+
+	// Taints that the node gets.
+	Taints []corev1.Taint
+
+	// Requirements of the labels that are the instance's: zone, instance type, architecture, capacity type, and whatever else the pod asks for.
+	Requirements Requirements
+
+	// EphemeralStorage that the launch template gives, in bytes; 0: as the instance type says.
+	EphemeralStorage int64
+}
+
+// Group is one string for all asks whose nodes are launched alike, so that their pods may share one.
+func (a *Ask) Group() string {
+	var words strings.Builder
+	fmt.Fprintf(&words, "%s\x00%s\x00%s\x00%s\x00%d", a.Provisioner, a.Template.ID, a.Template.Name, a.Template.Config, a.Version)
+	for _, key := range slices.Sorted(maps.Keys(a.Labels)) {
+		words.WriteString("\x00" + key + "=" + a.Labels[key])
+	}
+	return words.String()
+}
+
+// Resolve lays one way of a pod (an element of PodRequirements) over a provisioner and its launch template. Where no node could come of it, the reason says
+// why, with the pod as its subject. It is the pod's business alone whether it tolerates the node: Tolerates.
+func Resolve(p *Provisioner, templates Templates, pod Requirements) (Ask, string) {
+	pod = canonical(pod)
+	if set := pod.Get(provisioningv1.LabelProvisionerName); !set.Has(p.Name) {
+		return Ask{}, fmt.Sprintf("asks for provisioner %s", set)
+	}
+	for _, key := range legacyLabels {
+		if set := pod.Get(key); !set.HasAbsence() {
+			return Ask{}, fmt.Sprintf("selects by the label %s of before 2021, which no node carries: use node.k8s.aws/", key)
+		}
+	}
+	named, reason := namedTemplates(pod)
+	if reason != "" {
+		return Ask{}, reason
+	}
+	if named == nil {
+		return resolveWith(p, templates, pod, p.Template, false)
+	}
+	var first string
+	for _, reference := range named {
+		ask, reason := resolveWith(p, templates, pod, reference, true)
+		if reason == "" {
+			return ask, ""
+		}
+		if first == "" {
+			first = reason
+		}
+	}
+	return Ask{}, first
+}
+
+// canonical has the new labels in place of the old ones.
+func canonical(pod Requirements) Requirements {
+	same := Requirements{}
+	for key, set := range pod {
+		if stable, old := aliases[key]; old {
+			key = stable
+		}
+		same.Narrow(key, set)
+	}
+	return same
+}
+
+// namedTemplates are the launch templates that the pod itself names, in the order in which they are tried; nil if it leaves that to the provisioner.
+func namedTemplates(pod Requirements) ([]Reference, string) {
+	name, version := pod.Get(provisioningv1.LabelLaunchTemplateName), pod.Get(provisioningv1.LabelLaunchTemplateVersion)
+	versions := []string{provisioningv1.VersionLatest}
+	if version.Names() && !version.HasAbsence() {
+		versions = nil
+		for _, said := range version.values {
+			if _, err := strconv.ParseInt(said, 10, 64); err == nil {
+				versions = append(versions, said)
+			}
+		}
+		if len(versions) == 0 {
+			return nil, fmt.Sprintf("asks for version %s of a launch template: nodes carry the number of the version, so ask for a number", version)
+		}
+		if !name.Names() || name.HasAbsence() {
+			return nil, "asks for a version of a launch template without its name: add " + provisioningv1.LabelLaunchTemplateName
+		}
+	}
+	if !name.Names() {
+		return nil, ""
+	}
+	if name.HasAbsence() {
+		return []Reference{{}}, ""
+	}
+	var named []Reference
+	for _, template := range name.values {
+		for _, number := range versions {
+			named = append(named, Reference{Name: template, Version: number})
+		}
+	}
+	return named, ""
+}
+
+// resolveWith resolves with one launch template, which the pod named itself or the provisioner has.
+func resolveWith(p *Provisioner, templates Templates, pod Requirements, reference Reference, byPod bool) (Ask, string) {
+	template, reference, reason := choose(p, templates, pod, reference, byPod)
+	if reason != "" {
+		return Ask{}, reason
+	}
+	ask := Ask{
+		Provisioner: p.Name, Template: reference, Version: template.Version, Taints: p.Taints, EphemeralStorage: template.EphemeralStorage,
+		Labels: map[string]string{provisioningv1.LabelProvisionerName: p.Name, corev1.LabelOSStable: string(corev1.Linux)},
+	}
+	if template.Name != "" && len(validation.IsValidLabelValue(template.Name)) == 0 {
+		ask.Labels[provisioningv1.LabelLaunchTemplateName] = template.Name
+		ask.Labels[provisioningv1.LabelLaunchTemplateVersion] = strconv.FormatInt(template.Version, 10)
+	}
+	overrideLabels(ask.Labels, p.Labels, pod)
+	ask.Requirements = instances(p, &template, pod)
+	for _, key := range slices.Sorted(maps.Keys(pod)) {
+		value, given := ask.Labels[key]
+		_, decided := ask.Requirements[key]
+		switch {
+		case decided:
+		case !given && !slices.Contains(launchLabels, key):
+			ask.Requirements[key] = pod[key]
+		case !pod[key].Admits(value, given):
+			return Ask{}, fmt.Sprintf("asks for %s: %s, and the node would have %s", key, pod[key], cmp.Or(value, "no such label"))
+		}
+	}
+	if key, empty := ask.Requirements.Empty(); empty {
+		return Ask{}, fmt.Sprintf("asks for %s: %s, which provisioner %s and %s exclude", key, pod.Get(key), p.Name, reference)
+	}
+	if set := ask.Requirements.Get(corev1.LabelHostname); !set.HasAbsence() && set.Names() {
+		return Ask{}, "asks for a node by its hostname, which a new node does not have"
+	}
+	delete(ask.Requirements, corev1.LabelHostname)
+	return ask, ""
+}
+
+// choose is the launch template to take: the one referred to, or the default one where its image is of another architecture than is asked for.
+func choose(p *Provisioner, templates Templates, pod Requirements, reference Reference, byPod bool) (Template, Reference, string) {
+	if reference.IsDefault() {
+		return Template{}, reference, ""
+	}
+	template, known := templates[reference]
+	if !known {
+		return Template{}, reference, fmt.Sprintf("needs %s, which has not been read yet", reference)
+	}
+	if template.Problem != "" {
+		return Template{}, reference, fmt.Sprintf("needs %s: %s", reference, template.Problem)
+	}
+	wanted := pod.Get(corev1.LabelArchStable)
+	if !byPod && p.Architecture != "" && !wanted.Names() {
+		wanted = wanted.Intersect(In(p.Architecture))
+	}
+	switch {
+	case wanted.Has(template.Architecture):
+		return template, reference, ""
+	case byPod:
+		return Template{}, reference, fmt.Sprintf("asks for %s, whose image is for %s, and for architecture %s: no node is both", reference, template.Architecture, wanted)
+	case p.IgnoreIncompatible:
+		return Template{}, reference, fmt.Sprintf("asks for architecture %s, and the image of %s is for %s; provisioner %s leaves such pods alone",
+			wanted, reference, template.Architecture, p.Name)
+	}
+	return Template{}, Reference{}, ""
+}
+
+// overrideLabels puts the provisioner's labels on the node, with the values that the pod names.
+func overrideLabels(labels, provisioner map[string]string, pod Requirements) {
+	for key, value := range provisioner {
+		set := pod.Get(key)
+		switch {
+		case strings.HasPrefix(key, nodeRestriction) || !set.Names() || set.Has(value):
+			labels[key] = value
+		case len(set.values) > 0:
+			labels[key] = set.values[0]
+		}
+	}
+}
+
+// instances are the requirements of what the instance decides, from all three layers.
+func instances(p *Provisioner, template *Template, pod Requirements) Requirements {
+	r := Requirements{}
+	layer := func(key string, below Set) {
+		set := pod.Get(key)
+		if !set.Names() {
+			set = set.Intersect(below)
+		}
+		if set.String() != Anything().String() {
+			r[key] = set
+		}
+	}
+	layer(corev1.LabelTopologyZone, some(p.Zones))
+	if len(template.Zones) > 0 {
+		r.Narrow(corev1.LabelTopologyZone, In(template.Zones...))
+	}
+	types := p.InstanceTypes
+	if len(types) == 0 {
+		types = template.InstanceTypes
+	}
+	layer(corev1.LabelInstanceTypeStable, some(types))
+	layer(provisioningv1.LabelCapacityType, In(capacityType(p, template)))
+	if template.CapacityType != "" {
+		r.Narrow(provisioningv1.LabelCapacityType, In(template.CapacityType))
+	}
+	layer(corev1.LabelArchStable, In(architecture(p, template, pod.Get(corev1.LabelArchStable))))
+	if template.Architecture != "" {
+		r.Narrow(corev1.LabelArchStable, In(template.Architecture))
+	}
+	return r
+}
+
+// some is the set of the values, or of all if there are none.
+func some(values []string) Set {
+	if len(values) == 0 {
+		return Anything()
+	}
+	return In(values...)
+}
+
+func capacityType(p *Provisioner, template *Template) string {
+	return cmp.Or(p.CapacityType, template.CapacityType, provisioningv1.CapacityTypeOnDemand)
+}
+
+// architecture is that of the layers below the pod. Pods that say nothing run on amd64, because most images are for it alone; those that exclude amd64 on arm64.
+func architecture(p *Provisioner, template *Template, wanted Set) string {
+	amd64 := provisioningv1.ArchitectureAMD64.Label()
+	switch {
+	case template.Architecture != "":
+		return template.Architecture
+	case p.Architecture != "":
+		return p.Architecture
+	case wanted.Has(amd64):
+		return amd64
+	}
+	return provisioningv1.ArchitectureARM64.Label()
+}
+
+// Tolerates is true for a pod that may be put on a node with the taints. If it is not, the reason says which taint is in the way.
+func Tolerates(pod *corev1.PodSpec, taints []corev1.Taint) (bool, string) {
+	for i := range taints {
+		taint := &taints[i]
+		if taint.Effect == corev1.TaintEffectPreferNoSchedule {
+			continue
+		}
+		if !slices.ContainsFunc(pod.Tolerations, func(toleration corev1.Toleration) bool { return tolerates(&toleration, taint) }) {
+			return false, "does not tolerate the taint " + taint.ToString()
+		}
+	}
+	return true, ""
+}
+
+// tolerates is the scheduler's rule (component-helpers, Toleration.ToleratesTaint) without comparisons of numbers, which no cluster has on by default.
+func tolerates(toleration *corev1.Toleration, taint *corev1.Taint) bool {
+	if toleration.Effect != "" && toleration.Effect != taint.Effect || toleration.Key != "" && toleration.Key != taint.Key {
+		return false
+	}
+	switch toleration.Operator {
+	case "", corev1.TolerationOpEqual:
+		return toleration.Value == taint.Value
+	case corev1.TolerationOpExists:
+		return true
+	default:
+		return false
+	}
+}
+
+// Named are the launch templates that have to be read for a pod on the provisioner.
+func Named(p *Provisioner, pod []Requirements) []Reference {
+	var all []Reference
+	if !p.Template.IsDefault() {
+		all = append(all, p.Template)
+	}
+	for _, way := range pod {
+		named, _ := namedTemplates(canonical(way))
+		for _, reference := range named {
+			if !reference.IsDefault() && !slices.Contains(all, reference) {
+				all = append(all, reference)
+			}
+		}
+	}
+	return all
+}
