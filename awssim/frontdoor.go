@@ -1,6 +1,7 @@
 package awssim
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -17,6 +18,25 @@ const maxBody = 8 << 20
 // frontDoor serves AWS's endpoints: it decodes a request, lets faults happen at their places, has
 // the kernel serve it, logs and answers it.
 type frontDoor struct{ kernel *sim.Kernel }
+
+// ActionOf names the AWS action that a signed request asks for, such as DescribeNodegroup, as the simulated AWS finds it: by the action in the body or a
+// header or, where the protocol has none, by method and path. The body is read and put back. The name is empty if there is none, or if it can not be read.
+func ActionOf(r *http.Request) string {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		body, err = io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if err != nil {
+			return ""
+		}
+	}
+	request, err := wire.Parse(r, body)
+	if err != nil {
+		return ""
+	}
+	return request.Action
+}
 
 // visit is one request on its way through the front door.
 type visit struct {

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/slipway-project/slipway/awssim"
@@ -247,5 +252,63 @@ func TestCallLogHasClientTokens(t *testing.T) {
 	}
 	if got := e.Calls()[0].ClientToken; got != "token-1" {
 		t.Errorf("the log has client token %q", got)
+	}
+}
+
+// naming is a client's transport that names what goes through it.
+type naming struct {
+	next  http.RoundTripper
+	names []string
+}
+
+func (n *naming) RoundTrip(r *http.Request) (*http.Response, error) {
+	n.names = append(n.names, awssim.ActionOf(r))
+	return n.next.RoundTrip(r)
+}
+
+// TestActionOf holds that a request is named on its way out as it is when it arrives, in each of AWS's protocols, and still arrives whole.
+func TestActionOf(t *testing.T) {
+	t.Parallel()
+	e := serve(t, awssim.Options{})
+	config := e.config(key)
+	names := &naming{next: &http.Transport{DisableKeepAlives: true}}
+	config.HTTPClient = &http.Client{Transport: names}
+	name := aws.String("name")
+	for _, call := range []func() error{
+		func() error {
+			_, err := ec2.NewFromConfig(config).DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
+			return err
+		},
+		func() error {
+			_, err := ssm.NewFromConfig(config).PutParameter(t.Context(), &ssm.PutParameterInput{Name: name, Value: name, Type: ssmtypes.ParameterTypeString})
+			return err
+		},
+		func() error {
+			_, err := eks.NewFromConfig(config).ListClusters(t.Context(), &eks.ListClustersInput{})
+			return err
+		},
+		func() error {
+			_, err := s3.NewFromConfig(config).ListBuckets(t.Context(), &s3.ListBucketsInput{})
+			return err
+		},
+	} {
+		if err := call(); err != nil {
+			t.Error(err)
+		}
+	}
+	var logged []string
+	for _, call := range e.Calls() {
+		logged = append(logged, call.Action)
+	}
+	want := []string{"DescribeVpcs", "PutParameter", "ListClusters", "ListBuckets"}
+	if !slices.Equal(names.names, want) || !slices.Equal(logged, want) {
+		t.Errorf("named %q on the way out and %q on arrival, want %q", names.names, logged, want)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.url+"/nodes", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if action := awssim.ActionOf(request); action != "" {
+		t.Errorf("a request that asks for nothing is named %q", action)
 	}
 }

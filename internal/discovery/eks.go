@@ -1,15 +1,11 @@
 package discovery
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
@@ -18,17 +14,9 @@ import (
 // (AWS: eks-ami-deprecation-faqs).
 const lastAmazonLinux2 = 32
 
-// eksImage is how Amazon publishes the images of an amiType: where the newest is found for a minor version of Kubernetes, for which %s stands.
-type eksImage struct {
-	// image is the name of the parameter that holds the id.
-	image string
-	// release is the name of the one that holds the release version, as text or as a field of a JSON document.
-	release string
-}
-
-// eksImages are all amiTypes that name images (AWS: retrieve-ami-id, retrieve-ami-id-bottlerocket, retrieve-windows-ami-id). That Windows has its release
-// version in the document of the parameter without a suffix is what Amazon publishes there (inference: no page says so).
-var eksImages = map[infrav1.ManagedMachineAMIType]eksImage{
+// eksImages are all amiTypes that name images, with the name of the parameter that holds the id of the newest one for a minor version of Kubernetes, for which
+// %s stands (AWS: retrieve-ami-id, retrieve-ami-id-bottlerocket, retrieve-windows-ami-id).
+var eksImages = map[infrav1.ManagedMachineAMIType]string{
 	infrav1.AMITypeAL2X86:                    amazonLinux("amazon-linux-2"),
 	infrav1.AMITypeAL2X86GPU:                 amazonLinux("amazon-linux-2-gpu"),
 	infrav1.AMITypeAL2ARM:                    amazonLinux("amazon-linux-2-arm64"),
@@ -53,19 +41,16 @@ var eksImages = map[infrav1.ManagedMachineAMIType]eksImage{
 	infrav1.AMITypeWindowsFull2025:           windowsServer("2025-English-Full"),
 }
 
-func amazonLinux(variant string) eksImage {
-	path := "/aws/service/eks/optimized-ami/%s/" + variant + "/recommended/"
-	return eksImage{image: path + "image_id", release: path + "release_version"}
+func amazonLinux(variant string) string {
+	return "/aws/service/eks/optimized-ami/%s/" + variant + "/recommended/image_id"
 }
 
-func bottlerocket(variant, architecture string) eksImage {
-	path := "/aws/service/bottlerocket/aws-k8s-%s" + variant + "/" + architecture + "/latest/"
-	return eksImage{image: path + "image_id", release: path + "image_version"}
+func bottlerocket(variant, architecture string) string {
+	return "/aws/service/bottlerocket/aws-k8s-%s" + variant + "/" + architecture + "/latest/image_id"
 }
 
-func windowsServer(edition string) eksImage {
-	path := "/aws/service/ami-windows-latest/Windows_Server-" + edition + "-EKS_Optimized-%s"
-	return eksImage{image: path + "/image_id", release: path}
+func windowsServer(edition string) string {
+	return "/aws/service/ami-windows-latest/Windows_Server-" + edition + "-EKS_Optimized-%s/image_id"
 }
 
 // lookups are the amiTypes of what can be looked up, for x86_64 and for arm64; empty where Amazon publishes none.
@@ -118,41 +103,7 @@ func eksParameter(query ImageQuery) (string, error) {
 				lastAmazonLinux2, infrav1.EKSAMILookupTypeAmazonLinux2023, infrav1.EKSAMILookupTypeAmazonLinux2023GPU),
 		}
 	}
-	return fmt.Sprintf(eksImages[amiType].image, fmt.Sprintf("%d.%d", major, minor)), nil
-}
-
-// ReleaseVersion is the newest release of the images of an amiType for a minor version of Kubernetes, such as 1.34.1-20251103: what EKS takes for a node group
-// whose amiVersion is left out. The error is a *NotFoundError or an *InvalidQueryError if the question is at fault; CUSTOM has no releases.
-func (d *Discovery) ReleaseVersion(ctx context.Context, amiType infrav1.ManagedMachineAMIType, kubernetesVersion string) (string, error) {
-	published, known := eksImages[amiType]
-	if !known {
-		return "", &InvalidQueryError{Message: fmt.Sprintf("images of amiType %s have no releases", amiType)}
-	}
-	major, minor, err := majorMinor(kubernetesVersion)
-	if err != nil {
-		return "", err
-	}
-	name := fmt.Sprintf(published.release, fmt.Sprintf("%d.%d", major, minor))
-	return d.lookups.get(ctx, "release:"+name, func(ctx context.Context) (string, error) {
-		output, err := d.clients.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: awssdk.String(name)})
-		if err != nil {
-			return "", missing(err, "Systems Manager parameter", name, "EKS has no image of this amiType for this Kubernetes version in this region")
-		}
-		release := ""
-		if output.Parameter != nil {
-			release = strings.TrimSpace(awssdk.ToString(output.Parameter.Value))
-		}
-		var document struct {
-			ReleaseVersion string `json:"release_version"`
-		}
-		if json.Unmarshal([]byte(release), &document) == nil && document.ReleaseVersion != "" {
-			release = document.ReleaseVersion
-		}
-		if release == "" || strings.HasPrefix(release, "{") {
-			return "", &InvalidQueryError{Message: fmt.Sprintf("Systems Manager parameter %s does not hold a release version", name)}
-		}
-		return release, nil
-	})
+	return fmt.Sprintf(eksImages[amiType], fmt.Sprintf("%d.%d", major, minor)), nil
 }
 
 // majorMinor reads v1.30.2, 1.30 and the like.

@@ -22,7 +22,9 @@ type Desired struct {
 	Owner string
 	// RoleARN is that of the nodes' IAM role.
 	RoleARN string
-	// SubnetIDs are sorted.
+	// RoleName is the role's that the user gave, empty for a role of the pool's own.
+	RoleName string
+	// SubnetIDs are sorted. Of a node group that there is already, they are those that the user named by id.
 	SubnetIDs []string
 
 	// Template is what instances launch from, nil for a node group without a launch template, and for one that goes on with what it has.
@@ -69,6 +71,8 @@ type Template struct {
 type RemoteAccess struct {
 	KeyName        string
 	SecurityGroups []string
+	// Named are those of the groups that the pool names itself.
+	Named []string
 }
 
 // Bounds are the sizes that a node group may have.

@@ -32,6 +32,11 @@ type Nodegroup struct {
 	AMIType, CapacityType string
 	InstanceTypes         []string
 	RoleARN               string
+	SubnetIDs             []string // sorted
+	// DiskSize is in GiB, 0 for a node group with a launch template.
+	DiskSize int32
+	// RemoteAccess is nil for none, and for a node group with a launch template.
+	RemoteAccess *RemoteAccess
 	// Sizes are the bounds and the desired size, as EKS knows them.
 	Sizes    Sizes
 	Settings Settings
@@ -92,8 +97,11 @@ func nodegroupOf(group *ekstypes.Nodegroup) Nodegroup {
 		Status:            string(group.Status),
 		KubernetesVersion: awssdk.ToString(group.Version), ReleaseVersion: awssdk.ToString(group.ReleaseVersion),
 		AMIType: string(group.AmiType), CapacityType: string(group.CapacityType), InstanceTypes: group.InstanceTypes,
-		RoleARN: awssdk.ToString(group.NodeRole), Tags: maps.Clone(group.Tags), Settings: settingsOf(group),
+		RoleARN: awssdk.ToString(group.NodeRole), SubnetIDs: slices.Sorted(slices.Values(group.Subnets)), DiskSize: awssdk.ToInt32(group.DiskSize), Tags: maps.Clone(group.Tags), Settings: settingsOf(group),
 		Created: awssdk.ToTime(group.CreatedAt), Modified: awssdk.ToTime(group.ModifiedAt),
+	}
+	if access := group.RemoteAccess; access != nil {
+		seen.RemoteAccess = &RemoteAccess{KeyName: awssdk.ToString(access.Ec2SshKey), SecurityGroups: slices.Sorted(slices.Values(access.SourceSecurityGroups))}
 	}
 	if scaling := group.ScalingConfig; scaling != nil {
 		seen.Sizes = Sizes{Min: awssdk.ToInt32(scaling.MinSize), Max: awssdk.ToInt32(scaling.MaxSize), Desired: awssdk.ToInt32(scaling.DesiredSize)}

@@ -55,6 +55,8 @@ const (
 	AheadOfControlPlane Obstacle = "AheadOfControlPlane"
 	// SizesOutOfBounds: the wanted size is outside of the wanted bounds.
 	SizesOutOfBounds Obstacle = "SizesOutOfBounds"
+	// Fixed: the node group was made otherwise than is asked for in something that EKS can not change.
+	Fixed Obstacle = "Fixed"
 )
 
 // Step is the next thing to do about a node group that is not busy. At most one of the changes is set: EKS does one update at a time.
@@ -110,6 +112,10 @@ func (a Attempt) wait(change string, now time.Time) time.Duration {
 // Next decides the single next step. The configuration is first: it takes seconds, replaces no node, and says how nodes are replaced.
 func Next(desired Desired, seen Nodegroup, last Attempts, now time.Time) Step {
 	var step Step
+	if differences := fixedDiffers(desired, seen); len(differences) > 0 {
+		step.obstructed(Fixed, "EKS can not change of node group %s: %s. Make the spec as the node group is, or make a new pool and move to it",
+			seen.Name, strings.Join(differences, "; "))
+	}
 	version := step.versionChange(desired, seen)
 	if version != nil {
 		step.Due = version.Reasons
@@ -213,8 +219,11 @@ func (s *Step) versionChange(desired Desired, seen Nodegroup) *VersionChange {
 // templateChange notes that the node group has another version of the template. It is false if that is none of the template at all.
 func (s *Step) templateChange(change *VersionChange, desired Desired, seen Nodegroup) bool {
 	template := desired.Template
-	if template == nil {
+	switch {
+	case template == nil:
 		return true
+	case seen.LaunchTemplateID == "" || switchesImage(desired, seen):
+		return false // EKS refuses it, and the obstacle says so
 	}
 	if template.ID != seen.LaunchTemplateID {
 		s.obstructed(TemplateGone, "the node group was made from launch template %s, not %s, and EKS can not give it another one", seen.LaunchTemplateID, template.ID)

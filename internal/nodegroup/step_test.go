@@ -78,6 +78,12 @@ func TestNext(t *testing.T) {
 		{reason: "a template that is not the group's", desired: func(d *Desired) { d.Template.ID = "lt-2" }, obstacle: TemplateGone},
 		{reason: "a template that is not the group's, and labels", desired: func(d *Desired) { d.Template.ID = "lt-2"; labels(d) }, obstacle: TemplateGone,
 			config: "label a=b added"},
+		{reason: "a template for a group that was made without one", desired: func(d *Desired) { d.Template = wanted(4) },
+			seen: func(n *Nodegroup) { n.LaunchTemplateID, n.Version = "", 0 }, obstacle: Fixed},
+		{reason: "an image of the template's for a group of EKS's, and labels", desired: func(d *Desired) { d.Template, d.OwnImage = wanted(4), true; labels(d) },
+			obstacle: Fixed, config: "label a=b added"},
+		{reason: "something else that is fixed keeps no roll-out back", desired: func(d *Desired) { d.Template, d.CapacityType = wanted(4), "ON_DEMAND" },
+			seen: func(n *Nodegroup) { n.CapacityType = "SPOT" }, obstacle: Fixed, version: "launch template version 3 → 4", due: true},
 		{reason: "config before version", desired: func(d *Desired) { d.Template = wanted(4); labels(d) }, config: "label a=b added", due: true},
 		{reason: "sizes while edits settle", desired: func(d *Desired) {
 			d.Template, d.Held, d.Capacity = wanted(4), true, ptr.To[int32](3)

@@ -4,14 +4,14 @@
 package crashsweep
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/slipway-project/slipway/awssim"
 )
 
 // Place is where in a call the manager dies.
@@ -90,27 +90,11 @@ func (c *Crasher) WrapKubernetes(next http.RoundTripper) http.RoundTripper {
 	return &transport{crasher: c, next: next, name: kubernetesWrite}
 }
 
-// awsCall names a call by its action, as the query protocol writes it into the body, and protocols with JSON into a header. S3 has methods, of which
-// each is one action of ours.
-func awsCall(request *http.Request) string {
-	if name, found := strings.CutPrefix(request.Header.Get("User-Agent"), "aws-sdk-go-v2/"); found && strings.Contains(name, "api/s3#") {
-		return "AWS S3 " + request.Method
-	}
-	if request.Body == nil {
-		return "AWS " + request.Header.Get("X-Amz-Target")
-	}
-	body, err := io.ReadAll(request.Body)
-	if err != nil {
-		return "AWS, unreadable: " + err.Error()
-	}
-	request.Body = io.NopCloser(bytes.NewReader(body))
-	_, action, query := strings.Cut(string(body), "Action=")
-	if !query {
-		return "AWS " + request.Header.Get("X-Amz-Target")
-	}
-	action, _, _ = strings.Cut(action, "&")
-	return "AWS " + action
-}
+// unnamed is the name of a call whose action can not be found.
+const unnamed = "AWS "
+
+// awsCall names a call by its action.
+func awsCall(request *http.Request) string { return unnamed + awssim.ActionOf(request) }
 
 // chance is what of a path is another in each run.
 var chance = regexp.MustCompile(`/namespaces/[^/]+|/i-[^/]+|/web-[^/]+|-t[0-9a-f]{5}$|-i-?[0-9a-f]{17}`)

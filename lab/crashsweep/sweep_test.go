@@ -69,6 +69,9 @@ func runClean(t *testing.T, scenario scenario) outcome {
 	h.env.Eventually("scenario "+scenario.name+" is done", func() error { return scenario.done(h) })
 	// What follows is looking at a world at rest.
 	calls := crasher.Calls()
+	if slices.Contains(calls, unnamed) {
+		t.Error("a call to AWS has no name: those of different kinds would be counted as one")
+	}
 	h.await(scenario)
 	t.Logf("the scenario makes %d calls:\n%s", len(calls), strings.Join(calls, "\n"))
 	return outcome{world: h.world(), writes: h.writes(), calls: calls}

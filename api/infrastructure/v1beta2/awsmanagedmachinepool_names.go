@@ -1,26 +1,44 @@
 package v1beta2
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
+
+	"golang.org/x/crypto/blake2b"
 )
 
-// maxNodegroupName is how long the name of a node group may be (AWS: API_CreateNodegroup, nodegroupName).
-const maxNodegroupName = 63
+// longestCAPAName is the longest name that CAPA leaves as it is. Names of node groups may be no longer (AWS: API_CreateNodegroup); names of
+// roles might have one character more (AWS: API_CreateRole).
+const longestCAPAName = 63
 
-// DefaultNodegroupName is the name of the node group of a pool whose spec.eksNodegroupName is empty: CAPA's, which is
-// <namespace>_<name> with _ for every dot, where that is not too long, else its beginning and a hash. (CAPA has another form for
-// long names, and writes it into spec, so that a pool that it made keeps it.)
+// DefaultNodegroupName is the name of the node group of a pool whose spec.eksNodegroupName is empty: CAPA's, which is <namespace>_<name> with _ for every
+// dot or, where that has more than 63 characters, capa_ and a hash of it.
 func DefaultNodegroupName(namespace, name string) string {
-	full := namespace + "_" + strings.ReplaceAll(name, ".", "_")
-	if len(full) <= maxNodegroupName {
+	return capaName(namespace + "_" + strings.ReplaceAll(name, ".", "_"))
+}
+
+// DefaultNodeRoleName is the name of the node role of a pool whose spec.roleName is empty: the one that CAPA makes with its feature gate EKSEnableIAM,
+// <EKS cluster>-<node group>_nodegroup-iam-service-role or, where that has more than 63 characters, capa_ and a hash of it.
+func DefaultNodeRoleName(eksCluster, nodegroup string) string {
+	return capaName(eksCluster + "-" + nodegroup + "_nodegroup-iam-service-role")
+}
+
+// capaName is CAPA's name for something in EKS (CAPA: pkg/eks, GenerateEKSName; pkg/hash, Base36TruncatedHash).
+func capaName(full string) string {
+	const prefix, digits, length = "capa_", "0123456789abcdefghijklmnopqrstuvwxyz", 32
+	if len(full) <= longestCAPAName {
 		return full
 	}
-	hash := sha256.Sum256([]byte(namespace + "/" + name))
-	short := hex.EncodeToString(hash[:])[:8]
-	return full[:maxNodegroupName-len(short)-1] + "-" + short
+	hasher, err := blake2b.New(length-len(prefix), nil)
+	if err != nil {
+		panic(err) // only for a size or a key that BLAKE2b does not have
+	}
+	_, _ = hasher.Write([]byte(full)) // never fails
+	name := []byte(prefix)
+	for _, value := range hasher.Sum(nil) {
+		name = append(name, digits[int(value)%len(digits)])
+	}
+	return string(name)
 }
 
 // DeprecatedUntil is until when deprecated fields work at least: the rule of Kubernetes for fields of a beta version is nine

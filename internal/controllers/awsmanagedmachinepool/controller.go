@@ -38,6 +38,8 @@ type Reconciler struct {
 	Report       common.Reporter
 	Clock        clock.PassiveClock
 
+	// written are this process's own writes to pools.
+	written common.Written
 	// sightings are what was seen of node groups.
 	sightings common.Memory[sighting]
 	// unseen times how long a node group to be deleted has not been seen.
@@ -127,6 +129,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if r.written.Unseen(pool, r.Clock) {
+		return ctrl.Result{}, nil
+	}
 	subject := &pass{pool: pool}
 	if err := r.findOwners(ctx, subject); err != nil {
 		return ctrl.Result{}, err
@@ -137,6 +142,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 			pool.Status.ObservedGeneration = pool.Generation
 		}
 		err = errors.Join(err, reconciling.PatchStatus(ctx, r.Client, pool, before))
+		r.written.Note(pool, before, r.Clock)
 	}()
 	if common.Paused(pool, subject.owner) {
 		r.Clouds.RestManaged(request.NamespacedName)
@@ -170,6 +176,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 
 // forget drops what this process remembers of a pool.
 func (r *Reconciler) forget(pool types.NamespacedName) {
+	r.written.Forget(pool)
 	r.sightings.Forget(pool)
 	r.unseen.Reset(pool)
 	r.roleChecks.Forget(pool)

@@ -18,13 +18,14 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// desired is the node group that the pool asks for. Subnets, which can not be changed, are looked up for a new one alone.
+// desired is the node group that the pool asks for. Subnets that the spec does not name by id are looked up for a new one alone: they can not be changed.
 func desired(p *pass) nodegroup.Desired {
 	spec, machine := &p.pool.Spec, p.machinePool.Spec.Template.Spec
 	asked := p.facts.AskedTags(spec.AdditionalTags)
 	wanted := nodegroup.Desired{
-		Cluster: p.eksCluster, Owner: p.ownerTag(), RoleARN: p.roleARN,
-		Template: templateOf(p), OwnImage: ownImage(p),
+		Cluster: p.eksCluster, Owner: p.ownerTag(), RoleARN: p.roleARN, RoleName: spec.RoleName,
+		SubnetIDs: slices.Sorted(slices.Values(spec.SubnetIDs)),
+		Template:  templateOf(p), OwnImage: ownImage(p),
 		KubernetesVersion: machine.Version, ClusterVersion: p.facts.ControlPlaneVersion,
 		CapacityType: capacityTypes[ptr.Deref(spec.CapacityType, "")], InstanceTypes: instanceTypes(spec), DiskSize: ptr.Deref(spec.DiskSize, 0),
 		RemoteAccess: remoteAccess(p), Settings: settingsOf(spec),
@@ -92,7 +93,7 @@ func remoteAccess(p *pass) *nodegroup.RemoteAccess {
 	if access.Public {
 		return wanted
 	}
-	wanted.SecurityGroups = slices.Clone(access.SourceSecurityGroups)
+	wanted.Named, wanted.SecurityGroups = access.SourceSecurityGroups, slices.Clone(access.SourceSecurityGroups)
 	for _, group := range []string{p.facts.ClusterSecurityGroupID, p.facts.BastionSecurityGroupID} {
 		if group != "" && !slices.Contains(wanted.SecurityGroups, group) {
 			wanted.SecurityGroups = append(wanted.SecurityGroups, group)

@@ -12,11 +12,8 @@ import (
 	"github.com/slipway-project/slipway/internal/noderole"
 )
 
-// The longest names (AWS: API_CreateNodegroup, API_CreateRole).
-const (
-	longestNodegroupName = 63
-	longestRoleName      = 64
-)
+// longestNodegroupName is that of a node group (AWS: API_CreateNodegroup).
+const longestNodegroupName = 63
 
 // successorName is what the node group is called that takes the place of one whose template is lost: another name for each template.
 func successorName(p *pass, templateID string) string {
@@ -31,17 +28,6 @@ func templateName(pool *infrav1.AWSManagedMachinePool, controlPlane string) stri
 	return controlPlane + "-" + pool.Name
 }
 
-// defaultRoleName is what CAPA calls the role that it makes for a node group; a name that is too long is cut and told from others by a hash.
-func defaultRoleName(eksCluster, nodegroup string) string {
-	name := eksCluster + "-" + nodegroup + "_nodegroup-iam-service-role"
-	if len(name) < longestRoleName {
-		return name
-	}
-	digest := sha256.Sum256([]byte(name))
-	suffix := "-" + hex.EncodeToString(digest[:])[:16]
-	return name[:longestRoleName-len(suffix)] + suffix
-}
-
 // roleName is the name of the pool's node role. That of a node group never changes.
 func roleName(p *pass) string {
 	switch {
@@ -52,7 +38,7 @@ func roleName(p *pass) string {
 	case p.pool.Spec.RoleName != "":
 		return p.pool.Spec.RoleName
 	}
-	return defaultRoleName(p.eksCluster, common.NodegroupName(p.pool))
+	return infrav1.DefaultNodeRoleName(p.eksCluster, common.NodegroupName(p.pool))
 }
 
 // annotate sets an annotation of an object, or takes it away if the value is empty.

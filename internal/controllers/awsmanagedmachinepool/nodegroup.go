@@ -246,6 +246,7 @@ func (r *Reconciler) attempts(p *pass) nodegroup.Attempts {
 func (r *Reconciler) reportObstacle(p *pass) {
 	reasons := map[nodegroup.Obstacle]string{
 		nodegroup.TemplateGone: infrav1.TemplateLostReason, nodegroup.Downgrade: infrav1.ImmutableFieldReason,
+		nodegroup.Fixed:            infrav1.ImmutableFieldReason,
 		nodegroup.SizesOutOfBounds: infrav1.ReplicasOutOfBoundsReason, nodegroup.AheadOfControlPlane: infrav1.WaitingForControlPlaneReason,
 	}
 	reason, obstructed := reasons[p.step.Obstacle]

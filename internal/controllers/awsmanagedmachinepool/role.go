@@ -131,7 +131,7 @@ func ownsRole(p *pass, role *noderole.Role) bool {
 		return false
 	}
 	derived := slices.ContainsFunc(common.NodegroupNames(p.pool, p.clusterName), func(name string) bool {
-		return role.Name == defaultRoleName(p.eksCluster, name)
+		return role.Name == infrav1.DefaultNodeRoleName(p.eksCluster, name)
 	})
 	ofCluster := role.Tags[infrav1.KubernetesClusterTagKey(p.eksCluster)] == infrav1.TagValueOwned ||
 		role.Tags[infrav1.KubernetesClusterTagKey(p.clusterName)] == infrav1.TagValueOwned

@@ -128,6 +128,8 @@ func (r *Reconciler) reportRollout(_ context.Context, p *pass) reconciling.Outco
 		return set(reconciling.False, infrav1.RollingOutReason, "%s", withProgress(p, record.Cause))
 	case len(p.step.Due) == 0 && p.step.Obstacle == nodegroup.TemplateGone:
 		return set(reconciling.False, infrav1.TemplateLostReason, "%s", p.step.Message)
+	case len(p.step.Due) == 0 && (p.step.Obstacle == nodegroup.Fixed || p.step.Obstacle == nodegroup.Downgrade):
+		return set(reconciling.False, infrav1.ImmutableFieldReason, "%s", p.step.Message)
 	case len(p.step.Due) == 0:
 		return set(reconciling.True, infrav1.RolledOutReason, "")
 	case p.group.Busy():
