@@ -260,6 +260,15 @@ func (r *Roles) ensureTags(ctx context.Context, desired Desired, seen Role) ([]s
 	return done, nil
 }
 
+// HandOver makes a role of ours another owner's.
+func (r *Roles) HandOver(ctx context.Context, seen Role, owner string) error {
+	_, err := r.api.TagRole(ctx, &iam.TagRoleInput{RoleName: &seen.Name, Tags: tags(map[string]string{infrav1.TagManagedMachinePool: owner})})
+	if err != nil {
+		return fmt.Errorf("handing IAM role %q over to %s: %w", seen.Name, owner, err)
+	}
+	return nil
+}
+
 // Delete takes everything from a role of ours that was attached to it, and deletes it. It is no error if it is gone.
 func (r *Roles) Delete(ctx context.Context, seen Role) error {
 	for _, policy := range seen.Policies {

@@ -55,46 +55,70 @@ type Provider struct {
 	ImageID string
 }
 
-// objects are all that CAPA reads.
+// objects are all that CAPA reads for a launch template and its group.
 type objects struct {
-	pool        *infrav1.AWSMachinePool
+	pool        *infrav1.AWSMachinePool // nil of a managed pool
 	machinePool *clusterv1.MachinePool
-	cluster     *capav1.AWSCluster
 	secret      *corev1.Secret
+	// spec is the pool's launch template, name what CAPA calls that in AWS, and clusterName what it calls the cluster there.
+	spec              *infrav1.AWSLaunchTemplate
+	name, clusterName string
+	// asked are the cluster's tags, and the pool's over them. annotations are the pool's.
+	asked, annotations map[string]string
+	// groups are the cluster's own for nodes.
+	groups []string
+	// ignition is the pool's, nil for none, and bucket the cluster's.
+	ignition *infrav1.Ignition
+	bucket   string
 }
 
 func (p Provider) read(ctx context.Context) (objects, error) {
-	o := objects{&infrav1.AWSMachinePool{}, &clusterv1.MachinePool{}, &capav1.AWSCluster{}, &corev1.Secret{}}
-	if err := p.Client.Get(ctx, p.Key, o.pool); err != nil {
+	pool, cluster := &infrav1.AWSMachinePool{}, &capav1.AWSCluster{}
+	o := objects{pool: pool, machinePool: &clusterv1.MachinePool{}}
+	if err := p.Client.Get(ctx, p.Key, pool); err != nil {
 		return o, err
 	}
 	if err := p.Client.Get(ctx, p.Key, o.machinePool); err != nil {
 		return o, err
 	}
-	if err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.Key.Namespace, Name: o.machinePool.Spec.ClusterName}, o.cluster); err != nil {
+	if err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.Key.Namespace, Name: o.machinePool.Spec.ClusterName}, cluster); err != nil {
 		return o, err
 	}
+	o.spec, o.name, o.clusterName, o.annotations = &pool.Spec.AWSLaunchTemplate, pool.Name, cluster.Name, pool.Annotations
+	o.asked = over(cluster.Spec.AdditionalTags, pool.Spec.AdditionalTags)
+	o.ignition = pool.Spec.Ignition
+	if cluster.Spec.S3Bucket != nil {
+		o.bucket = cluster.Spec.S3Bucket.Name
+	}
+	groups := cluster.Status.Network.SecurityGroups
+	o.groups = []string{groups[capav1.SecurityGroupNode].ID, groups[capav1.SecurityGroupLB].ID}
+	return p.withSecret(ctx, o)
+}
+
+// withSecret adds the bootstrap data, which CAPA wants for every launch template.
+func (p Provider) withSecret(ctx context.Context, o objects) (objects, error) {
 	name := o.machinePool.Spec.Template.Spec.Bootstrap.DataSecretName
 	if name == nil {
 		return o, fmt.Errorf("MachinePool %s names no bootstrap data", p.Key.Name)
 	}
+	o.secret = &corev1.Secret{}
 	return o, p.Client.Get(ctx, client.ObjectKey{Namespace: p.Key.Namespace, Name: *name}, o.secret)
 }
 
-// additionalTags are the cluster's, and the pool's over them.
-func (o objects) additionalTags() map[string]string {
+// over are the cluster's tags, and the pool's over them.
+func over(cluster, pool map[string]string) map[string]string {
 	tags := map[string]string{}
-	maps.Copy(tags, o.cluster.Spec.AdditionalTags)
-	maps.Copy(tags, o.pool.Spec.AdditionalTags)
+	maps.Copy(tags, cluster)
+	maps.Copy(tags, pool)
 	return tags
 }
 
 // tags are those of everything that CAPA makes for a pool.
 func (o objects) tags() map[string]string {
-	tags := map[string]string{"Name": o.pool.Name}
-	maps.Copy(tags, o.additionalTags())
-	tags["kubernetes.io/cluster/"+o.cluster.Name] = "owned"
-	tags[tagPrefix+"cluster/"+o.cluster.Name] = "owned"
+	tags := map[string]string{"Name": o.name}
+	maps.Copy(tags, o.asked)
+	tags["kubernetes.io/cluster/"+o.clusterName] = "owned"
+	tags[tagPrefix+"cluster/"+o.clusterName] = "owned"
 	tags[tagPrefix+"role"] = "node"
 	return tags
 }
@@ -110,11 +134,11 @@ func hash(data []byte) string {
 // (CAPA: launchtemplate.go; s3.go, CreateForMachinePool).
 func (p Provider) userData(ctx context.Context, o objects) ([]byte, error) {
 	bootstrap := o.secret.Data["value"]
-	ignition := o.pool.Spec.Ignition
+	ignition := o.ignition
 	if string(o.secret.Data["format"]) != "ignition" || ignition == nil || ignition.StorageType != infrav1.IgnitionStorageTypeClusterObjectStore {
 		return bootstrap, nil
 	}
-	bucket, key := o.cluster.Spec.S3Bucket.Name, "machine-pool/"+p.Key.Name+"/"+hash(bootstrap)
+	bucket, key := o.bucket, "machine-pool/"+p.Key.Name+"/"+hash(bootstrap)
 	if _, err := s3.NewFromConfig(p.AWS).PutObject(ctx, &s3.PutObjectInput{
 		Bucket: &bucket, Key: &key, Body: bytes.NewReader(bootstrap), ServerSideEncryption: s3types.ServerSideEncryptionAwsKms,
 	}); err != nil {
@@ -136,12 +160,12 @@ func (p Provider) data(ctx context.Context, o objects) (*ec2types.RequestLaunchT
 	if err != nil {
 		return nil, err
 	}
-	spec := &o.pool.Spec.AWSLaunchTemplate
+	spec := o.spec
 	data := &ec2types.RequestLaunchTemplateData{
 		ImageId:          awssdk.String(p.image(o)),
 		InstanceType:     ec2types.InstanceType(spec.InstanceType),
 		UserData:         awssdk.String(base64.StdEncoding.EncodeToString(userData)),
-		SecurityGroupIds: p.groups(o),
+		SecurityGroupIds: o.securityGroups(),
 	}
 	if ptr.Deref(spec.SSHKeyName, "") != "" {
 		data.KeyName = spec.SSHKeyName
@@ -174,16 +198,16 @@ func (p Provider) data(ctx context.Context, o objects) (*ec2types.RequestLaunchT
 }
 
 func (p Provider) image(o objects) string {
-	if id := ptr.Deref(o.pool.Spec.AWSLaunchTemplate.AMI.ID, ""); id != "" {
+	if id := ptr.Deref(o.spec.AMI.ID, ""); id != "" {
 		return id
 	}
 	return p.ImageID
 }
 
-// groups are the cluster's own for nodes and those that the pool names by id.
-func (p Provider) groups(o objects) []string {
-	ids := []string{o.cluster.Status.Network.SecurityGroups[capav1.SecurityGroupNode].ID, o.cluster.Status.Network.SecurityGroups[capav1.SecurityGroupLB].ID}
-	for _, group := range o.pool.Spec.AWSLaunchTemplate.AdditionalSecurityGroups {
+// securityGroups are the cluster's own for nodes and those that the pool names by id.
+func (o objects) securityGroups() []string {
+	ids := slices.Clone(o.groups)
+	for _, group := range o.spec.AdditionalSecurityGroups {
 		ids = append(ids, ptr.Deref(group.ID, ""))
 	}
 	return ids
@@ -224,12 +248,16 @@ func (p Provider) CreateTemplate(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return p.createTemplate(ctx, o)
+}
+
+func (p Provider) createTemplate(ctx context.Context, o objects) (string, error) {
 	data, err := p.data(ctx, o)
 	if err != nil {
 		return "", err
 	}
 	made, err := ec2.NewFromConfig(p.AWS).CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
-		LaunchTemplateName: &p.Key.Name, LaunchTemplateData: data,
+		LaunchTemplateName: &o.name, LaunchTemplateData: data,
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: tagList(o.tags())}},
 	})
 	if err != nil {
@@ -249,7 +277,7 @@ func (p Provider) CreateVersion(ctx context.Context) error {
 		return err
 	}
 	_, err = ec2.NewFromConfig(p.AWS).CreateLaunchTemplateVersion(ctx, &ec2.CreateLaunchTemplateVersionInput{
-		LaunchTemplateName: &p.Key.Name, LaunchTemplateData: data,
+		LaunchTemplateName: &o.name, LaunchTemplateData: data,
 	})
 	return err
 }
@@ -290,7 +318,7 @@ func (p Provider) MarkPool(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	applied, err := json.Marshal(o.additionalTags())
+	applied, err := json.Marshal(o.asked)
 	if err != nil {
 		return err
 	}

@@ -35,36 +35,8 @@ func (p Provider) Decide(ctx context.Context) (Decision, error) {
 	if err != nil {
 		return decision, err
 	}
-	found, err := ec2.NewFromConfig(p.AWS).DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
-		LaunchTemplateName: &p.Key.Name, Versions: []string{latest},
-	})
-	if err != nil {
+	if decision.Refresh, decision.Version, err = p.decideTemplate(ctx, o); err != nil {
 		return decision, err
-	}
-	data := found.LaunchTemplateVersions[0].LaunchTemplateData
-	decision.Refresh = p.needsUpdate(o, data)
-	if awssdk.ToString(data.ImageId) != p.image(o) {
-		decision.Refresh = append(decision.Refresh, "image")
-	}
-	retagged, err := o.retagged()
-	if err != nil {
-		return decision, err
-	}
-	if retagged {
-		decision.Refresh = append(decision.Refresh, "tags")
-	}
-	switch key := instanceTag(data, tagSecret); {
-	case key == "":
-		decision.Version = append(decision.Version, "no secret tag")
-	case key != o.secretKey():
-		decision.Refresh = append(decision.Refresh, "another bootstrap data Secret")
-	}
-	plain, err := base64.StdEncoding.DecodeString(awssdk.ToString(data.UserData))
-	if err != nil {
-		return decision, err
-	}
-	if hash(plain) != hash(o.secret.Data["value"]) {
-		decision.Version = append(decision.Version, "user data")
 	}
 	group, err := p.group(ctx)
 	if err != nil {
@@ -77,20 +49,56 @@ func (p Provider) Decide(ctx context.Context) (Decision, error) {
 	return decision, nil
 }
 
+// decideTemplate looks at the newest version of the template: the reasons to replace every instance, and those to make a version alone.
+func (p Provider) decideTemplate(ctx context.Context, o objects) (refresh, version []string, err error) {
+	found, err := ec2.NewFromConfig(p.AWS).DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
+		LaunchTemplateName: &o.name, Versions: []string{latest},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	data := found.LaunchTemplateVersions[0].LaunchTemplateData
+	refresh = o.needsUpdate(data)
+	if awssdk.ToString(data.ImageId) != p.image(o) {
+		refresh = append(refresh, "image")
+	}
+	retagged, err := o.retagged()
+	if err != nil {
+		return nil, nil, err
+	}
+	if retagged {
+		refresh = append(refresh, "tags")
+	}
+	switch key := instanceTag(data, tagSecret); {
+	case key == "":
+		version = append(version, "no secret tag")
+	case key != o.secretKey():
+		refresh = append(refresh, "another bootstrap data Secret")
+	}
+	plain, err := base64.StdEncoding.DecodeString(awssdk.ToString(data.UserData))
+	if err != nil {
+		return nil, nil, err
+	}
+	if hash(plain) != hash(o.secret.Data["value"]) {
+		version = append(version, "user data")
+	}
+	return refresh, version, nil
+}
+
 // retagged is true if the tags asked for are not those that the pool says were applied.
 func (o objects) retagged() (bool, error) {
 	applied := map[string]string{}
-	if text := o.pool.Annotations[lastAppliedTags]; text != "" {
+	if text := o.annotations[lastAppliedTags]; text != "" {
 		if err := json.Unmarshal([]byte(text), &applied); err != nil {
 			return false, err
 		}
 	}
-	return !maps.Equal(applied, o.additionalTags()), nil
+	return !maps.Equal(applied, o.asked), nil
 }
 
 // needsUpdate are the fields of the spec that differ from those read back from a version.
-func (p Provider) needsUpdate(o objects, data *ec2types.ResponseLaunchTemplateData) []string {
-	spec := &o.pool.Spec.AWSLaunchTemplate
+func (o objects) needsUpdate(data *ec2types.ResponseLaunchTemplateData) []string {
+	spec := o.spec
 	var reasons []string
 	differs := func(name string, wanted, seen any) {
 		if !cmp.Equal(wanted, seen) {
@@ -121,7 +129,7 @@ func (p Provider) needsUpdate(o objects, data *ec2types.ResponseLaunchTemplateDa
 	}
 	differs("spot options", spec.SpotMarketOptions, spot)
 	differs("key pair", ptr.Deref(spec.SSHKeyName, ""), awssdk.ToString(data.KeyName))
-	wanted, seen := p.groups(o), slices.Clone(data.SecurityGroupIds)
+	wanted, seen := o.securityGroups(), slices.Clone(data.SecurityGroupIds)
 	slices.Sort(wanted)
 	slices.Sort(seen)
 	differs("security groups", wanted, seen)

@@ -69,9 +69,9 @@ import (
 // +slipway:rule=EK22
 // +kubebuilder:validation:XValidation:rule=`has(self.remoteAccess) == has(oldSelf.remoteAccess) && (!has(self.remoteAccess) || ((has(self.remoteAccess.sshKeyName) ? self.remoteAccess.sshKeyName : "") == (has(oldSelf.remoteAccess.sshKeyName) ? oldSelf.remoteAccess.sshKeyName : "") && (has(self.remoteAccess.sourceSecurityGroups) ? self.remoteAccess.sourceSecurityGroups : []) == (has(oldSelf.remoteAccess.sourceSecurityGroups) ? oldSelf.remoteAccess.sourceSecurityGroups : []) && (has(self.remoteAccess.public) ? self.remoteAccess.public : false) == (has(oldSelf.remoteAccess.public) ? oldSelf.remoteAccess.public : false)))`,message="EKS can not change the remoteAccess of a node group: put remoteAccess back, or make a new pool and move to it",fieldPath=".remoteAccess"
 type AWSManagedMachinePoolSpec struct {
-	// EKSNodegroupName is the name of the node group in EKS. It is fixed once the pool exists. Default:
-	// <namespace>_<name>, with _ for every dot and a hash where that is too long, as with CAPA; status.nodegroup.name
-	// shows it.
+	// EKSNodegroupName is the name of the node group in EKS. It is fixed once the pool exists. Default: CAPA's, which
+	// is <namespace>_<name> with _ for every dot or, where that has more than 63 characters, capa_ and a hash of it;
+	// status.nodegroup.name shows it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +slipway:rule=EK23
@@ -111,9 +111,11 @@ type AWSManagedMachinePoolSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.all(a, a.matches('^arn:[a-z-]+:iam::([0-9]{12}|aws):policy/[!-~]+$'))`,message="give the ARNs of IAM policies (arn:aws:iam::aws:policy/<name>)"
 	RoleAdditionalPolicies []string `json:"roleAdditionalPolicies,omitempty"`
 
-	// RoleName is the IAM role of the nodes. A role of that name that the cluster does not own is used as it is and
-	// never deleted; else the role is made with the pool and deleted with it. Default: a role of the pool's own, named
-	// after the cluster and the node group; status.nodeRole shows it.
+	// RoleName is the IAM role of the nodes. If there is a role of that name that is not the pool's own, it is used as
+	// it is and never changed or deleted. If there is none, it is made with the policies that nodes need, as CAPA does
+	// with its feature gate EKSEnableIAM, and deleted with the last pool that names it; status.nodeRole.managed shows
+	// which. Default: a role of the pool's own, with the name that CAPA makes of the EKS cluster's and the node
+	// group's; status.nodeRole.name shows it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +slipway:rule=SL22

@@ -31,7 +31,7 @@ func TestRemoteAccessIsNeverOpenByAccident(t *testing.T) {
 		},
 		{
 			"groups beside the cluster's", cluster.Facts{ClusterSecurityGroupID: "sg-c"}, &infrav1.ManagedRemoteAccess{SourceSecurityGroups: []string{"sg-a", "sg-c"}},
-			&nodegroup.RemoteAccess{SecurityGroups: []string{"sg-a", "sg-c"}},
+			&nodegroup.RemoteAccess{SecurityGroups: []string{"sg-a", "sg-c"}, Named: []string{"sg-a", "sg-c"}},
 		},
 		{
 			"the cluster has no group of its own", cluster.Facts{NodeSecurityGroupIDs: []string{"sg-n"}}, &infrav1.ManagedRemoteAccess{},

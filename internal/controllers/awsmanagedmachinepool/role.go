@@ -1,6 +1,7 @@
 package awsmanagedmachinepool
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
@@ -169,9 +172,45 @@ func (r *Reconciler) deleteRole(ctx context.Context, p *pass) reconciling.Outcom
 	if role == nil || !ownsRole(p, role) {
 		return reconciling.Continue()
 	}
+	if shared := r.leaveRole(ctx, p, role); shared != nil {
+		return *shared
+	}
 	if err := p.cloud.Roles.Delete(ctx, *role); err != nil {
 		return outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.NodeRoleDeleteFailedReason, err)
 	}
 	r.Report.Done(ctx, p.pool, "NodeRoleDeleted", "Deleted IAM role %s", role.Name)
 	return reconciling.Continue()
+}
+
+// leaveRole hands a role over to another pool whose nodes have it: people may name one role in several pools, of which the first made it. It is nil if
+// there is no such pool. One that is being deleted too goes first.
+func (r *Reconciler) leaveRole(ctx context.Context, p *pass, role *noderole.Role) *reconciling.Outcome {
+	end := func(outcome reconciling.Outcome) *reconciling.Outcome { return &outcome }
+	pools := &infrav1.AWSManagedMachinePoolList{}
+	if err := r.Client.List(ctx, pools, client.UnsafeDisableDeepCopy); err != nil {
+		return end(reconciling.Fail(fmt.Errorf("listing the pools that have IAM role %q: %w", role.Name, err)))
+	}
+	var heir *infrav1.AWSManagedMachinePool
+	for i := range pools.Items {
+		other := &pools.Items[i]
+		has := other.Spec.RoleName == role.Name || other.Status.NodeRole != nil && other.Status.NodeRole.Name == role.Name
+		sameAccount := other.Annotations[common.AccountAnnotation] == p.pool.Annotations[common.AccountAnnotation]
+		if has && sameAccount && other.UID != p.pool.UID && (heir == nil || other.DeletionTimestamp.IsZero()) {
+			heir = other
+		}
+	}
+	switch {
+	case heir == nil:
+		return nil
+	case !heir.DeletionTimestamp.IsZero():
+		message := fmt.Sprintf("nodes of AWSManagedMachinePool %s/%s, which is being deleted too, have IAM role %s", heir.Namespace, heir.Name, role.Name)
+		reconciling.True(p.pool, infrav1.DeletingCondition, infrav1.NodegroupDeletingReason, message)
+		return end(reconciling.ComeBack(lookBusy, message))
+	}
+	owner := common.Owner(heir, cmp.Or(heir.Annotations[common.ClusterAnnotation], heir.Labels[clusterv1.ClusterNameLabel]))
+	if err := p.cloud.Roles.HandOver(ctx, *role, owner); err != nil {
+		return end(outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.NodeRoleDeleteFailedReason, err))
+	}
+	r.Report.Done(ctx, p.pool, "NodeRoleHandedOver", "Left IAM role %s to AWSManagedMachinePool %s/%s, whose nodes have it", role.Name, heir.Namespace, heir.Name)
+	return end(reconciling.Continue())
 }
