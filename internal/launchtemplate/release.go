@@ -3,6 +3,7 @@ package launchtemplate
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -22,6 +23,8 @@ type CAPAForm struct {
 	Secret string
 	// InstanceType is the pool's, which may leave it to overrides.
 	InstanceType string
+	// UserData is in the place of the request's, if there is any: CAPA puts bootstrap data into a managed pool's template as it is.
+	UserData []byte
 }
 
 // ForCAPA is the same node as CAPA would write it: it compares the newest version with the spec field by field, after giving the spec the defaults of
@@ -39,6 +42,9 @@ func (i Input) ForCAPA(form CAPAForm) (Input, error) {
 			explicit.HttpPutResponseHopLimit = awssdk.Int32(1)
 		}
 		data.MetadataOptions = &explicit
+	}
+	if form.UserData != nil {
+		data.UserData = awssdk.String(base64.StdEncoding.EncodeToString(form.UserData))
 	}
 	plain, err := plainUserData(awssdk.ToString(data.UserData))
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/tagdiff"
 )
@@ -139,6 +140,17 @@ func (n *Nodegroups) EnsureTags(ctx context.Context, desired Desired, seen Nodeg
 		}
 	}
 	return len(stale)+len(retired) > 0, nil
+}
+
+// Disown takes Slipway's own tag from a node group.
+func (n *Nodegroups) Disown(ctx context.Context, seen Nodegroup) error {
+	if _, owned := seen.Tags[infrav1.TagManagedMachinePool]; !owned {
+		return nil
+	}
+	if _, err := n.api.UntagResource(ctx, &eks.UntagResourceInput{ResourceArn: &seen.ARN, TagKeys: []string{infrav1.TagManagedMachinePool}}); err != nil {
+		return fmt.Errorf("removing the ownership tag of node group %q: %w", seen.Name, err)
+	}
+	return nil
 }
 
 // Delete asks for the end of a node group and its nodes, which EKS drains. It does not wait for it.

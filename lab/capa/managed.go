@@ -28,7 +28,12 @@ const NodeRole = "eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io"
 
 // Managed is CAPA for one AWSManagedMachinePool (pkg/cloud/services/eks/nodegroup.go, exp/controllers/awsmanagedmachinepool_controller.go,
 // exp/webhooks/awsmanagedmachinepool_webhook.go).
-type Managed struct{ Provider }
+type Managed struct {
+	Provider
+
+	// Change changes the node group that CAPA makes, as if the pool had been edited since with CAPA's webhook switched off. It may be nil.
+	Change func(*eks.CreateNodegroupInput)
+}
 
 // managedObjects are all that CAPA reads for a node group.
 type managedObjects struct {
@@ -104,6 +109,9 @@ func (m Managed) Create(ctx context.Context, subnets ...string) error {
 		}
 		o.pool.Status.LaunchTemplateID, o.pool.Status.LaunchTemplateVersion = id, ptr.To("1")
 		input.LaunchTemplate = &ekstypes.LaunchTemplateSpecification{Id: &id, Version: awssdk.String("1")}
+	}
+	if m.Change != nil {
+		m.Change(input)
 	}
 	if _, err := eks.NewFromConfig(m.AWS).CreateNodegroup(ctx, input); err != nil {
 		return err

@@ -213,12 +213,12 @@ func TestManagedCreated(t *testing.T) {
 			t.Errorf("a node has labels %v", node.Labels)
 		}
 	}
-	role, err := w.iam().GetRole(t.Context(), &iam.GetRoleInput{RoleName: aws.String(roleIn(*group.NodeRole))})
-	if err != nil {
-		t.Fatal(err)
+	role := infrav1.DefaultNodeRoleName(w.eksCluster(), *group.NodegroupName)
+	if roleIn(*group.NodeRole) != role {
+		t.Errorf("the role is %s, not %s", *group.NodeRole, role)
 	}
-	if want := w.eksCluster() + "-" + *group.NodegroupName; !strings.HasPrefix(*role.Role.RoleName, want[:min(len(want), 40)]) {
-		t.Errorf("the role is called %s", *role.Role.RoleName)
+	if roles := w.nodeRoles(); !slices.Equal(roles, []string{role}) {
+		t.Errorf("there are node roles %q", roles)
 	}
 	pool := w.mustManaged()
 	if pool.Status.LaunchTemplateID != *template.LaunchTemplateId || ptr.Deref(pool.Status.LaunchTemplateVersion, "") != "1" || !pool.Status.Ready ||
@@ -290,17 +290,27 @@ func (w *world) deleteManaged() {
 		if groups := w.nodegroups(); len(groups) != 0 {
 			return fmt.Errorf("node groups %q are left", groups)
 		}
-		roles, err := w.iam().ListRoles(w.Context(), &iam.ListRolesInput{})
-		if err != nil {
-			return err
-		}
-		for _, role := range roles.Roles {
-			if strings.Contains(*role.RoleName, w.Namespace) {
-				return fmt.Errorf("role %s is left", *role.RoleName)
-			}
+		if roles := w.nodeRoles(); len(roles) != 0 {
+			return fmt.Errorf("roles %q are left", roles)
 		}
 		return w.remains()
 	})
+}
+
+// nodeRoles are the names of the roles that pools made under names of their own.
+func (w *world) nodeRoles() []string {
+	w.Helper()
+	out, err := w.iam().ListRoles(w.Context(), &iam.ListRolesInput{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	var names []string
+	for _, role := range out.Roles {
+		if strings.HasPrefix(*role.RoleName, "capa_") || strings.HasSuffix(*role.RoleName, "_nodegroup-iam-service-role") {
+			names = append(names, *role.RoleName)
+		}
+	}
+	return names
 }
 
 // TestManagedVersionUpgrade holds that a node group follows its control plane one minor version at a time, and waits for it.

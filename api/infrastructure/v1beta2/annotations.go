@@ -10,7 +10,7 @@ const (
 	// than the spec asks for, without waiting for the next edit.
 	RollAdoptedAnnotation = TagSlipwayPrefix + "roll-adopted"
 
-	// ReleaseAnnotation with the value "true" on an AWSMachinePool makes its group and launch template such that CAPA runs them without replacing
+	// ReleaseAnnotation with the value "true" on a pool makes its group and launch template such that CAPA runs them without replacing
 	// an instance, and leaves them alone from then on. Taken away again, the pool is adopted again.
 	ReleaseAnnotation = TagSlipwayPrefix + "release"
 

@@ -8,15 +8,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 // releasing is true for a config whose pool goes back to CAPA. The pool's controller says so.
-func releasing(config *infrav1.AWSLaunchConfig) bool {
-	return config.Annotations[infrav1.ReleaseAnnotation] == "true"
-}
+func releasing(config *infrav1.AWSLaunchConfig) bool { return common.Releasing(config) }
 
 // releaseTemplate leaves a newest version from which CAPA reads what the pool asks for, so that it has nothing to replace. Deleting the config then
 // leaves the template to CAPA.
@@ -33,6 +32,9 @@ func (r *Reconciler) releaseTemplate(ctx context.Context, p *pass) reconciling.O
 	form := launchtemplate.CAPAForm{InstanceType: p.config.Spec.InstanceType}
 	if bootstrap := p.config.Spec.Bootstrap; bootstrap != nil {
 		form.Secret = p.config.Namespace + "/" + bootstrap.DataSecretName
+	}
+	if p.config.Spec.Nodegroup != nil {
+		form.UserData = p.nodegroupData
 	}
 	if reference := metav1.GetControllerOf(p.config); reference != nil && reference.Kind == "AWSMachinePool" {
 		pool := &infrav1.AWSMachinePool{}

@@ -173,7 +173,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		reconciling.False(pool, infrav1.ReadyCondition, infrav1.DeletingReason, "")
 		return reconciling.Run(ctx, subject, r.deletion())
 	}
-	if releasing(pool) {
+	if common.Releasing(pool) {
 		return reconciling.Run(ctx, subject, r.releaseSteps())
 	}
 	reconciling.Remove(pool, infrav1.ReleasedCondition)

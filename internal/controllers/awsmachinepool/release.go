@@ -5,21 +5,12 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
-
-// releasing is true for a pool that goes back to CAPA.
-func releasing(pool *infrav1.AWSMachinePool) bool {
-	return pool.Annotations[infrav1.ReleaseAnnotation] == "true"
-}
 
 // releaseSteps make a pool such that CAPA runs it without replacing an instance, and then leave it alone. The finalizer stays: CAPA's is the same.
 func (r *Reconciler) releaseSteps() []reconciling.Step[*pass] {
@@ -78,19 +69,8 @@ func (r *Reconciler) releaseTemplate(ctx context.Context, p *pass) reconciling.O
 		reconciling.False(p.pool, infrav1.ReleasedCondition, infrav1.RolledBackReason, message)
 		return reconciling.Stop(message)
 	}
-	if config.Annotations[infrav1.ReleaseAnnotation] != "true" {
-		err := reconciling.Patch(ctx, r.Client, config, func(config *infrav1.AWSLaunchConfig) {
-			metav1.SetMetaDataAnnotation(&config.ObjectMeta, infrav1.ReleaseAnnotation, "true")
-		})
-		if err != nil {
-			return reconciling.Fail(fmt.Errorf("releasing the launch config: %w", err))
-		}
-	}
-	condition := meta.FindStatusCondition(config.Status.Conditions, infrav1.ReleasedCondition)
-	if condition == nil || condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != config.Generation {
-		const message = "the launch template is being made as Cluster API Provider AWS would have it"
-		reconciling.False(p.pool, infrav1.ReleasedCondition, infrav1.ReleasingReason, message)
-		return reconciling.Stop(message)
+	if end := common.ReleaseLaunchConfig(ctx, r.Client, p.pool, config); end != nil {
+		return *end
 	}
 	if config.Status.LaunchTemplateName != p.pool.Name {
 		message := fmt.Sprintf("Cluster API Provider AWS finds a launch template by its pool's name, %s, and this one is called %s",
@@ -123,28 +103,11 @@ func (r *Reconciler) releaseGroup(ctx context.Context, p *pass) reconciling.Outc
 
 // releaseConfig ends the launch config, whose template stays.
 func (r *Reconciler) releaseConfig(ctx context.Context, p *pass) reconciling.Outcome {
-	config := &infrav1.AWSLaunchConfig{}
-	err := r.Live.Get(ctx, p.key(), config)
-	if err == nil && metav1.IsControlledBy(config, p.pool) {
-		if config.Annotations[infrav1.ReleaseAnnotation] != "true" {
-			return reconciling.Fail(fmt.Errorf("AWSLaunchConfig %q has not been released", config.Name))
-		}
-		if err := client.IgnoreNotFound(r.Client.Delete(ctx, config)); err != nil {
-			return reconciling.Fail(fmt.Errorf("deleting AWSLaunchConfig %q: %w", config.Name, err))
-		}
-		const message = "the launch config is going"
-		reconciling.False(p.pool, infrav1.ReleasedCondition, infrav1.ReleasingReason, message)
-		return reconciling.Stop(message)
-	}
-	if err != nil && !isGone(err) {
-		return reconciling.Fail(fmt.Errorf("reading AWSLaunchConfig %q: %w", p.pool.Name, err))
+	if end := common.LetLaunchConfigGo(ctx, r.Live, r.Client, p.pool); end != nil {
+		return *end
 	}
 	p.cloud.SeenGroups.Forget(p.key())
-	reconciling.Remove(p.pool, infrav1.AdoptedCondition)
-	message := fmt.Sprintf("nothing is done for this pool any more: let Cluster API Provider AWS run it. Take annotation %s away to have it adopted again",
-		infrav1.ReleaseAnnotation)
-	reconciling.True(p.pool, infrav1.ReleasedCondition, infrav1.ReleasedReason, message)
-	return reconciling.Stop(message)
+	return common.ShowReleased(p.pool)
 }
 
 // dropOwnHooks takes away hooks that are not the spec's: nobody would answer them. That they are to be put anew is recorded first, for a pool that is

@@ -152,6 +152,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		reconciling.False(pool, infrav1.ReadyCondition, infrav1.DeletingReason, "")
 		return reconciling.Run(ctx, subject, r.deletion())
 	}
+	if common.Releasing(pool) {
+		return reconciling.Run(ctx, subject, r.releaseSteps())
+	}
+	reconciling.Remove(pool, infrav1.ReleasedCondition)
 	defer ready.Summarize(pool)
 	return reconciling.Run(ctx, subject, []reconciling.Step[*pass]{
 		{Name: "waiting for the MachinePool", Run: r.awaitOwner},

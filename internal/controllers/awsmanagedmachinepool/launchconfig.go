@@ -142,6 +142,7 @@ func launchConfigAnnotations(config *infrav1.AWSLaunchConfig, p *pass) map[strin
 	return common.LaunchConfigAnnotations(config, map[string]string{
 		infrav1.AdoptTemplateAnnotation: p.adoptable(),
 		infrav1.RollAdoptedAnnotation:   p.pool.Annotations[infrav1.RollAdoptedAnnotation],
+		infrav1.ReleaseAnnotation:       "", // set by a release, and by nothing else
 	})
 }
 
