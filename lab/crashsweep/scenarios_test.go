@@ -189,7 +189,7 @@ func haveCAPAsPool(h *harness) {
 	h.putBootstrapData(0)
 	h.env.ApplyFile("testdata/pool.yaml", "kind: AWSMachinePool\nmetadata:\n", "kind: AWSMachinePool\nmetadata:\n  annotations: {"+clusterv1.PausedAnnotation+": \"true\"}\n")
 	provider := capa.Provider{
-		Client: h.env.Client, AWS: h.env.AWSConfig(), Key: client.ObjectKey{Namespace: h.env.Namespace, Name: poolName}, ImageID: h.image(),
+		Client: h.env.Client, AWS: h.env.AWSConfig(), Key: client.ObjectKey{Namespace: h.env.Namespace, Name: poolName}, ImageID: h.image("capa-ami-ubuntu-24.04-v1.25.0-*"),
 	}
 	var template string
 	h.env.Eventually("the cluster knows the pool", func() (err error) {
@@ -221,12 +221,12 @@ func unpause(h *harness) {
 	})
 }
 
-// image is one for the pool's Kubernetes version.
-func (h *harness) image() string {
+// image is one of the name.
+func (h *harness) image(name string) string {
 	h.Helper()
 	out, err := ec2.NewFromConfig(h.env.AWSConfig()).DescribeImages(h.env.Context(), &ec2.DescribeImagesInput{
 		Filters: []ec2types.Filter{
-			{Name: awssdk.String("name"), Values: []string{"capa-ami-ubuntu-24.04-v1.25.0-*"}}, {Name: awssdk.String("architecture"), Values: []string{"x86_64"}},
+			{Name: awssdk.String("name"), Values: []string{name}}, {Name: awssdk.String("architecture"), Values: []string{"x86_64"}},
 		},
 	})
 	if err != nil || len(out.Images) == 0 {
