@@ -20,6 +20,8 @@ type CloudOptions struct {
 	AWS awssim.Options
 	// Listen is its address. Default "127.0.0.1:0", a free port.
 	Listen string
+	// WithoutNodes has instances join no cluster, for whoever has no use for their Nodes and counts what the API server does.
+	WithoutNodes bool
 }
 
 // Cloud is a simulated AWS that serves, and the machines in it, which join the
@@ -31,7 +33,7 @@ type Cloud struct {
 	AWS *awssim.Simulator
 	// Endpoint is its URL.
 	Endpoint string
-	// Nodes are the machines.
+	// Nodes are the machines; nil if there are none to be.
 	Nodes *nodes.Nodes
 
 	clock     *simclock.Clock
@@ -58,6 +60,9 @@ func (l *Lab) StartCloud(ctx context.Context, opts CloudOptions) (_ *Cloud, err 
 	}()
 	if c.Endpoint, err = c.AWS.Start(ctx, opts.Listen); err != nil {
 		return nil, err
+	}
+	if opts.WithoutNodes {
+		return c, nil
 	}
 	if c.Nodes, err = nodes.Start(ctx, c.AWS, l.Workload.RESTConfig()); err != nil {
 		return nil, fmt.Errorf("starting the simulated machines: %w", err)

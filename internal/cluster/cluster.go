@@ -7,8 +7,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
@@ -123,6 +125,31 @@ func Load(ctx context.Context, reader client.Reader, cluster *clusterv1.Cluster)
 		}
 	}
 	return source.facts(cluster)
+}
+
+// Changed is false if the facts of a cluster, and whether it is ready or paused, can not be others because one of its objects is now after and not
+// before: the Cluster, or one that Load reads. Core Cluster API counts the replicas of all pools in the Cluster's status. If each of those
+// writes concerned every pool, making pools would cost the square of their number.
+func Changed(before, after client.Object) bool {
+	// Deletion is another generation too (Kubernetes: API concepts, "resource deletion").
+	if before.GetGeneration() != after.GetGeneration() || before.GetUID() != after.GetUID() ||
+		!equality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences()) || !maps.Equal(before.GetLabels(), after.GetLabels()) {
+		return true
+	}
+	return !equality.Semantic.DeepEqual(statusRead(before), statusRead(after))
+}
+
+// statusRead is what is read of an object's status.
+func statusRead(object client.Object) any {
+	switch object := object.(type) {
+	case *clusterv1.Cluster:
+		return object.Status.Initialization
+	case *capav1.AWSCluster:
+		return object.Status.Network
+	case *eksv1.AWSManagedControlPlane:
+		return []any{object.Status.Network, object.Status.Version}
+	}
+	return object.GetResourceVersion()
 }
 
 // Locate finds out where a cluster is, without asking that it is ready: it is what deleting a pool needs.

@@ -307,3 +307,57 @@ func TestImageLookupOr(t *testing.T) {
 		t.Errorf("each field for itself (-want +got):\n%s", diff)
 	}
 }
+
+func TestChanged(t *testing.T) {
+	t.Parallel()
+	network := func(id string) capav1.NetworkStatus {
+		return capav1.NetworkStatus{SecurityGroups: map[capav1.SecurityGroupRole]capav1.SecurityGroup{capav1.SecurityGroupNode: {ID: id}}}
+	}
+	meta := func(generation int64, labels ...string) metav1.ObjectMeta {
+		meta := metav1.ObjectMeta{Name: "prod", Generation: generation, ResourceVersion: "1", Labels: map[string]string{}}
+		for _, label := range labels {
+			meta.Labels[label] = ""
+		}
+		return meta
+	}
+	for _, row := range []struct {
+		reason        string
+		before, after client.Object
+		want          bool
+	}{
+		{
+			"core counts the replicas of all pools", &clusterv1.Cluster{ObjectMeta: meta(1)},
+			&clusterv1.Cluster{ObjectMeta: meta(1), Status: clusterv1.ClusterStatus{Workers: &clusterv1.WorkersStatus{DesiredReplicas: ptr.To[int32](3)}}}, false,
+		},
+		{"it is paused, or to be deleted", &clusterv1.Cluster{ObjectMeta: meta(1)}, &clusterv1.Cluster{ObjectMeta: meta(2)}, true},
+		{
+			"its infrastructure is ready", &clusterv1.Cluster{ObjectMeta: meta(1)},
+			clusterObject(func(cluster *clusterv1.Cluster) { cluster.ObjectMeta = meta(1) }), true,
+		},
+		{
+			"CAPA looked again", &capav1.AWSCluster{ObjectMeta: meta(1)},
+			&capav1.AWSCluster{ObjectMeta: meta(1), Status: capav1.AWSClusterStatus{Ready: true}}, false,
+		},
+		{
+			"CAPA made a security group", &capav1.AWSCluster{ObjectMeta: meta(1)},
+			&capav1.AWSCluster{ObjectMeta: meta(1), Status: capav1.AWSClusterStatus{Network: network("sg-1")}}, true,
+		},
+		{"it belongs to a Cluster now", &capav1.AWSCluster{ObjectMeta: meta(1)}, &capav1.AWSCluster{ObjectMeta: meta(1, clusterv1.ClusterNameLabel)}, true},
+		{
+			"the control plane was upgraded", &eksv1.AWSManagedControlPlane{ObjectMeta: meta(1)},
+			&eksv1.AWSManagedControlPlane{ObjectMeta: meta(1), Status: eksv1.AWSManagedControlPlaneStatus{Version: ptr.To("1.34")}}, true,
+		},
+		{
+			"an add-on of the control plane is there", &eksv1.AWSManagedControlPlane{ObjectMeta: meta(1)},
+			&eksv1.AWSManagedControlPlane{ObjectMeta: meta(1), Status: eksv1.AWSManagedControlPlaneStatus{Addons: []eksv1.AddonState{{Name: "coredns"}}}}, false,
+		},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			row.after.SetResourceVersion("2")
+			if got := Changed(row.before, row.after); got != row.want {
+				t.Errorf("it is %v, want %v", got, row.want)
+			}
+		})
+	}
+}

@@ -41,6 +41,7 @@ type Watcher struct {
 	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
 	wanted  map[types.NamespacedName]types.NamespacedName // object → Secret
 	watches map[types.NamespacedName]context.CancelFunc   // Secret → end of its watch
+	read    map[types.NamespacedName]string               // object → the version of its Secret that it has read
 }
 
 // New returns a watcher that watches nothing yet.
@@ -48,6 +49,7 @@ func New(client Client) *Watcher {
 	return &Watcher{
 		client: client, clock: clock.RealClock{},
 		wanted: map[types.NamespacedName]types.NamespacedName{}, watches: map[types.NamespacedName]context.CancelFunc{},
+		read: map[types.NamespacedName]string{},
 	}
 }
 
@@ -76,6 +78,13 @@ func (w *Watcher) Watch(object, secret types.NamespacedName) {
 	}
 }
 
+// Read says which resource version of its Secret an object has read, so that it is not woken for that one.
+func (w *Watcher) Read(object types.NamespacedName, version string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.read[object] = version
+}
+
 // open begins to watch a Secret, if that has not been begun. The watcher is locked.
 func (w *Watcher) open(secret types.NamespacedName) {
 	if _, open := w.watches[secret]; open {
@@ -100,6 +109,7 @@ func (w *Watcher) drop(object types.NamespacedName) {
 		return
 	}
 	delete(w.wanted, object)
+	delete(w.read, object)
 	for _, other := range w.wanted {
 		if other == secret {
 			return
@@ -153,7 +163,7 @@ func (w *Watcher) stream(ctx context.Context, secret types.NamespacedName, seen 
 	}
 	defer events.Stop()
 	if seen.opened > 0 {
-		w.wake(secret)
+		w.wake(secret, "")
 	}
 	seen.opened++
 	for {
@@ -169,17 +179,18 @@ func (w *Watcher) stream(ctx context.Context, secret types.NamespacedName, seen 
 			}
 			if object, isSecret := event.Object.(*corev1.Secret); isSecret && object.ResourceVersion != seen.version {
 				seen.version = object.ResourceVersion
-				w.wake(secret)
+				w.wake(secret, object.ResourceVersion)
 			}
 		}
 	}
 }
 
-func (w *Watcher) wake(secret types.NamespacedName) {
+// wake wakes the objects that name a Secret and have not read the version of it, which is empty if it is not known.
+func (w *Watcher) wake(secret types.NamespacedName, version string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for object, wanted := range w.wanted {
-		if wanted == secret {
+		if wanted == secret && (version == "" || w.read[object] != version) {
 			w.queue.Add(reconcile.Request{NamespacedName: object})
 		}
 	}

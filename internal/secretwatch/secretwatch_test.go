@@ -189,6 +189,24 @@ func TestEvents(t *testing.T) {
 	r.quiet("the same Secret is asked for")
 }
 
+func TestVersionsThatWereRead(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start()
+	r.watcher.Watch(object("one"), secret("data"))
+	o := r.opened(nil)
+	r.watcher.Watch(object("two"), secret("data"))
+	r.watcher.Read(object("one"), "1")
+	o.events.Add(version("1"))
+	r.wakes("two")
+	o.events.Modify(version("2"))
+	r.wakes("one", "two")
+	r.watcher.Forget(object("one"))
+	r.watcher.Watch(object("one"), secret("data"))
+	o.events.Modify(version("1"))
+	r.wakes("one", "two")
+}
+
 func TestSharedSecret(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -44,6 +44,22 @@ func (b *bench) idle(ctx context.Context) error {
 	})
 }
 
+// applyAlone measures how long the laboratory takes for the objects of the pools while no controller runs, and removes them again: what creating can
+// not take less than.
+func (b *bench) applyAlone(ctx context.Context) error {
+	if err := b.idle(ctx); err != nil {
+		return err
+	}
+	err := b.measure(alone, func(phase *Phase) error {
+		phase.Note = "The objects alone are applied."
+		return b.fleet.Create(ctx, 0, b.Pools)
+	})
+	if err != nil {
+		return err
+	}
+	return fleet.Each(0, b.Pools, func(i int) error { return b.fleet.Delete(ctx, i) })
+}
+
 // create measures from the first object applied to the last pool that is ready.
 func (b *bench) create(ctx context.Context) error {
 	err := b.measure(creating, func(phase *Phase) error {

@@ -17,10 +17,10 @@ func Markdown(results []Result) string {
 	for i := range results {
 		result := &results[i]
 		fmt.Fprintf(&text, "## %s\n\n", title(result.Options))
-		text.WriteString("| | time | calls | a pool | CPU | memory | |\n|---|---|---|---|---|---|---|\n")
+		text.WriteString("| | time | calls | a pool | CPU | the laboratory's | memory | |\n|---|---|---|---|---|---|---|---|\n")
 		for _, phase := range result.Phases {
-			fmt.Fprintf(&text, "| %s | %v | %d | %.2f | %s | %s | %s |\n", phase.Name, phase.Took.Round(10*time.Millisecond), phase.Total(),
-				float64(phase.Total())/float64(result.Options.Pools), orNothing(phase.CPU > 0, phase.CPU.Round(10*time.Millisecond)),
+			fmt.Fprintf(&text, "| %s | %v | %d | %.2f | %s | %v | %s | %s |\n", phase.Name, phase.Took.Round(10*time.Millisecond), phase.Total(),
+				float64(phase.Total())/float64(result.Options.Pools), orNothing(phase.CPU > 0, phase.CPU.Round(10*time.Millisecond)), phase.LabCPU.Round(10*time.Millisecond),
 				orNothing(phase.Memory > 0, fmt.Sprintf("%d MB, %d anonymous", phase.Memory>>20, phase.Anonymous>>20)), phase.Note)
 		}
 		text.WriteString("\n")

@@ -40,6 +40,7 @@ func (r *Reconciler) readBootstrap(ctx context.Context, p *pass) reconciling.Out
 		}
 		return notBootstrapped(p, infrav1.BootstrapDataSecretNotFoundReason, fmt.Sprintf("Secret %q does not exist", key.Name))
 	}
+	r.Watches.Read(p.key(), secret.ResourceVersion)
 	format, err := userdata.ParseFormat(string(secret.Data[secretFormat]))
 	if err != nil {
 		return notBootstrapped(p, infrav1.BootstrapDataInvalidReason, fmt.Sprintf("Secret %q: %v", key.Name, err))

@@ -49,6 +49,8 @@ type Reconciler struct {
 // SecretWatcher wakes objects when the Secret that they name changes.
 type SecretWatcher interface {
 	Watch(object, secret types.NamespacedName)
+	// Read says which resource version of its Secret the object knows, for which it need not be woken.
+	Read(object types.NamespacedName, version string)
 	Forget(object types.NamespacedName)
 }
 

@@ -32,15 +32,16 @@ func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, bo
 	dependents := func(ctx context.Context, cluster types.NamespacedName) ([]reconcile.Request, error) {
 		return r.configsOf(ctx, cluster, settings)
 	}
+	changes := builder.WithPredicates(common.ClusterChanges())
 	controller := ctrl.NewControllerManagedBy(manager).
 		Named(Name).
 		For(&infrav1.AWSLaunchConfig{}, builder.WithPredicates(settings.Watched())).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(common.ByCluster(common.Itself, dependents))).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(common.ByCluster(common.Itself, dependents)), changes).
 		WatchesRawSource(bootstrap).
 		WatchesRawSource(r.Clouds.TemplateEvents()).
 		WithOptions(settings.Options())
 	for _, network := range networks {
-		controller = controller.Watches(network, handler.EnqueueRequestsFromMapFunc(common.ByCluster(common.ClusterOf, dependents)))
+		controller = controller.Watches(network, handler.EnqueueRequestsFromMapFunc(common.ByCluster(common.ClusterOf, dependents)), changes)
 	}
 	if err := controller.Complete(settings.Reconciler("AWSLaunchConfig", r.Client, &infrav1.AWSLaunchConfig{}, r)); err != nil {
 		return fmt.Errorf("registering controller %s: %w", Name, err)

@@ -17,6 +17,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
@@ -241,10 +242,14 @@ func (r *Reconciler) reachCloud(ctx context.Context, p *pass) reconciling.Outcom
 	return outcome
 }
 
-// hold adds the finalizer before anything is made in AWS.
+// hold adds the finalizer before anything is made in AWS. A new pool has what its group will be given recorded by the same write.
 func (r *Reconciler) hold(ctx context.Context, p *pass) reconciling.Outcome {
+	held := controllerutil.ContainsFinalizer(p.pool, infrav1.MachinePoolFinalizer)
 	err := reconciling.EnsureFinalizer(ctx, r.Client, p.pool, infrav1.MachinePoolFinalizer, func(pool *infrav1.AWSMachinePool) {
 		common.SetLocation(pool, common.LocationOf(p.cloud, p.facts.Identity, p.clusterName))
+		if !held {
+			r.announced(p, pool)
+		}
 	})
 	if err != nil {
 		return reconciling.Fail(fmt.Errorf("adding the finalizer: %w", err))

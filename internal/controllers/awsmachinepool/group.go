@@ -138,7 +138,7 @@ func (r *Reconciler) createGroup(ctx context.Context, p *pass, desired autoscali
 		r.Report.Warn(ctx, p.pool, "ASGLost", "%s", message)
 		reconciling.False(p.pool, infrav1.ASGReadyCondition, infrav1.ASGNotFoundReason, message)
 	}
-	if err := r.announce(ctx, p, desired); err != nil {
+	if err := r.announce(ctx, p); err != nil {
 		return reconciling.Fail(err)
 	}
 	err := p.cloud.Groups.Create(ctx, desired, p.freeName)
@@ -170,7 +170,7 @@ func (r *Reconciler) updateGroup(ctx context.Context, p *pass, desired autoscali
 			return owned
 		}
 	}
-	if err := r.announce(ctx, p, desired); err != nil {
+	if err := r.announce(ctx, p); err != nil {
 		return reconciling.Fail(err)
 	}
 	again, stop := r.ensureHooks(ctx, p, desired)

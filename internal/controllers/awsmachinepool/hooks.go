@@ -89,24 +89,24 @@ func (r *Reconciler) confirmHooks(p *pass, desired autoscalinggroup.Desired, dig
 }
 
 // announce records what the group is about to be given, beside what it was given before.
-func (r *Reconciler) announce(ctx context.Context, p *pass, desired autoscalinggroup.Desired) error {
-	asked := p.facts.AskedTags(p.pool.Spec.AdditionalTags)
-	err := reconciling.Patch(ctx, r.Client, p.pool, func(pool *infrav1.AWSMachinePool) {
-		common.AnnounceTags(pool, asked)
-		applied := common.AppliedOf(pool)
-		names := autoscalinggroup.HookNames(desired.Hooks)
-		applied.Hooks = common.Union(applied.Hooks, names)
-		if len(names) == 0 || applied.HooksDigest != autoscalinggroup.HooksDigest(desired.Hooks) {
-			applied.HooksDigest = ""
-		}
-		applied.TargetGroups = common.Union(applied.TargetGroups, desired.TargetGroupARNs)
-		applied.Processes = common.Union(applied.Processes, desired.Suspended)
-		applied.Record(pool)
-	})
-	if err != nil {
+func (r *Reconciler) announce(ctx context.Context, p *pass) error {
+	if err := reconciling.Patch(ctx, r.Client, p.pool, func(pool *infrav1.AWSMachinePool) { r.announced(p, pool) }); err != nil {
 		return fmt.Errorf("recording what the group is given: %w", err)
 	}
 	return nil
+}
+
+// announced is the record of what the group is about to be given.
+func (r *Reconciler) announced(p *pass, pool *infrav1.AWSMachinePool) {
+	common.AnnounceTags(pool, p.facts.AskedTags(pool.Spec.AdditionalTags))
+	applied, hooks := common.AppliedOf(pool), r.wantedHooks(p)
+	applied.Hooks = common.Union(applied.Hooks, autoscalinggroup.HookNames(hooks))
+	if len(hooks) == 0 || applied.HooksDigest != autoscalinggroup.HooksDigest(hooks) {
+		applied.HooksDigest = ""
+	}
+	applied.TargetGroups = common.Union(applied.TargetGroups, pool.Spec.TargetGroupARNs)
+	applied.Processes = common.Union(applied.Processes, autoscalinggroup.SuspendedOf(pool.Spec.SuspendProcesses))
+	applied.Record(pool)
 }
 
 // confirmGroup has it recorded that the group has exactly what it is to have, hooks apart.

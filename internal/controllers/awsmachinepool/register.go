@@ -35,19 +35,20 @@ var poolOf = common.PoolOf("AWSMachinePool")
 // Register adds the controller to a manager. Networks are the kinds of objects with a cluster's network.
 func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, networks []client.Object) error {
 	dependents := settings.PoolsOf(r.Client, &infrav1.AWSMachinePoolList{})
+	changes := builder.WithPredicates(common.ClusterChanges())
 	controller := ctrl.NewControllerManagedBy(manager).
 		Named(Name).
 		For(&infrav1.AWSMachinePool{}, builder.WithPredicates(settings.Watched())).
 		// By name, not by owner: one of somebody else's that bears the pool's name and goes away is what the pool waits for.
 		Watches(&infrav1.AWSLaunchConfig{}, &handler.EnqueueRequestForObject{}).
-		Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(poolOf)).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(common.ByCluster(common.Itself, dependents))).
+		Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(poolOf), builder.WithPredicates(common.BesidesStatus())).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(common.ByCluster(common.Itself, dependents)), changes).
 		Watches(&infrav1.AWSMachinePoolMachine{}, handler.EnqueueRequestForOwner(manager.GetScheme(), manager.GetRESTMapper(), &infrav1.AWSMachinePool{})).
 		WatchesMetadata(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.poolOfMachine), builder.WithPredicates(predicate.NewPredicateFuncs(goes))).
 		WatchesRawSource(r.Clouds.GroupEvents()).
 		WithOptions(settings.Options())
 	for _, network := range networks {
-		controller = controller.Watches(network, handler.EnqueueRequestsFromMapFunc(common.ByCluster(common.ClusterOf, dependents)))
+		controller = controller.Watches(network, handler.EnqueueRequestsFromMapFunc(common.ByCluster(common.ClusterOf, dependents)), changes)
 	}
 	if err := controller.Complete(settings.Reconciler("AWSMachinePool", r.Client, &infrav1.AWSMachinePool{}, r)); err != nil {
 		return fmt.Errorf("registering controller %s: %w", Name, err)

@@ -28,16 +28,17 @@ var poolOf = common.PoolOf("AWSManagedMachinePool")
 // Register adds the controller to a manager. Networks are the kinds of objects with a cluster's network.
 func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, networks []client.Object) error {
 	dependents := settings.PoolsOf(r.Client, &infrav1.AWSManagedMachinePoolList{})
+	changes := builder.WithPredicates(common.ClusterChanges())
 	controller := ctrl.NewControllerManagedBy(manager).
 		Named(Name).
 		For(&infrav1.AWSManagedMachinePool{}, builder.WithPredicates(settings.Watched())).
 		Watches(&infrav1.AWSLaunchConfig{}, handler.EnqueueRequestsFromMapFunc(r.poolsLaunching)).
-		Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(poolOf)).
-		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(common.ByCluster(common.Itself, dependents))).
+		Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(poolOf), builder.WithPredicates(common.BesidesStatus())).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(common.ByCluster(common.Itself, dependents)), changes).
 		WatchesRawSource(r.Clouds.ManagedGroupEvents()).
 		WithOptions(settings.Options())
 	for _, network := range networks {
-		controller = controller.Watches(network, handler.EnqueueRequestsFromMapFunc(common.ByCluster(common.ClusterOf, dependents)))
+		controller = controller.Watches(network, handler.EnqueueRequestsFromMapFunc(common.ByCluster(common.ClusterOf, dependents)), changes)
 	}
 	if err := controller.Complete(settings.Reconciler("AWSManagedMachinePool", r.Client, &infrav1.AWSManagedMachinePool{}, r)); err != nil {
 		return fmt.Errorf("registering controller %s: %w", Name, err)

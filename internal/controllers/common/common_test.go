@@ -429,6 +429,29 @@ func TestReconcilerIsQuietAboutWhatIsNoFailure(t *testing.T) {
 	}
 }
 
+func TestBesidesStatus(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		edit   func(*clusterv1.MachinePool)
+		want   bool
+	}{
+		{"core reports replicas", func(m *clusterv1.MachinePool) { m.Status.Replicas = ptr.To[int32](1) }, false},
+		{"it is scaled, or to be deleted", func(m *clusterv1.MachinePool) { m.Generation++ }, true},
+		{"an autoscaler takes over", func(m *clusterv1.MachinePool) {
+			m.Annotations = map[string]string{clusterv1.ReplicasManagedByAnnotation: ""}
+		}, true},
+		{"another manager is for it", func(m *clusterv1.MachinePool) { m.Labels = map[string]string{common.WatchFilterLabel: "other"} }, true},
+	} {
+		before := &clusterv1.MachinePool{}
+		after := before.DeepCopy()
+		row.edit(after)
+		if got := common.BesidesStatus().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != row.want {
+			t.Errorf("%s: it is %v, want %v", row.reason, got, row.want)
+		}
+	}
+}
+
 func TestByCluster(t *testing.T) {
 	t.Parallel()
 	asked := types.NamespacedName{}

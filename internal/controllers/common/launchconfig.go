@@ -44,7 +44,11 @@ func CreateLaunchConfig(ctx context.Context, c client.Client, pool reconciling.C
 	if err := controllerutil.SetControllerReference(pool, config, c.Scheme()); err != nil {
 		return ending(reconciling.Fail(fmt.Errorf("owning the launch config: %w", err)))
 	}
-	if err := c.Create(ctx, config); err != nil {
+	err := c.Create(ctx, config)
+	if apierrors.IsAlreadyExists(err) {
+		return ending(reconciling.Stop("the launch config was made a moment ago, and wakes the pool when it is seen"))
+	}
+	if err != nil {
 		return launchConfigRefused(pool, err, fmt.Sprintf("creating AWSLaunchConfig %q", config.Name))
 	}
 	return nil

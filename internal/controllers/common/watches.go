@@ -15,6 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -22,6 +23,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/cluster"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -190,6 +192,16 @@ func ByCluster(clusterOf func(client.Object) (types.NamespacedName, bool), depen
 		}
 		return requests
 	}
+}
+
+// ClusterChanges lets through changes of a Cluster's objects that its dependents see.
+func ClusterChanges() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool { return cluster.Changed(update.ObjectOld, update.ObjectNew) }}
+}
+
+// BesidesStatus lets through changes of an object of which nobody reads the status.
+func BesidesStatus() predicate.Predicate {
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 }
 
 // Itself is ClusterOf for the Cluster.
