@@ -65,13 +65,13 @@ func newHTTPClient() *awshttp.BuildableClient {
 // Clients is one identity's access to one region. All fields are safe for concurrent use. Whoever uses them says in an interface of its own what
 // of a service it calls.
 type Clients struct {
-	EC2         *ec2.Client
-	AutoScaling *autoscaling.Client
-	EKS         *eks.Client
-	IAM         *iam.Client
-	SSM         *ssm.Client
-	S3          *s3.Client
-	SQS         *sqs.Client
+	EC2         *EC2
+	AutoScaling *AutoScaling
+	EKS         *EKS
+	IAM         *IAM
+	SSM         *SSM
+	S3          *S3
+	SQS         *SQS
 	// Region is where the clients act, such as eu-central-1.
 	Region string
 	// Principal is as whom.
@@ -223,13 +223,13 @@ func (s *Sessions) newClients(principal Principal, region string) *Clients {
 		calls.budget.Store(s.budgetOf(id, region, calls.budget.Load()))
 	}
 	return &Clients{
-		EC2:         ec2.NewFromConfig(cfg),
-		AutoScaling: autoscaling.NewFromConfig(cfg),
-		EKS:         eks.NewFromConfig(cfg),
-		IAM:         iam.NewFromConfig(cfg),
-		SSM:         ssm.NewFromConfig(cfg),
-		S3:          s3.NewFromConfig(cfg),
-		SQS:         sqs.NewFromConfig(cfg),
+		EC2:         newEC2(ec2.NewFromConfig(cfg)),
+		AutoScaling: newAutoScaling(autoscaling.NewFromConfig(cfg)),
+		EKS:         newEKS(eks.NewFromConfig(cfg)),
+		IAM:         newIAM(iam.NewFromConfig(cfg)),
+		SSM:         newSSM(ssm.NewFromConfig(cfg)),
+		S3:          newS3(s3.NewFromConfig(cfg)),
+		SQS:         newSQS(sqs.NewFromConfig(cfg)),
 		Region:      region,
 		Principal:   principal,
 		AccountID:   account.get, KnownAccount: account.known,

@@ -30,6 +30,7 @@ const (
 type world struct {
 	*testing.T
 	sim     *awssim.Simulator
+	config  awssdk.Config
 	clients *aws.Clients
 	store   *bootstrapstorage.Store
 }
@@ -41,14 +42,15 @@ func newWorld(t *testing.T) *world {
 	sim := awssim.New(awssim.Options{Clock: clock})
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(server.Close)
-	clients, err := aws.NewSessions(awssdk.Config{
+	config := awssdk.Config{
 		BaseEndpoint: awssdk.String(server.URL), Region: region,
 		Credentials: credentials.NewStaticCredentialsProvider("AKID"+account, "secret", ""),
-	}, aws.WithClock(clock), aws.WithLimits(nil)).For(t.Context(), aws.Principal{}, "")
+	}
+	clients, err := aws.NewSessions(config, aws.WithClock(clock), aws.WithLimits(nil)).For(t.Context(), aws.Principal{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{T: t, sim: sim, clients: clients, store: bootstrapstorage.New(clients.SSM, clients.S3)}
+	return &world{T: t, sim: sim, config: config, clients: clients, store: bootstrapstorage.New(clients.SSM, clients.S3)}
 }
 
 func item(place bootstrapstorage.Place, data, content string) bootstrapstorage.Item {
@@ -233,7 +235,7 @@ func TestParametersAreSecret(t *testing.T) {
 	if err != nil || found.Parameter.Type != ssmtypes.ParameterTypeSecureString || strings.Contains(*found.Parameter.Value, "abcdef.") {
 		t.Errorf("without decryption: %+v, %v", found, err)
 	}
-	tags, err := w.clients.SSM.ListTagsForResource(t.Context(), &ssm.ListTagsForResourceInput{
+	tags, err := ssm.NewFromConfig(w.config).ListTagsForResource(t.Context(), &ssm.ListTagsForResourceInput{
 		ResourceType: ssmtypes.ResourceTypeForTaggingParameter, ResourceId: found.Parameter.Name,
 	})
 	if err != nil || len(tags.TagList) != 1 {

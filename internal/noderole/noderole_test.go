@@ -24,20 +24,22 @@ const (
 	wide    = "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"
 )
 
-func newRoles(t *testing.T) (*noderole.Roles, *aws.Clients) {
+// newRoles returns the roles of a simulated account, and a client of somebody else there.
+func newRoles(t *testing.T) (*noderole.Roles, *iam.Client) {
 	t.Helper()
 	clock := simclock.New(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), 0)
 	t.Cleanup(clock.Close)
 	server := httptest.NewServer(awssim.New(awssim.Options{Clock: clock}).Handler())
 	t.Cleanup(server.Close)
-	clients, err := aws.NewSessions(awssdk.Config{
+	config := awssdk.Config{
 		BaseEndpoint: awssdk.String(server.URL), Region: "us-east-1",
 		Credentials: credentials.NewStaticCredentialsProvider("AKID"+account, "secret", ""),
-	}, aws.WithClock(clock), aws.WithLimits(nil)).For(t.Context(), aws.Principal{}, "")
+	}
+	clients, err := aws.NewSessions(config, aws.WithClock(clock), aws.WithLimits(nil)).For(t.Context(), aws.Principal{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return noderole.NewRoles(clients.IAM), clients
+	return noderole.NewRoles(clients.IAM), iam.NewFromConfig(config)
 }
 
 func wanted(change func(*noderole.Desired)) noderole.Desired {
@@ -76,7 +78,7 @@ func ensured(t *testing.T, roles *noderole.Roles, desired noderole.Desired) *nod
 // TestRole holds a role's life: made, changed with what others gave it left alone, and deleted.
 func TestRole(t *testing.T) {
 	t.Parallel()
-	roles, clients := newRoles(t)
+	roles, others := newRoles(t)
 	role := ensured(t, roles, wanted(nil))
 	if diff := cmp.Diff(slices.Sorted(slices.Values(noderole.NodePolicies("aws"))), role.Policies); diff != "" {
 		t.Errorf("policies (-want +got):\n%s", diff)
@@ -86,7 +88,7 @@ func TestRole(t *testing.T) {
 	}
 
 	policy := func(name string) string {
-		out, err := clients.IAM.CreatePolicy(t.Context(), &iam.CreatePolicyInput{
+		out, err := others.CreatePolicy(t.Context(), &iam.CreatePolicyInput{
 			PolicyName: &name, PolicyDocument: awssdk.String(`{"Version":"2012-10-17","Statement":[]}`),
 		})
 		if err != nil {
@@ -95,7 +97,7 @@ func TestRole(t *testing.T) {
 		return *out.Policy.Arn
 	}
 	ours, foreign, bound := policy("ours"), policy("foreign"), policy("boundary")
-	if _, err := clients.IAM.AttachRolePolicy(t.Context(), &iam.AttachRolePolicyInput{RoleName: &role.Name, PolicyArn: &foreign}); err != nil {
+	if _, err := others.AttachRolePolicy(t.Context(), &iam.AttachRolePolicyInput{RoleName: &role.Name, PolicyArn: &foreign}); err != nil {
 		t.Fatal(err)
 	}
 	role = ensured(t, roles, wanted(func(d *noderole.Desired) {
