@@ -12,7 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 )
 
-// call is one action of a service.
+// call is one action of a service, a method of the SDK's client for it. The types below have these functions in place of clients, so that no interface can hold
+// a client: the linker would keep all of its methods, which are hundreds, because something in the program looks methods up by name (ADR 46).
 type call[Input, Output, Options any] func(context.Context, *Input, ...func(*Options)) (*Output, error)
 
 // EC2 is what Slipway calls of EC2.
