@@ -535,14 +535,14 @@ func (c *S3) PutObject(ctx context.Context, input *s3.PutObjectInput, set ...fun
 // SQS is what Slipway calls of SQS.
 type SQS struct {
 	deleteMessageBatch call[sqs.DeleteMessageBatchInput, sqs.DeleteMessageBatchOutput, sqs.Options]
-	getQueueUrl        call[sqs.GetQueueUrlInput, sqs.GetQueueUrlOutput, sqs.Options]
+	getQueueURL        call[sqs.GetQueueUrlInput, sqs.GetQueueUrlOutput, sqs.Options]
 	receiveMessage     call[sqs.ReceiveMessageInput, sqs.ReceiveMessageOutput, sqs.Options]
 }
 
 func newSQS(client *sqs.Client) *SQS {
 	return &SQS{
 		deleteMessageBatch: client.DeleteMessageBatch,
-		getQueueUrl:        client.GetQueueUrl,
+		getQueueURL:        client.GetQueueUrl,
 		receiveMessage:     client.ReceiveMessage,
 	}
 }
@@ -553,8 +553,8 @@ func (c *SQS) DeleteMessageBatch(ctx context.Context, input *sqs.DeleteMessageBa
 }
 
 // GetQueueUrl is the SDK's.
-func (c *SQS) GetQueueUrl(ctx context.Context, input *sqs.GetQueueUrlInput, set ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) {
-	return c.getQueueUrl(ctx, input, set...)
+func (c *SQS) GetQueueUrl(ctx context.Context, input *sqs.GetQueueUrlInput, set ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) { //nolint:revive // the name is the SDK's
+	return c.getQueueURL(ctx, input, set...)
 }
 
 // ReceiveMessage is the SDK's.
