@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -23,6 +24,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/manager"
+	"github.com/slipway-project/slipway/lab"
 	"github.com/slipway-project/slipway/lab/product"
 )
 
@@ -62,7 +64,7 @@ func (w *world) listening() (client.Client, *warnings) {
 }
 
 // certify writes a new certificate for this machine into the directory, as a mounted Secret changes, and returns what it is trusted by.
-func certify(t *testing.T, directory string) []byte {
+func certify(t testing.TB, directory string) []byte {
 	t.Helper()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.ParseIP("127.0.0.1")}, nil)
 	if err != nil {
@@ -76,11 +78,14 @@ func certify(t *testing.T, directory string) []byte {
 	return certificate
 }
 
+// portsTried tells the ports of tests that run side by side from each other.
+var portsTried atomic.Int64
+
 // quietPort is one that nobody listens on, below those that the kernel hands out by itself.
-func quietPort(t *testing.T) int {
+func quietPort(t testing.TB) int {
 	t.Helper()
-	for i := range 1000 {
-		port := 20000 + (os.Getpid()*7+i)%10000
+	for range 1000 {
+		port := 20000 + (os.Getpid()*7+int(portsTried.Add(1)))%10000
 		if listener, err := net.Listen("tcp", fmt.Sprintf(":%d", port)); err == nil {
 			_ = listener.Close()
 			return port
@@ -120,6 +125,16 @@ func (w *world) configureWebhooks(port int, trusted []byte) *admissionv1.Validat
 	return configuration
 }
 
+// startWarning starts a manager that the API server asks over TLS, with a certificate that it reads from the directory.
+func (w *world) startWarning(directory string) (*lab.RunningManager, *admissionv1.ValidatingWebhookConfiguration) {
+	w.Helper()
+	port, trusted := quietPort(w.TB), certify(w.TB, directory)
+	running := w.StartManager(product.Manager(product.Settings{Change: func(options *manager.Options) {
+		options.Webhooks = manager.Webhooks{Port: port, CertificateDirectory: directory}
+	}}))
+	return running, w.configureWebhooks(port, trusted)
+}
+
 // warned is a pool that the webhook has something to say about.
 func (w *world) warned(version string) *unstructured.Unstructured {
 	pool := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
@@ -135,12 +150,8 @@ func (w *world) warned(version string) *unstructured.Unstructured {
 func TestPeopleAreWarned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	directory, port := t.TempDir(), quietPort(t)
-	trusted := certify(t, directory)
-	running := w.StartManager(product.Manager(product.Settings{Change: func(options *manager.Options) {
-		options.Webhooks = manager.Webhooks{Port: port, CertificateDirectory: directory}
-	}}))
-	configuration := w.configureWebhooks(port, trusted)
+	directory := t.TempDir()
+	running, configuration := w.startWarning(directory)
 	person, heard := w.listening()
 
 	about := func(field string) func(string) bool {
@@ -177,7 +188,7 @@ func TestPeopleAreWarned(t *testing.T) {
 	}
 
 	// The certificate is renewed: the new one alone is trusted, and the manager goes on.
-	trusted = certify(t, directory)
+	trusted := certify(t, directory)
 	renewed := configuration.DeepCopy()
 	for i := range renewed.Webhooks {
 		renewed.Webhooks[i].ClientConfig.CABundle = trusted
