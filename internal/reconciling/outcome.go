@@ -24,9 +24,10 @@ type Outcome struct {
 // Continue goes on with the next step.
 func Continue() Outcome { return Outcome{} }
 
-// ContinueAndComeBack goes on with the next step, and asks for another pass no later than after.
+// ContinueAndComeBack goes on with the next step, and asks for another pass no later than after. As for ComeBack, a time that has passed already means at
+// once: the steps before may have taken longer.
 func ContinueAndComeBack(after time.Duration, why string) Outcome {
-	return Outcome{after: after, why: why}
+	return Outcome{after: max(after, time.Nanosecond), why: why}
 }
 
 // Stop ends the pass. Something that is watched will wake the object: a Secret, an AWSLaunchConfig, an observer.

@@ -27,6 +27,7 @@ func TestRun(t *testing.T) {
 		{"one stops until later", outcomes{reconciling.ComeBack(time.Minute, "x"), reconciling.Continue()}, 1, time.Minute, ""},
 		{"later is now: not never", outcomes{reconciling.ComeBack(0, "x")}, 1, time.Nanosecond, ""},
 		{"later has passed", outcomes{reconciling.ComeBack(-time.Minute, "x")}, 1, time.Nanosecond, ""},
+		{"later has passed while others go on", outcomes{reconciling.ContinueAndComeBack(0, "x"), reconciling.Continue()}, 2, time.Nanosecond, ""},
 		{"the soonest counts", outcomes{reconciling.ContinueAndComeBack(time.Hour, "x"), reconciling.ContinueAndComeBack(time.Minute, "y"), reconciling.ComeBack(2*time.Minute, "z")}, 3, time.Minute, ""},
 		{"the last may be the soonest", outcomes{reconciling.ContinueAndComeBack(time.Hour, "x"), reconciling.ComeBack(time.Second, "z")}, 2, time.Second, ""},
 		{"what was asked for stays when one stops", outcomes{reconciling.ContinueAndComeBack(time.Hour, "x"), reconciling.Stop("y")}, 2, time.Hour, ""},
