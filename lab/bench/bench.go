@@ -85,8 +85,8 @@ const (
 	alone, creating, coldStart, oneEdit, allEdited, quietHour, quiet = "no controller", "create", "cold start", "one edit", "all edited", "quiet hour", "quiet"
 )
 
-// garbage is the garbage collector's target of this process, in percent.
-const garbage = 400
+// garbage is the garbage collector's target of this process, in percent: with a thousand pools it takes some 3 GB.
+const garbage = 200
 
 // patience is how long any one thing may take.
 const patience = 20 * time.Minute
