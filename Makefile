@@ -60,6 +60,16 @@ bench: build ## Measure what 1, 100 and 1,000 pools cost, into docs/benchmarks.m
 
 comma := ,
 
+##@ Release
+
+# A release is named by its version, and has an image of that tag.
+VERSION ?= v0.1.0
+IMAGE ?= slipway:$(VERSION)
+
+.PHONY: release-manifests
+release-manifests: ## Write what clusterctl needs of a release into out/. VERSION=v0.1.0 IMAGE=REGISTRY/slipway:v0.1.0
+	cd lab && go run ./cmd/release --image $(IMAGE) --out ../out/infrastructure-slipway/$(VERSION)
+
 ##@ Write
 
 .PHONY: generate
@@ -82,8 +92,8 @@ tools: $(BIN)/golangci-lint $(BIN)/controller-gen ## Build the tools that tools/
 
 .PHONY: clean
 clean: ## Remove what was built.
-	rm -rf $(BIN)
+	rm -rf $(BIN) out
 
 .PHONY: help
 help: ## Show this help.
-	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' Makefile

@@ -137,7 +137,14 @@ func label(crd *apiextensionsv1.CustomResourceDefinition) {
 	crd.Labels["cluster.x-k8s.io/provider"] = "infrastructure-slipway"
 	crd.Labels["cluster.x-k8s.io/v1beta1"] = strings.Join(served, "_")
 	crd.Labels["cluster.x-k8s.io/v1beta2"] = "v1beta2"
+	if movedByItself[crd.Spec.Names.Kind] {
+		crd.Labels["clusterctl.cluster.x-k8s.io/move"] = ""
+	}
 }
+
+// movedByItself are the kinds whose objects clusterctl move has to take although nobody of the Cluster may own them: those that people write by hand
+// and pools refer to.
+var movedByItself = map[string]bool{"AWSLaunchConfig": true}
 
 // maxValueLengths are AWS's limits for the values of maps, by the name of the field: tags (AWS: Using_Tags, tag restrictions)
 // and labels of nodes (AWS: API_CreateNodegroup, labels; Kubernetes: the syntax of labels).

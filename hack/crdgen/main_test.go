@@ -57,11 +57,12 @@ func TestRun(t *testing.T) {
 		reason, kind, contract string
 		versions               []string
 		storage                []bool
+		moved                  bool
 	}{
 		{"a kind of CAPA's is served as CAPA's manifests name it", "AWSMachinePool", "v1beta1_v1beta2",
-			[]string{"v1beta1", "v1beta2"}, []bool{false, true}},
-		{"a kind of our own has one version", "AWSLaunchConfig", "v1beta2", []string{"v1beta2"}, []bool{true}},
-		{"so have the instances of pools", "AWSMachinePoolMachine", "v1beta2", []string{"v1beta2"}, []bool{true}},
+			[]string{"v1beta1", "v1beta2"}, []bool{false, true}, false},
+		{"a kind of our own has one version, and is moved when it was written by hand too", "AWSLaunchConfig", "v1beta2", []string{"v1beta2"}, []bool{true}, true},
+		{"so have the instances of pools", "AWSMachinePoolMachine", "v1beta2", []string{"v1beta2"}, []bool{true}, false},
 	} {
 		data, err := os.ReadFile(filepath.Join(out, c.kind+".yaml"))
 		if err != nil {
@@ -92,6 +93,9 @@ func TestRun(t *testing.T) {
 			"cluster.x-k8s.io/provider": "infrastructure-slipway",
 			"cluster.x-k8s.io/v1beta1":  c.contract,
 			"cluster.x-k8s.io/v1beta2":  "v1beta2",
+		}
+		if c.moved {
+			want["clusterctl.cluster.x-k8s.io/move"] = ""
 		}
 		if diff := cmp.Diff(want, got.Labels); diff != "" {
 			t.Errorf("%s, labels (-want +got):\n%s", c.kind, diff)

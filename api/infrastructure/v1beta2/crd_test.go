@@ -99,9 +99,10 @@ func TestContractLabels(t *testing.T) {
 			"cluster.x-k8s.io/v1beta2":  "v1beta2",
 		},
 		"AWSLaunchConfig": {
-			"cluster.x-k8s.io/provider": "infrastructure-slipway",
-			"cluster.x-k8s.io/v1beta1":  "v1beta2",
-			"cluster.x-k8s.io/v1beta2":  "v1beta2",
+			"cluster.x-k8s.io/provider":        "infrastructure-slipway",
+			"cluster.x-k8s.io/v1beta1":         "v1beta2",
+			"cluster.x-k8s.io/v1beta2":         "v1beta2",
+			"clusterctl.cluster.x-k8s.io/move": "",
 		},
 	}
 	got := map[string]map[string]string{}

@@ -30,11 +30,19 @@ func GetCluster(ctx context.Context, reader client.Reader, namespace, name strin
 	return found, nil
 }
 
+// deleteForMoveAnnotation is what clusterctl sets on an object before it deletes it at the end of a move (clusterctl: api/v1alpha3, annotations.go).
+const deleteForMoveAnnotation = "clusterctl.cluster.x-k8s.io/delete-for-move"
+
 // Paused says whether the object is paused, by itself or by its Cluster, and shows it in the Paused condition. Nothing else is to be
-// done with a paused object, its deletion included.
+// done with a paused object, its deletion included. An object that clusterctl move takes away counts as paused: it is deleted with its finalizers, maybe
+// after its Cluster, and what it stands for in AWS lives on in another management cluster.
 func Paused(object reconciling.Conditioned, owner *clusterv1.Cluster) bool {
 	message := ""
-	switch _, annotated := object.GetAnnotations()[clusterv1.PausedAnnotation]; {
+	_, annotated := object.GetAnnotations()[clusterv1.PausedAnnotation]
+	_, moved := object.GetAnnotations()[deleteForMoveAnnotation]
+	switch {
+	case moved:
+		message = "clusterctl move has moved it to another management cluster: the annotation " + deleteForMoveAnnotation + " is set"
 	case annotated:
 		message = "the annotation " + clusterv1.PausedAnnotation + " is set"
 	case owner != nil && ptr.Deref(owner.Spec.Paused, false):
