@@ -1,0 +1,165 @@
+package integration
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/awssim"
+)
+
+// TestManagedDegraded holds that what EKS says is wrong with a node group becomes a condition in words with what helps, that the group is kept as it is wanted
+// meanwhile, and that the condition goes when the fault does.
+func TestManagedDegraded(t *testing.T) {
+	t.Parallel()
+	w := managedWorld(t)
+	w.haveManaged()
+	before := w.running()
+	group := w.nodegroup().Resources.AutoScalingGroups[0].Name
+	if _, err := w.asg().SuspendProcesses(t.Context(), &autoscaling.SuspendProcessesInput{AutoScalingGroupName: group, ScalingProcesses: []string{"AZRebalance"}}); err != nil {
+		t.Fatal(err)
+	}
+	condition := w.awaitManaged(infrav1.NodegroupHealthyCondition, metav1.ConditionFalse, infrav1.DegradedReason)
+	for _, part := range []string{"AutoScalingGroupInvalidConfiguration", *group, "somebody changed EKS's Auto Scaling group: undo it"} {
+		if !strings.Contains(condition.Message, part) {
+			t.Errorf("the condition does not say %q: %s", part, condition.Message)
+		}
+	}
+	pool := w.mustManaged()
+	if issues := pool.Status.HealthIssues; len(issues) != 1 || issues[0].Code != "AutoScalingGroupInvalidConfiguration" || pool.Status.Nodegroup.Status != "DEGRADED" {
+		t.Errorf("status says %+v of a node group that is %s", issues, pool.Status.Nodegroup.Status)
+	}
+	w.awaitEvents("NodegroupUnhealthy")
+	w.editManaged(func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.Labels = map[string]string{"tier": "web"} })
+	w.Eventually("the labels are EKS's", func() error {
+		if labels := w.nodegroup().Labels; labels["tier"] != "web" {
+			return fmt.Errorf("they are %v", labels)
+		}
+		return nil
+	})
+	if _, err := w.asg().ResumeProcesses(t.Context(), &autoscaling.ResumeProcessesInput{AutoScalingGroupName: group}); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitManaged(infrav1.NodegroupHealthyCondition, metav1.ConditionTrue, infrav1.HealthyReason)
+	if err := equals(w.running(), before); err != nil {
+		t.Errorf("instances: %v", err)
+	}
+	if issues := w.mustManaged().Status.HealthIssues; len(issues) != 0 {
+		t.Errorf("status still says %+v", issues)
+	}
+}
+
+// TestManagedCreateFailed holds that a node group that EKS could not make is said to be so in words, and is made again for another spec at once.
+func TestManagedCreateFailed(t *testing.T) {
+	t.Parallel()
+	options := managedOptions()
+	options.behavior.Capacity = []awssim.CapacityRule{{InstanceType: "t3.large", Available: 0}}
+	w := newWorldWith(t, options)
+	w.applyManaged()
+	condition := w.awaitManaged(infrav1.NodegroupReadyCondition, metav1.ConditionFalse, infrav1.NodegroupCreateFailedReason)
+	for _, part := range []string{"AsgInstanceLaunchFailures", "InsufficientInstanceCapacity"} {
+		if !strings.Contains(condition.Message, part) {
+			t.Errorf("the condition does not say %q: %s", part, condition.Message)
+		}
+	}
+	w.clock.SetRate(1) // it is tried again by itself after five minutes
+	w.Cloud.AWS.ClearCalls()
+	w.editManaged(func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = "m5.large" })
+	w.Eventually("the node group is deleted", func() error { return w.done("DeleteNodegroup", 1) })
+	w.clock.SetRate(rate)
+	w.Eventually("the nodes come", func() error { return w.managedSettled(2) })
+	w.expectCounts(map[string]int{"CreateNodegroup": 1, "CreateRole": 0, "DeleteRole": 0})
+	w.deleteManaged()
+}
+
+// done is nil once the manager did something so often.
+func (w *world) done(action string, times int) error {
+	if count := w.count(action); count != times {
+		return fmt.Errorf("%s was called %d times, want %d", action, count, times)
+	}
+	return nil
+}
+
+// logged are the lines that a manager writes.
+type logged struct {
+	mu    sync.Mutex
+	lines bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *logged) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lines.Write(line)
+}
+
+// about are the lines whose message and pool are these.
+func (l *logged) about(t *testing.T, message, pool string) int {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	count := 0
+	for line := range strings.Lines(l.lines.String()) {
+		var fields struct{ Msg, Name string }
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
+			t.Fatalf("reading %q: %v", line, err)
+		}
+		if fields.Msg == message && fields.Name == pool {
+			count++
+		}
+	}
+	return count
+}
+
+// TestManagedDeprecatedFields holds that a pool with fields that will go away works, has a condition that says what to use, and one line in the log of each process.
+func TestManagedDeprecatedFields(t *testing.T) {
+	t.Parallel()
+	w := managedWorld(t)
+	const message = "The pool uses fields that will go away"
+	old := managedSpec{
+		AMIType: ptr.To(infrav1.AMITypeAL2023X86), InstanceType: ptr.To("t3.large"), DiskSize: ptr.To[int32](30), AvailabilityZones: []string{"us-east-1a"},
+		Scaling: &infrav1.ManagedMachinePoolScaling{MinSize: ptr.To[int32](1), MaxSize: ptr.To[int32](3)},
+	}
+	for range 2 {
+		w.stopManager()
+		lines := &logged{}
+		w.settings.Log = logr.FromSlogHandler(slog.NewJSONHandler(lines, nil))
+		w.startManager()
+		if _, err := w.managed(); err != nil {
+			w.makeManaged(managedName, &old)
+		}
+		w.Eventually("the pool works", func() error { return w.managedSettled(2) })
+		condition := w.awaitManaged(infrav1.DeprecatedFieldsCondition, metav1.ConditionTrue, infrav1.DeprecatedFieldsReason)
+		for _, part := range []string{"amiType, diskSize, instanceType", infrav1.DeprecatedUntil, "awsLaunchTemplate.instanceType", "make a new pool"} {
+			if !strings.Contains(condition.Message, part) {
+				t.Errorf("the condition does not say %q: %s", part, condition.Message)
+			}
+		}
+		for _, maximum := range []int32{4, 5} {
+			w.editManaged(func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.Scaling.MaxSize = ptr.To(maximum) })
+			w.Eventually("the edit has been acted on", func() error { return w.managedActed(managedName) })
+		}
+		w.pass(10 * time.Minute)
+		if count := lines.about(t, message, managedName); count != 1 {
+			t.Errorf("the log has %d lines that say so", count)
+		}
+	}
+	w.makeManaged("new", &managedSpec{AWSLaunchTemplate: &infrav1.AWSLaunchTemplate{InstanceType: "t3.large"}, AMIType: ptr.To(infrav1.AMITypeAL2023X86)})
+	w.Eventually("a pool with a launch template works", func() error { return w.managedActed("new") })
+	pool, err := w.managedNamed("new")
+	if condition := meta.FindStatusCondition(pool.Status.Conditions, infrav1.DeprecatedFieldsCondition); err != nil || condition != nil {
+		t.Errorf("it is told of %+v, %v", condition, err)
+	}
+}
