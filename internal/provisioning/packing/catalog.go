@@ -1,0 +1,337 @@
+package packing
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
+)
+
+// Capacity types are told apart by one bit each.
+const (
+	kindOnDemand = iota
+	kindSpot
+	capacityTypes
+)
+
+var capacityTypeNames = [capacityTypes]string{kindOnDemand: provisioningv1.CapacityTypeOnDemand, kindSpot: provisioningv1.CapacityTypeSpot}
+
+// maxZones is how many zones are told apart: a bit each. No region has a third of them, local zones included.
+const maxZones = 64
+
+// catalog is what can be launched, with zones, types and resources by their places.
+type catalog struct {
+	resources *resourceIndex
+	zones     []string
+	types     []catalogType // by price
+}
+
+// catalogType is an instance type. Its zones are those with an offering that is available, by capacity type.
+type catalogType struct {
+	*InstanceType
+	zones    [capacityTypes]uint64
+	prices   [capacityTypes][]float64
+	cheapest float64
+	capacity amounts
+	overhead amounts
+}
+
+func newCatalog(p *Problem, resources *resourceIndex) *catalog {
+	c := &catalog{resources: resources}
+	names := map[string]bool{}
+	for i := range p.Types {
+		for _, offering := range p.Types[i].Offerings {
+			names[offering.Zone] = true
+		}
+	}
+	for i := range p.Nodes {
+		if zone := p.Nodes[i].Labels[corev1.LabelTopologyZone]; zone != "" {
+			names[zone] = true
+		}
+	}
+	c.zones = slices.Sorted(maps.Keys(names))
+	if len(c.zones) > maxZones {
+		c.zones = c.zones[:maxZones]
+	}
+	for i := range p.Types {
+		c.types = append(c.types, c.typeOf(&p.Types[i]))
+	}
+	slices.SortFunc(c.types, func(a, b catalogType) int {
+		return cmp.Or(cmp.Compare(a.cheapest, b.cheapest), cmp.Compare(a.Name, b.Name))
+	})
+	return c
+}
+
+func (c *catalog) typeOf(of *InstanceType) catalogType {
+	t := catalogType{InstanceType: of, cheapest: math.Inf(1), capacity: c.resources.of(of.Capacity), overhead: c.resources.of(of.Overhead)}
+	for i := range t.prices {
+		t.prices[i] = make([]float64, len(c.zones))
+	}
+	for _, offering := range of.Offerings {
+		kind := slices.Index(capacityTypeNames[:], offering.CapacityType)
+		zone := c.zone(offering.Zone)
+		if kind < 0 || zone < 0 || offering.Unavailable {
+			continue
+		}
+		t.zones[kind] |= 1 << zone
+		t.prices[kind][zone] = offering.Price
+		t.cheapest = min(t.cheapest, offering.Price)
+	}
+	return t
+}
+
+func (c *catalog) zone(name string) int {
+	place, found := slices.BinarySearch(c.zones, name)
+	if !found {
+		return -1
+	}
+	return place
+}
+
+// price is the lowest in the zones for the capacity types; infinite where there is none.
+func (t *catalogType) price(zones uint64, kinds uint8) float64 {
+	lowest := math.Inf(1)
+	for kind := range t.zones {
+		if kinds&(1<<kind) == 0 {
+			continue
+		}
+		for rest := t.zones[kind] & zones; rest != 0; rest &= rest - 1 {
+			lowest = min(lowest, t.prices[kind][bits.TrailingZeros64(rest)])
+		}
+	}
+	return lowest
+}
+
+// inZones are those in which it can be had.
+func (t *catalogType) inZones(kinds uint8) uint64 {
+	var zones uint64
+	for kind := range t.zones {
+		if kinds&(1<<kind) != 0 {
+			zones |= t.zones[kind]
+		}
+	}
+	return zones
+}
+
+// group are all nodes that are launched alike.
+type group struct {
+	ask         constraints.Ask
+	provisioner *budget
+	free        []amounts // for pods, by type: capacity without overhead and daemons
+	largest     amounts   // of any type
+	demand      amounts   // of pods that wait, and that the group is the first choice of
+	nodes       []*node
+}
+
+// budget is what a provisioner may still launch.
+type budget struct {
+	*Provisioner
+	bounded bool
+	left    amounts // CPU and memory
+	nodes   int64
+}
+
+// begin forgets what was launched.
+func (b *budget) begin() {
+	p := b.Provisioner
+	b.left, b.nodes = amounts{unbounded, unbounded}, unbounded
+	if p.Limits.CPU != nil {
+		b.bounded, b.left[cpu] = true, p.Limits.CPU.MilliValue()
+		if p.Used.CPU != nil {
+			b.left[cpu] -= p.Used.CPU.MilliValue()
+		}
+	}
+	if p.Limits.Memory != nil {
+		b.bounded, b.left[memory] = true, p.Limits.Memory.Value()
+		if p.Used.Memory != nil {
+			b.left[memory] -= p.Used.Memory.Value()
+		}
+	}
+	if p.Limits.Nodes != nil {
+		b.bounded, b.nodes = true, *p.Limits.Nodes
+		if p.Used.Nodes != nil {
+			b.nodes -= *p.Used.Nodes
+		}
+	}
+}
+
+// candidate is where new nodes for one way of a pod come from, with one provisioner, and which suit.
+type candidate struct {
+	provisioner string
+	template    string // that its nodes name
+	reason      string // why there is no group
+	group       *group
+	types       []uint64
+	zones       uint64 // that the requirements admit
+	launchable  uint64 // of them, those in which one of the types can be had
+	kinds       uint8
+}
+
+// route is one way of a pod, to nodes that there are and to new ones.
+type route struct {
+	way        constraints.Requirements
+	zones      uint64       // that the way itself admits
+	candidates []*candidate // one a provisioner
+}
+
+func (p *packer) route(way constraints.Requirements) *route {
+	key := way.String()
+	if known, ok := p.routes[key]; ok {
+		return known
+	}
+	r := &route{way: way, zones: p.catalog.zonesIn(way.Get(corev1.LabelTopologyZone))}
+	for _, b := range p.budgets {
+		r.candidates = append(r.candidates, p.candidate(b, way))
+	}
+	p.routes[key] = r
+	return r
+}
+
+// zonesIn are the zones of a set.
+func (c *catalog) zonesIn(set constraints.Set) uint64 {
+	var zones uint64
+	for i, name := range c.zones {
+		if set.Has(name) {
+			zones |= 1 << i
+		}
+	}
+	return zones
+}
+
+func (p *packer) candidate(b *budget, way constraints.Requirements) *candidate {
+	c := &candidate{provisioner: b.Name}
+	var ask constraints.Ask
+	if ask, c.reason = constraints.Resolve(&b.Provisioner.Provisioner, p.problem.Templates, way); c.reason != "" {
+		return c
+	}
+	c.template = ask.Labels[provisioningv1.LabelLaunchTemplateName]
+	c.zones = p.catalog.zonesIn(ask.Requirements.Get(corev1.LabelTopologyZone))
+	for kind, name := range capacityTypeNames {
+		if ask.Requirements.Get(provisioningv1.LabelCapacityType).Has(name) {
+			c.kinds |= 1 << kind
+		}
+	}
+	c.types = make([]uint64, (len(p.catalog.types)+63)/64)
+	suits, offered := false, false
+	for i := range p.catalog.types {
+		t := &p.catalog.types[i]
+		if !admits(ask.Requirements, t) {
+			continue
+		}
+		suits = true
+		if zones := t.inZones(c.kinds) & c.zones; zones != 0 {
+			offered = true
+			c.launchable |= zones
+			c.types[i/64] |= 1 << (i % 64)
+		}
+	}
+	switch {
+	case !suits:
+		c.reason = "asks for what no instance type has: " + strange(ask.Requirements)
+	case !offered:
+		c.reason = fmt.Sprintf("asks for what AWS does not have now: %s in zone %s",
+			ask.Requirements.Get(provisioningv1.LabelCapacityType), ask.Requirements.Get(corev1.LabelTopologyZone))
+	default:
+		c.group = p.groupOf(b, ask)
+	}
+	return c
+}
+
+// admits is true for a type whose nodes' labels satisfy the requirements, but for zone and capacity type.
+func admits(r constraints.Requirements, t *catalogType) bool {
+	for key, set := range r {
+		value, present := "", true
+		switch key {
+		case corev1.LabelTopologyZone, provisioningv1.LabelCapacityType:
+			continue
+		case corev1.LabelInstanceTypeStable:
+			value = t.Name
+		case corev1.LabelArchStable:
+			value = t.Architecture
+		default:
+			value, present = t.Labels[key]
+		}
+		if !set.Admits(value, present) {
+			return false
+		}
+	}
+	return true
+}
+
+// strange are the requirements of a type, in words.
+func strange(r constraints.Requirements) string {
+	var words []string
+	for _, key := range slices.Sorted(maps.Keys(r)) {
+		if key != corev1.LabelTopologyZone && key != provisioningv1.LabelCapacityType {
+			words = append(words, key+" "+r[key].String())
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+func (p *packer) groupOf(b *budget, ask constraints.Ask) *group {
+	key := ask.Group()
+	if g, known := p.groups[key]; known {
+		return g
+	}
+	g := &group{ask: ask, provisioner: b, largest: make(amounts, len(p.resources.names)), demand: make(amounts, len(p.resources.names))}
+	for i := range p.catalog.types {
+		free := p.freeOf(g, &p.catalog.types[i])
+		g.free = append(g.free, free)
+		for r := range free {
+			g.largest[r] = max(g.largest[r], free[r])
+		}
+	}
+	p.groups[key] = g
+	return g
+}
+
+// freeOf is what pods get of an instance of the group.
+func (p *packer) freeOf(g *group, t *catalogType) amounts {
+	free := slices.Clone(t.capacity)
+	if g.ask.EphemeralStorage > 0 {
+		free[storage] = g.ask.EphemeralStorage
+	}
+	free.add(t.overhead, -1)
+	for i, daemon := range g.provisioner.Daemons {
+		if p.runs(g, t, daemon) {
+			free.add(p.daemonRequests(g.provisioner, i), -1)
+		}
+	}
+	if slices.Min(free) < 0 {
+		free[pods] = 0 // it does not even hold the daemons
+	}
+	return free
+}
+
+// runs is true for a daemon that has a pod on nodes of the group and the type. Zone and capacity type are not known, so that one which some zone excludes counts.
+func (p *packer) runs(g *group, t *catalogType, daemon *corev1.Pod) bool {
+	if tolerated, _ := constraints.Tolerates(&daemon.Spec, g.ask.Taints); !tolerated {
+		return false
+	}
+	ways, _ := constraints.PodRequirements(&daemon.Spec)
+	return slices.ContainsFunc(ways, func(way constraints.Requirements) bool {
+		for key, set := range way {
+			value, given := g.ask.Labels[key]
+			if key == corev1.LabelHostname || given && set.Has(value) {
+				continue
+			}
+			if given || !admits(constraints.Requirements{key: set}, t) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (p *packer) daemonRequests(b *budget, i int) amounts {
+	return p.resources.of(podRequests(b.Daemons[i]))
+}

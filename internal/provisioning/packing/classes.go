@@ -1,0 +1,296 @@
+package packing
+
+import (
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
+)
+
+var onePod = *resource.NewQuantity(1, resource.DecimalSI)
+
+// maxLevels bounds how many steps preferences between pods are given up in.
+const maxLevels = 16
+
+// class are pods that no predicate tells apart.
+type class struct {
+	key     string
+	pods    []*corev1.Pod // by namespace and name
+	placed  int           // of them, from the first on
+	request amounts
+	ports   []hostPort
+	zones   []string // of volumes; nil for any
+
+	ways   []constraints.Requirements
+	levels []wanted // from all preferences between pods to none
+	counts []int32  // topologies that count the pods
+	reason string   // why there are no ways, or no levels
+
+	exclusive bool // keeps nodes to itself, in part
+	priority  int32
+	reserved  []int32 // required topologies that keep apart: others have to mind them
+	first     *group  // whose demand it is part of
+}
+
+func (c *class) pod() *corev1.Pod { return c.pods[0] }
+
+func (c *class) left() int64 { return int64(len(c.pods) - c.placed) }
+
+// hostPort is a port of the node that a pod binds.
+type hostPort struct {
+	address  string
+	protocol corev1.Protocol
+	port     int32
+}
+
+const everyAddress = "0.0.0.0"
+
+func (p hostPort) conflicts(other hostPort) bool {
+	return p.port == other.port && p.protocol == other.protocol &&
+		(p.address == other.address || p.address == everyAddress || other.address == everyAddress)
+}
+
+func hostPorts(pod *corev1.Pod) []hostPort {
+	var ports []hostPort
+	gather := func(containers []corev1.Container) {
+		for i := range containers {
+			for _, port := range containers[i].Ports {
+				if port.HostPort > 0 {
+					ports = append(ports, hostPort{cmp.Or(port.HostIP, everyAddress), cmp.Or(port.Protocol, corev1.ProtocolTCP), port.HostPort})
+				}
+			}
+		}
+	}
+	gather(pod.Spec.Containers)
+	for i := range pod.Spec.InitContainers {
+		if policy := pod.Spec.InitContainers[i].RestartPolicy; policy != nil && *policy == corev1.ContainerRestartPolicyAlways {
+			gather(pod.Spec.InitContainers[i : i+1])
+		}
+	}
+	return ports
+}
+
+// classifier sorts pods into classes.
+type classifier struct {
+	resources  *resourceIndex
+	topologies *topologies
+	counted    map[string][]int32 // by namespace and labels
+	buffer     []byte
+}
+
+// described is what of a pod is read before all topologies are known.
+type described struct {
+	pod      Pod
+	requests corev1.ResourceList
+	key      string
+	wishes   *wishes
+}
+
+// wishes are the parts of a class that only its spec decides.
+type wishes struct {
+	ways     []constraints.Requirements
+	levels   []wanted
+	reserved []int32
+	reason   string
+}
+
+// classes are those of the pods, in the order in which they are placed, and the pods beyond the bound.
+func (k *classifier) classes(all []Pod, bound int, limited bool) ([]*class, []*corev1.Pod) {
+	known := map[string]*wishes{}
+	read := make([]described, len(all))
+	for i := range all {
+		d := described{pod: all[i], requests: podRequests(all[i].Pod)}
+		for name := range d.requests {
+			k.resources.add(name)
+		}
+		spec := k.wishKey(all[i].Pod)
+		if d.wishes = known[spec]; d.wishes == nil {
+			d.wishes = k.wishes(all[i].Pod)
+			known[spec] = d.wishes
+		}
+		d.key = spec
+		read[i] = d
+	}
+	byKey := map[string]*class{}
+	for i := range read {
+		d := &read[i]
+		request := k.resources.of(d.requests)
+		counts := k.countsOf(d.pod.Pod)
+		key := k.classKey(d, request, counts, limited)
+		c := byKey[key]
+		if c == nil {
+			c = &class{
+				key: key, request: request, ports: hostPorts(d.pod.Pod), zones: slices.Sorted(slices.Values(d.pod.Zones)), counts: counts,
+				ways: d.wishes.ways, levels: d.wishes.levels, reserved: d.wishes.reserved, reason: d.wishes.reason,
+			}
+			if d.pod.Zones != nil && c.zones == nil {
+				c.zones = []string{}
+			}
+			if limited {
+				c.priority = priority(d.pod.Pod)
+			}
+			c.exclusive = k.exclusive(c)
+			byKey[key] = c
+		}
+		c.pods = append(c.pods, d.pod.Pod)
+	}
+	return arrange(byKey, bound)
+}
+
+// arrange orders the classes: important pods first where limits may leave some without a node, then those that keep nodes to themselves, then the large.
+func arrange(byKey map[string]*class, bound int) ([]*class, []*corev1.Pod) {
+	classes := slices.SortedFunc(maps.Values(byKey), func(a, b *class) int {
+		return cmp.Or(cmp.Compare(b.priority, a.priority), compareBool(b.exclusive, a.exclusive), a.request.compare(b.request), cmp.Compare(a.key, b.key))
+	})
+	var deferred []*corev1.Pod
+	looked := 0
+	for i, c := range classes {
+		slices.SortFunc(c.pods, func(a, b *corev1.Pod) int {
+			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		})
+		if bound > 0 && looked+len(c.pods) > bound {
+			deferred = append(deferred, c.pods[bound-looked:]...)
+			c.pods = c.pods[:bound-looked]
+		}
+		looked += len(c.pods)
+		if len(c.pods) == 0 {
+			for _, rest := range classes[i+1:] {
+				deferred = append(deferred, rest.pods...)
+			}
+			return classes[:i], deferred
+		}
+	}
+	return classes, deferred
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+func priority(pod *corev1.Pod) int32 {
+	if pod.Spec.Priority == nil {
+		return 0
+	}
+	return *pod.Spec.Priority
+}
+
+// exclusive is true for pods of which a node takes a few at most, whatever its size.
+func (k *classifier) exclusive(c *class) bool {
+	if len(c.ports) > 0 {
+		return true
+	}
+	if len(c.levels) == 0 {
+		return false
+	}
+	hosts := func(places []int32) bool {
+		return slices.ContainsFunc(places, func(place int32) bool { return !k.topologies.all[place].zonal && slices.Contains(c.counts, place) })
+	}
+	return hosts(c.levels[0].apart) || hosts(c.levels[0].spread)
+}
+
+// wishKey is one string for all pods with the same wishes. Topologies may be described by the pod's own labels and namespace.
+func (k *classifier) wishKey(pod *corev1.Pod) string {
+	spec := &pod.Spec
+	b := k.buffer[:0]
+	for _, key := range slices.Sorted(maps.Keys(spec.NodeSelector)) {
+		b = append(append(append(append(b, key...), '='), spec.NodeSelector[key]...), 0)
+	}
+	b = append(b, 1)
+	if spec.Affinity != nil || len(spec.TopologySpreadConstraints) > 0 {
+		b = append(append(b, pod.Namespace...), 0)
+		b = appendJSON(b, spec.Affinity)
+		b = appendJSON(b, spec.TopologySpreadConstraints)
+		if usesLabelKeys(spec) {
+			b = appendJSON(b, pod.Labels)
+		}
+	}
+	b = append(b, 1)
+	if len(spec.Tolerations) > 0 {
+		b = appendJSON(b, spec.Tolerations)
+	}
+	k.buffer = b
+	return string(b)
+}
+
+// appendJSON appends a value of the API, all of which have a form in JSON.
+func appendJSON(b []byte, value any) []byte {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		encoded = fmt.Appendf(nil, "%+v", value)
+	}
+	return append(b, encoded...)
+}
+
+// usesLabelKeys is true where the pod's own labels decide what a selector means.
+func usesLabelKeys(spec *corev1.PodSpec) bool {
+	for i := range spec.TopologySpreadConstraints {
+		if len(spec.TopologySpreadConstraints[i].MatchLabelKeys) > 0 {
+			return true
+		}
+	}
+	for _, terms := range [][]corev1.PodAffinityTerm{requiredAffinity(spec), requiredAntiAffinity(spec), preferredOf(spec)} {
+		for i := range terms {
+			if len(terms[i].MatchLabelKeys)+len(terms[i].MismatchLabelKeys) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// classKey is one string for all pods of a class.
+func (k *classifier) classKey(d *described, request amounts, counts []int32, limited bool) string {
+	b := k.buffer[:0]
+	b = append(append(b, d.key...), 1)
+	for _, amount := range request {
+		b = binary.BigEndian.AppendUint64(b, uint64(amount)) //nolint:gosec // a key, not a number
+	}
+	for _, place := range counts {
+		b = binary.BigEndian.AppendUint32(b, uint32(place)) //nolint:gosec // a key, not a number
+	}
+	for _, port := range hostPorts(d.pod.Pod) {
+		b = fmt.Appendf(b, "\x00%s %s %d", port.address, port.protocol, port.port)
+	}
+	b = append(b, 1)
+	if d.pod.Zones != nil {
+		b = append(append(b, strings.Join(slices.Sorted(slices.Values(d.pod.Zones)), ",")...), 1)
+	}
+	if limited {
+		b = binary.BigEndian.AppendUint32(b, uint32(priority(d.pod.Pod))) //nolint:gosec // a key, not a number
+	}
+	k.buffer = b
+	return string(b)
+}
+
+// countsOf are the topologies that count a pod.
+func (k *classifier) countsOf(pod *corev1.Pod) []int32 {
+	if len(k.topologies.all) == 0 {
+		return nil
+	}
+	b := append(append(k.buffer[:0], pod.Namespace...), 0)
+	for _, key := range slices.Sorted(maps.Keys(pod.Labels)) {
+		b = append(append(append(append(b, key...), '='), pod.Labels[key]...), 0)
+	}
+	k.buffer = b
+	counts, known := k.counted[string(b)]
+	if !known {
+		counts = k.topologies.matching(pod.Namespace, labels.Set(pod.Labels))
+		k.counted[string(b)] = counts
+	}
+	return counts
+}

@@ -1,0 +1,181 @@
+package packing
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// node is a node with its pods: one that is there, or one to launch, whose type is open.
+type node struct {
+	existing *Node
+	free     amounts
+
+	group  *group
+	types  []uint64
+	zones  uint64
+	kinds  uint8
+	chosen int // place of the cheapest type that suits
+	price  float64
+
+	used    amounts
+	ports   []hostPort
+	counted counts // pods on the node, by topology
+	owners  counts // pods on the node that keep apart, by topology
+	content []content
+}
+
+// content are some pods of a class.
+type content struct {
+	class       *class
+	first, last int
+}
+
+// counts are numbers by topology; the few that are not 0.
+type counts []count
+
+type count struct {
+	topology int32
+	number   int64
+}
+
+func (c counts) of(topology int32) int64 {
+	for i := range c {
+		if c[i].topology == topology {
+			return c[i].number
+		}
+	}
+	return 0
+}
+
+func (c *counts) add(topology int32, number int64) {
+	for i := range *c {
+		if (*c)[i].topology == topology {
+			(*c)[i].number += number
+			return
+		}
+	}
+	*c = append(*c, count{topology, number})
+}
+
+// fit is a type that a node could have, for how many pods of a class, and what each costs.
+type fit struct {
+	count int64
+	each  float64
+}
+
+// slack is how many more pods fit without another type.
+func (p *packer) slack(n *node, a *attempt, zones uint64, bound int64) int64 {
+	if n.types[n.chosen/64]&a.candidate.types[n.chosen/64]&(1<<(n.chosen%64)) == 0 {
+		return 0
+	}
+	count := times(n.group.free[n.chosen], n.used, a.class.request, bound)
+	if count == 0 || n.zones&zones == n.zones && n.kinds&a.candidate.kinds == n.kinds {
+		return count
+	}
+	if p.catalog.types[n.chosen].price(n.zones&zones, n.kinds&a.candidate.kinds) > n.price+epsilon {
+		return 0
+	}
+	return count
+}
+
+// grown is what the node is best exchanged for: the type of which a further pod costs least, and of equal ones that for the most, if so many of its kind
+// are to come. A new node has no price yet, and is grown from nothing.
+func (p *packer) grown(n *node, a *attempt, zones uint64, ahead int64, most float64) fit {
+	best := fit{each: most}
+	zones &= n.zones
+	kinds := n.kinds & a.candidate.kinds
+	for word := range n.types {
+		for rest := n.types[word] & a.candidate.types[word]; rest != 0; rest &= rest - 1 {
+			place := word*64 + bits.TrailingZeros64(rest)
+			t := &p.catalog.types[place]
+			if t.cheapest-n.price > (best.each+epsilon)*float64(ahead) {
+				return best // all that follow are dearer still
+			}
+			count := times(n.group.free[place], n.used, a.class.request, ahead)
+			if count == 0 || !holds(n.group.free[place], n.used) || !p.affordable(n, t) {
+				continue
+			}
+			price := t.price(zones, kinds)
+			each := (price - n.price) / float64(count)
+			if each < best.each-epsilon || each <= best.each+epsilon && count > best.count && !math.IsInf(price, 1) {
+				best = fit{count, min(each, best.each)}
+			}
+		}
+	}
+	return best
+}
+
+// epsilon is below any difference of prices that matters, and above what sums of them are wrong by.
+const epsilon = 1e-9
+
+// affordable is true for a type that keeps the provisioner within its limits, in place of the one that the node has.
+func (p *packer) affordable(n *node, t *catalogType) bool {
+	b := n.group.provisioner
+	if !b.bounded {
+		return true
+	}
+	for _, r := range []int{cpu, memory} {
+		had := int64(0)
+		if len(n.content) > 0 {
+			had = p.catalog.types[n.chosen].capacity[r]
+		}
+		if t.capacity[r]-had > b.left[r] {
+			return false
+		}
+	}
+	return len(n.content) > 0 || b.nodes > 0
+}
+
+// charge moves the node's share of the limits to another type.
+func (p *packer) charge(n *node, kind int) {
+	b := n.group.provisioner
+	if !b.bounded {
+		n.chosen = kind
+		return
+	}
+	for _, r := range []int{cpu, memory} {
+		if len(n.content) > 0 {
+			b.left[r] += p.catalog.types[n.chosen].capacity[r]
+		}
+		b.left[r] -= p.catalog.types[kind].capacity[r]
+	}
+	if len(n.content) == 0 {
+		b.nodes--
+	}
+	n.chosen = kind
+}
+
+// cheapest is the cheapest type that suits what is on the node, within the limits.
+func (p *packer) cheapest(n *node) (int, float64) {
+	best, price := -1, math.Inf(1)
+	for word := range n.types {
+		for rest := n.types[word]; rest != 0; rest &= rest - 1 {
+			place := word*64 + bits.TrailingZeros64(rest)
+			t := &p.catalog.types[place]
+			if t.cheapest >= price {
+				return best, price
+			}
+			if !holds(n.group.free[place], n.used) || !p.affordable(n, t) {
+				continue
+			}
+			if costs := t.price(n.zones, n.kinds); costs < price {
+				best, price = place, costs
+			}
+		}
+	}
+	return best, price
+}
+
+// portRoom is how many pods with some ports of the node fit beside those that are there.
+func (n *node) portRoom(ports []hostPort) int64 {
+	if len(ports) == 0 {
+		return unbounded
+	}
+	for _, port := range ports {
+		if slices.ContainsFunc(n.ports, port.conflicts) {
+			return 0
+		}
+	}
+	return 1
+}

@@ -1,0 +1,453 @@
+package packing
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
+)
+
+// packer is the state of one call of Pack: what was read of the problem, and below it what was decided so far.
+type packer struct {
+	problem    *Problem
+	resources  *resourceIndex
+	topologies *topologies
+	catalog    *catalog
+	classes    []*class
+	deferred   []*corev1.Pod
+	there      []standing
+	routes     map[string]*route
+	groups     map[string]*group
+
+	appetite  appetite
+	budgets   []*budget
+	existing  []*node
+	inhabited uint64 // zones of existing nodes
+	openable  uint64 // zones that new nodes may come to be in
+	opened    []*node
+}
+
+// standing is a node that is there, as it is before anything is decided.
+type standing struct {
+	*Node
+	used     amounts
+	ports    []hostPort
+	counts   [][]int32 // topologies that count its pods, a list a pod
+	reserved [][]int32 // topologies that its pods keep others apart by
+}
+
+// Pack chooses nodes for the pods. Both appetites are tried, because neither is better on all pods; the outcome that leaves fewer pods, or else costs less, is taken.
+func Pack(problem *Problem) *Result {
+	p := newPacker(problem)
+	var best *Result
+	for _, appetite := range []appetite{careful, greedy} {
+		p.begin(appetite)
+		for progress := true; progress; {
+			progress = false
+			for _, c := range p.classes {
+				progress = c.left() > 0 && p.place(c) || progress
+			}
+		}
+		if result := p.result(); best == nil || result.betterThan(best) {
+			best = result
+		}
+	}
+	return best
+}
+
+func (r *Result) betterThan(other *Result) bool {
+	if len(r.Unplaced) != len(other.Unplaced) {
+		return len(r.Unplaced) < len(other.Unplaced)
+	}
+	return r.Price() < other.Price()-epsilon
+}
+
+// appetite says when a node is exchanged for a larger one.
+type appetite int
+
+const (
+	careful appetite = iota // when a pod costs less so than on a new node
+	greedy                  // whenever there is a larger type: few nodes, as full as can be
+)
+
+func newPacker(problem *Problem) *packer {
+	p := &packer{
+		problem: problem, resources: newResourceIndex(), topologies: newTopologies(problem.Namespaces), routes: map[string]*route{}, groups: map[string]*group{},
+	}
+	limited := false
+	for i := range problem.Provisioners {
+		p.budgets = append(p.budgets, &budget{Provisioner: &problem.Provisioners[i]})
+		p.budgets[i].begin()
+		limited = limited || p.budgets[i].bounded
+	}
+	slices.SortFunc(p.budgets, func(a, b *budget) int { return cmp.Compare(a.Name, b.Name) })
+	k := &classifier{resources: p.resources, topologies: p.topologies, counted: map[string][]int32{}}
+	for _, given := range sortedNodes(problem.Nodes) {
+		s := standing{Node: given}
+		for _, pod := range given.Pods {
+			s.reserved = append(s.reserved, k.reservedOf(pod))
+		}
+		p.there = append(p.there, s)
+	}
+	waiting := slices.Clone(problem.Pods)
+	slices.SortFunc(waiting, func(a, b Pod) int { return comparePods(a.Pod, b.Pod) })
+	p.classes, p.deferred = k.classes(waiting, problem.MaxPods, limited)
+	p.catalog = newCatalog(problem, p.resources)
+	for i := range p.there {
+		s := &p.there[i]
+		s.used = make(amounts, len(p.resources.names))
+		for _, pod := range s.Pods {
+			s.used.add(p.resources.of(podRequests(pod)), 1)
+			s.ports = append(s.ports, hostPorts(pod)...)
+			s.counts = append(s.counts, k.countsOf(pod))
+		}
+	}
+	return p
+}
+
+// begin forgets what was decided.
+func (p *packer) begin(appetite appetite) {
+	p.appetite, p.existing, p.opened = appetite, nil, nil
+	for _, b := range p.budgets {
+		b.begin()
+	}
+	for _, g := range p.groups {
+		g.nodes, g.demand = nil, make(amounts, len(p.resources.names))
+	}
+	for _, t := range p.topologies.all {
+		t.total, t.zones, t.owners = 0, make([]int64, len(p.catalog.zones)), make([]int64, len(p.catalog.zones))
+	}
+	for i := range p.there {
+		p.addExisting(&p.there[i])
+	}
+	for _, c := range p.classes {
+		c.placed, c.first = 0, nil
+	}
+	p.foresee()
+}
+
+func comparePods(a, b *corev1.Pod) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+func sortedNodes(nodes []Node) []*Node {
+	sorted := make([]*Node, len(nodes))
+	for i := range nodes {
+		sorted[i] = &nodes[i]
+	}
+	slices.SortFunc(sorted, func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
+	return sorted
+}
+
+// addExisting adds a node that is there, with what its pods take and count.
+func (p *packer) addExisting(s *standing) {
+	n := &node{existing: s.Node, used: slices.Clone(s.used), free: p.resources.of(s.Allocatable), ports: slices.Clone(s.ports)}
+	if zone := p.catalog.zone(s.Labels[corev1.LabelTopologyZone]); zone >= 0 {
+		n.zones = 1 << zone
+		p.inhabited |= n.zones
+	}
+	for _, t := range p.topologies.all {
+		if t.zonal && t.relation == spread && p.countsOn(t, n) {
+			t.inhabited |= n.zones
+		}
+	}
+	for i := range s.Pods {
+		p.count(n, s.counts[i], s.reserved[i], 1)
+	}
+	p.existing = append(p.existing, n)
+}
+
+// foresee finds the zones that nodes may come to be in, and adds up what each group will be asked for, so that the first nodes are grown with the last
+// pods in mind.
+func (p *packer) foresee() {
+	for _, c := range p.classes {
+		for _, way := range c.ways {
+			for _, candidate := range p.route(way).candidates {
+				if candidate.group == nil || !p.tolerated(c, candidate.group) {
+					continue
+				}
+				p.openable |= candidate.launchable
+				if c.first == nil {
+					c.first = candidate.group
+					c.first.demand.add(c.request, c.left())
+				}
+			}
+		}
+	}
+}
+
+func (p *packer) tolerated(c *class, g *group) bool {
+	tolerated, _ := constraints.Tolerates(&c.pod().Spec, g.ask.Taints)
+	return tolerated
+}
+
+// attempt is one way to place a class, at one level of its preferences.
+type attempt struct {
+	class     *class
+	route     *route
+	candidate *candidate // nil: nodes that there are
+	wanted    *wanted
+	zones     uint64 // that requirements and volumes admit, and where there are such nodes or can be
+	zonal     bool   // a node has to be in one zone, because some topology counts by zones
+	cursors   []cursor
+}
+
+// cursor says how many nodes, from the first on, have no more room for the class: they get none while it is being placed.
+type cursor struct{ existing, slack, growth int }
+
+// place puts as many pods of the class as it can, and says whether there were any.
+func (p *packer) place(c *class) bool {
+	before := c.placed
+	for level := range c.levels {
+		for _, way := range c.ways {
+			r := p.route(way)
+			for a := p.attempt(c, r, nil, &c.levels[level]); c.left() > 0 && p.stepOntoExisting(a); {
+			}
+			for _, candidate := range r.candidates {
+				if c.left() == 0 {
+					return true
+				}
+				if candidate.group == nil || !p.tolerated(c, candidate.group) {
+					continue
+				}
+				for a := p.attempt(c, r, candidate, &c.levels[level]); c.left() > 0 && p.step(a); {
+				}
+			}
+		}
+	}
+	return c.placed > before
+}
+
+// attempt prepares to place a class on what there is, or on a candidate's new nodes.
+func (p *packer) attempt(c *class, r *route, candidate *candidate, wanted *wanted) *attempt {
+	a := &attempt{class: c, route: r, candidate: candidate, wanted: wanted, zones: r.zones & p.inhabited, cursors: make([]cursor, len(p.catalog.zones)+1)}
+	if candidate != nil {
+		a.zones = candidate.zones & candidate.launchable
+	}
+	if c.zones != nil {
+		a.zones &= p.catalog.mask(c.zones)
+	}
+	for _, places := range [][]int32{c.counts, wanted.spread, wanted.together, wanted.apart} {
+		a.zonal = a.zonal || slices.ContainsFunc(places, func(place int32) bool { return p.topologies.all[place].zonal })
+	}
+	return a
+}
+
+func (c *catalog) mask(zones []string) uint64 {
+	var mask uint64
+	for _, name := range zones {
+		if zone := c.zone(name); zone >= 0 {
+			mask |= 1 << zone
+		}
+	}
+	return mask
+}
+
+// scope is where some pods of a class may go at once: into some zones, or into one.
+type scope struct {
+	zones  uint64
+	bound  int64
+	cursor *cursor
+}
+
+// step puts some pods of the class where they cost least, and says whether it found a place.
+func (p *packer) step(a *attempt) bool {
+	scopes := p.scopes(a)
+	ahead := p.ahead(a.class)
+	for _, s := range scopes {
+		if p.intoSlack(a, s) {
+			return true
+		}
+	}
+	fresh := make([]fit, len(scopes))
+	best := fit{each: math.Inf(1)}
+	for i, s := range scopes {
+		if fresh[i] = p.fresh(a, s, ahead); fresh[i].count > 0 && fresh[i].each < best.each-epsilon {
+			best = fresh[i]
+		}
+	}
+	most := best.each
+	if p.appetite == greedy {
+		most = math.Inf(1)
+	}
+	for _, s := range scopes {
+		if p.byGrowth(a, s, ahead, most) {
+			return true
+		}
+	}
+	for i, s := range scopes {
+		if fresh[i].count > 0 && fresh[i].each <= best.each+epsilon {
+			p.open(a, s, fresh[i])
+			return true
+		}
+	}
+	return false
+}
+
+// scopes are one for all zones where no topology counts by zones, else one a zone that the topologies admit, the emptiest first.
+func (p *packer) scopes(a *attempt) []scope {
+	if !a.zonal {
+		return []scope{{a.zones, a.class.left(), &a.cursors[len(p.catalog.zones)]}}
+	}
+	var scopes []scope
+	crowds := make([]int64, len(p.catalog.zones))
+	for rest := a.zones; rest != 0; rest &= rest - 1 {
+		zone := bits.TrailingZeros64(rest)
+		if room := p.zoneRoom(a, zone); room > 0 {
+			scopes = append(scopes, scope{1 << zone, min(room, a.class.left()), &a.cursors[zone]})
+			for _, place := range a.class.counts {
+				if t := p.topologies.all[place]; t.zonal && t.relation == spread {
+					crowds[zone] += t.zones[zone]
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(scopes, func(a, b scope) int {
+		return cmp.Compare(crowds[bits.TrailingZeros64(a.zones)], crowds[bits.TrailingZeros64(b.zones)])
+	})
+	return scopes
+}
+
+// ahead is how many pods of the class's size are to come, counting what others of the group ask for as so many of them.
+func (p *packer) ahead(c *class) int64 {
+	if c.first == nil {
+		return c.left()
+	}
+	return max(c.left(), times(c.first.demand, make(amounts, len(c.request)), c.request, unbounded))
+}
+
+// stepOntoExisting puts some pods of the class on a node that is there, and says whether it found one.
+func (p *packer) stepOntoExisting(a *attempt) bool {
+	if len(p.existing) == 0 {
+		return false
+	}
+	for _, s := range p.scopes(a) {
+		if p.ontoExisting(a, s) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *packer) ontoExisting(a *attempt, s scope) bool {
+	for ; s.cursor.existing < len(p.existing); s.cursor.existing++ {
+		n := p.existing[s.cursor.existing]
+		count := times(n.free, n.used, a.class.request, s.bound)
+		if count == 0 || a.zonal && n.zones&s.zones == 0 || !p.suits(n, a) {
+			continue
+		}
+		if count = min(count, p.nodeRoom(n, a)); count > 0 {
+			p.commit(n, a, s, count)
+			return true
+		}
+	}
+	return false
+}
+
+// suits is true for a node that is there, and that the class may go to. What was launched for pods that name a launch template is not for pods that name none,
+// and the other way round: the launch template is the one that the node's provisioner would launch the pod's node from.
+func (p *packer) suits(n *node, a *attempt) bool {
+	if n.existing.Closed || !a.route.way.Admit(n.existing.Labels) || a.class.zones != nil && n.zones&a.zones == 0 {
+		return false
+	}
+	name := n.existing.Labels[provisioningv1.LabelLaunchTemplateName]
+	for _, candidate := range a.route.candidates {
+		if candidate.provisioner == n.existing.Labels[provisioningv1.LabelProvisionerName] && candidate.template != name {
+			return false
+		}
+	}
+	tolerated, _ := constraints.Tolerates(&a.class.pod().Spec, n.existing.Taints)
+	return tolerated
+}
+
+func (p *packer) intoSlack(a *attempt, s scope) bool {
+	nodes := a.candidate.group.nodes
+	for ; s.cursor.slack < len(nodes); s.cursor.slack++ {
+		n := nodes[s.cursor.slack]
+		if n.zones&s.zones == 0 || n.kinds&a.candidate.kinds == 0 {
+			continue
+		}
+		count := p.slack(n, a, s.zones, s.bound)
+		if count == 0 {
+			continue
+		}
+		if count = min(count, p.nodeRoom(n, a)); count > 0 {
+			p.commit(n, a, s, count)
+			return true
+		}
+	}
+	return false
+}
+
+// byGrowth puts pods on the first node for which a larger type costs no more per pod than a new node.
+func (p *packer) byGrowth(a *attempt, s scope, ahead int64, most float64) bool {
+	nodes := a.candidate.group.nodes
+	for ; s.cursor.growth < len(nodes); s.cursor.growth++ {
+		n := nodes[s.cursor.growth]
+		if n.zones&s.zones == 0 || n.kinds&a.candidate.kinds == 0 || times(n.group.largest, n.used, a.class.request, 1) == 0 {
+			continue
+		}
+		room := p.nodeRoom(n, a)
+		if room == 0 {
+			continue
+		}
+		if f := p.grown(n, a, s.zones, ahead, most); f.count > 0 {
+			p.commit(n, a, s, min(f.count, room, s.bound))
+			for i := range a.cursors {
+				a.cursors[i].slack = min(a.cursors[i].slack, s.cursor.growth) // the new type may have room to spare
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// fresh is what a new node would be.
+func (p *packer) fresh(a *attempt, s scope, ahead int64) fit {
+	n := p.blank(a)
+	if p.nodeRoom(n, a) == 0 {
+		return fit{}
+	}
+	return p.grown(n, a, s.zones, ahead, math.Inf(1))
+}
+
+func (p *packer) blank(a *attempt) *node {
+	c := a.candidate
+	return &node{group: c.group, types: c.types, zones: a.zones & c.launchable, kinds: c.kinds, used: make(amounts, len(p.resources.names))}
+}
+
+func (p *packer) open(a *attempt, s scope, f fit) {
+	n := p.blank(a)
+	n.types = slices.Clone(n.types)
+	p.opened = append(p.opened, n)
+	n.group.nodes = append(n.group.nodes, n)
+	p.commit(n, a, s, min(f.count, p.nodeRoom(n, a), s.bound))
+}
+
+// commit puts the next pods of the class on the node.
+func (p *packer) commit(n *node, a *attempt, s scope, count int64) {
+	c := a.class
+	n.used.add(c.request, count)
+	n.ports = append(n.ports, c.ports...)
+	if n.group != nil {
+		for i := range n.types {
+			n.types[i] &= a.candidate.types[i]
+		}
+		n.zones &= s.zones
+		n.kinds &= a.candidate.kinds
+		kind, price := p.cheapest(n)
+		p.charge(n, kind)
+		n.price = price
+	}
+	n.content = append(n.content, content{c, c.placed, c.placed + int(count)})
+	p.count(n, c.counts, c.reserved, count)
+	c.placed += int(count)
+	if c.first != nil {
+		c.first.demand.add(c.request, -count)
+	}
+}

@@ -1,0 +1,162 @@
+package packing
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
+)
+
+// Problem is what there is to pack. Nothing in it is changed.
+type Problem struct {
+	// Provisioners that may launch nodes. A pod that suits several goes to the first in the order of names.
+	Provisioners []Provisioner
+
+	// Templates are what their launch templates, and those that pods name, turned out to hold.
+	Templates constraints.Templates
+
+	// Types that instances may have.
+	Types []InstanceType
+
+	// Nodes that are there, or are on their way.
+	Nodes []Node
+
+	// Pods that wait.
+	Pods []Pod
+
+	// Namespaces are the labels of namespaces, which affinities between pods may select by.
+	Namespaces map[string]map[string]string
+
+	// MaxPods bounds how many pods are looked at: those of the largest classes first. The rest is deferred. 0 is no bound.
+	MaxPods int
+}
+
+// Provisioner launches nodes.
+type Provisioner struct {
+	constraints.Provisioner
+
+	// Limits that all nodes of the provisioner together stay within, those included that there are: Used. Limits that are missing do not bound.
+	Limits Limits
+
+	// Used by the nodes that there are.
+	Used Limits
+
+	// Daemons are pods of daemon sets, of which every node that suits them runs one.
+	Daemons []*corev1.Pod
+}
+
+// Limits are amounts of what nodes have together.
+type Limits struct {
+	CPU, Memory *resource.Quantity
+	Nodes       *int64
+}
+
+// InstanceType is a type of instances.
+type InstanceType struct {
+	// Name of the type.
+	Name string
+
+	// Architecture as kubernetes.io/arch has it.
+	Architecture string
+
+	// Labels that nodes of the type carry beside those of every node.
+	Labels map[string]string
+
+	// Capacity of an instance, the number of pods included; and Overhead, what of it no pod gets.
+	Capacity, Overhead corev1.ResourceList
+
+	// Offerings by which an instance can be had.
+	Offerings []Offering
+}
+
+// Offering is a way to have an instance.
+type Offering struct {
+	// Zone and CapacityType of the instance.
+	Zone, CapacityType string
+
+	// Price of an hour, in whichever currency all prices are.
+	Price float64
+
+	// Unavailable is true while AWS has no such instance.
+	Unavailable bool
+}
+
+// Node is there, or on its way.
+type Node struct {
+	// Name of the node. It is unique.
+	Name string
+
+	// Labels and Taints that it has, or will have once it is ready.
+	Labels map[string]string
+	Taints []corev1.Taint
+
+	// Allocatable of the node.
+	Allocatable corev1.ResourceList
+
+	// Pods that run there, and that were promised to it.
+	Pods []*corev1.Pod
+
+	// Closed is true for a node that gets no more pods. Its pods count for spreads and affinities.
+	Closed bool
+}
+
+// Pod waits.
+type Pod struct {
+	*corev1.Pod
+
+	// Zones that its volumes can be used in; nil for any.
+	Zones []string
+}
+
+// Result says what is to be launched, and what becomes of every pod.
+type Result struct {
+	// New nodes.
+	New []NewNode
+
+	// Existing are the pods, by the name of a node, that fit on nodes that are there.
+	Existing map[string][]*corev1.Pod
+
+	// Unplaced pods, with the reason.
+	Unplaced []Unplaced
+
+	// Deferred pods were not looked at: there were more than Problem.MaxPods.
+	Deferred []*corev1.Pod
+}
+
+// Price of all new nodes an hour.
+func (r *Result) Price() float64 {
+	var sum float64
+	for i := range r.New {
+		sum += r.New[i].Options[0].Price
+	}
+	return sum
+}
+
+// NewNode is one node to launch.
+type NewNode struct {
+	// Ask is what it is launched from. Its requirements are those of its first pod; Options have those of all.
+	Ask constraints.Ask
+
+	// Architecture of the node.
+	Architecture string
+
+	// Options are the offerings that suit all pods of the node, the cheapest first. With limits, no option is larger than the first.
+	Options []Option
+
+	// Pods that the node is for.
+	Pods []*corev1.Pod
+}
+
+// Option is an offering of an instance type.
+type Option struct {
+	Type, Zone, CapacityType string
+	Price                    float64
+}
+
+// Unplaced is a pod that no node was found for.
+type Unplaced struct {
+	Pod *corev1.Pod
+
+	// Reason in words, with the pod as its subject.
+	Reason string
+}

@@ -1,0 +1,116 @@
+package packing
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+// amounts are quantities of the resources of an index: CPU in thousandths, everything else in units.
+type amounts []int64
+
+// The first resources of every index. CPU and memory count for limits, and the number of pods is one more for each pod.
+const (
+	cpu = iota
+	memory
+	pods
+	storage
+)
+
+// resourceIndex gives every resource that some pod asks for a place.
+type resourceIndex struct {
+	names []corev1.ResourceName
+	place map[corev1.ResourceName]int
+}
+
+func newResourceIndex() *resourceIndex {
+	x := &resourceIndex{place: map[corev1.ResourceName]int{}}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceEphemeralStorage} {
+		x.add(name)
+	}
+	return x
+}
+
+func (x *resourceIndex) add(name corev1.ResourceName) {
+	if _, known := x.place[name]; !known {
+		x.place[name] = len(x.names)
+		x.names = append(x.names, name)
+	}
+}
+
+// of are the amounts of a list. Resources that no pod asks for are left out.
+func (x *resourceIndex) of(list corev1.ResourceList) amounts {
+	a := make(amounts, len(x.names))
+	for name, quantity := range list {
+		place, known := x.place[name]
+		switch {
+		case !known:
+		case name == corev1.ResourceCPU:
+			a[place] = quantity.MilliValue()
+		default:
+			a[place] = quantity.Value()
+		}
+	}
+	return a
+}
+
+// podRequests are what the scheduler reserves for a pod, itself as one of the node's pods included.
+func podRequests(pod *corev1.Pod) corev1.ResourceList {
+	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+	requests[corev1.ResourcePods] = onePod
+	return requests
+}
+
+// times is how often the request fits into what is free; at most the bound.
+func times(free, used, request amounts, bound int64) int64 {
+	for i, asked := range request {
+		if asked <= 0 {
+			continue
+		}
+		bound = min(bound, (free[i]-used[i])/asked)
+		if bound <= 0 {
+			return 0
+		}
+	}
+	return bound
+}
+
+func (a amounts) add(of amounts, count int64) {
+	for i := range of {
+		a[i] += of[i] * count
+	}
+}
+
+// compare puts the larger first, by CPU, then memory, then the rest.
+func (a amounts) compare(b amounts) int {
+	return slices.CompareFunc(a, b, func(x, y int64) int { return cmp.Compare(y, x) })
+}
+
+// unbounded is more than any amount, and can be added to.
+const unbounded = math.MaxInt64 / 4
+
+// holds is true when what is used fits into what is free.
+func holds(free, used amounts) bool {
+	for i := range used {
+		if used[i] > free[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// quantity is an amount as people write it.
+func (x *resourceIndex) quantity(place int, amount int64) string {
+	switch x.names[place] {
+	case corev1.ResourceCPU:
+		return resource.NewMilliQuantity(amount, resource.DecimalSI).String()
+	case corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
+		return resource.NewQuantity(amount, resource.BinarySI).String()
+	default:
+		return resource.NewQuantity(amount, resource.DecimalSI).String()
+	}
+}

@@ -1,0 +1,165 @@
+package packing
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
+)
+
+// maxOptions bounds the offerings of one node. EC2 takes 300 overrides in a fleet.
+const maxOptions = 60
+
+func (p *packer) result() *Result {
+	r := &Result{Existing: map[string][]*corev1.Pod{}, Deferred: p.deferred}
+	for _, n := range p.existing {
+		if placed := n.pods(); len(placed) > 0 {
+			r.Existing[n.existing.Name] = placed
+		}
+	}
+	for _, n := range p.opened {
+		r.New = append(r.New, NewNode{
+			Ask: n.group.ask, Architecture: p.catalog.types[n.chosen].Architecture, Options: p.options(n), Pods: n.pods(),
+		})
+	}
+	for _, c := range p.classes {
+		if c.left() == 0 {
+			continue
+		}
+		reason := p.explain(c)
+		for _, pod := range c.pods[c.placed:] {
+			r.Unplaced = append(r.Unplaced, Unplaced{pod, reason})
+		}
+	}
+	return r
+}
+
+func (n *node) pods() []*corev1.Pod {
+	var all []*corev1.Pod
+	for _, some := range n.content {
+		all = append(all, some.class.pods[some.first:some.last]...)
+	}
+	return all
+}
+
+// options are the cheapest offerings that suit a node.
+func (p *packer) options(n *node) []Option {
+	chosen := &p.catalog.types[n.chosen]
+	var options []Option
+	for word := range n.types {
+		for rest := n.types[word]; rest != 0; rest &= rest - 1 {
+			place := word*64 + bits.TrailingZeros64(rest)
+			t := &p.catalog.types[place]
+			if len(options) >= maxOptions && t.cheapest > options[len(options)-1].Price {
+				return firstOptions(options)
+			}
+			larger := n.group.provisioner.bounded && (t.capacity[cpu] > chosen.capacity[cpu] || t.capacity[memory] > chosen.capacity[memory])
+			if t.Architecture == chosen.Architecture && !larger && holds(n.group.free[place], n.used) {
+				options = p.appendOfferings(options, t, n)
+			}
+		}
+	}
+	return firstOptions(options)
+}
+
+func (p *packer) appendOfferings(options []Option, t *catalogType, n *node) []Option {
+	for kind, name := range capacityTypeNames {
+		if n.kinds&(1<<kind) == 0 {
+			continue
+		}
+		for rest := t.zones[kind] & n.zones; rest != 0; rest &= rest - 1 {
+			zone := bits.TrailingZeros64(rest)
+			options = append(options, Option{t.Name, p.catalog.zones[zone], name, t.prices[kind][zone]})
+		}
+	}
+	return options
+}
+
+func firstOptions(options []Option) []Option {
+	slices.SortFunc(options, func(a, b Option) int {
+		return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.CapacityType, b.CapacityType))
+	})
+	if len(options) > maxOptions {
+		options = slices.Clone(options[:maxOptions])
+	}
+	return options
+}
+
+// explain says why pods of the class are left.
+func (p *packer) explain(c *class) string {
+	if c.reason != "" {
+		return c.reason
+	}
+	if len(p.budgets) == 0 {
+		return "waits for a provisioner: there is none"
+	}
+	var reasons []string
+	r := p.route(c.ways[len(c.ways)-1])
+	for _, candidate := range r.candidates {
+		reason := candidate.reason
+		if reason == "" {
+			reason = p.obstacle(c, r, candidate)
+		}
+		reasons = append(reasons, reason)
+	}
+	// What keeps a pod from the provisioner that it asks for says more than that it does not ask for the others.
+	telling := slices.DeleteFunc(slices.Clone(reasons), func(reason string) bool { return strings.HasPrefix(reason, "asks for provisioner ") })
+	if len(telling) == 0 {
+		telling = []string{reasons[0] + ", which there is not"}
+	}
+	return strings.Join(slices.Compact(telling), "; or ")
+}
+
+// obstacle is what keeps a pod from a new node of a candidate that suits it as such.
+func (p *packer) obstacle(c *class, r *route, candidate *candidate) string {
+	if tolerated, reason := constraints.Tolerates(&c.pod().Spec, candidate.group.ask.Taints); !tolerated {
+		return reason
+	}
+	a := p.attempt(c, r, candidate, &c.levels[len(c.levels)-1])
+	if a.zones == 0 {
+		return fmt.Sprintf("has volumes in zone %s, where no instance that suits it can be had", cmp.Or(strings.Join(c.zones, " or "), "none"))
+	}
+	if reason := p.tooLarge(a); reason != "" {
+		return reason
+	}
+	if a.zonal && len(p.scopes(a)) == 0 {
+		return "has affinities or spreads over zones that no zone satisfies as pods are placed now"
+	}
+	if p.nodeRoom(p.blank(a), a) == 0 {
+		return "has an affinity to pods that are on no node with room for it"
+	}
+	if b := candidate.group.provisioner; b.bounded {
+		return fmt.Sprintf("needs more than the limits of provisioner %s leave", b.Name)
+	}
+	return "has affinities or spreads that no zone with suitable instances satisfies as pods are placed now"
+}
+
+// tooLarge says what a pod asks for that no instance type has enough of.
+func (p *packer) tooLarge(a *attempt) string {
+	empty := make(amounts, len(p.resources.names))
+	largest := make(amounts, len(p.resources.names))
+	for place := range p.catalog.types {
+		if a.candidate.types[place/64]&(1<<(place%64)) == 0 || p.catalog.types[place].inZones(a.candidate.kinds)&a.zones == 0 {
+			continue
+		}
+		free := a.candidate.group.free[place]
+		if times(free, empty, a.class.request, 1) > 0 {
+			return ""
+		}
+		for r := range free {
+			largest[r] = max(largest[r], free[r])
+		}
+	}
+	for r, name := range p.resources.names {
+		if a.class.request[r] > largest[r] {
+			return fmt.Sprintf("asks for %s of %s, and the largest instance that suits it has %s for pods",
+				p.resources.quantity(r, a.class.request[r]), name, p.resources.quantity(r, largest[r]))
+		}
+	}
+	return "asks for resources that no one instance type has together"
+}

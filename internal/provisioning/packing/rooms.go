@@ -1,0 +1,161 @@
+package packing
+
+import (
+	"math/bits"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
+)
+
+// zoneRoom is how many pods of the class the topologies admit in a zone, as things are.
+func (p *packer) zoneRoom(a *attempt, zone int) int64 {
+	room := int64(unbounded)
+	for _, place := range a.wanted.spread {
+		if t := p.topologies.all[place]; t.zonal {
+			room = min(room, spreadRoom(t.zones[zone], t.fewest(a.route.zones&(p.openable|t.inhabited)), t.maxSkew, a.class.counted(place)))
+		}
+	}
+	for _, place := range a.wanted.together {
+		if t := p.topologies.all[place]; t.zonal && t.zones[zone] == 0 && (t.total > 0 || !a.class.counted(place)) {
+			return 0
+		}
+	}
+	for _, place := range a.wanted.apart {
+		t := p.topologies.all[place]
+		switch {
+		case !t.zonal:
+		case t.zones[zone] > 0:
+			return 0
+		case a.class.counted(place):
+			room = min(room, 1)
+		}
+	}
+	for _, place := range a.class.counts {
+		if t := p.topologies.all[place]; t.zonal && t.owners[zone] > 0 {
+			return 0
+		}
+	}
+	return room
+}
+
+// nodeRoom is how many pods of the class the topologies and ports admit on a node, as things are.
+func (p *packer) nodeRoom(n *node, a *attempt) int64 {
+	room := n.portRoom(a.class.ports)
+	for _, place := range a.wanted.spread {
+		if t := p.topologies.all[place]; !t.zonal {
+			// A new node has none, so that none are the fewest.
+			room = min(room, spreadRoom(n.counted.of(place), 0, t.maxSkew, a.class.counted(place)))
+		}
+	}
+	for _, place := range a.wanted.together {
+		if t := p.topologies.all[place]; !t.zonal && n.counted.of(place) == 0 && (t.total > 0 || !a.class.counted(place)) {
+			return 0
+		}
+	}
+	for _, place := range a.wanted.apart {
+		switch {
+		case p.topologies.all[place].zonal:
+		case n.counted.of(place) > 0:
+			return 0
+		case a.class.counted(place):
+			room = min(room, 1)
+		}
+	}
+	if len(n.owners) > 0 && slices.ContainsFunc(a.class.counts, func(place int32) bool { return n.owners.of(place) > 0 }) {
+		return 0
+	}
+	return room
+}
+
+// spreadRoom is how many more pods may be where some are, if elsewhere are as few as said. Pods that do not count themselves may come in any number.
+func spreadRoom(some, fewest, maxSkew int64, counts bool) int64 {
+	if counts {
+		return max(0, fewest+maxSkew-some)
+	}
+	if some-fewest > maxSkew {
+		return 0
+	}
+	return unbounded
+}
+
+// fewest are the pods of the zone, of those given, that has the fewest.
+func (t *topology) fewest(zones uint64) int64 {
+	if bits.OnesCount64(zones) < t.minDomains {
+		return 0
+	}
+	fewest := int64(unbounded)
+	for rest := zones; rest != 0; rest &= rest - 1 {
+		fewest = min(fewest, t.zones[bits.TrailingZeros64(rest)])
+	}
+	return fewest
+}
+
+// counted is true if the topology counts the class's pods.
+func (c *class) counted(place int32) bool {
+	_, found := slices.BinarySearch(c.counts, place)
+	return found
+}
+
+// count adds pods on a node to the topologies that count them, and to those that they keep others apart by. The zone of a node is settled before
+// pods come to it that some topology counts by zones.
+func (p *packer) count(n *node, counted, reserved []int32, number int64) {
+	zone := bits.TrailingZeros64(n.zones)
+	for _, place := range counted {
+		t := p.topologies.all[place]
+		t.total += number
+		switch {
+		case !t.zonal:
+			n.counted.add(place, number)
+		case n.zones != 0 && p.countsOn(t, n):
+			t.zones[zone] += number
+		}
+	}
+	for _, place := range reserved {
+		switch t := p.topologies.all[place]; {
+		case !t.zonal:
+			n.owners.add(place, number)
+		case n.zones != 0:
+			t.owners[zone] += number
+		}
+	}
+}
+
+// countsOn is true for a node whose pods the topology counts: a spread is over the nodes that the pod with the spread might be on. What a new node's labels are going to
+// be is read from the type that it has for now.
+func (p *packer) countsOn(t *topology, n *node) bool {
+	return len(t.nodes) == 0 || slices.ContainsFunc(t.nodes, func(way constraints.Requirements) bool {
+		for key, set := range way {
+			if value, present := p.label(n, key); !set.Admits(value, present) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// label is the value of a node's label.
+func (p *packer) label(n *node, key string) (string, bool) {
+	if n.existing != nil {
+		value, present := n.existing.Labels[key]
+		return value, present
+	}
+	t := &p.catalog.types[n.chosen]
+	switch key {
+	case corev1.LabelTopologyZone:
+		return p.catalog.zones[bits.TrailingZeros64(n.zones)], true
+	case provisioningv1.LabelCapacityType:
+		return capacityTypeNames[bits.TrailingZeros8(n.kinds)], true
+	case corev1.LabelInstanceTypeStable:
+		return t.Name, true
+	case corev1.LabelArchStable:
+		return t.Architecture, true
+	}
+	if value, given := n.group.ask.Labels[key]; given {
+		return value, true
+	}
+	value, present := t.Labels[key]
+	return value, present
+}

@@ -1,0 +1,289 @@
+package packing_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
+	"github.com/slipway-project/slipway/internal/provisioning/packing"
+)
+
+// shape is a result in short: for each new node its pods, cheapest type and zones, in the order in which nodes were opened; and the reasons.
+func shape(result *packing.Result) (nodes, reasons []string) {
+	for _, n := range result.New {
+		var in []string
+		for _, option := range n.Options {
+			if !slices.Contains(in, option.Zone[len(option.Zone)-1:]) {
+				in = append(in, option.Zone[len(option.Zone)-1:])
+			}
+		}
+		slices.Sort(in)
+		nodes = append(nodes, fmt.Sprintf("%s %s in %s: %s", n.Ask.Template, n.Options[0].Type, strings.Join(in, ""), strings.Join(names(n.Pods), " ")))
+	}
+	for _, u := range result.Unplaced {
+		reasons = append(reasons, u.Pod.Name+" "+u.Reason)
+	}
+	return nodes, reasons
+}
+
+func replicas(number int, name string, edit ...func(*corev1.Pod)) []packing.Pod {
+	var all []packing.Pod
+	for i := range number {
+		all = append(all, pod(fmt.Sprintf("%s%d", name, i), edit...))
+	}
+	return all
+}
+
+const fromDefault = "the default launch template "
+
+// TestPack holds what predicates and prices lead to, and why pods are left.
+func TestPack(t *testing.T) {
+	t.Parallel()
+	small := asks("cpu", "500m", "memory", "500Mi")
+	three, none := int64(3), int64(0)
+	for _, c := range []struct {
+		reason  string
+		problem packing.Problem
+		nodes   []string
+		says    []string
+	}{
+		{
+			reason: "one cheap node for all", problem: packing.Problem{Pods: replicas(3, "a", small)},
+			nodes: []string{fromDefault + "c5.large in abc: a0 a1 a2"},
+		},
+		{
+			reason:  "memory decides the family",
+			problem: packing.Problem{Pods: replicas(1, "a", asks("cpu", "1", "memory", "12Gi"))},
+			nodes:   []string{fromDefault + "r5.large in abc: a0"},
+		},
+		{
+			reason: "S8: a pod that names a template and one that names none are two instances",
+			problem: packing.Problem{
+				Pods:      []packing.Pod{pod("a", small, selects(provisioningv1.LabelLaunchTemplateName, "x")), pod("b", small)},
+				Templates: constraints.Templates{{Name: "x", Version: "latest"}: {Name: "x", Version: 1, Architecture: "amd64"}},
+			},
+			nodes: []string{fromDefault + "c5.large in abc: b", "launch template x c5.large in abc: a"},
+		},
+		{
+			reason: "S7: an arm64 pod gets the default template of its architecture, whatever its provisioner's is",
+			problem: packing.Problem{
+				Provisioners: []packing.Provisioner{provisioner(func(p *packing.Provisioner) { p.Template = constraints.Reference{Name: "x", Version: "latest"} })},
+				Pods:         []packing.Pod{pod("a", small, selects(corev1.LabelArchStable, "arm64")), pod("b", small)},
+				Templates:    constraints.Templates{{Name: "x", Version: "latest"}: {Name: "x", Version: 1, Architecture: "amd64"}},
+			},
+			nodes: []string{"launch template x c5.large in abc: b", fromDefault + "c6g.large in abc: a"},
+		},
+		{
+			reason: "S13: a pod picks its provisioner, and others go to the first",
+			problem: packing.Problem{
+				Provisioners: []packing.Provisioner{provisioner(), provisioner(func(p *packing.Provisioner) { p.Name, p.CapacityType = "other", "spot" })},
+				Pods:         []packing.Pod{pod("a", small, selects(provisioningv1.LabelProvisionerName, "other")), pod("b", small), pod("c", selects(provisioningv1.LabelProvisionerName, "third"))},
+			},
+			nodes: []string{fromDefault + "c5.large in abc: b", fromDefault + "c5.large in abc: a"},
+			says:  []string{"c asks for provisioner third, which there is not"},
+		},
+		{
+			reason:  "S3: spot costs less, and is for those that ask for it",
+			problem: packing.Problem{Pods: replicas(1, "a", small, selects(provisioningv1.LabelCapacityType, "spot"))},
+			nodes:   []string{fromDefault + "c5.large in abc: a0"},
+		},
+		{
+			reason:  "pods keep apart by nodes, and others share theirs",
+			problem: packing.Problem{Pods: append(replicas(2, "a", small, labeled("app", "a"), apart(corev1.LabelHostname, selector("app", "a"))), replicas(2, "b", small)...)},
+			nodes:   []string{fromDefault + "c5.large in abc: a0 b0 b1", fromDefault + "c5.large in abc: a1"},
+		},
+		{
+			reason: "pods are spread over zones",
+			problem: packing.Problem{
+				Pods: replicas(3, "a", small, labeled("app", "a"), spread(corev1.LabelTopologyZone, 1, corev1.DoNotSchedule, selector("app", "a"))),
+			},
+			nodes: []string{fromDefault + "c5.large in a: a0", fromDefault + "c5.large in b: a1", fromDefault + "c5.large in c: a2"},
+		},
+		{
+			reason:  "pods go where the pods are that they want",
+			problem: packing.Problem{Pods: append(replicas(1, "a", asks("cpu", "60"), together(corev1.LabelTopologyZone, selector("app", "b"))), replicas(1, "b", small, labeled("app", "b"), selects(corev1.LabelTopologyZone, zones[1]))...)},
+			nodes:   []string{fromDefault + "c5.16xlarge in b: b0 a0"},
+		},
+		{
+			reason:  "two pods of one port are on two nodes",
+			problem: packing.Problem{Pods: replicas(2, "a", small, onPort(80))},
+			nodes:   []string{fromDefault + "c5.large in abc: a0", fromDefault + "c5.large in abc: a1"},
+		},
+		{
+			reason:  "volumes are in a zone",
+			problem: packing.Problem{Pods: []packing.Pod{{Pod: pod("a", small).Pod, Zones: zones[2:]}}},
+			nodes:   []string{fromDefault + "c5.large in c: a"},
+		},
+		{
+			reason: "volumes in a zone that there is not", problem: packing.Problem{Pods: []packing.Pod{{Pod: pod("a", small).Pod, Zones: []string{"eu-west-1a"}}}},
+			says: []string{"a has volumes in zone eu-west-1a, where no instance that suits it can be had"},
+		},
+		{
+			reason: "daemons take their part of every node",
+			problem: packing.Problem{
+				Provisioners: []packing.Provisioner{provisioner(func(p *packing.Provisioner) { p.Daemons = []*corev1.Pod{pod("agent", asks("cpu", "1")).Pod} })},
+				Pods:         replicas(2, "a", small),
+			},
+			nodes: []string{fromDefault + "c5.xlarge in abc: a0 a1"},
+		},
+		{
+			reason: "a template's volume is what pods may fill",
+			problem: packing.Problem{
+				Pods: []packing.Pod{
+					pod("a", asks("cpu", "1", "ephemeral-storage", "50Gi"), selects(provisioningv1.LabelLaunchTemplateName, "x")),
+					pod("b", asks("cpu", "1", "ephemeral-storage", "50Gi")),
+				},
+				Templates: constraints.Templates{{Name: "x", Version: "latest"}: {Name: "x", Version: 1, Architecture: "amd64", EphemeralStorage: 100 << 30}},
+			},
+			nodes: []string{"launch template x c5.large in abc: a"},
+			says:  []string{"b asks for 50Gi of ephemeral-storage, and the largest instance that suits it has 20Gi for pods"},
+		},
+		{
+			reason: "an integer label bounds", problem: packing.Problem{Pods: replicas(1, "a", small, func(p *corev1.Pod) {
+				affinityOf(p).NodeAffinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+					MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "example.com/cpus", Operator: corev1.NodeSelectorOpGt, Values: []string{"10"}}},
+				}}}}
+			})},
+			nodes: []string{fromDefault + "c5.4xlarge in abc: a0"},
+		},
+		{
+			reason: "a label that no type has", problem: packing.Problem{Pods: replicas(1, "a", selects("disk", "ssd"))},
+			says: []string{"a0 asks for what no instance type has: disk ssd, kubernetes.io/arch amd64"},
+		},
+		{
+			reason: "more than any type has", problem: packing.Problem{Pods: replicas(1, "a", asks("cpu", "100"))},
+			says: []string{"a0 asks for 100 of cpu, and the largest instance that suits it has 63920m for pods"},
+		},
+		{
+			reason: "a taint",
+			problem: packing.Problem{Provisioners: []packing.Provisioner{provisioner(func(p *packing.Provisioner) {
+				p.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}}
+			})}, Pods: replicas(1, "a", small)},
+			says: []string{"a0 does not tolerate the taint k:NoSchedule"},
+		},
+		{
+			reason: "the number of nodes has a limit",
+			problem: packing.Problem{
+				Provisioners: []packing.Provisioner{provisioner(func(p *packing.Provisioner) { p.Limits.Nodes, p.Used.Nodes = &three, &three })}, Pods: replicas(1, "a", small),
+			},
+			says: []string{"a0 needs more than the limits of provisioner default leave"},
+		},
+		{
+			reason: "no nodes at all",
+			problem: packing.Problem{
+				Provisioners: []packing.Provisioner{provisioner(func(p *packing.Provisioner) { p.Limits.Nodes = &none })}, Pods: replicas(1, "a", small),
+			},
+			says: []string{"a0 needs more than the limits of provisioner default leave"},
+		},
+		{
+			reason: "important pods come first where limits leave some out",
+			problem: packing.Problem{
+				Provisioners: []packing.Provisioner{provisioner(func(p *packing.Provisioner) { p.Limits.CPU = quantity(2) })},
+				Pods: append(replicas(1, "a", asks("cpu", "1800m")), replicas(1, "b", asks("cpu", "1"), func(p *corev1.Pod) {
+					important := int32(1000)
+					p.Spec.Priority = &important
+				})...),
+			},
+			nodes: []string{fromDefault + "c5.large in abc: b0"},
+			says:  []string{"a0 needs more than the limits of provisioner default leave"},
+		},
+		{
+			reason:  "nobody is there to go to",
+			problem: packing.Problem{Pods: replicas(1, "a", together(corev1.LabelHostname, selector("app", "b")))},
+			says:    []string{"a0 has an affinity to pods that are on no node with room for it"},
+		},
+		{
+			reason:  "a topology that new nodes do not have",
+			problem: packing.Problem{Pods: replicas(1, "a", spread("rack", 1, corev1.DoNotSchedule, selector("app", "b")))},
+			says:    []string{"a0 is to be spread over rack, and for new nodes there are topology.kubernetes.io/zone and kubernetes.io/hostname alone"},
+		},
+		{
+			reason:  "a preference for one is given up",
+			problem: packing.Problem{Pods: replicas(2, "a", small, spread("rack", 1, corev1.ScheduleAnyway, selector("app", "b")))},
+			nodes:   []string{fromDefault + "c5.large in abc: a0 a1"},
+		},
+		{
+			reason: "preferences are tried",
+			problem: packing.Problem{Pods: replicas(2, "a", small, labeled("app", "a"), func(p *corev1.Pod) {
+				affinityOf(p).PodAntiAffinity = &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
+					{Weight: 10, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, LabelSelector: selector("app", "a")}},
+				}}
+			})},
+			nodes: []string{fromDefault + "c5.large in abc: a0", fromDefault + "c5.large in abc: a1"},
+		},
+		{
+			reason: "and given up where limits are in the way",
+			problem: packing.Problem{
+				Provisioners: []packing.Provisioner{provisioner(func(p *packing.Provisioner) { p.Limits.CPU = quantity(2) })},
+				Pods: replicas(2, "a", small, labeled("app", "a"), func(p *corev1.Pod) {
+					affinityOf(p).PodAntiAffinity = &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
+						{Weight: 10, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, LabelSelector: selector("app", "a")}},
+					}}
+				}),
+			},
+			nodes: []string{fromDefault + "c5.large in abc: a0 a1"},
+		},
+		{
+			reason: "one provisioner at least", problem: packing.Problem{Provisioners: []packing.Provisioner{}, Pods: replicas(1, "a")},
+			says: []string{"a0 waits for a provisioner: there is none"},
+		},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			t.Parallel()
+			c.problem.Types = familyTypes()
+			if c.problem.Provisioners == nil {
+				c.problem.Provisioners = []packing.Provisioner{provisioner()}
+			}
+			nodes, says := shape(packing.Pack(&c.problem))
+			if !slices.Equal(nodes, c.nodes) {
+				t.Errorf("nodes are\n%s\nwant\n%s", strings.Join(nodes, "\n"), strings.Join(c.nodes, "\n"))
+			}
+			if !slices.Equal(says, c.says) {
+				t.Errorf("left are\n%s\nwant\n%s", strings.Join(says, "\n"), strings.Join(c.says, "\n"))
+			}
+		})
+	}
+}
+
+// TestSlices holds that a bound takes the largest pods first, and says which were deferred.
+func TestSlices(t *testing.T) {
+	t.Parallel()
+	problem := packing.Problem{
+		Provisioners: []packing.Provisioner{provisioner()}, Types: familyTypes(), MaxPods: 3,
+		Pods: append(replicas(2, "small", asks("cpu", "100m")), replicas(2, "large", asks("cpu", "2"))...),
+	}
+	result := packing.Pack(&problem)
+	nodes, _ := shape(result)
+	if want := []string{fromDefault + "c5.2xlarge in abc: large0 large1 small0"}; !slices.Equal(nodes, want) {
+		t.Errorf("nodes are %q, want %q", nodes, want)
+	}
+	if got := names(result.Deferred); !slices.Equal(got, []string{"small1"}) {
+		t.Errorf("deferred are %v", got)
+	}
+}
+
+// TestExistingNodes holds that nodes that are on their way are used first, by pods of their launch template alone.
+func TestExistingNodes(t *testing.T) {
+	t.Parallel()
+	node := packing.Node{Name: "n", Allocatable: amounts("cpu", "2", "memory", "4Gi", "pods", "10"), Labels: map[string]string{
+		provisioningv1.LabelProvisionerName: "default", provisioningv1.LabelLaunchTemplateName: "x", corev1.LabelTopologyZone: zones[0], corev1.LabelHostname: "n",
+	}}
+	problem := packing.Problem{
+		Provisioners: []packing.Provisioner{provisioner()}, Types: familyTypes(), Nodes: []packing.Node{node},
+		Templates: constraints.Templates{{Name: "x", Version: "latest"}: {Name: "x", Version: 1, Architecture: "amd64"}},
+		Pods:      []packing.Pod{pod("a", selects(provisioningv1.LabelLaunchTemplateName, "x")), pod("b")},
+	}
+	result := packing.Pack(&problem)
+	nodes, _ := shape(result)
+	if want := []string{fromDefault + "c5.large in abc: b"}; !slices.Equal(nodes, want) {
+		t.Errorf("nodes are %q, want %q", nodes, want)
+	}
+	if got := names(result.Existing["n"]); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("on the node that is there are %v", got)
+	}
+}

@@ -1,0 +1,254 @@
+package packing
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
+)
+
+// relation is what a pod wants of the pods that a topology counts.
+type relation int
+
+const (
+	spread   relation = iota // not many more of them where it is than elsewhere
+	together                 // some of them where it is
+	apart                    // none of them where it is, nor it where they are
+)
+
+var relationNames = [...]string{spread: "spread", together: "together", apart: "apart"}
+
+// topology counts the pods that some selectors match, by zone or by node.
+type topology struct {
+	relation   relation
+	zonal      bool
+	namespaces map[string]bool // nil: all
+	selectors  []labels.Selector
+	maxSkew    int64
+	minDomains int
+	nodes      []constraints.Requirements // of a spread: the nodes that it is over; all if there are none
+
+	inhabited uint64 // zones with such nodes among those that there are
+	total     int64
+	zones     []int64 // matching pods by zone
+	owners    []int64 // pods that keep apart, by zone
+}
+
+// selects is true for pods that the topology counts.
+func (t *topology) selects(namespace string, of labels.Set) bool {
+	if t.namespaces != nil && !t.namespaces[namespace] {
+		return false
+	}
+	for _, selector := range t.selectors {
+		if !selector.Matches(of) {
+			return false
+		}
+	}
+	return true
+}
+
+// topologies are all that some pod wants something of, each once.
+type topologies struct {
+	all   []*topology
+	byKey map[string]int32
+	// byPair finds those whose selector needs a label with a value, by both; others are general.
+	byPair  map[string][]int32
+	general []int32
+	names   map[string]map[string]string
+}
+
+func newTopologies(namespaces map[string]map[string]string) *topologies {
+	return &topologies{byKey: map[string]int32{}, byPair: map[string][]int32{}, names: namespaces}
+}
+
+// wanted are the topologies that one pod has a relation to, at one level of its preferences, by their places.
+type wanted struct {
+	spread, together, apart []int32
+}
+
+// add finds or makes a topology. Keys other than zone and node are none that a new node's place is known of; false says so.
+func (s *topologies) add(t topology, key, description string) (int32, bool) {
+	switch key {
+	case corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone:
+		t.zonal = true
+		key = corev1.LabelTopologyZone
+	case corev1.LabelHostname:
+	default:
+		return 0, false
+	}
+	id := key + "\x00" + description
+	if place, known := s.byKey[id]; known {
+		return place, true
+	}
+	place := int32(len(s.all)) //nolint:gosec // there are no more topologies than terms of pods
+	s.byKey[id] = place
+	s.all = append(s.all, &t)
+	pair, found := neededPair(t.selectors)
+	if !found {
+		s.general = append(s.general, place)
+		return place, true
+	}
+	s.byPair[pair] = append(s.byPair[pair], place)
+	return place, true
+}
+
+// neededPair is a label with its value that every pod has that the selectors match.
+func neededPair(selectors []labels.Selector) (string, bool) {
+	for _, selector := range selectors {
+		requirements, _ := selector.Requirements()
+		for _, r := range requirements {
+			if values := r.ValuesUnsorted(); len(values) == 1 && (r.Operator() == "in" || r.Operator() == "=" || r.Operator() == "==") {
+				return r.Key() + "=" + values[0], true
+			}
+		}
+	}
+	return "", false
+}
+
+// matching are the topologies that count a pod, in their order.
+func (s *topologies) matching(namespace string, of labels.Set) []int32 {
+	var matched []int32
+	try := func(places []int32) {
+		for _, place := range places {
+			if s.all[place].selects(namespace, of) {
+				matched = append(matched, place)
+			}
+		}
+	}
+	try(s.general)
+	for key, value := range of {
+		try(s.byPair[key+"="+value])
+	}
+	slices.Sort(matched)
+	return matched
+}
+
+// spreadOf is the topology of a spread constraint of a pod that may be on some nodes.
+func (s *topologies) spreadOf(pod *corev1.Pod, c *corev1.TopologySpreadConstraint, ways []constraints.Requirements) (int32, string) {
+	selector, err := metav1.LabelSelectorAsSelector(withLabelKeys(c.LabelSelector, c.MatchLabelKeys, nil, pod.Labels))
+	if err != nil {
+		return 0, "has a topology spread constraint with a selector that says nothing: " + err.Error()
+	}
+	t := topology{
+		relation: spread, namespaces: map[string]bool{pod.Namespace: true}, selectors: []labels.Selector{selector}, maxSkew: int64(c.MaxSkew),
+	}
+	if c.MinDomains != nil {
+		t.minDomains = int(*c.MinDomains)
+	}
+	if c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor {
+		t.nodes = slices.DeleteFunc(slices.Clone(ways), func(way constraints.Requirements) bool { return len(way) == 0 })
+		if len(t.nodes) < len(ways) {
+			t.nodes = nil // one way leads to any node
+		}
+	}
+	described, err := json.Marshal([]any{relationNames[spread], pod.Namespace, selector.String(), c.MaxSkew, t.minDomains, fmt.Sprint(t.nodes)})
+	if err != nil {
+		return 0, "has a topology spread constraint that can not be read: " + err.Error()
+	}
+	place, known := s.add(t, c.TopologyKey, string(described))
+	if !known {
+		return 0, "is to be spread over " + c.TopologyKey + ", and for new nodes there are " + corev1.LabelTopologyZone + " and " + corev1.LabelHostname + " alone"
+	}
+	return place, ""
+}
+
+// termsOf is the topology of terms of (anti-)affinity with one key: it counts the pods that all terms match, as the scheduler does for affinity.
+func (s *topologies) termsOf(pod *corev1.Pod, r relation, key string, terms []corev1.PodAffinityTerm) (int32, string) {
+	t := topology{relation: r}
+	var words []string
+	for i := range terms {
+		term := &terms[i]
+		selector, err := metav1.LabelSelectorAsSelector(withLabelKeys(term.LabelSelector, term.MatchLabelKeys, term.MismatchLabelKeys, pod.Labels))
+		if err != nil {
+			return 0, "has an affinity with a selector that says nothing: " + err.Error()
+		}
+		spaces, err := s.namespacesOf(pod, term)
+		if err != nil {
+			return 0, "has an affinity with a selector of namespaces that says nothing: " + err.Error()
+		}
+		t.namespaces = both(t.namespaces, spaces)
+		t.selectors = append(t.selectors, selector)
+		words = append(words, selector.String()+" in "+strings.Join(sortedKeys(spaces), ","))
+	}
+	slices.Sort(words)
+	place, known := s.add(t, key, relationNames[r]+strings.Join(words, "\x00"))
+	if !known {
+		return 0, "has an affinity over " + key + ", and for new nodes there are " + corev1.LabelTopologyZone + " and " + corev1.LabelHostname + " alone"
+	}
+	return place, ""
+}
+
+// namespacesOf are the namespaces of a term's pods; nil for all.
+func (s *topologies) namespacesOf(pod *corev1.Pod, term *corev1.PodAffinityTerm) (map[string]bool, error) {
+	if term.NamespaceSelector == nil && len(term.Namespaces) == 0 {
+		return map[string]bool{pod.Namespace: true}, nil
+	}
+	spaces := map[string]bool{}
+	for _, name := range term.Namespaces {
+		spaces[name] = true
+	}
+	if term.NamespaceSelector == nil {
+		return spaces, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(term.NamespaceSelector)
+	if err != nil {
+		return nil, err
+	}
+	if selector.Empty() {
+		return nil, nil
+	}
+	for name, of := range s.names {
+		if selector.Matches(labels.Set(of)) {
+			spaces[name] = true
+		}
+	}
+	return spaces, nil
+}
+
+// both are the namespaces that are in both sets; nil is the set of all.
+func both(a, b map[string]bool) map[string]bool {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	common := map[string]bool{}
+	for name := range a {
+		if b[name] {
+			common[name] = true
+		}
+	}
+	return common
+}
+
+// sortedKeys are the names of a set; * is that of all.
+func sortedKeys(of map[string]bool) []string {
+	if of == nil {
+		return []string{"*"}
+	}
+	return slices.Sorted(maps.Keys(of))
+}
+
+// withLabelKeys is the selector with the pod's own values of some keys, and without those of others. A nil selector matches nothing, and stays so.
+func withLabelKeys(selector *metav1.LabelSelector, match, mismatch []string, of map[string]string) *metav1.LabelSelector {
+	if selector == nil || len(match)+len(mismatch) == 0 {
+		return selector
+	}
+	with := selector.DeepCopy()
+	for operator, keys := range map[metav1.LabelSelectorOperator][]string{metav1.LabelSelectorOpIn: match, metav1.LabelSelectorOpNotIn: mismatch} {
+		for _, key := range keys {
+			if value, present := of[key]; present {
+				with.MatchExpressions = append(with.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: operator, Values: []string{value}})
+			}
+		}
+	}
+	return with
+}
