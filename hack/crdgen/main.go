@@ -148,7 +148,7 @@ var movedByItself = map[string]bool{"AWSLaunchConfig": true}
 
 // maxValueLengths are AWS's limits for the values of maps, by the name of the field: tags (AWS: Using_Tags, tag restrictions)
 // and labels of nodes (AWS: API_CreateNodegroup, labels; Kubernetes: the syntax of labels).
-var maxValueLengths = map[string]int64{"additionalTags": 256, "labels": 63}
+var maxValueLengths = map[string]int64{"additionalTags": 256, "tags": 256, "labels": 63}
 
 // limitValues bounds the values of such maps: controller-gen has no marker for the values of a map, and without a bound the
 // cost estimate of rules about them is beyond what the API server allows.
@@ -159,5 +159,8 @@ func limitValues(schema *apiextensionsv1.JSONSchemaProps) {
 		}
 		limitValues(&property)
 		schema.Properties[name] = property
+	}
+	if schema.Items != nil && schema.Items.Schema != nil {
+		limitValues(schema.Items.Schema)
 	}
 }

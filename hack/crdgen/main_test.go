@@ -35,6 +35,7 @@ spec:
             type: object
             properties:
               additionalTags: {type: object, additionalProperties: {type: string}}
+              specifications: {type: array, items: {type: object, properties: {tags: {type: object, additionalProperties: {type: string}}}}}
 `, kind, plural)
 }
 
@@ -84,6 +85,11 @@ func TestRun(t *testing.T) {
 				AdditionalProperties.Schema.MaxLength
 			if limit == nil || *limit != 256 {
 				t.Errorf("%s %s: values of tags are not limited", c.kind, version.Name)
+			}
+			inList := version.Schema.OpenAPIV3Schema.Properties["spec"].Properties["specifications"].Items.Schema.
+				Properties["tags"].AdditionalProperties.Schema.MaxLength
+			if inList == nil || *inList != 256 {
+				t.Errorf("%s %s: values of tags in a list are not limited", c.kind, version.Name)
 			}
 		}
 		if diff := cmp.Diff(c.versions, versions) + cmp.Diff(c.storage, storage); diff != "" {

@@ -32,6 +32,18 @@ type Resolved struct {
 	Data      string
 	// Tags are the tags of instances and volumes.
 	Tags map[string]string
+	// Interfaces are what spec.networkInterfaces leads to, in its order.
+	Interfaces []Interface
+	// TokensRequired has IMDS want session tokens where the spec says nothing of IMDS.
+	TokensRequired bool
+}
+
+// Interface is what a network interface of the spec leads to.
+type Interface struct {
+	// SubnetID is empty where the interface is where the instance is launched.
+	SubnetID string
+	// GroupIDs are the interface's own groups, empty where it has those of the config.
+	GroupIDs []string
 }
 
 // Input is the data of a version, ready to be sent, with its fingerprints.
@@ -80,12 +92,21 @@ func requestData(spec *infrav1.AWSLaunchConfigSpec, resolved Resolved) *ec2types
 		IamInstanceProfile:               instanceProfile(spec.IamInstanceProfile),
 		SecurityGroupIds:                 sortedUnique(resolved.SecurityGroupIDs),
 		BlockDeviceMappings:              blockDevices(spec, resolved.RootDeviceName),
-		MetadataOptions:                  metadataOptions(spec.InstanceMetadataOptions),
+		MetadataOptions:                  metadataOptions(spec, resolved.TokensRequired),
 		InstanceMarketOptions:            marketOptions(spec),
 		CapacityReservationSpecification: capacityReservation(spec),
 		PrivateDnsNameOptions:            privateDNSName(spec.PrivateDNSName),
-		TagSpecifications:                tagSpecifications(resolved.Tags),
+		TagSpecifications:                tagSpecifications(resolved.Tags, spec.TagSpecifications),
+		InstanceRequirements:             instanceRequirements(spec.InstanceRequirements),
+		LicenseSpecifications:            licenses(spec.LicenseSpecifications),
+		Placement:                        placement(spec.Placement),
+		SecondaryInterfaces:              secondaryInterfaces(spec.SecondaryInterfaces),
 	}
+	if len(spec.NetworkInterfaces) > 0 {
+		// EC2 takes security groups in one of the two places.
+		data.SecurityGroupIds, data.NetworkInterfaces = nil, networkInterfaces(spec.NetworkInterfaces, resolved)
+	}
+	setOptions(data, &spec.LaunchConfigData)
 	// An empty key name asks for no key, as in CAPA.
 	if spec.SSHKeyName != nil {
 		data.KeyName = stringOrNil(*spec.SSHKeyName)
@@ -108,109 +129,6 @@ func instanceProfile(nameOrARN string) *ec2types.LaunchTemplateIamInstanceProfil
 		return &ec2types.LaunchTemplateIamInstanceProfileSpecificationRequest{Arn: &nameOrARN}
 	}
 	return &ec2types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: &nameOrARN}
-}
-
-func blockDevices(spec *infrav1.AWSLaunchConfigSpec, rootDeviceName string) []ec2types.LaunchTemplateBlockDeviceMappingRequest {
-	var mappings []ec2types.LaunchTemplateBlockDeviceMappingRequest
-	if spec.RootVolume != nil {
-		// The image decides what its root device is called; another name would add a volume and leave the root as it is.
-		mappings = append(mappings, blockDevice(spec.RootVolume, rootDeviceName))
-	}
-	for i := range spec.NonRootVolumes {
-		mappings = append(mappings, blockDevice(&spec.NonRootVolumes[i], spec.NonRootVolumes[i].DeviceName))
-	}
-	// In one order, whatever the spec's: a client token admits no other request than the one that it was first used for.
-	slices.SortStableFunc(mappings, func(a, b ec2types.LaunchTemplateBlockDeviceMappingRequest) int {
-		return strings.Compare(*a.DeviceName, *b.DeviceName)
-	})
-	return mappings
-}
-
-func blockDevice(volume *infrav1.Volume, deviceName string) ec2types.LaunchTemplateBlockDeviceMappingRequest {
-	device := &ec2types.LaunchTemplateEbsBlockDeviceRequest{
-		DeleteOnTermination: awssdk.Bool(true),
-		VolumeSize:          int32Or(volume.Size),
-		VolumeType:          ec2types.VolumeType(volume.Type),
-		Iops:                int32Or(volume.IOPS),
-		Encrypted:           volume.Encrypted,
-		KmsKeyId:            stringOrNil(volume.EncryptionKey),
-	}
-	if volume.Throughput != nil {
-		device.Throughput = int32Or(*volume.Throughput)
-	}
-	if volume.EncryptionKey != "" {
-		device.Encrypted = awssdk.Bool(true)
-	}
-	return ec2types.LaunchTemplateBlockDeviceMappingRequest{DeviceName: &deviceName, Ebs: device}
-}
-
-func metadataOptions(options *infrav1.InstanceMetadataOptions) *ec2types.LaunchTemplateInstanceMetadataOptionsRequest {
-	if options == nil {
-		return nil
-	}
-	return &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{
-		HttpEndpoint:            ec2types.LaunchTemplateInstanceMetadataEndpointState(options.HTTPEndpoint),
-		HttpProtocolIpv6:        ec2types.LaunchTemplateInstanceMetadataProtocolIpv6(options.HTTPProtocolIPv6),
-		HttpPutResponseHopLimit: int32Or(options.HTTPPutResponseHopLimit),
-		HttpTokens:              ec2types.LaunchTemplateHttpTokensState(options.HTTPTokens),
-		InstanceMetadataTags:    ec2types.LaunchTemplateInstanceMetadataTagsState(options.InstanceMetadataTags),
-	}
-}
-
-// marketOptions are nil for on-demand instances: that is what a template without them launches.
-func marketOptions(spec *infrav1.AWSLaunchConfigSpec) *ec2types.LaunchTemplateInstanceMarketOptionsRequest {
-	switch {
-	case spec.MarketType == infrav1.MarketTypeCapacityBlock:
-		return &ec2types.LaunchTemplateInstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeCapacityBlock}
-	case spec.MarketType == infrav1.MarketTypeSpot || spec.SpotMarketOptions != nil:
-		options := &ec2types.LaunchTemplateInstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeSpot}
-		if spec.SpotMarketOptions != nil && awssdk.ToString(spec.SpotMarketOptions.MaxPrice) != "" {
-			options.SpotOptions = &ec2types.LaunchTemplateSpotMarketOptionsRequest{MaxPrice: spec.SpotMarketOptions.MaxPrice}
-		}
-		return options
-	}
-	return nil
-}
-
-func capacityReservation(spec *infrav1.AWSLaunchConfigSpec) *ec2types.LaunchTemplateCapacityReservationSpecificationRequest {
-	preference := map[infrav1.CapacityReservationPreference]ec2types.CapacityReservationPreference{
-		infrav1.CapacityReservationPreferenceNone: ec2types.CapacityReservationPreferenceNone,
-		infrav1.CapacityReservationPreferenceOnly: ec2types.CapacityReservationPreferenceCapacityReservationsOnly,
-		infrav1.CapacityReservationPreferenceOpen: ec2types.CapacityReservationPreferenceOpen,
-	}[spec.CapacityReservationPreference]
-	id := stringOrNil(awssdk.ToString(spec.CapacityReservationID))
-	if preference == "" && id == nil {
-		return nil
-	}
-	specification := &ec2types.LaunchTemplateCapacityReservationSpecificationRequest{CapacityReservationPreference: preference}
-	if id != nil {
-		specification.CapacityReservationTarget = &ec2types.CapacityReservationTarget{CapacityReservationId: id}
-	}
-	return specification
-}
-
-func privateDNSName(options *infrav1.PrivateDNSName) *ec2types.LaunchTemplatePrivateDnsNameOptionsRequest {
-	if options == nil {
-		return nil
-	}
-	request := &ec2types.LaunchTemplatePrivateDnsNameOptionsRequest{
-		EnableResourceNameDnsAAAARecord: options.EnableResourceNameDNSAAAARecord,
-		EnableResourceNameDnsARecord:    options.EnableResourceNameDNSARecord,
-	}
-	if options.HostnameType != nil {
-		request.HostnameType = ec2types.HostnameType(*options.HostnameType)
-	}
-	return request
-}
-
-func tagSpecifications(tags map[string]string) []ec2types.LaunchTemplateTagSpecificationRequest {
-	if len(tags) == 0 {
-		return nil
-	}
-	return []ec2types.LaunchTemplateTagSpecificationRequest{
-		{ResourceType: ec2types.ResourceTypeInstance, Tags: tagList(tags)},
-		{ResourceType: ec2types.ResourceTypeVolume, Tags: tagList(tags)},
-	}
 }
 
 // fingerprintsOf takes the fingerprints of launch template data, a request's or a response's. Encoded is its user data in base64.

@@ -30,12 +30,17 @@ func metadataIsOff(path string, template *infrav1.AWSLaunchTemplate) string {
 	if options == nil || options.HTTPEndpoint != infrav1.InstanceMetadataDisabled {
 		return ""
 	}
-	var idle []string
-	for name, set := range map[string]bool{
+	return idleBesideEndpoint(path+".instanceMetadataOptions", map[string]bool{
 		"httpProtocolIpv6":        options.HTTPProtocolIPv6 == infrav1.InstanceMetadataEnabled,
 		"httpPutResponseHopLimit": options.HTTPPutResponseHopLimit > 1,
 		"httpTokens":              options.HTTPTokens == infrav1.HTTPTokensRequired,
-	} {
+	})
+}
+
+// idleBesideEndpoint warns of options that are set and do nothing while the service is off.
+func idleBesideEndpoint(path string, options map[string]bool) string {
+	var idle []string
+	for name, set := range options {
 		if set {
 			idle = append(idle, name)
 		}
@@ -43,7 +48,7 @@ func metadataIsOff(path string, template *infrav1.AWSLaunchTemplate) string {
 	if len(idle) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s.instanceMetadataOptions: httpEndpoint is disabled, so that %s %s nothing",
+	return fmt.Sprintf("%s: httpEndpoint is disabled, so that %s %s nothing",
 		path, listed(idle), plural(len(idle), "does", "do"))
 }
 

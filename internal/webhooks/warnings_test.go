@@ -76,6 +76,29 @@ var warningCases = []warningCase{
 	{rule: "SL10", reason: "an image that is not", spec: `{awsLaunchTemplate: {ami: {eksLookupType: AmazonLinux}}}`, says: "use AmazonLinux2023 in place of AmazonLinux"},
 }
 
+// launchConfigWarningCases have the spec of an AWSLaunchConfig.
+var launchConfigWarningCases = []warningCase{
+	{rule: "DP2", reason: "an image with its own kernel", spec: `{ami: {id: ami-01234567}, kernelId: ""}`},
+	{rule: "DP2", reason: "a kernel beside it", spec: `{kernelId: aki-01234567, ramDiskId: ari-01234567}`, says: "spec.kernelId and ramDiskId: for paravirtual"},
+	{rule: "MD2", reason: "off, and nothing more", spec: `{metadataOptions: {httpEndpoint: disabled, httpTokens: optional}}`},
+	{rule: "MD2", reason: "options for nothing", spec: `{metadataOptions: {httpEndpoint: disabled, httpPutResponseHopLimit: 2}}`, says: "so that httpPutResponseHopLimit does nothing"},
+}
+
+func TestLaunchConfigWarnings(t *testing.T) {
+	t.Parallel()
+	for _, c := range launchConfigWarningCases {
+		config := &infrav1.AWSLaunchConfig{}
+		if err := yaml.UnmarshalStrict([]byte("spec: "+c.spec), config); err != nil {
+			t.Fatal(err)
+		}
+		said, err := launchConfigs{}.ValidateCreate(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		judged(t, c, said)
+	}
+}
+
 // TestWarnings holds that each rule warns alone, of what it is about, and in a sentence that fits a terminal.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
@@ -139,7 +162,10 @@ func TestEveryWarningIsTried(t *testing.T) {
 	for id := range managedPoolRules {
 		rules.Insert(id)
 	}
-	for _, c := range slices.Concat(warningCases, managedWarningCases) {
+	for id := range launchConfigRules {
+		rules.Insert(id)
+	}
+	for _, c := range slices.Concat(warningCases, managedWarningCases, launchConfigWarningCases) {
 		if c.says == "" {
 			passed.Insert(c.rule)
 		} else {

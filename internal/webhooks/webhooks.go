@@ -113,7 +113,7 @@ func (launchConfigs) ValidateCreate(_ context.Context, config *infrav1.AWSLaunch
 	if metav1.GetControllerOf(config) != nil {
 		return nil, nil
 	}
-	return launchTemplateWarnings("spec", &config.Spec.AWSLaunchTemplate), nil
+	return append(launchTemplateWarnings("spec", &config.Spec.AWSLaunchTemplate), launchConfigWarnings(&config.Spec)...), nil
 }
 
 // ValidateUpdate implements admission.Validator.

@@ -15,6 +15,8 @@ const MaxLaunchConfigStatusVersions = 50
 // +kubebuilder:validation:XValidation:rule=`!has(self.name) || self.name == ""`,message="name the EC2 launch template in launchTemplateName, not in name",fieldPath=".name"
 // +slipway:rule=LT1
 // +kubebuilder:validation:XValidation:rule=`!has(self.launchTemplateName) || self.launchTemplateName == "" || self.launchTemplateName.matches('^[a-zA-Z0-9()./_-]{3,128}$')`,message="a launch template name has 3 to 128 letters, digits and ( ) . - / _",fieldPath=".launchTemplateName"
+// +slipway:rule=TG2
+// +kubebuilder:validation:XValidation:rule=`!has(self.tagSpecifications) || !has(self.additionalTags) || self.tagSpecifications.all(t, size(self.additionalTags) + t.tags.filter(k, !(k in self.additionalTags)).size() <= ('Name' in t.tags || 'Name' in self.additionalTags ? 45 : 44))`,message="a resource has additionalTags and those of its type, 50 with the six that are the controller's: give at most 44 of both together, or 45 with Name",fieldPath=".tagSpecifications"
 type AWSLaunchConfigSpec struct {
 	// ClusterName is the Cluster, in the same namespace, whose nodes are launched. It can not be changed.
 	// +required
@@ -66,6 +68,7 @@ type AWSLaunchConfigSpec struct {
 	Rollback *Rollback `json:"rollback,omitempty"`
 
 	AWSLaunchTemplate `json:",inline"`
+	LaunchConfigData  `json:",inline"`
 }
 
 // LaunchConfigNodegroup says what EKS sees to where a managed node group launches from the template.

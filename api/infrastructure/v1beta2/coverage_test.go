@@ -22,7 +22,7 @@ func TestEveryRuleIsBroken(t *testing.T) {
 			"spec: {awsLaunchTemplate: %s}": launchTemplateCases, "spec: %s": append(managedPoolCases, managedSharedRefusals()...),
 		}),
 		"AWSLaunchConfig": refusals(t, "AWSLaunchConfig", launchConfigBase, map[string][]ruleCase{
-			"spec: %s": append(append(launchConfigCases, launchTemplateCases...), sharedCases...), bootstrapIgnition: ignitionCases,
+			"spec: %s": slices.Concat(launchConfigCases, launchDataCases, launchPlaceCases, launchTemplateCases, sharedCases), bootstrapIgnition: ignitionCases,
 		}),
 	} {
 		for path, message := range messages(kind, definitions(t)[kind].Spec.Versions[0].Schema.OpenAPIV3Schema) {

@@ -272,12 +272,14 @@ var sharedCases = []ruleCase{
 	},
 }
 
-func tags(n int) string {
+func tags(n int) string { return "{additionalTags: " + tagMap(n) + "}" }
+
+func tagMap(n int) string {
 	var all []string
 	for i := range n {
 		all = append(all, fmt.Sprintf("k%d: v", i))
 	}
-	return "{additionalTags: {" + strings.Join(all, ", ") + "}}"
+	return "{" + strings.Join(all, ", ") + "}"
 }
 
 // poolCases are about what every pool has.
@@ -375,6 +377,8 @@ func TestRules(t *testing.T) {
 		{"AWSLaunchConfig", "v1beta2", launchConfigBase, "spec: %s", sharedCases},
 		{"AWSMachinePool", "v1beta2", machinePoolBase, "spec: %s", machinePoolCases},
 		{"AWSLaunchConfig", "v1beta2", launchConfigBase, "spec: %s", launchConfigCases},
+		{"AWSLaunchConfig", "v1beta2", launchConfigBase, "spec: %s", launchDataCases},
+		{"AWSLaunchConfig", "v1beta2", launchConfigBase, "spec: %s", launchPlaceCases},
 		{"AWSManagedMachinePool", "v1beta2", managedPoolBase, "spec: %s", managedPoolCases},
 		{"AWSManagedMachinePool", "v1beta1", managedPoolBase, "spec: %s", managedPoolCases},
 		{"AWSMachinePool", "v1beta2", machinePoolBase, "spec: {ignition: %s}", ignitionCases},

@@ -1,0 +1,103 @@
+// Package leaves lists what EC2's launch template data can hold, leaf by leaf, with how each is set and changed in the spec of an AWSLaunchConfig. Tests hold
+// the list against the SDK's type, the mapping of package launchtemplate and, in the laboratory, against what AWS stores.
+package leaves
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// Case sets one leaf and changes it.
+type Case struct {
+	// Leaf is the path in EC2's data: BlockDeviceMappings.Ebs.Iops.
+	Leaf string
+	// Spec is a JSON merge patch, in YAML, of the spec of an AWSLaunchConfig, with $ in the place of the value.
+	Spec string
+	// Values are what the leaf is set to, and what it is changed to.
+	Values [2]string
+	// Stored are what EC2 holds then, where it is not the values themselves.
+	Stored [2]string
+	// Elsewhere is true for what the spec alone does not decide: an image, tags, bootstrap data.
+	Elsewhere bool
+}
+
+// Patch is the merge patch that sets the leaf, for 0, or changes it, for 1.
+func (c Case) Patch(n int) string {
+	return "{spec: " + strings.ReplaceAll(c.Spec, "$", c.Values[n]) + "}"
+}
+
+// Unset is stored where the changed spec sets the leaf no more.
+const Unset = "unset"
+
+// Wants is what EC2 holds after that patch.
+func (c Case) Wants(n int) string {
+	if c.Stored != [2]string{} {
+		return c.Stored[n]
+	}
+	return c.Values[n]
+}
+
+// Missing are the leaves that can not be set, and why.
+var Missing = map[string]string{
+	"ElasticGpuSpecifications.Type":                          "AWS ended Elastic Graphics (rule DP1)",
+	"ElasticInferenceAccelerators.Type":                      "AWS ended Elastic Inference (rule DP1)",
+	"ElasticInferenceAccelerators.Count":                     "AWS ended Elastic Inference (rule DP1)",
+	"InstanceMarketOptions.SpotOptions.BlockDurationMinutes": "AWS ended Spot Instances of a defined duration (rule MK5)",
+	"Operator.Principal":                                     "it is for AWS services, and locks the template against everybody else (rule OP1)",
+	"Placement.SpreadDomain":                                 "AWS reserves it for future use (rule PL5)",
+	"SecurityGroups":                                         "names of security groups work in a default VPC alone: groups are given by id or by filters (rule SG2)",
+}
+
+// Request are the leaves of the SDK's type, in its order.
+func Request() []string { return paths(reflect.TypeFor[ec2types.RequestLaunchTemplateData](), "") }
+
+func paths(typ reflect.Type, path string) []string {
+	for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
+		typ = typ.Elem()
+	}
+	if typ.Kind() != reflect.Struct || typ == reflect.TypeFor[time.Time]() {
+		return []string{path}
+	}
+	var found []string
+	for i := range typ.NumField() {
+		if field := typ.Field(i); field.IsExported() {
+			found = append(found, paths(field.Type, strings.TrimPrefix(path+"."+field.Name, "."))...)
+		}
+	}
+	return found
+}
+
+// Values are all values of a leaf in a request or in an answer.
+func Values(data any, leaf string) []string {
+	return valuesAt(reflect.ValueOf(data), strings.Split(leaf, "."))
+}
+
+func valuesAt(value reflect.Value, path []string) []string {
+	if value.Kind() == reflect.Pointer {
+		if value.IsNil() {
+			return nil
+		}
+		value = value.Elem()
+	}
+	if value.Kind() == reflect.Slice {
+		var found []string
+		for i := range value.Len() {
+			found = append(found, valuesAt(value.Index(i), path)...)
+		}
+		return found
+	}
+	if len(path) > 0 {
+		return valuesAt(value.FieldByName(path[0]), path[1:])
+	}
+	if moment, is := value.Interface().(time.Time); is {
+		return []string{moment.UTC().Format(time.RFC3339)}
+	}
+	if value.Kind() == reflect.String && value.Type() != reflect.TypeFor[string]() && value.String() == "" {
+		return nil // an enumeration without a value
+	}
+	return []string{fmt.Sprint(value.Interface())}
+}

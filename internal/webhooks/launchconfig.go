@@ -1,0 +1,53 @@
+package webhooks
+
+import (
+	"fmt"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// launchConfigRules are those of what an AWSLaunchConfig has beside awsLaunchTemplate.
+var launchConfigRules = map[string]func(spec *infrav1.AWSLaunchConfigSpec) string{
+	"DP2": kernelIsOld,
+	"MD2": configMetadataIsOff,
+}
+
+func launchConfigWarnings(spec *infrav1.AWSLaunchConfigSpec) []string {
+	said := []string{}
+	for _, rule := range sorted(launchConfigRules) {
+		if warning := launchConfigRules[rule](spec); warning != "" {
+			said = append(said, warning)
+		}
+	}
+	return said
+}
+
+// kernelIsOld: kernels and RAM disks are for paravirtual images, which no current instance type runs; AWS recommends PV-GRUB for those that do (AWS:
+// API_RequestLaunchTemplateData, KernelId).
+//
+// +slipway:warning=DP2
+func kernelIsOld(spec *infrav1.AWSLaunchConfigSpec) string {
+	var given []string
+	for name, value := range map[string]string{"kernelId": spec.KernelID, "ramDiskId": spec.RAMDiskID} {
+		if value != "" {
+			given = append(given, name)
+		}
+	}
+	if len(given) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("spec.%s: for paravirtual images alone, which no current instance type runs; AWS recommends images that bring their own kernel", listed(given))
+}
+
+// configMetadataIsOff is metadataIsOff for options in EC2's words.
+func configMetadataIsOff(spec *infrav1.AWSLaunchConfigSpec) string {
+	options := spec.MetadataOptions
+	if options == nil || options.HTTPEndpoint != infrav1.InstanceMetadataDisabled {
+		return ""
+	}
+	return idleBesideEndpoint("spec.metadataOptions", map[string]bool{
+		"httpProtocolIpv6":        options.HTTPProtocolIPv6 == infrav1.InstanceMetadataEnabled,
+		"httpPutResponseHopLimit": options.HTTPPutResponseHopLimit != nil,
+		"httpTokens":              options.HTTPTokens == infrav1.HTTPTokensRequired,
+	})
+}
