@@ -8,8 +8,9 @@ import (
 
 // launchConfigRules are those of what an AWSLaunchConfig has beside awsLaunchTemplate.
 var launchConfigRules = map[string]func(spec *infrav1.AWSLaunchConfigSpec) string{
-	"DP2": kernelIsOld,
-	"MD2": configMetadataIsOff,
+	"DP2":  kernelIsOld,
+	"EK35": consoleShowsOneInterface,
+	"MD2":  configMetadataIsOff,
 }
 
 func launchConfigWarnings(spec *infrav1.AWSLaunchConfigSpec) []string {
@@ -50,4 +51,15 @@ func configMetadataIsOff(spec *infrav1.AWSLaunchConfigSpec) string {
 		"httpPutResponseHopLimit": options.HTTPPutResponseHopLimit != nil,
 		"httpTokens":              options.HTTPTokens == infrav1.HTTPTokensRequired,
 	})
+}
+
+// consoleShowsOneInterface: EKS launches instances with several interfaces, and its console can not show such a node group (AWS: EKS user guide,
+// launch-templates).
+//
+// +slipway:warning=EK35
+func consoleShowsOneInterface(spec *infrav1.AWSLaunchConfigSpec) string {
+	if spec.Nodegroup == nil || len(spec.NetworkInterfaces) < 2 {
+		return ""
+	}
+	return "spec.networkInterfaces: the console of Amazon EKS can not show node groups whose instances have several interfaces"
 }

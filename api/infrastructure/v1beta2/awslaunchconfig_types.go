@@ -17,6 +17,16 @@ const MaxLaunchConfigStatusVersions = 50
 // +kubebuilder:validation:XValidation:rule=`!has(self.launchTemplateName) || self.launchTemplateName == "" || self.launchTemplateName.matches('^[a-zA-Z0-9()./_-]{3,128}$')`,message="a launch template name has 3 to 128 letters, digits and ( ) . - / _",fieldPath=".launchTemplateName"
 // +slipway:rule=TG2
 // +kubebuilder:validation:XValidation:rule=`!has(self.tagSpecifications) || !has(self.additionalTags) || self.tagSpecifications.all(t, size(self.additionalTags) + t.tags.filter(k, !(k in self.additionalTags)).size() <= ('Name' in t.tags || 'Name' in self.additionalTags ? 45 : 44))`,message="a resource has additionalTags and those of its type, 50 with the six that are the controller's: give at most 44 of both together, or 45 with Name",fieldPath=".tagSpecifications"
+// +slipway:rule=EK2
+// +kubebuilder:validation:XValidation:rule=`!has(self.nodegroup) || !has(self.networkInterfaces) || !self.networkInterfaces.exists(n, has(n.subnet))`,message="a node group has subnets of its own, and EKS refuses those of a launch template: remove subnet",fieldPath=".networkInterfaces"
+// +slipway:rule=EK3
+// +kubebuilder:validation:XValidation:rule=`!has(self.nodegroup) || !has(self.instanceInitiatedShutdownBehavior)`,message="EKS refuses launch templates with a shutdown behavior: remove instanceInitiatedShutdownBehavior",fieldPath=".instanceInitiatedShutdownBehavior"
+// +slipway:rule=EK4
+// +kubebuilder:validation:XValidation:rule=`!has(self.nodegroup) || !has(self.hibernationOptions)`,message="EKS refuses launch templates with hibernation: remove hibernationOptions",fieldPath=".hibernationOptions"
+// +slipway:rule=EK5
+// +kubebuilder:validation:XValidation:rule=`!has(self.nodegroup) || !has(self.instanceMarketOptions) || self.instanceMarketOptions.marketType != 'spot'`,message="a node group asks for Spot by its capacityType, and EKS refuses launch templates that do: remove instanceMarketOptions",fieldPath=".instanceMarketOptions"
+// +slipway:rule=EK6
+// +kubebuilder:validation:XValidation:rule=`!has(self.nodegroup) || !has(self.instanceRequirements)`,message="EKS has node groups list their instance types: remove instanceRequirements",fieldPath=".instanceRequirements"
 type AWSLaunchConfigSpec struct {
 	// ClusterName is the Cluster, in the same namespace, whose nodes are launched. It can not be changed.
 	// +required

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestFieldsAreInTheGuide fails for a field of a pool, or of its refreshes, that docs/fields.md does not speak of, and for a rule there that is not one.
+// TestFieldsAreInTheGuide fails for a field of a pool, of its refreshes or of a launch config that docs/fields.md does not speak of, and for a rule there that is not one.
 func TestFieldsAreInTheGuide(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../../docs/fields.md")
@@ -19,7 +19,11 @@ func TestFieldsAreInTheGuide(t *testing.T) {
 	if !found {
 		t.Fatal("the guide has no part about AWSManagedMachinePool")
 	}
-	for kind, part := range map[string][]byte{"AWSMachinePool": self, "AWSManagedMachinePool": managed} {
+	managed, config, found := bytes.Cut(managed, []byte("\n# Fields of AWSLaunchConfig\n"))
+	if !found {
+		t.Fatal("the guide has no part about AWSLaunchConfig")
+	}
+	for kind, part := range map[string][]byte{"AWSMachinePool": self, "AWSManagedMachinePool": managed, "AWSLaunchConfig": config} {
 		named := namedFields(part)
 		spec := definitions(t)[kind].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
 		for field, property := range spec.Properties {
@@ -33,7 +37,7 @@ func TestFieldsAreInTheGuide(t *testing.T) {
 			}
 		}
 	}
-	for _, match := range regexp.MustCompile(`\b((?:AS|RF|SL|IT|IM|IP|BD|MD|MK|CR|LT|TG|HK|WP|EK)[0-9]+W?)\b`).FindAllSubmatch(guide, -1) {
+	for _, match := range regexp.MustCompile(`\b((?:AS|RF|SL|IT|IM|IP|BD|MD|MK|CR|LT|TG|HK|WP|EK|SG|NI|PL|CP|CS|EN|HB|DP)[0-9]+W?)\b`).FindAllSubmatch(guide, -1) {
 		if id := string(match[1]); enforcement[id] != inCRD && enforcement[id] != inWebhook && id != "AS10" {
 			t.Errorf("the guide speaks of rule %s, which refuses nothing and warns of nothing", id)
 		}

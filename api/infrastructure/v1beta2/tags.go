@@ -60,6 +60,10 @@ const (
 	// TagAccepted of a launch template holds the versions that count as a configuration though no fingerprint of theirs says so:
 	// "config=<fingerprint> <template>:<first>-<last> …".
 	TagAccepted = TagSlipwayPrefix + "accepted-versions"
+
+	// TagTokens of a launch template says that instances want session tokens (IMDSv2) where the spec says nothing of IMDS; the value is
+	// required. Templates that were begun by an earlier release, by CAPA or for a pool have it not.
+	TagTokens = TagSlipwayPrefix + "metadata-tokens"
 )
 
 // ClusterTagKey returns the key of the tag that marks what a Cluster API provider owns in the cluster.

@@ -360,6 +360,27 @@ var launchConfigCases = []ruleCase{
 		rule: "SL3", reason: "images are looked up for a version", accept: `{kubernetesVersion: v1.34.2+k3s1}`,
 		refuse: `{kubernetesVersion: "1.34"}`, says: "give a Kubernetes version",
 	},
+	{
+		rule: "EK2", reason: "a node group has subnets", accept: `{nodegroup: {amiType: CUSTOM}, networkInterfaces: [{deviceIndex: 0}]}`,
+		refuse: `{nodegroup: {amiType: CUSTOM}, networkInterfaces: [{deviceIndex: 0, subnet: {id: subnet-1}}]}`, says: "a node group has subnets of its own",
+	},
+	{
+		rule: "EK3", reason: "EKS ends instances", accept: `{instanceInitiatedShutdownBehavior: terminate}`,
+		refuse: `{nodegroup: {amiType: CUSTOM}, instanceInitiatedShutdownBehavior: stop}`, says: "remove instanceInitiatedShutdownBehavior",
+	},
+	{
+		rule: "EK4", reason: "nodes of EKS do not hibernate", accept: `{hibernationOptions: {configured: true}}`,
+		refuse: `{nodegroup: {amiType: CUSTOM}, hibernationOptions: {configured: false}}`, says: "remove hibernationOptions",
+	},
+	{
+		rule: "EK5", reason: "the node group asks for Spot", accept: `{nodegroup: {amiType: CUSTOM}, instanceMarketOptions: {marketType: capacity-block}, capacityReservationId: cr-1}`,
+		refuse: `{nodegroup: {amiType: CUSTOM}, instanceMarketOptions: {marketType: spot}}`, says: "a node group asks for Spot by its capacityType",
+	},
+	{
+		rule: "EK6", reason: "the node group lists types", accept: `{instanceType: null, instanceRequirements: {vCPUCount: {min: 1}, memoryMiB: {min: 1}}}`,
+		refuse: `{instanceType: null, nodegroup: {amiType: CUSTOM}, instanceRequirements: {vCPUCount: {min: 1}, memoryMiB: {min: 1}}}`,
+		says:   "EKS has node groups list their instance types",
+	},
 }
 
 const bootstrapIgnition = "spec: {bootstrap: {dataSecretName: s, ignition: %s}}"

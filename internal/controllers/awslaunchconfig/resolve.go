@@ -32,6 +32,10 @@ func (r *Reconciler) resolve(ctx context.Context, p *pass) reconciling.Outcome {
 	if err != nil {
 		return outcome.Of(p.config, infrav1.ResolvedCondition, reasonOr(err, infrav1.SecurityGroupNotFoundReason), err)
 	}
+	interfaces, end := interfaces(ctx, p)
+	if end != nil {
+		return *end
+	}
 	instanceType, err := r.instanceType(ctx, p)
 	if err != nil {
 		return outcome.Of(p.config, infrav1.ResolvedCondition, reasonOr(err, infrav1.InstanceTypeNotFoundReason), err)
@@ -51,11 +55,13 @@ func (r *Reconciler) resolve(ctx context.Context, p *pass) reconciling.Outcome {
 		ImageID: image.ID, ImageKey: imageKey, RootDeviceName: image.RootDeviceName,
 		SecurityGroupIDs: slices.Concat(p.facts.NodeSecurityGroupIDs, groups),
 		Tags:             p.facts.OwnedTags(names(p.config)[0], p.config.Spec.AdditionalTags),
+		Interfaces:       interfaces,
 	}
 	p.resolved.UserData, p.resolved.Bootstrap = p.delivery.userData, p.delivery.bootstrap
 	if p.delivery.item != nil {
 		p.resolved.Data = p.delivery.item.Location.String()
 	}
+	p.resolved.TokensRequired = tokensRequired(p)
 	if p.input, err = launchtemplate.NewInput(&p.config.Spec, p.resolved); err != nil {
 		return reconciling.Fail(err)
 	}
@@ -163,6 +169,9 @@ func contradiction(spec *infrav1.AWSLaunchConfigSpec, instanceType discovery.Ins
 			return infrav1.InvalidSpecReason, fmt.Sprintf("nonRootVolumes names %s, which is the root device of image %s: use rootVolume for it",
 				volume.DeviceName, image.ID)
 		}
+	}
+	if reason, message := deviceContradiction(spec, image); reason != "" {
+		return reason, message
 	}
 	if root := spec.RootVolume; root != nil && root.Size < int64(image.RootSnapshotSizeGiB) {
 		return infrav1.RootVolumeTooSmallReason, fmt.Sprintf("rootVolume.size is %d GiB, and image %s needs at least %d GiB",

@@ -92,12 +92,19 @@ func (r *Reconciler) asGiven(p *pass, asked map[string]string) bool {
 	return exists && status.Version == present.Number && status.DefaultVersion == present.Number
 }
 
+// mostTags is how many tags a resource can have (AWS: Using_Tags, tag restrictions).
+const mostTags = 50
+
 // templateTags are the tags of the template itself: those of its instances, and whose it is.
 func templateTags(p *pass, accepted launchtemplate.Accepted) map[string]string {
 	tags := maps.Clone(p.resolved.Tags)
 	tags[infrav1.TagLaunchConfig] = owner(p.config)
 	if text := accepted.Text(); text != "" {
 		tags[infrav1.TagAccepted] = text
+	}
+	// Users may give 44 tags, and of those that are ours this is the one that can be told from status too.
+	if p.resolved.TokensRequired && len(tags) < mostTags {
+		tags[infrav1.TagTokens] = string(infrav1.HTTPTokensRequired)
 	}
 	return tags
 }

@@ -30,6 +30,12 @@ func (c Case) Patch(n int) string {
 	return "{spec: " + strings.ReplaceAll(c.Spec, "$", c.Values[n]) + "}"
 }
 
+// Image and OtherImage stand in cases for images that the world of the test has.
+const (
+	Image      = "IMAGE"
+	OtherImage = "OTHER-IMAGE"
+)
+
 // Unset is stored where the changed spec sets the leaf no more.
 const Unset = "unset"
 
