@@ -174,7 +174,7 @@ func TestEveryFieldIsAccountedFor(t *testing.T) {
 	got := sortedUnique(slices.Concat(slices.Collect(maps.Keys(sent)), slices.Collect(maps.Keys(silent)), setByCases(t)))
 	slices.Sort(want)
 	if difference := cmp.Diff(want, got); difference != "" {
-		t.Errorf("fields of AWSLaunchConfigSpec (-) and of the tables in this file, with what package leaves sets (+):\n%s", difference)
+		t.Errorf("fields of AWSLaunchConfigSpec (-) and of the tables in this file, with what package templateleaves sets (+):\n%s", difference)
 	}
 }
 

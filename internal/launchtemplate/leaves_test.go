@@ -11,18 +11,18 @@ import (
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/launchtemplate/leaves"
+	"github.com/slipway-project/slipway/internal/launchtemplate/templateleaves"
 )
 
 // A new release of the SDK may have members that nobody can set: this says which. Add a case, or the reason why there is none.
 func TestEveryLeafOfTheSDKIsSettable(t *testing.T) {
 	t.Parallel()
 	var got []string
-	for _, c := range leaves.Cases() {
+	for _, c := range templateleaves.Cases() {
 		got = append(got, c.Leaf)
 	}
-	got = append(got, slices.Collect(maps.Keys(leaves.Missing))...)
-	want := leaves.Request()
+	got = append(got, slices.Collect(maps.Keys(templateleaves.Missing))...)
+	want := templateleaves.Request()
 	slices.Sort(got)
 	slices.Sort(want)
 	if difference := cmp.Diff(want, got); difference != "" {
@@ -31,7 +31,7 @@ func TestEveryLeafOfTheSDKIsSettable(t *testing.T) {
 }
 
 // applied is the spec that a case leads to, from the base.
-func applied(t *testing.T, c leaves.Case, n int) infrav1.AWSLaunchConfigSpec {
+func applied(t *testing.T, c templateleaves.Case, n int) infrav1.AWSLaunchConfigSpec {
 	t.Helper()
 	object := struct {
 		Spec infrav1.AWSLaunchConfigSpec `json:"spec"`
@@ -51,7 +51,7 @@ func applied(t *testing.T, c leaves.Case, n int) infrav1.AWSLaunchConfigSpec {
 
 func TestEveryLeafIsSent(t *testing.T) {
 	t.Parallel()
-	for _, c := range leaves.Cases() {
+	for _, c := range templateleaves.Cases() {
 		if c.Elsewhere {
 			continue // what it leads to is in Resolved: TestEveryResolvedValueIsSent
 		}
@@ -59,8 +59,8 @@ func TestEveryLeafIsSent(t *testing.T) {
 			t.Parallel()
 			set, changed := input(t, applied(t, c, 0), resolved()), input(t, applied(t, c, 1), resolved())
 			for n, made := range []Input{set, changed} {
-				values, other := leaves.Values(made.data, c.Leaf), c.Wants(1-n)
-				if wanted := c.Wants(n); (wanted != leaves.Unset && !slices.Contains(values, wanted)) || slices.Contains(values, other) {
+				values, other := templateleaves.Values(made.data, c.Leaf), c.Wants(1-n)
+				if wanted := c.Wants(n); (wanted != templateleaves.Unset && !slices.Contains(values, wanted)) || slices.Contains(values, other) {
 					t.Errorf("the values are %q, want %q among them and not %q", values, wanted, other)
 				}
 			}
@@ -106,11 +106,11 @@ func set(value reflect.Value, path string) []string {
 	return []string{path[1:]}
 }
 
-// setByCases are the fields of a spec that the cases of package leaves set.
+// setByCases are the fields of a spec that the cases of package templateleaves set.
 func setByCases(t *testing.T) []string {
 	t.Helper()
 	var found []string
-	for _, c := range leaves.Cases() {
+	for _, c := range templateleaves.Cases() {
 		if !c.Elsewhere {
 			for n := range 2 {
 				found = append(found, set(reflect.ValueOf(applied(t, c, n)), "")...)

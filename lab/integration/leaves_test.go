@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/launchtemplate/leaves"
+	"github.com/slipway-project/slipway/internal/launchtemplate/templateleaves"
 )
 
 // TestEveryLeafIsStored holds that every member of EC2's launch template data, set and changed through the API server, is in the version that AWS stores, and
@@ -32,13 +32,13 @@ func TestEveryLeafIsStored(t *testing.T) {
 			Data:       map[string][]byte{"value": []byte("#cloud-config\nruncmd: [" + name + "]\n"), "format": []byte("cloud-config")},
 		})
 	}
-	cases := leaves.Cases()
+	cases := templateleaves.Cases()
 	for n := range cases {
 		w.create(&infrav1.AWSLaunchConfig{
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: leafName(n), Annotations: map[string]string{"cluster.x-k8s.io/paused": "true"}},
 			Spec: infrav1.AWSLaunchConfigSpec{
 				ClusterName: "capa", KubernetesVersion: "v1.25.0",
-				AWSLaunchTemplate: infrav1.AWSLaunchTemplate{InstanceType: "m5.large", AMI: infrav1.AMIReference{ID: ptr.To(images.Replace(leaves.Image))}},
+				AWSLaunchTemplate: infrav1.AWSLaunchTemplate{InstanceType: "m5.large", AMI: infrav1.AMIReference{ID: ptr.To(images.Replace(templateleaves.Image))}},
 			},
 		})
 		w.patchLeaf(n, images.Replace(cases[n].Patch(0)), `{metadata: {annotations: null}}`)
@@ -78,11 +78,11 @@ func (w *world) patchLeaf(n int, patches ...string) {
 func (w *world) bothImages() *strings.Replacer {
 	w.Helper()
 	first := w.publicImage()
-	return strings.NewReplacer(leaves.OtherImage, w.publish(first, "another"), leaves.Image, first)
+	return strings.NewReplacer(templateleaves.OtherImage, w.publish(first, "another"), templateleaves.Image, first)
 }
 
 // leavesStored is nil once every case has its n-th value in the newest of n+1 versions.
-func (w *world) leavesStored(cases []leaves.Case, images *strings.Replacer, n int) error {
+func (w *world) leavesStored(cases []templateleaves.Case, images *strings.Replacer, n int) error {
 	pages := ec2.NewDescribeLaunchTemplatesPaginator(w.ec2(), &ec2.DescribeLaunchTemplatesInput{
 		Filters: []ec2types.Filter{{Name: aws.String("launch-template-name"), Values: []string{"leaf-*"}}},
 	})
@@ -109,9 +109,9 @@ func (w *world) leavesStored(cases []leaves.Case, images *strings.Replacer, n in
 			return fmt.Errorf("%s: there are %d versions, want %d; conditions %+v", c.Leaf, got, n+1, w.leafConditions(i))
 		}
 		newest := out.LaunchTemplateVersions[0] // newest first
-		values := leaves.Values(newest.LaunchTemplateData, c.Leaf)
+		values := templateleaves.Values(newest.LaunchTemplateData, c.Leaf)
 		wanted, other := images.Replace(c.Wants(n)), images.Replace(c.Wants(1-n))
-		if (wanted != leaves.Unset && !slices.Contains(values, wanted)) || slices.Contains(values, other) {
+		if (wanted != templateleaves.Unset && !slices.Contains(values, wanted)) || slices.Contains(values, other) {
 			return fmt.Errorf("%s: version %d holds %q, want %q among them and not %q", c.Leaf, *newest.VersionNumber, values, wanted, other)
 		}
 	}

@@ -1,6 +1,6 @@
-// Package leaves lists what EC2's launch template data can hold, leaf by leaf, with how each is set and changed in the spec of an AWSLaunchConfig. Tests hold
+// Package templateleaves lists what EC2's launch template data can hold, leaf by leaf, with how each is set and changed in the spec of an AWSLaunchConfig. Tests hold
 // the list against the SDK's type, the mapping of package launchtemplate and, in the laboratory, against what AWS stores.
-package leaves
+package templateleaves
 
 import (
 	"fmt"
