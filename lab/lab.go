@@ -52,6 +52,8 @@ type Options struct {
 	BootstrapTokenTTL time.Duration
 	// WithoutPools leaves out Cluster API's controllers of MachinePools and KubeadmConfigs; package fleet stands in for them.
 	WithoutPools bool
+	// ClusterTopology runs Cluster API's controllers of ClusterClasses too.
+	ClusterTopology bool
 	// Log receives the log of all servers. Default: a file in the laboratory's directory.
 	Log io.Writer
 }
@@ -165,7 +167,7 @@ func (l *Lab) startControllers(ctx context.Context, opts Options) error {
 	}
 	l.clusterAPI, err = clusterapi.Start(ctx, clusterapi.Options{
 		RESTConfig: l.Management.RESTConfig(), Definitions: sets,
-		BootstrapTokenTTL: opts.BootstrapTokenTTL, WithoutPools: opts.WithoutPools,
+		BootstrapTokenTTL: opts.BootstrapTokenTTL, WithoutPools: opts.WithoutPools, ClusterTopology: opts.ClusterTopology,
 	})
 	if err != nil {
 		return err

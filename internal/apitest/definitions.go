@@ -69,7 +69,10 @@ func Complaints(definition *apiextensionsv1.CustomResourceDefinition) []string {
 	var found []string
 	schema := definition.Spec.Versions[len(definition.Spec.Versions)-1].Schema.OpenAPIV3Schema
 	for _, part := range []string{"spec", "status"} {
-		property := schema.Properties[part]
+		property, has := schema.Properties[part]
+		if !has {
+			continue // a template has no status
+		}
 		found = append(found, complaints(definition.Spec.Names.Kind+"."+part, &property)...)
 	}
 	return found

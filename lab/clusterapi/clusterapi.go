@@ -5,9 +5,10 @@
 // provider. It owns one controller-runtime manager for all of them, set up as
 // the providers' own commands set up theirs.
 //
-// Not run are the controllers for ClusterClass, MachineSet, MachineDeployment,
+// Not run are the controllers for MachineSet, MachineDeployment,
 // MachineHealthCheck, ClusterResourceSet and KubeadmControlPlane: pools need
-// none of them. Their kinds and webhooks are there.
+// none of them. Their kinds and webhooks are there. Those for ClusterClass run
+// where they are asked for.
 package clusterapi
 
 import (
@@ -79,6 +80,8 @@ type Options struct {
 	// WithoutPools leaves out the controllers of MachinePools and KubeadmConfigs, and keeps their webhooks: for whoever stands in for
 	// them, with more pools than they would manage in the time of a test.
 	WithoutPools bool
+	// ClusterTopology runs the controllers of ClusterClasses and of the Clusters made of them too.
+	ClusterTopology bool
 }
 
 // Running is Cluster API at work.
@@ -102,6 +105,11 @@ func Start(ctx context.Context, opts Options) (_ *Running, err error) {
 		string(feature.ReconcilerRateLimiting): false,
 	}); err != nil {
 		return nil, fmt.Errorf("setting feature gates: %w", err)
+	}
+	if opts.ClusterTopology { // never off again: the gates are the process's, and another laboratory in it may want it
+		if err := feature.MutableGates.SetFromMap(map[string]bool{string(feature.ClusterTopology): true}); err != nil {
+			return nil, fmt.Errorf("setting feature gates: %w", err)
+		}
 	}
 	caBundle, certificate, key, err := controlplane.ServingCertificate("cluster-api-webhooks")
 	if err != nil {

@@ -15,8 +15,10 @@ import (
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/reconcilers/kubeadmconfig"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/core/reconcilers/cluster"
+	"sigs.k8s.io/cluster-api/core/reconcilers/clusterclass"
 	"sigs.k8s.io/cluster-api/core/reconcilers/machine"
 	"sigs.k8s.io/cluster-api/core/reconcilers/machinepool"
+	topologycluster "sigs.k8s.io/cluster-api/core/reconcilers/topology/cluster"
 	"sigs.k8s.io/cluster-api/core/setup"
 	"sigs.k8s.io/cluster-api/util/index"
 	"sigs.k8s.io/cluster-api/util/secret"
@@ -101,7 +103,7 @@ func addReconcilers(ctx context.Context, manager ctrl.Manager, opts Options) (cl
 	type reconciler interface {
 		SetupWithManager(ctx context.Context, manager ctrl.Manager, options controller.Options) error
 	}
-	for name, reconciler := range map[string]reconciler{
+	reconcilers := map[string]reconciler{
 		"Cluster": &cluster.Reconciler{
 			Client: writer, APIReader: reader, ClusterCache: clusters, RemoteConnectionGracePeriod: remoteConnectionGracePeriod,
 		},
@@ -112,7 +114,12 @@ func addReconcilers(ctx context.Context, manager ctrl.Manager, opts Options) (cl
 		"KubeadmConfig": &kubeadmconfig.Reconciler{
 			Client: writer, SecretCachingClient: secrets, APIReader: reader, ClusterCache: clusters, TokenTTL: ttl,
 		},
-	} {
+	}
+	if opts.ClusterTopology {
+		reconcilers["ClusterClass"] = &clusterclass.Reconciler{Client: writer}
+		reconcilers["Cluster topology"] = &topologycluster.Reconciler{Client: writer, APIReader: reader, ClusterCache: clusters}
+	}
+	for name, reconciler := range reconcilers {
 		if opts.WithoutPools && (name == "MachinePool" || name == "KubeadmConfig") {
 			continue
 		}

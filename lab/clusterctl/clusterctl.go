@@ -67,14 +67,14 @@ func NewRepository(directory, root string, variables map[string]string) (*Reposi
 	}
 	var entries []map[string]string
 	for _, p := range providers(root) {
-		release := filepath.Join(directory, p.label(), p.version)
-		if err := os.MkdirAll(release, 0o750); err != nil {
+		of := filepath.Join(directory, p.label(), p.version)
+		if err := os.MkdirAll(of, 0o750); err != nil {
 			return nil, fmt.Errorf("making the directory of a release: %w", err)
 		}
-		if err := p.write(release); err != nil {
+		if err := p.write(of); err != nil {
 			return nil, fmt.Errorf("making a release of %s: %w", p.label(), err)
 		}
-		entries = append(entries, map[string]string{"name": p.name, "type": p.kind, "url": "file://" + filepath.Join(release, p.components)})
+		entries = append(entries, map[string]string{"name": p.name, "type": p.kind, "url": "file://" + filepath.Join(of, p.components)})
 	}
 	configuration["providers"] = entries
 	// Nothing is fetched: InstallCertManager did it.

@@ -84,7 +84,7 @@ spec:
 func TestMove(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, lab.ClusterOptions{}, lab.ClusterOptions{Name: managedCluster, Managed: true, KubernetesVersion: "v1.34.0"})
-	other, err := lab.Start(t.Context(), lab.Options{WithoutCloud: true})
+	other, err := lab.Start(t.Context(), lab.Options{WithoutCloud: true, ClusterTopology: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,12 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	shared.directory = directory
-	labtest.MainWith(m, lab.Options{})
+	code := labtest.RunWith(m, lab.Options{ClusterTopology: true})
+	if err := os.RemoveAll(directory); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
 }
 
 // world is a test's part of the laboratory, a management cluster that clusterctl knows, with ready clusters and no manager yet.

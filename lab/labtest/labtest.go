@@ -53,7 +53,10 @@ var shared struct {
 func Main(m *testing.M) { MainWith(m, lab.Options{}) }
 
 // MainWith is Main with a laboratory of one's own choice. Its Cloud is not used: every test has its own.
-func MainWith(m *testing.M, options lab.Options) {
+func MainWith(m *testing.M, options lab.Options) { os.Exit(RunWith(m, options)) }
+
+// RunWith is MainWith for who has something to do after the tests. It returns the status to exit with.
+func RunWith(m *testing.M, options lab.Options) int {
 	options.WithoutCloud, options.Manager = true, nil
 	shared.options = options
 	code := m.Run()
@@ -63,7 +66,7 @@ func MainWith(m *testing.M, options lab.Options) {
 			code = cmp.Or(code, 1)
 		}
 	}
-	os.Exit(code)
+	return code
 }
 
 // start returns the shared laboratory and the number of the test that asks.

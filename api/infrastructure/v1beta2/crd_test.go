@@ -98,6 +98,16 @@ func TestContractLabels(t *testing.T) {
 			"cluster.x-k8s.io/v1beta1":  "v1beta2",
 			"cluster.x-k8s.io/v1beta2":  "v1beta2",
 		},
+		"AWSMachinePoolTemplate": {
+			"cluster.x-k8s.io/provider": "infrastructure-slipway",
+			"cluster.x-k8s.io/v1beta1":  "v1beta2",
+			"cluster.x-k8s.io/v1beta2":  "v1beta2",
+		},
+		"AWSManagedMachinePoolTemplate": {
+			"cluster.x-k8s.io/provider": "infrastructure-slipway",
+			"cluster.x-k8s.io/v1beta1":  "v1beta2",
+			"cluster.x-k8s.io/v1beta2":  "v1beta2",
+		},
 		"AWSLaunchConfig": {
 			"cluster.x-k8s.io/provider":        "infrastructure-slipway",
 			"cluster.x-k8s.io/v1beta1":         "v1beta2",
@@ -124,6 +134,14 @@ func TestNames(t *testing.T) {
 		"AWSManagedMachinePool": {
 			Plural: "awsmanagedmachinepools", Singular: "awsmanagedmachinepool", Kind: "AWSManagedMachinePool",
 			ListKind: "AWSManagedMachinePoolList", ShortNames: []string{"awsmmp"}, Categories: []string{"cluster-api"},
+		},
+		"AWSMachinePoolTemplate": {
+			Plural: "awsmachinepooltemplates", Singular: "awsmachinepooltemplate", Kind: "AWSMachinePoolTemplate", ListKind: "AWSMachinePoolTemplateList",
+			ShortNames: []string{"awsmpt"}, Categories: []string{"cluster-api"},
+		},
+		"AWSManagedMachinePoolTemplate": {
+			Plural: "awsmanagedmachinepooltemplates", Singular: "awsmanagedmachinepooltemplate", Kind: "AWSManagedMachinePoolTemplate",
+			ListKind: "AWSManagedMachinePoolTemplateList", ShortNames: []string{"awsmmpt"}, Categories: []string{"cluster-api"},
 		},
 		"AWSMachinePoolMachine": {
 			Plural: "awsmachinepoolmachines", Singular: "awsmachinepoolmachine", Kind: "AWSMachinePoolMachine",

@@ -235,6 +235,8 @@ var enforcement = map[string]string{
 	"SL26": inWebhook, // more nodes unavailable than there are
 	"SL28": inCRD,     // metadata options in one place
 	"SL27": inWebhook, // replicas of the MachinePool within the bounds of a managed pool
+	"SL30": inCRD,     // a template has nothing that is of one pool, written by its controller
+	"SL31": inCRD,     // a template names no node group
 }
 
 // TestEveryRuleHasItsPlace fails when a rule of the matrix is forgotten, when the table knows a rule that does not
@@ -307,7 +309,10 @@ func markedRules(t *testing.T, where, what string) map[string]bool {
 
 func testedRules() map[string]bool {
 	tested := map[string]bool{}
-	for _, cases := range [][]ruleCase{launchTemplateCases, sharedCases, machinePoolCases, launchConfigCases, launchDataCases, launchPlaceCases, ignitionCases, managedPoolCases} {
+	for _, cases := range [][]ruleCase{
+		launchTemplateCases, sharedCases, machinePoolCases, launchConfigCases, launchDataCases, launchPlaceCases, ignitionCases, managedPoolCases,
+		machinePoolTemplateCases, managedPoolTemplateCases,
+	} {
 		for _, c := range cases {
 			tested[c.rule] = true
 		}

@@ -21,6 +21,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&AWSManagedMachinePool{}, &AWSManagedMachinePoolList{},
 		&AWSLaunchConfig{}, &AWSLaunchConfigList{},
 		&AWSMachinePoolMachine{}, &AWSMachinePoolMachineList{},
+		&AWSMachinePoolTemplate{}, &AWSMachinePoolTemplateList{},
+		&AWSManagedMachinePoolTemplate{}, &AWSManagedMachinePoolTemplateList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -28,6 +28,18 @@ spec:
   clusterName: one
   instanceType: m5.large
 `
+	machinePoolTemplateBase = `
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSMachinePoolTemplate
+metadata: {name: template, namespace: default}
+spec: {template: {spec: {minSize: 1, maxSize: 3, awsLaunchTemplate: {instanceType: m5.large}}}}
+`
+	managedPoolTemplateBase = `
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSManagedMachinePoolTemplate
+metadata: {name: template, namespace: default}
+spec: {template: {spec: {amiType: AL2023_x86_64_STANDARD}}}
+`
 	machinePoolMachineBase = `
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
 kind: AWSMachinePoolMachine

@@ -383,6 +383,31 @@ var launchConfigCases = []ruleCase{
 	},
 }
 
+// Templates of pools refuse what the pools refuse, and what is of one pool alone.
+var (
+	machinePoolTemplateCases = []ruleCase{
+		{
+			rule: "SL30", reason: "the group is of one pool", accept: `{minSize: 2}`, refuse: `{providerID: "arn:aws:autoscaling:us-east-1:123456789012:autoScalingGroup:1"}`,
+			says: "leave them out of a template",
+		},
+		{
+			rule: "SL30", reason: "so are its instances", accept: `{minSize: 2}`, refuse: `{providerIDList: ["aws:///us-east-1a/i-1"]}`,
+			says: "leave them out of a template",
+		},
+		{rule: "AS9", reason: "bounds in order, as in a pool", accept: `{minSize: 3}`, refuse: `{minSize: 4}`, says: "minSize must not be above maxSize"},
+	}
+	managedPoolTemplateCases = []ruleCase{
+		{
+			rule: "SL30", reason: "instances are of one pool", accept: `{labels: {team: payments}}`, refuse: `{providerIDList: ["aws:///us-east-1a/i-1"]}`,
+			says: "leave it out of a template",
+		},
+		{
+			rule: "SL31", reason: "two pools of a cluster can not have one node group", accept: `{eksNodegroupName: ""}`, refuse: `{eksNodegroupName: nodes}`,
+			says: "leave eksNodegroupName out",
+		},
+	}
+)
+
 const bootstrapIgnition = "spec: {bootstrap: {dataSecretName: s, ignition: %s}}"
 
 func TestRules(t *testing.T) {
@@ -402,6 +427,8 @@ func TestRules(t *testing.T) {
 		{"AWSLaunchConfig", "v1beta2", launchConfigBase, "spec: %s", launchPlaceCases},
 		{"AWSManagedMachinePool", "v1beta2", managedPoolBase, "spec: %s", managedPoolCases},
 		{"AWSManagedMachinePool", "v1beta1", managedPoolBase, "spec: %s", managedPoolCases},
+		{"AWSMachinePoolTemplate", "v1beta2", machinePoolTemplateBase, "spec: {template: {spec: %s}}", machinePoolTemplateCases},
+		{"AWSManagedMachinePoolTemplate", "v1beta2", managedPoolTemplateBase, "spec: {template: {spec: %s}}", managedPoolTemplateCases},
 		{"AWSMachinePool", "v1beta2", machinePoolBase, "spec: {ignition: %s}", ignitionCases},
 		{"AWSLaunchConfig", "v1beta2", launchConfigBase, bootstrapIgnition, ignitionCases},
 	} {

@@ -68,6 +68,7 @@ var sources = map[string][]source{
 			"_awsclusters.yaml", "_awsclustercontrolleridentities.yaml", "_awsclusterroleidentities.yaml",
 			"_awsclusterstaticidentities.yaml", "_awsmachines.yaml", "_awsmachinetemplates.yaml",
 			"_awsmanagedclusters.yaml", "_awsmanagedcontrolplanes.yaml",
+			"_awsclustertemplates.yaml", "_awsmanagedclustertemplates.yaml", "_awsmanagedcontrolplanetemplates.yaml",
 		},
 		labels: contract("infrastructure-aws", map[string]string{"v1beta1": "v1beta1_v1beta2"}),
 	}},

@@ -1,0 +1,114 @@
+package v1beta2
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// PoolTemplateMetadata is what the pools of a template get beside what Cluster API gives them.
+type PoolTemplateMetadata struct {
+	// Labels of the pools.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Annotations of the pools.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// AWSMachinePoolTemplateSpec holds the template.
+type AWSMachinePoolTemplateSpec struct {
+	// Template is what pools are made of.
+	// +required
+	Template AWSMachinePoolTemplateResource `json:"template"`
+}
+
+// AWSMachinePoolTemplateResource is an AWSMachinePool without a name.
+//
+// +slipway:rule=SL30
+// +kubebuilder:validation:XValidation:rule=`!has(self.spec.providerID) && !has(self.spec.providerIDList)`,message="providerID and providerIDList are of one pool, whose controller writes them: leave them out of a template",fieldPath=".spec.providerID"
+type AWSMachinePoolTemplateResource struct {
+	// Metadata of the pools.
+	// +optional
+	Metadata PoolTemplateMetadata `json:"metadata,omitempty"`
+
+	// Spec of the pools.
+	// +required
+	Spec AWSMachinePoolSpec `json:"spec"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:resource:path=awsmachinepooltemplates,scope=Namespaced,categories=cluster-api,shortName=awsmpt
+// +kubebuilder:printcolumn:name="Instance Type",type="string",JSONPath=".spec.template.spec.awsLaunchTemplate.instanceType",description="Instance type"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+
+// AWSMachinePoolTemplate is what Cluster API makes AWSMachinePools of, for the machine pools of a ClusterClass. An edit reaches all pools that were
+// made of it.
+type AWSMachinePoolTemplate struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec holds the template.
+	// +required
+	Spec AWSMachinePoolTemplateSpec `json:"spec"`
+}
+
+// +kubebuilder:object:root=true
+
+// AWSMachinePoolTemplateList is a list of AWSMachinePoolTemplates.
+type AWSMachinePoolTemplateList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []AWSMachinePoolTemplate `json:"items"`
+}
+
+// AWSManagedMachinePoolTemplateSpec holds the template.
+type AWSManagedMachinePoolTemplateSpec struct {
+	// Template is what pools are made of.
+	// +required
+	Template AWSManagedMachinePoolTemplateResource `json:"template"`
+}
+
+// AWSManagedMachinePoolTemplateResource is an AWSManagedMachinePool without a name.
+//
+// +slipway:rule=SL30
+// +kubebuilder:validation:XValidation:rule=`!has(self.spec.providerIDList)`,message="providerIDList is of one pool, whose controller writes it: leave it out of a template",fieldPath=".spec.providerIDList"
+// +slipway:rule=SL31
+// +kubebuilder:validation:XValidation:rule=`!has(self.spec.eksNodegroupName) || self.spec.eksNodegroupName == ""`,message="a cluster has one node group of a name, and a template many pools: leave eksNodegroupName out",fieldPath=".spec.eksNodegroupName"
+type AWSManagedMachinePoolTemplateResource struct {
+	// Metadata of the pools.
+	// +optional
+	Metadata PoolTemplateMetadata `json:"metadata,omitempty"`
+
+	// Spec of the pools.
+	// +required
+	Spec AWSManagedMachinePoolSpec `json:"spec"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:resource:path=awsmanagedmachinepooltemplates,scope=Namespaced,categories=cluster-api,shortName=awsmmpt
+// +kubebuilder:printcolumn:name="AMI Type",type="string",JSONPath=".spec.template.spec.amiType",description="What EKS chooses images from"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+
+// AWSManagedMachinePoolTemplate is what Cluster API makes AWSManagedMachinePools of, for the machine pools of a ClusterClass. An edit reaches all
+// pools that were made of it.
+type AWSManagedMachinePoolTemplate struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec holds the template.
+	// +required
+	Spec AWSManagedMachinePoolTemplateSpec `json:"spec"`
+}
+
+// +kubebuilder:object:root=true
+
+// AWSManagedMachinePoolTemplateList is a list of AWSManagedMachinePoolTemplates.
+type AWSManagedMachinePoolTemplateList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []AWSManagedMachinePoolTemplate `json:"items"`
+}
