@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
@@ -21,6 +23,7 @@ func BenchmarkPack(b *testing.B) {
 		{"diverse-5000", func() []packing.Pod { return diverse(5000, 42) }, 0},
 		{"diverse-20000", func() []packing.Pod { return diverse(20000, 42) }, 0},
 		{"equal-20000", func() []packing.Pod { return equal(20000) }, 0},
+		{"preferring-4000", func() []packing.Pod { return preferring(diverse(4000, 42)) }, 0},
 		{"diverse-5000/templates-1", func() []packing.Pod { return diverse(5000, 42) }, 1},
 		{"diverse-5000/templates-10", func() []packing.Pod { return diverse(5000, 42) }, 10},
 		{"diverse-5000/templates-50", func() []packing.Pod { return diverse(5000, 42) }, 50},
@@ -48,6 +51,33 @@ func BenchmarkPack(b *testing.B) {
 			b.ReportMetric(float64(placed), "placed")
 		})
 	}
+}
+
+// preferring has pods prefer what they required of others.
+func preferring(pods []packing.Pod) []packing.Pod {
+	for i := range pods {
+		spec := &pods[i].Spec
+		for j := range spec.TopologySpreadConstraints {
+			spec.TopologySpreadConstraints[j].WhenUnsatisfiable = corev1.ScheduleAnyway
+		}
+		if affinity := spec.Affinity; affinity != nil && affinity.PodAffinity != nil {
+			affinity.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution = weighted(affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
+			affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
+		}
+		if affinity := spec.Affinity; affinity != nil && affinity.PodAntiAffinity != nil {
+			affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution = weighted(affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
+			affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
+		}
+	}
+	return pods
+}
+
+func weighted(terms []corev1.PodAffinityTerm) []corev1.WeightedPodAffinityTerm {
+	var all []corev1.WeightedPodAffinityTerm
+	for _, term := range terms {
+		all = append(all, corev1.WeightedPodAffinityTerm{Weight: 50, PodAffinityTerm: term})
+	}
+	return all
 }
 
 // processorTime is what the process used of its processors.

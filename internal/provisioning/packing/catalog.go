@@ -125,9 +125,10 @@ func (t *catalogType) inZones(kinds uint8) uint64 {
 type group struct {
 	ask         constraints.Ask
 	provisioner *budget
-	free        []amounts // for pods, by type: capacity without overhead and daemons
-	largest     amounts   // of any type
-	demand      amounts   // of pods that wait, and that the group is the first choice of
+	free        []amounts  // for pods, by type: capacity without overhead and daemons
+	largest     amounts    // of any type
+	ports       []hostPort // of daemons
+	demand      amounts    // of pods that wait, and that the group is the first choice of
 	nodes       []*node
 }
 
@@ -288,6 +289,11 @@ func (p *packer) groupOf(b *budget, ask constraints.Ask) *group {
 		g.free = append(g.free, free)
 		for r := range free {
 			g.largest[r] = max(g.largest[r], free[r])
+		}
+	}
+	for _, daemon := range b.Daemons {
+		if ports := hostPorts(daemon); len(ports) > 0 && slices.ContainsFunc(p.catalog.types, func(t catalogType) bool { return p.runs(g, &t, daemon) }) {
+			g.ports = append(g.ports, ports...)
 		}
 	}
 	p.groups[key] = g

@@ -166,6 +166,9 @@ func (p *packer) addExisting(s *standing) {
 // pods in mind.
 func (p *packer) foresee() {
 	for _, c := range p.classes {
+		if c.reason != "" {
+			continue
+		}
 		for _, way := range c.ways {
 			for _, candidate := range p.route(way).candidates {
 				if candidate.group == nil || !p.tolerated(c, candidate.group) {
@@ -418,12 +421,12 @@ func (p *packer) fresh(a *attempt, s scope, ahead int64) fit {
 
 func (p *packer) blank(a *attempt) *node {
 	c := a.candidate
-	return &node{group: c.group, types: c.types, zones: a.zones & c.launchable, kinds: c.kinds, used: make(amounts, len(p.resources.names))}
+	return &node{group: c.group, types: c.types, zones: a.zones & c.launchable, kinds: c.kinds, ports: c.group.ports, used: make(amounts, len(p.resources.names))}
 }
 
 func (p *packer) open(a *attempt, s scope, f fit) {
 	n := p.blank(a)
-	n.types = slices.Clone(n.types)
+	n.types, n.ports = slices.Clone(n.types), slices.Clone(n.ports)
 	p.opened = append(p.opened, n)
 	n.group.nodes = append(n.group.nodes, n)
 	p.commit(n, a, s, min(f.count, p.nodeRoom(n, a), s.bound))

@@ -130,7 +130,11 @@ func (p *packer) obstacle(c *class, r *route, candidate *candidate) string {
 	if a.zonal && len(p.scopes(a)) == 0 {
 		return "has affinities or spreads over zones that no zone satisfies as pods are placed now"
 	}
-	if p.nodeRoom(p.blank(a), a) == 0 {
+	blank := p.blank(a)
+	if blank.portRoom(c.ports) == 0 {
+		return "binds a port of the node that a daemon has on every node"
+	}
+	if p.nodeRoom(blank, a) == 0 {
 		return "has an affinity to pods that are on no node with room for it"
 	}
 	if b := candidate.group.provisioner; b.bounded {

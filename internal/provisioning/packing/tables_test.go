@@ -132,6 +132,15 @@ func TestPack(t *testing.T) {
 			nodes: []string{fromDefault + "c5.xlarge in abc: a0 a1"},
 		},
 		{
+			reason: "and their ports",
+			problem: packing.Problem{
+				Provisioners: []packing.Provisioner{provisioner(func(p *packing.Provisioner) { p.Daemons = []*corev1.Pod{pod("agent", small, onPort(9100)).Pod} })},
+				Pods:         []packing.Pod{pod("a", small, onPort(9100)), pod("b", small, onPort(80))},
+			},
+			nodes: []string{fromDefault + "c5.large in abc: b"},
+			says:  []string{"a binds a port of the node that a daemon has on every node"},
+		},
+		{
 			reason: "a template's volume is what pods may fill",
 			problem: packing.Problem{
 				Pods: []packing.Pod{
@@ -285,5 +294,19 @@ func TestExistingNodes(t *testing.T) {
 	}
 	if got := names(result.Existing["n"]); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("on the node that is there are %v", got)
+	}
+}
+
+// TestPodsWithoutMemory holds that a pod that asks for no memory does not move the others of a node to a type that has too little for them.
+func TestPodsWithoutMemory(t *testing.T) {
+	t.Parallel()
+	types := slices.DeleteFunc(familyTypes(), func(kind packing.InstanceType) bool { return kind.Name != "c5.2xlarge" && kind.Name != "r5.2xlarge" })
+	types[1].Offerings[0].Unavailable = true // r5.2xlarge on demand in the first zone
+	result := packing.Pack(&packing.Problem{Provisioners: []packing.Provisioner{provisioner()}, Types: types, Pods: []packing.Pod{
+		pod("a", asks("cpu", "1", "memory", "36Gi")), {Pod: pod("b", asks("cpu", "100m")).Pod, Zones: zones[:1]},
+	}})
+	nodes, _ := shape(result)
+	if want := []string{fromDefault + "r5.2xlarge in bc: a", fromDefault + "c5.2xlarge in a: b"}; !slices.Equal(nodes, want) {
+		t.Errorf("nodes are %q, want %q", nodes, want)
 	}
 }
