@@ -32,6 +32,7 @@ type EC2 struct {
 	describeSecurityGroups         call[ec2.DescribeSecurityGroupsInput, ec2.DescribeSecurityGroupsOutput, ec2.Options]
 	describeSubnets                call[ec2.DescribeSubnetsInput, ec2.DescribeSubnetsOutput, ec2.Options]
 	modifyLaunchTemplate           call[ec2.ModifyLaunchTemplateInput, ec2.ModifyLaunchTemplateOutput, ec2.Options]
+	runInstances                   call[ec2.RunInstancesInput, ec2.RunInstancesOutput, ec2.Options]
 }
 
 func newEC2(client *ec2.Client) *EC2 {
@@ -50,6 +51,7 @@ func newEC2(client *ec2.Client) *EC2 {
 		describeSecurityGroups:         client.DescribeSecurityGroups,
 		describeSubnets:                client.DescribeSubnets,
 		modifyLaunchTemplate:           client.ModifyLaunchTemplate,
+		runInstances:                   client.RunInstances,
 	}
 }
 
@@ -121,6 +123,11 @@ func (c *EC2) DescribeSubnets(ctx context.Context, input *ec2.DescribeSubnetsInp
 // ModifyLaunchTemplate is the SDK's.
 func (c *EC2) ModifyLaunchTemplate(ctx context.Context, input *ec2.ModifyLaunchTemplateInput, set ...func(*ec2.Options)) (*ec2.ModifyLaunchTemplateOutput, error) {
 	return c.modifyLaunchTemplate(ctx, input, set...)
+}
+
+// RunInstances is the SDK's.
+func (c *EC2) RunInstances(ctx context.Context, input *ec2.RunInstancesInput, set ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error) {
+	return c.runInstances(ctx, input, set...)
 }
 
 // AutoScaling is what Slipway calls of EC2 Auto Scaling.

@@ -25,7 +25,7 @@ var otherwise = map[string]string{
 }
 
 // notCalled are the permissions that others ask for in Slipway's name, or that come with a call of another name.
-var notCalled = []string{"ec2:RunInstances", "iam:PassRole", "ssm:AddTagsToResource"}
+var notCalled = []string{"iam:PassRole", "ssm:AddTagsToResource"}
 
 // TestPermissionsAreDocumented holds that the document lists what the product calls, and nothing else.
 func TestPermissionsAreDocumented(t *testing.T) {

@@ -96,6 +96,7 @@ var silent = map[string]string{
 	"ClusterName":                                   "the cluster's facts reach the request as Resolved",
 	"LaunchTemplateName":                            "it names the template, not what is in it",
 	"VersionsToKeep":                                "it is about versions, not about one",
+	"Verify":                                        "it says how a version is tried, not what is in it",
 	"Rollback.From":                                 "it names the config that another takes the place of",
 	"Rollback.Version":                              "it names the version whose data is asked for again",
 	"Rollback.Reason":                               "it is for people",

@@ -36,10 +36,16 @@ type Writer interface {
 	DeleteTags(context.Context, *ec2.DeleteTagsInput, ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error)
 }
 
+// Launcher is what of EC2 trying a version needs.
+type Launcher interface {
+	RunInstances(context.Context, *ec2.RunInstancesInput, ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error)
+}
+
 // EC2 is all of EC2 that this package calls.
 type EC2 interface {
 	Reader
 	Writer
+	Launcher
 }
 
 // Templates keeps launch templates in one account and region.

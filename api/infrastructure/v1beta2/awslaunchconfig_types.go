@@ -27,6 +27,10 @@ const MaxLaunchConfigStatusVersions = 50
 // +kubebuilder:validation:XValidation:rule=`!has(self.nodegroup) || !has(self.instanceMarketOptions) || self.instanceMarketOptions.marketType != 'spot'`,message="a node group asks for Spot by its capacityType, and EKS refuses launch templates that do: remove instanceMarketOptions",fieldPath=".instanceMarketOptions"
 // +slipway:rule=EK6
 // +kubebuilder:validation:XValidation:rule=`!has(self.nodegroup) || !has(self.instanceRequirements)`,message="EKS has node groups list their instance types: remove instanceRequirements",fieldPath=".instanceRequirements"
+// +slipway:rule=SL29
+// +kubebuilder:validation:XValidation:rule=`!has(self.verify) || (has(self.instanceType) && self.instanceType != "")`,message="a dry run is of one instance type: give instanceType, or remove verify",fieldPath=".verify"
+// +slipway:rule=SL29
+// +kubebuilder:validation:XValidation:rule=`!has(self.verify) || !has(self.nodegroup) || self.nodegroup.amiType == 'CUSTOM'`,message="EKS chooses the image, and without one there is no dry run: remove verify, or set nodegroup.amiType to CUSTOM",fieldPath=".verify"
 type AWSLaunchConfigSpec struct {
 	// ClusterName is the Cluster, in the same namespace, whose nodes are launched. It can not be changed.
 	// +required
@@ -72,6 +76,12 @@ type AWSLaunchConfigSpec struct {
 	// +optional
 	AdditionalTags Tags `json:"additionalTags,omitempty"`
 
+	// Verify has a new version tried before any pool uses it: DryRun asks EC2 whether it would launch an instance from it, in a subnet of the
+	// cluster. While the answer is no, the condition Verified says why, and pools go on with the version that they have.
+	// +optional
+	// +kubebuilder:validation:Enum=DryRun
+	Verify LaunchConfigVerification `json:"verify,omitempty"`
+
 	// Rollback asks for an earlier version's configuration in place of this spec's, for as long as this spec's is the one that
 	// failed. The AWSMachinePool whose refresh failed writes it.
 	// +optional
@@ -80,6 +90,12 @@ type AWSLaunchConfigSpec struct {
 	AWSLaunchTemplate `json:",inline"`
 	LaunchConfigData  `json:",inline"`
 }
+
+// LaunchConfigVerification is how a version is tried before it is used.
+type LaunchConfigVerification string
+
+// VerifyDryRun asks EC2 whether it would launch an instance.
+const VerifyDryRun LaunchConfigVerification = "DryRun"
 
 // LaunchConfigNodegroup says what EKS sees to where a managed node group launches from the template.
 type LaunchConfigNodegroup struct {
@@ -189,6 +205,11 @@ type AWSLaunchConfigStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	BootstrapDataDigest string `json:"bootstrapDataDigest,omitempty"`
+
+	// VerifiedFingerprint is the fingerprint of the configuration that spec.verify last found good.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	VerifiedFingerprint string `json:"verifiedFingerprint,omitempty"`
 
 	// RolledBackFrom is the fingerprint of the configuration that spec asks for while spec.rollback is in force. If it is that
 	// of configFingerprint too, there is nothing to go back to.

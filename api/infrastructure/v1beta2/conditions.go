@@ -40,6 +40,9 @@ const (
 	// AWSMachinePool it mirrors the AWSLaunchConfig of the pool. CAPA's name.
 	LaunchTemplateReadyCondition = "LaunchTemplateReady"
 
+	// VerifiedCondition is True when EC2 would launch an instance from the version that the spec asks for. It is there if spec.verify is.
+	VerifiedCondition = "Verified"
+
 	// ASGReadyCondition is True when the Auto Scaling group exists as the spec asks for it. CAPA's name.
 	ASGReadyCondition = "ASGReady"
 
@@ -167,6 +170,10 @@ const (
 	LaunchTemplateNotFoundReason = "LaunchTemplateNotFound"
 	// LaunchTemplateDataInvalidReason says that EC2 stored the version with a warning: launches from it would fail.
 	LaunchTemplateDataInvalidReason = "LaunchTemplateDataInvalid"
+	// VerifyingReason: EC2 has not answered yet.
+	VerifyingReason = "Verifying"
+	// DryRunFailedReason: EC2 would not launch an instance from the version; the message says why.
+	DryRunFailedReason = "DryRunFailed"
 	// LaunchTemplateDeleteFailedReason says that the template could not be deleted.
 	LaunchTemplateDeleteFailedReason = "LaunchTemplateDeleteFailed"
 	// ImageNotFoundReason says that no image matches.

@@ -233,6 +233,7 @@ var enforcement = map[string]string{
 	"SL24": inCRD,     // what is about a launch template needs one
 	"SL25": inWebhook, // EKS has no image of a family for a version
 	"SL26": inWebhook, // more nodes unavailable than there are
+	"SL29": inCRD,     // a dry run is of one image and type
 	"SL28": inCRD,     // metadata options in one place
 	"SL27": inWebhook, // replicas of the MachinePool within the bounds of a managed pool
 	"SL30": inCRD,     // a template has nothing that is of one pool, written by its controller

@@ -361,6 +361,13 @@ var launchConfigCases = []ruleCase{
 		refuse: `{kubernetesVersion: "1.34"}`, says: "give a Kubernetes version",
 	},
 	{
+		rule: "SL29", reason: "a dry run is of a type", accept: `{verify: DryRun}`, refuse: `{instanceType: "", verify: DryRun}`, says: "a dry run is of one instance type",
+	},
+	{
+		rule: "SL29", reason: "and of an image", accept: `{verify: DryRun, nodegroup: {amiType: CUSTOM}}`,
+		refuse: `{verify: DryRun, nodegroup: {amiType: AL2023_x86_64_STANDARD}}`, says: "without one there is no dry run",
+	},
+	{
 		rule: "EK2", reason: "a node group has subnets", accept: `{nodegroup: {amiType: CUSTOM}, networkInterfaces: [{deviceIndex: 0}]}`,
 		refuse: `{nodegroup: {amiType: CUSTOM}, networkInterfaces: [{deviceIndex: 0, subnet: {id: subnet-1}}]}`, says: "a node group has subnets of its own",
 	},

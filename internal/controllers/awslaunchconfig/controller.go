@@ -105,7 +105,8 @@ var ready = reconciling.Summary{
 //  6. resolve image and security groups, and make the request
 //  7. go back to an earlier config, if the pool asks for it
 //  8. make the wanted version exist and the default
-//  9. prune versions that nobody uses, and bootstrap data that none points to
+//  9. have EC2 try it, if the spec asks for that
+//  10. prune versions that nobody uses, and bootstrap data that none points to
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
 	config := &infrav1.AWSLaunchConfig{}
 	if err := r.Client.Get(ctx, request.NamespacedName, config); err != nil {
@@ -140,7 +141,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		reconciling.False(config, infrav1.ReadyCondition, infrav1.DeletingReason, "")
 		return reconciling.Run(ctx, subject, r.deletion())
 	}
-	defer ready.Summarize(config)
+	defer summary(config).Summarize(config)
 	return reconciling.Run(ctx, subject, []reconciling.Step[*pass]{
 		{Name: "learning about the cluster", Run: r.learnCluster},
 		{Name: "reaching AWS", Run: r.reachCloud},
@@ -152,6 +153,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		{Name: "going back", Run: r.goBack},
 		{Name: "releasing the launch template", Run: r.releaseTemplate},
 		{Name: "ensuring the launch template version", Run: r.ensureVersion},
+		{Name: "trying the version", Run: r.tryVersion},
 		{Name: "pruning versions", Run: r.prune},
 	})
 }
