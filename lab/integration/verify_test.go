@@ -27,7 +27,7 @@ func TestVersionsAreTried(t *testing.T) {
 	})
 	w.awaitConfigCondition(infrav1.VerifiedCondition, metav1.ConditionTrue, infrav1.ReadyReason)
 	w.awaitConfigCondition(infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason)
-	if tried := w.Cloud.AWS.CountCalls("ec2", "RunInstances"); tried != 1 {
+	if tried := w.count("RunInstances"); tried != 1 {
 		t.Errorf("EC2 was asked %d times", tried)
 	}
 
