@@ -102,8 +102,9 @@ func set(value reflect.Value, path string) []string {
 			}
 		}
 		return found
+	default:
+		return []string{path[1:]}
 	}
-	return []string{path[1:]}
 }
 
 // setByCases are the fields of a spec that the cases of package templateleaves set.

@@ -32,7 +32,7 @@ func TestEveryLeafIsStored(t *testing.T) {
 			Data:       map[string][]byte{"value": []byte("#cloud-config\nruncmd: [" + name + "]\n"), "format": []byte("cloud-config")},
 		})
 	}
-	cases := templateleaves.Cases()
+	cases, asked := templateleaves.Cases(), w.ec2() // one client, because each keeps connections
 	for n := range cases {
 		w.create(&infrav1.AWSLaunchConfig{
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: leafName(n), Annotations: map[string]string{"cluster.x-k8s.io/paused": "true"}},
@@ -43,11 +43,11 @@ func TestEveryLeafIsStored(t *testing.T) {
 		})
 		w.patchLeaf(n, images.Replace(cases[n].Patch(0)), `{metadata: {annotations: null}}`)
 	}
-	w.Eventually("every leaf is set", func() error { return w.leavesStored(cases, images, 0) })
+	w.Eventually("every leaf is set", func() error { return w.leavesStored(asked, cases, images, 0) })
 	for n := range cases {
 		w.patchLeaf(n, images.Replace(cases[n].Patch(1)))
 	}
-	w.Eventually("every leaf is changed", func() error { return w.leavesStored(cases, images, 1) })
+	w.Eventually("every leaf is changed", func() error { return w.leavesStored(asked, cases, images, 1) })
 }
 
 func leafName(n int) string { return fmt.Sprintf("leaf-%d", n) }
@@ -82,8 +82,8 @@ func (w *world) bothImages() *strings.Replacer {
 }
 
 // leavesStored is nil once every case has its n-th value in the newest of n+1 versions.
-func (w *world) leavesStored(cases []templateleaves.Case, images *strings.Replacer, n int) error {
-	pages := ec2.NewDescribeLaunchTemplatesPaginator(w.ec2(), &ec2.DescribeLaunchTemplatesInput{
+func (w *world) leavesStored(client *ec2.Client, cases []templateleaves.Case, images *strings.Replacer, n int) error {
+	pages := ec2.NewDescribeLaunchTemplatesPaginator(client, &ec2.DescribeLaunchTemplatesInput{
 		Filters: []ec2types.Filter{{Name: aws.String("launch-template-name"), Values: []string{"leaf-*"}}},
 	})
 	ids := map[string]string{}
@@ -101,7 +101,7 @@ func (w *world) leavesStored(cases []templateleaves.Case, images *strings.Replac
 		if id == "" {
 			return fmt.Errorf("%s: there is no template; conditions %+v", c.Leaf, w.leafConditions(i))
 		}
-		out, err := w.ec2().DescribeLaunchTemplateVersions(w.Context(), &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &id})
+		out, err := client.DescribeLaunchTemplateVersions(w.Context(), &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &id})
 		if err != nil {
 			return err
 		}

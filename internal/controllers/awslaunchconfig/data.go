@@ -44,19 +44,29 @@ func interfaces(ctx context.Context, p *pass) ([]launchtemplate.Interface, *reco
 // deviceContradiction says what blockDeviceMappings ask of the image's root device, or of another device, that can not be.
 func deviceContradiction(spec *infrav1.AWSLaunchConfigSpec, image discovery.Image) (reason, message string) {
 	for _, mapping := range spec.BlockDeviceMappings {
-		ebs, device := mapping.EBS, mapping.DeviceName
-		switch root := device == image.RootDeviceName; {
-		case root && spec.RootVolume != nil:
-			return infrav1.InvalidSpecReason, fmt.Sprintf("blockDeviceMappings names %s, which is the root device of image %s, and rootVolume sets it up too: remove one of the two", device, image.ID)
-		case root && ebs == nil:
-			return infrav1.InvalidSpecReason, fmt.Sprintf("instances boot from %s, the root device of image %s: in blockDeviceMappings give it ebs, or leave it out", device, image.ID)
-		case root && (ebs.VolumeType == infrav1.VolumeTypeST1 || ebs.VolumeType == infrav1.VolumeTypeSC1):
-			return infrav1.InvalidSpecReason, fmt.Sprintf("instances can not boot from %s volumes, and %s is the root device of image %s: choose gp3, gp2, io1, io2 or standard", ebs.VolumeType, device, image.ID)
-		case root && ebs.VolumeSize != nil && *ebs.VolumeSize < image.RootSnapshotSizeGiB:
-			return infrav1.RootVolumeTooSmallReason, fmt.Sprintf("the volume of %s in blockDeviceMappings has %d GiB, and image %s needs at least %d GiB", device, *ebs.VolumeSize, image.ID, image.RootSnapshotSizeGiB)
-		case !root && ebs != nil && ebs.VolumeSize == nil && ebs.SnapshotID == "":
-			return infrav1.InvalidSpecReason, fmt.Sprintf("the volume of %s in blockDeviceMappings has no size: give volumeSize or snapshotId", device)
+		if mapping.DeviceName == image.RootDeviceName {
+			if reason, message := rootContradiction(mapping.EBS, spec.RootVolume != nil, image); reason != "" {
+				return reason, message
+			}
+		} else if ebs := mapping.EBS; ebs != nil && ebs.VolumeSize == nil && ebs.SnapshotID == "" {
+			return infrav1.InvalidSpecReason, fmt.Sprintf("the volume of %s in blockDeviceMappings has no size: give volumeSize or snapshotId", mapping.DeviceName)
 		}
+	}
+	return "", ""
+}
+
+// rootContradiction says what a mapping of the image's root device asks for that can not be. Twice is true if rootVolume sets it up too.
+func rootContradiction(ebs *infrav1.EBSBlockDevice, twice bool, image discovery.Image) (reason, message string) {
+	device := image.RootDeviceName
+	switch {
+	case twice:
+		return infrav1.InvalidSpecReason, fmt.Sprintf("blockDeviceMappings names %s, which is the root device of image %s, and rootVolume sets it up too: remove one of the two", device, image.ID)
+	case ebs == nil:
+		return infrav1.InvalidSpecReason, fmt.Sprintf("instances boot from %s, the root device of image %s: in blockDeviceMappings give it ebs, or leave it out", device, image.ID)
+	case ebs.VolumeType == infrav1.VolumeTypeST1 || ebs.VolumeType == infrav1.VolumeTypeSC1:
+		return infrav1.InvalidSpecReason, fmt.Sprintf("instances can not boot from %s volumes, and %s is the root device of image %s: choose gp3, gp2, io1, io2 or standard", ebs.VolumeType, device, image.ID)
+	case ebs.VolumeSize != nil && *ebs.VolumeSize < image.RootSnapshotSizeGiB:
+		return infrav1.RootVolumeTooSmallReason, fmt.Sprintf("the volume of %s in blockDeviceMappings has %d GiB, and image %s needs at least %d GiB", device, *ebs.VolumeSize, image.ID, image.RootSnapshotSizeGiB)
 	}
 	return "", ""
 }
