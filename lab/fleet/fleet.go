@@ -34,9 +34,11 @@ type Fleet struct {
 	Subnet string
 	// Replicas of each pool.
 	Replicas int32
+	// Managed makes AWSManagedMachinePools, which bring no bootstrap data: EKS has its own.
+	Managed bool
 	// NoRefresh leaves it to somebody else to replace instances after an edit.
 	NoRefresh bool
-	// Shape makes a new pool other than the rest, UserData its bootstrap data; nil for pools that are all alike.
+	// Shape makes a new AWSMachinePool other than the rest, UserData its bootstrap data; nil for pools that are all alike.
 	Shape    func(i int, pool *infrav1.AWSMachinePool)
 	UserData func(i int) string
 }
@@ -91,6 +93,9 @@ func Each(first, end int, do func(int) error) error {
 }
 
 func (f *Fleet) create(ctx context.Context, i int) error {
+	if f.Managed {
+		return f.createManaged(ctx, i)
+	}
 	name := Name(i)
 	labels := map[string]string{clusterv1.ClusterNameLabel: f.Cluster}
 	meta := metav1.ObjectMeta{Namespace: f.Namespace, Name: name, Labels: labels}
@@ -106,20 +111,9 @@ func (f *Fleet) create(ctx context.Context, i int) error {
 	if err := f.Client.Create(ctx, secret); err != nil {
 		return fmt.Errorf("creating the bootstrap data of pool %q: %w", name, err)
 	}
-	machinePool := &clusterv1.MachinePool{ObjectMeta: meta, Spec: clusterv1.MachinePoolSpec{
-		ClusterName: f.Cluster,
-		Replicas:    &f.Replicas,
-		Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{
-			ClusterName: f.Cluster,
-			Version:     "v1.25.0",
-			Bootstrap:   clusterv1.Bootstrap{DataSecretName: &name},
-			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
-				APIGroup: infrav1.GroupVersion.Group, Kind: "AWSMachinePool", Name: name,
-			},
-		}},
-	}}
-	if err := f.Client.Create(ctx, machinePool); err != nil {
-		return fmt.Errorf("creating MachinePool %q: %w", name, err)
+	machinePool, err := f.createMachinePool(ctx, meta, "AWSMachinePool", "v1.25.0", name)
+	if err != nil {
+		return err
 	}
 	pool := &infrav1.AWSMachinePool{ObjectMeta: meta, Spec: infrav1.AWSMachinePoolSpec{
 		MaxSize:           10,
@@ -132,14 +126,38 @@ func (f *Fleet) create(ctx context.Context, i int) error {
 	if f.Shape != nil {
 		f.Shape(i, pool)
 	}
-	pool.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "MachinePool", Name: name, UID: machinePool.UID,
-		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
-	}}
+	pool.OwnerReferences = ownedBy(machinePool)
 	if err := f.Client.Create(ctx, pool); err != nil {
 		return fmt.Errorf("creating AWSMachinePool %q: %w", name, err)
 	}
 	return nil
+}
+
+// createMachinePool makes that of a pool of a kind, with the name of its bootstrap data, empty for none.
+func (f *Fleet) createMachinePool(ctx context.Context, meta metav1.ObjectMeta, kind, version, data string) (*clusterv1.MachinePool, error) {
+	machinePool := &clusterv1.MachinePool{ObjectMeta: meta, Spec: clusterv1.MachinePoolSpec{
+		ClusterName: f.Cluster,
+		Replicas:    &f.Replicas,
+		Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{
+			ClusterName: f.Cluster,
+			Version:     version,
+			Bootstrap:   clusterv1.Bootstrap{DataSecretName: &data},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+				APIGroup: infrav1.GroupVersion.Group, Kind: kind, Name: meta.Name,
+			},
+		}},
+	}}
+	if err := f.Client.Create(ctx, machinePool); err != nil {
+		return nil, fmt.Errorf("creating MachinePool %q: %w", meta.Name, err)
+	}
+	return machinePool, nil
+}
+
+func ownedBy(machinePool *clusterv1.MachinePool) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "MachinePool", Name: machinePool.Name, UID: machinePool.UID,
+		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+	}}
 }
 
 // Edit changes a pool as a user would.

@@ -50,17 +50,24 @@ type world struct {
 
 func newWorld(t *testing.T, rate float64, behavior awssim.Behavior) *world {
 	t.Helper()
+	w := newWorldOf(t, rate, behavior, lab.ClusterOptions{})
+	w.Shape = func(i int, pool *infrav1.AWSMachinePool) {
+		if i%storedEvery == 0 {
+			fleet.StoreIn(infrav1.BootstrapStorageSSM, pool)
+		}
+	}
+	return w
+}
+
+// newWorldOf is a world with a cluster of its own kind, whose pools are all alike.
+func newWorldOf(t *testing.T, rate float64, behavior awssim.Behavior, cluster lab.ClusterOptions) *world {
+	t.Helper()
 	clock := simclock.New(time.Now(), rate)
 	t.Cleanup(clock.Close)
 	env := labtest.NewWith(t, labtest.Options{AWS: awssim.Options{Clock: clock, Behavior: behavior, World: fleet.World()}})
-	env.Cluster(lab.ClusterOptions{})
+	env.Cluster(cluster)
 	w := &world{Env: env, clock: clock, Fleet: &fleet.Fleet{
-		Client: env.Client, Namespace: env.Namespace, Cluster: "capa", Subnet: "subnet-0b2000000000000aa", Replicas: 1,
-		Shape: func(i int, pool *infrav1.AWSMachinePool) {
-			if i%storedEvery == 0 {
-				fleet.StoreIn(infrav1.BootstrapStorageSSM, pool)
-			}
-		},
+		Client: env.Client, Namespace: env.Namespace, Cluster: "capa", Subnet: "subnet-0b2000000000000aa", Replicas: 1, Managed: cluster.Managed,
 	}}
 	w.startManager()
 	return w

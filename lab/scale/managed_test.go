@@ -1,0 +1,162 @@
+package scale
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/internal/aws/observe"
+	"github.com/slipway-project/slipway/lab"
+	"github.com/slipway-project/slipway/lab/fleet"
+)
+
+// mostManagedCalls is how many calls of AWS a managed pool at rest may cost in an hour: EKS has no call for many node groups, nor IAM for many roles.
+const mostManagedCalls = 1.2
+
+func newManagedWorld(t *testing.T, rate float64) *world {
+	t.Helper()
+	return newWorldOf(t, rate, awssim.Behavior{}, lab.ClusterOptions{Managed: true, KubernetesVersion: fleet.ManagedVersion})
+}
+
+// awaitManaged waits until so many managed pools are settled.
+func (w *world) awaitManaged(many int, what string) {
+	w.Helper()
+	pause := time.NewTicker(time.Second)
+	defer pause.Stop()
+	w.EventuallyWithin(patience, what, func() error {
+		<-pause.C // so that those who work on them have time
+		pools, err := w.ManagedPools(w.Context())
+		if err != nil {
+			return err
+		}
+		for i := range pools {
+			if reason := fleet.UnsettledManaged(&pools[i]); reason != "" {
+				return fmt.Errorf("%s: %s", pools[i].Name, reason)
+			}
+		}
+		if len(pools) != many {
+			return fmt.Errorf("there are %d pools", len(pools))
+		}
+		return nil
+	})
+}
+
+// TestManyManagedPools holds what many managed pools at rest cost in three hours: nothing is written, and little is read. In one hour less would be seen than
+// there is: a node group is looked at every hour and a half.
+func TestManyManagedPools(t *testing.T) {
+	const rate, hours = 20, 3
+	many := *pools
+	w := newManagedWorld(t, rate)
+	began := time.Now()
+	if err := w.Create(t.Context(), 0, many); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitManaged(many, "all managed pools are ready")
+	t.Logf("%d managed pools were ready after %v, with %v", many, time.Since(began).Round(time.Second), w.calls())
+	w.rest(asleep)
+	w.clock.SetRate(0)
+	w.forget()
+	interval := observe.DefaultIntervals.Rest
+	for sweep := range int(hours * time.Hour / interval) {
+		w.clock.Step(interval)
+		w.Eventually("all groups are looked at", func() error {
+			if looked := w.calls()["DescribeAutoScalingGroups"]; looked < (sweep+1)*max(1, many/100) {
+				return fmt.Errorf("%d calls in %d sweeps", looked, sweep+1)
+			}
+			return nil
+		})
+	}
+	w.rest(asleep)
+	calls := w.Cloud.AWS.Calls()
+	for _, call := range calls {
+		if !strings.HasPrefix(call.Action, "Describe") && !strings.HasPrefix(call.Action, "Get") && !strings.HasPrefix(call.Action, "List") {
+			t.Errorf("at rest the manager called %s", call.Action)
+		}
+	}
+	perHour := float64(len(calls)) / hours / float64(many)
+	if perHour > mostManagedCalls {
+		t.Errorf("%d managed pools at rest cost %.2f calls each and hour, want at most %.1f: %v", many, perHour, mostManagedCalls, w.calls())
+	}
+	if looked := w.calls()["DescribeNodegroup"]; looked < many {
+		t.Errorf("%d managed pools were looked at %d times in %d hours", many, looked, hours)
+	}
+	if written := w.written(); len(written) > 0 {
+		t.Errorf("at rest the manager wrote %d times to the API server, first %s", len(written), written[0])
+	}
+	t.Logf("%d managed pools at rest cost %.2f calls each and hour: %v", many, perHour, w.calls())
+}
+
+// TestManagedUpdatingNeighbours holds that an edit gets its version within two seconds while EKS replaces the nodes of fifty other pools.
+func TestManagedUpdatingNeighbours(t *testing.T) {
+	const rate, neighbours = 20, 50
+	w := newManagedWorld(t, rate)
+	if err := w.Create(t.Context(), 0, neighbours+1); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitManaged(neighbours+1, "all managed pools are ready")
+	behavior := w.Cloud.AWS.Behavior()
+	behavior.Nodes = []awssim.NodeRule{{NeverReady: true}} // EKS waits for new nodes then, for a quarter of an hour
+	w.Cloud.AWS.SetBehavior(behavior)
+	edit := func(i int) error {
+		return w.EditManaged(t.Context(), i, func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = "m5.large" })
+	}
+	if err := fleet.Each(0, neighbours, edit); err != nil {
+		t.Fatal(err)
+	}
+	w.Eventually("EKS was told of all edits", func() error {
+		if told := w.calls()["UpdateNodegroupVersion"]; told < neighbours {
+			return fmt.Errorf("%d updates are begun", told)
+		}
+		return nil
+	})
+	w.clock.SetRate(1)
+	began := time.Now()
+	if err := edit(neighbours); err != nil {
+		t.Fatal(err)
+	}
+	w.Eventually("there is a version", func() error {
+		config := &infrav1.AWSLaunchConfig{}
+		if err := w.Env.Client.Get(w.Context(), w.Key(neighbours), config); err != nil {
+			return err
+		}
+		if config.Status.Version != 2 {
+			return fmt.Errorf("version %d is wanted", config.Status.Version)
+		}
+		return nil
+	})
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("the edit got its version after %v", took)
+	}
+	if updating := w.nodegroupsThatAre(ekstypes.NodegroupStatusUpdating); updating < neighbours {
+		t.Errorf("%d node groups were being updated meanwhile, want %d", updating, neighbours)
+	}
+}
+
+// nodegroupsThatAre counts the node groups of a status.
+func (w *world) nodegroupsThatAre(status ekstypes.NodegroupStatus) int {
+	w.Helper()
+	api, cluster, count := eks.NewFromConfig(w.AWSConfig()), lab.EKSClusterName(w.Env.Namespace, w.Fleet.Cluster), 0
+	pages := eks.NewListNodegroupsPaginator(api, &eks.ListNodegroupsInput{ClusterName: &cluster})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(w.Context())
+		if err != nil {
+			w.Fatal(err)
+		}
+		for _, name := range page.Nodegroups {
+			out, err := api.DescribeNodegroup(w.Context(), &eks.DescribeNodegroupInput{ClusterName: &cluster, NodegroupName: &name})
+			if err != nil {
+				w.Fatal(err)
+			}
+			if out.Nodegroup.Status == status {
+				count++
+			}
+		}
+	}
+	return count
+}
