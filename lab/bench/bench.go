@@ -21,8 +21,9 @@ import (
 
 // Options say what to measure.
 type Options struct {
-	// Pools is how many there are.
-	Pools int
+	// Pools is how many there are, and Managed makes them AWSManagedMachinePools.
+	Pools   int
+	Managed bool
 	// Command runs the controller, with the laboratory's variables in its environment. Own is true for Slipway's.
 	Command []string
 	Own     bool
@@ -124,11 +125,19 @@ func Run(ctx context.Context, options Options) (_ Result, err error) {
 			return Result{}, err
 		}
 	}
-	if _, err := b.lab.NewCluster(ctx, lab.ClusterOptions{}); err != nil {
+	cluster := lab.ClusterOptions{Managed: options.Managed}
+	if options.Managed {
+		cluster.KubernetesVersion = fleet.ManagedVersion
+	}
+	if _, err := b.lab.NewCluster(ctx, cluster); err != nil {
 		return Result{}, err
 	}
 	b.fleet = &fleet.Fleet{
 		Client: b.lab.Client(), Namespace: "default", Cluster: "capa", Subnet: "subnet-0b2000000000000aa", Replicas: 1, NoRefresh: true,
+		Managed: options.Managed,
+	}
+	if options.Managed {
+		b.fleet.Replicas = 0 // EKS can not be kept from replacing nodes after an edit
 	}
 	if options.Storage != "" {
 		b.fleet.Shape = func(_ int, pool *infrav1.AWSMachinePool) { fleet.StoreIn(options.Storage, pool) }

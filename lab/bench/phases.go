@@ -17,8 +17,9 @@ import (
 const (
 	// often is how often the world is looked at where it costs nothing, seldom where it is a list of a thousand objects.
 	often, seldom = 10 * time.Millisecond, 200 * time.Millisecond
-	// asleep is how long nothing may be called until a controller counts as at rest.
-	asleep = 5 * time.Second
+	// asleep is how long nothing may be called until a controller counts as at rest. A node group that EKS is doing something with is looked at every fifteen
+	// seconds.
+	asleep, asleepManaged = 5 * time.Second, 20 * time.Second
 	// idleWindow is how long laboratory and controller must use less than a tenth of a CPU until they count as started, idleAtMost how long that is
 	// waited for.
 	idleWindow, idleAtMost = 2 * time.Second, 30 * time.Second
@@ -70,18 +71,18 @@ func (b *bench) create(ctx context.Context) error {
 		applied := time.Since(began)
 		// Listing a thousand pools five times a second would leave no time to those who work on them.
 		err := await(ctx, max(seldom, time.Duration(b.Pools)*time.Millisecond), "creating", func() error {
-			if made := b.count("CreateAutoScalingGroup"); made < b.Pools {
+			creation := "CreateAutoScalingGroup"
+			if b.Managed {
+				creation = "CreateNodegroup"
+			}
+			if made := b.count(creation); made < b.Pools {
 				return fmt.Errorf("%d groups are made", made)
 			}
-			pools, err := b.fleet.Pools(ctx)
-			if err != nil {
-				return err
+			unready, err := b.unready(ctx)
+			if err == nil && unready > 0 {
+				err = fmt.Errorf("%d pools are not ready", unready)
 			}
-			unready := slices.DeleteFunc(pools, func(pool infrav1.AWSMachinePool) bool { return pool.Status.Ready })
-			if len(unready) > 0 {
-				return fmt.Errorf("%d pools are not ready", len(unready))
-			}
-			return nil
+			return err
 		})
 		took := time.Since(began)
 		phase.Note = fmt.Sprintf("The last object was applied after %v, the last pool was ready %v later.", applied.Round(time.Millisecond),
@@ -94,6 +95,24 @@ func (b *bench) create(ctx context.Context) error {
 	return b.rest(ctx)
 }
 
+// unready is how many pools are not ready.
+func (b *bench) unready(ctx context.Context) (int, error) {
+	if b.Managed {
+		pools, err := b.fleet.ManagedPools(ctx)
+		return len(slices.DeleteFunc(pools, func(pool infrav1.AWSManagedMachinePool) bool { return pool.Status.Ready })), err
+	}
+	pools, err := b.fleet.Pools(ctx)
+	return len(slices.DeleteFunc(pools, func(pool infrav1.AWSMachinePool) bool { return pool.Status.Ready })), err
+}
+
+// asleep is how long nothing may be called until the controller counts as at rest.
+func (b *bench) asleep() time.Duration {
+	if b.Managed {
+		return asleepManaged
+	}
+	return asleep
+}
+
 // rest waits until the controller is done with everything.
 func (b *bench) rest(ctx context.Context) error {
 	last, since := -1, time.Now()
@@ -101,7 +120,7 @@ func (b *bench) rest(ctx context.Context) error {
 		if now := len(b.lab.Cloud.AWS.Calls()); now != last {
 			last, since = now, time.Now()
 		}
-		if time.Since(since) < asleep {
+		if time.Since(since) < b.asleep() {
 			return errors.New("AWS was called a moment ago")
 		}
 		return nil
@@ -138,6 +157,9 @@ func (b *bench) editOne(ctx context.Context) error {
 }
 
 func (b *bench) edit(ctx context.Context, i int, instanceType string) error {
+	if b.Managed {
+		return b.fleet.EditManaged(ctx, i, func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = instanceType })
+	}
 	return b.fleet.Edit(ctx, i, func(pool *infrav1.AWSMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = instanceType })
 }
 
@@ -185,7 +207,7 @@ func (b *bench) restart(ctx context.Context) error {
 		}
 		calls := b.lab.Cloud.AWS.Calls()
 		phase.Answered = calls[len(calls)-1].Time.Add(b.Latency).Sub(began).Round(10 * time.Millisecond)
-		phase.Note = fmt.Sprintf("The last call was answered after %v; the time includes %v of nothing.", phase.Answered, asleep)
+		phase.Note = fmt.Sprintf("The last call was answered after %v; the time includes %v of nothing.", phase.Answered, b.asleep())
 		if passes := b.process.reconciles(ctx); passes != nil {
 			phase.Note += fmt.Sprintf(" %d passes.", passes.Count)
 		}

@@ -11,7 +11,7 @@ import (
 // Markdown is the results as a table for each run.
 func Markdown(results []Result) string {
 	var text strings.Builder
-	if slices.ContainsFunc(results, func(result Result) bool { return result.Options.Own }) {
+	if slices.ContainsFunc(results, func(result Result) bool { return result.Options.Own && !result.Options.Managed }) {
 		text.WriteString(goalsTable(results) + "\n")
 	}
 	for i := range results {
@@ -40,6 +40,9 @@ func title(options Options) string {
 	text := fmt.Sprintf("%d pools, AWS answering in %v", options.Pools, options.Latency)
 	if options.Pools == 1 {
 		text = strings.Replace(text, "pools", "pool", 1)
+	}
+	if options.Managed {
+		text = strings.Replace(text, " pool", " managed pool", 1)
 	}
 	if options.Storage != "" {
 		text += ", bootstrap data in " + string(options.Storage)

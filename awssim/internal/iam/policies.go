@@ -72,48 +72,54 @@ func (s *state) ownRole(name *string) (Role, error) {
 	return role, err
 }
 
-// attachRolePolicy does nothing if the policy is attached already.
-func attachRolePolicy(c *sim.Call, in *iam.AttachRolePolicyInput) (*iam.AttachRolePolicyOutput, error) {
+// changeRole has a role changed that find finds, unless that is refused.
+func changeRole[O any](c *sim.Call, find func(*state, *string) (Role, error), name *string, change func(*state, *Role) error) (*O, error) {
 	s := of(c.Account)
-	role, err := s.ownRole(in.RoleName)
+	role, err := find(s, name)
 	if err != nil {
 		return nil, err
 	}
-	arn := str(in.PolicyArn)
-	if err := checkARN(arn); err != nil {
+	if err := change(s, &role); err != nil {
 		return nil, err
 	}
-	if _, ok := s.policy(arn); !ok {
-		return nil, noSuchEntity("Policy %s does not exist or is not attachable.", arn)
-	}
-	if slices.Contains(role.Policies, arn) {
-		return &iam.AttachRolePolicyOutput{}, nil
-	}
-	if len(role.Policies) >= maxPoliciesPerRole {
-		return nil, conflict("LimitExceeded", "Cannot exceed quota for PoliciesPerRole: %d", maxPoliciesPerRole)
-	}
-	role.Policies = append(slices.Clone(role.Policies), arn)
 	s.roles.Put(role.Name, role)
-	return &iam.AttachRolePolicyOutput{}, nil
+	return new(O), nil
+}
+
+// attachRolePolicy does nothing if the policy is attached already.
+func attachRolePolicy(c *sim.Call, in *iam.AttachRolePolicyInput) (*iam.AttachRolePolicyOutput, error) {
+	return changeRole[iam.AttachRolePolicyOutput](c, (*state).ownRole, in.RoleName, func(s *state, role *Role) error {
+		arn := str(in.PolicyArn)
+		if err := checkARN(arn); err != nil {
+			return err
+		}
+		if _, ok := s.policy(arn); !ok {
+			return noSuchEntity("Policy %s does not exist or is not attachable.", arn)
+		}
+		if slices.Contains(role.Policies, arn) {
+			return nil
+		}
+		if len(role.Policies) >= maxPoliciesPerRole {
+			return conflict("LimitExceeded", "Cannot exceed quota for PoliciesPerRole: %d", maxPoliciesPerRole)
+		}
+		role.Policies = append(slices.Clone(role.Policies), arn)
+		return nil
+	})
 }
 
 func detachRolePolicy(c *sim.Call, in *iam.DetachRolePolicyInput) (*iam.DetachRolePolicyOutput, error) {
-	s := of(c.Account)
-	role, err := s.ownRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
-	arn := str(in.PolicyArn)
-	if err := checkARN(arn); err != nil {
-		return nil, err
-	}
-	i := slices.Index(role.Policies, arn)
-	if i < 0 {
-		return nil, noSuchEntity("Policy %s was not found.", arn)
-	}
-	role.Policies = slices.Delete(slices.Clone(role.Policies), i, i+1)
-	s.roles.Put(role.Name, role)
-	return &iam.DetachRolePolicyOutput{}, nil
+	return changeRole[iam.DetachRolePolicyOutput](c, (*state).ownRole, in.RoleName, func(_ *state, role *Role) error {
+		arn := str(in.PolicyArn)
+		if err := checkARN(arn); err != nil {
+			return err
+		}
+		i := slices.Index(role.Policies, arn)
+		if i < 0 {
+			return noSuchEntity("Policy %s was not found.", arn)
+		}
+		role.Policies = slices.Delete(slices.Clone(role.Policies), i, i+1)
+		return nil
+	})
 }
 
 // checkARN refuses what is no ARN (AWS: AttachRolePolicy, PolicyArn: "length constraints: minimum length of 20").
@@ -224,66 +230,47 @@ func (s *state) checkBoundary(arn string) error {
 }
 
 func putRolePermissionsBoundary(c *sim.Call, in *iam.PutRolePermissionsBoundaryInput) (*iam.PutRolePermissionsBoundaryOutput, error) {
-	s := of(c.Account)
-	role, err := s.ownRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.checkBoundary(str(in.PermissionsBoundary)); err != nil {
-		return nil, err
-	}
-	role.PermissionsBoundary = *in.PermissionsBoundary
-	s.roles.Put(role.Name, role)
-	return &iam.PutRolePermissionsBoundaryOutput{}, nil
+	return changeRole[iam.PutRolePermissionsBoundaryOutput](c, (*state).ownRole, in.RoleName, func(s *state, role *Role) error {
+		role.PermissionsBoundary = str(in.PermissionsBoundary)
+		return s.checkBoundary(role.PermissionsBoundary)
+	})
 }
 
 func deleteRolePermissionsBoundary(c *sim.Call, in *iam.DeleteRolePermissionsBoundaryInput) (*iam.DeleteRolePermissionsBoundaryOutput, error) {
-	s := of(c.Account)
-	role, err := s.ownRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
-	if role.PermissionsBoundary == "" {
-		return nil, noSuchEntity("No permissions boundary set for role %s", role.Name)
-	}
-	role.PermissionsBoundary = ""
-	s.roles.Put(role.Name, role)
-	return &iam.DeleteRolePermissionsBoundaryOutput{}, nil
+	return changeRole[iam.DeleteRolePermissionsBoundaryOutput](c, (*state).ownRole, in.RoleName, func(_ *state, role *Role) error {
+		if role.PermissionsBoundary == "" {
+			return noSuchEntity("No permissions boundary set for role %s", role.Name)
+		}
+		role.PermissionsBoundary = ""
+		return nil
+	})
 }
 
 func tagRole(c *sim.Call, in *iam.TagRoleInput) (*iam.TagRoleOutput, error) {
-	s := of(c.Account)
-	role, err := s.managedRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
-	added, err := tagsOf(in.Tags)
-	if err != nil {
-		return nil, err
-	}
-	tags := map[string]string{}
-	maps.Copy(tags, role.Tags)
-	maps.Copy(tags, added)
-	if len(tags) > 50 {
-		return nil, conflict("LimitExceeded", "The number of tags has reached the maximum limit.")
-	}
-	role.Tags = tags
-	s.roles.Put(role.Name, role)
-	return &iam.TagRoleOutput{}, nil
+	return changeRole[iam.TagRoleOutput](c, (*state).managedRole, in.RoleName, func(_ *state, role *Role) error {
+		added, err := tagsOf(in.Tags)
+		if err != nil {
+			return err
+		}
+		tags := map[string]string{}
+		maps.Copy(tags, role.Tags)
+		maps.Copy(tags, added)
+		if len(tags) > 50 {
+			return conflict("LimitExceeded", "The number of tags has reached the maximum limit.")
+		}
+		role.Tags = tags
+		return nil
+	})
 }
 
 func untagRole(c *sim.Call, in *iam.UntagRoleInput) (*iam.UntagRoleOutput, error) {
-	s := of(c.Account)
-	role, err := s.managedRole(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
-	role.Tags = maps.Clone(role.Tags)
-	for _, key := range in.TagKeys {
-		delete(role.Tags, key)
-	}
-	s.roles.Put(role.Name, role)
-	return &iam.UntagRoleOutput{}, nil
+	return changeRole[iam.UntagRoleOutput](c, (*state).managedRole, in.RoleName, func(_ *state, role *Role) error {
+		role.Tags = maps.Clone(role.Tags)
+		for _, key := range in.TagKeys {
+			delete(role.Tags, key)
+		}
+		return nil
+	})
 }
 
 func listRoleTags(c *sim.Call, in *iam.ListRoleTagsInput) (*iam.ListRoleTagsOutput, error) {

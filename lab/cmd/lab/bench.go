@@ -47,7 +47,7 @@ func newBenchCommand() *cobra.Command {
 	}
 	set := command.Flags()
 	set.SortFlags = false
-	set.StringVar(&flags.kind, "kind", "AWSMachinePool", "the kind of pools")
+	set.StringVar(&flags.kind, "kind", "AWSMachinePool", "the kind of pools, or AWSManagedMachinePool")
 	set.IntSliceVar(&flags.pools, "pools", []int{1, 100, 1000}, "how many pools; several numbers are measured one after the other")
 	set.StringVar(&flags.controller, "controller", "", "the command of another controller to measure in Slipway's place, run by sh")
 	set.StringArrayVar(&flags.crds, "crds", nil, "directory of that controller's CustomResourceDefinitions, in place of Slipway's (may be repeated)")
@@ -61,10 +61,14 @@ func newBenchCommand() *cobra.Command {
 }
 
 func (f *benchFlags) run(ctx context.Context, output, progress io.Writer) error {
-	if f.kind != "AWSMachinePool" {
-		return fmt.Errorf("kind %q can not be measured yet: AWSMachinePool can", f.kind)
+	managed := f.kind == "AWSManagedMachinePool"
+	if !managed && f.kind != "AWSMachinePool" {
+		return fmt.Errorf("kind %q can not be measured: AWSMachinePool and AWSManagedMachinePool can", f.kind)
 	}
-	options := bench.Options{CRDs: f.crds, Latency: f.latency, Quiet: f.quiet, Storage: infrav1.BootstrapStorage(f.storage), Progress: progress}
+	if managed && f.storage != "" {
+		return errors.New("managed pools of EKS's images have no bootstrap data to keep: leave --bootstrap-storage out")
+	}
+	options := bench.Options{Managed: managed, CRDs: f.crds, Latency: f.latency, Quiet: f.quiet, Storage: infrav1.BootstrapStorage(f.storage), Progress: progress}
 	if err := f.command(&options); err != nil {
 		return err
 	}
