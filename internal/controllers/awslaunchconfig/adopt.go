@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
@@ -101,6 +103,11 @@ func reportAdoption(p *pass) error {
 	})
 	if own < 0 {
 		reconciling.Remove(p.config, infrav1.AdoptedCondition)
+		return nil
+	}
+	said := meta.FindStatusCondition(p.config.Status.Conditions, infrav1.AdoptedCondition)
+	if p.seen.Recorded && said != nil && p.accepted.Config == p.input.Fingerprints.Config {
+		reconciling.True(p.config, infrav1.AdoptedCondition, said.Reason, said.Message) // what is written down of versions does not say what is in them
 		return nil
 	}
 	through := p.accepted.Versions[own].Last
