@@ -141,7 +141,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		if err == nil {
 			pool.Status.ObservedGeneration = pool.Generation
 		}
-		err = errors.Join(err, reconciling.PatchStatus(ctx, r.Client, pool, before))
+		patched := reconciling.PatchStatus(ctx, r.Client, pool, before)
+		if patched != nil {
+			// The end of an update that was seen is not written down: without another look it would not be for an hour.
+			r.sightings.Forget(request.NamespacedName)
+		}
+		err = errors.Join(err, patched)
 		r.written.Note(pool, before, r.Clock)
 	}()
 	if common.Paused(pool, subject.owner) {
