@@ -1,6 +1,7 @@
 package scale
 
 import (
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -16,6 +17,8 @@ import (
 	"github.com/slipway-project/slipway/lab/fleet"
 )
 
+var managedPools = flag.Int("managed-pools", 200, "how many managed pools to test with")
+
 // mostManagedCalls is how many calls of AWS a managed pool at rest may cost in an hour: EKS has no call for many node groups, nor IAM for many roles.
 const mostManagedCalls = 1.2
 
@@ -24,7 +27,9 @@ const pause = 300 * time.Millisecond
 
 func newManagedWorld(t *testing.T, rate float64) *world {
 	t.Helper()
-	return newWorldOf(t, rate, awssim.Behavior{}, lab.ClusterOptions{Managed: true, KubernetesVersion: fleet.ManagedVersion})
+	w := newWorldOf(t, rate, awssim.Behavior{}, lab.ClusterOptions{Managed: true, KubernetesVersion: fleet.ManagedVersion})
+	w.startManager(unheld)
+	return w
 }
 
 // awaitManaged waits until so many managed pools are settled.
@@ -54,7 +59,7 @@ func (w *world) awaitManaged(many int, what string) {
 // there is: a node group is looked at every hour and a half.
 func TestManyManagedPools(t *testing.T) {
 	const rate, hours = 20, 3
-	many := *pools
+	many := *managedPools
 	w := newManagedWorld(t, rate)
 	began := time.Now()
 	if err := w.Create(t.Context(), 0, many); err != nil {

@@ -2,7 +2,6 @@ package scale
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"regexp"
 	"slices"
@@ -15,15 +14,9 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
-	"github.com/slipway-project/slipway/awssim/simclock"
 	"github.com/slipway-project/slipway/lab"
 	"github.com/slipway-project/slipway/lab/fleet"
-	"github.com/slipway-project/slipway/lab/labtest"
-	"github.com/slipway-project/slipway/lab/product"
 )
-
-// throttledPools is how many are edited at once: few enough for every run of all tests. `make scale` takes a thousand.
-var throttledPools = flag.Int("throttled-pools", 300, "how many pools to edit at once, under AWS's request limits")
 
 const (
 	// burst and perSecond are AWS's bucket of CreateLaunchTemplateVersion (AWS: ec2-api-throttling, "Request token bucket sizes and refill rates").
@@ -34,29 +27,22 @@ const (
 	beat = 500 * time.Millisecond
 )
 
-// TestEditsUnderAWSLimits holds that pools which are all edited at once get their versions about as fast as AWS lets anybody make them, and that
-// nobody reads of an error meanwhile. What it takes to replace their instances is another matter, and left out.
-func TestEditsUnderAWSLimits(t *testing.T) {
-	many := *throttledPools
-	clock := simclock.New(time.Now(), working)
-	t.Cleanup(clock.Close)
-	env := labtest.NewWith(t, labtest.Options{AWS: awssim.Options{Clock: clock, World: fleet.World(), Behavior: awssim.Behavior{Throttling: true}}})
-	env.Cluster(lab.ClusterOptions{})
-	p := newPace(env, clock)
-	f := &fleet.Fleet{Client: env.Client, Namespace: env.Namespace, Cluster: "capa", Subnet: subnet, Replicas: 1, NoRefresh: true}
-	env.StartManager(product.Manager(product.Settings{WrapAWS: p.wrap, WrapKubernetes: p.wrap}))
-	if err := f.Create(t.Context(), 0, many); err != nil {
-		t.Fatal(err)
-	}
-	env.EventuallyWithin(patience, "all pools are ready", func() error { return unsettledOf(t.Context(), f, many) })
-	clock.SetRate(0)
+// editedAtOnce holds that pools which are all edited at once get their versions about as fast as AWS lets anybody make them, and that nobody reads of an
+// error meanwhile. What it takes to replace their instances is another matter, and left out. The clock stands.
+func (w *world) editedAtOnce(t *testing.T) {
+	t.Helper()
+	many, p, f, clock := *pools, w.pace, w.Fleet, w.clock
+	w.Cloud.AWS.SetBehavior(awssim.Behavior{Throttling: true})
 	p.still = 4 * still // to take a busy manager for one at rest would cost a beat
 	p.advance(time.Minute, fine)
 
 	seen := p.watchConditions(f)
-	env.Cloud.AWS.ClearCalls()
+	w.Cloud.AWS.ClearCalls()
 	if err := fleet.Each(0, many, func(i int) error {
-		return f.Edit(t.Context(), i, func(pool *infrav1.AWSMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = "m6i.large" })
+		return f.Edit(t.Context(), i, func(pool *infrav1.AWSMachinePool) {
+			pool.Spec.AWSLaunchTemplate.InstanceType = "m6i.large"
+			pool.Spec.RefreshPreferences = &infrav1.RefreshPreferences{Disable: true}
+		})
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -90,22 +76,6 @@ func TestEditsUnderAWSLimits(t *testing.T) {
 	for _, problem := range seen() {
 		t.Error(problem)
 	}
-}
-
-// unsettledOf is nil once there are so many pools, and all are settled.
-func unsettledOf(ctx context.Context, f *fleet.Fleet, many int) error {
-	unsettled, err := f.Unsettled(ctx)
-	if err != nil {
-		return err
-	}
-	for name, reason := range unsettled {
-		return fmt.Errorf("%d pools are not settled; %s: %s", len(unsettled), name, reason)
-	}
-	pools, err := f.Pools(ctx)
-	if err == nil && len(pools) != many {
-		err = fmt.Errorf("there are %d pools", len(pools))
-	}
-	return err
 }
 
 // pointedOf is nil once all groups launch from the second version.

@@ -36,11 +36,12 @@ const patience = 8 * time.Minute
 // storedEvery makes every tenth pool keep its bootstrap data in a parameter, of which AWS lets three be described a second.
 const storedEvery = 10
 
-// world is a fleet in a laboratory with Slipway's manager.
+// world is a fleet in a laboratory, for Slipway's manager.
 type world struct {
 	*labtest.Env
 	*fleet.Fleet
 	clock   *simclock.Clock
+	pace    *pace
 	manager *lab.RunningManager
 
 	mu sync.Mutex
@@ -66,19 +67,21 @@ func newWorldOf(t *testing.T, rate float64, behavior awssim.Behavior, cluster la
 	t.Cleanup(clock.Close)
 	env := labtest.NewWith(t, labtest.Options{AWS: awssim.Options{Clock: clock, Behavior: behavior, World: fleet.World()}})
 	env.Cluster(cluster)
-	w := &world{Env: env, clock: clock, Fleet: &fleet.Fleet{
+	return &world{Env: env, clock: clock, pace: newPace(env, clock), Fleet: &fleet.Fleet{
 		Client: env.Client, Namespace: env.Namespace, Cluster: "capa", Subnet: "subnet-0b2000000000000aa", Replicas: 1, Managed: cluster.Managed,
 	}}
-	w.startManager()
-	return w
 }
 
-func (w *world) startManager() {
+// unheld holds nothing back for AWS's rates: a thousand templates would take three minutes.
+func unheld(options *manager.Options) { options.RequestRates = ptr.To(0.0) }
+
+// startManager starts one with the options that change makes of the usual ones, if it is not nil.
+func (w *world) startManager(change func(*manager.Options)) {
 	w.Helper()
 	w.manager = w.StartManager(product.Manager(product.Settings{
-		WrapKubernetes: func(next http.RoundTripper) http.RoundTripper { return recorder{w, next} },
-		// What is held back for AWS's rates has tests of its own; here a thousand templates would take three minutes.
-		Change: func(options *manager.Options) { options.RequestRates = ptr.To(0.0) },
+		WrapKubernetes: func(next http.RoundTripper) http.RoundTripper { return recorder{w, w.pace.wrap(next)} },
+		WrapAWS:        w.pace.wrap,
+		Change:         change,
 	}))
 }
 
