@@ -144,11 +144,11 @@ func label(crd *apiextensionsv1.CustomResourceDefinition) {
 
 // movedByItself are the kinds whose objects clusterctl move has to take although nobody of the Cluster may own them: those that people write by hand
 // and pools refer to.
-var movedByItself = map[string]bool{"AWSLaunchConfig": true}
+var movedByItself = map[string]bool{"AWSLaunchConfig": true, "AWSLaunchConfigTemplate": true}
 
 // maxValueLengths are the limits for the values of maps, by the name of the field: tags (AWS: Using_Tags, tag restrictions), labels of node groups (AWS:
 // API_CreateNodegroup, labels) and of Kubernetes objects, and annotations (Kubernetes: all of an object together have 256 KiB).
-var maxValueLengths = map[string]int64{"additionalTags": 256, "tags": 256, "labels": 63, "annotations": 256 << 10}
+var maxValueLengths = map[string]int64{"additionalTags": 256, "tags": 256, "labels": 63, "matchLabels": 63, "annotations": 256 << 10}
 
 // limitValues bounds the values of such maps: controller-gen has no marker for the values of a map, and without a bound the
 // cost estimate of rules about them is beyond what the API server allows.

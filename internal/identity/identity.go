@@ -15,13 +15,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/namespaces"
 )
 
 // The keys of a static identity's Secret (CAPA: AWSClusterStaticIdentitySpec.SecretRef).
@@ -158,22 +157,17 @@ func (r *Resolver) allows(ctx context.Context, link Link, namespace string) erro
 	if link.allowed == nil {
 		return refused
 	}
-	if reflect.DeepEqual(*link.allowed, capav1.AllowedNamespaces{}) || slices.Contains(link.allowed.NamespaceList, namespace) {
+	if reflect.DeepEqual(*link.allowed, capav1.AllowedNamespaces{}) {
 		return nil
 	}
-	selector, err := metav1.LabelSelectorAsSelector(&link.allowed.Selector)
+	allowed, err := namespaces.Allowed(ctx, r.Reader, link.allowed.NamespaceList, &link.allowed.Selector, namespace)
+	if errors.Is(err, namespaces.ErrSelector) {
+		return &Error{infrav1.IdentityInvalidReason, fmt.Sprintf("spec.allowedNamespaces of %s: %v", link.Identity, err)}
+	}
 	if err != nil {
-		return &Error{infrav1.IdentityInvalidReason, fmt.Sprintf("spec.allowedNamespaces.selector of %s can not be used: %v", link.Identity, err)}
+		return err
 	}
-	if selector.Empty() {
-		return refused
-	}
-	object := &metav1.PartialObjectMetadata{}
-	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if err := r.Reader.Get(ctx, client.ObjectKey{Name: namespace}, object); err != nil {
-		return fmt.Errorf("reading Namespace %q: %w", namespace, err)
-	}
-	if !selector.Matches(labels.Set(object.Labels)) {
+	if !allowed {
 		return refused
 	}
 	return nil

@@ -97,6 +97,8 @@ var silent = map[string]string{
 	"LaunchTemplateName":                            "it names the template, not what is in it",
 	"VersionsToKeep":                                "it is about versions, not about one",
 	"Verify":                                        "it says how a version is tried, not what is in it",
+	"Rollout":                                       "it says when a version is launched, not what is in it",
+	"PinnedVersion":                                 "it names the version whose data is asked for again",
 	"Rollback.From":                                 "it names the config that another takes the place of",
 	"Rollback.Version":                              "it names the version whose data is asked for again",
 	"Rollback.Reason":                               "it is for people",

@@ -192,6 +192,17 @@ func (t *Templates) Ensure(ctx context.Context, wanted Wanted, seen Observation)
 	return version, seen.withTags(tags), change, nil
 }
 
+// Add makes a version with the wanted config exist, whatever its bootstrap data, and leaves the default version as it is. The template must exist. After an error
+// the observation is no longer known.
+func (t *Templates) Add(ctx context.Context, wanted Wanted, seen Observation) (Version, Observation, Change, error) {
+	for _, version := range seen.NewestFirst() {
+		if version.Fingerprints.Config == wanted.Input.Fingerprints.Config {
+			return version, seen, Change{}, nil
+		}
+	}
+	return t.createVersion(ctx, wanted, seen)
+}
+
 // NamesTakenError says that templates of somebody else bear all the names that ours might.
 type NamesTakenError struct{ Names []string }
 

@@ -29,6 +29,7 @@ import (
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/controllers/awsclusteridentity"
 	"github.com/slipway-project/slipway/internal/controllers/awslaunchconfig"
+	"github.com/slipway-project/slipway/internal/controllers/awslaunchconfigtemplate"
 	"github.com/slipway-project/slipway/internal/controllers/awsmachinepool"
 	"github.com/slipway-project/slipway/internal/controllers/awsmanagedmachinepool"
 	"github.com/slipway-project/slipway/internal/controllers/common"
@@ -183,10 +184,12 @@ func addControllers(manager ctrl.Manager, options Options, kinds kinds, workload
 		Client: manager.GetClient(), Secrets: manager.GetAPIReader(), SecretNamespace: options.IdentitySecretNamespace,
 		Watches: secretWatcher(clientset), Clouds: registry,
 	}
+	templates := &awslaunchconfigtemplate.Reconciler{Client: manager.GetClient()}
 	return errors.Join(
 		configs.Register(manager, settings, secrets, kinds.networks),
 		pools.Register(manager, settings, kinds.networks),
 		managed.Register(manager, settings, kinds.networks),
+		templates.Register(manager, settings),
 		identities.Register(manager, settings, kinds.identities),
 	)
 }

@@ -36,6 +36,7 @@ func requiredKinds() []kind {
 		{&infrav1.AWSManagedMachinePool{}, "Slipway's definitions, config/crd"},
 		{&infrav1.AWSMachinePoolMachine{}, "Slipway's definitions, config/crd"},
 		{&infrav1.AWSLaunchConfig{}, "Slipway's definitions, config/crd"},
+		{&infrav1.AWSLaunchConfigTemplate{}, "Slipway's definitions, config/crd"},
 	}
 }
 

@@ -42,7 +42,10 @@ var machinePoolRules = map[string]func(subject) string{
 }
 
 func machinePoolWarnings(s subject) []string {
-	said := launchTemplateWarnings("spec.awsLaunchTemplate", &s.pool.Spec.AWSLaunchTemplate)
+	said := []string{}
+	if template := s.pool.Spec.AWSLaunchTemplate; template != nil {
+		said = launchTemplateWarnings("spec.awsLaunchTemplate", template)
+	}
 	for _, rule := range sorted(machinePoolRules) {
 		if warning := machinePoolRules[rule](s); warning != "" {
 			said = append(said, warning)
@@ -117,7 +120,8 @@ func asksForSpot(spec *infrav1.AWSMachinePoolSpec) bool {
 	if mixed := spec.MixedInstancesPolicy; mixed != nil {
 		return mixed.InstancesDistribution != nil && ptr.Deref(mixed.InstancesDistribution.OnDemandPercentageAboveBaseCapacity, 100) < 100
 	}
-	return spec.AWSLaunchTemplate.MarketType == infrav1.MarketTypeSpot || spec.AWSLaunchTemplate.SpotMarketOptions != nil
+	template := spec.AWSLaunchTemplate
+	return template != nil && (template.MarketType == infrav1.MarketTypeSpot || template.SpotMarketOptions != nil)
 }
 
 // rolls are the preferences of refreshes, unless there are none.

@@ -44,7 +44,7 @@ func managedPoolWarnings(s managedSubject) []string {
 // +slipway:warning=EK11W
 func someTypeIsNamed(s managedSubject) string {
 	spec := &s.pool.Spec
-	inTemplate := spec.LaunchConfigRef != nil || spec.AWSLaunchTemplate != nil && spec.AWSLaunchTemplate.InstanceType != ""
+	inTemplate := spec.LaunchConfigRef != nil || spec.LaunchConfigTemplateRef != nil || spec.AWSLaunchTemplate != nil && spec.AWSLaunchTemplate.InstanceType != ""
 	if inTemplate || ptr.Deref(spec.InstanceType, "") != "" || len(spec.InstanceTypes) > 0 {
 		return ""
 	}

@@ -21,6 +21,7 @@ import (
 // +kubebuilder:webhookconfiguration:mutating=false,name=slipway-validating-webhook
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-awsmachinepool,mutating=false,failurePolicy=ignore,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=5,groups=infrastructure.cluster.x-k8s.io,resources=awsmachinepools,verbs=create;update,versions=v1beta2,name=warning.awsmachinepool.infrastructure.cluster.x-k8s.io,admissionReviewVersions=v1,serviceName=slipway-webhook,serviceNamespace=slipway-system
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-awslaunchconfig,mutating=false,failurePolicy=ignore,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=5,groups=infrastructure.cluster.x-k8s.io,resources=awslaunchconfigs,verbs=create;update,versions=v1beta2,name=warning.awslaunchconfig.infrastructure.cluster.x-k8s.io,admissionReviewVersions=v1,serviceName=slipway-webhook,serviceNamespace=slipway-system
+// +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-awslaunchconfigtemplate,mutating=false,failurePolicy=ignore,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=5,groups=infrastructure.cluster.x-k8s.io,resources=awslaunchconfigtemplates,verbs=create;update,versions=v1beta2,name=warning.awslaunchconfigtemplate.infrastructure.cluster.x-k8s.io,admissionReviewVersions=v1,serviceName=slipway-webhook,serviceNamespace=slipway-system
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta2-awsmanagedmachinepool,mutating=false,failurePolicy=ignore,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=5,groups=infrastructure.cluster.x-k8s.io,resources=awsmanagedmachinepools,verbs=create;update,versions=v1beta2,name=warning.awsmanagedmachinepool.infrastructure.cluster.x-k8s.io,admissionReviewVersions=v1,serviceName=slipway-webhook,serviceNamespace=slipway-system
 
 // Register has the manager's webhook server answer for all kinds. MachinePools are read by the reader.
@@ -33,6 +34,9 @@ func Register(manager ctrl.Manager, reader client.Reader) error {
 	}
 	if err := ctrl.NewWebhookManagedBy(manager, &infrav1.AWSLaunchConfig{}).WithValidator(launchConfigs{}).Complete(); err != nil {
 		return fmt.Errorf("registering the webhook of AWSLaunchConfig: %w", err)
+	}
+	if err := ctrl.NewWebhookManagedBy(manager, &infrav1.AWSLaunchConfigTemplate{}).WithValidator(launchConfigTemplates{}).Complete(); err != nil {
+		return fmt.Errorf("registering the webhook of AWSLaunchConfigTemplate: %w", err)
 	}
 	return nil
 }
@@ -129,8 +133,31 @@ func (launchConfigs) ValidateDelete(context.Context, *infrav1.AWSLaunchConfig) (
 	return nil, nil
 }
 
+// launchConfigTemplates answers for AWSLaunchConfigTemplates.
+type launchConfigTemplates struct{}
+
+// ValidateCreate implements admission.Validator.
+func (launchConfigTemplates) ValidateCreate(_ context.Context, template *infrav1.AWSLaunchConfigTemplate) (admission.Warnings, error) {
+	return launchTemplateWarnings("spec.template.spec", &template.Spec.Template.Spec.AWSLaunchTemplate), nil
+}
+
+// ValidateUpdate implements admission.Validator.
+func (l launchConfigTemplates) ValidateUpdate(ctx context.Context, before, template *infrav1.AWSLaunchConfigTemplate) (admission.Warnings, error) {
+	if !template.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(before.Spec, template.Spec) {
+		return nil, nil
+	}
+	return l.ValidateCreate(ctx, template)
+}
+
+// ValidateDelete implements admission.Validator.
+func (launchConfigTemplates) ValidateDelete(context.Context, *infrav1.AWSLaunchConfigTemplate) (admission.Warnings, error) {
+	return nil, nil
+}
+
 var (
 	_ admission.Validator[*infrav1.AWSMachinePool]        = (*machinePools)(nil)
 	_ admission.Validator[*infrav1.AWSManagedMachinePool] = (*managedPools)(nil)
 	_ admission.Validator[*infrav1.AWSLaunchConfig]       = launchConfigs{}
+
+	_ admission.Validator[*infrav1.AWSLaunchConfigTemplate] = launchConfigTemplates{}
 )

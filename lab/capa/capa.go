@@ -84,7 +84,7 @@ func (p Provider) read(ctx context.Context) (objects, error) {
 	if err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.Key.Namespace, Name: o.machinePool.Spec.ClusterName}, cluster); err != nil {
 		return o, err
 	}
-	o.spec, o.name, o.clusterName, o.annotations = &pool.Spec.AWSLaunchTemplate, pool.Name, cluster.Name, pool.Annotations
+	o.spec, o.name, o.clusterName, o.annotations = pool.Spec.AWSLaunchTemplate, pool.Name, cluster.Name, pool.Annotations
 	o.asked = over(cluster.Spec.AdditionalTags, pool.Spec.AdditionalTags)
 	o.ignition = pool.Spec.Ignition
 	if cluster.Spec.S3Bucket != nil {

@@ -118,7 +118,7 @@ func (f *Fleet) create(ctx context.Context, i int) error {
 	pool := &infrav1.AWSMachinePool{ObjectMeta: meta, Spec: infrav1.AWSMachinePoolSpec{
 		MaxSize:           10,
 		Subnets:           []infrav1.AWSResourceReference{{ID: &f.Subnet}},
-		AWSLaunchTemplate: infrav1.AWSLaunchTemplate{InstanceType: "t3.large"},
+		AWSLaunchTemplate: &infrav1.AWSLaunchTemplate{InstanceType: "t3.large"},
 	}}
 	if f.NoRefresh {
 		pool.Spec.RefreshPreferences = &infrav1.RefreshPreferences{Disable: true}

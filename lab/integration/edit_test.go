@@ -28,7 +28,7 @@ type edit struct {
 }
 
 func launchEdit(reason string, change func(*infrav1.AWSLaunchTemplate), stored func(*ec2types.ResponseLaunchTemplateData) bool) edit {
-	return edit{reason, func(pool *infrav1.AWSMachinePool) { change(&pool.Spec.AWSLaunchTemplate) }, stored}
+	return edit{reason, func(pool *infrav1.AWSMachinePool) { change(pool.Spec.AWSLaunchTemplate) }, stored}
 }
 
 func device(data *ec2types.ResponseLaunchTemplateData, name string) *ec2types.LaunchTemplateEbsBlockDevice {

@@ -99,7 +99,7 @@ func TestIdempotence(t *testing.T) {
 			template.SpotMarketOptions = nil // a policy has its own say about Spot
 		}
 		w.editPool(func(pool *infrav1.AWSMachinePool) {
-			pool.Spec.AWSLaunchTemplate, pool.Spec.AdditionalTags = template, tags
+			pool.Spec.AWSLaunchTemplate, pool.Spec.AdditionalTags = &template, tags
 			pool.Spec.MixedInstancesPolicy, pool.Spec.Subnets = group.MixedInstancesPolicy, group.Subnets
 			pool.Spec.HealthCheck, pool.Spec.DefaultInstanceWarmup = group.HealthCheck, group.DefaultInstanceWarmup
 			pool.Spec.SuspendProcesses, pool.Spec.CapacityReservation = group.SuspendProcesses, group.CapacityReservation

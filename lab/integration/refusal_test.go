@@ -90,7 +90,7 @@ func TestRefusals(t *testing.T) {
 	good := w.mustPool().Spec.AWSLaunchTemplate
 	refused := func(reason string, spoil func(*infrav1.AWSLaunchTemplate), message string) {
 		t.Helper()
-		w.editPool(func(pool *infrav1.AWSMachinePool) { spoil(&pool.Spec.AWSLaunchTemplate) })
+		w.editPool(func(pool *infrav1.AWSMachinePool) { spoil(pool.Spec.AWSLaunchTemplate) })
 		condition := w.awaitCondition(infrav1.LaunchTemplateReadyCondition, metav1.ConditionFalse, reason)
 		if !strings.Contains(condition.Message, message) {
 			t.Errorf("for %s the message is %q, want it to say %q", reason, condition.Message, message)

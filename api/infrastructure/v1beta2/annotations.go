@@ -18,3 +18,18 @@ const (
 	// sets it.
 	AdoptTemplateAnnotation = TagSlipwayPrefix + "adopt-template"
 )
+
+// Labels and annotations of an AWSLaunchConfig that was made from an AWSLaunchConfigTemplate. The controller of pools sets them.
+const (
+	// LaunchConfigTemplateLabel holds the name of the template, cut and with a hash where it is longer than a label may be.
+	LaunchConfigTemplateLabel = TagSlipwayPrefix + "launch-config-template"
+
+	// LaunchConfigTemplateNamespaceLabel holds the namespace of the template.
+	LaunchConfigTemplateNamespaceLabel = TagSlipwayPrefix + "launch-config-template-namespace"
+
+	// LaunchConfigTemplateAnnotation holds <namespace>/<name> of the template.
+	LaunchConfigTemplateAnnotation = TagSlipwayPrefix + "launch-config-template"
+
+	// LaunchConfigTemplateGenerationAnnotation holds the generation of the template that the AWSLaunchConfig follows.
+	LaunchConfigTemplateGenerationAnnotation = TagSlipwayPrefix + "launch-config-template-generation"
+)

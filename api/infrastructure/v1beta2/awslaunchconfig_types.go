@@ -87,6 +87,8 @@ type AWSLaunchConfigSpec struct {
 	// +optional
 	Rollback *Rollback `json:"rollback,omitempty"`
 
+	LaunchConfigControl `json:",inline"`
+
 	AWSLaunchTemplate `json:",inline"`
 	LaunchConfigData  `json:",inline"`
 }
@@ -182,6 +184,11 @@ type AWSLaunchConfigStatus struct {
 	// +optional
 	Version int64 `json:"version,omitempty"`
 
+	// PendingVersion is the number of the version that waits for approval, where spec.rollout is Manual and the spec asks for another
+	// configuration than the one that is launched.
+	// +optional
+	PendingVersion int64 `json:"pendingVersion,omitempty"`
+
 	// DefaultVersion is the number of the template's default version.
 	// +optional
 	DefaultVersion int64 `json:"defaultVersion,omitempty"`
@@ -226,6 +233,24 @@ type AWSLaunchConfigStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
 	Versions []LaunchTemplateVersionStatus `json:"versions,omitempty"`
+
+	// UsedBy are the pools that launch from this, by kind and name, with their instances.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	UsedBy []LaunchConfigUser `json:"usedBy,omitempty"`
+
+	// Users names these pools in one line, for kubectl get.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Users string `json:"users,omitempty"`
+
+	// History lists the configurations that were asked for, newest first: versions that differ by their join token alone are one. Those
+	// whose versions were deleted stay listed, until status is lost.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	History []LaunchConfigHistoryEntry `json:"history,omitempty"`
 
 	// CurrentVersions are the numbers of all versions that exist with the wanted configuration, in ascending order: they differ by
 	// their join token alone. An instance that was launched from one of them is up to date.
@@ -354,6 +379,9 @@ type LaunchTemplateVersionStatus struct {
 // +kubebuilder:printcolumn:name="Default",type="integer",JSONPath=".status.defaultVersion",description="Default version of the template"
 // +kubebuilder:printcolumn:name="Image",type="string",JSONPath=".status.resolved.imageID",description="Image"
 // +kubebuilder:printcolumn:name="Instance Type",type="string",JSONPath=".spec.instanceType",description="Instance type"
+// +kubebuilder:printcolumn:name="Used By",type="string",JSONPath=".status.users",description="Pools that launch from it"
+// +kubebuilder:printcolumn:name="Pending",type="integer",priority=1,JSONPath=".status.pendingVersion",description="Version that waits for approval"
+// +kubebuilder:printcolumn:name="Made From",type="string",priority=1,JSONPath=".metadata.annotations['slipway\\.infrastructure\\.cluster\\.x-k8s\\.io/launch-config-template']",description="AWSLaunchConfigTemplate that it was made from"
 // +kubebuilder:printcolumn:name="Template Name",type="string",priority=1,JSONPath=".status.launchTemplateName",description="Name of the EC2 launch template"
 // +kubebuilder:printcolumn:name="Kubernetes",type="string",priority=1,JSONPath=".spec.kubernetesVersion",description="Kubernetes version"
 // +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Ready')].message",description="What is in the way"

@@ -11,12 +11,24 @@ const DefaultVersionsToKeep int32 = 10
 
 // AWSMachinePoolSpec says what Auto Scaling group the pool has.
 //
+// +slipway:rule=SL41
+// +kubebuilder:validation:XValidation:rule=`[has(self.awsLaunchTemplate), has(self.launchConfigRef), has(self.launchConfigTemplateRef)].filter(given, given).size() == 1`,message="say what instances are launched with in one place: give exactly one of awsLaunchTemplate, launchConfigRef and launchConfigTemplateRef"
+// +slipway:rule=SL42
+// +kubebuilder:validation:XValidation:rule=`has(self.launchConfigRef) == has(oldSelf.launchConfigRef)`,message="a pool with an AWSLaunchConfig of its own does not change over to a shared one, nor back: put launchConfigRef back as it was, or make a new pool and move to it",fieldPath=".launchConfigRef"
+// +slipway:rule=SL43
+// +kubebuilder:validation:XValidation:rule=`!has(self.launchConfigRef) || (!has(self.rollout) && !has(self.pinnedVersion))`,message="an AWSLaunchConfig has rollout and pinnedVersion of its own: remove them, and set them there",fieldPath=".launchConfigRef"
+// +slipway:rule=SL43
+// +kubebuilder:validation:XValidation:rule=`!has(self.launchConfigRef) || !has(self.versionsToKeep)`,message="an AWSLaunchConfig has a versionsToKeep of its own: remove versionsToKeep, and set it there",fieldPath=".versionsToKeep"
+// +slipway:rule=SL43
+// +kubebuilder:validation:XValidation:rule=`!has(self.launchConfigRef) || !has(self.refreshPreferences) || !has(self.refreshPreferences.rollback) || !self.refreshPreferences.rollback`,message="other pools may launch from the AWSLaunchConfig too, so that no pool goes back for all of them: remove refreshPreferences.rollback, and set pinnedVersion there when it is needed",fieldPath=".refreshPreferences.rollback"
+// +slipway:rule=SL43
+// +kubebuilder:validation:XValidation:rule=`!has(self.launchConfigRef) || (!has(self.bootstrapStorage) && !has(self.ignition))`,message="an AWSLaunchConfig has bootstrap data of its own: remove bootstrapStorage and ignition, and set them in its spec.bootstrap",fieldPath=".bootstrapStorage"
 // +slipway:rule=AS2
-// +kubebuilder:validation:XValidation:rule=`(has(self.awsLaunchTemplate.instanceType) && self.awsLaunchTemplate.instanceType != "") || (has(self.mixedInstancesPolicy) && has(self.mixedInstancesPolicy.overrides) && size(self.mixedInstancesPolicy.overrides) > 0)`,message="set awsLaunchTemplate.instanceType, or list instance types in mixedInstancesPolicy.overrides",fieldPath=".awsLaunchTemplate"
+// +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || (has(self.awsLaunchTemplate.instanceType) && self.awsLaunchTemplate.instanceType != "") || (has(self.mixedInstancesPolicy) && has(self.mixedInstancesPolicy.overrides) && size(self.mixedInstancesPolicy.overrides) > 0)`,message="set awsLaunchTemplate.instanceType, or list instance types in mixedInstancesPolicy.overrides",fieldPath=".awsLaunchTemplate"
 // +slipway:rule=AS3
-// +kubebuilder:validation:XValidation:rule=`!has(self.mixedInstancesPolicy) || !(has(self.awsLaunchTemplate.spotMarketOptions) || (has(self.awsLaunchTemplate.marketType) && self.awsLaunchTemplate.marketType == 'Spot'))`,message="a group with mixedInstancesPolicy takes no launch template that asks for Spot: remove awsLaunchTemplate.spotMarketOptions and marketType, and set mixedInstancesPolicy.instancesDistribution.onDemandPercentageAboveBaseCapacity instead",fieldPath=".mixedInstancesPolicy"
+// +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.mixedInstancesPolicy) || !(has(self.awsLaunchTemplate.spotMarketOptions) || (has(self.awsLaunchTemplate.marketType) && self.awsLaunchTemplate.marketType == 'Spot'))`,message="a group with mixedInstancesPolicy takes no launch template that asks for Spot: remove awsLaunchTemplate.spotMarketOptions and marketType, and set mixedInstancesPolicy.instancesDistribution.onDemandPercentageAboveBaseCapacity instead",fieldPath=".mixedInstancesPolicy"
 // +slipway:rule=CB1
-// +kubebuilder:validation:XValidation:rule=`!has(self.mixedInstancesPolicy) || !has(self.awsLaunchTemplate.marketType) || self.awsLaunchTemplate.marketType != 'CapacityBlock'`,message="Capacity Blocks can not be used with mixedInstancesPolicy: remove mixedInstancesPolicy, or marketType CapacityBlock",fieldPath=".mixedInstancesPolicy"
+// +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.mixedInstancesPolicy) || !has(self.awsLaunchTemplate.marketType) || self.awsLaunchTemplate.marketType != 'CapacityBlock'`,message="Capacity Blocks can not be used with mixedInstancesPolicy: remove mixedInstancesPolicy, or marketType CapacityBlock",fieldPath=".mixedInstancesPolicy"
 // +slipway:rule=AS9
 // +kubebuilder:validation:XValidation:rule=`self.minSize <= self.maxSize`,message="minSize must not be above maxSize",fieldPath=".minSize"
 // +slipway:rule=RF4
@@ -28,7 +40,7 @@ const DefaultVersionsToKeep int32 = 10
 // +slipway:rule=WP1
 // +kubebuilder:validation:XValidation:rule=`!has(self.warmPool) || !has(self.mixedInstancesPolicy) || !has(self.mixedInstancesPolicy.instancesDistribution) || !has(self.mixedInstancesPolicy.instancesDistribution.onDemandPercentageAboveBaseCapacity) || self.mixedInstancesPolicy.instancesDistribution.onDemandPercentageAboveBaseCapacity == 100`,message="a group with a warm pool launches On-Demand Instances alone: set onDemandPercentageAboveBaseCapacity of mixedInstancesPolicy.instancesDistribution to 100, or remove warmPool",fieldPath=".warmPool"
 // +slipway:rule=WP1
-// +kubebuilder:validation:XValidation:rule=`!has(self.warmPool) || !(has(self.awsLaunchTemplate.spotMarketOptions) || (has(self.awsLaunchTemplate.marketType) && self.awsLaunchTemplate.marketType in ['Spot', 'CapacityBlock']))`,message="a group with a warm pool launches neither Spot Instances nor into Capacity Blocks: remove awsLaunchTemplate.spotMarketOptions and marketType, or remove warmPool",fieldPath=".warmPool"
+// +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.warmPool) || !(has(self.awsLaunchTemplate.spotMarketOptions) || (has(self.awsLaunchTemplate.marketType) && self.awsLaunchTemplate.marketType in ['Spot', 'CapacityBlock']))`,message="a group with a warm pool launches neither Spot Instances nor into Capacity Blocks: remove awsLaunchTemplate.spotMarketOptions and marketType, or remove warmPool",fieldPath=".warmPool"
 // +slipway:rule=SL7
 // +kubebuilder:validation:XValidation:rule=`!has(self.bootstrapStorage) || !has(self.ignition) || self.bootstrapStorage != 'SSM'`,message="Ignition can not read from SSM: set bootstrapStorage to S3 or UserData",fieldPath=".bootstrapStorage"
 // +slipway:rule=SL7
@@ -36,11 +48,11 @@ const DefaultVersionsToKeep int32 = 10
 // +slipway:rule=SL7
 // +kubebuilder:validation:XValidation:rule=`!has(self.bootstrapStorage) || !has(self.ignition) || !has(self.ignition.storageType) || self.bootstrapStorage != 'S3' || self.ignition.storageType != 'UnencryptedUserData'`,message="bootstrapStorage S3 and ignition.storageType UnencryptedUserData name two places for the same data: set ignition.storageType to ClusterObjectStore, or leave bootstrapStorage out",fieldPath=".bootstrapStorage"
 // +slipway:rule=SL7
-// +kubebuilder:validation:XValidation:rule=`!has(self.bootstrapStorage) || self.bootstrapStorage == 'UserData' || (has(self.awsLaunchTemplate.iamInstanceProfile) && self.awsLaunchTemplate.iamInstanceProfile != "")`,message="instances read bootstrap data outside of the launch template with their instance profile: set awsLaunchTemplate.iamInstanceProfile, or bootstrapStorage to UserData",fieldPath=".bootstrapStorage"
+// +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.bootstrapStorage) || self.bootstrapStorage == 'UserData' || (has(self.awsLaunchTemplate.iamInstanceProfile) && self.awsLaunchTemplate.iamInstanceProfile != "")`,message="instances read bootstrap data outside of the launch template with their instance profile: set awsLaunchTemplate.iamInstanceProfile, or bootstrapStorage to UserData",fieldPath=".bootstrapStorage"
 // +slipway:rule=CR1
-// +kubebuilder:validation:XValidation:rule=`!has(self.capacityReservation) || self.capacityReservation.preference == 'default' || !has(self.awsLaunchTemplate.capacityReservationId) || self.awsLaunchTemplate.capacityReservationId == ""`,message="capacityReservation of the group overrules awsLaunchTemplate.capacityReservationId: name the reservation in one of the two, or set preference to default",fieldPath=".capacityReservation"
+// +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.capacityReservation) || self.capacityReservation.preference == 'default' || !has(self.awsLaunchTemplate.capacityReservationId) || self.awsLaunchTemplate.capacityReservationId == ""`,message="capacityReservation of the group overrules awsLaunchTemplate.capacityReservationId: name the reservation in one of the two, or set preference to default",fieldPath=".capacityReservation"
 // +slipway:rule=CR3
-// +kubebuilder:validation:XValidation:rule=`!has(self.capacityReservation) || !(self.capacityReservation.preference in ['capacity-reservations-only', 'capacity-reservations-first']) || !(has(self.awsLaunchTemplate.spotMarketOptions) || (has(self.awsLaunchTemplate.marketType) && self.awsLaunchTemplate.marketType == 'Spot'))`,message="Spot Instances can not run in a Capacity Reservation: set preference to none or default, or remove awsLaunchTemplate.spotMarketOptions and marketType Spot",fieldPath=".capacityReservation.preference"
+// +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.capacityReservation) || !(self.capacityReservation.preference in ['capacity-reservations-only', 'capacity-reservations-first']) || !(has(self.awsLaunchTemplate.spotMarketOptions) || (has(self.awsLaunchTemplate.marketType) && self.awsLaunchTemplate.marketType == 'Spot'))`,message="Spot Instances can not run in a Capacity Reservation: set preference to none or default, or remove awsLaunchTemplate.spotMarketOptions and marketType Spot",fieldPath=".capacityReservation.preference"
 type AWSMachinePoolSpec struct {
 	// ProviderID is the ARN of the Auto Scaling group. The controller writes it.
 	// +optional
@@ -83,9 +95,19 @@ type AWSMachinePoolSpec struct {
 	AdditionalTags Tags `json:"additionalTags,omitempty"`
 
 	// AWSLaunchTemplate says what instances are launched with. Each change of it makes a version of the EC2 launch
-	// template; a change of what a node is rolls the pool.
-	// +required
-	AWSLaunchTemplate AWSLaunchTemplate `json:"awsLaunchTemplate"`
+	// template; a change of what a node is rolls the pool. Give one of this, launchConfigRef and launchConfigTemplateRef.
+	// +optional
+	AWSLaunchTemplate *AWSLaunchTemplate `json:"awsLaunchTemplate,omitempty"`
+
+	// LaunchConfigRef names the AWSLaunchConfig that the pool launches from. It is in the namespace of the pool and is not
+	// the pool's: other pools may use it too, it has bootstrap data of its own, and it stays when the pool is deleted.
+	// +optional
+	LaunchConfigRef *LaunchConfigReference `json:"launchConfigRef,omitempty"`
+
+	// LaunchConfigTemplateRef names the AWSLaunchConfigTemplate that the pool's own AWSLaunchConfig is made from. An edit of
+	// the template, and another name here, roll the pool as an edit of awsLaunchTemplate does.
+	// +optional
+	LaunchConfigTemplateRef *LaunchConfigTemplateReference `json:"launchConfigTemplateRef,omitempty"`
 
 	// VersionsToKeep is how many launch template versions are kept; older ones that nothing uses are deleted.
 	// Default: 10.
@@ -94,6 +116,8 @@ type AWSMachinePoolSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9999
 	VersionsToKeep *int32 `json:"versionsToKeep,omitempty"`
+
+	LaunchConfigControl `json:",inline"`
 
 	// MixedInstancesPolicy lets the group launch several instance types, On-Demand and Spot.
 	// +optional

@@ -52,7 +52,7 @@ type DeprecatedField struct{ Field, Use string }
 // that has none (seed of the design: "Launch Templates for Managed Machine Pools"). In a pool with a launch template without an
 // image, amiType and amiVersion stay: they choose among the images of EKS. The default of amiType is nobody's wish.
 func (s *AWSManagedMachinePoolSpec) DeprecatedFields() []DeprecatedField {
-	if s.AWSLaunchTemplate != nil || s.LaunchConfigRef != nil {
+	if s.Templated() {
 		return nil
 	}
 	var found []DeprecatedField

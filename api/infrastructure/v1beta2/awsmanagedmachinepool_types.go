@@ -9,13 +9,13 @@ import (
 // AWSManagedMachinePoolSpec says what EKS managed node group the pool has.
 //
 // +slipway:rule=SL21
-// +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.launchConfigRef)`,message="a node group has one launch template: remove awsLaunchTemplate, or launchConfigRef",fieldPath=".launchConfigRef"
+// +kubebuilder:validation:XValidation:rule=`[has(self.awsLaunchTemplate), has(self.launchConfigRef), has(self.launchConfigTemplateRef)].filter(given, given).size() <= 1`,message="a node group has one launch template: give at most one of awsLaunchTemplate, launchConfigRef and launchConfigTemplateRef"
 // +slipway:rule=EK9
-// +kubebuilder:validation:XValidation:rule=`!has(self.diskSize) || !(has(self.awsLaunchTemplate) || has(self.launchConfigRef))`,message="a pool with a launch template takes the size of its root volume from there: remove diskSize, and set awsLaunchTemplate.rootVolume.size",fieldPath=".diskSize"
+// +kubebuilder:validation:XValidation:rule=`!has(self.diskSize) || !(has(self.awsLaunchTemplate) || has(self.launchConfigRef) || has(self.launchConfigTemplateRef))`,message="a pool with a launch template takes the size of its root volume from there: remove diskSize, and set awsLaunchTemplate.rootVolume.size",fieldPath=".diskSize"
 // +slipway:rule=EK10
-// +kubebuilder:validation:XValidation:rule=`!has(self.remoteAccess) || !(has(self.awsLaunchTemplate) || has(self.launchConfigRef))`,message="a pool with a launch template takes its SSH key and security groups from there: remove remoteAccess, and set awsLaunchTemplate.sshKeyName and additionalSecurityGroups",fieldPath=".remoteAccess"
+// +kubebuilder:validation:XValidation:rule=`!has(self.remoteAccess) || !(has(self.awsLaunchTemplate) || has(self.launchConfigRef) || has(self.launchConfigTemplateRef))`,message="a pool with a launch template takes its SSH key and security groups from there: remove remoteAccess, and set awsLaunchTemplate.sshKeyName and additionalSecurityGroups",fieldPath=".remoteAccess"
 // +slipway:rule=EK11
-// +kubebuilder:validation:XValidation:rule=`!has(self.instanceType) || self.instanceType == "" || !(has(self.awsLaunchTemplate) || has(self.launchConfigRef))`,message="a pool with a launch template takes its instance type from there: remove instanceType, and set awsLaunchTemplate.instanceType, or instanceTypes",fieldPath=".instanceType"
+// +kubebuilder:validation:XValidation:rule=`!has(self.instanceType) || self.instanceType == "" || !(has(self.awsLaunchTemplate) || has(self.launchConfigRef) || has(self.launchConfigTemplateRef))`,message="a pool with a launch template takes its instance type from there: remove instanceType, and set awsLaunchTemplate.instanceType, or instanceTypes",fieldPath=".instanceType"
 // +slipway:rule=EK11
 // +kubebuilder:validation:XValidation:rule=`!has(self.instanceTypes) || size(self.instanceTypes) == 0 || !has(self.instanceType) || self.instanceType == ""`,message="instanceType and instanceTypes say the same: remove instanceType, and list it first in instanceTypes",fieldPath=".instanceTypes"
 // +slipway:rule=EK11
@@ -27,9 +27,9 @@ import (
 // +slipway:rule=EK12
 // +kubebuilder:validation:XValidation:rule=`!has(self.amiVersion) || !(has(self.amiType) && self.amiType == 'CUSTOM')`,message="amiVersion is a release of the images that EKS chooses, and amiType CUSTOM stands for one of your own: remove amiVersion, or choose another amiType",fieldPath=".amiVersion"
 // +slipway:rule=EK13
-// +kubebuilder:validation:XValidation:rule=`!(has(self.amiType) && self.amiType == 'CUSTOM') || (has(self.awsLaunchTemplate) || has(self.launchConfigRef))`,message="amiType CUSTOM stands for the image of a launch template, and there is none: set awsLaunchTemplate, or choose another amiType",fieldPath=".amiType"
+// +kubebuilder:validation:XValidation:rule=`!(has(self.amiType) && self.amiType == 'CUSTOM') || (has(self.awsLaunchTemplate) || has(self.launchConfigRef) || has(self.launchConfigTemplateRef))`,message="amiType CUSTOM stands for the image of a launch template, and there is none: set awsLaunchTemplate, or choose another amiType",fieldPath=".amiType"
 // +slipway:rule=EK26
-// +kubebuilder:validation:XValidation:rule=`!has(self.capacityType) || self.capacityType != 'capacityBlock' || has(self.launchConfigRef) || (has(self.awsLaunchTemplate) && has(self.awsLaunchTemplate.marketType) && self.awsLaunchTemplate.marketType == 'CapacityBlock')`,message="capacityType capacityBlock needs a launch template that names the block: set awsLaunchTemplate.marketType to CapacityBlock, capacityReservationId and instanceType",fieldPath=".capacityType"
+// +kubebuilder:validation:XValidation:rule=`!has(self.capacityType) || self.capacityType != 'capacityBlock' || has(self.launchConfigRef) || has(self.launchConfigTemplateRef) || (has(self.awsLaunchTemplate) && has(self.awsLaunchTemplate.marketType) && self.awsLaunchTemplate.marketType == 'CapacityBlock')`,message="capacityType capacityBlock needs a launch template that names the block: set awsLaunchTemplate.marketType to CapacityBlock, capacityReservationId and instanceType",fieldPath=".capacityType"
 // +slipway:rule=EK27
 // +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.awsLaunchTemplate.marketType) || self.awsLaunchTemplate.marketType != 'CapacityBlock' || (has(self.capacityType) && self.capacityType == 'capacityBlock')`,message="awsLaunchTemplate asks for a Capacity Block: set capacityType to capacityBlock, or remove awsLaunchTemplate.marketType",fieldPath=".capacityType"
 // +slipway:rule=EK28
@@ -39,11 +39,13 @@ import (
 // +slipway:rule=EK28
 // +kubebuilder:validation:XValidation:rule=`!has(self.warmPool) || !has(self.capacityType) || self.capacityType == 'onDemand'`,message="a warm pool has On-Demand Instances alone: set capacityType to onDemand, or remove warmPool",fieldPath=".warmPool"
 // +slipway:rule=SL24
-// +kubebuilder:validation:XValidation:rule=`!has(self.templateLossPolicy) || (has(self.awsLaunchTemplate) || has(self.launchConfigRef))`,message="templateLossPolicy is about the launch template, and the pool has none: remove it, or set awsLaunchTemplate",fieldPath=".templateLossPolicy"
+// +kubebuilder:validation:XValidation:rule=`!has(self.templateLossPolicy) || (has(self.awsLaunchTemplate) || has(self.launchConfigRef) || has(self.launchConfigTemplateRef))`,message="templateLossPolicy is about the launch template, and the pool has none: remove it, or set awsLaunchTemplate",fieldPath=".templateLossPolicy"
 // +slipway:rule=SL24
-// +kubebuilder:validation:XValidation:rule=`!has(self.versionsToKeep) || has(self.awsLaunchTemplate)`,message="versionsToKeep is about the versions of awsLaunchTemplate, and there is none: remove it, or set awsLaunchTemplate (an AWSLaunchConfig has a versionsToKeep of its own)",fieldPath=".versionsToKeep"
+// +kubebuilder:validation:XValidation:rule=`!has(self.versionsToKeep) || has(self.awsLaunchTemplate) || has(self.launchConfigTemplateRef)`,message="versionsToKeep is about the versions of the pool's own launch template, and there is none: remove it, or set awsLaunchTemplate (an AWSLaunchConfig has a versionsToKeep of its own)",fieldPath=".versionsToKeep"
+// +slipway:rule=SL24
+// +kubebuilder:validation:XValidation:rule=`(!has(self.rollout) && !has(self.pinnedVersion)) || has(self.awsLaunchTemplate) || has(self.launchConfigTemplateRef)`,message="rollout and pinnedVersion are about the versions of the pool's own launch template, and there is none: remove them, or set awsLaunchTemplate (an AWSLaunchConfig has them of its own)",fieldPath=".rollout"
 // +slipway:rule=EK20
-// +kubebuilder:validation:XValidation:rule=`has(self.awsLaunchTemplate) == has(oldSelf.awsLaunchTemplate)`,message="EKS can neither give a launch template to a node group that has none nor take it away: put awsLaunchTemplate back as it was, or make a new pool and move to it",fieldPath=".awsLaunchTemplate"
+// +kubebuilder:validation:XValidation:rule=`(has(self.awsLaunchTemplate) || has(self.launchConfigTemplateRef)) == (has(oldSelf.awsLaunchTemplate) || has(oldSelf.launchConfigTemplateRef))`,message="EKS can neither give a launch template to a node group that has none nor take it away: put awsLaunchTemplate back as it was, or make a new pool and move to it",fieldPath=".awsLaunchTemplate"
 // +slipway:rule=EK20
 // +kubebuilder:validation:XValidation:rule=`(has(self.launchConfigRef) ? self.launchConfigRef.name : "") == (has(oldSelf.launchConfigRef) ? oldSelf.launchConfigRef.name : "")`,message="EKS can not point a node group at another launch template: put launchConfigRef back, or make a new pool and move to it",fieldPath=".launchConfigRef"
 // +slipway:rule=EK21
@@ -231,6 +233,11 @@ type AWSManagedMachinePoolSpec struct {
 	// +optional
 	LaunchConfigRef *LaunchConfigReference `json:"launchConfigRef,omitempty"`
 
+	// LaunchConfigTemplateRef names the AWSLaunchConfigTemplate that the pool's own AWSLaunchConfig is made from, in place of
+	// awsLaunchTemplate. An edit of the template, and another name here, roll the pool as an edit of awsLaunchTemplate does.
+	// +optional
+	LaunchConfigTemplateRef *LaunchConfigTemplateReference `json:"launchConfigTemplateRef,omitempty"`
+
 	// VersionsToKeep is how many launch template versions are kept; older ones that nothing uses are deleted.
 	// Default: 10.
 	// +optional
@@ -238,6 +245,8 @@ type AWSManagedMachinePoolSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9999
 	VersionsToKeep *int32 `json:"versionsToKeep,omitempty"`
+
+	LaunchConfigControl `json:",inline"`
 
 	// TemplateLossPolicy says what is done when somebody has deleted the launch template of the node group. EKS can not
 	// give a node group another one. Report, the default, says so in a condition and leaves the nodes alone; Replace
@@ -318,15 +327,6 @@ const (
 	// TemplateLossReplace replaces the node group by another.
 	TemplateLossReplace TemplateLossPolicy = "Replace"
 )
-
-// LaunchConfigReference names an AWSLaunchConfig in the same namespace.
-type LaunchConfigReference struct {
-	// Name of the AWSLaunchConfig.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name"`
-}
 
 // TaintEffect is what a taint does to pods that do not tolerate it. The values are CAPA's.
 // +kubebuilder:validation:Enum=no-schedule;no-execute;prefer-no-schedule
@@ -782,6 +782,11 @@ func (p *AWSManagedMachinePool) SetConditions(conditions []metav1.Condition) {
 	p.Status.Conditions = slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool {
 		return c.Reason == ""
 	})
+}
+
+// Templated is true for a pool whose node group has a launch template. EKS can neither give one to a node group nor take it away.
+func (s *AWSManagedMachinePoolSpec) Templated() bool {
+	return s.AWSLaunchTemplate != nil || s.LaunchConfigRef != nil || s.LaunchConfigTemplateRef != nil
 }
 
 // OwnImage says whether nodes boot an image of the launch template's, so that EKS chooses none: the group is CUSTOM then,

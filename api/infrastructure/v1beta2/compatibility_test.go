@@ -27,7 +27,7 @@ func TestExampleApplies(t *testing.T) {
 		MinSize:           1,
 		MaxSize:           10,
 		AvailabilityZones: []string{"us-east-1a"},
-		AWSLaunchTemplate: infrav1.AWSLaunchTemplate{InstanceType: "t3.large", SSHKeyName: ptr.To("default")},
+		AWSLaunchTemplate: &infrav1.AWSLaunchTemplate{InstanceType: "t3.large", SSHKeyName: ptr.To("default")},
 		Subnets:           []infrav1.AWSResourceReference{{ID: ptr.To("subnet-0b2000000000000aa")}},
 	}
 	if diff := cmp.Diff(want, got.Spec); diff != "" {

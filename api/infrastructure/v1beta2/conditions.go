@@ -74,6 +74,11 @@ const (
 	// security groups.
 	ResolvedCondition = "Resolved"
 
+	// RolloutApprovedCondition is False while the configuration that the spec asks for is not the one that is launched, because spec.rollout is
+	// Manual and nobody has approved its version, or because spec.pinnedVersion names another. A pool mirrors it. It is missing where neither
+	// is set.
+	RolloutApprovedCondition = "RolloutApproved"
+
 	// VersionsPrunedCondition is True when no more launch template versions are kept than spec.versionsToKeep allows
 	// (versions in use are always kept).
 	VersionsPrunedCondition = "VersionsPruned"
@@ -161,6 +166,11 @@ const (
 	WaitingForLaunchConfigReason = "WaitingForLaunchConfig"
 	// LaunchConfigNotOwnedReason says that an AWSLaunchConfig of the pool's name belongs to something else.
 	LaunchConfigNotOwnedReason = "LaunchConfigNotOwned"
+	// LaunchConfigTemplateNotFoundReason says that the AWSLaunchConfigTemplate that a pool refers to does not exist. What the pool made from
+	// it before goes on.
+	LaunchConfigTemplateNotFoundReason = "LaunchConfigTemplateNotFound"
+	// LaunchConfigTemplateNotAllowedReason says that the AWSLaunchConfigTemplate may not be used from the pool's namespace.
+	LaunchConfigTemplateNotAllowedReason = "LaunchConfigTemplateNotAllowed"
 	// LaunchTemplateCreateFailedReason says that the template could not be created. CAPA's name.
 	LaunchTemplateCreateFailedReason = "LaunchTemplateCreateFailed"
 	// LaunchTemplateReconcileFailedReason says that a version, the default version or the tags of an existing
@@ -188,8 +198,21 @@ const (
 	RootVolumeTooSmallReason = "RootVolumeTooSmall"
 	// ResolveFailedReason says that looking something up in AWS failed for another reason.
 	ResolveFailedReason = "ResolveFailed"
+	// VersionNotFoundReason says that there is no version of the number that spec.pinnedVersion, or spec.existing, names.
+	VersionNotFoundReason = "VersionNotFound"
 	// PruneFailedReason says that some versions could not be deleted; it is tried again.
 	PruneFailedReason = "PruneFailed"
+)
+
+// Reasons of RolloutApproved.
+const (
+	// ApprovedReason says that what the spec asks for is launched.
+	ApprovedReason = "Approved"
+	// WaitingForApprovalReason says that a version was made and waits for its number in the approved-version annotation; the message says what it
+	// would change.
+	WaitingForApprovalReason = "WaitingForApproval"
+	// PinnedReason says that the configuration of spec.pinnedVersion is launched.
+	PinnedReason = "Pinned"
 )
 
 // Reasons of ASGReady.

@@ -24,6 +24,9 @@ func TestEveryRuleIsBroken(t *testing.T) {
 		"AWSLaunchConfig": refusals(t, "AWSLaunchConfig", launchConfigBase, map[string][]ruleCase{
 			"spec: %s": slices.Concat(launchConfigCases, launchDataCases, launchPlaceCases, launchTemplateCases, sharedCases), bootstrapIgnition: ignitionCases,
 		}),
+		"AWSLaunchConfigTemplate": refusals(t, "AWSLaunchConfigTemplate", launchConfigTemplateBase, map[string][]ruleCase{
+			inTemplate: slices.Concat(launchConfigTemplateCases, launchTemplateCases, sharedCases, launchDataCases, launchPlaceCases),
+		}),
 	} {
 		for path, message := range messages(kind, definitions(t)[kind].Spec.Versions[0].Schema.OpenAPIV3Schema) {
 			if !strings.Contains(refusals, message) && !unreachable[kind+": "+message] {
@@ -36,7 +39,9 @@ func TestEveryRuleIsBroken(t *testing.T) {
 // unreachable are the rules that come with an embedded type, and can not be broken there: an AWSLaunchConfig has no
 // name to change.
 var unreachable = map[string]bool{
-	"AWSLaunchConfig: EC2 can not rename a launch template: put the name back, or make a new pool": true,
+	"AWSLaunchConfig: EC2 can not rename a launch template: put the name back, or make a new pool":         true,
+	"AWSLaunchConfigTemplate: EC2 can not rename a launch template: put the name back, or make a new pool": true,
+	"AWSLaunchConfigTemplate: a launch template name has 3 to 128 letters, digits and ( ) . - / _":         true,
 }
 
 // refusals returns all that is said about the cases to refuse, and about transitions.
@@ -51,7 +56,7 @@ func refusals(t *testing.T, kind, base string, cases map[string][]ruleCase) stri
 			}
 		}
 	}
-	for _, c := range slices.Concat(transitionCases, managedTransitionCases) {
+	for _, c := range slices.Concat(transitionCases, sharingTransitions, managedTransitionCases) {
 		if c.kind != kind || c.status != "" && kind != "AWSManagedMachinePool" {
 			continue
 		}

@@ -114,6 +114,12 @@ func TestContractLabels(t *testing.T) {
 			"cluster.x-k8s.io/v1beta2":         "v1beta2",
 			"clusterctl.cluster.x-k8s.io/move": "",
 		},
+		"AWSLaunchConfigTemplate": {
+			"cluster.x-k8s.io/provider":        "infrastructure-slipway",
+			"cluster.x-k8s.io/v1beta1":         "v1beta2",
+			"cluster.x-k8s.io/v1beta2":         "v1beta2",
+			"clusterctl.cluster.x-k8s.io/move": "", // no owner leads to it
+		},
 	}
 	got := map[string]map[string]string{}
 	for kind, definition := range definitions(t) {
@@ -146,6 +152,10 @@ func TestNames(t *testing.T) {
 		"AWSMachinePoolMachine": {
 			Plural: "awsmachinepoolmachines", Singular: "awsmachinepoolmachine", Kind: "AWSMachinePoolMachine",
 			ListKind: "AWSMachinePoolMachineList", ShortNames: []string{"awsmpm"}, Categories: []string{"cluster-api"},
+		},
+		"AWSLaunchConfigTemplate": {
+			Plural: "awslaunchconfigtemplates", Singular: "awslaunchconfigtemplate", Kind: "AWSLaunchConfigTemplate",
+			ListKind: "AWSLaunchConfigTemplateList", ShortNames: []string{"awslct"}, Categories: []string{"cluster-api"},
 		},
 		"AWSLaunchConfig": {
 			Plural: "awslaunchconfigs", Singular: "awslaunchconfig", Kind: "AWSLaunchConfig",

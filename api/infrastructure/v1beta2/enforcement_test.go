@@ -238,6 +238,11 @@ var enforcement = map[string]string{
 	"SL27": inWebhook, // replicas of the MachinePool within the bounds of a managed pool
 	"SL30": inCRD,     // a template has nothing that is of one pool, written by its controller
 	"SL31": inCRD,     // a template names no node group
+	"SL40": inCRD,     // a template of launch configs names no EC2 launch template
+	"SL41": inCRD,     // a pool says in one place what it launches
+	"SL42": inCRD,     // a pool stays with its own launch config, or with a shared one
+	"SL44": inCRD,     // how roll-outs are held, and versions pinned
+	"SL43": inCRD,     // what a shared launch config says is not said in the pool
 }
 
 // TestEveryRuleHasItsPlace fails when a rule of the matrix is forgotten, when the table knows a rule that does not
@@ -311,14 +316,14 @@ func markedRules(t *testing.T, where, what string) map[string]bool {
 func testedRules() map[string]bool {
 	tested := map[string]bool{}
 	for _, cases := range [][]ruleCase{
-		launchTemplateCases, sharedCases, machinePoolCases, launchConfigCases, launchDataCases, launchPlaceCases, ignitionCases, managedPoolCases,
+		launchTemplateCases, sharedCases, machinePoolCases, launchConfigCases, launchConfigTemplateCases, launchDataCases, launchPlaceCases, ignitionCases, managedPoolCases,
 		machinePoolTemplateCases, managedPoolTemplateCases,
 	} {
 		for _, c := range cases {
 			tested[c.rule] = true
 		}
 	}
-	for _, c := range slices.Concat(transitionCases, managedTransitionCases) {
+	for _, c := range slices.Concat(transitionCases, sharingTransitions, managedTransitionCases) {
 		tested[c.rule] = true
 	}
 	return tested

@@ -7,7 +7,7 @@ import (
 )
 
 // machinePoolCases hold for spec of an AWSMachinePool.
-var machinePoolCases = slices.Concat(poolCases, mixedCases, refreshCases, hookCases, groupCases)
+var machinePoolCases = slices.Concat(poolCases, sharingCases, mixedCases, refreshCases, hookCases, groupCases)
 
 // mixedCases are about mixedInstancesPolicy.
 var mixedCases = []ruleCase{

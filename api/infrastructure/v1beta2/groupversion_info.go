@@ -20,6 +20,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&AWSMachinePool{}, &AWSMachinePoolList{},
 		&AWSManagedMachinePool{}, &AWSManagedMachinePoolList{},
 		&AWSLaunchConfig{}, &AWSLaunchConfigList{},
+		&AWSLaunchConfigTemplate{}, &AWSLaunchConfigTemplateList{},
 		&AWSMachinePoolMachine{}, &AWSMachinePoolMachineList{},
 		&AWSMachinePoolTemplate{}, &AWSMachinePoolTemplateList{},
 		&AWSManagedMachinePoolTemplate{}, &AWSManagedMachinePoolTemplateList{},

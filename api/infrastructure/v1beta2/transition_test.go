@@ -64,7 +64,7 @@ var transitionCases = []transitionCase{
 // TestTransitions holds what may change and what may not, once an object exists.
 func TestTransitions(t *testing.T) {
 	t.Parallel()
-	for _, c := range slices.Concat(transitionCases, managedTransitionCases) {
+	for _, c := range slices.Concat(transitionCases, sharingTransitions, managedTransitionCases) {
 		t.Run(c.kind+"/"+c.rule+"/"+c.reason, func(t *testing.T) {
 			t.Parallel()
 			base := machinePoolBase

@@ -22,7 +22,23 @@ spec:
 type Case struct{ Rule, Reason, Accept, Refuse, Says string }
 
 // Rules hold of every spec.
-var Rules = slices.Concat(templateCases, imageCases, groupCases)
+var Rules = slices.Concat(templateCases, sharingCases, imageCases, groupCases)
+
+// sharingCases are about launch configs that the pool is made from and does not have in itself.
+var sharingCases = []Case{
+	{
+		Rule: "SL21", Reason: "one launch template, and no template beside it", Accept: `{launchConfigTemplateRef: {name: nodes}, versionsToKeep: 3}`,
+		Refuse: `{launchConfigTemplateRef: {name: nodes}, launchConfigRef: {name: config}}`, Says: "give at most one of",
+	},
+	{
+		Rule: "SL24", Reason: "a launch template of the pool's own is held", Accept: `{awsLaunchTemplate: {}, rollout: Manual, pinnedVersion: 3}`,
+		Refuse: `{launchConfigRef: {name: config}, pinnedVersion: 3}`, Says: "has them of its own",
+	},
+	{
+		Rule: "EK13", Reason: "the image of a template", Accept: `{launchConfigTemplateRef: {name: nodes}, amiType: CUSTOM}`, Refuse: `{amiType: CUSTOM}`,
+		Says: "there is none",
+	},
+}
 
 // templateCases are about what EKS wants of the launch template, and of the node group beside one.
 var templateCases = []Case{

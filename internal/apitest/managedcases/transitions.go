@@ -14,6 +14,14 @@ var Transitions = []Transition{
 		Says: "put awsLaunchTemplate back as it was, or make a new pool",
 	},
 	{
+		Rule: "EK20", Reason: "the launch template stays, whatever says what is in it",
+		From: `{awsLaunchTemplate: {instanceType: m5.large}}`, To: `{launchConfigTemplateRef: {name: a}}`,
+	},
+	{
+		Rule: "EK20", Reason: "a template gives a launch template too",
+		From: `{}`, To: `{launchConfigTemplateRef: {name: a}}`, Says: "put awsLaunchTemplate back as it was",
+	},
+	{
 		Rule: "EK20", Reason: "the id of the template is fixed", From: `{launchConfigRef: {name: a}}`, To: `{launchConfigRef: {name: b}}`,
 		Says: "put launchConfigRef back, or make a new pool",
 	},

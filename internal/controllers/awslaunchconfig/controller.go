@@ -59,6 +59,8 @@ type pass struct {
 	config *infrav1.AWSLaunchConfig
 	// owner is the Cluster, nil if it is gone. Set before the steps.
 	owner *clusterv1.Cluster
+	// usages are those of the pools that launch from the config. Set before the steps.
+	usages []usage
 	// facts of the cluster. Set by learnCluster.
 	facts *cluster.Facts
 	// cloud is where the template is. Set by reachCloud.
@@ -76,6 +78,8 @@ type pass struct {
 	// resolved and input are set by resolve.
 	resolved launchtemplate.Resolved
 	input    launchtemplate.Input
+	// pending is what the spec asks for while it waits for approval; input is then what was launched before. Set by awaitApproval.
+	pending *launchtemplate.Input
 	// version is the wanted one, accepted are others that count as it. Set by ensureVersion.
 	version  launchtemplate.Version
 	accepted launchtemplate.Accepted
@@ -103,10 +107,11 @@ var ready = reconciling.Summary{
 //  4. read the bootstrap data, and decide how it reaches instances
 //  5. put it where user data points to, if that is outside of the template
 //  6. resolve image and security groups, and make the request
-//  7. go back to an earlier config, if the pool asks for it
-//  8. make the wanted version exist and the default
-//  9. have EC2 try it, if the spec asks for that
-//  10. prune versions that nobody uses, and bootstrap data that none points to
+//  7. go back to an earlier config, if the pool or the user asks for it
+//  8. hold back what waits for approval
+//  9. make the wanted version exist and the default, and the one that waits exist
+//  10. have EC2 try it, if the spec asks for that
+//  11. prune versions that nobody uses, and bootstrap data that none points to
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
 	config := &infrav1.AWSLaunchConfig{}
 	if err := r.Client.Get(ctx, request.NamespacedName, config); err != nil {
@@ -132,11 +137,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		err = errors.Join(err, reconciling.PatchStatus(ctx, r.Client, config, before))
 		r.written.Note(config, before, r.Clock)
 	}()
-	if common.Paused(config, owner) {
+	usages, err := r.usages(ctx, config)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if common.Paused(config, owner) || pausedWithPool(config, usages) {
 		return ctrl.Result{}, nil
 	}
 	r.Report.Progress.Seen(config, config.Status.ObservedGeneration, r.Clock.Now())
-	subject := &pass{config: config, owner: owner}
+	subject := &pass{config: config, owner: owner, usages: usages}
 	if !config.DeletionTimestamp.IsZero() {
 		reconciling.False(config, infrav1.ReadyCondition, infrav1.DeletingReason, "")
 		return reconciling.Run(ctx, subject, r.deletion())
@@ -151,6 +160,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		{Name: "storing the bootstrap data", Run: r.storeBootstrap},
 		{Name: "resolving the launch configuration", Run: r.resolve},
 		{Name: "going back", Run: r.goBack},
+		{Name: "awaiting approval", Run: r.awaitApproval},
 		{Name: "releasing the launch template", Run: r.releaseTemplate},
 		{Name: "ensuring the launch template version", Run: r.ensureVersion},
 		{Name: "trying the version", Run: r.tryVersion},

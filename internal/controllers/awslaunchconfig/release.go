@@ -29,6 +29,11 @@ func (r *Reconciler) releaseTemplate(ctx context.Context, p *pass) reconciling.O
 		reconciling.False(p.config, infrav1.ReleasedCondition, infrav1.ReleasingReason, message)
 		return reconciling.ComeBack(lookAgain, message)
 	}
+	if p.pending != nil || p.config.Spec.PinnedVersion != nil {
+		const message = "what the spec asks for is not what is launched, and Cluster API Provider AWS would launch it: approve it, or take pinnedVersion away"
+		reconciling.False(p.config, infrav1.ReleasedCondition, infrav1.ReleasingReason, message)
+		return reconciling.Stop(message)
+	}
 	form := launchtemplate.CAPAForm{InstanceType: p.config.Spec.InstanceType}
 	if bootstrap := p.config.Spec.Bootstrap; bootstrap != nil {
 		form.Secret = p.config.Namespace + "/" + bootstrap.DataSecretName
@@ -41,7 +46,9 @@ func (r *Reconciler) releaseTemplate(ctx context.Context, p *pass) reconciling.O
 		if err := r.Client.Get(ctx, client.ObjectKey{Namespace: p.config.Namespace, Name: reference.Name}, pool); err != nil {
 			return reconciling.Fail(fmt.Errorf("reading AWSMachinePool %q: %w", reference.Name, err))
 		}
-		form.InstanceType = pool.Spec.AWSLaunchTemplate.InstanceType
+		if pool.Spec.AWSLaunchTemplate != nil {
+			form.InstanceType = pool.Spec.AWSLaunchTemplate.InstanceType
+		}
 	}
 	input, err := p.input.ForCAPA(form)
 	if err != nil {

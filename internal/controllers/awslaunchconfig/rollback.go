@@ -3,14 +3,12 @@ package awslaunchconfig
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
@@ -20,23 +18,17 @@ import (
 func (r *Reconciler) goBack(ctx context.Context, p *pass) reconciling.Outcome {
 	rollback, asked := p.config.Spec.Rollback, p.input.Fingerprints.Config
 	p.config.Status.RolledBackFrom = ""
+	if pinned := p.config.Spec.PinnedVersion; pinned != nil {
+		return r.pin(ctx, p, *pinned)
+	}
 	if rollback == nil || rollback.From != asked {
 		return reconciling.Continue()
 	}
 	p.config.Status.RolledBackFrom = asked
-	if p.seen.Template == nil || !slices.ContainsFunc(p.seen.Versions, func(v launchtemplate.Version) bool { return v.Number == rollback.Version }) {
+	if _, exists := versionOf(p.seen, rollback.Version); p.seen.Template == nil || !exists {
 		return reconciling.Continue()
 	}
-	data, err := r.data(ctx, p, rollback.Version)
-	if err != nil {
-		return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateReconcileFailedReason, err)
-	}
-	earlier, err := data.WithBootstrap(p.resolved)
-	if err != nil {
-		return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateReconcileFailedReason, err)
-	}
-	p.input = earlier
-	return reconciling.Continue()
+	return r.launch(ctx, p, rollback.Version)
 }
 
 // data reads a version's data, once: it never changes, and a token rotation in a rollback needs it each time.
@@ -54,6 +46,7 @@ func (r *Reconciler) data(ctx context.Context, p *pass, number int64) (launchtem
 
 // keepGood counts the versions as used that a rollback goes to, or may go to. Once the last instance is replaced nothing in AWS uses them.
 func (r *Reconciler) keepGood(ctx context.Context, p *pass, inUse map[int64]bool) error {
+	keepSteered(p, inUse)
 	if rollback := p.config.Spec.Rollback; rollback != nil {
 		inUse[rollback.Version] = true
 	}
@@ -82,7 +75,11 @@ func (r *Reconciler) whatDiffers(ctx context.Context, p *pass) string {
 	if err != nil {
 		return configurationChanged
 	}
-	differences := launchtemplate.Changes(data, p.input)
+	return inWords(launchtemplate.Changes(data, p.input))
+}
+
+// inWords are differences as a version's reason.
+func inWords(differences []string) string {
 	if len(differences) == 0 {
 		return configurationChanged
 	}

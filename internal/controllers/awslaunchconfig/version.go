@@ -68,7 +68,11 @@ func (r *Reconciler) ensureVersion(ctx context.Context, p *pass) reconciling.Out
 		r.Report.Warn(ctx, p.config, "LaunchTemplateChangedOutside", "Launch template %s was changed outside Slipway: %s; it is set back",
 			p.seen.Template.Name, change.Repaired)
 	}
+	pendingErr := r.ensurePending(ctx, p, wanted)
 	writeStatus(p, r.reasons(p, reason))
+	if pendingErr != nil {
+		return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateReconcileFailedReason, pendingErr)
+	}
 	if err := reportAdoption(p); err != nil {
 		return reconciling.Fail(err)
 	}
@@ -161,7 +165,10 @@ func (r *Reconciler) reason(ctx context.Context, p *pass) string {
 	}
 	why := r.whatDiffers(ctx, p)
 	if p.config.Status.RolledBackFrom != "" {
-		why = "rolled back: " + why
+		why = rolledBackPrefix + why
+	}
+	if p.config.Spec.PinnedVersion != nil {
+		why = pinnedPrefix + why
 	}
 	return why
 }
@@ -241,6 +248,13 @@ func (r *Reconciler) reasons(p *pass, reason string) map[int64]string {
 	return reasons
 }
 
+// noteReason remembers why a version that is not wanted yet was made.
+func (r *Reconciler) noteReason(p *pass, number int64, why string) {
+	reasons := r.reasons(p, "")
+	reasons[number] = why
+	r.memory.reasons.Put(p.key(), reasons)
+}
+
 // writeStatus says which version is wanted and which exist, and by number why.
 func writeStatus(p *pass, reasons map[int64]string) {
 	status := &p.config.Status
@@ -249,6 +263,8 @@ func writeStatus(p *pass, reasons map[int64]string) {
 	status.Version, status.DefaultVersion = p.version.Number, p.seen.Template.DefaultVersion
 	status.ConfigFingerprint, status.BootstrapFingerprint = p.input.Fingerprints.Config, p.input.Fingerprints.Bootstrap
 	status.Versions = versionStatuses(p, reasons)
+	status.UsedBy, status.Users = users(p.usages)
+	status.History = history(p.seen, p.seen.Template.ID, reasons, status.PendingVersion, p.usages, status.History)
 	status.CurrentVersions = nil
 	for _, version := range p.seen.Versions {
 		if version.Fingerprints.Config == p.input.Fingerprints.Config {

@@ -81,6 +81,11 @@ func (r *Reconciler) mayAdopt(ctx context.Context, p *pass, group *autoscalinggr
 				"AWSMachinePool %s/%s has Auto Scaling group %s too: take spec.providerID from the one that is not to have it", other.Namespace, other.Name, group.Name)
 		}
 	}
+	if p.pool.Spec.LaunchConfigRef != nil && p.facts != nil {
+		return refuseAdoption(infrav1.AdoptionBlockedReason,
+			"the launch template of Auto Scaling group %s becomes that of a launch config of the pool's own, and the pool refers to another by launchConfigRef: "+
+				"make the pool anew with awsLaunchTemplate or launchConfigTemplateRef", group.Name)
+	}
 	if group.LaunchTemplateID == "" {
 		return refuseAdoption(infrav1.AdoptionBlockedReason, "Auto Scaling group %s launches from no launch template", group.Name)
 	}
@@ -200,7 +205,7 @@ func (r *Reconciler) inherit(ctx context.Context, p *pass) reconciling.Outcome {
 	if err != nil && !namesTaken(err) {
 		return outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.ASGDeleteFailedReason, err)
 	}
-	if p.group == nil || p.group.LaunchTemplateID == "" || p.clusterName == "" {
+	if p.group == nil || p.group.LaunchTemplateID == "" || p.clusterName == "" || p.pool.Spec.LaunchConfigRef != nil {
 		return reconciling.Continue()
 	}
 	// A group that is the pool's launches from a template that is: CAPA's, or one whose launch config somebody took away.

@@ -98,7 +98,7 @@ func (r *Reconciler) desired(ctx context.Context, p *pass) (autoscalinggroup.Des
 		RetiredTags:          common.RetiredTags(p.pool, asked),
 	}
 	desired.Tags[infrav1.TagMachinePool] = p.ownerTag()
-	desired.Tags[infrav1.TagLaunchConfig] = p.ownerTag() // the config bears the pool's name
+	desired.Tags[infrav1.TagLaunchConfig] = p.configTag()
 	for _, subnet := range subnets {
 		desired.SubnetIDs = append(desired.SubnetIDs, subnet.ID)
 	}
@@ -121,6 +121,26 @@ func (r *Reconciler) desired(ctx context.Context, p *pass) (autoscalinggroup.Des
 		*desired.Capacity = min(*desired.Capacity+p.staying, desired.MaxSize)
 	}
 	return desired, nil
+}
+
+// configTag is the value of the tag by which a launch config finds the groups that use its template: of the config that the group launches from, which is the
+// one before while another that the pool refers to is not ready, or edits settle.
+func (p *pass) configTag() string {
+	reference := p.pool.Spec.LaunchConfigRef
+	if reference == nil {
+		return p.ownerTag() // the pool's own config bears its name
+	}
+	if present := p.presentConfigTag(); present != "" && (p.config == nil || p.settling) {
+		return present
+	}
+	return common.OwnerNamed(p.pool.Namespace, p.clusterName, reference.Name)
+}
+
+func (p *pass) presentConfigTag() string {
+	if p.group == nil {
+		return ""
+	}
+	return p.group.Tags[infrav1.TagLaunchConfig]
 }
 
 func subnetQuery(p *pass) discovery.SubnetQuery {

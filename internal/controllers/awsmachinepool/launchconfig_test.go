@@ -13,6 +13,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/config/crd"
 	"github.com/slipway-project/slipway/internal/apitest"
+	"github.com/slipway-project/slipway/internal/controllers/common"
 )
 
 // TestLaunchConfigOfAPoolStays holds what a pool, with the defaults that the API server gives it, is mapped to. These files must never change:
@@ -50,7 +51,7 @@ func TestLaunchConfigOfAPoolStays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := yaml.Marshal(launchConfigSpec(pool, machinePool, ""))
+			got, err := yaml.Marshal(launchConfigSpec(pool, machinePool, common.PoolSource(pool.Spec.AWSLaunchTemplate, pool.Spec.VersionsToKeep, pool.Spec.AdditionalTags), ""))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,6 +22,7 @@ import (
 // A launch config blocks its pool's deletion; an API server that enforces owner references wants this right for it.
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=awsmachinepools/finalizers,verbs=update
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machinepools,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=awslaunchconfigtemplates,verbs=get;list;watch
 // A pool that CAPA keeps AWSMachines for is not taken over.
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=awsmachines,verbs=list
 
@@ -36,11 +37,12 @@ var poolOf = common.PoolOf("AWSMachinePool")
 func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, networks []client.Object) error {
 	dependents := settings.PoolsOf(r.Client, &infrav1.AWSMachinePoolList{})
 	changes := builder.WithPredicates(common.ClusterChanges())
+	users := common.Users{List: r.referring}
 	controller := ctrl.NewControllerManagedBy(manager).
 		Named(Name).
 		For(&infrav1.AWSMachinePool{}, builder.WithPredicates(settings.Watched())).
-		// By name, not by owner: one of somebody else's that bears the pool's name and goes away is what the pool waits for.
-		Watches(&infrav1.AWSLaunchConfig{}, &handler.EnqueueRequestForObject{}).
+		Watches(&infrav1.AWSLaunchConfig{}, handler.EnqueueRequestsFromMapFunc(users.OfConfig)).
+		Watches(&infrav1.AWSLaunchConfigTemplate{}, handler.EnqueueRequestsFromMapFunc(users.OfTemplate)).
 		Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(poolOf), builder.WithPredicates(common.BesidesStatus())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(common.ByCluster(common.Itself, dependents)), changes).
 		Watches(&infrav1.AWSMachinePoolMachine{}, handler.EnqueueRequestForOwner(manager.GetScheme(), manager.GetRESTMapper(), &infrav1.AWSMachinePool{})).
@@ -54,6 +56,20 @@ func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, ne
 		return fmt.Errorf("registering controller %s: %w", Name, err)
 	}
 	return nil
+}
+
+// referring are the pools of a namespace, of all if it is empty.
+func (r *Reconciler) referring(ctx context.Context, namespace string) ([]common.Referring, error) {
+	pools := &infrav1.AWSMachinePoolList{}
+	if err := r.Client.List(ctx, pools, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing pools: %w", err)
+	}
+	referring := make([]common.Referring, len(pools.Items))
+	for i := range pools.Items {
+		pool := &pools.Items[i]
+		referring[i] = common.Referring{Object: pool, Config: pool.Spec.LaunchConfigRef, Template: pool.Spec.LaunchConfigTemplateRef}
+	}
+	return referring, nil
 }
 
 // goes is true for a Machine that was deleted or is to be, which is all that a pool wants to know of it.

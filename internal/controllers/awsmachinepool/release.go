@@ -52,13 +52,19 @@ func (r *Reconciler) releaseTemplate(ctx context.Context, p *pass) reconciling.O
 		reconciling.False(p.pool, infrav1.ReleasedCondition, infrav1.NameTakenReason, message)
 		return reconciling.Stop(message)
 	}
+	if p.pool.Spec.AWSLaunchTemplate == nil {
+		const message = "Cluster API Provider AWS knows neither launchConfigRef nor launchConfigTemplateRef: make a pool with awsLaunchTemplate, and move to it"
+		reconciling.False(p.pool, infrav1.ReleasedCondition, infrav1.InvalidSpecReason, message)
+		return reconciling.Stop(message)
+	}
 	config := &infrav1.AWSLaunchConfig{}
 	if err := r.Client.Get(ctx, p.key(), config); err != nil {
 		if !isGone(err) {
 			return reconciling.Fail(fmt.Errorf("reading AWSLaunchConfig %q: %w", p.pool.Name, err))
 		}
 		// Somebody took it away: it is needed once more.
-		if made := r.createLaunchConfig(ctx, p); made != reconciling.Continue() {
+		source := common.PoolSource(p.pool.Spec.AWSLaunchTemplate, p.pool.Spec.VersionsToKeep, p.pool.Spec.AdditionalTags)
+		if made := r.createLaunchConfig(ctx, p, source); made != reconciling.Continue() {
 			return made
 		}
 		return reconciling.Stop("the launch config was made again")

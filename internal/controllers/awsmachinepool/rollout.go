@@ -86,7 +86,7 @@ func (r *Reconciler) rollout(p *pass, history []autoscalinggroup.Refresh) autosc
 	if record := p.pool.Status.Rollout; record != nil {
 		rollout.StartedID, rollout.StartedFor = record.StartedID, record.StartedFor
 	}
-	rollout.CanGoBack = p.config.Spec.Rollback == nil && goodVersion(p) != nil
+	rollout.CanGoBack = p.config.Spec.Rollback == nil && p.config.Spec.PinnedVersion == nil && goodVersion(p) != nil
 	return rollout
 }
 

@@ -26,7 +26,9 @@ func (r *Reconciler) settle(_ context.Context, p *pass) reconciling.Outcome {
 	if p.group == nil || p.group.Deleting || p.wanted.Launches(*p.group) {
 		return reconciling.Continue()
 	}
-	if number, err := strconv.ParseInt(p.group.Version, 10, 64); err == nil {
+	if p.pool.Spec.LaunchConfigRef != nil && p.group.LaunchTemplateID != p.wanted.TemplateID {
+		rolloutStatus(p.pool).Cause = fmt.Sprintf("AWSLaunchConfig %s, with launch template %s", p.config.Name, p.wanted.TemplateID)
+	} else if number, err := strconv.ParseInt(p.group.Version, 10, 64); err == nil {
 		rolloutStatus(p.pool).Cause = common.Shortened(reasonsBetween(p, number))
 	}
 	// A group whose template is gone launches nothing.

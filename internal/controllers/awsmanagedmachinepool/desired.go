@@ -178,7 +178,7 @@ func templateOf(p *pass) *nodegroup.Template {
 // one update. Sizes are not held back.
 func (r *Reconciler) settle(_ context.Context, p *pass) reconciling.Outcome {
 	p.desired = desired(p)
-	if templated(p.pool) && p.config == nil {
+	if p.pool.Spec.Templated() && p.config == nil {
 		p.desired.Held = true
 		return reconciling.Continue()
 	}

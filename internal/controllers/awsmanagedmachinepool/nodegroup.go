@@ -28,7 +28,7 @@ const mostAttempts = 1000
 // ensureNodegroup makes the node group, or begins the one update that is next.
 func (r *Reconciler) ensureNodegroup(ctx context.Context, p *pass) reconciling.Outcome {
 	switch {
-	case p.group == nil && templated(p.pool) && p.config == nil:
+	case p.group == nil && p.pool.Spec.Templated() && p.config == nil:
 		const message = "the node group waits for the launch template"
 		reconciling.False(p.pool, infrav1.NodegroupReadyCondition, infrav1.WaitingForLaunchTemplateReason, message)
 		return reconciling.Stop(message).AndGoOn()

@@ -9,8 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/controllers/common"
@@ -29,10 +27,12 @@ var poolOf = common.PoolOf("AWSManagedMachinePool")
 func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, networks []client.Object) error {
 	dependents := settings.PoolsOf(r.Client, &infrav1.AWSManagedMachinePoolList{})
 	changes := builder.WithPredicates(common.ClusterChanges())
+	users := common.Users{List: r.referring}
 	controller := ctrl.NewControllerManagedBy(manager).
 		Named(Name).
 		For(&infrav1.AWSManagedMachinePool{}, builder.WithPredicates(settings.Watched())).
-		Watches(&infrav1.AWSLaunchConfig{}, handler.EnqueueRequestsFromMapFunc(r.poolsLaunching)).
+		Watches(&infrav1.AWSLaunchConfig{}, handler.EnqueueRequestsFromMapFunc(users.OfConfig)).
+		Watches(&infrav1.AWSLaunchConfigTemplate{}, handler.EnqueueRequestsFromMapFunc(users.OfTemplate)).
 		Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(poolOf), builder.WithPredicates(common.BesidesStatus())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(common.ByCluster(common.Itself, dependents)), changes).
 		WatchesRawSource(r.Clouds.ManagedGroupEvents()).
@@ -46,20 +46,16 @@ func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, ne
 	return nil
 }
 
-// poolsLaunching are the pools that launch from a launch config: the one that bears its name, whoever owns it, because a config of somebody else's that goes
-// away is what the pool waits for; and those that refer to it.
-func (r *Reconciler) poolsLaunching(ctx context.Context, config client.Object) []reconcile.Request {
-	key := client.ObjectKeyFromObject(config)
-	requests := []reconcile.Request{{NamespacedName: key}}
+// referring are the pools of a namespace, of all if it is empty.
+func (r *Reconciler) referring(ctx context.Context, namespace string) ([]common.Referring, error) {
 	pools := &infrav1.AWSManagedMachinePoolList{}
-	if err := r.Client.List(ctx, pools, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "Listing the pools that launch from a launch config failed", "launchConfig", key)
-		return requests
+	if err := r.Client.List(ctx, pools, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing pools: %w", err)
 	}
+	referring := make([]common.Referring, len(pools.Items))
 	for i := range pools.Items {
-		if reference := pools.Items[i].Spec.LaunchConfigRef; reference != nil && reference.Name == key.Name && pools.Items[i].Name != key.Name {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&pools.Items[i])})
-		}
+		pool := &pools.Items[i]
+		referring[i] = common.Referring{Object: pool, Config: pool.Spec.LaunchConfigRef, Template: pool.Spec.LaunchConfigTemplateRef}
 	}
-	return requests
+	return referring, nil
 }

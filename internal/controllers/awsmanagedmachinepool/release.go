@@ -63,7 +63,7 @@ func (r *Reconciler) releaseTemplate(ctx context.Context, p *pass) reconciling.O
 		return refuse(p, infrav1.NameTakenReason, fmt.Sprintf(
 			"Cluster API Provider AWS would look for a node group %s, and this one is called %s: set spec.eksNodegroupName to that", name, p.group.Name))
 	}
-	if !templated(p.pool) {
+	if !p.pool.Spec.Templated() {
 		return reconciling.Continue()
 	}
 	if problem := foreignToCAPA(p.pool); problem != "" {
@@ -74,7 +74,11 @@ func (r *Reconciler) releaseTemplate(ctx context.Context, p *pass) reconciling.O
 	case end != nil:
 		return *end
 	case config == nil:
-		if made := r.createLaunchConfig(ctx, p); made != reconciling.Continue() {
+		source, end := r.source(ctx, p, nil)
+		if end != nil {
+			return *end
+		}
+		if made := r.createLaunchConfig(ctx, p, source); made != reconciling.Continue() {
 			return made
 		}
 		return refuse(p, infrav1.ReleasingReason, "the launch config was made again")
@@ -101,8 +105,8 @@ func (r *Reconciler) releaseTemplate(ctx context.Context, p *pass) reconciling.O
 // foreignToCAPA says why CAPA can not run the pool, empty if it can.
 func foreignToCAPA(pool *infrav1.AWSManagedMachinePool) string {
 	switch {
-	case pool.Spec.LaunchConfigRef != nil:
-		return "Cluster API Provider AWS does not know spec.launchConfigRef: make a new pool with awsLaunchTemplate, and move to it"
+	case pool.Spec.AWSLaunchTemplate == nil:
+		return "Cluster API Provider AWS knows neither spec.launchConfigRef nor spec.launchConfigTemplateRef: make a new pool with awsLaunchTemplate, and move to it"
 	case !pool.Spec.OwnImage():
 		return "Cluster API Provider AWS can not run a node group whose launch template names no image, and EKS can not change that: " +
 			"make a new pool with awsLaunchTemplate.ami or without awsLaunchTemplate, and move to it"

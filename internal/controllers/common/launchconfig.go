@@ -109,8 +109,21 @@ func LaunchConfigAnnotations(config *infrav1.AWSLaunchConfig, pools map[string]s
 	return annotations
 }
 
+// ApprovedVersion is the version that people approved, on the pool or on its launch config itself.
+func ApprovedVersion(pool client.Object, config *infrav1.AWSLaunchConfig) string {
+	return cmp.Or(pool.GetAnnotations()[infrav1.ApprovedVersionAnnotation], config.Annotations[infrav1.ApprovedVersionAnnotation])
+}
+
 // ShowLaunchConfig shows the state of a launch config on a pool, and says whether it is ready for its current generation.
 func ShowLaunchConfig(pool reconciling.Conditioned, config *infrav1.AWSLaunchConfig) bool {
+	if held := meta.FindStatusCondition(config.Status.Conditions, infrav1.RolloutApprovedCondition); held == nil {
+		reconciling.Remove(pool, infrav1.RolloutApprovedCondition)
+	} else if held.ObservedGeneration == config.Generation {
+		show := map[metav1.ConditionStatus]func(reconciling.Conditioned, string, string, string){
+			metav1.ConditionTrue: reconciling.True, metav1.ConditionFalse: reconciling.False, metav1.ConditionUnknown: reconciling.Unknown,
+		}[held.Status]
+		show(pool, infrav1.RolloutApprovedCondition, held.Reason, held.Message)
+	}
 	condition := meta.FindStatusCondition(config.Status.Conditions, infrav1.ReadyCondition)
 	switch {
 	case condition == nil || condition.ObservedGeneration != config.Generation || condition.Reason == reconciling.PendingReason:

@@ -80,5 +80,10 @@ func Names(wanted, clusterName string, object client.Object, shortest, longest i
 // Owner is the value of the ownership tag of an object's resources: namespace, Cluster and name. UIDs change when a cluster is moved; names
 // stay, and the Cluster's tells apart objects of one name in two management clusters that share an account.
 func Owner(object client.Object, clusterName string) string {
-	return object.GetNamespace() + "/" + clusterName + "/" + object.GetName()
+	return OwnerNamed(object.GetNamespace(), clusterName, object.GetName())
+}
+
+// OwnerNamed is Owner for an object that is known by name.
+func OwnerNamed(namespace, clusterName, name string) string {
+	return namespace + "/" + clusterName + "/" + name
 }

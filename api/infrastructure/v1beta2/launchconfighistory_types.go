@@ -1,0 +1,91 @@
+package v1beta2
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Bounds of what an AWSLaunchConfig's status lists.
+const (
+	// MaxLaunchConfigHistory is how many configurations status.history lists, newest first.
+	MaxLaunchConfigHistory = 20
+	// MaxLaunchConfigUsers is how many pools status.usedBy lists, however many there are.
+	MaxLaunchConfigUsers = 64
+)
+
+// LaunchConfigUser is a pool that launches from an AWSLaunchConfig.
+type LaunchConfigUser struct {
+	// Kind of the pool: AWSMachinePool or AWSManagedMachinePool.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Kind string `json:"kind"`
+
+	// Name of the pool, which is in the namespace of the AWSLaunchConfig.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// Instances is how many instances of the pool run it.
+	// +optional
+	Instances int32 `json:"instances,omitempty"`
+}
+
+// LaunchConfigCause is why a configuration came to be asked for.
+// +kubebuilder:validation:Enum=First;Edited;RolledBack;Pinned;TemplateLost;Adopted;WaitingForApproval
+type LaunchConfigCause string
+
+// The causes.
+const (
+	// LaunchConfigCauseFirst is the first configuration of a new launch template.
+	LaunchConfigCauseFirst LaunchConfigCause = "First"
+	// LaunchConfigCauseEdited is an edit of the spec, or of what it leads to in AWS.
+	LaunchConfigCauseEdited LaunchConfigCause = "Edited"
+	// LaunchConfigCauseRolledBack is a roll-out that failed.
+	LaunchConfigCauseRolledBack LaunchConfigCause = "RolledBack"
+	// LaunchConfigCausePinned is spec.pinnedVersion.
+	LaunchConfigCausePinned LaunchConfigCause = "Pinned"
+	// LaunchConfigCauseTemplateLost is a launch template that somebody else deleted.
+	LaunchConfigCauseTemplateLost LaunchConfigCause = "TemplateLost"
+	// LaunchConfigCauseAdopted is a launch template of Cluster API Provider AWS's that was taken over.
+	LaunchConfigCauseAdopted LaunchConfigCause = "Adopted"
+	// LaunchConfigCauseWaitingForApproval is an edit whose version nobody has approved yet.
+	LaunchConfigCauseWaitingForApproval LaunchConfigCause = "WaitingForApproval"
+)
+
+// LaunchConfigHistoryEntry is a configuration that was asked for. Versions that differ by their join token alone are one.
+type LaunchConfigHistoryEntry struct {
+	// Version is the number of the newest version with the configuration.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Version int64 `json:"version"`
+
+	// Created is when that version was made.
+	// +optional
+	Created metav1.Time `json:"created,omitempty,omitzero"`
+
+	// Cause is why the configuration came to be asked for, empty where that is not known any more.
+	// +optional
+	Cause LaunchConfigCause `json:"cause,omitempty"`
+
+	// Change is what differs from the configuration before, in words.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Change string `json:"change,omitempty"`
+
+	// ConfigFingerprint identifies the configuration.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	ConfigFingerprint string `json:"configFingerprint,omitempty"`
+
+	// BootstrapFingerprint identifies the bytes of the version's user data.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	BootstrapFingerprint string `json:"bootstrapFingerprint,omitempty"`
+
+	// RunBy are the pools with instances that run it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	RunBy []LaunchConfigUser `json:"runBy,omitempty"`
+
+	// Deleted is true if no version with the configuration exists any more.
+	// +optional
+	Deleted bool `json:"deleted,omitempty"`
+}

@@ -1,0 +1,143 @@
+package awslaunchconfig
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// usage is what a launch config needs to know of a pool that launches from it.
+type usage struct {
+	// config is the name of the launch config, empty for a pool without one.
+	config string
+	user   infrav1.LaunchConfigUser
+	paused bool
+	// running counts instances by template and version.
+	running map[versionOfTemplate]int32
+}
+
+// versionOfTemplate is what an instance was launched from.
+type versionOfTemplate struct {
+	template string
+	version  int64
+}
+
+// usageOf is that of a pool of either kind. What the instances of a node group were launched from is a copy of EKS's; which version it was made from is
+// known of all of them, unless EKS is replacing some.
+func usageOf(pool client.Object) usage {
+	_, paused := pool.GetAnnotations()[clusterv1.PausedAnnotation]
+	found := usage{config: pool.GetName(), paused: paused, running: map[versionOfTemplate]int32{}, user: infrav1.LaunchConfigUser{Name: pool.GetName()}}
+	var reference *infrav1.LaunchConfigReference
+	switch pool := pool.(type) {
+	case *infrav1.AWSMachinePool:
+		found.user.Kind, reference = "AWSMachinePool", pool.Spec.LaunchConfigRef
+		for _, running := range pool.Status.RunningVersions {
+			found.running[versionOfTemplate{running.LaunchTemplateID, running.Version}] += running.Instances
+		}
+	case *infrav1.AWSManagedMachinePool:
+		found.user.Kind, reference = "AWSManagedMachinePool", pool.Spec.LaunchConfigRef
+		if !pool.Spec.Templated() {
+			found.config = ""
+		}
+		if number := pool.Status.LaunchTemplateVersion; number != nil && pool.Status.UpToDateReplicas != nil {
+			version, err := strconv.ParseInt(*number, 10, 64)
+			if err == nil && *pool.Status.UpToDateReplicas > 0 {
+				found.running[versionOfTemplate{pool.Status.LaunchTemplateID, version}] = *pool.Status.UpToDateReplicas
+			}
+		}
+	}
+	if reference != nil {
+		found.config = reference.Name
+	}
+	for _, instances := range found.running {
+		found.user.Instances += instances
+	}
+	return found
+}
+
+// configOfPool is the launch config that a pool launches from.
+func configOfPool(_ context.Context, pool client.Object) []reconcile.Request {
+	name := usageOf(pool).config
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: pool.GetNamespace(), Name: name}}}
+}
+
+// usageChanges lets through what changes a pool's usage: its instances come and go more often.
+var usageChanges = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	before, after := usageOf(e.ObjectOld), usageOf(e.ObjectNew)
+	return before.config != after.config || before.paused != after.paused || !maps.Equal(before.running, after.running)
+}}
+
+// usages are those of the pools that launch from a launch config: its owner, or all that refer to it.
+func (r *Reconciler) usages(ctx context.Context, config *infrav1.AWSLaunchConfig) ([]usage, error) {
+	if reference := metav1.GetControllerOf(config); reference != nil {
+		pools := map[string]client.Object{"AWSMachinePool": &infrav1.AWSMachinePool{}, "AWSManagedMachinePool": &infrav1.AWSManagedMachinePool{}}
+		pool, isPool := pools[reference.Kind]
+		if !isPool {
+			return nil, nil
+		}
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: reference.Name}, pool)
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading %s %q: %w", reference.Kind, reference.Name, err)
+		}
+		return []usage{usageOf(pool)}, nil
+	}
+	self, managed := &infrav1.AWSMachinePoolList{}, &infrav1.AWSManagedMachinePoolList{}
+	for _, list := range []client.ObjectList{self, managed} {
+		if err := r.Client.List(ctx, list, client.InNamespace(config.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("listing the pools of launch config %q: %w", config.Name, err)
+		}
+	}
+	var found []usage
+	for i := range self.Items {
+		found = append(found, usageOf(&self.Items[i]))
+	}
+	for i := range managed.Items {
+		found = append(found, usageOf(&managed.Items[i]))
+	}
+	found = slices.DeleteFunc(found, func(u usage) bool { return u.config != config.Name })
+	slices.SortFunc(found, func(a, b usage) int {
+		return cmp.Or(cmp.Compare(a.user.Kind, b.user.Kind), cmp.Compare(a.user.Name, b.user.Name))
+	})
+	return found, nil
+}
+
+// pausedWithPool is true for the launch config of a pool that is paused by itself, and shows it.
+func pausedWithPool(config *infrav1.AWSLaunchConfig, usages []usage) bool {
+	if metav1.GetControllerOf(config) == nil || len(usages) != 1 || !usages[0].paused {
+		return false
+	}
+	reconciling.True(config, infrav1.PausedCondition, infrav1.PausedReason, fmt.Sprintf("%s %q is paused", usages[0].user.Kind, usages[0].user.Name))
+	return true
+}
+
+// users are the pools, for status, and their names in one line.
+func users(usages []usage) ([]infrav1.LaunchConfigUser, string) {
+	var listed []infrav1.LaunchConfigUser
+	var names []string
+	for _, used := range usages[:min(len(usages), infrav1.MaxLaunchConfigUsers)] {
+		listed, names = append(listed, used.user), append(names, used.user.Name)
+	}
+	return listed, common.Shortened(strings.Join(names, ", "))
+}

@@ -1,0 +1,249 @@
+package common
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/namespaces"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// LaunchSource is what the launch config of a pool is made from: the pool's own awsLaunchTemplate, or an AWSLaunchConfigTemplate.
+type LaunchSource struct {
+	infrav1.AWSLaunchConfigTemplateResourceSpec
+	// Marks are the annotations of the launch config that say which template it was made from, with "" for those that it must not have.
+	Marks map[string]string
+	// Labels are the labels that find the launch configs of a template.
+	Labels map[string]string
+	// Problem is why the template can not be followed, with its reason, both empty if it is. The source is then what the launch config was made from
+	// before: nodes go on as they are, and get join tokens.
+	Problem, Reason string
+}
+
+// PoolSource is the source that a pool has in itself.
+func PoolSource(template *infrav1.AWSLaunchTemplate, versionsToKeep *int32, tags infrav1.Tags) LaunchSource {
+	return LaunchSource{
+		AWSLaunchConfigTemplateResourceSpec: infrav1.AWSLaunchConfigTemplateResourceSpec{
+			VersionsToKeep: versionsToKeep, AdditionalTags: tags, AWSLaunchTemplate: *template.DeepCopy(),
+		},
+		Marks: marks("", ""),
+	}
+}
+
+// TemplateSource is the source of a pool that refers to a template, with what the pool says for itself laid over it. Present is the pool's launch config,
+// nil while there is none. The outcome ends the step, if it is not nil: without a template there is nothing to begin with.
+func TemplateSource(ctx context.Context, reader client.Reader, pool reconciling.Conditioned, reference infrav1.LaunchConfigTemplateReference,
+	present *infrav1.AWSLaunchConfig, versionsToKeep *int32, tags infrav1.Tags,
+) (LaunchSource, *reconciling.Outcome) {
+	key := TemplateKey(pool.GetNamespace(), reference)
+	template := &infrav1.AWSLaunchConfigTemplate{}
+	reason, problem := "", ""
+	err := reader.Get(ctx, key, template)
+	switch {
+	case apierrors.IsNotFound(err):
+		reason, problem = infrav1.LaunchConfigTemplateNotFoundReason, fmt.Sprintf("AWSLaunchConfigTemplate %s does not exist", key)
+	case err != nil:
+		return LaunchSource{}, ending(reconciling.Fail(fmt.Errorf("reading AWSLaunchConfigTemplate %q: %w", key, err)))
+	default:
+		if problem, err = notAllowed(ctx, reader, template, pool.GetNamespace()); err != nil {
+			return LaunchSource{}, ending(reconciling.Fail(err))
+		}
+		reason = infrav1.LaunchConfigTemplateNotAllowedReason
+	}
+	if problem != "" && present == nil {
+		reconciling.False(pool, infrav1.LaunchTemplateReadyCondition, reason, problem)
+		return LaunchSource{}, ending(reconciling.Stop(problem).AndGoOn())
+	}
+	if problem != "" {
+		return presentSource(present, reason, problem+"; the pool goes on with what it has from it"), nil
+	}
+	source := LaunchSource{
+		AWSLaunchConfigTemplateResourceSpec: *template.Spec.Template.Spec.DeepCopy(),
+		Marks:                               marks(key.String(), strconv.FormatInt(template.Generation, 10)),
+		Labels:                              TemplateLabels(key),
+	}
+	if versionsToKeep != nil {
+		source.VersionsToKeep = versionsToKeep
+	}
+	if len(tags) > 0 {
+		merged := infrav1.Tags{}
+		maps.Copy(merged, source.AdditionalTags)
+		maps.Copy(merged, tags)
+		source.AdditionalTags = merged
+	}
+	return source, nil
+}
+
+// presentSource is what a launch config was made from.
+func presentSource(config *infrav1.AWSLaunchConfig, reason, problem string) LaunchSource {
+	source := LaunchSource{
+		AWSLaunchConfigTemplateResourceSpec: infrav1.AWSLaunchConfigTemplateResourceSpec{
+			VersionsToKeep: config.Spec.VersionsToKeep, AdditionalTags: config.Spec.AdditionalTags, AWSLaunchTemplate: config.Spec.AWSLaunchTemplate,
+			LaunchConfigData: config.Spec.LaunchConfigData,
+		},
+		Marks: map[string]string{}, Labels: map[string]string{}, Reason: reason, Problem: problem,
+	}
+	for key := range marks("", "") {
+		source.Marks[key] = config.Annotations[key]
+	}
+	for key := range TemplateLabels(client.ObjectKey{}) {
+		if value, labelled := config.Labels[key]; labelled {
+			source.Labels[key] = value
+		}
+	}
+	return source
+}
+
+// ShowProblem shows on the pool that the template can not be followed, if so.
+func (s LaunchSource) ShowProblem(pool reconciling.Conditioned) {
+	if s.Problem != "" {
+		reconciling.False(pool, infrav1.LaunchTemplateReadyCondition, s.Reason, s.Problem)
+	}
+}
+
+// LabelSource are a launch config's labels with those of its template, and without those of another.
+func LabelSource(labels map[string]string, source LaunchSource) map[string]string {
+	for key := range TemplateLabels(client.ObjectKey{}) {
+		delete(labels, key)
+	}
+	maps.Copy(labels, source.Labels)
+	return labels
+}
+
+// notAllowed says why pools of a namespace may not refer to a template, "" if they may.
+func notAllowed(ctx context.Context, reader client.Reader, template *infrav1.AWSLaunchConfigTemplate, namespace string) (string, error) {
+	allowed := template.Spec.AllowedNamespaces
+	if template.Namespace == namespace {
+		return "", nil
+	}
+	if allowed != nil {
+		var selector *metav1.LabelSelector
+		if allowed.Selector != nil {
+			selector = &metav1.LabelSelector{MatchLabels: allowed.Selector.MatchLabels}
+		}
+		ok, err := namespaces.Allowed(ctx, reader, allowed.NamespaceList, selector, namespace)
+		if err != nil || ok {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("AWSLaunchConfigTemplate %s/%s may not be used from namespace %q: add the namespace to its spec.allowedNamespaces, or refer to "+
+		"a template in the namespace of the pool", template.Namespace, template.Name, namespace), nil
+}
+
+// TemplateKey is the template that a pool in a namespace refers to.
+func TemplateKey(namespace string, reference infrav1.LaunchConfigTemplateReference) client.ObjectKey {
+	key := client.ObjectKey{Namespace: namespace, Name: reference.Name}
+	if reference.Namespace != "" {
+		key.Namespace = reference.Namespace
+	}
+	return key
+}
+
+// marks are the annotations of what was made from a template: Slipway's own, and Cluster API's for any object that was cloned.
+func marks(template, generation string) map[string]string {
+	set := map[string]string{
+		infrav1.LaunchConfigTemplateAnnotation:           template,
+		infrav1.LaunchConfigTemplateGenerationAnnotation: generation,
+		clusterv1.TemplateClonedFromNameAnnotation:       "",
+		clusterv1.TemplateClonedFromGroupKindAnnotation:  "",
+	}
+	if template != "" {
+		_, name, _ := strings.Cut(template, "/")
+		set[clusterv1.TemplateClonedFromNameAnnotation] = name
+		set[clusterv1.TemplateClonedFromGroupKindAnnotation] = "AWSLaunchConfigTemplate." + infrav1.GroupVersion.Group
+	}
+	return set
+}
+
+// longestLabel is that of a label's value (Kubernetes: labels, syntax).
+const longestLabel = 63
+
+// TemplateLabels find the launch configs that were made from a template. A name that is too long for a label is cut and told from others by a hash.
+func TemplateLabels(template client.ObjectKey) map[string]string {
+	name := template.Name
+	if len(name) > longestLabel {
+		digest := sha256.Sum256([]byte(name))
+		suffix := "x" + hex.EncodeToString(digest[:])[:12]
+		name = name[:longestLabel-len(suffix)] + suffix
+	}
+	return map[string]string{infrav1.LaunchConfigTemplateLabel: name, infrav1.LaunchConfigTemplateNamespaceLabel: template.Namespace}
+}
+
+// Referring is what of a pool says where its launch config comes from.
+type Referring struct {
+	Object   client.Object
+	Config   *infrav1.LaunchConfigReference
+	Template *infrav1.LaunchConfigTemplateReference
+}
+
+// Users maps launch configs and templates to the pools that refer to them. List returns the pools of a namespace, of all if it is empty.
+type Users struct {
+	List func(ctx context.Context, namespace string) ([]Referring, error)
+}
+
+// OfConfig are the pools that launch from a launch config: the one that bears its name, whoever owns it, because a config of somebody else's that goes
+// away is what the pool waits for; and those that refer to it.
+func (u Users) OfConfig(ctx context.Context, config client.Object) []reconcile.Request {
+	key := client.ObjectKeyFromObject(config)
+	return append([]reconcile.Request{{NamespacedName: key}}, u.matching(ctx, key.Namespace, func(pool Referring) bool {
+		return pool.Config != nil && pool.Config.Name == key.Name && pool.Object.GetName() != key.Name
+	})...)
+}
+
+// OfTemplate are the pools, of any namespace, that refer to a template.
+func (u Users) OfTemplate(ctx context.Context, template client.Object) []reconcile.Request {
+	key := client.ObjectKeyFromObject(template)
+	return u.matching(ctx, "", func(pool Referring) bool {
+		return pool.Template != nil && TemplateKey(pool.Object.GetNamespace(), *pool.Template) == key
+	})
+}
+
+// matching are the pools that match. A failed list is logged: a watch has no other way to say so.
+func (u Users) matching(ctx context.Context, namespace string, matches func(Referring) bool) []reconcile.Request {
+	pools, err := u.List(ctx, namespace)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Listing the pools that refer to a launch config or its template failed", "namespace", namespace)
+	}
+	var users []client.Object
+	for _, pool := range pools {
+		if matches(pool) {
+			users = append(users, pool.Object)
+		}
+	}
+	return Requests(users)
+}
+
+// FollowLaunchConfig reads a launch config that a pool refers to, and of which nothing is written. Unfit says why the pool can not launch from it, "" if it can.
+// The outcome ends the step, if it is not nil.
+func FollowLaunchConfig(ctx context.Context, reader client.Reader, pool reconciling.Conditioned, name string, unfit func(*infrav1.AWSLaunchConfig) string,
+) (*infrav1.AWSLaunchConfig, *reconciling.Outcome) {
+	config := &infrav1.AWSLaunchConfig{}
+	err := reader.Get(ctx, client.ObjectKey{Namespace: pool.GetNamespace(), Name: name}, config)
+	if apierrors.IsNotFound(err) {
+		message := fmt.Sprintf("AWSLaunchConfig %q, which spec.launchConfigRef names, does not exist", name)
+		reconciling.False(pool, infrav1.LaunchTemplateReadyCondition, infrav1.WaitingForLaunchConfigReason, message)
+		return nil, ending(reconciling.Stop(message).AndGoOn())
+	}
+	if err != nil {
+		return nil, ending(reconciling.Fail(fmt.Errorf("reading AWSLaunchConfig %q: %w", name, err)))
+	}
+	if problem := unfit(config); problem != "" {
+		message := fmt.Sprintf("AWSLaunchConfig %q is not for this pool: %s", name, problem)
+		reconciling.False(pool, infrav1.LaunchTemplateReadyCondition, infrav1.InvalidSpecReason, message)
+		return nil, ending(reconciling.Stop(message).AndGoOn())
+	}
+	return config, nil
+}

@@ -1,0 +1,38 @@
+// Package namespaces tells which namespaces a list or a selector allows: of identities, and of what is shared between namespaces.
+package namespaces
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// ErrSelector is in the chain of errors about a selector that no one can use.
+var ErrSelector = errors.New("the selector can not be used")
+
+// Allowed is true for a namespace that the list names or the selector selects. The rules are CAPA's: without a list and a selector all are allowed; a selector
+// that is there and empty selects none.
+func Allowed(ctx context.Context, reader client.Reader, list []string, selector *metav1.LabelSelector, namespace string) (bool, error) {
+	if list == nil && selector == nil || slices.Contains(list, namespace) {
+		return true, nil
+	}
+	selects, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", ErrSelector, err)
+	}
+	if selects.Empty() {
+		return false, nil
+	}
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := reader.Get(ctx, client.ObjectKey{Name: namespace}, object); err != nil {
+		return false, fmt.Errorf("reading Namespace %q: %w", namespace, err)
+	}
+	return selects.Matches(labels.Set(object.Labels)), nil
+}
