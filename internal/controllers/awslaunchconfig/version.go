@@ -68,18 +68,28 @@ func (r *Reconciler) ensureVersion(ctx context.Context, p *pass) reconciling.Out
 		r.Report.Warn(ctx, p.config, "LaunchTemplateChangedOutside", "Launch template %s was changed outside Slipway: %s; it is set back",
 			p.seen.Template.Name, change.Repaired)
 	}
-	pendingErr := r.ensurePending(ctx, p, wanted)
-	writeStatus(p, r.reasons(p, reason))
-	if pendingErr != nil {
-		return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateReconcileFailedReason, pendingErr)
-	}
-	if err := reportAdoption(p); err != nil {
-		return reconciling.Fail(err)
+	if end := r.showVersion(ctx, p, wanted, reason); end != nil {
+		return *end
 	}
 	if err := reconciling.Patch(ctx, r.Client, p.config, func(config *infrav1.AWSLaunchConfig) { common.ConfirmTags(config, asked) }); err != nil {
 		return reconciling.Fail(err)
 	}
 	return reconciling.Continue()
+}
+
+// showVersion makes the version that waits for approval, if one does, and shows all in status. The outcome ends the step, if it is not nil.
+func (r *Reconciler) showVersion(ctx context.Context, p *pass, wanted launchtemplate.Wanted, reason string) *reconciling.Outcome {
+	err := r.ensurePending(ctx, p, wanted)
+	writeStatus(p, r.reasons(p, reason))
+	if err != nil {
+		end := outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateReconcileFailedReason, err)
+		return &end
+	}
+	if err := reportAdoption(p); err != nil {
+		end := reconciling.Fail(err)
+		return &end
+	}
+	return nil
 }
 
 // asGiven is true if what is wanted was the default version before, with the same tags: if it is not now, somebody else changed the template. Status is

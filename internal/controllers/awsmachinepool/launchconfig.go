@@ -113,14 +113,20 @@ func unfitTemplate(p *pass, wanted *infrav1.AWSLaunchConfigSpec) string {
 	return fmt.Sprintf("AWSLaunchConfigTemplate %s is not for this pool: %s", common.TemplateKey(p.pool.Namespace, *reference), problem)
 }
 
+// bought says whether instances are bought as Spot Instances, or run in a Capacity Block.
+func bought(spec *infrav1.AWSLaunchConfigSpec) (spot, block bool) {
+	spot, block = spec.SpotMarketOptions != nil || spec.MarketType == infrav1.MarketTypeSpot, spec.MarketType == infrav1.MarketTypeCapacityBlock
+	if options := spec.InstanceMarketOptions; options != nil {
+		spot, block = spot || options.MarketType == "spot", block || options.MarketType == "capacity-block"
+	}
+	return spot, block
+}
+
 // unfit says why the pool can not launch from a launch config that is not written in the pool itself, "" if it can. They are the rules that the API server
 // holds for awsLaunchTemplate.
 func unfit(p *pass, spec *infrav1.AWSLaunchConfigSpec) string {
 	pool, mixed := &p.pool.Spec, p.pool.Spec.MixedInstancesPolicy
-	spot, block := spec.SpotMarketOptions != nil || spec.MarketType == infrav1.MarketTypeSpot, spec.MarketType == infrav1.MarketTypeCapacityBlock
-	if options := spec.InstanceMarketOptions; options != nil {
-		spot, block = spot || options.MarketType == "spot", block || options.MarketType == "capacity-block"
-	}
+	spot, block := bought(spec)
 	outside := pool.BootstrapStorage != "" && pool.BootstrapStorage != infrav1.BootstrapStorageUserData
 	reserved := pool.CapacityReservation != nil && pool.CapacityReservation.Preference != "default"
 	reservedOnly := reserved && pool.CapacityReservation.Preference != "none"
