@@ -126,6 +126,8 @@ func TestClusterClassOfManagedPools(t *testing.T) {
 // keeps holds that Cluster API and Slipway do not write the same pool in turns.
 func (w *world) keeps(pool *infrav1.AWSMachinePool, before int64) {
 	w.Helper()
+	w.rest() // the list of provider ids is the last that is written
+	w.get(w.Client, pool, pool.Name)
 	after := pool.Generation
 	if after <= before {
 		w.Errorf("the pool's generation is %d, as before the edit", after)

@@ -240,6 +240,7 @@ var ignored = cmp.Options{
 	// What is known of the past, and nowhere written down but here: the last roll-out, and why versions were made.
 	cmpopts.IgnoreTypes(&infrav1.RolloutStatus{}, &infrav1.NodegroupUpdateStatus{}),
 	cmpopts.IgnoreFields(infrav1.LaunchTemplateVersionStatus{}, "Reason"),
+	cmpopts.IgnoreFields(infrav1.LaunchConfigHistoryEntry{}, "Cause", "Change"),
 	cmp.FilterPath(func(path cmp.Path) bool { return path.Last().String() == ".ObservedGeneration" }, cmp.Ignore()),
 }
 

@@ -35,6 +35,9 @@ func (w *world) failsHalfway() {
 		if ids := w.inService("t3.large"); len(ids) != 2 {
 			return fmt.Errorf("only %q do", ids)
 		}
+		if ids := w.running(); len(ids) != 2 {
+			return fmt.Errorf("%q run, one of them on its way out", ids)
+		}
 		return w.nodes(2)
 	})
 	w.rest()

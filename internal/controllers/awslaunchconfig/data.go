@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
@@ -71,12 +72,12 @@ func rootContradiction(ebs *infrav1.EBSBlockDevice, twice bool, image discovery.
 	return "", ""
 }
 
-// tokensRequired is true for a config that is to have session tokens where its spec says nothing of IMDS: one that no pool made, whose template was begun
-// since that is so. The template remembers it in a tag. Where the template was lost, or the tag was removed, what status says that the wanted version was
+// tokensRequired is true for a config that is to have session tokens where its spec says nothing of IMDS: one that a person wrote, or an AWSLaunchConfigTemplate, whose launch template was
+// begun since that is so. The launch template remembers it in a tag. Where it was lost, or the tag was removed, what status says that the wanted version was
 // made of tells.
 func tokensRequired(p *pass) bool {
-	if metav1.GetControllerOf(p.config) != nil {
-		return false // a pool's template is as CAPA has it
+	if metav1.GetControllerOf(p.config) != nil && p.config.Annotations[clusterv1.TemplateClonedFromNameAnnotation] == "" {
+		return false // awsLaunchTemplate of a pool is as CAPA has it
 	}
 	switch template := p.seen.Template; {
 	case template != nil && template.Tags[infrav1.TagTokens] != "":

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/discovery"
@@ -26,12 +27,14 @@ func TestTokensRequired(t *testing.T) {
 	older, newer := fingerprint(false), fingerprint(true)
 	tagged, untagged := &launchtemplate.Template{Tags: map[string]string{infrav1.TagTokens: "required"}}, &launchtemplate.Template{}
 	pool := []metav1.OwnerReference{{Kind: "AWSMachinePool", Name: "pool", Controller: ptr.To(true)}}
+	cloned := map[string]string{clusterv1.TemplateClonedFromNameAnnotation: "shared"}
 	for _, row := range []struct {
 		reason      string
 		template    *launchtemplate.Template
 		lost        string
 		fingerprint string
 		owners      []metav1.OwnerReference
+		annotations map[string]string
 		change      func(*infrav1.AWSLaunchConfigSpec)
 		want        bool
 	}{
@@ -41,6 +44,8 @@ func TestTokensRequired(t *testing.T) {
 		}, want: true},
 		{reason: "a pool's is as CAPA has it", owners: pool},
 		{reason: "and stays so", owners: pool, template: untagged, fingerprint: older},
+		{reason: "a pool's from an AWSLaunchConfigTemplate, which CAPA has not", owners: pool, annotations: cloned, want: true},
+		{reason: "a pool's that goes over to such a template", owners: pool, annotations: cloned, template: untagged, fingerprint: older},
 		{reason: "the template knows", template: tagged, want: true},
 		{reason: "after an edit and a move too", template: tagged, fingerprint: "", want: true},
 		{reason: "a template of an earlier release", template: untagged, fingerprint: older},
@@ -54,7 +59,8 @@ func TestTokensRequired(t *testing.T) {
 		{reason: "of an earlier release", lost: "lt-1", fingerprint: older},
 	} {
 		p := &pass{config: &infrav1.AWSLaunchConfig{Spec: *spec.DeepCopy()}, lost: row.lost}
-		p.config.OwnerReferences, p.config.Status.ConfigFingerprint, p.seen.Template = row.owners, row.fingerprint, row.template
+		p.config.OwnerReferences, p.config.Annotations = row.owners, row.annotations
+		p.config.Status.ConfigFingerprint, p.seen.Template = row.fingerprint, row.template
 		if row.change != nil {
 			row.change(&p.config.Spec)
 		}

@@ -122,14 +122,19 @@ func bought(spec *infrav1.AWSLaunchConfigSpec) (spot, block bool) {
 	return spot, block
 }
 
+// reservation says whether the pool decides on Capacity Reservations itself, and whether its instances may run in those.
+func reservation(pool *infrav1.AWSMachinePoolSpec) (itself, inside bool) {
+	itself = pool.CapacityReservation != nil && pool.CapacityReservation.Preference != "default"
+	return itself, itself && pool.CapacityReservation.Preference != "none"
+}
+
 // unfit says why the pool can not launch from a launch config that is not written in the pool itself, "" if it can. They are the rules that the API server
 // holds for awsLaunchTemplate.
 func unfit(p *pass, spec *infrav1.AWSLaunchConfigSpec) string {
 	pool, mixed := &p.pool.Spec, p.pool.Spec.MixedInstancesPolicy
 	spot, block := bought(spec)
 	outside := pool.BootstrapStorage != "" && pool.BootstrapStorage != infrav1.BootstrapStorageUserData
-	reserved := pool.CapacityReservation != nil && pool.CapacityReservation.Preference != "default"
-	reservedOnly := reserved && pool.CapacityReservation.Preference != "none"
+	reserves, inReservation := reservation(pool)
 	for _, problem := range []struct {
 		wrong   bool
 		message string
@@ -141,8 +146,8 @@ func unfit(p *pass, spec *infrav1.AWSLaunchConfigSpec) string {
 		{mixed != nil && block, "it asks for a Capacity Block, which can not be used with mixedInstancesPolicy"},
 		{pool.WarmPool != nil && (spot || block), "it asks for Spot Instances or a Capacity Block, and the pool has a warmPool"},
 		{outside && spec.IamInstanceProfile == "", "it has no iamInstanceProfile, with which instances read bootstrap data outside of the launch template (bootstrapStorage)"},
-		{reserved && ptr.Deref(spec.CapacityReservationID, "") != "", "it names a Capacity Reservation, which capacityReservation of the pool overrules"},
-		{reservedOnly && spot, "it asks for Spot Instances, which can not run in the Capacity Reservation of the pool"},
+		{reserves && ptr.Deref(spec.CapacityReservationID, "") != "", "it names a Capacity Reservation, which capacityReservation of the pool overrules"},
+		{inReservation && spot, "it asks for Spot Instances, which can not run in the Capacity Reservation of the pool"},
 	} {
 		if problem.wrong {
 			return problem.message
