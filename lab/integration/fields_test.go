@@ -36,12 +36,14 @@ type inAWS struct {
 	hooks map[string]asgtypes.LifecycleHook
 }
 
-// field is a change of one leaf field of the spec, and how its effect is recognized in AWS.
-type field struct {
+// fieldOf is a change of one leaf field of a spec, and how its effect is recognized in what AWS holds of the pool.
+type fieldOf[Spec, Seen any] struct {
 	path   string
-	change func(*infrav1.AWSMachinePoolSpec)
-	effect func(inAWS) bool
+	change func(*Spec)
+	effect func(Seen) bool
 }
+
+type field = fieldOf[infrav1.AWSMachinePoolSpec, inAWS]
 
 // fields are changed together, one stage after another. Each leaf of the spec has a row here, or is in elsewhere.
 var fields = [][]field{
@@ -265,30 +267,49 @@ func leaves(of reflect.Type, path string) []string {
 	return all
 }
 
-// TestEveryFieldHasARow holds that no field of the spec is without a test of its effect.
-func TestEveryFieldHasARow(t *testing.T) {
-	t.Parallel()
-	rows := map[string]bool{}
-	for _, stage := range fields {
+// pathsOf are the fields that rows are about.
+func pathsOf[Spec, Seen any](stages ...[]fieldOf[Spec, Seen]) map[string]bool {
+	paths := map[string]bool{}
+	for _, stage := range stages {
 		for _, row := range stage {
-			rows[row.path] = true
+			paths[row.path] = true
 		}
 	}
-	known := leaves(reflect.TypeFor[infrav1.AWSMachinePoolSpec](), "")
+	delete(paths, "") // what is about no field by itself
+	return paths
+}
+
+// expectEveryLeaf fails for a leaf of a type that neither rows nor the tests elsewhere are about, and for a row or a place about no leaf.
+func expectEveryLeaf(t *testing.T, of reflect.Type, rows map[string]bool, elsewhere map[string]string) {
+	t.Helper()
+	known, places := leaves(of, ""), map[string]bool{}
 	for _, path := range known {
 		covered := rows[path]
 		for prefix := range elsewhere {
-			covered = covered || strings.HasPrefix(path, prefix)
+			if strings.HasPrefix(path, prefix) {
+				covered, places[prefix] = true, true
+			}
 		}
 		if !covered {
-			t.Errorf("%s has no row: say in fields what it does in AWS", path)
+			t.Errorf("%s has no row: say in the table what it does in AWS", path)
 		}
 	}
 	for path := range rows {
-		if path != "" && !slices.Contains(known, path) {
+		if !slices.Contains(known, path) {
 			t.Errorf("there is no field %s", path)
 		}
 	}
+	for prefix := range elsewhere {
+		if !places[prefix] {
+			t.Errorf("there is no field that begins with %s", prefix)
+		}
+	}
+}
+
+// TestEveryFieldHasARow holds that no field of the spec is without a test of its effect.
+func TestEveryFieldHasARow(t *testing.T) {
+	t.Parallel()
+	expectEveryLeaf(t, reflect.TypeFor[infrav1.AWSMachinePoolSpec](), pathsOf(fields...), elsewhere)
 }
 
 // TestEveryField changes each field through the API server and finds its effect in AWS. In the end the pool that went through all of it is as one that

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -61,6 +63,16 @@ func TestManagedDegraded(t *testing.T) {
 	}
 }
 
+// joiningWith is bootstrap data with a join token; nodes with the token of expired never come.
+func joiningWith(token string) []byte {
+	return []byte("#!/bin/bash\necho kubeadm join --token " + token + " 10.0.0.1:6443\n")
+}
+
+const (
+	expired = "abcdef.0123456789abcdef"
+	valid   = "fedcba.fedcba9876543210"
+)
+
 // TestManagedCreateFailed holds that a node group that EKS could not make is said to be so in words, and is made again for another spec at once.
 func TestManagedCreateFailed(t *testing.T) {
 	t.Parallel()
@@ -82,6 +94,49 @@ func TestManagedCreateFailed(t *testing.T) {
 	w.Eventually("the nodes come", func() error { return w.managedSettled(2) })
 	w.expectCounts(map[string]int{"CreateNodegroup": 1, "CreateRole": 0, "DeleteRole": 0})
 	w.deleteManaged()
+}
+
+// TestManagedTokenExpired holds that other bootstrap data mends a node group whose nodes did not join, though it differs by its token alone: one that could not be
+// made, and one that could not be updated.
+func TestManagedTokenExpired(t *testing.T) {
+	t.Parallel()
+	options := managedOptions()
+	options.behavior.Nodes = []awssim.NodeRule{{UserData: expired, NeverReady: true}}
+	w := newWorldWith(t, options)
+	renew := func(token string) {
+		w.editSecret("managed-bootstrap", func(data map[string][]byte) { data["value"] = joiningWith(token) })
+	}
+	w.createSecret("managed-bootstrap", map[string][]byte{"value": joiningWith(expired)})
+	w.applyManaged(`dataSecretName: ""`, "dataSecretName: managed-bootstrap")
+	condition := w.awaitManaged(infrav1.NodegroupReadyCondition, metav1.ConditionFalse, infrav1.NodegroupCreateFailedReason)
+	if !strings.Contains(condition.Message, "NodeCreationFailure") {
+		t.Errorf("the message is %s", condition.Message)
+	}
+	renew(valid)
+	w.Eventually("the node group is made", func() error { return w.managedActed(managedName) })
+	if version := aws.ToString(w.nodegroup().LaunchTemplate.Version); version != "2" {
+		t.Errorf("the node group was made from version %s", version)
+	}
+
+	w.Cloud.AWS.ClearCalls()
+	before := w.running()
+	renew(expired)
+	w.editManaged(func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = "m5.large" })
+	condition = w.awaitManaged(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.NodegroupUpdateFailedReason)
+	if !strings.Contains(condition.Message, "NodeCreationFailure") {
+		t.Errorf("the message is %s", condition.Message)
+	}
+	if err := equals(w.running(), before); err != nil {
+		t.Errorf("instances: %v", err)
+	}
+	renew(valid)
+	w.Eventually("the instances are replaced", func() error {
+		if slices.ContainsFunc(w.running(), func(id string) bool { return slices.Contains(before, id) }) {
+			return fmt.Errorf("instances are %q", w.running())
+		}
+		return w.managedActed(managedName)
+	})
+	w.expectCounts(map[string]int{"CreateNodegroup": 0, "DeleteNodegroup": 0})
 }
 
 // done is nil once the manager did something so often.

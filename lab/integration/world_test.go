@@ -49,6 +49,8 @@ type options struct {
 	roles []awsworld.Role
 	// quotas are of every account, beside AWS's defaults.
 	quotas map[string]int
+	// images are public in the region, beside those of the default world.
+	images []awsworld.Image
 	// events have the manager listen to a queue that gets all events.
 	events bool
 }
@@ -71,8 +73,9 @@ func newWorldWith(t *testing.T, options options) *world {
 	if options.quotas != nil {
 		accounts.Quotas = options.quotas
 	}
+	accounts.Regions = slices.Clone(accounts.Regions)
+	accounts.Regions[0].Images = slices.Concat(accounts.Regions[0].Images, options.images)
 	if options.events {
-		accounts.Regions = slices.Clone(accounts.Regions)
 		accounts.Regions[0].Queues = []awsworld.Queue{{Name: eventQueue}}
 		accounts.Regions[0].EventRules = []awsworld.EventRule{{Name: eventQueue, Sources: []string{"aws.ec2", "aws.autoscaling"}, Queue: eventQueue}}
 	}
