@@ -200,11 +200,15 @@ var elsewhere = map[string]string{
 	"awsLaunchTemplate.": "internal/launchtemplate TestEveryFieldIsSent and TestEveryFieldIsAccountedFor, and TestEditsOfTheLaunchTemplate here",
 	"versionsToKeep":     "TestPruning",
 	"mixedInstancesPolicy.overrides[].instanceRequirements.": "internal/autoscalinggroup TestRequirements, TestCreatedAndUpdatedGroupsAreAsDesired",
-	"refreshPreferences.": "internal/autoscalinggroup TestRefreshPreferences",
-	"ignition.":           "the tests of bootstrap storage",
-	"bootstrapStorage":    "the tests of bootstrap storage",
-	"nodeDrain.":          "the tests of draining",
-	"machinePoolMachines": "the tests of MachinePool Machines",
+	"refreshPreferences.":      "internal/autoscalinggroup TestRefreshPreferences",
+	"ignition.":                "the tests of bootstrap storage",
+	"bootstrapStorage":         "the tests of bootstrap storage",
+	"nodeDrain.":               "the tests of draining",
+	"machinePoolMachines":      "the tests of MachinePool Machines",
+	"launchConfigRef.":         "TestSharedLaunchConfig",
+	"launchConfigTemplateRef.": "TestTemplateOfTwoClusters",
+	"rollout":                  "TestApprovedRollout",
+	"pinnedVersion":            "TestPinnedVersion",
 }
 
 func after(duration time.Duration) *metav1.Duration { return &metav1.Duration{Duration: duration} }
