@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -303,10 +304,11 @@ func TestSharedLaunchConfig(t *testing.T) {
 	w.Eventually("an edit rolls the pool", settled("m6i.large"))
 	w.deletePool()
 	w.Eventually("the pool is gone", func() error {
-		if err := w.Client.Get(t.Context(), w.key(), &infrav1.AWSMachinePool{}); client.IgnoreNotFound(err) != nil || err == nil {
-			return fmt.Errorf("reading it: %v", err)
+		err := w.Client.Get(t.Context(), w.key(), &infrav1.AWSMachinePool{})
+		if err == nil {
+			return errors.New("it is there")
 		}
-		return nil
+		return client.IgnoreNotFound(err)
 	})
 	if len(w.templates()) != 1 {
 		t.Errorf("the launch template went with the pool")
