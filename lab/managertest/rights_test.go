@@ -91,6 +91,7 @@ func TestRoleIsEnoughAndNoMore(t *testing.T) {
 		}
 		return w.settled(poolName)
 	})
+	w.turnToTemplate()
 	w.scaleFromOutside(3)
 	w.deletePool(poolName)
 	if err := running.Stop(); err != nil {
@@ -111,6 +112,32 @@ func TestRoleIsEnoughAndNoMore(t *testing.T) {
 		}
 	}
 	w.compareRights(used)
+}
+
+// turnToTemplate has the pool launched from an AWSLaunchConfigTemplate that says what the pool said.
+func (w *world) turnToTemplate() {
+	w.Helper()
+	pool, err := w.pool(poolName)
+	if err != nil {
+		w.Fatal(err)
+	}
+	template := &infrav1.AWSLaunchConfigTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "nodes"}}
+	template.Spec.Template.Spec.AWSLaunchTemplate = *pool.Spec.AWSLaunchTemplate
+	if err := w.Client.Create(w.Context(), template); err != nil {
+		w.Fatal(err)
+	}
+	w.edit(poolName, func(pool *infrav1.AWSMachinePool) {
+		pool.Spec.AWSLaunchTemplate, pool.Spec.LaunchConfigTemplateRef = nil, &infrav1.LaunchConfigTemplateReference{Name: template.Name}
+	})
+	w.Eventually("the template counts the pool", func() error {
+		if err := w.Client.Get(w.Context(), client.ObjectKeyFromObject(template), template); err != nil {
+			return err
+		}
+		if template.Status.UpToDateLaunchConfigs != 1 {
+			return errNotYet
+		}
+		return w.settled(poolName)
+	})
 }
 
 // keepManagedPool walks create and delete of a managed pool, in a world of its own, as the same service account.

@@ -50,7 +50,7 @@ var options = []Case{
 	{Leaf: "MetadataOptions.HttpProtocolIpv6", Spec: "{metadataOptions: {httpProtocolIpv6: $}}", Values: [2]string{"enabled", "disabled"}},
 	{Leaf: "MetadataOptions.HttpPutResponseHopLimit", Spec: "{metadataOptions: {httpPutResponseHopLimit: $}}", Values: [2]string{"2", "3"}},
 	{Leaf: "MetadataOptions.HttpTokens", Spec: "{metadataOptions: {httpTokens: $}}", Values: [2]string{"optional", "required"}},
-	{Leaf: "MetadataOptions.InstanceMetadataTags", Spec: "{metadataOptions: {$}}", Values: [2]string{"instanceMetadataTags: disabled", "httpTokens: required"}, Stored: [2]string{"disabled", Unset}},
+	{Leaf: "MetadataOptions.InstanceMetadataTags", Spec: "{metadataOptions: {$}}", Values: [2]string{"instanceMetadataTags: disabled", "instanceMetadataTags: null, httpTokens: required"}, Stored: [2]string{"disabled", Unset}},
 	{Leaf: "Monitoring.Enabled", Spec: "{monitoring: {enabled: $}}", Values: [2]string{"true", "false"}},
 	{Leaf: "NetworkPerformanceOptions.BandwidthWeighting", Spec: "{networkPerformanceOptions: {bandwidthWeighting: $}}", Values: [2]string{"vpc-1", "ebs-1"}},
 	{Leaf: "Placement.Affinity", Spec: "{placement: {affinity: $, tenancy: host}}", Values: [2]string{"host", "default"}},
