@@ -1,5 +1,5 @@
 // Package discovery owns finding things in AWS that Slipway uses but does not own: subnets, security groups, machine
-// images, instance types. It only reads. Answers are kept for a while (see ttl.go), per identity and region, so that a
+// images, instance types, launch templates of others. It only reads. Answers are kept for a while (see ttl.go), per identity and region, so that a
 // thousand pools that ask for the same image cost one call; and every page of an answer is read.
 //
 // What does not exist is a *NotFoundError, which a person has to mend; it is never an empty answer.
@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
 // Discovery finds things in one region with one identity. It is safe for concurrent use.
@@ -23,7 +24,9 @@ type Discovery struct {
 	images         *cache[Image]
 	instanceTypes  *cache[InstanceType]
 
-	templateVersions *cache[TemplateVersion]
+	templates        *launchtemplate.Templates
+	launchTemplates  *cache[launchtemplate.Template]
+	templateVersions *cache[launchtemplate.Data]
 	eksClusters      *cache[EKSCluster]
 }
 
@@ -37,7 +40,9 @@ func New(clients *aws.Clients, clk clock.PassiveClock) *Discovery {
 		images:         newCache[Image](clk, imageTTL),
 		instanceTypes:  newCache[InstanceType](clk, instanceTypeTTL),
 
-		templateVersions: newCache[TemplateVersion](clk, templateVersionTTL),
+		templates:        launchtemplate.NewTemplates(clients.EC2),
+		launchTemplates:  newCache[launchtemplate.Template](clk, launchTemplateTTL),
+		templateVersions: newCache[launchtemplate.Data](clk, templateVersionTTL),
 		eksClusters:      newCache[EKSCluster](clk, eksClusterTTL),
 	}
 }

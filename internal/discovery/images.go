@@ -54,6 +54,8 @@ type Image struct {
 	RootSnapshotSizeGiB int32
 	// RootEncrypted says that the snapshot is encrypted, and so every volume made from it.
 	RootEncrypted bool
+	// VolumeSizesGiB are the sizes of the image's EBS volumes by device, that of the root device among them.
+	VolumeSizesGiB map[string]int32
 	// EBSBacked says that the root device is an EBS volume.
 	EBSBacked bool
 	// OwnerID is the account that the image belongs to.
@@ -211,8 +213,14 @@ func toImage(described *ec2types.Image) Image {
 		OwnerID:        awssdk.ToString(described.OwnerId),
 		CreationDate:   awssdk.ToString(described.CreationDate),
 		State:          string(described.State),
+		VolumeSizesGiB: map[string]int32{},
 		// EC2 answers windows, whatever the SDK's constant says (AWS: API_Image, platform).
 		Windows: strings.EqualFold(string(described.Platform), string(ec2types.PlatformValuesWindows)),
+	}
+	for _, mapping := range described.BlockDeviceMappings {
+		if mapping.Ebs != nil {
+			image.VolumeSizesGiB[awssdk.ToString(mapping.DeviceName)] = awssdk.ToInt32(mapping.Ebs.VolumeSize)
+		}
 	}
 	root := slices.IndexFunc(described.BlockDeviceMappings, func(m ec2types.BlockDeviceMapping) bool {
 		return m.Ebs != nil && awssdk.ToString(m.DeviceName) == image.RootDeviceName

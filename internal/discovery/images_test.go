@@ -149,6 +149,7 @@ func TestImageByID(t *testing.T) {
 	want := Image{
 		ID: "ami-0a000000000000001", Name: "own-flatcar-1.30.0-a", Architecture: "x86_64", RootDeviceName: "/dev/xvda", RootSnapshotSizeGiB: 12,
 		RootEncrypted: true, EBSBacked: true, OwnerID: ownOrg, CreationDate: "2026-03-01T00:00:00.000Z", State: "available",
+		VolumeSizesGiB: map[string]int32{"/dev/xvda": 12, "/dev/xvdb": 100},
 	}
 	const advice = "it does not exist in this region, or is not shared with this account"
 	cases := []struct {

@@ -1,36 +1,41 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
-// TemplateVersion is what is to know of a version of somebody else's launch template before instances are launched from it.
-type TemplateVersion struct {
-	// ImageID and InstanceType are "" for a version that leaves them to whoever launches from it. An image may be a Systems Manager parameter.
-	ImageID, InstanceType string
+const noTemplate = "it does not exist in this region, or was deleted"
+
+// LaunchTemplate describes a launch template by its id, or else by its name. If it does not exist the error is a *NotFoundError.
+func (d *Discovery) LaunchTemplate(ctx context.Context, id, name string) (launchtemplate.Template, error) {
+	return d.launchTemplates.get(ctx, cmp.Or(id, name), func(ctx context.Context) (launchtemplate.Template, error) {
+		template, err := d.templates.One(ctx, id, name)
+		if err != nil {
+			return launchtemplate.Template{}, err
+		}
+		if template == nil {
+			return launchtemplate.Template{}, &NotFoundError{Kind: "launch template", What: cmp.Or(id, name), Advice: noTemplate}
+		}
+		return *template, nil
+	})
 }
 
-// TemplateVersion describes a version of a launch template. It is only read. If it does not exist the error is a *NotFoundError.
-func (d *Discovery) TemplateVersion(ctx context.Context, id string, version int64) (TemplateVersion, error) {
+// TemplateVersion reads a version of a launch template. If it does not exist the error is a *NotFoundError.
+func (d *Discovery) TemplateVersion(ctx context.Context, id string, version int64) (launchtemplate.Data, error) {
 	number := strconv.FormatInt(version, 10)
-	what := fmt.Sprintf("%s, version %s", id, number)
-	const advice = "it does not exist in this region, or was deleted"
-	return d.templateVersions.get(ctx, id+":"+number, func(ctx context.Context) (TemplateVersion, error) {
-		output, err := d.clients.EC2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
-			LaunchTemplateId: &id, Versions: []string{number},
-		})
-		if err != nil {
-			return TemplateVersion{}, missing(err, "launch template", what, advice)
+	return d.templateVersions.get(ctx, id+":"+number, func(ctx context.Context) (launchtemplate.Data, error) {
+		data, err := d.templates.Data(ctx, id, version)
+		if aws.IsNotFound(err) {
+			return launchtemplate.Data{}, &NotFoundError{
+				Kind: "launch template", What: fmt.Sprintf("%s, version %s", id, number), Advice: noTemplate,
+			}
 		}
-		if len(output.LaunchTemplateVersions) == 0 || output.LaunchTemplateVersions[0].LaunchTemplateData == nil {
-			return TemplateVersion{}, &NotFoundError{Kind: "launch template", What: what, Advice: advice}
-		}
-		data := output.LaunchTemplateVersions[0].LaunchTemplateData
-		return TemplateVersion{ImageID: awssdk.ToString(data.ImageId), InstanceType: string(data.InstanceType)}, nil
+		return data, err
 	})
 }

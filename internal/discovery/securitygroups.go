@@ -3,6 +3,7 @@ package discovery
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,6 +50,22 @@ func (d *Discovery) securityGroupIDs(ctx context.Context, vpcID string, ref infr
 	return d.securityGroups.get(ctx, key(filters), func(ctx context.Context) ([]string, error) {
 		return d.describeSecurityGroups(ctx, filters)
 	})
+}
+
+// MissingSecurityGroups are those of the ids that do not exist, whatever network they would be in.
+func (d *Discovery) MissingSecurityGroups(ctx context.Context, ids []string) ([]string, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	filters := []infrav1.Filter{{Name: "group-id", Values: ids}} // a list of ids fails as a whole when one of them does not exist
+	found, err := d.securityGroups.get(ctx, key(filters), func(ctx context.Context) ([]string, error) {
+		return d.describeSecurityGroups(ctx, filters)
+	})
+	var none *NotFoundError
+	if err != nil && !errors.As(err, &none) {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(found, id) }), nil
 }
 
 func (d *Discovery) describeSecurityGroups(ctx context.Context, filters []infrav1.Filter) ([]string, error) {

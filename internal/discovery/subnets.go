@@ -83,6 +83,11 @@ func (d *Discovery) referenced(ctx context.Context, query SubnetQuery) ([]Subnet
 	return distinct(append(found, matching...)), nil
 }
 
+// SubnetsByID finds subnets by their ids, whatever network they are in. If one does not exist the error is a *NotFoundError.
+func (d *Discovery) SubnetsByID(ctx context.Context, ids []string) ([]Subnet, error) {
+	return d.subnetsByID(ctx, ids, nil)
+}
+
 // subnetsByID finds the zones of subnets, which the cluster knows for its own.
 func (d *Discovery) subnetsByID(ctx context.Context, ids []string, known []cluster.Subnet) ([]Subnet, error) {
 	zones := map[string]string{}

@@ -14,6 +14,8 @@ const (
 	imageLookupTTL = 5 * time.Minute
 	// imageTTL: an image's properties never change, but it can be deregistered.
 	imageTTL = 15 * time.Minute
+	// launchTemplateTTL: the newest and the default version move, and who moves one waits for it.
+	launchTemplateTTL = time.Minute
 	// templateVersionTTL: a version never changes, but it can be deleted.
 	templateVersionTTL = 15 * time.Minute
 	// eksClusterTTL: endpoint, certificate authority and network of an EKS cluster stay for its life.

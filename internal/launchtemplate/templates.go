@@ -1,6 +1,7 @@
 package launchtemplate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,6 +78,26 @@ func (t *Templates) List(ctx context.Context) (map[string]Template, error) {
 		return nil, fmt.Errorf("describing the launch templates of launch configs: %w", err)
 	}
 	return found, nil
+}
+
+// One returns the template of an id, or else of a name, whoever owns it; nil if there is none.
+func (t *Templates) One(ctx context.Context, id, name string) (*Template, error) {
+	input := &ec2.DescribeLaunchTemplatesInput{LaunchTemplateNames: []string{name}}
+	if id != "" {
+		input = &ec2.DescribeLaunchTemplatesInput{LaunchTemplateIds: []string{id}}
+	}
+	output, err := t.ec2.DescribeLaunchTemplates(ctx, input)
+	if isNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("describing launch template %q: %w", cmp.Or(id, name), err)
+	}
+	if len(output.LaunchTemplates) == 0 {
+		return nil, nil
+	}
+	template := templateOf(&output.LaunchTemplates[0])
+	return &template, nil
 }
 
 // matching are the templates that a filter lets through, by name.

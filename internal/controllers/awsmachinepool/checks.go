@@ -11,6 +11,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/discovery"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -38,9 +39,13 @@ func (r *Reconciler) checkOverrides(ctx context.Context, p *pass) *reconciling.O
 
 // checkOverride returns an error, and the reason for the condition that shows it.
 func (r *Reconciler) checkOverride(ctx context.Context, p *pass, override *infrav1.Overrides) (reason string, err error) {
-	template := discovery.TemplateVersion{ImageID: p.config.Status.Resolved.ImageID, InstanceType: p.config.Spec.InstanceType}
+	template := launchtemplate.Contents{ImageID: p.config.Status.Resolved.ImageID, InstanceType: p.config.Spec.InstanceType}
 	if own := override.LaunchTemplate; own != nil {
-		if template, err = p.cloud.Discovery.TemplateVersion(ctx, own.ID, own.Version); err != nil {
+		data, err := p.cloud.Discovery.TemplateVersion(ctx, own.ID, own.Version)
+		if err != nil {
+			return infrav1.LaunchTemplateNotFoundReason, err
+		}
+		if template, err = data.Contents(); err != nil {
 			return infrav1.LaunchTemplateNotFoundReason, err
 		}
 	}

@@ -1,0 +1,136 @@
+package inspection
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/slipway-project/slipway/internal/launchtemplate"
+)
+
+// Consumer is a kind that launches from a template.
+type Consumer string
+
+// The consumers.
+const (
+	AWSMachinePool        Consumer = "AWSMachinePool"
+	AWSManagedMachinePool Consumer = "AWSManagedMachinePool"
+	Provisioner           Consumer = "Provisioner"
+)
+
+// Consumers are all of them.
+var Consumers = []Consumer{AWSMachinePool, AWSManagedMachinePool, Provisioner}
+
+// Gap is what a version lacks for a consumer, or has that the consumer can not launch from.
+type Gap struct {
+	Lack
+	Consumer Consumer
+	// Blocking says that nothing can be launched, unless the consumer itself gives what Message says. Another gap is a warning.
+	Blocking bool
+}
+
+// Blocking is the first gap for which a consumer can launch nothing, "" if there is none. What the consumer gives itself is passed by, by member.
+func Blocking(gaps []Gap, consumer Consumer, given ...string) string {
+	for _, gap := range gaps {
+		if gap.Consumer == consumer && gap.Blocking && !slices.Contains(given, gap.Member) {
+			return gap.Message
+		}
+	}
+	return ""
+}
+
+// rule is one reason for a gap: if it holds, the consumers have it.
+type rule struct {
+	holds     bool
+	member    string
+	message   string
+	consumers []Consumer
+	warning   bool
+}
+
+// gaps are by consumer, and for each in the order of the rules.
+func gaps(contents *launchtemplate.Contents, facts *Facts) []Gap {
+	var rules []rule
+	for _, lack := range facts.NotFound {
+		rules = append(rules, rule{holds: true, member: lack.Member, message: lack.Message, consumers: Consumers})
+	}
+	rules = append(rules, instanceRules(contents, facts)...)
+	rules = append(rules, marketRules(contents)...)
+	rules = append(rules, placeRules(contents)...)
+	rules = append(rules, nodegroupRules(contents)...)
+	var found []Gap
+	for _, consumer := range Consumers {
+		for _, r := range rules {
+			if r.holds && slices.Contains(r.consumers, consumer) {
+				found = append(found, Gap{Consumer: consumer, Blocking: !r.warning, Lack: Lack{Member: r.member, Message: r.message}})
+			}
+		}
+	}
+	return found
+}
+
+func only(consumers ...Consumer) []Consumer { return consumers }
+
+// instanceRules are about image, type and user data.
+func instanceRules(c *launchtemplate.Contents, facts *Facts) []rule {
+	image, instanceType := facts.Image, facts.InstanceType
+	mismatch := image != nil && instanceType != nil && !slices.Contains(instanceType.Architectures, image.Architecture)
+	message := ""
+	if mismatch {
+		message = fmt.Sprintf("image %s is for %s, and instance type %s runs %s", image.ID, image.Architecture, instanceType.Name, strings.Join(instanceType.Architectures, ", "))
+	}
+	noType := c.InstanceType == "" && c.Requirements == ""
+	return []rule{
+		{mismatch, "InstanceType", message, Consumers, false},
+		// AWS: create-launch-template (Auto Scaling), "must include the AMI".
+		{c.ImageID == "", "ImageId", "it names no image: an Auto Scaling group takes one of the template, or imageID of each of mixedInstancesPolicy.overrides", only(AWSMachinePool), false},
+		{c.ImageID == "", "ImageId", "it names no image, and a provisioner has none to put in its place", only(Provisioner), false},
+		{noType, "InstanceType", "it names no instance type: give mixedInstancesPolicy.overrides in the pool", only(AWSMachinePool), false},
+		// AWS: API_CreateNodegroup, instanceTypes.
+		{noType, "InstanceType", "it names no instance type: EKS takes t3.medium where the pool has no instanceTypes", only(AWSManagedMachinePool), true},
+		{c.Requirements != "", "InstanceRequirements", "it chooses instance types by requirements, which a provisioner does itself: name one type in the template, or none", only(Provisioner), false},
+		{len(c.UserData) == 0, "UserData", "it has no user data, so that nodes join the cluster only if the image has them do so", only(AWSMachinePool, Provisioner), true},
+		// AWS: launch-templates (EKS), "Using a custom AMI": EKS merges no user data.
+		{c.ImageID != "" && len(c.UserData) == 0, "UserData", "it names an image, to whose user data EKS adds nothing, and has none: nodes join the cluster only if the image has them do so",
+			only(AWSManagedMachinePool), true},
+	}
+}
+
+// marketRules are about how instances are bought.
+func marketRules(c *launchtemplate.Contents) []rule {
+	block := c.Market == "capacity-block"
+	return []rule{
+		// AWS: API_CreateFleet and Auto Scaling make one-time requests of their own.
+		{c.LastingSpot, "InstanceMarketOptions", "its Spot request is persistent, has an end, or does not terminate what is interrupted: only one-time requests are made for nodes",
+			only(AWSMachinePool, Provisioner), false},
+		{block, "InstanceMarketOptions", "it launches into a Capacity Block, which is for pools", only(Provisioner), false},
+		// AWS: API_LaunchTemplateSpecification (EKS).
+		{c.Market == "spot", "InstanceMarketOptions", "it asks for Spot Instances, which a node group does by capacityType of the pool", only(AWSManagedMachinePool), false},
+		// AWS: capacity-blocks-mng.
+		{block && (c.CapacityReservation == "" || c.InstanceType == ""), "InstanceMarketOptions", "EKS takes Capacity Blocks with a Capacity Reservation and an instance type in the template alone",
+			only(AWSManagedMachinePool), false},
+	}
+}
+
+// placeRules are about where instances are launched.
+func placeRules(c *launchtemplate.Contents) []rule {
+	return []rule{
+		{len(c.InterfaceIDs) > 0, "NetworkInterfaces", "it names network interface " + strings.Join(c.InterfaceIDs, ", ") + ", which one instance at a time can have", Consumers, false},
+		// AWS: create-launch-template (Auto Scaling), advanced settings: a host resource group stands in.
+		{c.Host != "", "Placement", "it asks for Dedicated Host " + c.Host + ", which Auto Scaling does not launch on: name a host resource group", only(AWSMachinePool), false},
+		{len(c.SubnetIDs) > 0, "NetworkInterfaces", "its network interfaces are in " + strings.Join(c.SubnetIDs, ", ") + ", and an Auto Scaling group launches in its own subnets", only(AWSMachinePool), true},
+	}
+}
+
+// nodegroupRules are what EKS refuses of a template (AWS: launch-templates (EKS), API_LaunchTemplateSpecification).
+func nodegroupRules(c *launchtemplate.Contents) []rule {
+	nodegroup := only(AWSManagedMachinePool)
+	return []rule{
+		{c.InstanceProfile != "", "IamInstanceProfile", "it has an instance profile, and EKS gives nodes the node role's", nodegroup, false},
+		{len(c.SubnetIDs) > 0, "NetworkInterfaces", "its network interfaces are in " + strings.Join(c.SubnetIDs, ", ") + ", and a node group has subnets of its own", nodegroup, false},
+		{c.Requirements != "", "InstanceRequirements", "it chooses instance types by requirements, and EKS has node groups list them", nodegroup, false},
+		{strings.HasPrefix(c.ImageID, parameterPrefix), "ImageId", "its image is a Systems Manager parameter, and EKS takes ids of images alone", nodegroup, false},
+		{c.ShutdownBehavior != "", "InstanceInitiatedShutdownBehavior", "it has a shutdown behavior, which EKS refuses", nodegroup, false},
+		{c.Hibernation, "HibernationOptions", "it hibernates instances, which EKS refuses", nodegroup, false},
+	}
+}

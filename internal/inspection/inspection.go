@@ -1,0 +1,121 @@
+package inspection
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/slipway-project/slipway/internal/discovery"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/userdata"
+)
+
+// OnDemand is the market of a version without market options.
+const OnDemand = "on-demand"
+
+// parameterPrefix begins an image id that is a Systems Manager parameter (AWS: using-systems-manager-parameters).
+const parameterPrefix = "resolve:ssm:"
+
+// bottlerocketData is the device that has Bottlerocket's containers, beside the root device (Bottlerocket: "Default Volumes").
+const bottlerocketData = "/dev/xvdb"
+
+// Facts are what is known of the things that a version names.
+type Facts struct {
+	// Image that the version leads to; nil if it names none, or one that is not to be had.
+	Image *discovery.Image
+	// RootDeviceName is that of an image that somebody else chooses.
+	RootDeviceName string
+	// InstanceType that the version names; nil if it names none, or one that is not to be had.
+	InstanceType *discovery.InstanceType
+	// Subnets that the version's network interfaces are in.
+	Subnets []discovery.Subnet
+	// NotFound are things that the version names and that are not to be had: nobody can launch from it.
+	NotFound []Lack
+}
+
+// Lack is a thing that is not there, or that is and should not be.
+type Lack struct {
+	// Member of the launch template data, in EC2's words, such as ImageId.
+	Member string
+	// Message says what is wrong, and what to do.
+	Message string
+}
+
+// Resolved is what a version comes to.
+type Resolved struct {
+	// ImageID is the image, and ImageParameter the Systems Manager parameter that leads to it now, if one does.
+	ImageID, ImageParameter string
+	// Architecture of the image as EC2 writes it: x86_64 or arm64. Without an image it is that of the instance type.
+	Architecture string
+	// Windows says that the image is of Windows.
+	Windows bool
+	// RootDeviceName is the image's root device.
+	RootDeviceName string
+	// InstanceType and Requirements are alternatives. Requirements are the attributes that choose types, as text.
+	InstanceType, Requirements string
+	// Market is OnDemand, spot, capacity-block or interruptible-capacity-reservation.
+	Market string
+	// SecurityGroups are ids, or names where the version gives those.
+	SecurityGroups []string
+	// SubnetIDs are those that the version fixes, and Zones the availability zones that it can be launched in; empty if whoever launches chooses.
+	SubnetIDs, Zones []string
+	// InstanceProfile is a name or an ARN.
+	InstanceProfile string
+	// EphemeralStorageGiB is the size of the volume that pods' ephemeral storage is on. 0: it is not known.
+	EphemeralStorageGiB int64
+	// UserDataBytes is the size of the user data before base64.
+	UserDataBytes int
+	// Gaps are what the version lacks for its consumers.
+	Gaps []Gap
+}
+
+// Inspect says what a version comes to.
+func Inspect(contents launchtemplate.Contents, facts Facts) Resolved {
+	resolved := Resolved{
+		ImageID: contents.ImageID, RootDeviceName: facts.RootDeviceName,
+		InstanceType: contents.InstanceType, Requirements: contents.Requirements, Market: cmp.Or(contents.Market, OnDemand),
+		SecurityGroups: slices.Concat(contents.SecurityGroupIDs, contents.SecurityGroupNames), SubnetIDs: contents.SubnetIDs,
+		InstanceProfile: contents.InstanceProfile, UserDataBytes: len(contents.UserData),
+	}
+	if parameter, is := strings.CutPrefix(contents.ImageID, parameterPrefix); is {
+		resolved.ImageID, resolved.ImageParameter = "", parameter
+	}
+	if facts.InstanceType != nil {
+		resolved.Architecture = facts.InstanceType.Architecture()
+	}
+	if image := facts.Image; image != nil {
+		resolved.ImageID, resolved.Architecture, resolved.Windows, resolved.RootDeviceName = image.ID, image.Architecture, image.Windows, image.RootDeviceName
+	}
+	for _, subnet := range facts.Subnets {
+		resolved.Zones = append(resolved.Zones, subnet.Zone)
+	}
+	if contents.AvailabilityZone != "" {
+		resolved.Zones = append(resolved.Zones, contents.AvailabilityZone)
+	}
+	slices.Sort(resolved.Zones)
+	resolved.Zones = slices.Compact(resolved.Zones)
+	resolved.EphemeralStorageGiB = ephemeralStorage(contents.Volumes, facts.Image, resolved.RootDeviceName)
+	resolved.Gaps = gaps(&contents, &facts)
+	return resolved
+}
+
+// ephemeralStorage is the size of the volume that has containers and their logs: the root device, but for Bottlerocket, which has one for them.
+func ephemeralStorage(volumes []launchtemplate.Volume, image *discovery.Image, device string) int64 {
+	size := int32(0)
+	if image != nil {
+		if family, known := userdata.FamilyOfImage(image.Name); known && family == userdata.FamilyBottlerocket {
+			device = bottlerocketData
+		}
+		size = image.VolumeSizesGiB[device]
+	}
+	for _, volume := range volumes {
+		switch {
+		case volume.DeviceName != device:
+		case volume.SizeGiB == 0 && volume.SnapshotID != "":
+			return 0 // as large as the snapshot
+		default:
+			size = cmp.Or(volume.SizeGiB, size)
+		}
+	}
+	return int64(size)
+}
