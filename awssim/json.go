@@ -65,6 +65,7 @@ func nodeRuleToJSON(r NodeRule) nodeRuleJSON {
 type capacityJSON struct {
 	InstanceType string `json:"instanceType,omitempty"`
 	Zone         string `json:"zone,omitempty"`
+	Market       string `json:"market,omitempty"`
 	Available    int    `json:"available"`
 }
 

@@ -74,7 +74,7 @@ func TestWhatIsUnknownIsRefusedLoudly(t *testing.T) {
 		{"EC2: a number beyond its size", "ec2", "Action=DescribeVpcs&MaxResults=99999999999" + ec2Version, nil, 400, "<Code>InvalidParameterValue</Code>"},
 		{"EC2: a boolean that is none", "ec2", "Action=DescribeVpcs&DryRun=maybe" + ec2Version, nil, 400, "<Code>InvalidParameterValue</Code>"},
 		{"EC2: an unknown action", "ec2", "Action=DescribeRockets" + ec2Version, nil, 400, "<Response><Errors><Error><Code>InvalidAction</Code><Message>The action DescribeRockets is not valid for this web service.</Message></Error></Errors>"},
-		{"EC2: an action with tables and no handler", "ec2", "Action=CreateFleet" + ec2Version, nil, 400, "<Code>InvalidAction</Code>"},
+		{"EC2: an action with tables and no handler", "ec2", "Action=CancelSpotInstanceRequests" + ec2Version, nil, 400, "<Code>InvalidAction</Code>"},
 		{"EC2: another version of the API", "ec2", "Action=DescribeVpcs&Version=2008-01-01", nil, 400, "<Code>NoSuchVersion</Code>"},
 		{"EC2: no action", "ec2", "Version=2016-11-15", nil, 400, "<Code>MissingAction</Code>"},
 		{"Auto Scaling: an unknown parameter", "autoscaling", "Action=DescribeAutoScalingGroups&Version=2011-01-01&Nmaes.member.1=x", nil, 400, "<ErrorResponse><Error><Type>Sender</Type><Code>ValidationError</Code>"},

@@ -29,6 +29,8 @@ const (
 	QuotaAutoScalingGroups      = "autoScalingGroups"      // per region; AWS default 500
 	QuotaNodeGroups             = "nodeGroups"             // managed ones per EKS cluster; AWS default 30
 	QuotaNodesPerGroup          = "nodesPerGroup"          // per managed node group; AWS default 450
+	QuotaOnDemandVCPUs          = "onDemandVCPUs"          // per region, of all On-Demand Instances; none here unless it is set
+	QuotaSpotVCPUs              = "spotVCPUs"              // per region, of all Spot Instances; none here unless it is set
 )
 
 // Quota returns the quota of that name, or otherwise if the world does not set it.

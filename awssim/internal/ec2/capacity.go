@@ -2,12 +2,14 @@ package ec2
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/sim"
+	"github.com/slipway-project/slipway/awssim/world"
 )
 
 // room returns how many instances can be launched, at most maxCount. Fewer than minCount is an error: RunInstances launches as many as it
@@ -16,7 +18,11 @@ func (l *launch) room(minCount, maxCount int) (int, error) {
 	if err := l.checkSpotPrice(); err != nil {
 		return 0, err
 	}
-	count := min(maxCount, l.state.capacityLeft(l.kind.Name, val(l.subnet.AvailabilityZone), maxCount))
+	count := min(maxCount, l.vcpusLeft()/max(int(l.kind.VCPUs), 1))
+	if count < minCount {
+		return 0, l.overQuota()
+	}
+	count = min(count, l.state.capacityLeft(l.offering(), maxCount))
 	if count < minCount {
 		return 0, l.noCapacity()
 	}
@@ -25,12 +31,93 @@ func (l *launch) room(minCount, maxCount int) (int, error) {
 		perInstance[val(n.subnet.SubnetId)] += 1 + len(secondaryAddresses(n.spec))
 	}
 	for _, n := range l.interfaces {
-		count = min(count, l.state.pool(n.subnet).free()/perInstance[val(n.subnet.SubnetId)])
+		free := l.state.pool(n.subnet).free() - l.state.draftedAddresses(val(n.subnet.SubnetId))
+		count = min(count, free/perInstance[val(n.subnet.SubnetId)])
 	}
 	if count < minCount {
 		return 0, sim.Errorf("InsufficientFreeAddressesInSubnet", "There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", val(l.subnet.SubnetId))
 	}
 	return count, nil
+}
+
+// offering is what capacity is counted by.
+type offering struct{ kind, zone, market string }
+
+// The markets of offerings, as CapacityRule names them.
+const (
+	marketOnDemand = "on-demand"
+	marketSpot     = "spot"
+)
+
+func (l *launch) offering() offering {
+	o := offering{l.kind.Name, val(l.subnet.AvailabilityZone), marketOnDemand}
+	if l.spot() {
+		o.market = marketSpot
+	}
+	return o
+}
+
+func (i instance) offering() offering {
+	o := offering{string(i.api.InstanceType), val(val(i.api.Placement).AvailabilityZone), marketOnDemand}
+	if i.api.InstanceLifecycle == types.InstanceLifecycleTypeSpot {
+		o.market = marketSpot
+	}
+	return o
+}
+
+// vcpusLeft is how many vCPUs the account's quota of the market has left. AWS has quotas by groups of families (User Guide, "Amazon EC2
+// service quotas" and "Spot Instance quotas"); here all types share one per market, which is without bound unless the world sets it.
+func (l *launch) vcpusLeft() int {
+	name, market := world.QuotaOnDemandVCPUs, l.offering().market
+	if market == marketSpot {
+		name = world.QuotaSpotVCPUs
+	}
+	left := l.state.kernel.World().Quota(name, math.MaxInt)
+	if left == math.MaxInt {
+		return left
+	}
+	for _, i := range l.state.instances.All() {
+		if o := i.offering(); o.market == market && i.holdsCapacity() {
+			left -= l.state.vcpus(o.kind)
+		}
+	}
+	for _, d := range l.state.drafts {
+		if d.launch.offering().market == market {
+			left -= d.count * int(d.launch.kind.VCPUs)
+		}
+	}
+	return max(left, 0)
+}
+
+func (s *state) vcpus(instanceType string) int {
+	if kind := s.kernel.World().InstanceType(instanceType); kind != nil {
+		return int(kind.VCPUs)
+	}
+	return 0
+}
+
+// overQuota is the error of a launch beyond the account's quota (error codes, MaxSpotInstanceCountExceeded and VcpuLimitExceeded; words as
+// users report them).
+func (l *launch) overQuota() error {
+	if l.spot() {
+		return sim.Errorf("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded")
+	}
+	return sim.Errorf("VcpuLimitExceeded", "You have requested more vCPU capacity than your current vCPU limit of %d allows for the instance bucket that the "+
+		"specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit.",
+		l.state.kernel.World().Quota(world.QuotaOnDemandVCPUs, 0))
+}
+
+// draftedAddresses is how many addresses of a subnet are set aside for the fleet that is being planned.
+func (s *state) draftedAddresses(subnet string) int {
+	count := 0
+	for _, d := range s.drafts {
+		for _, n := range d.launch.interfaces {
+			if val(n.subnet.SubnetId) == subnet {
+				count += d.count * (1 + len(secondaryAddresses(n.spec)))
+			}
+		}
+	}
+	return count
 }
 
 // checkSpotPrice: a Spot launch needs a maximum price that is not below the present one (error codes, SpotMaxPriceTooLow). Like capacity it
@@ -47,17 +134,22 @@ func (l *launch) checkSpotPrice() error {
 		most, strconv.FormatFloat(l.kind.SpotPrice(), 'f', -1, 64))
 }
 
-// capacityLeft is how many more instances of the type the capacity rules allow in the zone, or wanted if no rule covers them.
-func (s *state) capacityLeft(instanceType, zone string, wanted int) int {
+// capacityLeft is how many more instances of an offering the capacity rules allow, or wanted if no rule covers it.
+func (s *state) capacityLeft(o offering, wanted int) int {
 	left := wanted
 	for _, rule := range s.kernel.Behavior().Capacity {
-		if !rule.Covers(instanceType, zone) {
+		if !rule.Covers(o.kind, o.zone, o.market) {
 			continue
 		}
 		used := 0
 		for _, i := range s.instances.All() {
-			if i.holdsCapacity() && rule.Covers(string(i.api.InstanceType), val(val(i.api.Placement).AvailabilityZone)) {
+			if held := i.offering(); i.holdsCapacity() && rule.Covers(held.kind, held.zone, held.market) {
 				used++
+			}
+		}
+		for _, d := range s.drafts {
+			if held := d.launch.offering(); rule.Covers(held.kind, held.zone, held.market) {
+				used += d.count
 			}
 		}
 		left = min(left, max(rule.Available-used, 0))
@@ -75,7 +167,7 @@ func (l *launch) noCapacity() error {
 		"Our system will be working on provisioning additional capacity."
 	var others []string
 	for _, z := range l.state.zonesOffering(l.kind.Name) {
-		if z != zone && l.state.capacityLeft(l.kind.Name, z, 1) > 0 {
+		if z != zone && l.state.capacityLeft(offering{l.kind.Name, z, marketOnDemand}, 1) > 0 {
 			others = append(others, z)
 		}
 	}

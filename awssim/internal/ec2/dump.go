@@ -17,6 +17,7 @@ func dump(r *sim.Region) any {
 		"instance":        dumpTable(s.instances.All(), instance.id, dumpInstance),
 		"volume":          dumpTable(s.volumes.All(), func(v types.Volume) string { return *v.VolumeId }, compact[types.Volume]),
 		"placement-group": dumpTable(s.placements.All(), func(p types.PlacementGroup) string { return *p.GroupId }, compact[types.PlacementGroup]),
+		"fleet":           dumpTable(s.liveFleets(s.fleets.All()), func(f fleet) string { return f.id }, func(f fleet) any { return compact(f.data()) }),
 		"key-pair":        s.dumpKeyPairs(),
 		"image":           s.dumpImages(),
 		"vpc":             s.dumpVPCs(),

@@ -47,15 +47,23 @@ var (
 	volumeID         = idKind{"vol", "InvalidVolumeID.Malformed", "InvalidVolume.NotFound", "volume"}
 	keyPairID        = idKind{"key", "InvalidKeyPairID.Malformed", "InvalidKeyPair.NotFound", "key pair ID"}
 	snapshotID       = idKind{"snap", "InvalidSnapshotID.Malformed", "InvalidSnapshot.NotFound", "snapshot"}
+	fleetID          = idKind{"fleet", "InvalidFleetId.Malformed", "InvalidFleetId.NotFound", "fleet ID"}
 )
 
-var idSuffix = regexp.MustCompile(`^[0-9a-f]{8}$|^[0-9a-f]{17}$`)
+var (
+	idSuffix    = regexp.MustCompile(`^[0-9a-f]{8}$|^[0-9a-f]{17}$`)
+	fleetSuffix = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+)
 
 // check refuses an id that is not the kind's prefix followed by 8 or 17 hexadecimal digits (error codes: "ensure that you provide the
-// full instance ID in the request, in the form i-xxxxxxxx or i-xxxxxxxxxxxxxxxxx").
+// full instance ID in the request, in the form i-xxxxxxxx or i-xxxxxxxxxxxxxxxxx"), or in the case of fleets by a UUID.
 func (k idKind) check(id string) error {
+	pattern := idSuffix
+	if k == fleetID {
+		pattern = fleetSuffix
+	}
 	suffix, found := strings.CutPrefix(id, k.prefix+"-")
-	if !found || !idSuffix.MatchString(suffix) {
+	if !found || !pattern.MatchString(suffix) {
 		return sim.Errorf(k.malformed, "Invalid id: %q (expecting \"%s-...\")", id, k.prefix)
 	}
 	return nil

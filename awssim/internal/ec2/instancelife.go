@@ -95,7 +95,7 @@ func StartInstances(r *sim.Region, ids ...string) error {
 // roomToStart refuses to start an instance whose type has no capacity left in its zone.
 func (s *state) roomToStart(i instance) error {
 	zone := val(i.api.Placement.AvailabilityZone)
-	if s.capacityLeft(string(i.api.InstanceType), zone, 1) > 0 {
+	if s.capacityLeft(i.offering(), 1) > 0 {
 		return nil
 	}
 	return &sim.Error{

@@ -203,7 +203,7 @@ func TestRunInstancesRefuses(t *testing.T) {
 		}, "InvalidCapacityReservationId.NotFound", "does not exist"},
 		{"tags on Spot requests without Spot", func(in *ec2.RunInstancesInput) {
 			in.TagSpecifications = []types.TagSpecification{{ResourceType: types.ResourceTypeSpotInstancesRequest, Tags: []types.Tag{tag("a", "b")}}}
-		}, "InvalidParameterCombination", "Spot instances requests"},
+		}, "InvalidParameterValue", "Spot instances requests"},
 		{"fewer than one", func(in *ec2.RunInstancesInput) { in.MinCount = aws.Int32(0) }, "InvalidParameterValue", "greater than 0"},
 		{"a maximum below the minimum", func(in *ec2.RunInstancesInput) { in.MinCount = aws.Int32(2) }, "InvalidParameterValue", "maximum count"},
 		{"one address for two", func(in *ec2.RunInstancesInput) {

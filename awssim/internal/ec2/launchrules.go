@@ -275,7 +275,8 @@ func (l *launch) ruleTags() error {
 		return err
 	}
 	if !l.stored && !l.spot() && len(l.tags(types.ResourceTypeSpotInstancesRequest)) > 0 {
-		return invalidCombination("You cannot specify tags for Spot instances requests if there are no Spot instances requests being created by the request.")
+		// Code and words: https://github.com/aws/karpenter-provider-aws/issues/5850.
+		return sim.Errorf("InvalidParameterValue", "You cannot specify tags for Spot instances requests if there are no Spot instances requests being created by the request.")
 	}
 	return checkTagCount(l.tags(types.ResourceTypeInstance))
 }

@@ -10,6 +10,7 @@ const service = "ec2"
 func Register(reg *sim.Registry) {
 	registerTemplates(reg)
 	registerInstances(reg)
+	registerFleets(reg)
 	registerResources(reg)
 	registerNetwork(reg)
 	reg.State(service, dump)
@@ -39,6 +40,13 @@ func registerInstances(reg *sim.Registry) {
 	sim.Handle(reg, service, "TerminateInstances", terminateInstances)
 	sim.Handle(reg, service, "DescribeVolumes", describeVolumes)
 	sim.Handle(reg, service, "DeleteVolume", deleteVolume)
+}
+
+func registerFleets(reg *sim.Registry) {
+	sim.Handle(reg, service, "CreateFleet", createFleet)
+	sim.Handle(reg, service, "DeleteFleets", deleteFleets)
+	sim.Handle(reg, service, "DescribeFleetInstances", describeFleetInstances)
+	sim.Handle(reg, service, "DescribeFleets", describeFleets)
 }
 
 func registerResources(reg *sim.Registry) {

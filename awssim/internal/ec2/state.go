@@ -27,10 +27,12 @@ type state struct {
 	instances     *sim.Table[instance]
 	volumes       *sim.Table[types.Volume]
 	placements    *sim.Table[types.PlacementGroup] // by id
+	fleets        *sim.Table[fleet]
 
 	tokens    map[tokenKey]tokenUse
 	addresses map[string]*addressPool // by subnet id
 	watchers  []func(Instance)
+	drafts    []*draft // of the fleet that is being planned
 }
 
 func stateOf(r *sim.Region) *state { return sim.Store(r, newState) }
@@ -43,8 +45,8 @@ func newState(r *sim.Region) *state {
 		images: sim.NewTable[types.Image](k), vpcs: sim.NewTable[types.Vpc](k), subnets: sim.NewTable[types.Subnet](k),
 		groups: sim.NewTable[types.SecurityGroup](k), keyPairs: sim.NewTable[types.KeyPairInfo](k),
 		instances: sim.NewTable[instance](k), volumes: sim.NewTable[types.Volume](k),
-		placements: sim.NewTable[types.PlacementGroup](k),
-		tokens:     map[tokenKey]tokenUse{}, addresses: map[string]*addressPool{},
+		placements: sim.NewTable[types.PlacementGroup](k), fleets: sim.NewTable[fleet](k),
+		tokens: map[tokenKey]tokenUse{}, addresses: map[string]*addressPool{},
 	}
 	w := r.World()
 	for _, v := range w.VPCs {

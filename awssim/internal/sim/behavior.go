@@ -36,16 +36,17 @@ type InstanceTimes struct {
 }
 
 // CapacityRule bounds how many instances of a type an account may have in a zone at a time. An
-// empty type or zone stands for every one; what a rule counts are all instances it covers.
+// empty type, zone or market stands for every one; what a rule counts are all instances it covers.
 type CapacityRule struct {
 	InstanceType string
 	Zone         string
+	Market       string // spot or on-demand
 	Available    int
 }
 
-// Covers reports whether the rule is about that type in that zone.
-func (r CapacityRule) Covers(instanceType, zone string) bool {
-	return (r.InstanceType == "" || r.InstanceType == instanceType) && (r.Zone == "" || r.Zone == zone)
+// Covers reports whether the rule is about that type in that zone and market.
+func (r CapacityRule) Covers(instanceType, zone, market string) bool {
+	return (r.InstanceType == "" || r.InstanceType == instanceType) && (r.Zone == "" || r.Zone == zone) && (r.Market == "" || r.Market == market)
 }
 
 // Check reports what is wrong with a behavior.
@@ -57,6 +58,9 @@ func (b Behavior) Check() error {
 	for _, r := range b.Capacity {
 		if r.Available < 0 {
 			return fmt.Errorf("the capacity of instance type %q in zone %q is negative", r.InstanceType, r.Zone)
+		}
+		if r.Market != "" && r.Market != "spot" && r.Market != "on-demand" {
+			return fmt.Errorf("the market %q of a capacity rule is neither spot nor on-demand", r.Market)
 		}
 	}
 	for _, r := range b.Nodes {

@@ -1,0 +1,267 @@
+package ec2
+
+import (
+	"math"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/shape"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// fleetLaunch launches a fleet: first the On-Demand part, then the Spot part, each in two steps. It plans how many instances come from which
+// pool, because a minimum that is out of reach launches nothing at all; then it starts them.
+type fleetLaunch struct {
+	state *state
+	pools []*pool
+	fleet fleet
+}
+
+func (f *fleetLaunch) run() error {
+	onDemand, spot := split(*f.fleet.request.TargetCapacitySpecification)
+	if onDemand > 0 {
+		if err := f.buy(f.onDemand(onDemand)); err != nil {
+			return err
+		}
+		f.fleet.onDemand = f.fleet.fulfilled
+	}
+	if spot > 0 {
+		return f.buy(f.spot(spot))
+	}
+	return nil
+}
+
+// purchase is the part of a fleet that is bought in one market.
+type purchase struct {
+	*fleetLaunch
+	lifecycle types.InstanceLifecycle
+	target    float64
+	bounds    fleetBounds
+	price     func(*pool) float64 // per hour and instance
+	offers    []offer             // in the order of the strategy
+	// spread is over how many pools the target is divided evenly; 0 fills one pool after the other.
+	spread int
+	// empty are pools that the strategy leaves out because they have no room.
+	empty []*pool
+
+	failed   map[failure]bool
+	short    map[*pool]bool // pools that have no more
+	reached  float64        // units that are planned
+	spending float64        // US dollars per hour that are planned
+}
+
+// failure is an error of a pool. Each is told once.
+type failure struct {
+	pool *pool
+	code string
+}
+
+// draft is a number of instances that are planned to be launched from a pool. Further plans leave them their room.
+type draft struct {
+	pool   *pool
+	launch *launch
+	count  int
+}
+
+func (f *fleetLaunch) onDemand(target float64) *purchase {
+	p := &purchase{
+		fleetLaunch: f, lifecycle: types.InstanceLifecycleOnDemand, target: target, bounds: onDemandBounds(&f.fleet.request),
+		price: func(p *pool) float64 { return p.kind.OnDemandUSD }, failed: map[failure]bool{},
+	}
+	p.offers = offers(p.possible(), target, p.price)
+	orderOnDemand(val(f.fleet.request.OnDemandOptions).AllocationStrategy, p.offers)
+	return p
+}
+
+func (f *fleetLaunch) spot(target float64) *purchase {
+	options := val(f.fleet.request.SpotOptions)
+	p := &purchase{
+		fleetLaunch: f, lifecycle: types.InstanceLifecycleSpot, target: target, bounds: spotBounds(&f.fleet.request),
+		price: func(p *pool) float64 { return p.kind.SpotPrice() }, failed: map[failure]bool{},
+	}
+	list := offers(p.possible(), target, p.price)
+	for i, o := range list {
+		list[i].room = f.state.capacityLeft(offering{o.kind.Name, o.zone, marketSpot}, instances(target, o.weight))
+	}
+	if looksAtCapacity(options.AllocationStrategy) {
+		list = slices.DeleteFunc(list, func(o offer) bool {
+			if o.room == 0 {
+				p.empty = append(p.empty, o.pool)
+			}
+			return o.room == 0
+		})
+	}
+	orderSpot(options.AllocationStrategy, list)
+	switch options.AllocationStrategy {
+	case types.SpotAllocationStrategyDiversified:
+		// "does not launch Spot Instances into any pools with a Spot price that is equal to or higher than the On-Demand price" (User Guide,
+		// "When your fleet is large or runs for a long time").
+		list = slices.DeleteFunc(list, func(o offer) bool { return p.price(o.pool) >= o.kind.OnDemandUSD })
+		p.spread = len(list)
+	default: // only the strategy lowest-price can have a number of pools
+		p.spread = int(val(options.InstancePoolsToUseCount))
+	}
+	p.offers = list
+	return p
+}
+
+// instances is how many instances of a weight make up units (SDK, FleetLaunchTemplateOverridesRequest.WeightedCapacity: "rounds the number of
+// instances to the next whole number").
+func instances(units, weight float64) int { return int(math.Ceil(units / weight)) }
+
+// possible lists the pools whose type the zone has, and records the others. An unknown type and one that the zone lacks get the same code and
+// words, and the other pools are launched from all the same; that is as users have measured it of fleets of the type instant.
+func (p *purchase) possible() []*pool {
+	var list []*pool
+	for _, candidate := range p.pools {
+		if candidate.kind != nil && (candidate.zone == "" || p.state.region.World().Offers(candidate.kind.Name, candidate.zone)) {
+			list = append(list, candidate)
+			continue
+		}
+		p.fail(candidate, sim.Errorf("InvalidFleetConfiguration", "Your requested instance type (%s) is not supported in your requested Availability Zone (%s).",
+			candidate.in.InstanceType, candidate.zone))
+	}
+	return list
+}
+
+// buy plans the purchase and starts what was planned.
+func (f *fleetLaunch) buy(p *purchase) error {
+	defer func() { f.state.drafts = nil }()
+	p.plan()
+	if p.reached < p.target {
+		for _, left := range p.empty {
+			p.fail(left, sim.Errorf("UnfulfillableCapacity", "Unable to fulfill capacity due to your request configuration. Please adjust your request and try again."))
+		}
+	}
+	if p.reached < float64(val(p.bounds.least)) {
+		return nil
+	}
+	parts := f.state.drafts
+	f.state.drafts = nil
+	for _, part := range parts {
+		if err := p.start(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plan plans the first group of pools that reaches the target, or the one that comes nearest. Without SingleInstanceType and
+// SingleAvailabilityZone there is one group.
+func (p *purchase) plan() {
+	best := -1
+	reached := 0.0
+	parts := groups(p.offers, p.bounds)
+	for i, part := range parts {
+		p.fill(part)
+		if best < 0 || p.reached > reached {
+			best, reached = i, p.reached
+		}
+		if p.reached >= p.target {
+			return
+		}
+	}
+	if best >= 0 && best < len(parts)-1 {
+		p.fill(parts[best])
+	}
+}
+
+// fill plans from the start with one group of pools: evenly over the first of them if the strategy spreads, then one after the other.
+func (p *purchase) fill(list []offer) {
+	p.state.drafts, p.short, p.reached, p.spending = nil, map[*pool]bool{}, 0, 0
+	spread := min(p.spread, len(list))
+	for i := range spread {
+		share := (p.target - p.reached) / float64(spread-i)
+		p.take(list[i], instances(share, list[i].weight))
+	}
+	for _, o := range list {
+		p.take(o, instances(p.target-p.reached, o.weight))
+	}
+}
+
+// take plans up to count instances from a pool. What keeps it from all of them is recorded; the budget is no error (SDK,
+// SpotOptionsRequest.MaxTotalPrice).
+func (p *purchase) take(o offer, count int) {
+	if price := p.price(o.pool); price > 0 {
+		count = min(count, int(math.Min((p.bounds.most()-p.spending)/price, maxFleetCapacity)))
+	}
+	if count < 1 || p.reached >= p.target || p.short[o.pool] {
+		return
+	}
+	part, err := p.draft(o.pool)
+	if err == nil {
+		err = part.launch.refuseSharedAddresses(part.count + count)
+	}
+	got := 0
+	if err == nil {
+		if got, err = part.launch.room(1, count); err == nil && got < count {
+			_, err = part.launch.room(count, count)
+		}
+	}
+	if err != nil {
+		p.short[o.pool] = true
+		p.fail(o.pool, err)
+	}
+	if got == 0 {
+		return
+	}
+	if part.count == 0 {
+		p.state.drafts = append(p.state.drafts, part)
+	}
+	part.count += got
+	p.reached += float64(got) * o.weight
+	p.spending += float64(got) * p.price(o.pool)
+}
+
+// draft returns what is planned of a pool already, or works out a launch from it.
+func (p *purchase) draft(from *pool) (*draft, error) {
+	for _, d := range p.state.drafts {
+		if d.pool == from {
+			return d, nil
+		}
+	}
+	l := &launch{
+		state: p.state, in: shape.Clone(from.in), source: from.template,
+		// User Guide, "Tag your EC2 Fleet": instances of a fleet carry its id.
+		systemTags: tagList(map[string]string{"aws:ec2:fleet-id": p.fleet.id}),
+	}
+	l.in.InstanceMarketOptions = nil
+	if p.lifecycle == types.InstanceLifecycleSpot {
+		l.in.InstanceMarketOptions = &types.InstanceMarketOptionsRequest{
+			MarketType:  types.MarketTypeSpot,
+			SpotOptions: &types.SpotMarketOptions{SpotInstanceType: types.SpotInstanceTypeOneTime, MaxPrice: from.override.MaxPrice},
+		}
+	}
+	return &draft{pool: from, launch: l}, l.plan()
+}
+
+// start launches what is planned of a pool.
+func (p *purchase) start(d *draft) error {
+	started, err := d.launch.start(d.count, "", "")
+	if err != nil {
+		return err
+	}
+	shown := types.CreateFleetInstance{
+		InstanceType: d.launch.in.InstanceType, Lifecycle: p.lifecycle, Platform: d.launch.image.Platform, LaunchTemplateAndOverrides: launchTemplateAndOverrides(d.pool),
+		AvailabilityZone: d.launch.subnet.AvailabilityZone, AvailabilityZoneId: d.launch.subnet.AvailabilityZoneId, SubnetId: d.launch.subnet.SubnetId,
+	}
+	for _, i := range started {
+		shown.InstanceIds = append(shown.InstanceIds, val(i.InstanceId))
+	}
+	p.fleet.instances = append(p.fleet.instances, shown)
+	p.fleet.fulfilled += float64(d.count) * d.pool.weight
+	return nil
+}
+
+// fail records why a pool gave less than was wanted of it.
+func (p *purchase) fail(from *pool, err error) {
+	e := sim.AsError(err)
+	if p.failed[failure{from, e.Code}] {
+		return
+	}
+	p.failed[failure{from, e.Code}] = true
+	p.fleet.errors = append(p.fleet.errors, types.CreateFleetError{
+		ErrorCode: ptr(e.Code), ErrorMessage: ptr(e.Message), Lifecycle: p.lifecycle, LaunchTemplateAndOverrides: launchTemplateAndOverrides(from),
+	})
+}
