@@ -30,9 +30,10 @@ type behaviorJSON struct {
 		Boot         duration `json:"boot"`
 		ShuttingDown duration `json:"shuttingDown"`
 	} `json:"instanceTimes"`
-	ReadLag    duration       `json:"readLag"`
-	Throttling bool           `json:"throttling"`
-	Capacity   []capacityJSON `json:"capacity"`
+	ReadLag    duration        `json:"readLag"`
+	Throttling bool            `json:"throttling"`
+	Capacity   []capacityJSON  `json:"capacity"`
+	SpotPrices []spotPriceJSON `json:"spotPrices"`
 
 	Nodes       []nodeRuleJSON `json:"nodes"`
 	NodesReport bool           `json:"nodesReport"`
@@ -69,6 +70,12 @@ type capacityJSON struct {
 	Available    int    `json:"available"`
 }
 
+type spotPriceJSON struct {
+	InstanceType string  `json:"instanceType,omitempty"`
+	Zone         string  `json:"zone,omitempty"`
+	USD          float64 `json:"usd"`
+}
+
 func behaviorToJSON(b Behavior) behaviorJSON {
 	j := behaviorJSON{ReadLag: duration(b.ReadLag), Throttling: b.Throttling, Capacity: []capacityJSON{}}
 	j.InstanceTimes.Pending = duration(b.InstanceTimes.Pending)
@@ -76,6 +83,10 @@ func behaviorToJSON(b Behavior) behaviorJSON {
 	j.InstanceTimes.ShuttingDown = duration(b.InstanceTimes.ShuttingDown)
 	for _, rule := range b.Capacity {
 		j.Capacity = append(j.Capacity, capacityJSON(rule))
+	}
+	j.SpotPrices = []spotPriceJSON{}
+	for _, rule := range b.SpotPrices {
+		j.SpotPrices = append(j.SpotPrices, spotPriceJSON(rule))
 	}
 	j.Nodes, j.NodesReport = []nodeRuleJSON{}, b.NodesReport
 	for _, rule := range b.Nodes {
@@ -95,6 +106,9 @@ func (j behaviorJSON) behavior() Behavior {
 	}
 	for _, rule := range j.Capacity {
 		b.Capacity = append(b.Capacity, CapacityRule(rule))
+	}
+	for _, rule := range j.SpotPrices {
+		b.SpotPrices = append(b.SpotPrices, SpotPriceRule(rule))
 	}
 	b.NodesReport = j.NodesReport
 	for _, rule := range j.Nodes {

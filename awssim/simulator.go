@@ -26,6 +26,8 @@ type (
 	InstanceTimes = sim.InstanceTimes
 	// CapacityRule bounds how many instances of a type an account may have in a zone.
 	CapacityRule = sim.CapacityRule
+	// SpotPriceRule is what a Spot Instance of a type costs in a zone.
+	SpotPriceRule = sim.SpotPriceRule
 	// Fault makes chosen calls go wrong.
 	Fault = sim.Fault
 	// FaultContext is what a fault's callback is told.

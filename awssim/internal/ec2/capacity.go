@@ -127,11 +127,12 @@ func (l *launch) checkSpotPrice() error {
 	if !l.spot() || most == "" {
 		return nil
 	}
-	if price, err := strconv.ParseFloat(most, 64); err == nil && price >= l.kind.SpotPrice() {
+	present := l.state.spotPrice(l.kind, val(l.subnet.AvailabilityZone))
+	if price, err := strconv.ParseFloat(most, 64); err == nil && price >= present {
 		return nil
 	}
 	return sim.Errorf("SpotMaxPriceTooLow", "Your Spot request price of %s is lower than the minimum required Spot request fulfillment price of %s.",
-		most, strconv.FormatFloat(l.kind.SpotPrice(), 'f', -1, 64))
+		most, strconv.FormatFloat(present, 'f', -1, 64))
 }
 
 // capacityLeft is how many more instances of an offering the capacity rules allow, or wanted if no rule covers it.

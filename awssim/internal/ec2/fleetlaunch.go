@@ -78,7 +78,7 @@ func (f *fleetLaunch) spot(target float64) *purchase {
 	options := val(f.fleet.request.SpotOptions)
 	p := &purchase{
 		fleetLaunch: f, lifecycle: types.InstanceLifecycleSpot, target: target, bounds: spotBounds(&f.fleet.request),
-		price: func(p *pool) float64 { return p.kind.SpotPrice() }, failed: map[failure]bool{},
+		price: func(p *pool) float64 { return f.state.spotPrice(p.kind, p.zone) }, failed: map[failure]bool{},
 	}
 	list := offers(p.possible(), target, p.price)
 	for i, o := range list {

@@ -18,6 +18,8 @@ type Behavior struct {
 	Throttling bool
 	// Capacity lists where EC2 runs out of instances.
 	Capacity []CapacityRule
+	// SpotPrices are the present Spot prices where they are not those of the world. The first rule that covers an offering counts.
+	SpotPrices []SpotPriceRule
 	// Nodes says of nodes of managed node groups what AWS does not decide: whether they join and drain. Without a rule a node is Ready when its
 	// instance has booted, and drained at once.
 	Nodes []NodeRule
@@ -49,6 +51,23 @@ func (r CapacityRule) Covers(instanceType, zone, market string) bool {
 	return (r.InstanceType == "" || r.InstanceType == instanceType) && (r.Zone == "" || r.Zone == zone) && (r.Market == "" || r.Market == market)
 }
 
+// SpotPriceRule is what a Spot Instance of a type costs in a zone, in US dollars per hour. An empty type or zone stands for every one.
+type SpotPriceRule struct {
+	InstanceType string
+	Zone         string
+	USD          float64
+}
+
+// SpotPrice returns what a type costs as a Spot Instance in a zone, or otherwise if no rule covers it.
+func (b Behavior) SpotPrice(instanceType, zone string, otherwise float64) float64 {
+	for _, r := range b.SpotPrices {
+		if (r.InstanceType == "" || r.InstanceType == instanceType) && (r.Zone == "" || r.Zone == zone) {
+			return r.USD
+		}
+	}
+	return otherwise
+}
+
 // Check reports what is wrong with a behavior.
 func (b Behavior) Check() error {
 	times := b.InstanceTimes
@@ -63,6 +82,11 @@ func (b Behavior) Check() error {
 			return fmt.Errorf("the market %q of a capacity rule is neither spot nor on-demand", r.Market)
 		}
 	}
+	for _, r := range b.SpotPrices {
+		if r.USD <= 0 {
+			return fmt.Errorf("the Spot price of instance type %q in zone %q is not positive", r.InstanceType, r.Zone)
+		}
+	}
 	for _, r := range b.Nodes {
 		if r.DrainTime < 0 {
 			return fmt.Errorf("the drain time of nodes of node group %q is negative", r.Nodegroup)
@@ -72,17 +96,20 @@ func (b Behavior) Check() error {
 }
 
 func (b Behavior) clone() Behavior {
-	b.Capacity, b.Nodes = slices.Clone(b.Capacity), slices.Clone(b.Nodes)
+	b.Capacity, b.SpotPrices, b.Nodes = slices.Clone(b.Capacity), slices.Clone(b.SpotPrices), slices.Clone(b.Nodes)
 	return b
 }
 
 // Behavior returns the present behavior. Only for code under the lock.
 func (k *Kernel) Behavior() Behavior { return k.behavior }
 
+// BehaviorSince returns when the present behavior was set. Only for code under the lock.
+func (k *Kernel) BehaviorSince() time.Time { return k.behaviorSince }
+
 // SetBehavior replaces the behavior from now on. What has been scheduled keeps its time.
 func (k *Kernel) SetBehavior(b Behavior) {
 	k.Locked(func() {
-		k.behavior = b.clone()
+		k.behavior, k.behaviorSince = b.clone(), k.now
 		k.buckets = map[string]*bucket{}
 	})
 }

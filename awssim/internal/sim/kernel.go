@@ -37,7 +37,9 @@ type Kernel struct {
 	eventSeq uint64
 	disarm   func() bool // takes back the clock's wake-up for the first event
 
-	behavior Behavior
+	behavior      Behavior
+	behaviorSince time.Time
+
 	faults   []*armedFault
 	faultSeq int
 	buckets  map[string]*bucket
@@ -151,7 +153,7 @@ func (k *Kernel) clear() {
 	k.chances = idSource{seed: k.initial.Seed, account: "chances"}
 	k.accounts = map[string]*Account{}
 	k.events = nil
-	k.behavior = k.initial.Behavior.clone()
+	k.behavior, k.behaviorSince = k.initial.Behavior.clone(), k.now
 	k.faults = nil
 	k.faultSeq = 0
 	k.buckets = map[string]*bucket{}
