@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
 // TestTemplateLost deletes the template behind the manager's back. What its versions were is remembered, so no instance is replaced, then or after a move.
@@ -87,6 +89,26 @@ func TestGroupLost(t *testing.T) {
 	if !w.mustPool().Status.Ready {
 		t.Error("status.ready went back")
 	}
+	w.awaitEvents("ASGLost")
+}
+
+// TestGroupLostInSight deletes the group and lets the manager see it go: what was shown as going is still told as lost when it is gone.
+func TestGroupLostInSight(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.havePool()
+	instances := w.running()
+	w.stopManager()
+	w.clock.SetRate(rate / 20) // a group goes within a second of real time otherwise
+	if _, err := w.asg().DeleteAutoScalingGroup(w.Context(), &autoscaling.DeleteAutoScalingGroupInput{
+		AutoScalingGroupName: aws.String(poolName), ForceDelete: aws.Bool(true),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.startManager()
+	w.awaitCondition(infrav1.ASGReadyCondition, "False", infrav1.ASGDeletionInProgressReason)
+	w.clock.SetRate(rate)
+	w.Eventually("there is another group with two nodes", func() error { return w.replaced(instances, 2) })
 	w.awaitEvents("ASGLost")
 }
 

@@ -118,6 +118,7 @@ func TestCancelledRefresh(t *testing.T) {
 	w.clock.SetRate(rate / 10)
 	w.editType("m6i.large")
 	w.awaitCondition(infrav1.RolledOutCondition, "False", infrav1.RollingOutReason)
+	w.clock.SetRate(rate / 100)
 	w.Eventually("the refresh is cancelled", func() error {
 		_, err := w.asg().CancelInstanceRefresh(w.Context(), &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: aws.String(poolName)})
 		return err

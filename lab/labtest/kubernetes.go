@@ -18,7 +18,7 @@ import (
 
 const (
 	// DefaultDeadline is how long Eventually waits.
-	DefaultDeadline = 60 * time.Second
+	DefaultDeadline = 2 * time.Minute
 	pollInterval    = 25 * time.Millisecond
 	// fieldOwner is whom server-side apply takes a test for.
 	fieldOwner = client.FieldOwner("labtest")

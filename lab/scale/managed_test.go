@@ -3,6 +3,7 @@ package scale
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,14 +99,15 @@ func TestManyManagedPools(t *testing.T) {
 	t.Logf("%d managed pools at rest cost %.2f calls each and hour: %v", many, perHour, w.calls())
 }
 
-// TestManagedUpdatingNeighbours holds that an edit gets its version within two seconds while EKS replaces the nodes of fifty other pools.
+// TestManagedUpdatingNeighbours holds that an edit gets its version within two seconds while EKS replaces the nodes of fifty other pools. The median of
+// several edits, one after the other, is held to that: a manager that waits for EKS would delay them all, a machine that does other things delays one.
 func TestManagedUpdatingNeighbours(t *testing.T) {
-	const rate, neighbours = 20, 50
+	const rate, neighbours, edited = 20, 50, 5
 	w := newManagedWorld(t, rate)
-	if err := w.Create(t.Context(), 0, neighbours+1); err != nil {
+	if err := w.Create(t.Context(), 0, neighbours+edited); err != nil {
 		t.Fatal(err)
 	}
-	w.awaitManaged(neighbours+1, "all managed pools are ready")
+	w.awaitManaged(neighbours+edited, "all managed pools are ready")
 	behavior := w.Cloud.AWS.Behavior()
 	behavior.Nodes = []awssim.NodeRule{{NeverReady: true}} // EKS waits for new nodes then, for a quarter of an hour
 	w.Cloud.AWS.SetBehavior(behavior)
@@ -122,26 +124,35 @@ func TestManagedUpdatingNeighbours(t *testing.T) {
 		return nil
 	})
 	w.clock.SetRate(1)
-	began := time.Now()
-	if err := edit(neighbours); err != nil {
-		t.Fatal(err)
-	}
-	w.Eventually("there is a version", func() error {
-		config := &infrav1.AWSLaunchConfig{}
-		if err := w.Env.Client.Get(w.Context(), w.Key(neighbours), config); err != nil {
-			return err
+	took := make([]time.Duration, edited)
+	for i := range took {
+		began := time.Now()
+		if err := edit(neighbours + i); err != nil {
+			t.Fatal(err)
 		}
-		if config.Status.Version != 2 {
-			return fmt.Errorf("version %d is wanted", config.Status.Version)
-		}
-		return nil
-	})
-	if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("the edit got its version after %v", took)
+		w.Eventually("there is a version", func() error { return w.wants(neighbours+i, 2) })
+		took[i] = time.Since(began)
 	}
+	slices.Sort(took)
+	if took[edited/2] > 2*time.Second {
+		t.Errorf("edits got their versions after %v, want half of them within 2s", took)
+	}
+	t.Logf("edits got their versions after %v", took)
 	if updating := w.nodegroupsThatAre(ekstypes.NodegroupStatusUpdating); updating < neighbours {
 		t.Errorf("%d node groups were being updated meanwhile, want %d", updating, neighbours)
 	}
+}
+
+// wants tells whether the launch config of a pool has a version.
+func (w *world) wants(i int, version int64) error {
+	config := &infrav1.AWSLaunchConfig{}
+	if err := w.Env.Client.Get(w.Context(), w.Key(i), config); err != nil {
+		return err
+	}
+	if config.Status.Version != version {
+		return fmt.Errorf("version %d is wanted", config.Status.Version)
+	}
+	return nil
 }
 
 // nodegroupsThatAre counts the node groups of a status.

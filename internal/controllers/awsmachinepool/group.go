@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -153,10 +152,11 @@ func subnetQuery(p *pass) discovery.SubnetQuery {
 }
 
 func (r *Reconciler) createGroup(ctx context.Context, p *pass, desired autoscalinggroup.Desired) reconciling.Outcome {
-	if reference := p.pool.Status.AutoScalingGroup; reference != nil && meta.IsStatusConditionTrue(p.pool.Status.Conditions, infrav1.ASGReadyCondition) {
-		message := fmt.Sprintf("Auto Scaling group %s was deleted outside Slipway; it is made again", reference.Name)
+	if lost := p.pool.Status.AutoScalingGroup; lost != nil {
+		message := fmt.Sprintf("Auto Scaling group %s was deleted outside Slipway; it is made again", lost.Name)
 		r.Report.Warn(ctx, p.pool, "ASGLost", "%s", message)
 		reconciling.False(p.pool, infrav1.ASGReadyCondition, infrav1.ASGNotFoundReason, message)
+		p.pool.Status.AutoScalingGroup = nil // so that it is told once, however often making another is tried
 	}
 	if err := r.announce(ctx, p); err != nil {
 		return reconciling.Fail(err)
