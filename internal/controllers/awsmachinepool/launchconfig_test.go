@@ -46,12 +46,13 @@ func TestLaunchConfigOfAPoolStays(t *testing.T) {
 			machinePool.Spec.Template.Spec.Version = "v1.33.1"
 			machinePool.Spec.Template.Spec.Bootstrap.DataSecretName = &secret
 
+			source := common.PoolSource(pool.Spec.AWSLaunchTemplate, pool.Spec.VersionsToKeep, pool.Spec.AdditionalTags)
 			golden := strings.TrimSuffix(input, ".pool.yaml") + ".golden"
 			want, err := os.ReadFile(golden)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := yaml.Marshal(launchConfigSpec(pool, machinePool, common.PoolSource(pool.Spec.AWSLaunchTemplate, pool.Spec.VersionsToKeep, pool.Spec.AdditionalTags), ""))
+			got, err := yaml.Marshal(launchConfig(&pass{pool: pool, machinePool: machinePool}).Spec(source, nil))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -48,41 +48,35 @@ func (r *Reconciler) releaseTemplate(ctx context.Context, p *pass) reconciling.O
 		return reconciling.Continue()
 	}
 	if p.group.Name != p.pool.Name {
-		message := fmt.Sprintf("Cluster API Provider AWS finds a group by its pool's name, %s, and this one is called %s", p.pool.Name, p.group.Name)
-		reconciling.False(p.pool, infrav1.ReleasedCondition, infrav1.NameTakenReason, message)
-		return reconciling.Stop(message)
+		return common.RefuseRelease(p.pool, infrav1.NameTakenReason, fmt.Sprintf(
+			"Cluster API Provider AWS finds a group by its pool's name, %s, and this one is called %s", p.pool.Name, p.group.Name))
 	}
 	if p.pool.Spec.AWSLaunchTemplate == nil {
-		const message = "Cluster API Provider AWS knows neither launchConfigRef nor launchConfigTemplateRef: make a pool with awsLaunchTemplate, and move to it"
-		reconciling.False(p.pool, infrav1.ReleasedCondition, infrav1.InvalidSpecReason, message)
-		return reconciling.Stop(message)
+		return common.RefuseRelease(p.pool, infrav1.InvalidSpecReason,
+			"Cluster API Provider AWS knows neither launchConfigRef nor launchConfigTemplateRef: make a pool with awsLaunchTemplate, and move to it")
 	}
-	config := &infrav1.AWSLaunchConfig{}
-	if err := r.Client.Get(ctx, p.key(), config); err != nil {
-		if !isGone(err) {
-			return reconciling.Fail(fmt.Errorf("reading AWSLaunchConfig %q: %w", p.pool.Name, err))
-		}
-		// Somebody took it away: it is needed once more.
-		source := common.PoolSource(p.pool.Spec.AWSLaunchTemplate, p.pool.Spec.VersionsToKeep, p.pool.Spec.AdditionalTags)
-		if made := r.createLaunchConfig(ctx, p, source); made != reconciling.Continue() {
+	config, end := common.OwnLaunchConfig(ctx, r.Client, p.pool)
+	switch {
+	case end != nil:
+		return *end
+	case config == nil: // somebody took it away, and it is needed once more
+		if made := launchConfig(p).Create(ctx, r.Client); made != reconciling.Continue() {
 			return made
 		}
-		return reconciling.Stop("the launch config was made again")
+		return common.RefuseRelease(p.pool, infrav1.ReleasingReason, "the launch config was made again")
 	}
 	if config.Status.RolledBackFrom != "" {
-		message := fmt.Sprintf("the pool went back, and what its spec asks for is not what runs: Cluster API Provider AWS would launch by the spec again. "+
-			"Take annotation %s away, edit the spec to what runs, and set it again then", infrav1.ReleaseAnnotation)
-		reconciling.False(p.pool, infrav1.ReleasedCondition, infrav1.RolledBackReason, message)
-		return reconciling.Stop(message)
+		return common.RefuseRelease(p.pool, infrav1.RolledBackReason, fmt.Sprintf(
+			"the pool went back, and what its spec asks for is not what runs: Cluster API Provider AWS would launch by the spec again. "+
+				"Take annotation %s away, edit the spec to what runs, and set it again then", infrav1.ReleaseAnnotation))
 	}
 	if end := common.ReleaseLaunchConfig(ctx, r.Client, p.pool, config); end != nil {
 		return *end
 	}
 	if config.Status.LaunchTemplateName != p.pool.Name {
-		message := fmt.Sprintf("Cluster API Provider AWS finds a launch template by its pool's name, %s, and this one is called %s",
-			p.pool.Name, config.Status.LaunchTemplateName)
-		reconciling.False(p.pool, infrav1.ReleasedCondition, infrav1.NameTakenReason, message)
-		return reconciling.Stop(message)
+		return common.RefuseRelease(p.pool, infrav1.NameTakenReason, fmt.Sprintf(
+			"Cluster API Provider AWS finds a launch template by its pool's name, %s, and this one is called %s",
+			p.pool.Name, config.Status.LaunchTemplateName))
 	}
 	return reconciling.Continue()
 }

@@ -48,51 +48,41 @@ func (r *Reconciler) observeReleased(ctx context.Context, p *pass) reconciling.O
 // held says whether the node group still is Slipway's.
 func (p *pass) held() bool { return p.group != nil && !p.adopting }
 
-// refuse says in the condition why the pool is not released, and waits for that to change.
-func refuse(p *pass, reason, message string) reconciling.Outcome {
-	reconciling.False(p.pool, infrav1.ReleasedCondition, reason, message)
-	return reconciling.Stop(message)
-}
-
 // releaseTemplate has the launch config leave a version that CAPA finds in order.
 func (r *Reconciler) releaseTemplate(ctx context.Context, p *pass) reconciling.Outcome {
 	if !p.held() {
 		return reconciling.Continue()
 	}
 	if name := infrav1.DefaultNodegroupName(p.pool.Namespace, p.pool.Name); p.group.Name != p.pool.Spec.EKSNodegroupName && p.group.Name != name {
-		return refuse(p, infrav1.NameTakenReason, fmt.Sprintf(
+		return common.RefuseRelease(p.pool, infrav1.NameTakenReason, fmt.Sprintf(
 			"Cluster API Provider AWS would look for a node group %s, and this one is called %s: set spec.eksNodegroupName to that", name, p.group.Name))
 	}
 	if !p.pool.Spec.Templated() {
 		return reconciling.Continue()
 	}
 	if problem := foreignToCAPA(p.pool); problem != "" {
-		return refuse(p, infrav1.InvalidSpecReason, problem)
+		return common.RefuseRelease(p.pool, infrav1.InvalidSpecReason, problem)
 	}
 	config, end := common.OwnLaunchConfig(ctx, r.Client, p.pool)
 	switch {
 	case end != nil:
 		return *end
 	case config == nil:
-		source, end := r.source(ctx, p, nil)
-		if end != nil {
-			return *end
-		}
-		if made := r.createLaunchConfig(ctx, p, source); made != reconciling.Continue() {
+		if made := launchConfig(p).Create(ctx, r.Client); made != reconciling.Continue() {
 			return made
 		}
-		return refuse(p, infrav1.ReleasingReason, "the launch config was made again")
+		return common.RefuseRelease(p.pool, infrav1.ReleasingReason, "the launch config was made again")
 	}
 	if wanted := templateName(p.pool, p.facts.ControlPlane); config.Spec.LaunchTemplateName != wanted || p.group.LaunchTemplateName != wanted {
-		return refuse(p, infrav1.NameTakenReason, fmt.Sprintf(
+		return common.RefuseRelease(p.pool, infrav1.NameTakenReason, fmt.Sprintf(
 			"Cluster API Provider AWS would look for a launch template %s, and this one is called %s", wanted, p.group.LaunchTemplateName))
 	}
 	if !common.ShowLaunchConfig(p.pool, config) {
-		return refuse(p, infrav1.ReleasingReason, "the launch config is not ready")
+		return common.RefuseRelease(p.pool, infrav1.ReleasingReason, "the launch config is not ready")
 	}
 	p.config = config
 	if template := templateOf(p); !template.Accepts(p.group.LaunchTemplateID, p.group.Version) {
-		return refuse(p, infrav1.ReleasingReason, fmt.Sprintf(
+		return common.RefuseRelease(p.pool, infrav1.ReleasingReason, fmt.Sprintf(
 			"version %d of the launch template is wanted, and the node group has %d. Take annotation %s away until the pool has rolled out",
 			template.Version, p.group.Version, infrav1.ReleaseAnnotation))
 	}

@@ -27,10 +27,15 @@ func ReleaseLaunchConfig(ctx context.Context, c client.Client, pool reconciling.
 	condition := meta.FindStatusCondition(config.Status.Conditions, infrav1.ReleasedCondition)
 	if condition == nil || condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != config.Generation {
 		const message = "the launch template is being made as Cluster API Provider AWS would have it"
-		reconciling.False(pool, infrav1.ReleasedCondition, infrav1.ReleasingReason, message)
-		return ending(reconciling.Stop(message))
+		return ending(RefuseRelease(pool, infrav1.ReleasingReason, message))
 	}
 	return nil
+}
+
+// RefuseRelease says in the condition why a pool is not released, or not yet, and waits for that to change.
+func RefuseRelease(pool reconciling.Conditioned, reason, message string) reconciling.Outcome {
+	reconciling.False(pool, infrav1.ReleasedCondition, reason, message)
+	return reconciling.Stop(message)
 }
 
 // LetLaunchConfigGo ends the launch config of a pool that went back to CAPA, whose template stays. The outcome ends the step until it is gone. Live reads
@@ -51,8 +56,7 @@ func LetLaunchConfigGo(ctx context.Context, live client.Reader, c client.Client,
 		return ending(reconciling.Fail(fmt.Errorf("deleting AWSLaunchConfig %q: %w", config.Name, err)))
 	}
 	const message = "the launch config is going"
-	reconciling.False(pool, infrav1.ReleasedCondition, infrav1.ReleasingReason, message)
-	return ending(reconciling.Stop(message))
+	return ending(RefuseRelease(pool, infrav1.ReleasingReason, message))
 }
 
 // ShowReleased says that a pool has gone back to CAPA, and how it comes to Slipway again.

@@ -1,0 +1,166 @@
+package common
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// PoolLaunchConfig is how a pool, of either kind, comes to the launch config that it launches from: one that it refers to, of which nothing is written, or one
+// of its own, made from what the pool has in itself or from a template.
+type PoolLaunchConfig struct {
+	Pool        reconciling.Conditioned
+	ClusterName string
+
+	// One of these three is where the config comes from.
+	Inline    *infrav1.AWSLaunchTemplate
+	Reference *infrav1.LaunchConfigReference
+	Template  *infrav1.LaunchConfigTemplateReference
+
+	VersionsToKeep *int32
+	AdditionalTags infrav1.Tags
+	Control        infrav1.LaunchConfigControl
+	// Adopt is the id of the launch template that the config is to take over, "" for none.
+	Adopt string
+
+	// Complete adds what pools of the kind want of a config of their own. Present is the one that exists, nil while there is none.
+	Complete func(wanted *infrav1.AWSLaunchConfigSpec, present *infrav1.AWSLaunchConfig)
+	// Unfit says why the pool can not launch from a config that is not written in the pool itself, "" if it can.
+	Unfit func(*infrav1.AWSLaunchConfigSpec) string
+	// Prepare writes on a config that is about to be made what its own controller would. It may be nil.
+	Prepare func(*infrav1.AWSLaunchConfig)
+	// Show shows the state of the config on the pool.
+	Show func(*infrav1.AWSLaunchConfig)
+}
+
+// Ensure writes the pool's launch config, or looks at the one that it refers to. The pass goes on without it while it is not ready: sizes can change, the
+// version can not.
+func (p PoolLaunchConfig) Ensure(ctx context.Context, c client.Client) reconciling.Outcome {
+	if p.Reference != nil {
+		config, end := FollowLaunchConfig(ctx, c, p.Pool, p.Reference.Name, p.Unfit)
+		if end != nil {
+			return *end
+		}
+		p.Show(config)
+		return reconciling.Continue()
+	}
+	config, end := OwnLaunchConfig(ctx, c, p.Pool)
+	if end != nil {
+		return *end
+	}
+	if config == nil {
+		return p.Create(ctx, c)
+	}
+	source, end := p.source(ctx, c, config)
+	if end != nil {
+		return *end
+	}
+	wanted := p.Spec(source, config)
+	if problem := p.unfitTemplate(&wanted); problem != "" {
+		p.Show(config) // what the pool has from it before goes on
+		reconciling.False(p.Pool, infrav1.LaunchTemplateReadyCondition, infrav1.InvalidSpecReason, problem)
+		return reconciling.Continue()
+	}
+	if end := UpdateLaunchConfig(ctx, c, p.Pool, config, wanted, p.labels(config, source), p.annotations(config, source)); end != nil {
+		return *end
+	}
+	p.Show(config)
+	source.ShowProblem(p.Pool)
+	return reconciling.Continue()
+}
+
+// Create makes the pool's own launch config.
+func (p PoolLaunchConfig) Create(ctx context.Context, c client.Client) reconciling.Outcome {
+	source, end := p.source(ctx, c, nil)
+	if end != nil {
+		return *end
+	}
+	config := &infrav1.AWSLaunchConfig{Spec: p.Spec(source, nil)}
+	config.Namespace, config.Name = p.Pool.GetNamespace(), p.Pool.GetName()
+	if problem := p.unfitTemplate(&config.Spec); problem != "" {
+		reconciling.False(p.Pool, infrav1.LaunchTemplateReadyCondition, infrav1.InvalidSpecReason, problem)
+		return reconciling.Stop(problem).AndGoOn()
+	}
+	config.Labels, config.Annotations = p.labels(config, source), p.annotations(config, source)
+	if p.Prepare != nil {
+		p.Prepare(config)
+	}
+	if end := CreateLaunchConfig(ctx, c, p.Pool, config); end != nil {
+		return *end
+	}
+	p.Show(config)
+	return reconciling.Continue()
+}
+
+// Spec is what the pool wants of its own launch config. Present is what is there, nil while nothing is.
+func (p PoolLaunchConfig) Spec(source LaunchSource, present *infrav1.AWSLaunchConfig) infrav1.AWSLaunchConfigSpec {
+	spec := infrav1.AWSLaunchConfigSpec{
+		ClusterName:         p.ClusterName,
+		LaunchTemplateName:  source.Name,
+		VersionsToKeep:      source.VersionsToKeep,
+		AdditionalTags:      source.AdditionalTags,
+		LaunchConfigControl: *p.Control.DeepCopy(),
+		AWSLaunchTemplate:   source.AWSLaunchTemplate,
+		LaunchConfigData:    source.LaunchConfigData,
+	}
+	spec.Name = "" // the name has a field of its own in a launch config
+	p.Complete(&spec, present)
+	return spec
+}
+
+func (p PoolLaunchConfig) source(ctx context.Context, reader client.Reader, present *infrav1.AWSLaunchConfig) (LaunchSource, *reconciling.Outcome) {
+	if p.Template != nil {
+		return TemplateSource(ctx, reader, p.Pool, *p.Template, present, p.VersionsToKeep, p.AdditionalTags)
+	}
+	return PoolSource(p.Inline, p.VersionsToKeep, p.AdditionalTags), nil
+}
+
+// unfitTemplate says why the pool can not launch from the template that it refers to, "" if it can, or refers to none: the API server refuses what does not
+// go together in one object.
+func (p PoolLaunchConfig) unfitTemplate(wanted *infrav1.AWSLaunchConfigSpec) string {
+	if p.Template == nil {
+		return ""
+	}
+	if problem := p.Unfit(wanted); problem != "" {
+		return fmt.Sprintf("AWSLaunchConfigTemplate %s is not for this pool: %s", TemplateKey(p.Pool.GetNamespace(), *p.Template), problem)
+	}
+	return ""
+}
+
+// labels are the config's own, those of its Cluster and manager, and those of the template that it was made from.
+func (p PoolLaunchConfig) labels(config *infrav1.AWSLaunchConfig, source LaunchSource) map[string]string {
+	return LabelSource(LaunchConfigLabels(config, p.Pool, p.ClusterName), source)
+}
+
+// annotations are the config's own, those that say what it was made from, and those by which it learns what to take over, and what to do with what was
+// taken over.
+func (p PoolLaunchConfig) annotations(config *infrav1.AWSLaunchConfig, source LaunchSource) map[string]string {
+	annotations := maps.Clone(source.Marks)
+	annotations[infrav1.AdoptTemplateAnnotation] = p.Adopt
+	annotations[infrav1.RollAdoptedAnnotation] = p.Pool.GetAnnotations()[infrav1.RollAdoptedAnnotation]
+	annotations[infrav1.ApprovedVersionAnnotation] = ApprovedVersion(p.Pool, config)
+	annotations[infrav1.ReleaseAnnotation] = "" // set by a release, and by nothing else
+	return LaunchConfigAnnotations(config, annotations)
+}
+
+// If is the message of a rule that is broken, "" of one that is not; cmp.Or finds the first of several.
+func If(broken bool, message string) string {
+	if broken {
+		return message
+	}
+	return ""
+}
+
+// Bought says whether a launch config asks for Spot Instances, or for a Capacity Block.
+func Bought(spec *infrav1.AWSLaunchConfigSpec) (spot, block bool) {
+	spot, block = spec.SpotMarketOptions != nil || spec.MarketType == infrav1.MarketTypeSpot, spec.MarketType == infrav1.MarketTypeCapacityBlock
+	if options := spec.InstanceMarketOptions; options != nil {
+		spot, block = spot || options.MarketType == "spot", block || options.MarketType == "capacity-block"
+	}
+	return spot, block
+}
