@@ -114,16 +114,23 @@ func TestCancelledRefresh(t *testing.T) {
 	w := newWorld(t)
 	w.havePool()
 	instances := w.running()
-	// Slower, because refresh and back-off are a second of real time otherwise, and a busy machine may miss them.
-	w.clock.SetRate(rate / 10)
+	warmUp := func(seconds int64) {
+		w.editPool(func(pool *infrav1.AWSMachinePool) {
+			pool.Spec.RefreshPreferences = &infrav1.RefreshPreferences{
+				InstanceWarmup: &seconds, MinHealthyPercentage: ptr.To[int64](100), MaxHealthyPercentage: ptr.To[int64](150),
+			}
+		})
+	}
+	warmUp(3600) // the refresh lasts, until the operator comes
 	w.editType("m6i.large")
 	w.awaitCondition(infrav1.RolledOutCondition, "False", infrav1.RollingOutReason)
-	w.clock.SetRate(rate / 100)
+	w.clock.SetRate(rate / 100) // the back-off is a second of real time otherwise, and a busy machine may miss it
 	w.Eventually("the refresh is cancelled", func() error {
 		_, err := w.asg().CancelInstanceRefresh(w.Context(), &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: aws.String(poolName)})
 		return err
 	})
 	w.awaitCondition(infrav1.RolledOutCondition, "False", infrav1.RefreshCancelledReason)
+	warmUp(0)
 	w.clock.SetRate(rate)
 	w.Eventually("it is done again", func() error { return w.replaced(instances, 2) })
 	refreshes := w.refreshes()
