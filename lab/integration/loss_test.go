@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -99,7 +100,10 @@ func TestGroupLostInSight(t *testing.T) {
 	w.havePool()
 	instances := w.running()
 	w.stopManager()
-	w.clock.SetRate(rate / 20) // a group goes within a second of real time otherwise
+	behavior := w.Cloud.AWS.Behavior()
+	behavior.InstanceTimes.ShuttingDown = 10 * time.Minute // the group stays in sight for as long
+	w.Cloud.AWS.SetBehavior(behavior)
+	w.clock.SetRate(rate / 20)
 	if _, err := w.asg().DeleteAutoScalingGroup(w.Context(), &autoscaling.DeleteAutoScalingGroupInput{
 		AutoScalingGroupName: aws.String(poolName), ForceDelete: aws.Bool(true),
 	}); err != nil {
