@@ -18,13 +18,9 @@ func (l *launch) room(minCount, maxCount int) (int, error) {
 	if err := l.checkSpotPrice(); err != nil {
 		return 0, err
 	}
-	count := min(maxCount, l.vcpusLeft()/max(int(l.kind.VCPUs), 1))
-	if count < minCount {
-		return 0, l.overQuota()
-	}
-	count = min(count, l.state.capacityLeft(l.offering(), maxCount))
-	if count < minCount {
-		return 0, l.noCapacity()
+	count, err := l.capacity(minCount, maxCount)
+	if err != nil {
+		return 0, err
 	}
 	perInstance := map[string]int{}
 	for _, n := range l.interfaces {
@@ -36,6 +32,26 @@ func (l *launch) room(minCount, maxCount int) (int, error) {
 	}
 	if count < minCount {
 		return 0, sim.Errorf("InsufficientFreeAddressesInSubnet", "There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", val(l.subnet.SubnetId))
+	}
+	return count, nil
+}
+
+// capacity returns for how many instances there are machines: in the reservation that the launch names, or within the quota and by the capacity rules.
+func (l *launch) capacity(minCount, maxCount int) (int, error) {
+	if reservation, named := l.reserved(); named {
+		left, err := l.roomReserved(reservation)
+		if err == nil && left < minCount {
+			err = errReservationFull
+		}
+		return min(left, maxCount), err
+	}
+	count := min(maxCount, l.vcpusLeft()/max(int(l.kind.VCPUs), 1))
+	if count < minCount {
+		return 0, l.overQuota()
+	}
+	count = min(count, l.state.capacityLeft(l.offering(), maxCount))
+	if count < minCount {
+		return 0, l.noCapacity()
 	}
 	return count, nil
 }

@@ -99,6 +99,12 @@ func (l *launch) makeInstance(index int, reservation, clientToken string) (insta
 		api.InstanceLifecycle = types.InstanceLifecycleTypeSpot
 		api.SpotInstanceRequestId = ptr(s.kernel.NewID("sir-", 8))
 	}
+	if reservation, named := l.reserved(); named {
+		api.CapacityReservationId = ptr(reservation.ID)
+		if reservation.Block {
+			api.InstanceLifecycle = types.InstanceLifecycleTypeCapacityBlock
+		}
+	}
 	l.setOptions(&api)
 	if err := l.addInterfaces(&api); err != nil {
 		return instance{}, err

@@ -92,8 +92,14 @@ func StartInstances(r *sim.Region, ids ...string) error {
 	return nil
 }
 
-// roomToStart refuses to start an instance whose type has no capacity left in its zone.
+// roomToStart refuses to start an instance whose reservation, or type in its zone, has no capacity left.
 func (s *state) roomToStart(i instance) error {
+	if c, reserved := s.capacities.Get(val(i.api.CapacityReservationId)); reserved {
+		if s.reservationLeft(c) == 0 {
+			return errReservationFull
+		}
+		return nil
+	}
 	zone := val(i.api.Placement.AvailabilityZone)
 	if s.capacityLeft(i.offering(), 1) > 0 {
 		return nil

@@ -126,9 +126,9 @@ func (l *launch) ruleReservation() error {
 		return invalidCombination("A capacity reservation can't be used with Spot Instances.")
 	case spec.CapacityReservationPreference == types.CapacityReservationPreferenceNone || spec.CapacityReservationPreference == types.CapacityReservationPreferenceOpen:
 		return invalidCombination("CapacityReservationPreference '%s' can't be specified together with a CapacityReservationTarget.", spec.CapacityReservationPreference)
-	case val(target.CapacityReservationId) != "":
-		// The simulation has no capacity reservations, so no id can name one.
-		return sim.Errorf("InvalidCapacityReservationId.NotFound", "The capacity reservation ID '%s' does not exist", *target.CapacityReservationId)
+	}
+	if _, exists := l.reserved(); val(target.CapacityReservationId) != "" && !exists {
+		return reservationID.missing(*target.CapacityReservationId)
 	}
 	return nil
 }

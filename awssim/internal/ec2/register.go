@@ -67,6 +67,7 @@ func registerResources(reg *sim.Registry) {
 	sim.Handle(reg, service, "CreatePlacementGroup", createPlacementGroup)
 	sim.Handle(reg, service, "DeletePlacementGroup", deletePlacementGroup)
 	sim.Handle(reg, service, "DescribePlacementGroups", describePlacementGroups)
+	sim.Handle(reg, service, "DescribeCapacityReservations", describeCapacityReservations)
 }
 
 func registerNetwork(reg *sim.Registry) {

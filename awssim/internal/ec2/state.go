@@ -28,6 +28,7 @@ type state struct {
 	volumes       *sim.Table[types.Volume]
 	placements    *sim.Table[types.PlacementGroup] // by id
 	fleets        *sim.Table[fleet]
+	capacities    *sim.Table[CapacityReservation]
 
 	tokens    map[tokenKey]tokenUse
 	addresses map[string]*addressPool // by subnet id
@@ -45,7 +46,7 @@ func newState(r *sim.Region) *state {
 		images: sim.NewTable[types.Image](k), vpcs: sim.NewTable[types.Vpc](k), subnets: sim.NewTable[types.Subnet](k),
 		groups: sim.NewTable[types.SecurityGroup](k), keyPairs: sim.NewTable[types.KeyPairInfo](k),
 		instances: sim.NewTable[instance](k), volumes: sim.NewTable[types.Volume](k),
-		placements: sim.NewTable[types.PlacementGroup](k), fleets: sim.NewTable[fleet](k),
+		placements: sim.NewTable[types.PlacementGroup](k), fleets: sim.NewTable[fleet](k), capacities: sim.NewTable[CapacityReservation](k),
 		tokens: map[tokenKey]tokenUse{}, addresses: map[string]*addressPool{},
 	}
 	w := r.World()

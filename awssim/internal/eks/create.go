@@ -194,25 +194,6 @@ func (s *service) chooseTypes(n *settings) error {
 	return nil
 }
 
-// checkCapacity holds the capacity type and the template together (UG capacity-blocks-mng).
-func (s *service) checkCapacity(n *settings) error {
-	if n.capacityType != types.CapacityTypesCapacityBlock {
-		if n.source.asksForBlock() {
-			return invalid("Launch template with market type capacity-block requires the capacity type CAPACITY_BLOCK, not %s.", n.capacityType)
-		}
-		return nil
-	}
-	switch {
-	case n.source == nil:
-		return invalid("Capacity type CAPACITY_BLOCK requires a launch template.")
-	case !n.source.asksForBlock() || n.source.blockReservation() == "" || n.source.data.InstanceType == "":
-		return invalid("Capacity type CAPACITY_BLOCK requires a launch template with market type capacity-block, a capacity reservation ID and an instance type.")
-	case s.zones(n.subnets) != 1: // the reservation is in one zone
-		return invalid("Capacity type CAPACITY_BLOCK requires subnets only in the Availability Zone of the capacity reservation.")
-	}
-	return nil
-}
-
 // checkWarmPool (UG warm-pools-managed-node-groups; SDK WarmPoolConfig).
 func checkWarmPool(n *settings) error {
 	w := n.warm

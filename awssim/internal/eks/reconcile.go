@@ -72,7 +72,7 @@ func (s *service) stepCreation(g *group) {
 			ready++
 		}
 	}
-	if len(nodes) >= int(val(g.scaling.DesiredSize)) && ready == len(nodes) {
+	if !g.awaitsNodes() || len(nodes) >= int(val(g.scaling.DesiredSize)) && ready == len(nodes) {
 		s.become(g, types.NodegroupStatusActive)
 		return
 	}
@@ -101,6 +101,7 @@ func (s *service) build(g *group) error {
 	if err := s.makeGroup(g); err != nil {
 		return err
 	}
+	s.scheduleScaleDown(g)
 	return s.attachWarmPool(g)
 }
 

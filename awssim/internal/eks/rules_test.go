@@ -83,11 +83,10 @@ func TestCreationRules(t *testing.T) {
 	f := start(t)
 	typed, custom, plain := f.template(withType("m5.large")), f.template(withImage(f.image)), f.template()
 	block := f.template(withImage(f.image), withType("p5.48xlarge"), withMarket(ec2types.MarketTypeCapacityBlock))
-	reserved := f.template(withImage(f.image), withType("p5.48xlarge"), withMarket(ec2types.MarketTypeCapacityBlock), func(d *data) {
-		d.CapacityReservationSpecification = &ec2types.LaunchTemplateCapacityReservationSpecificationRequest{
-			CapacityReservationTarget: &ec2types.CapacityReservationTarget{CapacityReservationId: aws.String("cr-0123456789abcdef0")},
-		}
-	})
+	f.reserve(blockID, beginning, beginning.Add(day))
+	f.reserved(awssim.CapacityReservation{ID: "cr-00000000000000001", InstanceType: "p5.48xlarge", Zone: "us-east-1a", Count: 1})
+	reserved := f.template(withImage(f.image), inReservation(blockID))
+	unknown, onDemand := f.template(withImage(f.image), inReservation("cr-00000000000000009")), f.template(withImage(f.image), inReservation("cr-00000000000000001"))
 	inBlock := func(template string, subnets ...string) func(*create) {
 		return func(in *create) {
 			in.CapacityType, in.LaunchTemplate, in.Subnets = types.CapacityTypesCapacityBlock, spec(template, "1"), subnets
@@ -204,7 +203,10 @@ func TestCreationRules(t *testing.T) {
 			in.CapacityType, in.LaunchTemplate = types.CapacityTypesCapacityBlock, spec(typed, "1")
 		}, parameter, "market type capacity-block"},
 		{"a capacity block without a reservation", inBlock(block, subnetA), parameter, "capacity reservation ID"},
+		{"a capacity block that does not exist", inBlock(unknown, subnetA), parameter, "requires a Capacity Block"},
+		{"a reservation that is no capacity block", inBlock(onDemand, subnetA), parameter, "requires a Capacity Block"},
 		{"a capacity block in several zones", inBlock(reserved, subnetA, subnetB), parameter, "Availability Zone of the capacity reservation"},
+		{"a capacity block in another zone", inBlock(reserved, subnetB), parameter, "Availability Zone of the capacity reservation"},
 		{"a capacity block", inBlock(reserved, subnetA), "", ""},
 		{"a template that asks for a capacity block, on demand", onTemplate(block, "1"), parameter, "requires the capacity type CAPACITY_BLOCK"},
 

@@ -1,0 +1,38 @@
+package awssim
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/slipway-project/slipway/awssim/internal/ec2"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// CapacityReservation is EC2 capacity that somebody has bought: On-Demand, or as a Capacity Block.
+type CapacityReservation = ec2.CapacityReservation
+
+// SetCapacityReservation makes a Capacity Reservation of an account in a region, as if it had been bought, or changes the one of that id. It fails if the world
+// has no such region, or the reservation is none that could be bought.
+func (s *Simulator) SetCapacityReservation(account, region string, reservation CapacityReservation) error {
+	var err error
+	if inRegion := s.kernel.InRegion(account, region, func(r *sim.Region) { err = ec2.SetCapacityReservation(r, reservation) }); inRegion != nil {
+		err = inRegion
+	}
+	if err != nil {
+		return fmt.Errorf("setting a capacity reservation: %w", err)
+	}
+	return nil
+}
+
+func (s *Simulator) postReservations(r *http.Request) (any, error) {
+	var in struct {
+		Account string `json:"account"`
+		Region  string `json:"region"`
+		CapacityReservation
+	}
+	if err := readJSON(r, &in); err != nil {
+		return nil, err
+	}
+	account, region := s.place(in.Account, in.Region)
+	return nil, s.SetCapacityReservation(account, region, in.CapacityReservation)
+}
