@@ -24,6 +24,7 @@ type EC2 struct {
 	deleteLaunchTemplate           call[ec2.DeleteLaunchTemplateInput, ec2.DeleteLaunchTemplateOutput, ec2.Options]
 	deleteLaunchTemplateVersions   call[ec2.DeleteLaunchTemplateVersionsInput, ec2.DeleteLaunchTemplateVersionsOutput, ec2.Options]
 	deleteTags                     call[ec2.DeleteTagsInput, ec2.DeleteTagsOutput, ec2.Options]
+	describeCapacityReservations   call[ec2.DescribeCapacityReservationsInput, ec2.DescribeCapacityReservationsOutput, ec2.Options]
 	describeImages                 call[ec2.DescribeImagesInput, ec2.DescribeImagesOutput, ec2.Options]
 	describeInstanceTypes          call[ec2.DescribeInstanceTypesInput, ec2.DescribeInstanceTypesOutput, ec2.Options]
 	describeInstances              call[ec2.DescribeInstancesInput, ec2.DescribeInstancesOutput, ec2.Options]
@@ -43,6 +44,7 @@ func newEC2(client *ec2.Client) *EC2 {
 		deleteLaunchTemplate:           client.DeleteLaunchTemplate,
 		deleteLaunchTemplateVersions:   client.DeleteLaunchTemplateVersions,
 		deleteTags:                     client.DeleteTags,
+		describeCapacityReservations:   client.DescribeCapacityReservations,
 		describeImages:                 client.DescribeImages,
 		describeInstanceTypes:          client.DescribeInstanceTypes,
 		describeInstances:              client.DescribeInstances,
@@ -83,6 +85,11 @@ func (c *EC2) DeleteLaunchTemplateVersions(ctx context.Context, input *ec2.Delet
 // DeleteTags is the SDK's.
 func (c *EC2) DeleteTags(ctx context.Context, input *ec2.DeleteTagsInput, set ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error) {
 	return c.deleteTags(ctx, input, set...)
+}
+
+// DescribeCapacityReservations is the SDK's.
+func (c *EC2) DescribeCapacityReservations(ctx context.Context, input *ec2.DescribeCapacityReservationsInput, set ...func(*ec2.Options)) (*ec2.DescribeCapacityReservationsOutput, error) {
+	return c.describeCapacityReservations(ctx, input, set...)
 }
 
 // DescribeImages is the SDK's.

@@ -27,6 +27,7 @@ type Discovery struct {
 	templates        *launchtemplate.Templates
 	launchTemplates  *cache[launchtemplate.Template]
 	templateVersions *cache[launchtemplate.Data]
+	reservations     *cache[CapacityReservation]
 	eksClusters      *cache[EKSCluster]
 }
 
@@ -43,6 +44,7 @@ func New(clients *aws.Clients, clk clock.PassiveClock) *Discovery {
 		templates:        launchtemplate.NewTemplates(clients.EC2),
 		launchTemplates:  newCache[launchtemplate.Template](clk, launchTemplateTTL),
 		templateVersions: newCache[launchtemplate.Data](clk, templateVersionTTL),
+		reservations:     newCache[CapacityReservation](clk, reservationTTL),
 		eksClusters:      newCache[EKSCluster](clk, eksClusterTTL),
 	}
 }

@@ -20,6 +20,8 @@ const (
 	templateVersionTTL = 15 * time.Minute
 	// eksClusterTTL: endpoint, certificate authority and network of an EKS cluster stay for its life.
 	eksClusterTTL = 12 * time.Hour
+	// reservationTTL: people extend Capacity Blocks, and then wait for nodes.
+	reservationTTL = time.Minute
 	// instanceTypeTTL: what an instance type is never changes; new ones appear, but those are not in the cache.
 	instanceTypeTTL = 12 * time.Hour
 )

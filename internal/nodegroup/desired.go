@@ -56,6 +56,12 @@ type Desired struct {
 	RetiredTags []string
 }
 
+// LeavingSizes is the same, with the sizes left to whoever else decides them.
+func (d Desired) LeavingSizes() Desired {
+	d.Bounds, d.Capacity = Bounds{}, nil
+	return d
+}
+
 // Template is what instances should be launched from.
 type Template struct {
 	ID      string

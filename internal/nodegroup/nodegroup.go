@@ -82,12 +82,24 @@ func (n *Nodegroup) Works() bool {
 // OwnImage is true for a node group whose image its launch template names.
 func (n *Nodegroup) OwnImage() bool { return n.AMIType == string(ekstypes.AMITypesCustom) }
 
+// OfCapacityBlock is true for a node group whose instances run in a Capacity Block.
+func (n *Nodegroup) OfCapacityBlock() bool {
+	return n.CapacityType == string(ekstypes.CapacityTypesCapacityBlock)
+}
+
 // OwnedBy is true for a node group with the owner's tag.
 func (n *Nodegroup) OwnedBy(owner string) bool { return n.Tags[infrav1.TagManagedMachinePool] == owner }
 
 // Has is true if EKS says that something of that code is wrong with the node group.
 func (n *Nodegroup) Has(code string) bool {
 	return slices.ContainsFunc(n.Issues, func(issue Issue) bool { return issue.Code == code })
+}
+
+// LaunchesFail is true while EKS says that EC2 does not give the node group the instances that it asks for.
+func (n *Nodegroup) LaunchesFail() bool {
+	return slices.ContainsFunc([]ekstypes.NodegroupIssueCode{
+		ekstypes.NodegroupIssueCodeAsgInstanceLaunchFailures, ekstypes.NodegroupIssueCodeInstanceLimitExceeded, ekstypes.NodegroupIssueCodeInsufficientFreeAddresses,
+	}, func(code ekstypes.NodegroupIssueCode) bool { return n.Has(string(code)) })
 }
 
 // nodegroupOf reads what AWS says of a node group.

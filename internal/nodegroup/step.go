@@ -55,6 +55,8 @@ const (
 	AheadOfControlPlane Obstacle = "AheadOfControlPlane"
 	// SizesOutOfBounds: the wanted size is outside of the wanted bounds.
 	SizesOutOfBounds Obstacle = "SizesOutOfBounds"
+	// BlockInUse: nodes run in a Capacity Block, and EKS updates the node group of one only while it has none (AWS: EKS user guide, capacity-blocks-mng).
+	BlockInUse Obstacle = "BlockInUse"
 	// Fixed: the node group was made otherwise than is asked for in something that EKS can not change.
 	Fixed Obstacle = "Fixed"
 )
@@ -109,6 +111,11 @@ func (a Attempt) wait(change string, now time.Time) time.Duration {
 	return max(0, a.Ended.Add(BackOff(a.Attempts)).Sub(now))
 }
 
+// Grows is true for a change of the configuration that adds nodes.
+func (s Step) Grows(seen Nodegroup) bool {
+	return s.Config != nil && s.Config.Sizes != nil && s.Config.Sizes.Desired != nil && *s.Config.Sizes.Desired > seen.Sizes.Desired
+}
+
 // Next decides the single next step. The configuration is first: it takes seconds, replaces no node, and says how nodes are replaced.
 func Next(desired Desired, seen Nodegroup, last Attempts, now time.Time) Step {
 	var step Step
@@ -119,6 +126,15 @@ func Next(desired Desired, seen Nodegroup, last Attempts, now time.Time) Step {
 	version := step.versionChange(desired, seen)
 	if version != nil {
 		step.Due = version.Reasons
+	}
+	if version != nil && seen.OfCapacityBlock() {
+		// An empty node group is filled from the new version alone: another update could empty it no more.
+		if seen.Sizes.Desired == 0 {
+			desired = desired.LeavingSizes()
+		} else {
+			step.obstructed(BlockInUse, "EKS updates a node group of a Capacity Block only while it has no nodes: set the MachinePool's replicas to 0, and back when it is updated")
+			version = nil
+		}
 	}
 	if config := step.configChange(desired, seen); config != nil {
 		step.After = last[ConfigUpdate].wait(config.For, now)

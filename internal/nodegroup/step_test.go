@@ -52,6 +52,9 @@ func TestNext(t *testing.T) {
 	issue := func(code string) func(*Nodegroup) {
 		return func(n *Nodegroup) { n.Issues = []Issue{{Code: code}} }
 	}
+	block := func(size int32) func(*Nodegroup) {
+		return func(n *Nodegroup) { n.CapacityType, n.Sizes.Min, n.Sizes.Desired = "CAPACITY_BLOCK", 0, size }
+	}
 	for _, row := range []struct {
 		reason  string
 		desired func(*Desired)
@@ -126,6 +129,18 @@ func TestNext(t *testing.T) {
 			seen: func(n *Nodegroup) { n.Sizes.Desired = 5 }, config: "max size 5 → 3; desired size 5 → 3"},
 		{reason: "replicas outside of the bounds, and labels", desired: func(d *Desired) { d.Capacity = ptr.To[int32](9); labels(d) },
 			config: "label a=b added", obstacle: SizesOutOfBounds},
+		{reason: "another config for the nodes of a Capacity Block, and more of them", desired: func(d *Desired) { d.Template, d.Capacity = wanted(4), ptr.To[int32](3) },
+			seen: block(2), config: "min size 0 → 1; desired size 2 → 3", obstacle: BlockInUse, due: true},
+		{reason: "another config for a node group of a Capacity Block without nodes", desired: func(d *Desired) { d.Template = wanted(4) },
+			seen: block(0), version: "launch template version 3 → 4", due: true},
+		{reason: "another config for an empty node group of a Capacity Block, while edits settle", desired: func(d *Desired) { d.Template, d.Held = wanted(4), true },
+			seen: block(0), due: true},
+		{reason: "a Capacity Block that is filled", seen: block(0), config: "min size 0 → 1; desired size 0 → 2",
+			check: func(t *testing.T, step Step) {
+				if !step.Grows(seen(block(0))) || step.Grows(seen(nil)) {
+					t.Errorf("the change is %+v", step.Config)
+				}
+			}},
 		{reason: "an update that failed a moment ago", desired: func(d *Desired) { d.Template = wanted(4) }, due: true, after: 4 * time.Minute,
 			last: func(step Step) Attempt {
 				return Attempt{For: step.Version.For, Failed: true, Attempts: 1, Ended: now.Add(-time.Minute)}

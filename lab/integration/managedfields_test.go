@@ -207,19 +207,18 @@ var managedElsewhere = map[string]string{
 	"launchConfigRef.":             "TestManagedLaunchConfigRef",
 	"launchConfigTemplateRef.name": "TestManagedTemplate",
 	// No journey of a managed pool has these: an AWSMachinePool's hold the part of the AWSLaunchConfig, which both kinds share.
-	"launchConfigTemplateRef.namespace":    "TestTemplateOfTwoClusters",
-	"rollout":                              "TestApprovedRollout",
-	"pinnedVersion":                        "TestPinnedVersion",
-	"versionsToKeep":                       "TestManagedPruning",
-	"templateLossPolicy":                   "TestManagedTemplateLost",
-	"awsLaunchTemplate.ami.":               "TestManagedOwnImage",
-	"awsLaunchTemplate.imageLookup":        "TestManagedOwnImage",
-	"awsLaunchTemplate.versionNumber":      "refused: rule LT6",
-	"awsLaunchTemplate.iamInstanceProfile": "refused: rule EK1",
-	"awsLaunchTemplate.spotMarketOptions.": "refused: rule EK5",
-	// The simulated AWS has no capacity reservations, and refuses what names one: that a node group of a Capacity Block is made is held by no test here.
-	"awsLaunchTemplate.marketType":            "internal/launchtemplate: TestEveryFieldIsSent and TestRequest",
-	"awsLaunchTemplate.capacityReservationId": "internal/launchtemplate: TestEveryFieldIsSent and TestRequest",
+	"launchConfigTemplateRef.namespace":       "TestTemplateOfTwoClusters",
+	"rollout":                                 "TestApprovedRollout",
+	"pinnedVersion":                           "TestPinnedVersion",
+	"versionsToKeep":                          "TestManagedPruning",
+	"templateLossPolicy":                      "TestManagedTemplateLost",
+	"awsLaunchTemplate.ami.":                  "TestManagedOwnImage",
+	"awsLaunchTemplate.imageLookup":           "TestManagedOwnImage",
+	"awsLaunchTemplate.versionNumber":         "refused: rule LT6",
+	"awsLaunchTemplate.iamInstanceProfile":    "refused: rule EK1",
+	"awsLaunchTemplate.spotMarketOptions.":    "refused: rule EK5",
+	"awsLaunchTemplate.marketType":            "TestManagedCapacityBlock",
+	"awsLaunchTemplate.capacityReservationId": "TestManagedCapacityBlock",
 }
 
 func taintField(member string, effect func(ekstypes.Taint) bool) managedField {

@@ -274,6 +274,9 @@ const (
 	// TemplateLostReason says that the launch template of the node group was deleted. EKS can not point a node group at another;
 	// spec.templateLossPolicy Replace replaces it.
 	TemplateLostReason = "TemplateLost"
+	// CapacityBlockEndedReason says that the Capacity Block of the node group has ended or is about to, so that the pool has no nodes
+	// until the block is extended or the launch template names another.
+	CapacityBlockEndedReason = "CapacityBlockEnded"
 	// ReplacingNodegroupReason says that a second node group takes the place of one whose launch template is lost.
 	ReplacingNodegroupReason = "ReplacingNodegroup"
 	// UserDataInvalidReason, of BootstrapDataReady, says that the bootstrap data is nothing that the image's family understands, or not
@@ -293,6 +296,9 @@ const (
 const (
 	// WaitingForUpdateReason says that an update is due, and waits for an earlier one to end: EKS does one at a time.
 	WaitingForUpdateReason = "WaitingForUpdate"
+	// CapacityBlockInUseReason says that an update is due, and that EKS makes it only while the node group has no nodes: they run in a
+	// Capacity Block.
+	CapacityBlockInUseReason = "CapacityBlockInUse"
 	// WaitingForNodegroupReason says that there is no node group yet.
 	WaitingForNodegroupReason = "WaitingForNodegroup"
 )

@@ -52,25 +52,19 @@ func (s *service) onlyIn(zone string, subnets []string) bool {
 // block may begin later.
 func (n *settings) awaitsNodes() bool { return n.capacityType != types.CapacityTypesCapacityBlock }
 
-// scheduleScaleDown has a group scaled to 0 before its Capacity Block ends, unless it is of another block by then, or at the new end if the block
-// was extended. The action is not among those that DescribeScheduledActions lists.
-func (s *service) scheduleScaleDown(g *group) {
+// emptyBlock scales a group to 0 once before its Capacity Block ends. In AWS that is a scheduled action of the Auto Scaling group, which DescribeScheduledActions
+// does not list here.
+func (s *service) emptyBlock(g *group) {
 	if g.awaitsNodes() {
 		return
 	}
-	id := g.source.blockReservation()
-	block, _ := ec2.LookupCapacityReservation(s.region, id)
-	s.kernel.After(max(block.End.Add(-blockScaleDown).Sub(s.kernel.Now()), 0), func() {
-		if g.gone || g.source.blockReservation() != id {
-			return
-		}
-		if now, _ := ec2.LookupCapacityReservation(s.region, id); now.End.After(block.End) {
-			s.scheduleScaleDown(g)
-			return
-		}
-		// The Auto Scaling group may be gone by somebody else's hand.
-		_, _ = call[autoscaling.UpdateAutoScalingGroupOutput](s, "autoscaling", "UpdateAutoScalingGroup", &autoscaling.UpdateAutoScalingGroupInput{
-			AutoScalingGroupName: ptr(g.made.asg), MinSize: ptr(int32(0)), DesiredCapacity: ptr(int32(0)),
-		})
+	block, _ := ec2.LookupCapacityReservation(s.region, g.source.blockReservation())
+	if s.kernel.Now().Before(block.End.Add(-blockScaleDown)) || g.emptied == block {
+		return
+	}
+	g.emptied = block
+	// The Auto Scaling group may be gone by somebody else's hand.
+	_, _ = call[autoscaling.UpdateAutoScalingGroupOutput](s, "autoscaling", "UpdateAutoScalingGroup", &autoscaling.UpdateAutoScalingGroupInput{
+		AutoScalingGroupName: ptr(g.made.asg), MinSize: ptr(int32(0)), DesiredCapacity: ptr(int32(0)),
 	})
 }

@@ -67,6 +67,7 @@ func (s *service) checkHealth(g *group) {
 		return
 	}
 	g.checkAt = s.kernel.Now().Add(healthInterval)
+	s.emptyBlock(g)
 	g.issues = s.findIssues(g)
 	wanted := types.NodegroupStatusActive
 	if len(g.issues) > 0 {

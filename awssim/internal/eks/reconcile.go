@@ -101,7 +101,6 @@ func (s *service) build(g *group) error {
 	if err := s.makeGroup(g); err != nil {
 		return err
 	}
-	s.scheduleScaleDown(g)
 	return s.attachWarmPool(g)
 }
 

@@ -320,7 +320,6 @@ func (s *service) shrink(g *group) {
 func (s *service) finish(g *group) {
 	g.adopt(g.roll.wanted)
 	g.made.version = g.roll.version
-	s.scheduleScaleDown(g)
 	if err := s.attachWarmPool(g); err != nil {
 		i := issueOf(err, g.made.asg)
 		s.end(g, types.ErrorDetail{ErrorCode: types.ErrorCode(i.Code), ErrorMessage: i.Message, ResourceIds: i.ResourceIds})

@@ -75,14 +75,15 @@ type group struct {
 	issues []types.Issue
 
 	made     resources
-	builds   map[int64]settings // what each version of EKS's template was made from
-	deadline time.Time          // of a creation or a deletion
-	step     int                // how far a creation or a deletion is
-	roll     *rollout           // the update under way that replaces nodes
-	config   *configuration     // the update under way that does not
-	change   *update            // the update under way, of either kind
-	history  []*update          // newest last
-	checkAt  time.Time          // when health is looked at next
+	builds   map[int64]settings      // what each version of EKS's template was made from
+	deadline time.Time               // of a creation or a deletion
+	step     int                     // how far a creation or a deletion is
+	roll     *rollout                // the update under way that replaces nodes
+	config   *configuration          // the update under way that does not
+	change   *update                 // the update under way, of either kind
+	history  []*update               // newest last
+	checkAt  time.Time               // when health is looked at next
+	emptied  ec2.CapacityReservation // the Capacity Block before whose end the group was scaled to 0
 	gone     bool
 	wakeAt   time.Time
 }

@@ -51,7 +51,7 @@ func (r *Reconciler) replace(ctx context.Context, p *pass) reconciling.Outcome {
 
 // tookOver is true once the new node group has all the nodes that it is to have.
 func (p *pass) tookOver() bool {
-	return p.group != nil && p.group.Status == nodegroup.StatusActive && p.members != nil && !inMotion(p.members) && p.fresh
+	return p.group != nil && p.group.Status == nodegroup.StatusActive && p.members != nil && !inMotion(p.members, false) && p.fresh
 }
 
 // replacing says in the condition how far it is.

@@ -213,6 +213,9 @@ func (r *Reconciler) updateNodegroup(ctx context.Context, p *pass) reconciling.O
 		}
 		p.step = r.next(p)
 	}
+	if err := r.respectBlock(ctx, p); err != nil {
+		return outcome.Of(p.pool, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, err).AndGoOn()
+	}
 	r.reportObstacle(p)
 	switch {
 	case p.step.Config != nil:

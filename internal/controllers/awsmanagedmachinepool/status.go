@@ -67,7 +67,7 @@ func (r *Reconciler) reportInstances(ctx context.Context, p *pass) reconciling.O
 			return reconciling.Fail(err)
 		}
 		countInstances(p)
-		moving = moving || inMotion(p.members)
+		moving = moving || inMotion(p.members, p.group.LaunchesFail())
 	}
 	// Both signals: core Cluster API reads ready, its v1beta2 contract names provisioned. Neither ever goes back.
 	if p.group.Works() || p.retiring != nil {
@@ -156,9 +156,10 @@ func countInstances(p *pass) {
 	status.Replicas, status.ReadyReplicas, status.UpToDateReplicas, status.Instances = present, &ready, &current, statuses
 }
 
-// inMotion is true while the group is not at its size with all instances in service.
-func inMotion(group *autoscalinggroup.Group) bool {
-	return group.Units() != group.Capacity || slices.ContainsFunc(group.Instances, func(instance autoscalinggroup.Instance) bool {
+// inMotion is true while the group is not at its size with all instances in service. One whose launches fail, before its Capacity Block begins perhaps, may
+// not get to its size for days: what comes then is seen at rest, too.
+func inMotion(group *autoscalinggroup.Group, launchesFail bool) bool {
+	return group.Units() != group.Capacity && !launchesFail || slices.ContainsFunc(group.Instances, func(instance autoscalinggroup.Instance) bool {
 		return !instance.InService() && instance.LifecycleState != "Standby"
 	})
 }

@@ -130,6 +130,8 @@ func (r *Reconciler) reportRollout(_ context.Context, p *pass) reconciling.Outco
 		return set(reconciling.False, infrav1.TemplateLostReason, "%s", p.step.Message)
 	case len(p.step.Due) == 0 && (p.step.Obstacle == nodegroup.Fixed || p.step.Obstacle == nodegroup.Downgrade):
 		return set(reconciling.False, infrav1.ImmutableFieldReason, "%s", p.step.Message)
+	case p.step.Obstacle == nodegroup.BlockInUse:
+		return set(reconciling.False, infrav1.CapacityBlockInUseReason, "%s; %s", due(p), p.step.Message)
 	case len(p.step.Due) == 0:
 		return set(reconciling.True, infrav1.RolledOutReason, "")
 	case p.group.Busy():

@@ -1,0 +1,30 @@
+package discovery
+
+import (
+	"context"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+)
+
+// CapacityReservation is what is to know of a Capacity Reservation, or Capacity Block, before instances are launched into it.
+type CapacityReservation struct {
+	// End is when it expires, the zero time for never.
+	End time.Time
+}
+
+// CapacityReservation describes a Capacity Reservation by its id. If it does not exist the error is a *NotFoundError.
+func (d *Discovery) CapacityReservation(ctx context.Context, id string) (CapacityReservation, error) {
+	const kind, advice = "Capacity Reservation", "it does not exist in this region, or is not shared with this account"
+	return d.reservations.get(ctx, id, func(ctx context.Context) (CapacityReservation, error) {
+		output, err := d.clients.EC2.DescribeCapacityReservations(ctx, &ec2.DescribeCapacityReservationsInput{CapacityReservationIds: []string{id}})
+		if err != nil {
+			return CapacityReservation{}, missing(err, kind, id, advice)
+		}
+		if len(output.CapacityReservations) == 0 {
+			return CapacityReservation{}, &NotFoundError{Kind: kind, What: id, Advice: advice}
+		}
+		return CapacityReservation{End: awssdk.ToTime(output.CapacityReservations[0].EndDate)}, nil
+	})
+}
