@@ -12,3 +12,8 @@ var MachinePool string
 //
 //go:embed managedmachinepool.yaml
 var ManagedMachinePool string
+
+// LaunchConfigTemplate is an AWSLaunchConfigTemplate with a pool of each kind that refers to it, in two clusters: capa, and managed, which is of EKS.
+//
+//go:embed launchconfigtemplate.yaml
+var LaunchConfigTemplate string

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/tree"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/lab"
 	"github.com/slipway-project/slipway/lab/product"
 )
@@ -26,6 +27,8 @@ type flavor struct {
 	// variables are those that a user must or may set.
 	variables []string
 	cluster   lab.ClusterOptions
+	// template says that the pool refers to an AWSLaunchConfigTemplate, which is there before the cluster.
+	template bool
 }
 
 // clusterName is what the tests call their clusters; each has a namespace of its own.
@@ -47,6 +50,22 @@ var flavors = []flavor{
 			"WORKER_MACHINE_MAX", "WORKER_MACHINE_MIN",
 		},
 		cluster: lab.ClusterOptions{Name: clusterName, Managed: true, KubernetesVersion: "v1.34.0"},
+	},
+	{
+		name: "machinepool-launchconfigtemplate", kubernetesVersion: "v1.25.0", pool: "AWSMachinePool", poolName: clusterName + "-mp-0",
+		variables: []string{
+			"AWS_CONTROL_PLANE_MACHINE_TYPE", "AWS_REGION", "AWS_SSH_KEY_NAME", "CLUSTER_NAME", "CONTROL_PLANE_MACHINE_COUNT", "KUBERNETES_VERSION",
+			"LAUNCH_CONFIG_TEMPLATE", "LAUNCH_CONFIG_TEMPLATE_NAMESPACE", "WORKER_MACHINE_COUNT", "WORKER_MACHINE_MAX", "WORKER_MACHINE_MIN",
+		},
+		cluster: lab.ClusterOptions{Name: clusterName}, template: true,
+	},
+	{
+		name: "eks-managedmachinepool-launchconfigtemplate", kubernetesVersion: "v1.34.0", pool: "AWSManagedMachinePool", poolName: clusterName + "-pool-0",
+		variables: []string{
+			"AWS_AMI_TYPE", "AWS_REGION", "AWS_SSH_KEY_NAME", "CLUSTER_NAME", "KUBERNETES_VERSION", "LAUNCH_CONFIG_TEMPLATE",
+			"LAUNCH_CONFIG_TEMPLATE_NAMESPACE", "WORKER_MACHINE_COUNT", "WORKER_MACHINE_MAX", "WORKER_MACHINE_MIN",
+		},
+		cluster: lab.ClusterOptions{Name: clusterName, Managed: true, KubernetesVersion: "v1.34.0"}, template: true,
 	},
 }
 
@@ -72,6 +91,9 @@ func TestGenerate(t *testing.T) {
 				t.Errorf("variables (-want +got):\n%s", diff)
 			}
 			w.StartManager(product.Manager(product.Settings{}))
+			if flavor.template {
+				w.haveTemplate()
+			}
 			for _, object := range template.Objs() {
 				w.applyGenerated(object)
 			}
@@ -86,6 +108,17 @@ func TestGenerate(t *testing.T) {
 			})
 			w.describes(flavor)
 		})
+	}
+}
+
+// haveTemplate has the AWSLaunchConfigTemplate that flavors refer to.
+func (w *world) haveTemplate() {
+	w.Helper()
+	template := &infrav1.AWSLaunchConfigTemplate{}
+	template.Namespace, template.Name = w.Namespace, variables["LAUNCH_CONFIG_TEMPLATE"]
+	template.Spec.Template.Spec.InstanceType = "t3.large"
+	if err := w.Client.Create(w.Context(), template); err != nil {
+		w.Fatal(err)
 	}
 }
 

@@ -47,7 +47,7 @@ func Run(ctx context.Context, l *lab.Lab, out io.Writer) (failures int, err erro
 		return 0, err
 	}
 	var results []result
-	steps := slices.Concat(story, managedStory)
+	steps := slices.Concat(story, managedStory, sharedStory)
 	for i, step := range steps {
 		fmt.Fprintf(out, "\n%d/%d %s\n", i+1, len(steps), step.title)
 		result, err := stage.play(ctx, step, out)

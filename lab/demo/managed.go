@@ -3,6 +3,8 @@ package demo
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -85,34 +87,37 @@ func seeManaged(ctx context.Context, s *stage) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	version := ""
+	if status.LaunchTemplateVersion != nil {
+		version = *status.LaunchTemplateVersion
+	}
+	return fmt.Sprintf("%d nodes Ready, node group %s at template version %s, instances %s", ready, status.Nodegroup.Status, version, s.instanceTypes()), nil
+}
+
+// instanceTypes are those of all running instances.
+func (s *stage) instanceTypes() string {
 	types := map[string]bool{}
 	for _, instance := range s.lab.Cloud.AWS.Instances(awssim.DefaultAccount, s.lab.Cloud.Region()) {
 		if instance.State.Name == "running" {
 			types[string(instance.InstanceType)] = true
 		}
 	}
-	var names []string
-	for name := range types {
-		names = append(names, name)
-	}
-	version := ""
-	if status.LaunchTemplateVersion != nil {
-		version = *status.LaunchTemplateVersion
-	}
-	return fmt.Sprintf("%d nodes Ready, node group %s at template version %s, instances %s", ready, status.Nodegroup.Status, version, strings.Join(names, " and ")), nil
+	return strings.Join(slices.Sorted(maps.Keys(types)), " and ")
 }
 
-// seeNothingOf looks for anything that a pool of the name left behind.
-func seeNothingOf(ctx context.Context, s *stage, name string) (string, error) {
-	for _, object := range []client.Object{
-		&clusterv1.MachinePool{}, &infrav1.AWSMachinePool{}, &infrav1.AWSManagedMachinePool{}, &infrav1.AWSLaunchConfig{},
-	} {
-		err := s.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
-		if err == nil {
-			return fmt.Sprintf("%T %s is still there", object, name), nil
-		}
-		if !apierrors.IsNotFound(err) {
-			return "", err
+// seeNothingOf looks for anything that pools of the names left behind.
+func seeNothingOf(ctx context.Context, s *stage, names ...string) (string, error) {
+	for _, name := range names {
+		for _, object := range []client.Object{
+			&clusterv1.MachinePool{}, &infrav1.AWSMachinePool{}, &infrav1.AWSManagedMachinePool{}, &infrav1.AWSLaunchConfig{},
+		} {
+			err := s.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+			if err == nil {
+				return fmt.Sprintf("%T %s is still there", object, name), nil
+			}
+			if !apierrors.IsNotFound(err) {
+				return "", err
+			}
 		}
 	}
 	left, err := s.left(ctx)

@@ -47,6 +47,15 @@ func Write(root, directory, image string) error {
 			return fmt.Errorf("reading %s: %w", filepath.Base(path), err)
 		}
 	}
+	flavors, err := os.ReadDir(filepath.Join(root, "templates", "flavors"))
+	if err != nil {
+		return fmt.Errorf("looking for flavors: %w", err)
+	}
+	for _, flavor := range flavors {
+		if files[templatePrefix+flavor.Name()+".yaml"], err = Flavor(root, flavor.Name()); err != nil {
+			return err
+		}
+	}
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(directory, name), content, 0o644); err != nil { // #nosec G306 -- for everybody to read
 			return fmt.Errorf("writing %s: %w", name, err)
@@ -77,6 +86,21 @@ func Components(root, image string) ([]byte, error) {
 		return nil, fmt.Errorf("writing the components: %w", err)
 	}
 	return components, nil
+}
+
+// Flavor is the template of a cluster that is made from another template.
+func Flavor(root, name string) ([]byte, error) {
+	options := krusty.MakeDefaultOptions()
+	options.LoadRestrictions = types.LoadRestrictionsNone // what it is made from lies beside it
+	objects, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), filepath.Join(root, "templates", "flavors", name))
+	if err != nil {
+		return nil, fmt.Errorf("building flavor %s: %w", name, err)
+	}
+	template, err := objects.AsYaml()
+	if err != nil {
+		return nil, fmt.Errorf("writing flavor %s: %w", name, err)
+	}
+	return template, nil
 }
 
 // cutTag parts an image from its tag. A colon before the last slash is of a registry's port.
