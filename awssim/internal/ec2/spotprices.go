@@ -40,17 +40,7 @@ func describeSpotPriceHistory(c *sim.Call, in *awsec2.DescribeSpotPriceHistoryIn
 	if in.StartTime != nil && in.EndTime != nil && in.EndTime.Before(*in.StartTime) {
 		return nil, invalidValue("EndTime", in.EndTime.UTC(), "It is before the start time.")
 	}
-	s := stateOf(c.Region)
-	var all []types.SpotPrice
-	for _, p := range s.spotPrices() {
-		wanted := func(asked *string, is *string) bool { return val(asked) == "" || *asked == val(is) }
-		if wanted(in.AvailabilityZone, p.AvailabilityZone) && wanted(in.AvailabilityZoneId, p.AvailabilityZoneId) &&
-			(len(in.InstanceTypes) == 0 || slices.Contains(in.InstanceTypes, p.InstanceType)) &&
-			(len(in.ProductDescriptions) == 0 || slices.Contains(in.ProductDescriptions, string(p.ProductDescription))) &&
-			(in.EndTime == nil || !p.Timestamp.After(*in.EndTime)) {
-			all = append(all, p)
-		}
-	}
+	all := slices.DeleteFunc(stateOf(c.Region).spotPrices(), func(p types.SpotPrice) bool { return !asksFor(in, p) })
 	prices := listing[types.SpotPrice]{
 		filters: spotPriceFilters, pages: spotPricePages, id: func(p types.SpotPrice) string { return string(p.InstanceType) + "/" + *p.AvailabilityZone },
 	}
@@ -59,6 +49,15 @@ func describeSpotPriceHistory(c *sim.Call, in *awsec2.DescribeSpotPriceHistoryIn
 		return nil, err
 	}
 	return &awsec2.DescribeSpotPriceHistoryOutput{SpotPriceHistory: found, NextToken: next}, nil
+}
+
+// asksFor applies the members of the request that choose prices beside its filters.
+func asksFor(in *awsec2.DescribeSpotPriceHistoryInput, p types.SpotPrice) bool {
+	is := func(asked, value *string) bool { return val(asked) == "" || *asked == val(value) }
+	return is(in.AvailabilityZone, p.AvailabilityZone) && is(in.AvailabilityZoneId, p.AvailabilityZoneId) &&
+		(len(in.InstanceTypes) == 0 || slices.Contains(in.InstanceTypes, p.InstanceType)) &&
+		(len(in.ProductDescriptions) == 0 || slices.Contains(in.ProductDescriptions, string(p.ProductDescription))) &&
+		(in.EndTime == nil || !p.Timestamp.After(*in.EndTime))
 }
 
 func (s *state) spotPrices() []types.SpotPrice {
