@@ -36,6 +36,12 @@ func (s *Simulator) Image(account, region, id string) (image types.Image, ok boo
 	return image, ok
 }
 
+// Volume returns an EBS volume as it is now, like Instance.
+func (s *Simulator) Volume(account, region, id string) (volume types.Volume, ok bool) {
+	s.inRegion(account, region, func(r *sim.Region) { volume, ok = ec2.LookupVolume(r, id) })
+	return volume, ok
+}
+
 // Parameter returns the decrypted value of a parameter as an instance of the account would read it, like Instance: without a call.
 func (s *Simulator) Parameter(account, region, name string) (value string, err error) {
 	if missing := s.kernel.InRegion(account, region, func(r *sim.Region) { value, err = ssm.Value(r, name) }); missing != nil {

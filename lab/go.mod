@@ -46,7 +46,7 @@ require k8s.io/kube-scheduler v0.36.3 // indirect
 
 require k8s.io/kubectl v0.36.3 // indirect
 
-require k8s.io/kubelet v0.36.3 // indirect
+require k8s.io/kubelet v0.36.3
 
 require k8s.io/metrics v0.36.3 // indirect
 

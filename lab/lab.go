@@ -32,6 +32,7 @@ import (
 	"github.com/slipway-project/slipway/lab/clusterapi"
 	"github.com/slipway-project/slipway/lab/controlplane"
 	"github.com/slipway-project/slipway/lab/crds"
+	"github.com/slipway-project/slipway/lab/nodes"
 )
 
 // Options says what a laboratory is made of. The zero value is one API server,
@@ -54,6 +55,8 @@ type Options struct {
 	WithoutPools bool
 	// ClusterTopology runs Cluster API's controllers of ClusterClasses too.
 	ClusterTopology bool
+	// Scheduler runs kube-scheduler in the control plane that Nodes join, and what kubelets do to pods: those that it binds run, those that are deleted go.
+	Scheduler bool
 	// Log receives the log of all servers. Default: a file in the laboratory's directory.
 	Log io.Writer
 }
@@ -75,6 +78,7 @@ type Lab struct {
 	log        io.Writer
 	logFile    *os.File
 	manager    *RunningManager
+	pods       *nodes.Pods
 }
 
 // NewScheme returns a scheme with every kind that the laboratory knows: Kubernetes', Cluster API's, CAPA's and Slipway's.
@@ -117,6 +121,11 @@ func Start(ctx context.Context, opts Options) (_ *Lab, err error) {
 	if err = l.startControllers(ctx, opts); err != nil {
 		return nil, err
 	}
+	if opts.Scheduler {
+		if l.pods, err = nodes.StartPods(ctx, l.Workload.RESTConfig()); err != nil {
+			return nil, err
+		}
+	}
 	if err = l.writeKubeconfigs(); err != nil {
 		return nil, err
 	}
@@ -137,7 +146,7 @@ func Start(ctx context.Context, opts Options) (_ *Lab, err error) {
 // startControlPlanes starts one or two control planes at the same time.
 func (l *Lab) startControlPlanes(ctx context.Context, opts Options) error {
 	if !opts.SeparateWorkload {
-		plane, err := controlplane.Start(ctx, controlplane.Options{Name: "management", Dir: l.dir, Log: l.log})
+		plane, err := controlplane.Start(ctx, controlplane.Options{Name: "management", Dir: l.dir, Log: l.log, Scheduler: opts.Scheduler})
 		l.Management, l.Workload = plane, plane
 		return err
 	}
@@ -147,7 +156,7 @@ func (l *Lab) startControlPlanes(ctx context.Context, opts Options) error {
 		l.Management, failures[0] = controlplane.Start(ctx, controlplane.Options{Name: "management", Dir: l.dir, Log: l.log})
 	})
 	wg.Go(func() {
-		l.Workload, failures[1] = controlplane.Start(ctx, controlplane.Options{Name: "workload", Dir: l.dir, Log: l.log})
+		l.Workload, failures[1] = controlplane.Start(ctx, controlplane.Options{Name: "workload", Dir: l.dir, Log: l.log, Scheduler: opts.Scheduler})
 	})
 	wg.Wait()
 	return errors.Join(failures[:]...)
@@ -214,6 +223,9 @@ func (l *Lab) Close() error {
 	}
 	if l.Cloud != nil {
 		errs = append(errs, l.Cloud.Close())
+	}
+	if l.pods != nil {
+		l.pods.Stop()
 	}
 	errs = append(errs, l.stopControlPlanes())
 	if l.logFile != nil {

@@ -2,8 +2,9 @@
 // process: etcd, kube-apiserver, and those controllers of
 // kube-controller-manager that an API-only cluster can not do without (garbage
 // collection, namespace deletion, service accounts, expiry of bootstrap
-// tokens). It owns their certificates, files and ports and gives all of them
-// back on Stop. There is no kubelet, no scheduler and no workload controller.
+// tokens), and kube-scheduler if it is asked for. It owns their certificates,
+// files and ports and gives all of them back on Stop. There is no kubelet and
+// no workload controller.
 //
 // Several control planes can run side by side in one process; each has its own
 // certificate authority, etcd and port.
@@ -41,6 +42,8 @@ type Options struct {
 	Log io.Writer
 	// ServiceClusterIPRange is the range of Service addresses. Default 10.0.0.0/24.
 	ServiceClusterIPRange string
+	// Scheduler runs kube-scheduler, so that pods are bound to Nodes.
+	Scheduler bool
 }
 
 // ControlPlane is a running control plane.
@@ -51,6 +54,7 @@ type ControlPlane struct {
 	etcd        *etcdServer
 	apiserver   *apiServer
 	controllers *controllers
+	scheduler   *schedulerServer
 	admin       *rest.Config
 }
 
@@ -94,15 +98,24 @@ func Start(ctx context.Context, opts Options) (_ *ControlPlane, err error) {
 	if c.controllers, err = startControllers(ctx, c.RESTConfig()); err != nil {
 		return nil, fmt.Errorf("starting the controllers of control plane %q: %w", c.name, err)
 	}
+	if !opts.Scheduler {
+		return c, nil
+	}
+	if c.scheduler, err = startScheduler(ctx, c.RESTConfig()); err != nil {
+		return nil, fmt.Errorf("starting the scheduler of control plane %q: %w", c.name, err)
+	}
 	return c, nil
 }
 
-// Stop ends the controllers, the API server and etcd, in this order, and
+// Stop ends scheduler, controllers, API server and etcd, in this order, and
 // removes their files. Connections that clients left open are cut. It returns
 // within StopTimeout, with an error if something did not end in time.
 func (c *ControlPlane) Stop() error {
 	deadline := time.Now().Add(StopTimeout)
 	var errs []error
+	if c.scheduler != nil {
+		errs = append(errs, c.scheduler.stop(deadline))
+	}
 	if c.controllers != nil {
 		errs = append(errs, c.controllers.stop(deadline))
 	}

@@ -33,6 +33,7 @@ type Cloud interface {
 	OnChange(f func(awssim.Event)) (cancel func())
 	Instance(account, region, id string) (awssim.Instance, bool)
 	Image(account, region, id string) (ec2types.Image, bool)
+	Volume(account, region, id string) (ec2types.Volume, bool)
 	World() *world.World
 	// Parameter and Object are what an instance of the account would read.
 	Parameter(account, region, name string) (value string, err error)

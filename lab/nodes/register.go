@@ -12,7 +12,6 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,6 +38,7 @@ func (n *Nodes) register(ctx context.Context, m machine, instance awssim.Instanc
 	maps.Copy(node.Labels, data.nodeLabels)
 	zone := *instance.Placement.AvailabilityZone
 	node.Spec.ProviderID = "aws:///" + zone + "/" + m.id
+	node.Spec.Taints = data.taints
 	if err := n.client.Create(ctx, node); apierrors.IsAlreadyExists(err) {
 		if err := n.client.Get(ctx, client.ObjectKeyFromObject(node), node); err != nil {
 			return fmt.Errorf("reading Node %q: %w", node.Name, err)
@@ -48,6 +48,10 @@ func (n *Nodes) register(ctx context.Context, m machine, instance awssim.Instanc
 	}
 	before := node.DeepCopy()
 	node.Status = n.status(m, instance)
+	node.Status.Capacity, node.Status.Allocatable = before.Status.Capacity, before.Status.Allocatable
+	if len(before.Status.Capacity) == 0 { // it has just joined
+		node.Status.Capacity, node.Status.Allocatable = n.resources(m, instance, data)
+	}
 	if err := n.client.Status().Patch(ctx, node, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("reporting the status of Node %q: %w", node.Name, err)
 	}
@@ -90,10 +94,7 @@ func (n *Nodes) status(m machine, instance awssim.Instance) corev1.NodeStatus {
 	condition := func(kind corev1.NodeConditionType, status corev1.ConditionStatus, reason string) corev1.NodeCondition {
 		return corev1.NodeCondition{Type: kind, Status: status, Reason: reason, LastHeartbeatTime: now, LastTransitionTime: now}
 	}
-	resources := n.resources(instance)
 	status := corev1.NodeStatus{
-		Capacity:    resources,
-		Allocatable: resources,
 		Conditions: []corev1.NodeCondition{
 			condition(corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory"),
 			condition(corev1.NodeDiskPressure, corev1.ConditionFalse, "KubeletHasNoDiskPressure"),
@@ -118,19 +119,6 @@ func (n *Nodes) status(m machine, instance awssim.Instance) corev1.NodeStatus {
 	}
 	status.Addresses = append(status.Addresses, corev1.NodeAddress{Type: corev1.NodeHostName, Address: m.nodeName()})
 	return status
-}
-
-// podsPerNode is the kubelet's default.
-const podsPerNode = 110
-
-// resources are those of the instance type; a real node has a little less memory.
-func (n *Nodes) resources(instance awssim.Instance) corev1.ResourceList {
-	list := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(podsPerNode, resource.DecimalSI)}
-	if kind := n.cloud.World().InstanceType(string(instance.InstanceType)); kind != nil {
-		list[corev1.ResourceCPU] = *resource.NewQuantity(int64(kind.VCPUs), resource.DecimalSI)
-		list[corev1.ResourceMemory] = *resource.NewQuantity(kind.MemoryMiB<<20, resource.BinarySI)
-	}
-	return list
 }
 
 // versionPattern finds the Kubernetes version in the names of CAPA's images (capa-ami-ubuntu-24.04-v1.33.1-…) and

@@ -8,15 +8,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+	kubeletapis "k8s.io/kubelet/pkg/apis"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 )
 
 // userData is what a machine makes of its user data.
@@ -25,6 +30,12 @@ type userData struct {
 	tokens []string
 	// nodeLabels are the kubelet's --node-labels.
 	nodeLabels map[string]string
+	// taints are those that the kubelet registers with.
+	taints []corev1.Taint
+	// maxPods is the kubelet's bound; 0 for the default of who configures it.
+	maxPods int64
+	// eks tells that EKS's own bootstrap configures the kubelet, which sets its defaults by the instance type.
+	eks bool
 }
 
 var (
@@ -32,6 +43,13 @@ var (
 	tokenPattern = regexp.MustCompile(`(?:token["']?\s*[:=]\s*["']?|--token[= ]["']?)([a-z0-9]{6}\.[a-z0-9]{16})\b`)
 	// labelsPattern finds the kubelet's labels: as a map entry, a list of name and value, or a flag.
 	labelsPattern = regexp.MustCompile(`node-labels["']?(?:\s*[:=]\s*|\s*\n\s*value:\s*)["']?([^\s"']+)`)
+	// taintsPattern and maxPodsPattern find more of its flags, likewise.
+	taintsPattern  = regexp.MustCompile(`register-with-taints["']?(?:\s*[:=]\s*|\s*\n\s*value:\s*)["']?([^\s"']+)`)
+	maxPodsPattern = regexp.MustCompile(`(?:max-pods["']?(?:\s*[:=]\s*|\s*\n\s*value:\s*)|maxPods:\s*)["']?(\d+)`)
+	// taintListPattern finds lists of taints: a NodeConfig's and a JoinConfiguration's.
+	taintListPattern = regexp.MustCompile(`(?:registerWithTaints|taints):[ \t]*\n((?:[ \t]+(?:- )?[ \t]*(?:key|value|effect):.*\n?|[ \t]*- (?:key|value|effect):.*\n?)+)`)
+	// eksPattern finds what EKS's images are configured by: nodeadm, the script of Amazon Linux 2, and Bottlerocket's settings.
+	eksPattern = regexp.MustCompile(`node\.eks\.aws/|/etc/eks/bootstrap\.sh|\[settings\.kubernetes`)
 )
 
 // maxInflated bounds what a machine unpacks; user data itself is limited to 16 KiB.
@@ -51,7 +69,7 @@ func readUserData(raw []byte) (userData, error) {
 			return userData{}, fmt.Errorf("its user data is not a valid Ignition configuration: %w", err)
 		}
 	}
-	data := userData{nodeLabels: map[string]string{}}
+	data := userData{nodeLabels: map[string]string{}, eks: eksPattern.Match(text)}
 	for _, match := range tokenPattern.FindAllSubmatch(text, -1) {
 		data.tokens = append(data.tokens, string(match[1]))
 	}
@@ -62,7 +80,54 @@ func readUserData(raw []byte) (userData, error) {
 			}
 		}
 	}
-	return data, nil
+	if match := maxPodsPattern.FindSubmatch(text); match != nil {
+		if data.maxPods, err = strconv.ParseInt(string(match[1]), 10, 32); err != nil {
+			return userData{}, fmt.Errorf("its user data bounds its pods by %s: %w", match[1], err)
+		}
+	}
+	if data.taints, err = readTaints(text); err != nil {
+		return userData{}, err
+	}
+	return data, checkLabels(data.nodeLabels)
+}
+
+// readTaints reads flags (key=value:effect, or key:effect) and lists.
+func readTaints(text []byte) ([]corev1.Taint, error) {
+	var taints []corev1.Taint
+	for _, match := range taintsPattern.FindAllSubmatch(text, -1) {
+		for flag := range strings.SplitSeq(string(match[1]), ",") {
+			pair, effect, ok := strings.Cut(flag, ":")
+			if !ok {
+				return nil, fmt.Errorf("its kubelet does not understand the taint %q", flag)
+			}
+			key, value, _ := strings.Cut(pair, "=")
+			taints = append(taints, corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)})
+		}
+	}
+	for _, match := range taintListPattern.FindAllSubmatch(text, -1) {
+		var listed []corev1.Taint
+		if err := yaml.Unmarshal(match[1], &listed); err != nil {
+			return nil, fmt.Errorf("its list of taints is damaged: %w", err)
+		}
+		taints = append(taints, listed...)
+	}
+	return taints, nil
+}
+
+// checkLabels refuses what a kubelet does not start with: labels of Kubernetes that are not for it to set (kubelet: --node-labels).
+func checkLabels(labels map[string]string) error {
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if domain, _, namespaced := strings.Cut(key, "/"); namespaced && isKubernetes(domain) && !kubeletapis.IsKubeletLabel(key) {
+			return fmt.Errorf("its kubelet does not start: unknown 'kubernetes.io' or 'k8s.io' label specified with --node-labels: %s", key)
+		}
+	}
+	return nil
+}
+
+func isKubernetes(domain string) bool {
+	return slices.ContainsFunc([]string{"kubernetes.io", "k8s.io"}, func(suffix string) bool {
+		return domain == suffix || strings.HasSuffix(domain, "."+suffix)
+	})
 }
 
 // inflate unpacks gzip; cloud-init takes both.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
 )
 
 const joinConfiguration = `apiVersion: kubeadm.k8s.io/v1beta3
@@ -63,7 +64,28 @@ func TestReadUserData(t *testing.T) {
 			"#cloud-config\ntoken: abcdef.0123456789abcdef\nkubeletExtraArgs:\n- name: node-labels\n  value: pool=blue,zone=a\n",
 			whole, "",
 		},
-		{"what only looks like a token is none", "#!/bin/bash\nsource mylibs.functions0000000\n/etc/eks/bootstrap.sh my-cluster", userData{}, ""},
+		{"what only looks like a token is none", "#!/bin/bash\nsource mylibs.functions0000000\n/etc/eks/bootstrap.sh my-cluster", userData{eks: true}, ""},
+		{
+			"a NodeConfig has flags in a list",
+			"apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    flags:\n    - \"--node-labels=pool=blue\"\n    - \"--register-with-taints=a=b:NoSchedule,c=:NoExecute,d:PreferNoSchedule\"\n",
+			userData{eks: true, nodeLabels: map[string]string{"pool": "blue"}, taints: []corev1.Taint{
+				{Key: "a", Value: "b", Effect: "NoSchedule"}, {Key: "c", Effect: "NoExecute"}, {Key: "d", Effect: "PreferNoSchedule"},
+			}}, "",
+		},
+		{
+			"or the kubelet's configuration",
+			"apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    config:\n      maxPods: 17\n      registerWithTaints:\n      - key: a\n        value: b\n        effect: NoSchedule\n      - key: c\n        effect: NoExecute\n      clusterDNS: []\n",
+			userData{eks: true, maxPods: 17, taints: []corev1.Taint{{Key: "a", Value: "b", Effect: "NoSchedule"}, {Key: "c", Effect: "NoExecute"}}}, "",
+		},
+		{
+			"kubeadm's list of taints is indented deeper",
+			"#cloud-config\nwrite_files:\n- content: |\n    nodeRegistration:\n      taints:\n        - effect: NoSchedule\n          key: a\n      kubeletExtraArgs:\n        max-pods: \"30\"\n",
+			userData{maxPods: 30, taints: []corev1.Taint{{Key: "a", Effect: "NoSchedule"}}}, "",
+		},
+		{"no taints are a list, too", "#cloud-config\ntaints: []\nother: x\n", userData{}, ""},
+		{"a label of Kubernetes that is not the kubelet's keeps it from starting", "#!/bin/bash\nkubelet --node-labels=node-role.kubernetes.io/worker=", userData{}, "node-role.kubernetes.io/worker"},
+		{"one that is the kubelet's does not", "#!/bin/bash\nkubelet --node-labels=topology.kubernetes.io/zone=a", userData{nodeLabels: map[string]string{"topology.kubernetes.io/zone": "a"}}, ""},
+		{"a taint without an effect does", "#!/bin/bash\nkubelet --register-with-taints=a=b", userData{}, "taint"},
 		{"no user data is a reason not to join", " \n", userData{}, "no user data"},
 		{"and so is a damaged archive", "\x1f\x8bnonsense", userData{}, "damaged"},
 		{"and so is broken Ignition", `{"ignition": `, userData{}, "Ignition"},
