@@ -39,6 +39,7 @@ func (s *Simulator) controlHandler() http.Handler {
 	handle("POST /_sim/alarms", s.postAlarms)
 	handle("POST /_sim/clusters", s.postClusters)
 	handle("POST /_sim/nodes", s.postNodes)
+	handle("POST /_sim/interruptions", s.postInterruptions)
 	handle("POST /_sim/reservations", s.postReservations)
 	handle("POST /_sim/reset", func(*http.Request) (any, error) { s.Reset(); return nil, nil })
 	return mux

@@ -48,7 +48,7 @@ func terminateInstances(c *sim.Call, in *awsec2.TerminateInstancesInput) (*awsec
 		if val(in.DryRun) || kept[val(i.api.Placement.AvailabilityZone)] {
 			continue
 		}
-		before := s.terminate(i)
+		before := s.terminate(i, userInitiated)
 		out.TerminatingInstances = append(out.TerminatingInstances, stateChange(i, before, s))
 	}
 	if refusal != nil {

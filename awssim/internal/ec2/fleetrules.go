@@ -88,7 +88,7 @@ func checkFleetTarget(in *awsec2.CreateFleetInput) error {
 		return invalidFleet("TargetCapacityUnitType can be specified only with attribute-based instance type selection.")
 	case in.ReservedCapacityOptions != nil || target.DefaultTargetCapacityType == types.DefaultTargetCapacityTypeCapacityBlock ||
 		target.DefaultTargetCapacityType == types.DefaultTargetCapacityTypeReservedCapacity:
-		return sim.Errorf("Unsupported", "The simulation has no capacity reservations.")
+		return sim.Errorf("Unsupported", "The simulation's fleets use no capacity reservations.")
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func TerminateInstances(r *sim.Region, ids ...string) {
 	s := stateOf(r)
 	for _, id := range ids {
 		if i, ok := s.instances.Get(id); ok {
-			s.terminate(i)
+			s.terminate(i, userInitiated)
 		}
 	}
 }
@@ -174,23 +174,30 @@ func (s *state) boot(i instance) {
 }
 
 // terminate starts the end of an instance. It reports the state that the instance was in.
-func (s *state) terminate(i instance) types.InstanceStateName {
+func (s *state) terminate(i instance, why ending) types.InstanceStateName {
 	before := i.stateName()
 	if i.in(types.InstanceStateNameShuttingDown, types.InstanceStateNameTerminated) {
 		return before
 	}
-	i = s.explain(i.change(types.InstanceStateNameShuttingDown))
+	i = s.explain(i.change(types.InstanceStateNameShuttingDown), why)
 	i.booted = false
 	s.putInstance(i)
 	s.later(s.kernel.Behavior().InstanceTimes.ShuttingDown, i, s.finish)
 	return before
 }
 
-// explain says that a user stopped or terminated the instance, as EC2 words it.
-func (s *state) explain(i instance) instance {
-	const code = "Client.UserInitiatedShutdown"
-	i.api.StateReason = &types.StateReason{Code: ptr(code), Message: ptr(code + ": User initiated shutdown")}
-	i.api.StateTransitionReason = ptr("User initiated (" + s.kernel.Now().UTC().Format("2006-01-02 15:04:05") + " GMT)")
+// ending is why an instance was stopped or terminated, as EC2 words it (SDK, StateReason.Message).
+type ending struct{ code, message, transition string }
+
+var (
+	userInitiated = ending{"Client.UserInitiatedShutdown", "Client.UserInitiatedShutdown: User initiated shutdown", "User initiated"}
+	interrupted   = ending{"Server.SpotInstanceTermination", "Server.SpotInstanceTermination: Spot instance termination", "Server.SpotInstanceTermination"}
+)
+
+// explain says why the instance was stopped or terminated.
+func (s *state) explain(i instance, why ending) instance {
+	i.api.StateReason = &types.StateReason{Code: ptr(why.code), Message: ptr(why.message)}
+	i.api.StateTransitionReason = ptr(why.transition + " (" + s.kernel.Now().UTC().Format("2006-01-02 15:04:05") + " GMT)")
 	return i
 }
 
@@ -238,7 +245,7 @@ func (s *state) detach(volume string, deleteIt bool) {
 
 // stop starts to stop a running instance.
 func (s *state) stop(i instance) {
-	i = s.explain(i.change(types.InstanceStateNameStopping))
+	i = s.explain(i.change(types.InstanceStateNameStopping), userInitiated)
 	i.booted = false
 	s.putInstance(i)
 	s.later(s.kernel.Behavior().InstanceTimes.ShuttingDown, i, func(i instance) {

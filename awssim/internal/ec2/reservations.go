@@ -74,7 +74,7 @@ func (s *state) endBlock(id string, end time.Time) {
 	}
 	for _, i := range s.instances.All() {
 		if val(i.api.CapacityReservationId) == id {
-			s.terminate(i)
+			s.terminate(i, userInitiated)
 		}
 	}
 }
