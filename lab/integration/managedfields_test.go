@@ -203,13 +203,12 @@ var managedAtCreation = map[string][]managedField{
 
 // managedElsewhere are leaves whose effect is held by other tests, by what their paths begin with.
 var managedElsewhere = map[string]string{
-	"providerIDList":               "the controller writes it: managedSettled",
-	"launchConfigRef.":             "TestManagedLaunchConfigRef",
-	"launchConfigTemplateRef.name": "TestManagedTemplate",
-	// No journey of a managed pool has these: an AWSMachinePool's hold the part of the AWSLaunchConfig, which both kinds share.
-	"launchConfigTemplateRef.namespace":       "TestTemplateOfTwoClusters",
-	"rollout":                                 "TestApprovedRollout",
-	"pinnedVersion":                           "TestPinnedVersion",
+	"providerIDList":                          "the controller writes it: managedSettled",
+	"launchConfigRef.":                        "TestManagedLaunchConfigRef",
+	"launchConfigTemplateRef.name":            "TestManagedTemplate",
+	"launchConfigTemplateRef.namespace":       "TestManagedTemplateElsewhere",
+	"rollout":                                 "TestManagedApproval",
+	"pinnedVersion":                           "TestManagedPinned",
 	"versionsToKeep":                          "TestManagedPruning",
 	"templateLossPolicy":                      "TestManagedTemplateLost",
 	"awsLaunchTemplate.ami.":                  "TestManagedOwnImage",
