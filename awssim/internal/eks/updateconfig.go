@@ -177,8 +177,10 @@ func (s *service) applyConfig(g *group) {
 	}
 	g.adopt(c.wanted)
 	if c.pool {
-		s.detachWarmPool(g)
-		if err := s.attachWarmPool(g); err != nil {
+		if !val(g.warm.Enabled) {
+			s.detachWarmPool(g)
+		}
+		if err := s.attachWarmPool(g); err != nil { // changes one that there is (SDK PutWarmPool: "creates or updates")
 			fail(err)
 			return
 		}
