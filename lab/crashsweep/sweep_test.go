@@ -29,7 +29,7 @@ const slice = 48
 
 // TestCrashSweep runs every scenario once without a crash, and then once for every point at which its manager can die.
 func TestCrashSweep(t *testing.T) {
-	all := slices.Concat(scenarios, drainScenarios, rolloutScenarios, storageScenarios, machineScenarios, managedScenarios)
+	all := slices.Concat(scenarios, drainScenarios, rolloutScenarios, storageScenarios, machineScenarios, managedScenarios, sharingScenarios)
 	for _, scenario := range all {
 		t.Run(scenario.name, func(t *testing.T) {
 			t.Parallel()
