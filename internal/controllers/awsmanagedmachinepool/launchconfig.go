@@ -19,10 +19,12 @@ func launchConfig(p *pass) common.PoolLaunchConfig {
 		Pool: p.pool, ClusterName: p.machinePool.Spec.ClusterName,
 		Inline: spec.AWSLaunchTemplate, Reference: spec.LaunchConfigRef, Template: spec.LaunchConfigTemplateRef,
 		VersionsToKeep: spec.VersionsToKeep, AdditionalTags: spec.AdditionalTags, Control: spec.LaunchConfigControl,
-		Adopt:    p.adoptable(),
-		Complete: func(wanted *infrav1.AWSLaunchConfigSpec, present *infrav1.AWSLaunchConfig) { complete(p, wanted, present) },
-		Unfit:    func(config *infrav1.AWSLaunchConfigSpec) string { return unfit(config, p) },
-		Show:     func(config *infrav1.AWSLaunchConfig) { mirror(p, config) },
+		Adopt: p.adoptable(),
+		Complete: func(wanted *infrav1.AWSLaunchConfigSpec, present *infrav1.AWSLaunchConfig) {
+			complete(p, wanted, present)
+		},
+		Unfit: func(config *infrav1.AWSLaunchConfigSpec) string { return unfit(config, p) },
+		Show:  func(config *infrav1.AWSLaunchConfig) { mirror(p, config) },
 	}
 }
 

@@ -112,6 +112,11 @@ func succeeded(kind string) string {
 	return "NodegroupConfigUpdated"
 }
 
+// never are the reasons for what no update of the node group can bring its nodes.
+var never = map[nodegroup.Obstacle]string{
+	nodegroup.TemplateGone: infrav1.TemplateLostReason, nodegroup.Fixed: infrav1.ImmutableFieldReason, nodegroup.Downgrade: infrav1.ImmutableFieldReason,
+}
+
 // reportRollout says whether all nodes run what is wanted, or what is in the way.
 func (r *Reconciler) reportRollout(_ context.Context, p *pass) reconciling.Outcome {
 	record := p.pool.Status.Update
@@ -126,10 +131,8 @@ func (r *Reconciler) reportRollout(_ context.Context, p *pass) reconciling.Outco
 		return set(reconciling.Unknown, infrav1.WaitingForNodegroupReason, "there is no node group yet")
 	case rollingOut(p):
 		return set(reconciling.False, infrav1.RollingOutReason, "%s", withProgress(p, record.Cause))
-	case len(p.step.Due) == 0 && p.step.Obstacle == nodegroup.TemplateGone:
-		return set(reconciling.False, infrav1.TemplateLostReason, "%s", p.step.Message)
-	case len(p.step.Due) == 0 && (p.step.Obstacle == nodegroup.Fixed || p.step.Obstacle == nodegroup.Downgrade):
-		return set(reconciling.False, infrav1.ImmutableFieldReason, "%s", p.step.Message)
+	case len(p.step.Due) == 0 && never[p.step.Obstacle] != "":
+		return set(reconciling.False, never[p.step.Obstacle], "%s", p.step.Message)
 	case p.step.Obstacle == nodegroup.BlockInUse:
 		return set(reconciling.False, infrav1.CapacityBlockInUseReason, "%s; %s", due(p), p.step.Message)
 	case len(p.step.Due) == 0:
