@@ -39,6 +39,20 @@ func Blocking(gaps []Gap, consumer Consumer, given ...string) string {
 	return ""
 }
 
+// ForNobody is the first gap for which no consumer can launch anything, whatever it gives itself: something that the version names does not exist, or can not go
+// together. Both are empty if there is none.
+func ForNobody(gaps []Gap) (member, message string) {
+	for _, gap := range gaps {
+		everybody := !slices.ContainsFunc(Consumers, func(consumer Consumer) bool {
+			return !slices.Contains(gaps, Gap{Consumer: consumer, Blocking: true, Lack: gap.Lack})
+		})
+		if everybody {
+			return gap.Member, gap.Message
+		}
+	}
+	return "", ""
+}
+
 // rule is one reason for a gap: if it holds, the consumers have it.
 type rule struct {
 	holds     bool
@@ -129,7 +143,7 @@ func nodegroupRules(c *launchtemplate.Contents) []rule {
 		{c.InstanceProfile != "", "IamInstanceProfile", "it has an instance profile, and EKS gives nodes the node role's", nodegroup, false},
 		{len(c.SubnetIDs) > 0, "NetworkInterfaces", "its network interfaces are in " + strings.Join(c.SubnetIDs, ", ") + ", and a node group has subnets of its own", nodegroup, false},
 		{c.Requirements != "", "InstanceRequirements", "it chooses instance types by requirements, and EKS has node groups list them", nodegroup, false},
-		{strings.HasPrefix(c.ImageID, parameterPrefix), "ImageId", "its image is a Systems Manager parameter, and EKS takes ids of images alone", nodegroup, false},
+		{strings.HasPrefix(c.ImageID, ParameterPrefix), "ImageId", "its image is a Systems Manager parameter, and EKS takes ids of images alone", nodegroup, false},
 		{c.ShutdownBehavior != "", "InstanceInitiatedShutdownBehavior", "it has a shutdown behavior, which EKS refuses", nodegroup, false},
 		{c.Hibernation, "HibernationOptions", "it hibernates instances, which EKS refuses", nodegroup, false},
 	}

@@ -13,8 +13,8 @@ import (
 // OnDemand is the market of a version without market options.
 const OnDemand = "on-demand"
 
-// parameterPrefix begins an image id that is a Systems Manager parameter (AWS: using-systems-manager-parameters).
-const parameterPrefix = "resolve:ssm:"
+// ParameterPrefix begins an image id that is a Systems Manager parameter (AWS: using-systems-manager-parameters).
+const ParameterPrefix = "resolve:ssm:"
 
 // bottlerocketData is the device that has Bottlerocket's containers, beside the root device (Bottlerocket: "Default Volumes").
 const bottlerocketData = "/dev/xvdb"
@@ -77,7 +77,7 @@ func Inspect(contents launchtemplate.Contents, facts Facts) Resolved {
 		SecurityGroups: slices.Concat(contents.SecurityGroupIDs, contents.SecurityGroupNames), SubnetIDs: contents.SubnetIDs,
 		InstanceProfile: contents.InstanceProfile, UserDataBytes: len(contents.UserData),
 	}
-	if parameter, is := strings.CutPrefix(contents.ImageID, parameterPrefix); is {
+	if parameter, is := strings.CutPrefix(contents.ImageID, ParameterPrefix); is {
 		resolved.ImageID, resolved.ImageParameter = "", parameter
 	}
 	if facts.InstanceType != nil {

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"unicode"
 )
 
@@ -18,6 +20,20 @@ func Changes(old Data, wanted Input) []string {
 	// Were the bootstrap data the same, the old data with it would have the old fingerprint. User data may hold no more than a pointer.
 	same, err := fingerprintsOf(old.data, wanted.bootstrap)
 	if err == nil && same.Config != old.version.Fingerprints.Config {
+		found = append(found, bootstrapChanged)
+	}
+	return found
+}
+
+// ChangesBetween is Changes for two versions that exist.
+func ChangesBetween(old, present Data) []string {
+	var found []string
+	compare(&found, "", path{}, canonicalTree(reflect.ValueOf(old.withoutUserData()), ""), canonicalTree(reflect.ValueOf(present.withoutUserData()), ""))
+	was, err := fingerprintsOf(old.data, awssdk.ToString(old.data.UserData))
+	if err != nil {
+		return found
+	}
+	if with, err := fingerprintsOf(old.data, awssdk.ToString(present.data.UserData)); err == nil && with.Config != was.Config {
 		found = append(found, bootstrapChanged)
 	}
 	return found

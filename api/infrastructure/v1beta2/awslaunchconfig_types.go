@@ -31,6 +31,8 @@ const MaxLaunchConfigStatusVersions = 50
 // +kubebuilder:validation:XValidation:rule=`!has(self.verify) || (has(self.instanceType) && self.instanceType != "")`,message="a dry run is of one instance type: give instanceType, or remove verify",fieldPath=".verify"
 // +slipway:rule=SL29
 // +kubebuilder:validation:XValidation:rule=`!has(self.verify) || !has(self.nodegroup) || self.nodegroup.amiType == 'CUSTOM'`,message="EKS chooses the image, and without one there is no dry run: remove verify, or set nodegroup.amiType to CUSTOM",fieldPath=".verify"
+// +slipway:rule=SL50
+// +kubebuilder:validation:XValidation:rule=`!has(self.existing) || !(has(self.launchTemplateName) || has(self.versionsToKeep) || has(self.kubernetesVersion) || has(self.bootstrap) || has(self.nodegroup) || has(self.additionalTags) || has(self.verify) || has(self.rollback) || has(self.rollout) || has(self.pinnedVersion) || has(self.name) || has(self.versionNumber) || has(self.iamInstanceProfile) || has(self.ami) || has(self.imageLookupFormat) || has(self.imageLookupOrg) || has(self.imageLookupBaseOS) || has(self.instanceType) || has(self.rootVolume) || has(self.nonRootVolumes) || has(self.sshKeyName) || has(self.additionalSecurityGroups) || has(self.spotMarketOptions) || has(self.instanceMetadataOptions) || has(self.enclaveOptions) || has(self.privateDnsName) || has(self.capacityReservationId) || has(self.marketType) || has(self.capacityReservationPreference) || has(self.blockDeviceMappings) || has(self.capacityReservationResourceGroupArn) || has(self.cpuOptions) || has(self.creditSpecification) || has(self.disableApiStop) || has(self.disableApiTermination) || has(self.ebsOptimized) || has(self.hibernationOptions) || has(self.instanceInitiatedShutdownBehavior) || has(self.instanceMarketOptions) || has(self.instanceRequirements) || has(self.kernelId) || has(self.licenseSpecifications) || has(self.maintenanceOptions) || has(self.metadataOptions) || has(self.monitoring) || has(self.networkInterfaces) || has(self.networkPerformanceOptions) || has(self.placement) || has(self.ramDiskId) || has(self.secondaryInterfaces) || has(self.tagSpecifications))`,message="existing is a launch template of somebody else's, of which nothing is changed: beside it and clusterName give no other field",fieldPath=".existing"
 type AWSLaunchConfigSpec struct {
 	// ClusterName is the Cluster, in the same namespace, whose nodes are launched. It can not be changed.
 	// +required
@@ -39,6 +41,11 @@ type AWSLaunchConfigSpec struct {
 	// +slipway:rule=SL2
 	// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message="clusterName can not be changed: make a new AWSLaunchConfig"
 	ClusterName string `json:"clusterName"`
+
+	// Existing is a launch template that somebody else owns, in place of one that is made: it is read and followed, and never
+	// changed or deleted. No other field but clusterName goes with it.
+	// +optional
+	Existing *ExistingLaunchTemplate `json:"existing,omitempty"`
 
 	// LaunchTemplateName is the name of the EC2 launch template. Default: the name of this object if it is free and
 	// one that EC2 allows, else that name with a short hash. Once set it can not be changed: EC2 renames no template.
@@ -268,50 +275,6 @@ type AWSLaunchConfigStatus struct {
 	AcceptedVersions []AcceptedVersions `json:"acceptedVersions,omitempty"`
 }
 
-// ResolvedLaunchConfig is what the spec's names and lookups led to in AWS.
-type ResolvedLaunchConfig struct {
-	// ImageID is the image. One that was looked up is kept while imageKey stays the same.
-	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	ImageID string `json:"imageID,omitempty"`
-
-	// ImageArchitecture is the processor architecture of the image, such as x86_64 or arm64.
-	// +optional
-	// +kubebuilder:validation:MaxLength=32
-	ImageArchitecture string `json:"imageArchitecture,omitempty"`
-
-	// RootDeviceName is the root device of the image, such as /dev/xvda.
-	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	RootDeviceName string `json:"rootDeviceName,omitempty"`
-
-	// ImageKey is the fingerprint of what the image was looked up for.
-	// +optional
-	// +kubebuilder:validation:MaxLength=128
-	ImageKey string `json:"imageKey,omitempty"`
-
-	// InstanceType of the template.
-	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	InstanceType string `json:"instanceType,omitempty"`
-
-	// SecurityGroupIDs are the security groups of the instances, sorted.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:items:MaxLength=64
-	SecurityGroupIDs []string `json:"securityGroupIDs,omitempty"`
-
-	// IamInstanceProfile of the instances, by name or ARN.
-	// +optional
-	// +kubebuilder:validation:MaxLength=2048
-	IamInstanceProfile string `json:"iamInstanceProfile,omitempty"`
-
-	// UserDataBytes is the size of the user data before base64; EC2 takes 16,384 at most.
-	// +optional
-	UserDataBytes *int32 `json:"userDataBytes,omitempty"`
-}
-
 // AcceptedVersions are the versions of a launch template from First to Last, whether they still exist or not.
 type AcceptedVersions struct {
 	// LaunchTemplateID of the versions.
@@ -378,7 +341,7 @@ type LaunchTemplateVersionStatus struct {
 // +kubebuilder:printcolumn:name="Version",type="integer",JSONPath=".status.version",description="Version that the spec asks for"
 // +kubebuilder:printcolumn:name="Default",type="integer",JSONPath=".status.defaultVersion",description="Default version of the template"
 // +kubebuilder:printcolumn:name="Image",type="string",JSONPath=".status.resolved.imageID",description="Image"
-// +kubebuilder:printcolumn:name="Instance Type",type="string",JSONPath=".spec.instanceType",description="Instance type"
+// +kubebuilder:printcolumn:name="Instance Type",type="string",JSONPath=".status.resolved.instanceType",description="Instance type"
 // +kubebuilder:printcolumn:name="Used By",type="string",JSONPath=".status.users",description="Pools that launch from it"
 // +kubebuilder:printcolumn:name="Pending",type="integer",priority=1,JSONPath=".status.pendingVersion",description="Version that waits for approval"
 // +kubebuilder:printcolumn:name="Made From",type="string",priority=1,JSONPath=".metadata.annotations['slipway\\.infrastructure\\.cluster\\.x-k8s\\.io/launch-config-template']",description="AWSLaunchConfigTemplate that it was made from"
@@ -388,10 +351,13 @@ type LaunchTemplateVersionStatus struct {
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
 // AWSLaunchConfig owns an EC2 launch template: it alone creates it, its versions and its default, prunes and deletes
-// them.
+// them. One with spec.existing reads a template of somebody else's instead.
 //
 // +slipway:rule=LT2
 // +kubebuilder:validation:XValidation:rule=`(has(self.spec.launchTemplateName) ? self.spec.launchTemplateName : "") == (has(oldSelf.spec.launchTemplateName) ? oldSelf.spec.launchTemplateName : "") || ((has(oldSelf.spec.launchTemplateName) ? oldSelf.spec.launchTemplateName : "") == "" && (!has(oldSelf.status) || !has(oldSelf.status.launchTemplateName) || oldSelf.status.launchTemplateName == (has(self.spec.launchTemplateName) ? self.spec.launchTemplateName : "")))`,message="EC2 can not rename a launch template: put the name back, or make a new AWSLaunchConfig",fieldPath=".spec.launchTemplateName"
+//
+// +slipway:rule=SL51
+// +kubebuilder:validation:XValidation:rule=`has(self.spec.existing) == has(oldSelf.spec.existing)`,message="a launch template that was made here is not left behind for another: make a new AWSLaunchConfig, with or without existing",fieldPath=".spec.existing"
 type AWSLaunchConfig struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

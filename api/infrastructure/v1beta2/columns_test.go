@@ -49,7 +49,7 @@ func TestColumns(t *testing.T) {
 			kind: "AWSLaunchConfig", base: launchConfigBase,
 			patch: `{metadata: {creationTimestamp: "2026-01-01T00:00:00Z", annotations: {slipway.infrastructure.cluster.x-k8s.io/launch-config-template: shared/nodes}},
 				spec: {kubernetesVersion: v1.34.2}, status: {users: "a, b", pendingVersion: 5, launchTemplateID: lt-1, launchTemplateName: nodes, version: 4, defaultVersion: 3,
-				resolved: {imageID: ami-1}, conditions: [{type: Ready, status: "True", reason: Ready, message: fine}]}}`,
+				resolved: {imageID: ami-1, instanceType: m5.large}, conditions: [{type: Ready, status: "True", reason: Ready, message: fine}]}}`,
 			want: []string{
 				"Name=config", "Cluster=one", "Ready=True", "Template=lt-1", "Version=4", "Default=3", "Image=ami-1",
 				"Instance Type=m5.large", "Used By=a, b", "[Pending=5]", "[Made From=shared/nodes]", "[Template Name=nodes]", "[Kubernetes=v1.34.2]", "[Message=fine]", "Age",

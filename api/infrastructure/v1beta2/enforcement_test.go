@@ -40,7 +40,7 @@ const (
 var enforcement = map[string]string{
 	"LT1":  inCRD,
 	"LT2":  inCRD,
-	"LT3":  noField + "a template of somebody else's is named by id alone",
+	"LT3":  inCRD,
 	"LT4":  inCRD,
 	"LT5":  noField + "an image is always resolved, so that a template is never empty",
 	"LT6":  inCRD,
@@ -243,6 +243,9 @@ var enforcement = map[string]string{
 	"SL42": inCRD,     // a pool stays with its own launch config, or with a shared one
 	"SL44": inCRD,     // how roll-outs are held, and versions pinned
 	"SL43": inCRD,     // what a shared launch config says is not said in the pool
+	"SL50": inCRD,     // of a launch template of somebody else's nothing is set
+	"SL51": inCRD,     // a launch config stays with its launch template
+	"SL52": inCRD,     // a version is a number, latest or default
 }
 
 // TestEveryRuleHasItsPlace fails when a rule of the matrix is forgotten, when the table knows a rule that does not

@@ -1,6 +1,7 @@
 package v1beta2_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -67,8 +68,10 @@ var sharingCases = []ruleCase{
 	},
 }
 
-// sharingTransitions are what may become of these references.
-var sharingTransitions = []transitionCase{
+// sharingTransitions are what may become of references, of pools and of launch configs.
+var sharingTransitions = slices.Concat(referenceTransitions, existingTransitions)
+
+var referenceTransitions = []transitionCase{
 	{
 		rule: "SL42", reason: "a shared launch config does not become the pool's own", kind: "AWSMachinePool",
 		from: `{awsLaunchTemplate: null, launchConfigRef: {name: a}}`, to: `{}`, says: "put launchConfigRef back as it was",
@@ -93,6 +96,7 @@ var sharingTransitions = []transitionCase{
 func TestTemplatesHaveWhatLaunchConfigsHave(t *testing.T) {
 	t.Parallel()
 	reasons := map[string]string{
+		"existing":           "a template makes launch templates, and what exists need not be made",
 		"clusterName":        "each cluster has a launch config of its own",
 		"launchTemplateName": "two EC2 launch templates can not have one name",
 		"kubernetesVersion":  "the MachinePool says it",

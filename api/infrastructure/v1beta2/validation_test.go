@@ -2,6 +2,7 @@ package v1beta2_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -333,7 +334,9 @@ var poolCases = []ruleCase{
 	},
 }
 
-var launchConfigCases = []ruleCase{
+var launchConfigCases = slices.Concat(madeConfigCases, existingCases)
+
+var madeConfigCases = []ruleCase{
 	{
 		rule: "SL7", reason: "Ignition reads S3, not SSM", accept: `{bootstrap: {dataSecretName: s, storage: S3, ignition: {}}}`,
 		refuse: `{bootstrap: {dataSecretName: s, storage: SSM, ignition: {}}}`, says: "set storage to S3 or UserData",
@@ -456,8 +459,8 @@ func TestRules(t *testing.T) {
 				refusedWith(t, "creating", c, err)
 
 				before := object(t, group.base, `metadata: {labels: {was: here}}`)
-				if group.kind == "AWSManagedMachinePool" {
-					before = accepted // most of a node group can not be changed: TestTransitions
+				if group.kind == "AWSManagedMachinePool" || strings.Contains(c.accept, "existing:") {
+					before = accepted // most of a node group can not be changed, nor what a launch config follows: TestTransitions
 				}
 				stored, err := served.Create(t.Context(), before)
 				if err != nil {

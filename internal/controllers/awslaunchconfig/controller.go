@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/cluster"
 	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/inspection"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/reconciling"
 	"github.com/slipway-project/slipway/internal/userdata"
@@ -99,7 +100,7 @@ var ready = reconciling.Summary{
 	Reason: infrav1.ReadyReason,
 }
 
-// Reconcile makes the template of a config what its spec says:
+// Reconcile follows the template of somebody else's that a config names (existing.go), or makes its own what its spec says:
 //
 //  1. learn the cluster: region, network, tags
 //  2. hold the object by a finalizer that knows the region
@@ -147,10 +148,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 	r.Report.Progress.Seen(config, config.Status.ObservedGeneration, r.Clock.Now())
 	subject := &pass{config: config, owner: owner, usages: usages}
 	if !config.DeletionTimestamp.IsZero() {
+		if config.Spec.Existing != nil {
+			return ctrl.Result{}, nil // others hold the object: there is nothing in AWS to clean up
+		}
 		reconciling.False(config, infrav1.ReadyCondition, infrav1.DeletingReason, "")
 		return reconciling.Run(ctx, subject, r.deletion())
 	}
 	defer summary(config).Summarize(config)
+	if config.Spec.Existing != nil {
+		return reconciling.Run(ctx, subject, r.followed())
+	}
 	return reconciling.Run(ctx, subject, []reconciling.Step[*pass]{
 		{Name: "learning about the cluster", Run: r.learnCluster},
 		{Name: "reaching AWS", Run: r.reachCloud},
@@ -250,6 +257,8 @@ type memory struct {
 	data common.Memory[launchtemplate.Data]
 	// stored is the bootstrap data outside of the template.
 	stored common.Memory[storedItem]
+	// inspected is the version of somebody else's template that a config follows.
+	inspected common.Memory[inspection.Version]
 	// reasons are why versions were wanted, by number.
 	reasons common.Memory[map[int64]string]
 }
@@ -259,4 +268,5 @@ func (m *memory) forgetTemplate(config types.NamespacedName) {
 	m.seen.Forget(config)
 	m.idle.Forget(config)
 	m.data.Forget(config)
+	m.inspected.Forget(config)
 }

@@ -65,7 +65,9 @@ func (r *Reconciler) resolve(ctx context.Context, p *pass) reconciling.Outcome {
 	if p.input, err = launchtemplate.NewInput(&p.config.Spec, p.resolved); err != nil {
 		return reconciling.Fail(err)
 	}
-	p.config.Status.Resolved = resolvedStatus(p, image)
+	if err := r.showResolved(ctx, p, image, instanceType, imageKey); err != nil {
+		return outcome.Of(p.config, infrav1.ResolvedCondition, reasonOr(err, infrav1.SubnetsNotFoundReason), err)
+	}
 	reconciling.True(p.config, infrav1.ResolvedCondition, infrav1.ReadyReason, "")
 	return reconciling.Continue()
 }
@@ -178,13 +180,4 @@ func contradiction(spec *infrav1.AWSLaunchConfigSpec, instanceType discovery.Ins
 			root.Size, image.ID, image.RootSnapshotSizeGiB)
 	}
 	return "", ""
-}
-
-func resolvedStatus(p *pass, image discovery.Image) *infrav1.ResolvedLaunchConfig {
-	return &infrav1.ResolvedLaunchConfig{
-		ImageID: image.ID, ImageArchitecture: image.Architecture, RootDeviceName: image.RootDeviceName, ImageKey: p.resolved.ImageKey,
-		InstanceType: p.config.Spec.InstanceType, SecurityGroupIDs: p.resolved.SecurityGroupIDs,
-		IamInstanceProfile: p.config.Spec.IamInstanceProfile,
-		UserDataBytes:      ptr.To(int32(len(p.resolved.UserData))), //nolint:gosec // at most 16,384
-	}
 }

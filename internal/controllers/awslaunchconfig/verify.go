@@ -15,6 +15,9 @@ import (
 // summary is how the Ready condition follows from the others, Verified among them where it is asked for.
 func summary(config *infrav1.AWSLaunchConfig) reconciling.Summary {
 	all := ready
+	if config.Spec.Existing != nil {
+		all.Of = []string{infrav1.ClusterInfrastructureReadyCondition, infrav1.LaunchTemplateReadyCondition, infrav1.ResolvedCondition}
+	}
 	if config.Spec.Verify != "" {
 		all.Of = append(slices.Clone(ready.Of), infrav1.VerifiedCondition)
 	}

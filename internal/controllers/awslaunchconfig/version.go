@@ -295,12 +295,16 @@ func versionStatuses(p *pass, reasons map[int64]string) []infrav1.LaunchTemplate
 		if len(statuses) == infrav1.MaxLaunchConfigStatusVersions {
 			break
 		}
-		statuses = append(statuses, infrav1.LaunchTemplateVersionStatus{
-			Number: version.Number, ConfigFingerprint: version.Fingerprints.Config, BootstrapFingerprint: version.Fingerprints.Bootstrap,
-			Created: metav1.NewTime(version.Created), ImageID: version.ImageID, Reason: reasons[version.Number],
-		})
+		statuses = append(statuses, versionStatus(version, reasons[version.Number]))
 	}
 	return statuses
+}
+
+func versionStatus(version launchtemplate.Version, reason string) infrav1.LaunchTemplateVersionStatus {
+	return infrav1.LaunchTemplateVersionStatus{
+		Number: version.Number, ConfigFingerprint: version.Fingerprints.Config, BootstrapFingerprint: version.Fingerprints.Bootstrap,
+		Created: metav1.NewTime(version.Created), ImageID: version.ImageID, Reason: reason,
+	}
 }
 
 // prune deletes versions beyond spec.versionsToKeep that nobody uses. It never keeps the config from being ready.

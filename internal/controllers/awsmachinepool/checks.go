@@ -39,7 +39,7 @@ func (r *Reconciler) checkOverrides(ctx context.Context, p *pass) *reconciling.O
 
 // checkOverride returns an error, and the reason for the condition that shows it.
 func (r *Reconciler) checkOverride(ctx context.Context, p *pass, override *infrav1.Overrides) (reason string, err error) {
-	template := launchtemplate.Contents{ImageID: p.config.Status.Resolved.ImageID, InstanceType: p.config.Spec.InstanceType}
+	template := launchtemplate.Contents{ImageID: p.config.Status.Resolved.ImageID, InstanceType: p.config.Status.Resolved.InstanceType}
 	if own := override.LaunchTemplate; own != nil {
 		data, err := p.cloud.Discovery.TemplateVersion(ctx, own.ID, own.Version)
 		if err != nil {

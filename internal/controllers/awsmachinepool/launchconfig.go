@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/inspection"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -20,7 +22,7 @@ import (
 func launchConfig(p *pass) common.PoolLaunchConfig {
 	spec := &p.pool.Spec
 	return common.PoolLaunchConfig{
-		Pool: p.pool, ClusterName: p.machinePool.Spec.ClusterName,
+		Pool: p.pool, Kind: string(inspection.AWSMachinePool), Given: given(spec.MixedInstancesPolicy), ClusterName: p.machinePool.Spec.ClusterName,
 		Inline: spec.AWSLaunchTemplate, Reference: spec.LaunchConfigRef, Template: spec.LaunchConfigTemplateRef,
 		VersionsToKeep: spec.VersionsToKeep, AdditionalTags: spec.AdditionalTags, Control: spec.LaunchConfigControl,
 		Adopt: p.adoptable(),
@@ -34,6 +36,17 @@ func launchConfig(p *pass) common.PoolLaunchConfig {
 		},
 		Show: func(config *infrav1.AWSLaunchConfig) { mirror(p, config) },
 	}
+}
+
+// given are the members of a launch template that every override has in its place.
+func given(mixed *infrav1.MixedInstancesPolicy) []string {
+	if mixed == nil || len(mixed.Overrides) == 0 {
+		return nil
+	}
+	if slices.ContainsFunc(mixed.Overrides, func(override infrav1.Overrides) bool { return override.ImageID == "" }) {
+		return []string{"InstanceType"}
+	}
+	return []string{"InstanceType", "ImageId"}
 }
 
 func (r *Reconciler) ensureLaunchConfig(ctx context.Context, p *pass) reconciling.Outcome {
@@ -71,6 +84,11 @@ func reservation(pool *infrav1.AWSMachinePoolSpec) (itself, inside bool) {
 	return itself, itself && pool.CapacityReservation.Preference != "none"
 }
 
+// skipsMatching is true where refreshes are to leave instances alone that run what is wanted.
+func skipsMatching(preferences *infrav1.RefreshPreferences) bool {
+	return preferences == nil || !preferences.Disable && ptr.Deref(preferences.SkipMatching, true)
+}
+
 // unfit says why the pool can not launch from a launch config that is not written in the pool itself, "" if it can. They are the rules that the API server
 // holds for awsLaunchTemplate.
 func unfit(p *pass, spec *infrav1.AWSLaunchConfigSpec) string {
@@ -78,6 +96,8 @@ func unfit(p *pass, spec *infrav1.AWSLaunchConfigSpec) string {
 	spot, block := common.Bought(spec)
 	outside := pool.BootstrapStorage != "" && pool.BootstrapStorage != infrav1.BootstrapStorageUserData
 	reserves, inReservation := reservation(pool)
+	// A parameter that a spec names is resolved before a version is made of it.
+	parameter := spec.Existing != nil && strings.HasPrefix(ptr.Deref(spec.AMI.ID, ""), inspection.ParameterPrefix)
 	return cmp.Or(
 		common.If(spec.ClusterName != p.machinePool.Spec.ClusterName, fmt.Sprintf("it is of Cluster %q", spec.ClusterName)),
 		common.If(spec.Nodegroup != nil, "spec.nodegroup is set, so that its user data is for a managed node group"),
@@ -85,6 +105,8 @@ func unfit(p *pass, spec *infrav1.AWSLaunchConfigSpec) string {
 		common.If(mixed != nil && spot, "it asks for Spot Instances, which mixedInstancesPolicy does in its own way (onDemandPercentageAboveBaseCapacity)"),
 		common.If(mixed != nil && block, "it asks for a Capacity Block, which can not be used with mixedInstancesPolicy"),
 		common.If(pool.WarmPool != nil && (spot || block), "it asks for Spot Instances or a Capacity Block, and the pool has a warmPool"),
+		common.If(pool.WarmPool != nil && parameter, "its image is a Systems Manager parameter, and Auto Scaling has no warm pool of such instances"),
+		common.If(parameter && skipsMatching(pool.RefreshPreferences), "its image is a Systems Manager parameter, with which AWS can not tell which instances to leave alone: set refreshPreferences.skipMatching to false"),
 		common.If(outside && spec.IamInstanceProfile == "", "it has no iamInstanceProfile, with which instances read bootstrap data outside of the launch template (bootstrapStorage)"),
 		common.If(reserves && ptr.Deref(spec.CapacityReservationID, "") != "", "it names a Capacity Reservation, which capacityReservation of the pool overrules"),
 		common.If(inReservation && spot, "it asks for Spot Instances, which can not run in the Capacity Reservation of the pool"),

@@ -52,6 +52,21 @@ func TestUnfit(t *testing.T) {
 			config: func(c *infrav1.AWSLaunchConfigSpec) { c.IamInstanceProfile = "nodes" },
 		},
 		{
+			reason: "a parameter is looked up at each launch", config: func(c *infrav1.AWSLaunchConfigSpec) {
+				c.Existing, c.AMI.ID = &infrav1.ExistingLaunchTemplate{}, ptr.To("resolve:ssm:/golden")
+			}, says: "set refreshPreferences.skipMatching to false",
+		},
+		{
+			reason: "where nothing is compared it is of no matter", config: func(c *infrav1.AWSLaunchConfigSpec) {
+				c.Existing, c.AMI.ID = &infrav1.ExistingLaunchTemplate{}, ptr.To("resolve:ssm:/golden")
+			}, pool: func(p *infrav1.AWSMachinePoolSpec) {
+				p.RefreshPreferences = &infrav1.RefreshPreferences{SkipMatching: ptr.To(false)}
+			},
+		},
+		{
+			reason: "one that a spec names is resolved first", config: func(c *infrav1.AWSLaunchConfigSpec) { c.AMI.ID = ptr.To("resolve:ssm:/golden") },
+		},
+		{
 			reason: "two reservations", config: func(c *infrav1.AWSLaunchConfigSpec) { c.CapacityReservationID = ptr.To("cr-1") },
 			pool: func(p *infrav1.AWSMachinePoolSpec) {
 				p.CapacityReservation = &infrav1.GroupCapacityReservation{Preference: "none"}

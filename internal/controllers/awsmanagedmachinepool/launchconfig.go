@@ -9,6 +9,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/inspection"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -16,7 +17,7 @@ import (
 func launchConfig(p *pass) common.PoolLaunchConfig {
 	spec := &p.pool.Spec
 	return common.PoolLaunchConfig{
-		Pool: p.pool, ClusterName: p.machinePool.Spec.ClusterName,
+		Pool: p.pool, Kind: string(inspection.AWSManagedMachinePool), ClusterName: p.machinePool.Spec.ClusterName,
 		Inline: spec.AWSLaunchTemplate, Reference: spec.LaunchConfigRef, Template: spec.LaunchConfigTemplateRef,
 		VersionsToKeep: spec.VersionsToKeep, AdditionalTags: spec.AdditionalTags, Control: spec.LaunchConfigControl,
 		Adopt: p.adoptable(),
@@ -70,7 +71,8 @@ func unfit(spec *infrav1.AWSLaunchConfigSpec, p *pass) string {
 		common.If(p.pool.Spec.LaunchConfigTemplateRef != nil && spec.NamesImage() && !p.pool.Spec.OwnImage(),
 			"it names an image, so that EKS chooses none: set amiType of the pool to CUSTOM, or take the image out of the template"),
 		common.If(spec.ClusterName != p.machinePool.Spec.ClusterName, fmt.Sprintf("it is of Cluster %q", spec.ClusterName)),
-		common.If(spec.Nodegroup == nil, "spec.nodegroup is not set, and it is what keeps out of the template what EKS forbids"),
+		common.If(spec.Existing != nil && ptr.Deref(p.pool.Spec.AMIType, "") == infrav1.AMITypeCustom && !spec.NamesImage(), "it names no image, and amiType of the pool is CUSTOM"),
+		common.If(spec.Nodegroup == nil && spec.Existing == nil, "spec.nodegroup is not set, and it is what keeps out of the template what EKS forbids"),
 		common.If(spec.IamInstanceProfile != "", "spec.iamInstanceProfile is set, and EKS gives nodes the node role's"),
 		common.If(spot, "it asks for Spot instances: use the pool's capacityType"),
 		common.If(spec.InstanceType != "" && len(p.pool.Spec.InstanceTypes) > 0, "it has an instance type, and so has the pool's instanceTypes"),
@@ -82,6 +84,9 @@ func unfit(spec *infrav1.AWSLaunchConfigSpec, p *pass) string {
 // ownImage is true if the template has the image.
 func ownImage(p *pass) bool {
 	if p.config != nil && p.pool.Spec.LaunchConfigRef != nil {
+		if p.config.Spec.Existing != nil {
+			return p.config.Status.Resolved != nil && p.config.Status.Resolved.ImageID != ""
+		}
 		return p.config.Spec.Nodegroup != nil && p.config.Spec.Nodegroup.AMIType == infrav1.AMITypeCustom
 	}
 	return p.pool.Spec.OwnImage()

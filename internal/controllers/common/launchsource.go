@@ -228,7 +228,7 @@ func (u Users) matching(ctx context.Context, namespace string, matches func(Refe
 
 // FollowLaunchConfig reads a launch config that a pool refers to, and of which nothing is written. Unfit says why the pool can not launch from it, "" if it can.
 // The outcome ends the step, if it is not nil.
-func FollowLaunchConfig(ctx context.Context, reader client.Reader, pool reconciling.Conditioned, name string, unfit func(*infrav1.AWSLaunchConfigSpec) string,
+func FollowLaunchConfig(ctx context.Context, reader client.Reader, pool reconciling.Conditioned, name string, unfit func(*infrav1.AWSLaunchConfig) string,
 ) (*infrav1.AWSLaunchConfig, *reconciling.Outcome) {
 	config := &infrav1.AWSLaunchConfig{}
 	err := reader.Get(ctx, client.ObjectKey{Namespace: pool.GetNamespace(), Name: name}, config)
@@ -240,7 +240,7 @@ func FollowLaunchConfig(ctx context.Context, reader client.Reader, pool reconcil
 	if err != nil {
 		return nil, ending(reconciling.Fail(fmt.Errorf("reading AWSLaunchConfig %q: %w", name, err)))
 	}
-	if problem := unfit(&config.Spec); problem != "" {
+	if problem := unfit(config); problem != "" {
 		message := fmt.Sprintf("AWSLaunchConfig %q is not for this pool: %s", name, problem)
 		reconciling.False(pool, infrav1.LaunchTemplateReadyCondition, infrav1.InvalidSpecReason, message)
 		return nil, ending(reconciling.Stop(message).AndGoOn())

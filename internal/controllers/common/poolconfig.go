@@ -14,7 +14,9 @@ import (
 // PoolLaunchConfig is how a pool, of either kind, comes to the launch config that it launches from: one that it refers to, of which nothing is written, or one
 // of its own, made from what the pool has in itself or from a template.
 type PoolLaunchConfig struct {
-	Pool        reconciling.Conditioned
+	Pool reconciling.Conditioned
+	// Kind of the pool.
+	Kind        string
 	ClusterName string
 
 	// One of these three is where the config comes from.
@@ -30,6 +32,8 @@ type PoolLaunchConfig struct {
 
 	// Complete adds what pools of the kind want of a config of their own. Present is the one that exists, nil while there is none.
 	Complete func(wanted *infrav1.AWSLaunchConfigSpec, present *infrav1.AWSLaunchConfig)
+	// Given are what the pool has itself of what it would else have from a launch template, as members in EC2's words.
+	Given []string
 	// Unfit says why the pool can not launch from a config that is not written in the pool itself, "" if it can.
 	Unfit func(*infrav1.AWSLaunchConfigSpec) string
 	// Prepare writes on a config that is about to be made what its own controller would. It may be nil.
@@ -42,7 +46,7 @@ type PoolLaunchConfig struct {
 // version can not.
 func (p PoolLaunchConfig) Ensure(ctx context.Context, c client.Client) reconciling.Outcome {
 	if p.Reference != nil {
-		config, end := FollowLaunchConfig(ctx, c, p.Pool, p.Reference.Name, p.Unfit)
+		config, end := FollowLaunchConfig(ctx, c, p.Pool, p.Reference.Name, p.unfitConfig)
 		if end != nil {
 			return *end
 		}

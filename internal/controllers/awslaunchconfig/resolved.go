@@ -1,0 +1,57 @@
+package awslaunchconfig
+
+import (
+	"context"
+
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/discovery"
+	"github.com/slipway-project/slipway/internal/inspection"
+)
+
+// showResolved shows in status what the spec's names and look-ups led to: the same as is told of a template of somebody else's.
+func (r *Reconciler) showResolved(ctx context.Context, p *pass, image discovery.Image, instanceType discovery.InstanceType, imageKey string) error {
+	contents, err := p.input.Contents()
+	if err != nil {
+		return err
+	}
+	facts := inspection.Facts{RootDeviceName: image.RootDeviceName}
+	if image.ID != "" {
+		facts.Image = &image
+	}
+	if instanceType.Name != "" {
+		facts.InstanceType = &instanceType
+	}
+	if len(contents.SubnetIDs) > 0 {
+		if facts.Subnets, err = p.cloud.Discovery.SubnetsByID(ctx, contents.SubnetIDs); err != nil {
+			return err
+		}
+	}
+	resolved := inspection.Inspect(contents, facts)
+	p.config.Status.Resolved = resolvedStatus(&resolved)
+	p.config.Status.Resolved.ImageKey = imageKey
+	return nil
+}
+
+// mostListed is how many security groups and subnets status has room for (API: maxItems).
+const mostListed = 64
+
+func resolvedStatus(resolved *inspection.Resolved) *infrav1.ResolvedLaunchConfig {
+	status := &infrav1.ResolvedLaunchConfig{
+		ImageID: resolved.ImageID, ImageParameter: resolved.ImageParameter, ImageArchitecture: resolved.Architecture, RootDeviceName: resolved.RootDeviceName,
+		InstanceType: resolved.InstanceType, InstanceRequirements: resolved.Requirements, Market: resolved.Market,
+		SecurityGroupIDs: atMost(resolved.SecurityGroups), SubnetIDs: atMost(resolved.SubnetIDs), AvailabilityZones: atMost(resolved.Zones),
+		IamInstanceProfile: resolved.InstanceProfile, EphemeralStorageGiB: resolved.EphemeralStorageGiB,
+		UserDataBytes: ptr.To(int32(resolved.UserDataBytes)), //nolint:gosec // at most 16,384
+	}
+	for _, gap := range resolved.Gaps {
+		status.Missing = append(status.Missing, infrav1.LaunchConfigGap{
+			For: string(gap.Consumer), Member: gap.Member, Blocking: gap.Blocking, Message: common.Shortened(gap.Message),
+		})
+	}
+	return status
+}
+
+func atMost(values []string) []string { return values[:min(len(values), mostListed)] }
