@@ -18,6 +18,7 @@ type call[Input, Output, Options any] func(context.Context, *Input, ...func(*Opt
 
 // EC2 is what Slipway calls of EC2.
 type EC2 struct {
+	createFleet                    call[ec2.CreateFleetInput, ec2.CreateFleetOutput, ec2.Options]
 	createLaunchTemplate           call[ec2.CreateLaunchTemplateInput, ec2.CreateLaunchTemplateOutput, ec2.Options]
 	createLaunchTemplateVersion    call[ec2.CreateLaunchTemplateVersionInput, ec2.CreateLaunchTemplateVersionOutput, ec2.Options]
 	createTags                     call[ec2.CreateTagsInput, ec2.CreateTagsOutput, ec2.Options]
@@ -26,18 +27,22 @@ type EC2 struct {
 	deleteTags                     call[ec2.DeleteTagsInput, ec2.DeleteTagsOutput, ec2.Options]
 	describeCapacityReservations   call[ec2.DescribeCapacityReservationsInput, ec2.DescribeCapacityReservationsOutput, ec2.Options]
 	describeImages                 call[ec2.DescribeImagesInput, ec2.DescribeImagesOutput, ec2.Options]
-	describeInstanceTypes          call[ec2.DescribeInstanceTypesInput, ec2.DescribeInstanceTypesOutput, ec2.Options]
 	describeInstances              call[ec2.DescribeInstancesInput, ec2.DescribeInstancesOutput, ec2.Options]
-	describeLaunchTemplateVersions call[ec2.DescribeLaunchTemplateVersionsInput, ec2.DescribeLaunchTemplateVersionsOutput, ec2.Options]
+	describeInstanceTypeOfferings  call[ec2.DescribeInstanceTypeOfferingsInput, ec2.DescribeInstanceTypeOfferingsOutput, ec2.Options]
+	describeInstanceTypes          call[ec2.DescribeInstanceTypesInput, ec2.DescribeInstanceTypesOutput, ec2.Options]
 	describeLaunchTemplates        call[ec2.DescribeLaunchTemplatesInput, ec2.DescribeLaunchTemplatesOutput, ec2.Options]
+	describeLaunchTemplateVersions call[ec2.DescribeLaunchTemplateVersionsInput, ec2.DescribeLaunchTemplateVersionsOutput, ec2.Options]
 	describeSecurityGroups         call[ec2.DescribeSecurityGroupsInput, ec2.DescribeSecurityGroupsOutput, ec2.Options]
+	describeSpotPriceHistory       call[ec2.DescribeSpotPriceHistoryInput, ec2.DescribeSpotPriceHistoryOutput, ec2.Options]
 	describeSubnets                call[ec2.DescribeSubnetsInput, ec2.DescribeSubnetsOutput, ec2.Options]
 	modifyLaunchTemplate           call[ec2.ModifyLaunchTemplateInput, ec2.ModifyLaunchTemplateOutput, ec2.Options]
 	runInstances                   call[ec2.RunInstancesInput, ec2.RunInstancesOutput, ec2.Options]
+	terminateInstances             call[ec2.TerminateInstancesInput, ec2.TerminateInstancesOutput, ec2.Options]
 }
 
 func newEC2(client *ec2.Client) *EC2 {
 	return &EC2{
+		createFleet:                    client.CreateFleet,
 		createLaunchTemplate:           client.CreateLaunchTemplate,
 		createLaunchTemplateVersion:    client.CreateLaunchTemplateVersion,
 		createTags:                     client.CreateTags,
@@ -46,15 +51,23 @@ func newEC2(client *ec2.Client) *EC2 {
 		deleteTags:                     client.DeleteTags,
 		describeCapacityReservations:   client.DescribeCapacityReservations,
 		describeImages:                 client.DescribeImages,
-		describeInstanceTypes:          client.DescribeInstanceTypes,
 		describeInstances:              client.DescribeInstances,
-		describeLaunchTemplateVersions: client.DescribeLaunchTemplateVersions,
+		describeInstanceTypeOfferings:  client.DescribeInstanceTypeOfferings,
+		describeInstanceTypes:          client.DescribeInstanceTypes,
 		describeLaunchTemplates:        client.DescribeLaunchTemplates,
+		describeLaunchTemplateVersions: client.DescribeLaunchTemplateVersions,
 		describeSecurityGroups:         client.DescribeSecurityGroups,
+		describeSpotPriceHistory:       client.DescribeSpotPriceHistory,
 		describeSubnets:                client.DescribeSubnets,
 		modifyLaunchTemplate:           client.ModifyLaunchTemplate,
 		runInstances:                   client.RunInstances,
+		terminateInstances:             client.TerminateInstances,
 	}
+}
+
+// CreateFleet is the SDK's.
+func (c *EC2) CreateFleet(ctx context.Context, input *ec2.CreateFleetInput, set ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
+	return c.createFleet(ctx, input, set...)
 }
 
 // CreateLaunchTemplate is the SDK's.
@@ -97,6 +110,11 @@ func (c *EC2) DescribeImages(ctx context.Context, input *ec2.DescribeImagesInput
 	return c.describeImages(ctx, input, set...)
 }
 
+// DescribeInstanceTypeOfferings is the SDK's.
+func (c *EC2) DescribeInstanceTypeOfferings(ctx context.Context, input *ec2.DescribeInstanceTypeOfferingsInput, set ...func(*ec2.Options)) (*ec2.DescribeInstanceTypeOfferingsOutput, error) {
+	return c.describeInstanceTypeOfferings(ctx, input, set...)
+}
+
 // DescribeInstanceTypes is the SDK's.
 func (c *EC2) DescribeInstanceTypes(ctx context.Context, input *ec2.DescribeInstanceTypesInput, set ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error) {
 	return c.describeInstanceTypes(ctx, input, set...)
@@ -122,6 +140,11 @@ func (c *EC2) DescribeSecurityGroups(ctx context.Context, input *ec2.DescribeSec
 	return c.describeSecurityGroups(ctx, input, set...)
 }
 
+// DescribeSpotPriceHistory is the SDK's.
+func (c *EC2) DescribeSpotPriceHistory(ctx context.Context, input *ec2.DescribeSpotPriceHistoryInput, set ...func(*ec2.Options)) (*ec2.DescribeSpotPriceHistoryOutput, error) {
+	return c.describeSpotPriceHistory(ctx, input, set...)
+}
+
 // DescribeSubnets is the SDK's.
 func (c *EC2) DescribeSubnets(ctx context.Context, input *ec2.DescribeSubnetsInput, set ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
 	return c.describeSubnets(ctx, input, set...)
@@ -135,6 +158,11 @@ func (c *EC2) ModifyLaunchTemplate(ctx context.Context, input *ec2.ModifyLaunchT
 // RunInstances is the SDK's.
 func (c *EC2) RunInstances(ctx context.Context, input *ec2.RunInstancesInput, set ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error) {
 	return c.runInstances(ctx, input, set...)
+}
+
+// TerminateInstances is the SDK's.
+func (c *EC2) TerminateInstances(ctx context.Context, input *ec2.TerminateInstancesInput, set ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error) {
+	return c.terminateInstances(ctx, input, set...)
 }
 
 // AutoScaling is what Slipway calls of EC2 Auto Scaling.

@@ -144,7 +144,10 @@ func IsIdempotentParameterMismatch(err error) bool {
 func IsAccessDenied(err error) bool { return accessCodes[Code(err)] }
 
 // IsInsufficientCapacity says that AWS has none of what is wanted at the moment.
-func IsInsufficientCapacity(err error) bool { return capacityCodes[Code(err)] }
+func IsInsufficientCapacity(err error) bool { return IsCapacityCode(Code(err)) }
+
+// IsCapacityCode is IsInsufficientCapacity for a code that is part of an answer.
+func IsCapacityCode(code string) bool { return capacityCodes[code] }
 
 // IsQuotaExceeded says that the account has as many of these as it may have.
 func IsQuotaExceeded(err error) bool {

@@ -17,6 +17,7 @@ import (
 // Discovery finds things in one region with one identity. It is safe for concurrent use.
 type Discovery struct {
 	clients *aws.Clients
+	clock   clock.PassiveClock
 
 	securityGroups *cache[[]string]
 	subnets        *cache[[]Subnet]
@@ -29,12 +30,17 @@ type Discovery struct {
 	templateVersions *cache[launchtemplate.Data]
 	reservations     *cache[CapacityReservation]
 	eksClusters      *cache[EKSCluster]
+
+	allTypes      *cache[[]InstanceType]
+	typeOfferings *cache[map[string][]string]
+	spotPrices    *cache[map[Pool]float64]
 }
 
 // New returns a discovery with empty caches, which age by the given clock.
 func New(clients *aws.Clients, clk clock.PassiveClock) *Discovery {
 	return &Discovery{
 		clients:        clients,
+		clock:          clk,
 		securityGroups: newCache[[]string](clk, securityGroupsTTL),
 		subnets:        newCache[[]Subnet](clk, subnetsTTL),
 		lookups:        newCache[string](clk, imageLookupTTL),
@@ -46,6 +52,10 @@ func New(clients *aws.Clients, clk clock.PassiveClock) *Discovery {
 		templateVersions: newCache[launchtemplate.Data](clk, templateVersionTTL),
 		reservations:     newCache[CapacityReservation](clk, reservationTTL),
 		eksClusters:      newCache[EKSCluster](clk, eksClusterTTL),
+
+		allTypes:      newCache[[]InstanceType](clk, instanceTypeTTL),
+		typeOfferings: newCache[map[string][]string](clk, instanceTypeTTL),
+		spotPrices:    newCache[map[Pool]float64](clk, spotPriceTTL),
 	}
 }
 

@@ -24,4 +24,6 @@ const (
 	reservationTTL = time.Minute
 	// instanceTypeTTL: what an instance type is never changes; new ones appear, but those are not in the cache.
 	instanceTypeTTL = 12 * time.Hour
+	// spotPriceTTL: prices move over hours (AWS: how-spot-pricing-works), and what is bought is chosen by EC2.
+	spotPriceTTL = 30 * time.Minute
 )

@@ -15,7 +15,7 @@ var schemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 var AddToScheme = schemeBuilder.AddToScheme
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &Provisioner{}, &ProvisionerList{})
+	scheme.AddKnownTypes(GroupVersion, &Provisioner{}, &ProvisionerList{}, &ProvisionedNode{}, &ProvisionedNodeList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

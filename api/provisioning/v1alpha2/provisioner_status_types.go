@@ -5,6 +5,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// ProvisionerFinalizer keeps a Provisioner until its nodes and its default launch templates are gone.
+const ProvisionerFinalizer = "provisioning.karpenter.sh/nodes"
+
 // MaxStatusLaunchTemplates is how many launch templates a status lists, however many pods name.
 const MaxStatusLaunchTemplates = 50
 

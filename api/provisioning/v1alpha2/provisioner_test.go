@@ -32,8 +32,8 @@ func definition(t testing.TB) *apiextensionsv1.CustomResourceDefinition {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(loaded) != 1 || loaded["Provisioner"] == nil {
-		t.Fatalf("definitions are %v, want Provisioner's alone", loaded)
+	if len(loaded) != 2 || loaded["Provisioner"] == nil || loaded["ProvisionedNode"] == nil {
+		t.Fatalf("there are %d definitions, want those of Provisioner and ProvisionedNode", len(loaded))
 	}
 	return loaded["Provisioner"]
 }

@@ -1,0 +1,73 @@
+package v1alpha2
+
+// Conditions of a Provisioner.
+const (
+	// ReadyCondition is True when nodes can be launched; of a ProvisionedNode, when pods can run there.
+	ReadyCondition = "Ready"
+
+	// SubnetsReadyCondition is True when there are subnets that nodes may be in.
+	SubnetsReadyCondition = "SubnetsReady"
+
+	// LaunchTemplatesReadyCondition is True when every launch template that the spec names can be launched from.
+	LaunchTemplatesReadyCondition = "LaunchTemplatesReady"
+
+	// SpellingsCurrentCondition is False while the spec has labels of before March 2021, which are read as those that took their place.
+	SpellingsCurrentCondition = "SpellingsCurrent"
+)
+
+// Conditions of a ProvisionedNode, in the order in which they become True.
+const (
+	// LaunchedCondition is True when EC2 has launched the instance.
+	LaunchedCondition = "Launched"
+
+	// RegisteredCondition is True when the Node is there, with its labels and taints.
+	RegisteredCondition = "Registered"
+
+	// NodeReadyCondition is True when the kubelet says that the Node takes pods.
+	NodeReadyCondition = "NodeReady"
+
+	// EndingCondition is True while the node is being ended, and says what is in the way.
+	EndingCondition = "Ending"
+)
+
+// Reasons of conditions and events.
+const (
+	// ReadyReason is that of conditions that are True because all is well.
+	ReadyReason = "Ready"
+
+	// LaunchingReason says that EC2 has been asked for the instance, or is about to be.
+	LaunchingReason = "Launching"
+
+	// LaunchFailedReason says why EC2 launches nothing.
+	LaunchFailedReason = "LaunchFailed"
+
+	// InsufficientCapacityReason says that AWS has no such instance now.
+	InsufficientCapacityReason = "InsufficientCapacity"
+
+	// RegisteringReason says that the instance is there, and its Node not yet.
+	RegisteringReason = "Registering"
+
+	// NotReadyReason says that the Node is there and takes no pods.
+	NotReadyReason = "NodeNotReady"
+
+	// DrainingReason says which pods are still to leave.
+	DrainingReason = "Draining"
+
+	// TerminatingReason says that the instance is on its way out.
+	TerminatingReason = "Terminating"
+
+	// TemplateUnusableReason says why nothing can be launched from a launch template.
+	TemplateUnusableReason = "LaunchTemplateUnusable"
+
+	// LaunchConfigUnavailableReason says that spec.launchConfigRef names what this API server does not have.
+	LaunchConfigUnavailableReason = "LaunchConfigUnavailable"
+
+	// SubnetsUnusableReason says why there are no subnets.
+	SubnetsUnusableReason = "SubnetsUnusable"
+
+	// OldSpellingReason names the labels to replace.
+	OldSpellingReason = "OldSpelling"
+
+	// DeletingReason says what a deletion waits for.
+	DeletingReason = "Deleting"
+)

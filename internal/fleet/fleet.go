@@ -1,0 +1,265 @@
+// Package fleet launches, finds and ends the instances of just-in-time nodes. A launch is one instant fleet: EC2 chooses among offerings, answers with
+// the instances that it launched and with what it had none of, and takes a repeated call for the same one. It knows nothing of pods and of Nodes.
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/slipway-project/slipway/internal/aws"
+)
+
+// EC2 is what of EC2 this package calls.
+type EC2 interface {
+	ec2.DescribeInstancesAPIClient
+	CreateFleet(context.Context, *ec2.CreateFleetInput, ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error)
+	TerminateInstances(context.Context, *ec2.TerminateInstancesInput, ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error)
+}
+
+// Tags by which instances are found again. Whose they are is in all of them.
+const (
+	// TagCluster is the cluster that the node joins.
+	TagCluster = "slipway.provisioning.karpenter.sh/cluster"
+	// TagProvisioner is the Provisioner that launched the instance.
+	TagProvisioner = "slipway.provisioning.karpenter.sh/provisioner"
+	// TagLaunch is the name of the launch.
+	TagLaunch = "slipway.provisioning.karpenter.sh/launch"
+)
+
+// Fleets launches instances in one account and region.
+type Fleets struct{ ec2 EC2 }
+
+// New returns the fleets that a client reaches.
+func New(client EC2) *Fleets { return &Fleets{ec2: client} }
+
+// Request is one launch of equal instances.
+type Request struct {
+	// Name of the launch. Calls with the same name are one call, and have to ask for the same.
+	Name string
+	// TemplateID and Version are what is launched from.
+	TemplateID string
+	Version    int64
+	// Spot has the instances bought as Spot, by what is cheap and likely to last; else on demand, by the lowest price.
+	Spot bool
+	// Offerings among which EC2 chooses.
+	Offerings []Offering
+	// Nodes is how many instances are wanted. Some are better than none.
+	Nodes int32
+	// Tags of the instances and of their volumes.
+	Tags map[string]string
+}
+
+// Offering is an instance type in a subnet. SubnetID is empty where the launch template has the subnet.
+type Offering struct{ InstanceType, Zone, SubnetID string }
+
+// Launched is the answer to a Request.
+type Launched struct {
+	// Instances in the order of their ids: the answer to a repeated call is the same.
+	Instances []Instance
+	// Failures are offerings that EC2 could not use, and why.
+	Failures []Failure
+}
+
+// Instance as EC2 launched it.
+type Instance struct {
+	ID, InstanceType, Zone string
+	// State as EC2 says it: pending, running, shutting-down, terminated, stopping, stopped.
+	State string
+	Tags  map[string]string
+}
+
+// Ends is true for an instance that is gone, or on its way out.
+func (i Instance) Ends() bool {
+	return i.State == string(ec2types.InstanceStateNameShuttingDown) || i.State == string(ec2types.InstanceStateNameTerminated)
+}
+
+// Failure is why EC2 did not launch an instance of an offering.
+type Failure struct {
+	Offering
+	// Capacity is true if there is none now; else something has to be mended first.
+	Capacity bool
+	// Code and Message are EC2's.
+	Code, Message string
+}
+
+// Launch makes the call.
+func (f *Fleets) Launch(ctx context.Context, request Request) (Launched, error) {
+	output, err := f.ec2.CreateFleet(ctx, input(request))
+	if err != nil {
+		return Launched{}, fmt.Errorf("launching %d instances from launch template %q: %w", request.Nodes, request.TemplateID, err)
+	}
+	return read(request, output), nil
+}
+
+// input is the request in EC2's words.
+func input(r Request) *ec2.CreateFleetInput {
+	var overrides []ec2types.FleetLaunchTemplateOverridesRequest
+	for _, offering := range r.Offerings {
+		override := ec2types.FleetLaunchTemplateOverridesRequest{InstanceType: ec2types.InstanceType(offering.InstanceType)}
+		if offering.SubnetID != "" {
+			override.SubnetId = awssdk.String(offering.SubnetID)
+		}
+		overrides = append(overrides, override)
+	}
+	in := &ec2.CreateFleetInput{
+		// Only an instant fleet answers with its instances, and leaves nothing behind that launches more.
+		Type:        ec2types.FleetTypeInstant,
+		ClientToken: awssdk.String(r.Name),
+		LaunchTemplateConfigs: []ec2types.FleetLaunchTemplateConfigRequest{{
+			LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{
+				LaunchTemplateId: awssdk.String(r.TemplateID), Version: awssdk.String(strconv.FormatInt(r.Version, 10)),
+			},
+			Overrides: overrides,
+		}},
+		TargetCapacitySpecification: &ec2types.TargetCapacitySpecificationRequest{
+			TotalTargetCapacity: awssdk.Int32(r.Nodes), DefaultTargetCapacityType: ec2types.DefaultTargetCapacityTypeOnDemand,
+		},
+		TagSpecifications: []ec2types.TagSpecification{
+			{ResourceType: ec2types.ResourceTypeInstance, Tags: tagList(r.Tags)},
+			{ResourceType: ec2types.ResourceTypeFleet, Tags: tagList(r.Tags)},
+		},
+	}
+	if r.Spot {
+		in.TargetCapacitySpecification.DefaultTargetCapacityType = ec2types.DefaultTargetCapacityTypeSpot
+		in.SpotOptions = &ec2types.SpotOptionsRequest{AllocationStrategy: ec2types.SpotAllocationStrategyPriceCapacityOptimized}
+	} else {
+		in.OnDemandOptions = &ec2types.OnDemandOptionsRequest{AllocationStrategy: ec2types.FleetOnDemandAllocationStrategyLowestPrice}
+	}
+	return in
+}
+
+// read is EC2's answer in ours.
+func read(r Request, output *ec2.CreateFleetOutput) Launched {
+	zones := map[string]string{}
+	for _, offering := range r.Offerings {
+		zones[offering.SubnetID] = offering.Zone
+	}
+	var launched Launched
+	for i := range output.Instances {
+		some := &output.Instances[i]
+		zone := awssdk.ToString(some.AvailabilityZone)
+		if offering := offeringOf(some.LaunchTemplateAndOverrides); zone == "" {
+			zone = zones[offering.SubnetID]
+		}
+		for _, id := range some.InstanceIds {
+			launched.Instances = append(launched.Instances, Instance{
+				ID: id, InstanceType: string(some.InstanceType), Zone: zone, State: string(ec2types.InstanceStateNamePending), Tags: r.Tags,
+			})
+		}
+	}
+	slices.SortFunc(launched.Instances, func(a, b Instance) int { return strings.Compare(a.ID, b.ID) })
+	for i := range output.Errors {
+		failed := &output.Errors[i]
+		failure := Failure{
+			Offering: offeringOf(failed.LaunchTemplateAndOverrides), Code: awssdk.ToString(failed.ErrorCode), Message: awssdk.ToString(failed.ErrorMessage),
+		}
+		failure.Zone = zones[failure.SubnetID]
+		failure.Capacity = aws.IsCapacityCode(failure.Code)
+		launched.Failures = append(launched.Failures, failure)
+	}
+	return launched
+}
+
+func offeringOf(answer *ec2types.LaunchTemplateAndOverridesResponse) Offering {
+	if answer == nil || answer.Overrides == nil {
+		return Offering{}
+	}
+	return Offering{
+		InstanceType: string(answer.Overrides.InstanceType), SubnetID: awssdk.ToString(answer.Overrides.SubnetId),
+		Zone: awssdk.ToString(answer.Overrides.AvailabilityZone),
+	}
+}
+
+// OfLaunch are the instances of a launch that EC2 knows, ended ones among them while EC2 remembers them.
+func (f *Fleets) OfLaunch(ctx context.Context, name string) ([]Instance, error) {
+	found, err := f.matching(ctx, ec2types.Filter{Name: awssdk.String("tag:" + TagLaunch), Values: []string{name}})
+	if err != nil {
+		return nil, fmt.Errorf("describing the instances of launch %q: %w", name, err)
+	}
+	return slices.Collect(maps.Values(found)), nil
+}
+
+// OfCluster are all instances of a cluster's provisioners, by id, but for those that have ended.
+func (f *Fleets) OfCluster(ctx context.Context, cluster string) (map[string]Instance, error) {
+	found, err := f.matching(ctx,
+		ec2types.Filter{Name: awssdk.String("tag:" + TagCluster), Values: []string{cluster}},
+		ec2types.Filter{Name: awssdk.String("instance-state-name"), Values: []string{"pending", "running", "stopping", "stopped"}})
+	if err != nil {
+		return nil, fmt.Errorf("describing the instances of cluster %q: %w", cluster, err)
+	}
+	return found, nil
+}
+
+// DescribeBatch is how many instances one call describes by a filter (AWS: EC2 "Filtering", 200 values).
+const DescribeBatch = 200
+
+// Describe are those of the instances that EC2 knows, by id.
+func (f *Fleets) Describe(ctx context.Context, ids []string) (map[string]Instance, error) {
+	all := map[string]Instance{}
+	for batch := range slices.Chunk(ids, DescribeBatch) {
+		// A filter, because a list of ids fails as a whole when one of them is not known yet.
+		found, err := f.matching(ctx, ec2types.Filter{Name: awssdk.String("instance-id"), Values: batch})
+		if err != nil {
+			return nil, fmt.Errorf("describing instances %q: %w", batch, err)
+		}
+		maps.Copy(all, found)
+	}
+	return all, nil
+}
+
+func (f *Fleets) matching(ctx context.Context, filters ...ec2types.Filter) (map[string]Instance, error) {
+	pages := ec2.NewDescribeInstancesPaginator(f.ec2, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: awssdk.Int32(1000)})
+	found := map[string]Instance{}
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Reservations {
+			for j := range page.Reservations[i].Instances {
+				instance := instanceOf(&page.Reservations[i].Instances[j])
+				found[instance.ID] = instance
+			}
+		}
+	}
+	return found, nil
+}
+
+func instanceOf(described *ec2types.Instance) Instance {
+	instance := Instance{ID: awssdk.ToString(described.InstanceId), InstanceType: string(described.InstanceType), Tags: map[string]string{}}
+	if described.State != nil {
+		instance.State = string(described.State.Name)
+	}
+	if described.Placement != nil {
+		instance.Zone = awssdk.ToString(described.Placement.AvailabilityZone)
+	}
+	for _, tag := range described.Tags {
+		instance.Tags[awssdk.ToString(tag.Key)] = awssdk.ToString(tag.Value)
+	}
+	return instance
+}
+
+// Terminate ends an instance. One that is gone already is no error.
+func (f *Fleets) Terminate(ctx context.Context, id string) error {
+	_, err := f.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
+	if err != nil && aws.Code(err) != "InvalidInstanceID.NotFound" {
+		return fmt.Errorf("terminating instance %q: %w", id, err)
+	}
+	return nil
+}
+
+func tagList(tags map[string]string) []ec2types.Tag {
+	var list []ec2types.Tag
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		list = append(list, ec2types.Tag{Key: awssdk.String(key), Value: awssdk.String(tags[key])})
+	}
+	return list
+}

@@ -1,0 +1,147 @@
+// Package catalog owns what pods get of an instance type, what it costs and where it can be had: what EC2 says of types becomes what package packing
+// wants. It is a function of values, but for Shortages, which remembers for a while what AWS had none of.
+package catalog
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/discovery"
+	"github.com/slipway-project/slipway/internal/provisioning/packing"
+)
+
+// Facts are what is known of a region.
+type Facts struct {
+	// Region is its name, which nodes carry as a label.
+	Region string
+	// Types that EC2 has.
+	Types []discovery.InstanceType
+	// Zones in which a type is offered, by its name.
+	Zones map[string][]string
+	// Spot are prices; a pool without one is taken for some share of the price on demand.
+	Spot map[discovery.Pool]float64
+	// Named are types that some provisioner names. What is taken only when it is named is taken for all of them.
+	Named []string
+}
+
+// Build is the catalog in the zones given. Offerings that are short are marked as unavailable.
+func Build(facts Facts, zones []string, short func(Offering) bool) []packing.InstanceType {
+	var types []packing.InstanceType
+	for i := range facts.Types {
+		t := &facts.Types[i]
+		if !suits(t, slices.Contains(facts.Named, t.Name)) {
+			continue
+		}
+		entry := packing.InstanceType{
+			Name: t.Name, Architecture: architectures[t.Architecture()],
+			Labels:   map[string]string{corev1.LabelTopologyRegion: facts.Region},
+			Capacity: Capacity(t), Overhead: overhead(t),
+		}
+		for _, zone := range facts.Zones[t.Name] {
+			if slices.Contains(zones, zone) {
+				entry.Offerings = append(entry.Offerings, offerings(t, zone, facts.Spot, short)...)
+			}
+		}
+		if len(entry.Offerings) > 0 {
+			types = append(types, entry)
+		}
+	}
+	return types
+}
+
+// architectures are EC2's names in Kubernetes's words.
+var architectures = map[string]string{
+	string(provisioningv1.ArchitectureX86): string(provisioningv1.ArchitectureAMD64), string(provisioningv1.ArchitectureARM64): string(provisioningv1.ArchitectureARM64),
+}
+
+// suits is true for types that nodes may have. Bare metal takes many minutes to start, so it is for who names it; the images need an EBS root and one of the two architectures.
+func suits(t *discovery.InstanceType, named bool) bool {
+	return t.EBSRoot && architectures[t.Architecture()] != "" && (named || !t.BareMetal)
+}
+
+// Offering names an offering of EC2's.
+type Offering struct{ InstanceType, Zone, CapacityType string }
+
+func offerings(t *discovery.InstanceType, zone string, spot map[discovery.Pool]float64, short func(Offering) bool) []packing.Offering {
+	price := estimate(t)
+	var found []packing.Offering
+	for _, class := range t.UsageClasses {
+		offering := packing.Offering{Zone: zone, CapacityType: class, Price: price}
+		switch class {
+		case provisioningv1.CapacityTypeOnDemand:
+		case provisioningv1.CapacityTypeSpot:
+			offering.Price = price * spotShare
+			if known, ok := spot[discovery.Pool{InstanceType: t.Name, Zone: zone}]; ok {
+				offering.Price = known
+			}
+		default:
+			continue // capacity blocks are bought beforehand
+		}
+		offering.Unavailable = short(Offering{t.Name, zone, class})
+		found = append(found, offering)
+	}
+	return found
+}
+
+const (
+	// maxPods is the most pods of a node. EKS recommends 110 for instances of up to 30 vCPUs and 250 above; the kubelet's own bound is 110. The lower one is
+	// right everywhere: a pod that is counted in too much would find no place, one too few costs a part of a large node.
+	maxPods = 110
+
+	// hypervisorShare of an instance's memory is not the guest's: what EC2 lists is before firmware and hypervisor (as Karpenter assumes, 7.5 %).
+	hypervisorShare = 0.075
+
+	// rootVolume is that of the images that default launch templates have (AWS: eks-optimized AMIs, 20 GiB).
+	rootVolume = 20 << 30
+)
+
+// addressedPods is how many pods can have an address of the instance's network interfaces (AWS: amazon-vpc-cni-k8s, "eni-max-pods").
+func addressedPods(t *discovery.InstanceType) int64 {
+	if t.MaxNetworkInterfaces == 0 || t.IPv4AddressesPerInterface == 0 {
+		return maxPods
+	}
+	return min(int64(t.MaxNetworkInterfaces)*int64(t.IPv4AddressesPerInterface-1)+2, maxPods)
+}
+
+// Capacity of an instance, as its Node would say it, the number of pods included.
+func Capacity(t *discovery.InstanceType) corev1.ResourceList {
+	memory := float64(t.MemoryMiB<<20) * (1 - hypervisorShare)
+	list := corev1.ResourceList{
+		corev1.ResourceCPU:              *resource.NewQuantity(int64(t.VCPUs), resource.DecimalSI),
+		corev1.ResourceMemory:           *resource.NewQuantity(int64(memory), resource.BinarySI),
+		corev1.ResourcePods:             *resource.NewQuantity(addressedPods(t), resource.DecimalSI),
+		corev1.ResourceEphemeralStorage: *resource.NewQuantity(rootVolume, resource.BinarySI),
+	}
+	if t.GPUs > 0 {
+		list[gpus] = *resource.NewQuantity(int64(t.GPUs), resource.DecimalSI)
+	}
+	return list
+}
+
+// gpus are what device plugins call those of NVIDIA.
+const gpus = "nvidia.com/gpu"
+
+// overhead is what the kubelet keeps back (AWS: awslabs/amazon-eks-ami, nodeadm's kubelet defaults): of CPU 6 % of the first core, 1 % of the second, 0.5 % of the
+// next two and 0.25 % of the others; of memory 255 MiB and 11 MiB a pod, and 100 MiB below which it evicts; of storage 1 GiB, and a tenth below which it evicts.
+func overhead(t *discovery.InstanceType) corev1.ResourceList {
+	cores := int64(t.VCPUs)
+	micros := 60_000*min(cores, 1) + 10_000*min(max(cores-1, 0), 1) + 5_000*min(max(cores-2, 0), 2) + 2_500*max(cores-4, 0)
+	return corev1.ResourceList{
+		corev1.ResourceCPU:              *resource.NewMilliQuantity((micros+999)/1000, resource.DecimalSI),
+		corev1.ResourceMemory:           *resource.NewQuantity((255+11*addressedPods(t)+100)<<20, resource.BinarySI),
+		corev1.ResourceEphemeralStorage: *resource.NewQuantity(1<<30+rootVolume/10, resource.BinarySI),
+	}
+}
+
+// Allocatable is what pods get of an instance.
+func Allocatable(t *discovery.InstanceType) corev1.ResourceList {
+	list, less := Capacity(t), overhead(t)
+	for name, quantity := range list {
+		quantity.Sub(less[name])
+		list[name] = quantity
+	}
+	return list
+}

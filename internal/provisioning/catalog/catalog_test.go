@@ -1,0 +1,156 @@
+package catalog_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/slipway-project/slipway/internal/discovery"
+	"github.com/slipway-project/slipway/internal/provisioning/catalog"
+)
+
+func m5(edit ...func(*discovery.InstanceType)) discovery.InstanceType {
+	t := discovery.InstanceType{
+		Name: "m5.large", Architectures: []string{"i386", "x86_64"}, VCPUs: 2, MemoryMiB: 8192, MaxNetworkInterfaces: 3, IPv4AddressesPerInterface: 10,
+		EBSRoot: true, UsageClasses: []string{"on-demand", "spot", "capacity-block"},
+	}
+	for _, one := range edit {
+		one(&t)
+	}
+	return t
+}
+
+func none(catalog.Offering) bool { return false }
+
+func TestBuild(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		of     discovery.InstanceType
+		named  []string
+		want   []string
+	}{
+		{"in the zones that it is offered in and that have a subnet", m5(), nil, []string{"amd64 a/on-demand", "amd64 a/spot"}},
+		{"bought in one way alone", m5(func(t *discovery.InstanceType) { t.UsageClasses = []string{"on-demand"} }), nil, []string{"amd64 a/on-demand"}},
+		{"bare metal is for who names it", m5(func(t *discovery.InstanceType) { t.BareMetal = true }), nil, nil},
+		{"and is named", m5(func(t *discovery.InstanceType) { t.BareMetal = true }), []string{"m5.large"}, []string{"amd64 a/on-demand", "amd64 a/spot"}},
+		{"a Mac", m5(func(t *discovery.InstanceType) { t.Architectures = []string{"x86_64_mac"} }), nil, nil},
+		{"no EBS root", m5(func(t *discovery.InstanceType) { t.EBSRoot = false }), nil, nil},
+		{"arm64", m5(func(t *discovery.InstanceType) { t.Architectures = []string{"arm64"} }), nil, []string{"arm64 a/on-demand", "arm64 a/spot"}},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			facts := catalog.Facts{Region: "r", Types: []discovery.InstanceType{row.of}, Zones: map[string][]string{"m5.large": {"a", "b"}}, Named: row.named}
+			var got []string
+			for _, entry := range catalog.Build(facts, []string{"a", "c"}, none) {
+				for _, offering := range entry.Offerings {
+					got = append(got, fmt.Sprintf("%s %s/%s", entry.Architecture, offering.Zone, offering.CapacityType))
+				}
+			}
+			if difference := cmp.Diff(row.want, got); difference != "" {
+				t.Errorf("(-want +got):\n%s", difference)
+			}
+		})
+	}
+}
+
+// TestAllocatable holds the arithmetic against a node that the formulas of EKS's images were worked out for by hand.
+func TestAllocatable(t *testing.T) {
+	t.Parallel()
+	of := m5()
+	got := catalog.Allocatable(&of)
+	// 2 CPUs less 60 and 10 thousandths; 8192 MiB less 7.5 %, 255 MiB, 11 MiB for each of 29 pods, and 100 MiB; 3 × 9 + 2 pods.
+	want := map[corev1.ResourceName]int64{corev1.ResourceCPU: 1930, corev1.ResourceMemory: 7945_689_497 - (255+11*29+100)<<20, corev1.ResourcePods: 29}
+	if cpu := got[corev1.ResourceCPU]; cpu.MilliValue() != want[corev1.ResourceCPU] {
+		t.Errorf("%d thousandths of a CPU", cpu.MilliValue())
+	}
+	if memory := got[corev1.ResourceMemory]; memory.Value() != want[corev1.ResourceMemory] {
+		t.Errorf("%d bytes, want %d", memory.Value(), want[corev1.ResourceMemory])
+	}
+	if pods := got[corev1.ResourcePods]; pods.Value() != want[corev1.ResourcePods] {
+		t.Errorf("%d pods", pods.Value())
+	}
+}
+
+// TestPricesOrder holds that estimates order types as EC2's prices do, where they are far enough apart to matter.
+func TestPricesOrder(t *testing.T) {
+	t.Parallel()
+	sized := func(name string, vcpus int32, gib int64, edit ...func(*discovery.InstanceType)) discovery.InstanceType {
+		of := m5(edit...)
+		of.Name, of.VCPUs, of.MemoryMiB = name, vcpus, gib<<10
+		return of
+	}
+	arm := func(t *discovery.InstanceType) { t.Architectures = []string{"arm64"} }
+	burstable := func(t *discovery.InstanceType) { t.Burstable = true }
+	gpu := func(t *discovery.InstanceType) { t.GPUs = 1 }
+	// From the cheapest to the dearest by AWS's price list of us-east-1, 2026-07.
+	types := []discovery.InstanceType{
+		sized("t3.medium", 2, 4, burstable), sized("m6g.large", 2, 8, arm), sized("c5.large", 2, 4), sized("m5.large", 2, 8), sized("r5.large", 2, 16),
+		sized("m5.xlarge", 4, 16), sized("g4dn.xlarge", 4, 16, gpu),
+	}
+	zones := map[string][]string{}
+	for i := range types {
+		zones[types[i].Name] = []string{"a"}
+	}
+	last := 0.0
+	for _, entry := range catalog.Build(catalog.Facts{Types: types, Zones: zones}, []string{"a"}, none) {
+		if entry.Offerings[0].Price <= last && entry.Name != "c5.large" {
+			t.Errorf("%s costs %f, and the type before it %f", entry.Name, entry.Offerings[0].Price, last)
+		}
+		last = entry.Offerings[0].Price
+	}
+}
+
+// TestSpotPrices holds that a price that is known counts, and else a share of that on demand.
+func TestSpotPrices(t *testing.T) {
+	t.Parallel()
+	facts := catalog.Facts{
+		Types: []discovery.InstanceType{m5()}, Zones: map[string][]string{"m5.large": {"a", "b"}},
+		Spot: map[discovery.Pool]float64{{InstanceType: "m5.large", Zone: "a"}: 0.031},
+	}
+	offerings := catalog.Build(facts, []string{"a", "b"}, none)[0].Offerings
+	if offerings[1].Price != 0.031 {
+		t.Errorf("the known price is %f", offerings[1].Price)
+	}
+	if other := offerings[3].Price; other <= 0 || other >= offerings[2].Price {
+		t.Errorf("the unknown price is %f, and %f on demand", other, offerings[2].Price)
+	}
+}
+
+func TestShortages(t *testing.T) {
+	t.Parallel()
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	shortages := catalog.NewShortages(clock)
+	short := catalog.Offering{InstanceType: "m5.large", Zone: "a", CapacityType: "spot"}
+	shortages.Mark(short)
+	unavailable := func() []string {
+		var found []string
+		for _, entry := range catalog.Build(catalog.Facts{Types: []discovery.InstanceType{m5()}, Zones: map[string][]string{"m5.large": {"a", "b"}}}, []string{"a", "b"}, shortages.Short) {
+			for _, offering := range entry.Offerings {
+				if offering.Unavailable {
+					found = append(found, offering.Zone+"/"+offering.CapacityType)
+				}
+			}
+		}
+		return found
+	}
+	if got := unavailable(); !slices.Equal(got, []string{"a/spot"}) {
+		t.Errorf("unavailable are %q", got)
+	}
+	next, some := shortages.Next()
+	if !some || next != 3*time.Minute {
+		t.Errorf("the next is in %v", next)
+	}
+	clock.SetTime(clock.Now().Add(next))
+	if got := unavailable(); got != nil {
+		t.Errorf("after a while unavailable are still %q", got)
+	}
+	if _, some := shortages.Next(); some {
+		t.Error("there is still something to wait for")
+	}
+}

@@ -1,0 +1,313 @@
+// Package defaults owns the launch templates of nodes that name none: one for each architecture of a provisioner, with the newest image of Amazon Linux 2023 for the
+// cluster's version of Kubernetes and user data that joins the cluster. It makes them with the heart, package launchtemplate: equal wishes have
+// one version, and what is launched names its number. What was ensured once is known for a while, so that scaling up calls no launch template API.
+package defaults
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	"k8s.io/utils/clock"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/discovery"
+	"github.com/slipway-project/slipway/internal/fleet"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/provisioning/state"
+	"github.com/slipway-project/slipway/internal/userdata"
+)
+
+// lookAgain is how long a default launch template is taken for what was seen. Then image, security groups and the template itself are looked at again.
+const lookAgain = 5 * time.Minute
+
+// Cluster says how nodes join, as far as the cluster itself knows.
+type Cluster interface {
+	// Version of Kubernetes, such as v1.36.3.
+	Version(ctx context.Context) (string, error)
+	// ServiceCIDR is the range of Services.
+	ServiceCIDR(ctx context.Context) (string, error)
+}
+
+// Templates makes default launch templates. It is safe for concurrent use.
+type Templates struct {
+	Templates *launchtemplate.Templates
+	Discovery *discovery.Discovery
+	Cluster   Cluster
+	Clock     clock.PassiveClock
+	// InstanceProfile of the nodes.
+	InstanceProfile string
+
+	calls singleflight.Group
+	mu    sync.Mutex
+	known map[string]ensured
+}
+
+// Template is a default launch template that can be launched from.
+type Template struct {
+	Name string
+	provisioningv1.LaunchTemplateVersion
+	ImageID string
+	// Trouble is why it could not be looked at again; nil if it could.
+	Trouble error
+}
+
+type ensured struct {
+	Template
+	generation int64
+	at         time.Time
+}
+
+// Ensure makes the default launch template of an architecture, as kubernetes.io/arch has it, what it is to be. While AWS does not say what it is, what was seen last
+// serves on, with the trouble said: an error comes only where nothing was.
+func (t *Templates) Ensure(ctx context.Context, provisioner *provisioningv1.Provisioner, architecture string) (Template, error) {
+	key := provisioner.Name + "/" + architecture
+	known, is := t.lookup(key)
+	is = is && known.generation == provisioner.Generation
+	if is && t.Clock.Since(known.at) < lookAgain {
+		return known.Template, nil
+	}
+	result, err, _ := t.calls.Do(key, func() (any, error) { return t.ensure(ctx, provisioner, architecture) })
+	if err == nil {
+		made := result.(Template)
+		t.remember(key, ensured{made, provisioner.Generation, t.Clock.Now()})
+		return made, nil
+	}
+	recorded, was := recordedIn(provisioner, architecture)
+	switch {
+	case is:
+		recorded = known.Template
+	case was && provisioner.Status.ObservedGeneration == provisioner.Generation:
+	default:
+		return Template{}, fmt.Errorf("making the default launch template of provisioner %q for %s: %w", provisioner.Name, architecture, err)
+	}
+	recorded.Trouble = err
+	return recorded, nil
+}
+
+func (t *Templates) lookup(key string) (ensured, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	known, is := t.known[key]
+	return known, is
+}
+
+func (t *Templates) remember(key string, made ensured) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.known == nil {
+		t.known = map[string]ensured{}
+	}
+	t.known[key] = made
+}
+
+// recordedIn is what the status says of the template, which was written for this very spec.
+func recordedIn(provisioner *provisioningv1.Provisioner, architecture string) (Template, bool) {
+	for _, known := range provisioner.Status.LaunchTemplates {
+		if known.Generated && known.Architecture.Label() == architecture && known.ID != "" && known.Version > 0 {
+			return templateOf(known.Name, known.ID, known.Version, known.ImageID), true
+		}
+	}
+	return Template{}, false
+}
+
+// ensure looks at the template and makes what is missing.
+func (t *Templates) ensure(ctx context.Context, provisioner *provisioningv1.Provisioner, architecture string) (Template, error) {
+	wanted := launchtemplate.Wanted{
+		Owner: owner(provisioner, architecture), Names: names(provisioner, architecture),
+	}
+	found, err := t.Templates.Describe(ctx, wanted.Names)
+	if err != nil {
+		return Template{}, err
+	}
+	seen := launchtemplate.Observation{}
+	if seen.Template, seen.Taken = launchtemplate.Choose(wanted.Owner, "", wanted.Names, found); seen.Template != nil {
+		if seen.Versions, err = t.Templates.Versions(ctx, seen.Template.ID); err != nil {
+			return Template{}, err
+		}
+	}
+	resolved, err := t.resolve(ctx, provisioner, architecture, seen)
+	if err != nil {
+		return Template{}, err
+	}
+	wanted.Tags = maps.Clone(resolved.Tags)
+	wanted.Tags[infrav1.TagLaunchConfig] = wanted.Owner
+	spec := &infrav1.AWSLaunchConfigSpec{}
+	spec.IamInstanceProfile = t.InstanceProfile
+	if wanted.Input, err = launchtemplate.NewInput(spec, resolved); err != nil {
+		return Template{}, err
+	}
+	version, seen, _, err := t.Templates.Ensure(ctx, wanted, seen)
+	if err != nil {
+		return Template{}, err
+	}
+	return templateOf(seen.Template.Name, seen.Template.ID, version.Number, resolved.ImageID), nil
+}
+
+func templateOf(name, id string, version int64, imageID string) Template {
+	return Template{Name: name, LaunchTemplateVersion: provisioningv1.LaunchTemplateVersion{ID: id, Version: version, Generated: true}, ImageID: imageID}
+}
+
+// resolve finds what the template is made of.
+func (t *Templates) resolve(ctx context.Context, provisioner *provisioningv1.Provisioner, architecture string, seen launchtemplate.Observation) (launchtemplate.Resolved, error) {
+	version, err := t.Cluster.Version(ctx)
+	if err != nil {
+		return launchtemplate.Resolved{}, fmt.Errorf("asking for the version of Kubernetes: %w", err)
+	}
+	query := discovery.ImageQuery{
+		KubernetesVersion: version, Architecture: ec2Architecture(architecture), EKS: true, EKSLookupType: infrav1.EKSAMILookupTypeAmazonLinux2023,
+	}
+	resolved := launchtemplate.Resolved{
+		ImageKey:       launchtemplate.ImageKey(map[string]string{"version": minor(version), "architecture": query.Architecture, "family": string(query.EKSLookupType)}),
+		TokensRequired: true, Tags: tags(provisioner),
+	}
+	image, err := t.image(ctx, query, seen, resolved.ImageKey)
+	if err != nil {
+		return launchtemplate.Resolved{}, err
+	}
+	resolved.ImageID, resolved.RootDeviceName = image.ID, image.RootDeviceName
+	if resolved.SecurityGroupIDs, err = t.Discovery.SecurityGroupIDs(ctx, "", securityGroups(provisioner)); err != nil {
+		return launchtemplate.Resolved{}, err
+	}
+	if resolved.UserData, err = t.userData(ctx, provisioner); err != nil {
+		return launchtemplate.Resolved{}, err
+	}
+	return resolved, nil
+}
+
+// image is the one that was looked up before for the same version of Kubernetes, or else the newest: a new image of AWS's rolls nothing by itself.
+func (t *Templates) image(ctx context.Context, query discovery.ImageQuery, seen launchtemplate.Observation, key string) (discovery.Image, error) {
+	if id, kept := seen.ImageFor(key); kept {
+		return t.Discovery.ImageByID(ctx, id)
+	}
+	return t.Discovery.Image(ctx, query)
+}
+
+// userData joins the cluster. The node says whose it is, and takes no pods until it has its labels and taints.
+func (t *Templates) userData(ctx context.Context, provisioner *provisioningv1.Provisioner) ([]byte, error) {
+	cluster := userdata.EKSCluster{
+		Name: provisioner.Spec.Cluster.Name, Endpoint: provisioner.Spec.Cluster.Endpoint, CertificateAuthority: provisioner.Spec.Cluster.CABundle,
+	}
+	if cluster.Endpoint == "" {
+		found, err := t.Discovery.EKSCluster(ctx, cluster.Name)
+		if err != nil {
+			return nil, err
+		}
+		cluster = userdata.EKSCluster(found)
+	}
+	if cluster.ServiceCIDR == "" {
+		var err error
+		if cluster.ServiceCIDR, err = t.Cluster.ServiceCIDR(ctx); err != nil {
+			return nil, fmt.Errorf("asking for the range of Services: %w", err)
+		}
+	}
+	config := fmt.Appendf(nil, `---
+apiVersion: node.eks.aws/v1alpha1
+kind: NodeConfig
+spec:
+  kubelet:
+    flags:
+    - "--node-labels=%s=%s"
+    - "--register-with-taints=%s=:NoExecute"
+`, provisioningv1.LabelProvisionerName, provisioner.Name, state.UnregisteredTaint)
+	rendered, err := userdata.RenderNodegroup(config, userdata.FormatCloudConfig, userdata.Nodegroup{
+		Family: userdata.FamilyAmazonLinux2023, OwnImage: true, Cluster: cluster,
+	})
+	return rendered.Bytes, err
+}
+
+// Delete deletes the default launch templates of a provisioner that is going.
+func (t *Templates) Delete(ctx context.Context, provisioner *provisioningv1.Provisioner) error {
+	for _, architecture := range architectures {
+		found, err := t.Templates.Describe(ctx, names(provisioner, architecture))
+		if err != nil {
+			return err
+		}
+		for _, name := range slices.Sorted(maps.Keys(found)) {
+			if !found[name].OwnedBy(owner(provisioner, architecture)) {
+				continue
+			}
+			if err := t.Templates.Delete(ctx, found[name]); err != nil {
+				return err
+			}
+		}
+		t.mu.Lock()
+		delete(t.known, provisioner.Name+"/"+architecture)
+		t.mu.Unlock()
+	}
+	return nil
+}
+
+// architectures as kubernetes.io/arch has them.
+var architectures = []string{provisioningv1.ArchitectureAMD64.Label(), provisioningv1.ArchitectureARM64.Label()}
+
+func ec2Architecture(label string) string {
+	if label == provisioningv1.ArchitectureAMD64.Label() {
+		return string(provisioningv1.ArchitectureX86)
+	}
+	return label
+}
+
+// minor is the minor version: images are published for it.
+func minor(version string) string {
+	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
+	return strings.Join(parts[:min(len(parts), 2)], ".")
+}
+
+// tags of what is made for a provisioner.
+func tags(provisioner *provisioningv1.Provisioner) map[string]string {
+	cluster := provisioner.Spec.Cluster.Name
+	return map[string]string{
+		"Name": cluster + "-" + provisioner.Name, "kubernetes.io/cluster/" + cluster: infrav1.TagValueOwned,
+		fleet.TagCluster: cluster, fleet.TagProvisioner: provisioner.Name,
+	}
+}
+
+// owner is the value of the tag by which a template is known to be ours.
+func owner(provisioner *provisioningv1.Provisioner, architecture string) string {
+	return strings.Join([]string{"provisioner", provisioner.Spec.Cluster.Name, provisioner.Name, architecture}, "/")
+}
+
+// longestName is that of a launch template (AWS: API_CreateLaunchTemplate).
+const longestName = 128
+
+// names are what the template may be called, the second for when somebody else's bears the first.
+func names(provisioner *provisioningv1.Provisioner, architecture string) []string {
+	plain := strings.Join([]string{"provisioner", provisioner.Spec.Cluster.Name, provisioner.Name, architecture}, "-")
+	digest := sha256.Sum256([]byte(owner(provisioner, architecture)))
+	suffix := "-" + hex.EncodeToString(digest[:])[:8]
+	hashed := plain[:min(len(plain), longestName-len(suffix))] + suffix
+	if len(plain) > longestName {
+		return []string{hashed}
+	}
+	return []string{plain, hashed}
+}
+
+// securityGroups are those that the spec asks for, or the cluster's.
+func securityGroups(provisioner *provisioningv1.Provisioner) []infrav1.AWSResourceReference {
+	if len(provisioner.Spec.SecurityGroups) > 0 {
+		return provisioner.Spec.SecurityGroups
+	}
+	return ofCluster(provisioner.Spec.Cluster.Name)
+}
+
+// Subnets are references to those that nodes may be in.
+func Subnets(provisioner *provisioningv1.Provisioner) []infrav1.AWSResourceReference {
+	if len(provisioner.Spec.Subnets) > 0 {
+		return provisioner.Spec.Subnets
+	}
+	return ofCluster(provisioner.Spec.Cluster.Name)
+}
+
+// ofCluster is what has the tag of the cluster, whatever its value.
+func ofCluster(name string) []infrav1.AWSResourceReference {
+	return []infrav1.AWSResourceReference{{Filters: []infrav1.Filter{{Name: "tag-key", Values: []string{"kubernetes.io/cluster/" + name}}}}}
+}

@@ -1,0 +1,150 @@
+// Package launching turns the nodes that package packing chose into launches: ProvisionedNodes, of which those that are equal are launched by one call. It
+// is a function of values, but for Budget, which counts what was launched lately.
+package launching
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/provisioning/packing"
+)
+
+// Surroundings are what a launch needs to know beside the node itself.
+type Surroundings struct {
+	// Provisioner that launches.
+	Provisioner *provisioningv1.Provisioner
+	// Template that is launched from.
+	Template provisioningv1.LaunchTemplateVersion
+	// Subnets by zone. None, if the launch template has the subnet.
+	Subnets map[string]string
+	// Resources of an instance type, as limits count them.
+	Resources func(instanceType string) provisioningv1.ProvisionedResources
+}
+
+// Launch is one call to EC2, and the nodes that it is for.
+type Launch struct {
+	Name  string
+	Nodes []*provisioningv1.ProvisionedNode
+	// Pods that each node is for, in the order of Nodes.
+	Pods [][]*corev1.Pod
+}
+
+// maxNodes is how many nodes one call launches. EC2 takes more; a call that fails as a whole should not fail for all.
+const maxNodes = 100
+
+// Plan makes launches of nodes that are launched from one thing: the same group and architecture. The name of each is made by newName, from a prefix. A node whose offerings have
+// no subnet is left out, and said why.
+func Plan(nodes []packing.NewNode, s Surroundings, newName func(prefix string) string) ([]Launch, map[*corev1.Pod]string) {
+	var launches []Launch
+	open := map[string]int{} // the launch that further equal nodes join, by what makes them equal
+	homeless := map[*corev1.Pod]string{}
+	for i := range nodes {
+		spec := specOf(&nodes[i], s)
+		if len(spec.Offerings) == 0 {
+			for _, pod := range nodes[i].Pods {
+				homeless[pod] = fmt.Sprintf("asks for zone %s, and provisioner %s has no subnet there", zonesOf(&nodes[i]), s.Provisioner.Name)
+			}
+			continue
+		}
+		key := keyOf(&spec)
+		at, is := open[key]
+		if !is || len(launches[at].Nodes) == maxNodes {
+			at = len(launches)
+			open[key] = at
+			launches = append(launches, Launch{Name: newName(prefixOf(s.Provisioner.Name))})
+		}
+		launches[at].Nodes = append(launches[at].Nodes, objectOf(spec, s.Provisioner, fmt.Sprintf("%s-%d", launches[at].Name, len(launches[at].Nodes))))
+		launches[at].Pods = append(launches[at].Pods, nodes[i].Pods)
+	}
+	for _, launch := range launches {
+		for _, node := range launch.Nodes {
+			node.Spec.Launch = provisioningv1.NodeLaunch{Name: launch.Name, Nodes: int32(len(launch.Nodes))} //nolint:gosec // at most maxNodes
+		}
+	}
+	return launches, homeless
+}
+
+// prefixOf leaves room in 63 characters for what makes a name unique.
+func prefixOf(provisioner string) string {
+	return strings.TrimRight(provisioner[:min(len(provisioner), 40)], "-.")
+}
+
+func specOf(node *packing.NewNode, s Surroundings) provisioningv1.ProvisionedNodeSpec {
+	// An instant fleet is bought in one way. The first option is the cheapest.
+	capacityType := node.Options[0].CapacityType
+	spec := provisioningv1.ProvisionedNodeSpec{
+		Provisioner: s.Provisioner.Name, Cluster: s.Provisioner.Spec.Cluster.Name, LaunchTemplate: s.Template, CapacityType: capacityType,
+		Architecture: provisioningv1.Architecture(node.Architecture),
+		Labels:       maps.Clone(node.Ask.Labels),
+	}
+	spec.Labels[provisioningv1.LabelCapacityType] = capacityType
+	for _, taint := range node.Ask.Taints {
+		spec.Taints = append(spec.Taints, provisioningv1.Taint{Key: taint.Key, Value: taint.Value, Effect: provisioningv1.TaintEffect(taint.Effect)})
+	}
+	for _, option := range node.Options {
+		subnet, has := s.Subnets[option.Zone]
+		if option.CapacityType != capacityType || !has && len(s.Subnets) > 0 {
+			continue
+		}
+		spec.Offerings = append(spec.Offerings, provisioningv1.NodeOffering{InstanceType: option.Type, Zone: option.Zone, SubnetID: subnet})
+		of := s.Resources(option.Type)
+		if of.CPU.Cmp(spec.Reserved.CPU) > 0 {
+			spec.Reserved.CPU = of.CPU
+		}
+		if of.Memory.Cmp(spec.Reserved.Memory) > 0 {
+			spec.Reserved.Memory = of.Memory
+		}
+	}
+	return spec
+}
+
+// keyOf is one string for all nodes that one call can launch.
+func keyOf(spec *provisioningv1.ProvisionedNodeSpec) string {
+	text, err := json.Marshal(spec)
+	if err != nil {
+		panic(err) // data alone: there is nothing that JSON can not write
+	}
+	return string(text)
+}
+
+func zonesOf(node *packing.NewNode) string {
+	var zones []string
+	for _, option := range node.Options {
+		zones = append(zones, option.Zone)
+	}
+	slices.Sort(zones)
+	return strings.Join(slices.Compact(zones), " or ")
+}
+
+func objectOf(spec provisioningv1.ProvisionedNodeSpec, provisioner *provisioningv1.Provisioner, name string) *provisioningv1.ProvisionedNode {
+	return &provisioningv1.ProvisionedNode{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Finalizers: []string{provisioningv1.ProvisionedNodeFinalizer},
+			Labels: map[string]string{provisioningv1.LabelProvisionerName: provisioner.Name},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: provisioningv1.GroupVersion.String(), Kind: "Provisioner", Name: provisioner.Name, UID: provisioner.UID, Controller: ptr.To(true),
+			}},
+		},
+		Spec: spec,
+	}
+}
+
+// Places are the names of the nodes that the pods of a launch are for.
+func (l *Launch) Places() map[types.UID]string {
+	places := map[types.UID]string{}
+	for i, pods := range l.Pods {
+		for _, pod := range pods {
+			places[pod.UID] = l.Nodes[i].Name
+		}
+	}
+	return places
+}

@@ -1,0 +1,56 @@
+package launching
+
+import (
+	"maps"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Promises remember which pods a node was launched for, until the scheduler has put them somewhere. They live in memory alone: who starts without them
+// packs such pods onto the same nodes again. It is safe for concurrent use.
+type Promises struct {
+	mu     sync.Mutex
+	byPod  map[types.UID]string
+	byNode map[string]int
+}
+
+// Add remembers places of pods.
+func (p *Promises) Add(places map[types.UID]string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.byPod == nil {
+		p.byPod = map[types.UID]string{}
+	}
+	maps.Copy(p.byPod, places)
+	p.count()
+}
+
+// Keep forgets the places of which keep is false.
+func (p *Promises) Keep(keep func(pod types.UID, node string) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.byPod, func(pod types.UID, node string) bool { return !keep(pod, node) })
+	p.count()
+}
+
+// All are the places by pod.
+func (p *Promises) All() map[types.UID]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.byPod)
+}
+
+// Has is true for a node that some pod is still to come to.
+func (p *Promises) Has(node string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.byNode[node] > 0
+}
+
+func (p *Promises) count() {
+	p.byNode = map[string]int{}
+	for _, node := range p.byPod {
+		p.byNode[node]++
+	}
+}

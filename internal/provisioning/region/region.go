@@ -1,0 +1,65 @@
+// Package region is what the controllers of just-in-time nodes see of AWS: what can be launched, and where. It keeps no state of its own but package
+// discovery's.
+package region
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/discovery"
+	"github.com/slipway-project/slipway/internal/provisioning/catalog"
+	"github.com/slipway-project/slipway/internal/provisioning/defaults"
+)
+
+// Region is one of AWS's.
+type Region struct {
+	Name      string
+	Discovery *discovery.Discovery
+}
+
+// Facts are what the catalog is built of, but for the prices of Spot: Discovery.SpotPrices.
+func (r *Region) Facts(ctx context.Context, provisioners []*provisioningv1.Provisioner) (catalog.Facts, error) {
+	facts := catalog.Facts{Region: r.Name}
+	var err error
+	if facts.Types, err = r.Discovery.InstanceTypes(ctx); err != nil {
+		return catalog.Facts{}, err
+	}
+	if facts.Zones, err = r.Discovery.TypeOfferings(ctx); err != nil {
+		return catalog.Facts{}, err
+	}
+	for _, provisioner := range provisioners {
+		facts.Named = append(facts.Named, provisioner.Spec.InstanceTypes...)
+	}
+	return facts, nil
+}
+
+// Subnets are where the nodes of a provisioner may be: a subnet for each zone, the first of several by id.
+func (r *Region) Subnets(ctx context.Context, provisioner *provisioningv1.Provisioner) (map[string]string, error) {
+	found, err := r.Discovery.SubnetIDs(ctx, discovery.SubnetQuery{Refs: defaults.Subnets(provisioner)})
+	if err != nil {
+		return nil, fmt.Errorf("finding subnets of provisioner %q: %w", provisioner.Name, err)
+	}
+	byZone := map[string]string{}
+	for _, subnet := range found {
+		if first, has := byZone[subnet.Zone]; !has || subnet.ID < first {
+			byZone[subnet.Zone] = subnet.ID
+		}
+	}
+	return byZone, nil
+}
+
+// Resources of an instance type, as limits count them: its capacity. An unknown type has none.
+func (r *Region) Resources(ctx context.Context, instanceType string) (provisioningv1.ProvisionedResources, error) {
+	types, err := r.Discovery.InstanceTypes(ctx)
+	if err != nil {
+		return provisioningv1.ProvisionedResources{}, err
+	}
+	at := slices.IndexFunc(types, func(t discovery.InstanceType) bool { return t.Name == instanceType })
+	if at < 0 {
+		return provisioningv1.ProvisionedResources{}, nil
+	}
+	capacity := catalog.Capacity(&types[at])
+	return provisioningv1.ProvisionedResources{CPU: capacity.Cpu().DeepCopy(), Memory: capacity.Memory().DeepCopy()}, nil
+}

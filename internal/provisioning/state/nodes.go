@@ -1,0 +1,163 @@
+package state
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
+	"github.com/slipway-project/slipway/internal/provisioning/packing"
+)
+
+// nodes are all Nodes, and the provisioned ones that have no Node yet.
+func (c *Cluster) nodes(types map[string]*packing.InstanceType, daemons []*corev1.Pod) []packing.Node {
+	on := map[string][]*corev1.Pod{}
+	for i := range c.Pods {
+		if pod := &c.Pods[i]; pod.Spec.NodeName != "" && !done(pod) {
+			on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], pod)
+		}
+	}
+	promised := map[string][]*corev1.Pod{}
+	for _, pod := range c.Waiting() {
+		if name, is := c.promised(pod); is {
+			promised[name] = append(promised[name], pod)
+		}
+	}
+	launched := map[string]*provisioningv1.ProvisionedNode{}
+	for i := range c.Provisioned {
+		if id := c.Provisioned[i].Status.InstanceID; id != "" {
+			launched[id] = &c.Provisioned[i]
+		}
+	}
+	var nodes []packing.Node
+	joined := map[string]bool{}
+	for i := range c.Nodes {
+		node := &c.Nodes[i]
+		provisioned := launched[InstanceOf(node.Spec.ProviderID)]
+		made := packing.Node{Name: node.Name, Labels: node.Labels, Taints: settled(node.Spec.Taints), Allocatable: node.Status.Allocatable, Pods: on[node.Name]}
+		made.Closed = node.Spec.Unschedulable || node.DeletionTimestamp != nil || !Ready(node)
+		if provisioned != nil {
+			joined[provisioned.Name] = true
+			c.join(&made, node, provisioned, types, daemons)
+			made.Pods = slices.Concat(made.Pods, promised[provisioned.Name])
+		}
+		nodes = append(nodes, made)
+	}
+	for i := range c.Provisioned {
+		if provisioned := &c.Provisioned[i]; !joined[provisioned.Name] {
+			node := awaited(provisioned, types, daemons)
+			node.Pods = slices.Concat(node.Pods, promised[provisioned.Name])
+			nodes = append(nodes, node)
+		}
+	}
+	return sortedByName(nodes)
+}
+
+// join makes a Node what it is about to be, while it is registering.
+func (c *Cluster) join(made *packing.Node, node *corev1.Node, provisioned *provisioningv1.ProvisionedNode, types map[string]*packing.InstanceType, daemons []*corev1.Pod) {
+	if provisioned.DeletionTimestamp != nil {
+		made.Closed = true
+		return
+	}
+	if IsTrue(provisioned, provisioningv1.ReadyCondition) {
+		return
+	}
+	future := awaited(provisioned, types, daemons)
+	made.Labels = maps.Clone(future.Labels)
+	maps.Copy(made.Labels, node.Labels)
+	maps.Copy(made.Labels, provisioned.Spec.Labels)
+	made.Taints, made.Closed = future.Taints, node.Spec.Unschedulable || node.DeletionTimestamp != nil
+	if len(made.Allocatable) == 0 {
+		made.Allocatable = future.Allocatable
+	}
+	for _, daemon := range future.Pods {
+		if !slices.ContainsFunc(made.Pods, func(pod *corev1.Pod) bool { return sameOwner(pod, daemon) }) {
+			made.Pods = append(made.Pods, daemon)
+		}
+	}
+}
+
+// awaited is a node that has not joined, as it will be. Until its instance is known it takes no further pods: EC2 may choose a smaller one.
+func awaited(provisioned *provisioningv1.ProvisionedNode, types map[string]*packing.InstanceType, daemons []*corev1.Pod) packing.Node {
+	instanceType, zone := provisioned.Status.InstanceType, provisioned.Status.Zone
+	if instanceType == "" {
+		instanceType, zone = provisioned.Spec.Offerings[0].InstanceType, provisioned.Spec.Offerings[0].Zone
+	}
+	node := packing.Node{
+		Name: provisioned.Name, Labels: map[string]string{}, Taints: Taints(provisioned),
+		Closed: provisioned.Status.InstanceID == "" || provisioned.DeletionTimestamp != nil,
+	}
+	if t := types[instanceType]; t != nil {
+		maps.Copy(node.Labels, t.Labels)
+		node.Labels[corev1.LabelArchStable] = t.Architecture
+		node.Allocatable = t.Capacity.DeepCopy()
+		for name, less := range t.Overhead {
+			quantity := node.Allocatable[name]
+			quantity.Sub(less)
+			node.Allocatable[name] = quantity
+		}
+	} else {
+		node.Closed = true // nobody knows what it has
+	}
+	maps.Copy(node.Labels, map[string]string{
+		corev1.LabelInstanceTypeStable: instanceType, corev1.LabelTopologyZone: zone, corev1.LabelHostname: provisioned.Name,
+	})
+	maps.Copy(node.Labels, provisioned.Spec.Labels)
+	for _, daemon := range daemons {
+		if runs(daemon, &node) {
+			node.Pods = append(node.Pods, daemon)
+		}
+	}
+	return node
+}
+
+// runs is true for a daemon that will have a pod on the node.
+func runs(daemon *corev1.Pod, node *packing.Node) bool {
+	if tolerated, _ := constraints.Tolerates(&daemon.Spec, node.Taints); !tolerated {
+		return false
+	}
+	ways, _ := constraints.PodRequirements(&daemon.Spec)
+	return slices.ContainsFunc(ways, func(way constraints.Requirements) bool { return way.Admit(node.Labels) })
+}
+
+func sameOwner(pod, daemon *corev1.Pod) bool {
+	a, b := metav1.GetControllerOf(pod), metav1.GetControllerOf(daemon)
+	return a != nil && b != nil && a.UID == b.UID
+}
+
+// Taints that the node is to have.
+func Taints(provisioned *provisioningv1.ProvisionedNode) []corev1.Taint {
+	var taints []corev1.Taint
+	for _, taint := range provisioned.Spec.Taints {
+		taints = append(taints, corev1.Taint{Key: taint.Key, Value: taint.Value, Effect: corev1.TaintEffect(taint.Effect)})
+	}
+	return taints
+}
+
+// settled are the taints that stay: not those that a Node has while it starts.
+func settled(taints []corev1.Taint) []corev1.Taint {
+	return slices.DeleteFunc(slices.Clone(taints), func(taint corev1.Taint) bool {
+		switch taint.Key {
+		case UnregisteredTaint, corev1.TaintNodeNotReady, corev1.TaintNodeUnschedulable, corev1.TaintNodeNetworkUnavailable, "node.cloudprovider.kubernetes.io/uninitialized":
+			return true
+		}
+		return false
+	})
+}
+
+// Ready is true for a Node that takes pods, as far as its kubelet is concerned.
+func Ready(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
+		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+	})
+}
+
+// IsTrue is true for a condition that a provisioned node has, and that is True.
+func IsTrue(node *provisioningv1.ProvisionedNode, condition string) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(has metav1.Condition) bool {
+		return has.Type == condition && has.Status == metav1.ConditionTrue
+	})
+}

@@ -1,0 +1,263 @@
+// Package state turns what a cluster has (pods, Nodes, DaemonSets, volumes, provisioners and the nodes that they launched) into the values that package
+// packing decides from. It is a function of values. Nodes that are on their way are there already: with what they will have once they are ready, and
+// with the pods that they were launched for.
+package state
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
+	"github.com/slipway-project/slipway/internal/provisioning/packing"
+)
+
+// UnregisteredTaint keeps all pods from a node until its labels and taints are what they are to be. Nodes from default launch templates have it when they register.
+const UnregisteredTaint = "provisioning.karpenter.sh/unregistered"
+
+// Cluster is all that counts of a cluster. Nothing in it is changed.
+type Cluster struct {
+	Provisioners []provisioningv1.Provisioner
+	Provisioned  []provisioningv1.ProvisionedNode
+	Nodes        []corev1.Node
+	Pods         []corev1.Pod
+	DaemonSets   []appsv1.DaemonSet
+	Namespaces   []corev1.Namespace
+	Claims       []corev1.PersistentVolumeClaim
+	Volumes      []corev1.PersistentVolume
+	Classes      []storagev1.StorageClass
+
+	// Promised are the ProvisionedNodes that pods were found a place on, by the pod.
+	Promised map[types.UID]string
+}
+
+// Waiting are the pods that wait for a node: the scheduler found none for them, and nothing but a further node would help.
+func (c *Cluster) Waiting() []*corev1.Pod {
+	var waiting []*corev1.Pod
+	for i := range c.Pods {
+		if pod := &c.Pods[i]; Waits(pod) {
+			waiting = append(waiting, pod)
+		}
+	}
+	return waiting
+}
+
+// Waits is true for a pod that the scheduler found no node for. One that others are evicted for is not among them: it has its place.
+func Waits(pod *corev1.Pod) bool {
+	if pod.Spec.NodeName != "" || pod.Status.NominatedNodeName != "" || pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodPending || ofDaemonSet(pod) {
+		return false
+	}
+	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+		return condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable
+	})
+}
+
+func ofDaemonSet(pod *corev1.Pod) bool {
+	controller := metav1.GetControllerOf(pod)
+	return controller != nil && controller.Kind == "DaemonSet"
+}
+
+// done is true for a pod that uses nothing any more.
+func done(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// Problem is what package packing decides from. Pods that have a promised node are on it; of the others, those that wait are to be packed. Launch
+// templates are left to whoever reads them.
+func (c *Cluster) Problem(provisioners []constraints.Provisioner, types []packing.InstanceType) *packing.Problem {
+	known := map[string]*packing.InstanceType{}
+	for i := range types {
+		known[types[i].Name] = &types[i]
+	}
+	daemons := c.daemons()
+	p := &packing.Problem{Types: types, Nodes: c.nodes(known, daemons), Namespaces: map[string]map[string]string{}}
+	for i := range c.Namespaces {
+		p.Namespaces[c.Namespaces[i].Name] = c.Namespaces[i].Labels
+	}
+	for i := range provisioners {
+		p.Provisioners = append(p.Provisioners, packing.Provisioner{
+			Provisioner: provisioners[i], Limits: c.limits(provisioners[i].Name), Used: c.Used(provisioners[i].Name), Daemons: daemons,
+		})
+	}
+	for _, pod := range c.Waiting() {
+		if _, promised := c.promised(pod); promised {
+			continue
+		}
+		if zones, usable := c.zonesOf(pod); usable {
+			p.Pods = append(p.Pods, packing.Pod{Pod: pod, Zones: zones})
+		}
+	}
+	return p
+}
+
+// promised is the node that the pod was found a place on, while it is there and takes pods.
+func (c *Cluster) promised(pod *corev1.Pod) (string, bool) {
+	name, promised := c.Promised[pod.UID]
+	return name, promised && slices.ContainsFunc(c.Provisioned, func(node provisioningv1.ProvisionedNode) bool {
+		return node.Name == name && node.DeletionTimestamp == nil
+	})
+}
+
+// daemons are pods as the DaemonSets make them.
+func (c *Cluster) daemons() []*corev1.Pod {
+	var pods []*corev1.Pod
+	for i := range c.DaemonSets {
+		set := &c.DaemonSets[i]
+		if set.DeletionTimestamp != nil {
+			continue
+		}
+		pod := &corev1.Pod{ObjectMeta: *set.Spec.Template.ObjectMeta.DeepCopy(), Spec: *set.Spec.Template.Spec.DeepCopy()}
+		pod.Namespace, pod.Name = set.Namespace, set.Name
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: set.Name, UID: set.UID, Controller: ptr.To(true)}}
+		// The DaemonSet controller adds these to every pod (Kubernetes: daemon/util, AddOrUpdateDaemonPodTolerations).
+		for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure,
+			corev1.TaintNodePIDPressure, corev1.TaintNodeUnschedulable} {
+			pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Key: taint, Operator: corev1.TolerationOpExists})
+		}
+		pods = append(pods, pod)
+	}
+	return pods
+}
+
+func (c *Cluster) limits(provisioner string) packing.Limits {
+	for i := range c.Provisioners {
+		if limits := c.Provisioners[i].Spec.Limits; c.Provisioners[i].Name == provisioner && limits != nil {
+			bound := packing.Limits{CPU: limits.CPU, Memory: limits.Memory}
+			if limits.Nodes != nil {
+				bound.Nodes = ptr.To(int64(*limits.Nodes))
+			}
+			return bound
+		}
+	}
+	return packing.Limits{}
+}
+
+// Used is what all nodes of a provisioner have together, those included that are on their way or on their way out.
+func (c *Cluster) Used(provisioner string) packing.Limits {
+	var resources provisioningv1.ProvisionedResources
+	var nodes int64
+	for i := range c.Provisioned {
+		node := &c.Provisioned[i]
+		if node.Spec.Provisioner != provisioner {
+			continue
+		}
+		nodes++
+		has := &node.Spec.Reserved
+		if node.Status.Resources != nil {
+			has = node.Status.Resources
+		}
+		resources.CPU.Add(has.CPU)
+		resources.Memory.Add(has.Memory)
+	}
+	return packing.Limits{CPU: &resources.CPU, Memory: &resources.Memory, Nodes: &nodes}
+}
+
+// zonesOf are the zones that a pod's volumes can be used in, nil for any. It is false for a pod with a volume that has to be there first.
+func (c *Cluster) zonesOf(pod *corev1.Pod) ([]string, bool) {
+	var zones []string
+	for i := range pod.Spec.Volumes {
+		name := claimName(pod, &pod.Spec.Volumes[i])
+		if name == "" {
+			continue
+		}
+		of, usable := c.zonesOfClaim(pod.Namespace, name)
+		switch {
+		case !usable:
+			return nil, false
+		case of == nil:
+		case zones == nil:
+			zones = of
+		default:
+			zones = slices.DeleteFunc(slices.Clone(zones), func(zone string) bool { return !slices.Contains(of, zone) })
+		}
+	}
+	return zones, true
+}
+
+// claimName is the PersistentVolumeClaim of a volume; empty for a volume of another kind.
+func claimName(pod *corev1.Pod, volume *corev1.Volume) string {
+	switch {
+	case volume.PersistentVolumeClaim != nil:
+		return volume.PersistentVolumeClaim.ClaimName
+	case volume.Ephemeral != nil:
+		return pod.Name + "-" + volume.Name // Kubernetes: "Generic ephemeral volumes", PersistentVolumeClaim naming
+	}
+	return ""
+}
+
+func (c *Cluster) zonesOfClaim(namespace, name string) ([]string, bool) {
+	at := slices.IndexFunc(c.Claims, func(claim corev1.PersistentVolumeClaim) bool {
+		return claim.Namespace == namespace && claim.Name == name
+	})
+	if at < 0 {
+		return nil, false
+	}
+	claim := &c.Claims[at]
+	if claim.Spec.VolumeName != "" {
+		volume := slices.IndexFunc(c.Volumes, func(volume corev1.PersistentVolume) bool { return volume.Name == claim.Spec.VolumeName })
+		if volume < 0 {
+			return nil, false
+		}
+		return zonesOfVolume(&c.Volumes[volume]), true
+	}
+	if claim.Spec.StorageClassName == nil {
+		return nil, false
+	}
+	class := slices.IndexFunc(c.Classes, func(class storagev1.StorageClass) bool { return class.Name == *claim.Spec.StorageClassName })
+	if class < 0 || c.Classes[class].VolumeBindingMode == nil || *c.Classes[class].VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer {
+		return nil, false // it is bound before its pod is scheduled
+	}
+	var zones []string
+	for _, term := range c.Classes[class].AllowedTopologies {
+		for _, expression := range term.MatchLabelExpressions {
+			if isZone(expression.Key) {
+				zones = append(zones, expression.Values...)
+			}
+		}
+	}
+	return zones, true
+}
+
+// zonesOfVolume are those in any term of its node affinity.
+func zonesOfVolume(volume *corev1.PersistentVolume) []string {
+	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
+		return nil
+	}
+	var zones []string
+	for _, term := range volume.Spec.NodeAffinity.Required.NodeSelectorTerms {
+		for _, expression := range term.MatchExpressions {
+			if isZone(expression.Key) && expression.Operator == corev1.NodeSelectorOpIn {
+				zones = append(zones, expression.Values...)
+			}
+		}
+	}
+	return zones
+}
+
+// isZone is true for the labels by which volumes name zones: Kubernetes's, and that of the driver of EBS.
+func isZone(key string) bool {
+	return key == corev1.LabelTopologyZone || key == corev1.LabelFailureDomainBetaZone || key == "topology.ebs.csi.aws.com/zone"
+}
+
+// InstanceOf is the instance in a provider id such as aws:///us-east-1a/i-0123.
+func InstanceOf(providerID string) string {
+	rest, aws := strings.CutPrefix(providerID, "aws://")
+	if !aws {
+		return ""
+	}
+	return rest[strings.LastIndex(rest, "/")+1:]
+}
+
+// sortedByName has the nodes in the order of their names.
+func sortedByName(nodes []packing.Node) []packing.Node {
+	slices.SortFunc(nodes, func(a, b packing.Node) int { return cmp.Compare(a.Name, b.Name) })
+	return nodes
+}

@@ -1,0 +1,275 @@
+package state_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
+	"github.com/slipway-project/slipway/internal/provisioning/packing"
+	"github.com/slipway-project/slipway/internal/provisioning/state"
+)
+
+func pod(name string, edit ...func(*corev1.Pod)) corev1.Pod {
+	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)}}
+	p.Status.Phase = corev1.PodPending
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
+	for _, one := range edit {
+		one(&p)
+	}
+	return p
+}
+
+func on(node string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.NodeName = node } }
+
+func TestWaits(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		edit   func(*corev1.Pod)
+		want   bool
+	}{
+		{"the scheduler found no node", func(*corev1.Pod) {}, true},
+		{"it runs", on("n"), false},
+		{"others are evicted for it", func(p *corev1.Pod) { p.Status.NominatedNodeName = "n" }, false},
+		{"it is going", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }, false},
+		{"it has ended", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, false},
+		{"a gate holds it", func(p *corev1.Pod) { p.Status.Conditions[0].Reason = corev1.PodReasonSchedulingGated }, false},
+		{"the scheduler has not looked", func(p *corev1.Pod) { p.Status.Conditions = nil }, false},
+		{"a daemon waits for its own node", func(p *corev1.Pod) {
+			p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Controller: ptr.To(true)}}
+		}, false},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			if p := pod("p", row.edit); state.Waits(&p) != row.want {
+				t.Errorf("it waits: %v", !row.want)
+			}
+		})
+	}
+}
+
+func types1() []packing.InstanceType {
+	return []packing.InstanceType{{
+		Name: "m5.large", Architecture: "amd64",
+		Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourcePods: resource.MustParse("29")},
+		Overhead: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("70m")},
+	}}
+}
+
+func provisioned(name string, edit ...func(*provisioningv1.ProvisionedNode)) provisioningv1.ProvisionedNode {
+	node := provisioningv1.ProvisionedNode{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: provisioningv1.ProvisionedNodeSpec{
+		Provisioner: "default", Offerings: []provisioningv1.NodeOffering{{InstanceType: "m5.large", Zone: "a"}}, Labels: map[string]string{"team": "web"},
+		Taints:   []provisioningv1.Taint{{Key: "k", Effect: "NoSchedule"}},
+		Reserved: provisioningv1.ProvisionedResources{CPU: resource.MustParse("8"), Memory: resource.MustParse("32Gi")},
+	}}
+	for _, one := range edit {
+		one(&node)
+	}
+	return node
+}
+
+func launched(n *provisioningv1.ProvisionedNode) {
+	n.Status.InstanceID, n.Status.InstanceType, n.Status.Zone = "i-1", "m5.large", "b"
+	n.Status.Resources = &provisioningv1.ProvisionedResources{CPU: resource.MustParse("2"), Memory: resource.MustParse("8Gi")}
+}
+
+func ready(n *provisioningv1.ProvisionedNode) {
+	n.Status.Conditions = []metav1.Condition{{Type: provisioningv1.ReadyCondition, Status: metav1.ConditionTrue}}
+}
+
+func member(status corev1.ConditionStatus, edit ...func(*corev1.Node)) corev1.Node {
+	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1", Labels: map[string]string{corev1.LabelHostname: "node-1"}}, Spec: corev1.NodeSpec{ProviderID: "aws:///b/i-1"}}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
+	for _, one := range edit {
+		one(&node)
+	}
+	return node
+}
+
+// TestNodes holds what a node counts as on its way from an object to a Node that takes pods.
+func TestNodes(t *testing.T) {
+	t.Parallel()
+	agent := appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "agent", UID: "agent"}}
+	agent.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	agentPod := pod("agent-1", on("node-1"), func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", UID: "agent", Controller: ptr.To(true)}}
+	})
+	for _, row := range []struct {
+		reason  string
+		cluster state.Cluster
+		want    string
+	}{
+		{"before EC2 has chosen an instance it takes no further pods", state.Cluster{Provisioned: []provisioningv1.ProvisionedNode{provisioned("n")}},
+			"n closed team=web zone=a cpu=1930m taints=[k:NoSchedule] pods=[agent]"},
+		{"an instance takes pods before its Node is there", state.Cluster{Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", launched)}},
+			"n open team=web zone=b cpu=1930m taints=[k:NoSchedule] pods=[agent]"},
+		{"a Node that is registering has what it will have", state.Cluster{
+			Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", launched)},
+			Nodes: []corev1.Node{member(corev1.ConditionFalse, func(n *corev1.Node) {
+				n.Spec.Taints = []corev1.Taint{{Key: state.UnregisteredTaint, Effect: corev1.TaintEffectNoExecute}}
+			})},
+		}, "node-1 open team=web zone=b cpu=1930m taints=[k:NoSchedule] pods=[agent]"},
+		{"a daemon that runs counts once", state.Cluster{
+			Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", launched)}, Nodes: []corev1.Node{member(corev1.ConditionFalse)}, Pods: []corev1.Pod{agentPod},
+		}, "node-1 open team=web zone=b cpu=1930m taints=[k:NoSchedule] pods=[agent-1]"},
+		{"what was promised is there", state.Cluster{
+			Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", launched)}, Pods: []corev1.Pod{pod("p")}, Promised: map[types.UID]string{"p": "n"},
+		}, "n open team=web zone=b cpu=1930m taints=[k:NoSchedule] pods=[agent p]"},
+		{"a Node that was ready and is not takes none", state.Cluster{
+			Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", launched, ready)}, Nodes: []corev1.Node{member(corev1.ConditionUnknown)},
+		}, "node-1 closed team= zone= cpu=0 taints=[] pods=[]"},
+		{"nor one that is ending", state.Cluster{
+			Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", launched, func(n *provisioningv1.ProvisionedNode) { n.DeletionTimestamp = &metav1.Time{} })},
+			Nodes:       []corev1.Node{member(corev1.ConditionTrue)},
+		}, "node-1 closed team= zone= cpu=0 taints=[] pods=[]"},
+		{"a Node of somebody else's is what it says", state.Cluster{Nodes: []corev1.Node{member(corev1.ConditionTrue)}}, "node-1 open team= zone= cpu=0 taints=[] pods=[]"},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			row.cluster.DaemonSets = []appsv1.DaemonSet{agent}
+			problem := row.cluster.Problem(nil, types1())
+			if len(problem.Nodes) != 1 {
+				t.Fatalf("there are %d nodes", len(problem.Nodes))
+			}
+			if difference := cmp.Diff(row.want, described(&problem.Nodes[0])); difference != "" {
+				t.Errorf("(-want +got):\n%s", difference)
+			}
+		})
+	}
+}
+
+func described(node *packing.Node) string {
+	door := "open"
+	if node.Closed {
+		door = "closed"
+	}
+	taints, pods := []string{}, []string{}
+	for i := range node.Taints {
+		taints = append(taints, node.Taints[i].ToString())
+	}
+	for _, p := range node.Pods {
+		pods = append(pods, p.Name)
+	}
+	slices.Sort(pods)
+	return fmt.Sprintf("%s %s team=%s zone=%s cpu=%s taints=%v pods=%v", node.Name, door, node.Labels["team"], node.Labels[corev1.LabelTopologyZone],
+		node.Allocatable.Cpu(), taints, pods)
+}
+
+// TestUsed holds that a node counts for limits from before its launch until it is gone.
+func TestUsed(t *testing.T) {
+	t.Parallel()
+	cluster := state.Cluster{Provisioned: []provisioningv1.ProvisionedNode{
+		provisioned("awaited"), provisioned("launched", launched), provisioned("ending", launched, func(n *provisioningv1.ProvisionedNode) { n.DeletionTimestamp = &metav1.Time{} }),
+		provisioned("other", func(n *provisioningv1.ProvisionedNode) { n.Spec.Provisioner = "other" }),
+	}}
+	used := cluster.Used("default")
+	if used.CPU.String() != "12" || used.Memory.String() != "48Gi" || *used.Nodes != 3 {
+		t.Errorf("used are %s CPUs, %s, %d nodes", used.CPU, used.Memory, *used.Nodes)
+	}
+}
+
+// TestPromises holds that a pod with a promised node is not packed again, and is when the node goes.
+func TestPromises(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		nodes  []provisioningv1.ProvisionedNode
+		packed int
+	}{
+		{"the node is on its way", []provisioningv1.ProvisionedNode{provisioned("n")}, 0},
+		{"it is ending", []provisioningv1.ProvisionedNode{provisioned("n", func(n *provisioningv1.ProvisionedNode) { n.DeletionTimestamp = &metav1.Time{} })}, 1},
+		{"it is gone", nil, 1},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			cluster := state.Cluster{Provisioned: row.nodes, Pods: []corev1.Pod{pod("p")}, Promised: map[types.UID]string{"p": "n"}}
+			if problem := cluster.Problem([]constraints.Provisioner{{Name: "default"}}, types1()); len(problem.Pods) != row.packed {
+				t.Errorf("%d pods are packed", len(problem.Pods))
+			}
+		})
+	}
+}
+
+// TestVolumeZones holds where a pod can be for its volumes' sake.
+func TestVolumeZones(t *testing.T) {
+	t.Parallel()
+	claims := func(names ...string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			for _, name := range names {
+				p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},
+				}})
+			}
+		}
+	}
+	zone := func(key string, zones ...string) corev1.NodeSelectorTerm {
+		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: zones}}}
+	}
+	volume := func(name string, term corev1.NodeSelectorTerm) corev1.PersistentVolume {
+		return corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
+			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}}},
+		}}
+	}
+	claim := func(name, bound, class string) corev1.PersistentVolumeClaim {
+		c := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: bound}}
+		if class != "" {
+			c.Spec.StorageClassName = &class
+		}
+		return c
+	}
+	cluster := state.Cluster{
+		Claims: []corev1.PersistentVolumeClaim{
+			claim("in-a", "pv-a", ""), claim("in-a-or-b", "pv-ab", ""), claim("later", "", "wait"), claim("some-zones", "", "zones"), claim("at-once", "", "immediate"),
+		},
+		Volumes: []corev1.PersistentVolume{volume("pv-a", zone("topology.ebs.csi.aws.com/zone", "a")), volume("pv-ab", zone(corev1.LabelTopologyZone, "a", "b"))},
+		Classes: []storagev1.StorageClass{
+			{ObjectMeta: metav1.ObjectMeta{Name: "wait"}, VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)},
+			{ObjectMeta: metav1.ObjectMeta{Name: "zones"}, VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer), AllowedTopologies: []corev1.TopologySelectorTerm{
+				{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: corev1.LabelTopologyZone, Values: []string{"b", "c"}}}},
+			}},
+			{ObjectMeta: metav1.ObjectMeta{Name: "immediate"}, VolumeBindingMode: ptr.To(storagev1.VolumeBindingImmediate)},
+		},
+	}
+	for _, row := range []struct {
+		reason string
+		claims []string
+		want   string
+	}{
+		{"no volume", nil, "[]"},
+		{"bound, by the label of the driver", []string{"in-a"}, "[a]"},
+		{"bound to either of two", []string{"in-a-or-b"}, "[a b]"},
+		{"both", []string{"in-a-or-b", "in-a"}, "[a]"},
+		{"made where the pod comes to be", []string{"later"}, "[]"},
+		{"in some zones", []string{"some-zones"}, "[b c]"},
+		{"no zone has all", []string{"in-a", "some-zones"}, "[]!"},
+		{"is bound before the pod is scheduled", []string{"at-once"}, "not packed"},
+		{"there is no claim", []string{"missing"}, "not packed"},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			one := cluster
+			one.Pods = []corev1.Pod{pod("p", claims(row.claims...))}
+			got := "not packed"
+			if packed := one.Problem(nil, types1()).Pods; len(packed) > 0 {
+				got = fmt.Sprint(packed[0].Zones)
+				if packed[0].Zones != nil && len(packed[0].Zones) == 0 {
+					got += "!"
+				}
+			}
+			if got != row.want {
+				t.Errorf("zones are %s, want %s", got, row.want)
+			}
+		})
+	}
+}
