@@ -293,3 +293,30 @@ func restricted(t *testing.T, pod *corev1.PodSecurityContext, container *corev1.
 		}
 	}
 }
+
+func TestWhatTheProvisionerNeeds(t *testing.T) {
+	t.Parallel()
+	objects := build(t, "provisioner")
+	var got []string
+	for key := range objects {
+		got = append(got, key)
+	}
+	slices.Sort(got)
+	want := []string{
+		"ClusterRole slipway-provisioner-role", "ClusterRoleBinding slipway-provisioner-rolebinding",
+		"CustomResourceDefinition provisionednodes.provisioning.karpenter.sh", "CustomResourceDefinition provisioners.provisioning.karpenter.sh",
+		"Deployment slipway-provisioner", "Namespace slipway-system", "Role slipway-provisioner-leader-election-role",
+		"RoleBinding slipway-provisioner-leader-election-rolebinding", "ServiceAccount slipway-provisioner",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("config/provisioner installs %q, want %q", got, want)
+	}
+	deployment := as[appsv1.Deployment](t, objects["Deployment slipway-provisioner"])
+	if account := deployment.Spec.Template.Spec.ServiceAccountName; objects["ServiceAccount "+account] == nil {
+		t.Errorf("the Deployment runs as %q, which is not there", account)
+	}
+	binding := as[rbacv1.ClusterRoleBinding](t, objects["ClusterRoleBinding slipway-provisioner-rolebinding"])
+	if objects["ClusterRole "+binding.RoleRef.Name] == nil || len(binding.Subjects) != 1 || binding.Subjects[0].Name != deployment.Spec.Template.Spec.ServiceAccountName {
+		t.Errorf("the binding is %+v", binding)
+	}
+}

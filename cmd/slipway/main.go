@@ -1,4 +1,5 @@
-// Command slipway runs Kubernetes nodes on AWS from launch templates. `slipway manager` is the controller manager.
+// Command slipway runs Kubernetes nodes on AWS from launch templates. `slipway manager` is the controller manager, `slipway provisioner`
+// launches nodes for pods that are pending.
 package main
 
 import (
@@ -33,6 +34,6 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	command.AddCommand(newManagerCommand(), newVersionCommand())
+	command.AddCommand(newManagerCommand(), newProvisionerCommand(), newVersionCommand())
 	return command
 }

@@ -35,11 +35,13 @@ func TestCommandLine(t *testing.T) {
 		{"the version as a command", "version", "slipway " + version(), ""},
 		{"the version as a flag", "--version", "slipway version " + version(), ""},
 		{"help names the manager", "", "manager", ""},
+		{"and the provisioner", "", "provisioner", ""},
+		{"a provisioner without a cluster", "provisioner --kubeconfig=/nowhere", "", "finding the cluster"},
 		{"an unknown command", "nonsense", "", `unknown command "nonsense"`},
 		{"an unknown flag", "manager --nonsense", "", "unknown flag: --nonsense"},
 		{"an argument that the manager does not take", "manager nonsense", "", `unknown command "nonsense"`},
 		{"a value that is no duration", "manager --sync-period=soon", "", "invalid argument"},
-		{"a kubeconfig that is not there", "manager --kubeconfig=/nowhere", "", "finding the management cluster"},
+		{"a kubeconfig that is not there", "manager --kubeconfig=/nowhere", "", "finding the cluster"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
@@ -85,6 +87,32 @@ func TestFlagsOfTheDeployment(t *testing.T) {
 	want.Enabled = true
 	if difference := cmp.Diff(want, flags.options.LeaderElection); difference != "" {
 		t.Errorf("leader election (-want +got):\n%s", difference)
+	}
+}
+
+// TestFlagsOfTheProvisioner holds what its manifest passes against what the command takes.
+func TestFlagsOfTheProvisioner(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile("../../config/provisioner/deployment.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var deployment appsv1.Deployment
+	if err := yaml.UnmarshalStrict(content, &deployment); err != nil {
+		t.Fatal(err)
+	}
+	arguments := deployment.Spec.Template.Spec.Containers[0].Args
+	if len(arguments) == 0 || arguments[0] != "provisioner" {
+		t.Fatalf("arguments are %q", arguments)
+	}
+	flags := provisionerFlags{}
+	set := pflag.NewFlagSet("provisioner", pflag.ContinueOnError)
+	flags.bind(set)
+	if err := set.Parse(arguments[1:]); err != nil {
+		t.Fatal(err)
+	}
+	if !flags.options.LeaderElection.Enabled || flags.options.LaunchesPerMinute != manager.DefaultLaunchesPerMinute || flags.options.InstanceProfile != manager.DefaultInstanceProfile {
+		t.Errorf("options are %+v", flags.options)
 	}
 }
 

@@ -85,7 +85,7 @@ type Registry struct {
 	clock      clock.WithTicker
 	intervals  observe.Intervals
 
-	templates, groups, managed queue
+	templates, groups, managed Queue
 
 	eventQueue   string
 	eventMetrics *events.Metrics
@@ -149,13 +149,13 @@ func (r *Registry) retire(cloud *Cloud) {
 		cloud.end()
 	}
 	for _, config := range cloud.SeenTemplates.Watchers() {
-		r.templates.add(config)
+		r.templates.Add(config)
 	}
 	for _, pool := range cloud.SeenGroups.Watchers() {
-		r.groups.add(pool)
+		r.groups.Add(pool)
 	}
 	for _, pool := range cloud.SeenManagedGroups.Watchers() {
-		r.managed.add(pool)
+		r.managed.Add(pool)
 	}
 }
 
@@ -171,13 +171,13 @@ func (r *Registry) build(clients *aws.Clients) *Cloud {
 		RefreshPace: observe.NewPace(refreshLeast, refreshApart), HookPace: observe.NewPace(hookLeast, hookApart),
 		SeenTemplates: observe.NewSweep(r.clock, observe.Source[launchtemplate.Template]{
 			Describe: templates.Describe, Batch: launchtemplate.DescribeBatch, List: templates.List,
-		}, ofTemplates(r.intervals), r.templates.add),
+		}, ofTemplates(r.intervals), r.templates.Add),
 		SeenGroups: observe.NewSweep(r.clock, observe.Source[autoscalinggroup.Group]{
 			Describe: ended.describing(groups.Describe), Batch: autoscalinggroup.DescribeBatch, List: ended.listing(groups.List),
-		}, r.intervals, r.groups.add),
+		}, r.intervals, r.groups.Add),
 		SeenManagedGroups: observe.NewSweep(r.clock, observe.Source[autoscalinggroup.Group]{
 			Describe: ended.describing(groups.Describe), Batch: autoscalinggroup.DescribeBatch, List: ended.listing(groups.ListManaged),
-		}, r.intervals, r.managed.add),
+		}, r.intervals, r.managed.Add),
 	}
 }
 
@@ -260,13 +260,13 @@ func (r *Registry) each(do func(*Cloud)) {
 }
 
 // WakeTemplate and WakeGroup have an object looked at because of what is outside AWS: an identity that changed.
-func (r *Registry) WakeTemplate(config types.NamespacedName) { r.templates.add(config) }
+func (r *Registry) WakeTemplate(config types.NamespacedName) { r.templates.Add(config) }
 
 // WakeGroup is WakeTemplate for an AWSMachinePool.
-func (r *Registry) WakeGroup(pool types.NamespacedName) { r.groups.add(pool) }
+func (r *Registry) WakeGroup(pool types.NamespacedName) { r.groups.Add(pool) }
 
 // WakeManagedGroup is WakeTemplate for an AWSManagedMachinePool.
-func (r *Registry) WakeManagedGroup(pool types.NamespacedName) { r.managed.add(pool) }
+func (r *Registry) WakeManagedGroup(pool types.NamespacedName) { r.managed.Add(pool) }
 
 // TemplateEvents is the source of AWSLaunchConfigs whose template changed in AWS.
 func (r *Registry) TemplateEvents() source.Source { return &r.templates }
@@ -277,21 +277,22 @@ func (r *Registry) GroupEvents() source.Source { return &r.groups }
 // ManagedGroupEvents is the source of AWSManagedMachinePools whose group changed in AWS.
 func (r *Registry) ManagedGroupEvents() source.Source { return &r.managed }
 
-// queue is a controller's work queue, known from when the controller starts.
-type queue struct {
+// Queue is a controller's work queue, known from when the controller starts: the source of objects that something beside the API server wakes.
+type Queue struct {
 	mu    sync.Mutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
 // Start implements source.Source.
-func (q *queue) Start(_ context.Context, work workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+func (q *Queue) Start(_ context.Context, work workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.queue = work
 	return nil
 }
 
-func (q *queue) add(object types.NamespacedName) {
+// Add has the object looked at. It does not block.
+func (q *Queue) Add(object types.NamespacedName) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.queue != nil {

@@ -140,18 +140,8 @@ func orOff(address string) string {
 
 // addControllers adds the controllers of all kinds, and what they share.
 func addControllers(manager ctrl.Manager, options Options, kinds kinds, workloads *workload.Clusters) error {
-	settingsOfSessions := []aws.Option{
-		aws.WithClock(options.Clock), aws.WithTracerProvider(options.Traces), aws.WithVersion(options.Version),
-		aws.WithLimits(aws.DefaultLimits().Times(*options.RequestRates)),
-	}
-	if options.Metrics != nil {
-		settingsOfSessions = append(settingsOfSessions, aws.WithMetrics(options.Metrics))
-	}
-	if options.CallBackoff > 0 {
-		settingsOfSessions = append(settingsOfSessions, aws.WithBackoff(options.CallBackoff))
-	}
 	options.Progress.Read(manager.GetCache())
-	sessions := aws.NewSessions(options.AWS, settingsOfSessions...)
+	sessions := aws.NewSessions(options.AWS, sessionOptions(options)...)
 	principals := &identity.Resolver{Reader: manager.GetClient(), Secrets: manager.GetAPIReader(), SecretNamespace: options.IdentitySecretNamespace}
 	registry := clouds.NewRegistry(sessions, principals, options.Clock, options.Intervals)
 	registry.ListenTo(options.EventQueue, options.EventMetrics)
@@ -192,6 +182,21 @@ func addControllers(manager ctrl.Manager, options Options, kinds kinds, workload
 		templates.Register(manager, settings),
 		identities.Register(manager, settings, kinds.identities),
 	)
+}
+
+// sessionOptions are how AWS is called.
+func sessionOptions(options Options) []aws.Option {
+	settings := []aws.Option{
+		aws.WithClock(options.Clock), aws.WithTracerProvider(options.Traces), aws.WithVersion(options.Version),
+		aws.WithLimits(aws.DefaultLimits().Times(*options.RequestRates)),
+	}
+	if options.Metrics != nil {
+		settings = append(settings, aws.WithMetrics(options.Metrics))
+	}
+	if options.CallBackoff > 0 {
+		settings = append(settings, aws.WithBackoff(options.CallBackoff))
+	}
+	return settings
 }
 
 func secretWatcher(clientset kubernetes.Interface) *secretwatch.Watcher {

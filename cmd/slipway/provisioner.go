@@ -1,0 +1,47 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/slipway-project/slipway/internal/controllers/provisionednode"
+	"github.com/slipway-project/slipway/internal/manager"
+)
+
+// provisionerFlags are the command line of `slipway provisioner`.
+type provisionerFlags struct {
+	common  commonFlags
+	options manager.ProvisionerOptions
+}
+
+func newProvisionerCommand() *cobra.Command {
+	flags := provisionerFlags{}
+	command := &cobra.Command{
+		Use:   "provisioner",
+		Short: "Launch nodes for pods that are pending",
+		Long: "Run the controllers of just-in-time nodes, in the cluster whose pods wait for nodes. The cluster is found by --kubeconfig, KUBECONFIG or\n" +
+			"the pod's service account; AWS credentials and region as by every AWS tool, AWS_ENDPOINT_URL included. Traces go to the collector that\n" +
+			"OTEL_EXPORTER_OTLP_ENDPOINT names, if any. SIGTERM and SIGINT end it in good order, with status 0; a second one ends it at once.",
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error { return flags.run(command) },
+	}
+	flags.bind(command.Flags())
+	return command
+}
+
+func (f *provisionerFlags) bind(set *pflag.FlagSet) {
+	set.SortFlags = false
+	f.common.bind(set, &f.options.Options, manager.ProvisionerLeaderElectionID)
+	set.StringVar(&f.options.InstanceProfile, "instance-profile", manager.DefaultInstanceProfile, "name or ARN of the instance profile of nodes from default launch templates")
+	set.IntVar(&f.options.LaunchesPerMinute, "launches-per-minute", manager.DefaultLaunchesPerMinute, "most nodes launched in a minute")
+	set.DurationVar(&f.options.RegistrationTimeout, "registration-timeout", provisionednode.DefaultRegistrationTimeout, "how long an instance has to become a Node that takes pods, before it is replaced")
+}
+
+func (f *provisionerFlags) run(command *cobra.Command) error {
+	end, err := f.common.prepare(command, &f.options.Options)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return manager.RunProvisioner(command.Context(), f.options)
+}

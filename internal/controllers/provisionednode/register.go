@@ -1,0 +1,131 @@
+package provisionednode
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/provisioning/state"
+)
+
+// Indexes of the cache.
+const (
+	// byLaunch finds the ProvisionedNodes of a launch.
+	byLaunch = "spec.launch.name"
+	// byInstance finds the ProvisionedNode, and the Node, of an instance.
+	byInstance = "instance"
+	// byNode finds the pods of a Node.
+	byNode = "spec.nodeName"
+	// byProvisioner finds the ProvisionedNodes of a provisioner.
+	byProvisioner = "spec.provisioner"
+)
+
+// Register adds the controller to a manager. Woken are the objects whose instance changed.
+func (r *Reconciler) Register(ctx context.Context, manager ctrl.Manager, settings common.Settings, woken source.Source) error {
+	if err := index(ctx, manager); err != nil {
+		return err
+	}
+	controller := ctrl.NewControllerManagedBy(manager).
+		Named(Name).
+		For(&provisioningv1.ProvisionedNode{}).
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.ofNode), builder.WithPredicates(nodeChanges)).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.ofPod), builder.WithPredicates(podChanges)).
+		Watches(&provisioningv1.Provisioner{}, handler.EnqueueRequestsFromMapFunc(r.ofProvisioner), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(woken).
+		WithOptions(settings.Options())
+	if err := controller.Complete(settings.Reconciler("ProvisionedNode", r.Client, &provisioningv1.ProvisionedNode{}, r)); err != nil {
+		return fmt.Errorf("registering controller %s: %w", Name, err)
+	}
+	return nil
+}
+
+func index(ctx context.Context, manager ctrl.Manager) error {
+	for _, one := range []struct {
+		object client.Object
+		name   string
+		of     func(client.Object) string
+	}{
+		{&provisioningv1.ProvisionedNode{}, byLaunch, func(o client.Object) string { return o.(*provisioningv1.ProvisionedNode).Spec.Launch.Name }},
+		{&provisioningv1.ProvisionedNode{}, byInstance, func(o client.Object) string { return o.(*provisioningv1.ProvisionedNode).Status.InstanceID }},
+		{&provisioningv1.ProvisionedNode{}, byProvisioner, func(o client.Object) string { return o.(*provisioningv1.ProvisionedNode).Spec.Provisioner }},
+		{&corev1.Node{}, byInstance, func(o client.Object) string { return state.InstanceOf(o.(*corev1.Node).Spec.ProviderID) }},
+		{&corev1.Pod{}, byNode, func(o client.Object) string { return o.(*corev1.Pod).Spec.NodeName }},
+	} {
+		err := manager.GetFieldIndexer().IndexField(ctx, one.object, one.name, func(object client.Object) []string {
+			if value := one.of(object); value != "" {
+				return []string{value}
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("indexing %T by %s: %w", one.object, one.name, err)
+		}
+	}
+	return nil
+}
+
+// ofNode is the object whose instance the Node runs on.
+func (r *Reconciler) ofNode(ctx context.Context, object client.Object) []reconcile.Request {
+	node, isNode := object.(*corev1.Node)
+	if !isNode || state.InstanceOf(node.Spec.ProviderID) == "" {
+		return nil
+	}
+	return r.matching(ctx, client.MatchingFields{byInstance: state.InstanceOf(node.Spec.ProviderID)})
+}
+
+// ofPod is the object whose Node the pod is on.
+func (r *Reconciler) ofPod(ctx context.Context, object client.Object) []reconcile.Request {
+	pod, isPod := object.(*corev1.Pod)
+	if !isPod || pod.Spec.NodeName == "" {
+		return nil
+	}
+	node := &corev1.Node{}
+	if err := r.Client.Get(ctx, types.NamespacedName{Name: pod.Spec.NodeName}, node); err != nil {
+		return nil // a Node that is gone wakes its object itself
+	}
+	return r.ofNode(ctx, node)
+}
+
+func (r *Reconciler) ofProvisioner(ctx context.Context, object client.Object) []reconcile.Request {
+	return r.matching(ctx, client.MatchingFields{byProvisioner: object.GetName()})
+}
+
+func (r *Reconciler) matching(ctx context.Context, fields client.MatchingFields) []reconcile.Request {
+	var found provisioningv1.ProvisionedNodeList
+	if err := r.Client.List(ctx, &found, fields); err != nil {
+		log.FromContext(ctx).Error(err, "Listing ProvisionedNodes failed", "by", fields)
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range found.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&found.Items[i])})
+	}
+	return requests
+}
+
+// nodeChanges lets through what a pass decides from: heartbeats come every few seconds.
+var nodeChanges = predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
+	before, isNode := update.ObjectOld.(*corev1.Node)
+	after, isNodeToo := update.ObjectNew.(*corev1.Node)
+	return isNode && isNodeToo && (state.Ready(before) != state.Ready(after) || before.Spec.ProviderID != after.Spec.ProviderID || len(before.Spec.Taints) != len(after.Spec.Taints))
+}}
+
+// podChanges lets through pods that come to a Node, end there or leave it.
+var podChanges = predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
+	before, isPod := update.ObjectOld.(*corev1.Pod)
+	after, isPodToo := update.ObjectNew.(*corev1.Pod)
+	return isPod && isPodToo && (before.Spec.NodeName != after.Spec.NodeName || before.Status.Phase != after.Status.Phase)
+}}

@@ -1,0 +1,281 @@
+// Package provisioner says of every Provisioner what it can launch from and what it has launched, and ends its nodes before it goes. It launches nothing.
+package provisioner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/controllers/outcome"
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
+	"github.com/slipway-project/slipway/internal/provisioning/defaults"
+	"github.com/slipway-project/slipway/internal/provisioning/region"
+	"github.com/slipway-project/slipway/internal/provisioning/state"
+	"github.com/slipway-project/slipway/internal/provisioning/templates"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// Name is the controller's, in logs, metrics and as the reporter of events.
+const Name = "provisioner"
+
+// lookAgain is how often what the spec names in AWS is looked at though nothing happened here.
+const lookAgain = 5 * time.Minute
+
+// Reconciler reconciles Provisioners.
+type Reconciler struct {
+	Client    client.Client
+	Region    *region.Region
+	Defaults  *defaults.Templates
+	Templates *templates.Reader
+	Report    common.Reporter
+	Clock     clock.PassiveClock
+
+	written common.Written
+}
+
+// pass is one reconcile of one provisioner.
+type pass struct {
+	provisioner *provisioningv1.Provisioner
+	// nodes are its own. Set by count.
+	nodes []provisioningv1.ProvisionedNode
+}
+
+// ready is how the Ready condition follows from the others.
+var ready = reconciling.Summary{
+	Target: provisioningv1.ReadyCondition,
+	Of:     []string{provisioningv1.SubnetsReadyCondition, provisioningv1.LaunchTemplatesReadyCondition},
+	Reason: provisioningv1.ReadyReason,
+}
+
+// Reconcile says what a provisioner is:
+//
+//  1. count its nodes
+//  2. hold the object while it may have any
+//  3. find its subnets
+//  4. look inside the launch templates that it names, and at those that were made for it
+//  5. warn of old spellings
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
+	provisioner := &provisioningv1.Provisioner{}
+	if err := r.Client.Get(ctx, request.NamespacedName, provisioner); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			r.written.Forget(request.NamespacedName)
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.written.Unseen(provisioner, r.Clock) {
+		return ctrl.Result{}, nil
+	}
+	before := provisioner.DeepCopy()
+	defer func() {
+		if err == nil {
+			provisioner.Status.ObservedGeneration = provisioner.Generation
+		}
+		err = errors.Join(err, reconciling.PatchStatus(ctx, r.Client, provisioner, before))
+		r.written.Note(provisioner, before, r.Clock)
+	}()
+	p := &pass{provisioner: provisioner}
+	if provisioner.DeletionTimestamp != nil {
+		reconciling.False(provisioner, provisioningv1.ReadyCondition, provisioningv1.DeletingReason, "")
+		return reconciling.Run(ctx, p, []reconciling.Step[*pass]{
+			{Name: "counting nodes", Run: r.count},
+			{Name: "ending nodes", Run: r.endNodes},
+			{Name: "deleting default launch templates", Run: r.deleteTemplates},
+			{Name: "letting the object go", Run: r.release},
+		})
+	}
+	defer ready.Summarize(provisioner)
+	return reconciling.Run(ctx, p, []reconciling.Step[*pass]{
+		{Name: "counting nodes", Run: r.count},
+		{Name: "holding the object", Run: r.hold},
+		{Name: "warning of old spellings", Run: warn},
+		{Name: "finding subnets", Run: r.findSubnets},
+		{Name: "looking at launch templates", Run: r.lookAtTemplates},
+	})
+}
+
+func (r *Reconciler) count(ctx context.Context, p *pass) reconciling.Outcome {
+	var nodes provisioningv1.ProvisionedNodeList
+	if err := r.Client.List(ctx, &nodes, client.MatchingLabels{provisioningv1.LabelProvisionerName: p.provisioner.Name}); err != nil {
+		return reconciling.Fail(fmt.Errorf("listing ProvisionedNodes: %w", err))
+	}
+	p.nodes = nodes.Items
+	used := (&state.Cluster{Provisioned: nodes.Items}).Used(p.provisioner.Name)
+	p.provisioner.Status.Nodes = int32(len(p.nodes)) //nolint:gosec // limits.nodes ends at 100,000
+	p.provisioner.Status.Resources = &provisioningv1.ProvisionedResources{CPU: *used.CPU, Memory: *used.Memory}
+	return reconciling.Continue()
+}
+
+func (r *Reconciler) hold(ctx context.Context, p *pass) reconciling.Outcome {
+	err := reconciling.EnsureFinalizer(ctx, r.Client, p.provisioner, provisioningv1.ProvisionerFinalizer, func(*provisioningv1.Provisioner) {})
+	if err != nil {
+		return reconciling.Fail(fmt.Errorf("adding the finalizer: %w", err))
+	}
+	return reconciling.Continue()
+}
+
+// warn names the labels of before March 2021 that the spec has.
+func warn(_ context.Context, p *pass) reconciling.Outcome {
+	var old []string
+	for label, current := range map[string]string{
+		provisioningv1.LegacyLabelLaunchTemplateID:      "spec.launchTemplateRef.id",
+		provisioningv1.LegacyLabelLaunchTemplateVersion: provisioningv1.LabelLaunchTemplateVersion,
+		provisioningv1.LegacyLabelCapacityType:          provisioningv1.LabelCapacityType,
+	} {
+		if _, has := p.provisioner.Spec.Labels[label]; has {
+			old = append(old, label+" is now "+current)
+		}
+	}
+	if len(old) == 0 {
+		reconciling.Remove(p.provisioner, provisioningv1.SpellingsCurrentCondition)
+		return reconciling.Continue()
+	}
+	slices.Sort(old)
+	reconciling.False(p.provisioner, provisioningv1.SpellingsCurrentCondition, provisioningv1.OldSpellingReason, strings.Join(old, "; "))
+	return reconciling.Continue()
+}
+
+func (r *Reconciler) findSubnets(ctx context.Context, p *pass) reconciling.Outcome {
+	if _, err := r.Region.Subnets(ctx, p.provisioner); err != nil {
+		return outcome.Of(p.provisioner, provisioningv1.SubnetsReadyCondition, provisioningv1.SubnetsUnusableReason, err)
+	}
+	reconciling.True(p.provisioner, provisioningv1.SubnetsReadyCondition, provisioningv1.ReadyReason, "")
+	return reconciling.ContinueAndComeBack(lookAgain, "what is in AWS may change")
+}
+
+// lookAtTemplates says what the templates come to: the one that the spec names, and the default ones that some node was launched from, or that all would be.
+func (r *Reconciler) lookAtTemplates(ctx context.Context, p *pass) reconciling.Outcome {
+	layer := constraints.FromSpec(p.provisioner.Name, &p.provisioner.Spec)
+	var resolved []provisioningv1.ResolvedLaunchTemplate
+	reason, problem := "", ""
+	for _, reference := range constraints.Named(&layer, nil) {
+		known, err := r.Templates.Read(ctx, reference)
+		if err != nil {
+			return outcome.Of(p.provisioner, provisioningv1.LaunchTemplatesReadyCondition, provisioningv1.TemplateUnusableReason, err)
+		}
+		entry := resolvedOf(reference, &known)
+		if known.Problem != "" {
+			reason, problem = known.Reason, fmt.Sprintf("%s: %s", reference, known.Problem)
+		}
+		resolved = append(resolved, entry)
+	}
+	for _, architecture := range p.defaultArchitectures(&layer) {
+		made, err := r.Defaults.Ensure(ctx, p.provisioner, architecture)
+		if err != nil {
+			return outcome.Of(p.provisioner, provisioningv1.LaunchTemplatesReadyCondition, provisioningv1.TemplateUnusableReason, err)
+		}
+		entry := provisioningv1.ResolvedLaunchTemplate{
+			Name: made.Name, ID: made.ID, Version: made.Version, ImageID: made.ImageID, Architecture: provisioningv1.Architecture(architecture), Generated: true,
+		}
+		if made.Trouble != nil {
+			entry.Message = bounded("launched from as it was seen last: " + aws.UserMessage(made.Trouble))
+		}
+		resolved = append(resolved, entry)
+	}
+	p.provisioner.Status.LaunchTemplates = resolved
+	if problem != "" {
+		reconciling.False(p.provisioner, provisioningv1.LaunchTemplatesReadyCondition, reason, problem)
+		return reconciling.Continue()
+	}
+	reconciling.True(p.provisioner, provisioningv1.LaunchTemplatesReadyCondition, provisioningv1.ReadyReason, "")
+	return reconciling.Continue()
+}
+
+// defaultArchitectures are those whose default templates are in use, or will be: that of the spec where it names no template, and those that were resolved before.
+func (p *pass) defaultArchitectures(layer *constraints.Provisioner) []string {
+	var wanted []string
+	if layer.Template.IsDefault() {
+		wanted = append(wanted, provisioningv1.ArchitectureAMD64.Label())
+		if layer.Architecture != "" {
+			wanted[0] = layer.Architecture
+		}
+	}
+	for i := range p.nodes {
+		spec := &p.nodes[i].Spec
+		if architecture := spec.Architecture.Label(); spec.LaunchTemplate.Generated && !slices.Contains(wanted, architecture) {
+			wanted = append(wanted, architecture)
+		}
+	}
+	slices.Sort(wanted)
+	return wanted
+}
+
+func resolvedOf(reference constraints.Reference, known *templates.Known) provisioningv1.ResolvedLaunchTemplate {
+	entry := provisioningv1.ResolvedLaunchTemplate{
+		Name: known.Name, ID: known.ID, Version: known.Version, ImageID: known.ImageID, Architecture: provisioningv1.Architecture(known.Architecture),
+		Message: bounded(strings.Join(known.Warnings, "; ")),
+	}
+	if known.Problem != "" {
+		entry.Name, entry.ID, entry.Message = reference.Name, reference.ID, bounded(known.Problem)
+	}
+	return entry
+}
+
+// longestMessage is that of a resolved launch template.
+const longestMessage = 1024
+
+func bounded(message string) string { return message[:min(len(message), longestMessage)] }
+
+// endNodes deletes all nodes, and waits until they are gone.
+func (r *Reconciler) endNodes(ctx context.Context, p *pass) reconciling.Outcome {
+	for i := range p.nodes {
+		if p.nodes[i].DeletionTimestamp != nil {
+			continue
+		}
+		if err := r.Client.Delete(ctx, &p.nodes[i]); client.IgnoreNotFound(err) != nil {
+			return reconciling.Fail(fmt.Errorf("deleting ProvisionedNode %q: %w", p.nodes[i].Name, err))
+		}
+	}
+	if len(p.nodes) > 0 {
+		reconciling.False(p.provisioner, provisioningv1.ReadyCondition, provisioningv1.DeletingReason, fmt.Sprintf("%d nodes are ending", len(p.nodes)))
+		return reconciling.Stop("its nodes are ending")
+	}
+	return reconciling.Continue()
+}
+
+func (r *Reconciler) deleteTemplates(ctx context.Context, p *pass) reconciling.Outcome {
+	if err := r.Defaults.Delete(ctx, p.provisioner); err != nil {
+		return reconciling.Fail(err)
+	}
+	return reconciling.Continue()
+}
+
+func (r *Reconciler) release(ctx context.Context, p *pass) reconciling.Outcome {
+	if err := reconciling.RemoveFinalizer(ctx, r.Client, p.provisioner, provisioningv1.ProvisionerFinalizer); err != nil {
+		return reconciling.Fail(fmt.Errorf("removing the finalizer: %w", err))
+	}
+	return reconciling.Stop("the provisioner is gone")
+}
+
+// Register adds the controller to a manager.
+func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings) error {
+	ofNode := func(_ context.Context, object client.Object) []reconcile.Request {
+		name := object.GetLabels()[provisioningv1.LabelProvisionerName]
+		if name == "" {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: name}}}
+	}
+	controller := ctrl.NewControllerManagedBy(manager).
+		Named(Name).
+		For(&provisioningv1.Provisioner{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&provisioningv1.ProvisionedNode{}, handler.EnqueueRequestsFromMapFunc(ofNode)).
+		WithOptions(settings.Options())
+	if err := controller.Complete(settings.Reconciler("Provisioner", r.Client, &provisioningv1.Provisioner{}, r)); err != nil {
+		return fmt.Errorf("registering controller %s: %w", Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+// Package provisioning launches nodes for pods that wait. There is one object, all of the cluster, and one pass at a time: it reads what there is, has
+// package packing choose nodes, and writes ProvisionedNodes, which another controller launches. The pass itself launches nothing, so that a crash
+// anywhere in it costs nothing.
+package provisioning
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/provisioning/catalog"
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
+	"github.com/slipway-project/slipway/internal/provisioning/defaults"
+	"github.com/slipway-project/slipway/internal/provisioning/launching"
+	"github.com/slipway-project/slipway/internal/provisioning/packing"
+	"github.com/slipway-project/slipway/internal/provisioning/region"
+	"github.com/slipway-project/slipway/internal/provisioning/state"
+	"github.com/slipway-project/slipway/internal/provisioning/templates"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// Name is the controller's, in logs, metrics and as the reporter of events.
+const Name = "provisioning"
+
+// MaxPods is how many pods one pass looks at. The others are for the next.
+const MaxPods = 20000
+
+// lookAgain is when pods that wait are looked at again though nothing happened: what was short may be there again.
+const lookAgain = time.Minute
+
+// Reconciler launches nodes.
+type Reconciler struct {
+	Client client.Client
+	// Live reads past the cache.
+	Live      client.Reader
+	Region    *region.Region
+	Defaults  *defaults.Templates
+	Templates *templates.Reader
+	Shortages *catalog.Shortages
+	Budget    *launching.Budget
+	Promises  *launching.Promises
+	Report    common.Reporter
+	Clock     clock.PassiveClock
+
+	window  launching.Window
+	ready   readySince
+	created created
+	told    told
+}
+
+// pass is one look at the cluster.
+type pass struct {
+	cluster *state.Cluster
+	// provisioners may launch, and are what the steps below work with. Set by learnRegion.
+	provisioners []usable
+	types        []packing.InstanceType
+	// templates are those that provisioners and pods name. Set by readTemplates.
+	templates constraints.Templates
+	known     map[constraints.Reference]templates.Known
+	result    *packing.Result
+}
+
+// usable is a provisioner that nodes can be launched by.
+type usable struct {
+	object *provisioningv1.Provisioner
+	layer  constraints.Provisioner
+	// subnets by zone.
+	subnets map[string]string
+}
+
+// request is the one object.
+var request = ctrl.Request{NamespacedName: types.NamespacedName{Name: "cluster"}}
+
+// Reconcile launches nodes for the pods that wait:
+//
+//  1. read the cluster
+//  2. wait for further pods, if many come
+//  3. learn what the region offers, and which provisioners can launch
+//  4. read the launch templates that somebody names
+//  5. choose nodes
+//  6. write them down
+//  7. say which pods find no place, and why
+func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	return reconciling.Run(ctx, &pass{}, []reconciling.Step[*pass]{
+		{Name: "reading the cluster", Run: r.read},
+		{Name: "collecting pods", Run: r.collect},
+		{Name: "learning what can be launched", Run: r.learnRegion},
+		{Name: "reading launch templates", Run: r.readTemplates},
+		{Name: "choosing nodes", Run: r.choose},
+		{Name: "launching nodes", Run: r.launch},
+		{Name: "telling of pods without a place", Run: r.tell},
+	})
+}
+
+// collect waits while many pods come, so that they are packed together. A pod that comes alone is served at once.
+func (r *Reconciler) collect(_ context.Context, p *pass) reconciling.Outcome {
+	fresh := 0
+	for _, pod := range p.cluster.Waiting() {
+		if _, promised := p.cluster.Promised[pod.UID]; !promised {
+			fresh++
+		}
+	}
+	if fresh == 0 {
+		r.told.keep(nil)
+		return reconciling.Stop("no pod waits for a node")
+	}
+	if wait := r.window.Wait(r.Clock.Now(), fresh); wait > 0 {
+		return reconciling.ComeBack(wait, "more pods are coming")
+	}
+	return reconciling.Continue()
+}
+
+// choose packs.
+func (r *Reconciler) choose(_ context.Context, p *pass) reconciling.Outcome {
+	layers := make([]constraints.Provisioner, 0, len(p.provisioners))
+	for i := range p.provisioners {
+		layers = append(layers, p.provisioners[i].layer)
+	}
+	problem := p.cluster.Problem(layers, p.types)
+	problem.Templates, problem.MaxPods = p.templates, MaxPods
+	p.result = packing.Pack(problem)
+	return reconciling.Continue()
+}
+
+// launch writes the nodes down that were chosen, as many as may be launched this minute.
+func (r *Reconciler) launch(ctx context.Context, p *pass) reconciling.Outcome {
+	left := r.Budget.Left()
+	chosen := p.result.New
+	held := max(len(chosen)-left, 0)
+	chosen = chosen[:len(chosen)-held]
+	launches := r.plan(ctx, p, chosen)
+	r.Promises.Add(r.existing(p))
+	for _, launch := range launches {
+		if err := r.write(ctx, launch); err != nil {
+			return reconciling.Fail(fmt.Errorf("writing down launch %q: %w", launch.Name, err))
+		}
+	}
+	r.window.Launched(r.Clock.Now())
+	switch {
+	case held > 0:
+		return reconciling.ContinueAndComeBack(r.Budget.Next(), fmt.Sprintf("%d nodes wait because no more are launched this minute", held))
+	case len(p.result.Deferred) > 0:
+		return reconciling.ContinueAndComeBack(0, "more pods wait than one pass looks at")
+	}
+	return reconciling.Continue()
+}
+
+// existing are the places that pods were found on nodes that are on their way.
+func (r *Reconciler) existing(p *pass) map[types.UID]string {
+	places := map[types.UID]string{}
+	byNode := map[string]string{}
+	for i := range p.cluster.Provisioned {
+		node := &p.cluster.Provisioned[i]
+		byNode[node.Name] = node.Name
+		if node.Status.NodeName != "" {
+			byNode[node.Status.NodeName] = node.Name
+		}
+	}
+	for name, pods := range p.result.Existing {
+		for _, pod := range pods {
+			if provisioned := byNode[name]; provisioned != "" {
+				places[pod.UID] = provisioned
+			}
+		}
+	}
+	return places
+}
+
+// write makes the objects of a launch. What makes them real is another controller, once all are there.
+func (r *Reconciler) write(ctx context.Context, launch launching.Launch) error {
+	r.Budget.Spend(len(launch.Nodes))
+	for _, node := range launch.Nodes {
+		if err := r.Client.Create(ctx, node); err != nil {
+			return fmt.Errorf("creating ProvisionedNode %q: %w", node.Name, err)
+		}
+		r.created.add(node.Name)
+	}
+	r.Promises.Add(launch.Places())
+	return nil
+}

@@ -1,0 +1,49 @@
+package provisioning
+
+import (
+	"context"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-project/slipway/internal/provisioning/packing"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// unplacedReason is that of events on pods that no node is launched for.
+const unplacedReason = "NoNodeLaunched"
+
+// told is what was said last of each pod.
+type told map[types.UID]string
+
+// keep forgets all pods but those.
+func (t *told) keep(unplaced []packing.Unplaced) {
+	waiting := map[types.UID]bool{}
+	for i := range unplaced {
+		waiting[unplaced[i].Pod.UID] = true
+	}
+	maps.DeleteFunc(*t, func(pod types.UID, _ string) bool { return !waiting[pod] })
+}
+
+// tell says why pods find no place: once, and again when the reason is another.
+func (r *Reconciler) tell(ctx context.Context, p *pass) reconciling.Outcome {
+	if r.told == nil {
+		r.told = told{}
+	}
+	r.told.keep(p.result.Unplaced)
+	for i := range p.result.Unplaced {
+		unplaced := &p.result.Unplaced[i]
+		if r.told[unplaced.Pod.UID] != unplaced.Reason {
+			r.told[unplaced.Pod.UID] = unplaced.Reason
+			r.Report.Warn(ctx, unplaced.Pod, unplacedReason, "The pod %s.", unplaced.Reason)
+		}
+	}
+	if len(p.result.Unplaced) == 0 {
+		return reconciling.Continue()
+	}
+	wait := lookAgain
+	if next, some := r.Shortages.Next(); some {
+		wait = min(wait, next)
+	}
+	return reconciling.ContinueAndComeBack(wait, "some pods find no place")
+}

@@ -1,0 +1,64 @@
+package provisioning
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
+	"github.com/slipway-project/slipway/internal/provisioning/templates"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// readTemplates reads those that provisioners and pods name. One that AWS does not tell of now, and did not before, is one with a problem.
+func (r *Reconciler) readTemplates(ctx context.Context, p *pass) reconciling.Outcome {
+	p.templates, p.known = constraints.Templates{}, map[constraints.Reference]templates.Known{}
+	read := func(references []constraints.Reference) {
+		for _, reference := range references {
+			if _, done := p.known[reference]; done {
+				continue
+			}
+			known, err := r.Templates.Read(ctx, reference)
+			if err != nil {
+				log.FromContext(ctx).Error(err, "Reading a launch template")
+				known.Problem = aws.UserMessage(err)
+			}
+			p.known[reference], p.templates[reference] = known, known.Template
+		}
+	}
+	for i := range p.provisioners {
+		read(constraints.Named(&p.provisioners[i].layer, nil))
+	}
+	for _, pod := range p.cluster.Waiting() {
+		if !namesTemplate(&pod.Spec) {
+			continue
+		}
+		ways, _ := constraints.PodRequirements(&pod.Spec)
+		for i := range p.provisioners {
+			read(constraints.Named(&p.provisioners[i].layer, ways))
+		}
+	}
+	return reconciling.Continue()
+}
+
+// namesTemplate is true for the few pods that may name a launch template themselves.
+func namesTemplate(pod *corev1.PodSpec) bool {
+	if _, selects := pod.NodeSelector[provisioningv1.LabelLaunchTemplateName]; selects {
+		return true
+	}
+	if pod.Affinity == nil || pod.Affinity.NodeAffinity == nil {
+		return false
+	}
+	names := func(term corev1.NodeSelectorTerm) bool {
+		return slices.ContainsFunc(term.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool { return r.Key == provisioningv1.LabelLaunchTemplateName })
+	}
+	affinity := pod.Affinity.NodeAffinity
+	if required := affinity.RequiredDuringSchedulingIgnoredDuringExecution; required != nil && slices.ContainsFunc(required.NodeSelectorTerms, names) {
+		return true
+	}
+	return slices.ContainsFunc(affinity.PreferredDuringSchedulingIgnoredDuringExecution, func(p corev1.PreferredSchedulingTerm) bool { return names(p.Preference) })
+}

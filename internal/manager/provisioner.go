@@ -1,0 +1,233 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/observe"
+	"github.com/slipway-project/slipway/internal/clouds"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/controllers/provisionednode"
+	"github.com/slipway-project/slipway/internal/controllers/provisioner"
+	"github.com/slipway-project/slipway/internal/controllers/provisioning"
+	"github.com/slipway-project/slipway/internal/discovery"
+	"github.com/slipway-project/slipway/internal/fleet"
+	"github.com/slipway-project/slipway/internal/inspection"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/provisioning/catalog"
+	"github.com/slipway-project/slipway/internal/provisioning/defaults"
+	"github.com/slipway-project/slipway/internal/provisioning/launching"
+	"github.com/slipway-project/slipway/internal/provisioning/region"
+	"github.com/slipway-project/slipway/internal/provisioning/templates"
+)
+
+// ProvisionerLeaderElectionID is the name of the lease that the leading provisioner holds.
+const ProvisionerLeaderElectionID = "slipway-provisioner-leader-election"
+
+// DefaultLaunchesPerMinute lets a burst of some thousand pods have its nodes, and what a mistake launches be seen before it is thousands.
+const DefaultLaunchesPerMinute = 300
+
+// DefaultInstanceProfile is that of CAPA's nodes (CAPA: clusterawsadm bootstrap iam).
+const DefaultInstanceProfile = "nodes.cluster-api-provider-aws.sigs.k8s.io"
+
+// ProvisionerOptions are how the controllers of just-in-time nodes run, in the cluster whose pods wait. Of Options they take those that say what is reached, how often,
+// and what is served.
+type ProvisionerOptions struct {
+	Options
+	// InstanceProfile of nodes from default launch templates; DefaultInstanceProfile if empty.
+	InstanceProfile string
+	// LaunchesPerMinute bounds how many nodes are launched; DefaultLaunchesPerMinute if zero.
+	LaunchesPerMinute int
+	// RegistrationTimeout is how long an instance has to become a Node that takes pods; provisionednode.DefaultRegistrationTimeout if zero.
+	RegistrationTimeout time.Duration
+}
+
+func (o ProvisionerOptions) withDefaults() ProvisionerOptions {
+	o.Options = o.Options.withDefaults()
+	if o.InstanceProfile == "" {
+		o.InstanceProfile = DefaultInstanceProfile
+	}
+	if o.LaunchesPerMinute == 0 {
+		o.LaunchesPerMinute = DefaultLaunchesPerMinute
+	}
+	if o.RegistrationTimeout == 0 {
+		o.RegistrationTimeout = provisionednode.DefaultRegistrationTimeout
+	}
+	return o
+}
+
+// validate says what is wrong with the options, in the words of the command line.
+func (o ProvisionerOptions) validate() error {
+	err := o.Options.validate()
+	if o.LaunchesPerMinute < 0 {
+		err = errors.Join(err, fmt.Errorf("--launches-per-minute is %d, and must be positive", o.LaunchesPerMinute))
+	}
+	if o.RegistrationTimeout < 0 {
+		err = errors.Join(err, fmt.Errorf("--registration-timeout is %v, and must be positive", o.RegistrationTimeout))
+	}
+	if o.AWS.Region == "" {
+		err = errors.Join(err, errors.New("AWS_REGION is not set: nodes are launched there"))
+	}
+	return err
+}
+
+// NewProvisionerScheme returns a scheme with the kinds that the provisioner reads and writes. AWSLaunchConfig is among them, though the cluster need not have it.
+func NewProvisionerScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, provisioningv1.AddToScheme, infrav1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// RunProvisioner runs the controllers of just-in-time nodes until the context ends, and returns nil then. It fails as Run does.
+func RunProvisioner(ctx context.Context, options ProvisionerOptions) error {
+	options = options.withDefaults()
+	if err := options.validate(); err != nil {
+		return err
+	}
+	if err := checkAWS(ctx, options.Options); err != nil {
+		return err
+	}
+	scheme, err := NewProvisionerScheme()
+	if err != nil {
+		return err
+	}
+	settings := controllerManagerOptions(options.Options, scheme)
+	settings.LeaderElectionID = ProvisionerLeaderElectionID
+	manager, err := ctrl.NewManager(options.RESTConfig, settings)
+	if err != nil {
+		return fmt.Errorf("making the manager: %w", err)
+	}
+	for _, object := range []client.Object{&provisioningv1.Provisioner{}, &provisioningv1.ProvisionedNode{}} {
+		name, err := find(manager, object)
+		if meta.IsNoMatchError(err) {
+			return fmt.Errorf("kind %s is not installed in this cluster: install Slipway's definitions, config/provisioner/crd", name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	kinds := []client.Object{&provisioningv1.Provisioner{}, &provisioningv1.ProvisionedNode{}, &corev1.Pod{}, &corev1.Node{}}
+	if err := errors.Join(addProvisioner(ctx, manager, options), addHealthChecks(manager, kinds)); err != nil {
+		return err
+	}
+	if err := manager.Start(ctx); err != nil {
+		return fmt.Errorf("running the provisioner: %w", err)
+	}
+	return nil
+}
+
+// addProvisioner adds the controllers, and what they share.
+func addProvisioner(ctx context.Context, manager ctrl.Manager, options ProvisionerOptions) error {
+	clients, err := aws.NewSessions(options.AWS, sessionOptions(options.Options)...).For(ctx, aws.Principal{}, options.AWS.Region)
+	if err != nil {
+		return fmt.Errorf("preparing AWS clients: %w", err)
+	}
+	clientset, err := kubernetes.NewForConfig(options.RESTConfig)
+	if err != nil {
+		return fmt.Errorf("making the client that drains nodes: %w", err)
+	}
+	found := discovery.New(clients, options.Clock)
+	here := &region.Region{Name: clients.Region, Discovery: found}
+	fleets := fleet.New(clients.EC2)
+	made := &defaults.Templates{
+		Templates: launchtemplate.NewTemplates(clients.EC2), Discovery: found, Cluster: &cluster{clientset}, Clock: options.Clock, InstanceProfile: options.InstanceProfile,
+	}
+	read := &templates.Reader{Inspection: inspection.NewReader(found), Configs: &configs{manager.GetAPIReader()}}
+	shortages, promises := catalog.NewShortages(options.Clock), &launching.Promises{}
+	woken := &clouds.Queue{}
+	instances := observe.NewSweep(options.Clock, observe.Source[fleet.Instance]{Describe: fleets.Describe, Batch: fleet.DescribeBatch}, options.Intervals, woken.Add)
+	settings := common.Settings{Clock: options.Clock, Concurrency: options.Concurrency, Traces: options.Traces}
+	report := func(name string) common.Reporter {
+		return common.Reporter{Recorder: manager.GetEventRecorder(name), Progress: options.Progress}
+	}
+
+	passes := &provisioning.Reconciler{
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Region: here, Defaults: made, Templates: read, Shortages: shortages,
+		Budget: launching.NewBudget(options.Clock, options.LaunchesPerMinute), Promises: promises, Report: report(provisioning.Name), Clock: options.Clock,
+	}
+	nodes := &provisionednode.Reconciler{
+		Client: manager.GetClient(), Cluster: clientset, Fleets: fleets, Region: here, Instances: instances, Shortages: shortages, Promises: promises,
+		Report: report(provisionednode.Name), Clock: options.Clock, RegistrationTimeout: options.RegistrationTimeout,
+	}
+	provisioners := &provisioner.Reconciler{
+		Client: manager.GetClient(), Region: here, Defaults: made, Templates: read, Report: report(provisioner.Name), Clock: options.Clock,
+	}
+	return errors.Join(
+		passes.Register(manager, settings),
+		nodes.Register(ctx, manager, settings, woken),
+		provisioners.Register(manager, settings),
+		manager.Add(&sweeper{instances}),
+		manager.Add(&provisionednode.Collector{Client: manager.GetClient(), Fleets: fleets, Clock: options.Clock, Interval: options.Intervals.Rest}),
+	)
+}
+
+// sweeper runs the sweep of instances while the manager leads.
+type sweeper struct{ instances *provisionednode.Instances }
+
+// Start implements manager.Runnable.
+func (s *sweeper) Start(ctx context.Context) error {
+	s.instances.Run(ctx)
+	return nil
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (*sweeper) NeedLeaderElection() bool { return true }
+
+// configs reads AWSLaunchConfigs, where there are any.
+type configs struct{ reader client.Reader }
+
+// LaunchConfig implements templates.Configs.
+func (c *configs) LaunchConfig(ctx context.Context, namespace, name string) (*infrav1.AWSLaunchConfig, error) {
+	config := &infrav1.AWSLaunchConfig{}
+	return config, c.reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, config)
+}
+
+// cluster is the one that nodes join, as it knows itself.
+type cluster struct{ api kubernetes.Interface }
+
+// Version implements defaults.Cluster.
+func (c *cluster) Version(context.Context) (string, error) {
+	version, err := c.api.Discovery().ServerVersion()
+	if err != nil {
+		return "", fmt.Errorf("asking the API server for its version: %w", err)
+	}
+	// EKS's has a suffix: v1.33.4-eks-1234567.
+	plain, _, _ := strings.Cut(version.GitVersion, "-")
+	plain, _, _ = strings.Cut(plain, "+")
+	return plain, nil
+}
+
+// ServiceCIDR implements defaults.Cluster (Kubernetes: "ServiceCIDR", the default one is called kubernetes).
+func (c *cluster) ServiceCIDR(ctx context.Context) (string, error) {
+	found, err := c.api.NetworkingV1().ServiceCIDRs().Get(ctx, "kubernetes", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "", errors.New("the cluster does not say which range its Services have, which it does from Kubernetes 1.33 on")
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading ServiceCIDR kubernetes: %w", err)
+	}
+	if len(found.Spec.CIDRs) == 0 {
+		return "", errors.New("ServiceCIDR kubernetes has no range")
+	}
+	return found.Spec.CIDRs[0], nil
+}
