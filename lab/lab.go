@@ -27,7 +27,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/config/crd"
+	provisionercrd "github.com/slipway-project/slipway/config/provisioner/crd"
 
 	"github.com/slipway-project/slipway/lab/clusterapi"
 	"github.com/slipway-project/slipway/lab/controlplane"
@@ -84,7 +86,7 @@ type Lab struct {
 // NewScheme returns a scheme with every kind that the laboratory knows: Kubernetes', Cluster API's, CAPA's and Slipway's.
 func NewScheme() *runtime.Scheme {
 	scheme := clusterapi.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{capav1.AddToScheme, eksv1.AddToScheme, infrav1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{capav1.AddToScheme, eksv1.AddToScheme, infrav1.AddToScheme, provisioningv1.AddToScheme} {
 		utilruntime.Must(add(scheme))
 	}
 	return scheme
@@ -201,6 +203,9 @@ func definitions(opts Options) ([]*crds.Set, error) {
 	}
 	if !opts.WithoutSlipway {
 		if err := add("Slipway", crd.FS); err != nil {
+			return nil, err
+		}
+		if err := add("Slipway's provisioner", provisionercrd.FS); err != nil {
 			return nil, err
 		}
 	}

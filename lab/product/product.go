@@ -28,29 +28,48 @@ type Settings struct {
 // Manager returns Slipway's manager with the settings.
 func Manager(settings Settings) lab.Manager {
 	return func(ctx context.Context, env lab.ManagerEnv) error {
-		options := manager.Options{
-			RESTConfig: rest.CopyConfig(env.RESTConfig), AWS: env.AWSConfig(), Clock: env.Clock, Namespace: env.Namespace, Log: settings.Log,
-			SettleWindow: manager.DefaultSettleWindow, WrapWorkloads: settings.WrapWorkloads,
-		}
-		if settings.WrapKubernetes != nil {
-			options.RESTConfig.Wrap(settings.WrapKubernetes)
-		}
-		// A manager that ends leaves no connection behind, as a process that ends would not.
-		connections := &connections{}
-		defer connections.close()
-		options.RESTConfig.Dial = connections.dial
-		base := awshttp.NewBuildableClient().GetTransport()
-		base.DialContext = connections.dial
-		transport := http.RoundTripper(base)
-		if settings.WrapAWS != nil {
-			transport = settings.WrapAWS(transport)
-		}
-		options.AWS.HTTPClient = &http.Client{Transport: transport}
-		if settings.Change != nil {
-			settings.Change(&options)
-		}
+		options, end := settings.options(env)
+		defer end()
 		return manager.Run(ctx, options)
 	}
+}
+
+// Provisioner returns the controllers of just-in-time nodes with the settings. Their cluster is that of the environment; change edits their own options last.
+func Provisioner(settings Settings, change func(*manager.ProvisionerOptions)) lab.Manager {
+	return func(ctx context.Context, env lab.ManagerEnv) error {
+		options, end := settings.options(env)
+		defer end()
+		provisioner := manager.ProvisionerOptions{Options: options}
+		if change != nil {
+			change(&provisioner)
+		}
+		return manager.RunProvisioner(ctx, provisioner)
+	}
+}
+
+// options are what either runs with in an environment, and what ends its connections.
+func (s Settings) options(env lab.ManagerEnv) (manager.Options, func()) {
+	options := manager.Options{
+		RESTConfig: rest.CopyConfig(env.RESTConfig), AWS: env.AWSConfig(), Clock: env.Clock, Namespace: env.Namespace, Log: s.Log,
+		SettleWindow: manager.DefaultSettleWindow, WrapWorkloads: s.WrapWorkloads,
+	}
+	if s.WrapKubernetes != nil {
+		options.RESTConfig.Wrap(s.WrapKubernetes)
+	}
+	// A manager that ends leaves no connection behind, as a process that ends would not.
+	connections := &connections{}
+	options.RESTConfig.Dial = connections.dial
+	base := awshttp.NewBuildableClient().GetTransport()
+	base.DialContext = connections.dial
+	transport := http.RoundTripper(base)
+	if s.WrapAWS != nil {
+		transport = s.WrapAWS(transport)
+	}
+	options.AWS.HTTPClient = &http.Client{Transport: transport}
+	if s.Change != nil {
+		s.Change(&options)
+	}
+	return options, connections.close
 }
 
 // connections are all that a manager opened.

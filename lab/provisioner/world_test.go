@@ -1,0 +1,305 @@
+// Package provisioner holds journeys of just-in-time nodes: pods that wait, the real controllers of `slipway provisioner`, a real API server and the
+// simulated AWS. Provisioners are cluster-wide, so the journeys go one after the other.
+package provisioner
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/internal/manager"
+	"github.com/slipway-project/slipway/lab"
+	"github.com/slipway-project/slipway/lab/labtest"
+	"github.com/slipway-project/slipway/lab/product"
+)
+
+func TestMain(m *testing.M) { labtest.MainWith(m, lab.Options{WithoutPools: true}) }
+
+const (
+	// rate makes simulated minutes take fractions of a second.
+	rate = 60
+	// cluster is the name by which nodes, subnets and security groups belong together.
+	cluster = "just-in-time"
+	// tester marks the calls of tests: another access key of the same account.
+	tester = "AKIATESTER0000"
+)
+
+// quickly are instance times that keep the order of things and cost little.
+var quickly = awssim.InstanceTimes{Pending: 10 * time.Second, Boot: 20 * time.Second, ShuttingDown: 10 * time.Second}
+
+// world is a test's part of the laboratory, with Slipway's provisioner in it.
+type world struct {
+	*labtest.Env
+	clock    *simclock.Clock
+	running  *lab.RunningManager
+	settings product.Settings
+	change   func(*manager.ProvisionerOptions)
+}
+
+// options change a world from what most journeys want.
+type options struct {
+	behavior awssim.Behavior
+	change   func(*manager.ProvisionerOptions)
+	settings product.Settings
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	return newWorldWith(t, options{})
+}
+
+func newWorldWith(t *testing.T, options options) *world {
+	t.Helper()
+	clock := simclock.New(time.Now(), rate)
+	t.Cleanup(clock.Close)
+	options.behavior.InstanceTimes = quickly
+	env := labtest.NewWith(t, labtest.Options{AWS: awssim.Options{Clock: clock, Behavior: options.behavior}})
+	w := &world{Env: env, clock: clock, change: options.change, settings: options.settings}
+	w.Eventually("the service account of pods is there", func() error {
+		return w.Client.Get(w.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "default"}, &corev1.ServiceAccount{})
+	})
+	w.tagNetwork()
+	w.installRole()
+	w.start()
+	return w
+}
+
+// installRole makes the service account of config/provisioner, and its rights.
+func (w *world) installRole() {
+	w.Helper()
+	for _, file := range []string{"namespace.yaml", "service_account.yaml", "role.yaml", "role_binding.yaml"} {
+		w.ApplyFile("../../config/provisioner/" + file)
+	}
+}
+
+// start runs the provisioner with exactly the rights of config/provisioner, and stops it when the test ends.
+func (w *world) start() {
+	w.Helper()
+	account, err := w.Lab.Management.ServiceAccountConfig(w.Context(), "slipway-system", "slipway-provisioner")
+	if err != nil {
+		w.Fatal(err)
+	}
+	settings := w.settings
+	settings.Change = func(options *manager.Options) {
+		account.Dial = options.RESTConfig.Dial
+		options.RESTConfig = account
+	}
+	w.running = w.StartManager(product.Provisioner(settings, w.change))
+	w.Cleanup(w.clear) // which takes a provisioner at work
+}
+
+// stop ends the provisioner as a crash would, for its successor.
+func (w *world) stop() {
+	w.Helper()
+	if err := w.running.Stop(); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// clear has nothing left of the test that the next would meet.
+func (w *world) clear() {
+	ctx := context.WithoutCancel(w.Context())
+	for _, object := range []client.Object{&corev1.Pod{}, &provisioningv1.Provisioner{}} {
+		options := []client.DeleteAllOfOption{client.GracePeriodSeconds(0)}
+		if _, isPod := object.(*corev1.Pod); isPod {
+			options = append(options, client.InNamespace(w.Namespace))
+		}
+		if err := w.Client.DeleteAllOf(ctx, object, options...); err != nil {
+			w.Errorf("deleting every %T: %v", object, err)
+		}
+	}
+	for end := time.Now().Add(labtest.DefaultDeadline); ; time.Sleep(25 * time.Millisecond) {
+		var provisioners provisioningv1.ProvisionerList
+		var nodes provisioningv1.ProvisionedNodeList
+		if err := errors.Join(w.Client.List(ctx, &provisioners), w.Client.List(ctx, &nodes)); err != nil {
+			w.Errorf("listing what is left: %v", err)
+			return
+		}
+		if len(provisioners.Items)+len(nodes.Items) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			w.Errorf("%d Provisioners and %d ProvisionedNodes are left", len(provisioners.Items), len(nodes.Items))
+			return
+		}
+	}
+}
+
+// ec2 is a person's.
+func (w *world) ec2() *ec2.Client {
+	config := w.AWSConfig()
+	config.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+		return aws.Credentials{AccessKeyID: tester + w.Account, SecretAccessKey: "none"}, nil
+	})
+	return ec2.NewFromConfig(config)
+}
+
+// tagNetwork gives the private subnets and the nodes' security group of the default world to the cluster.
+func (w *world) tagNetwork() {
+	w.Helper()
+	_, err := w.ec2().CreateTags(w.Context(), &ec2.CreateTagsInput{
+		Resources: []string{"subnet-0b2000000000000aa", "subnet-0b2000000000000ab", "subnet-0b2000000000000ac", "sg-0c1000000000000ab"},
+		Tags:      []ec2types.Tag{{Key: aws.String("kubernetes.io/cluster/" + cluster), Value: aws.String("owned")}},
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// provision applies a Provisioner named by the test, with further lines of its spec.
+func (w *world) provision(name string, lines ...string) {
+	w.Helper()
+	w.Apply(provisioner(name, lines...))
+}
+
+func provisioner(name string, lines ...string) string {
+	text := fmt.Sprintf(`
+apiVersion: provisioning.karpenter.sh/v1alpha2
+kind: Provisioner
+metadata:
+  name: %s
+spec:
+  cluster:
+    name: %s
+    endpoint: https://api.example.com:6443
+    caBundle: %s
+`, name, cluster, base64.StdEncoding.EncodeToString([]byte("-----BEGIN CERTIFICATE-----")))
+	for _, line := range lines {
+		text += "  " + strings.ReplaceAll(line, "\n", "\n  ") + "\n"
+	}
+	return text
+}
+
+// pod makes a pod that the scheduler found no node for.
+func (w *world) pod(name string, edit ...func(*corev1.Pod)) *corev1.Pod {
+	w.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name},
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "main", Image: "none", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+				corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi"),
+			}}}},
+			TerminationGracePeriodSeconds: ptr.To[int64](0), AutomountServiceAccountToken: ptr.To(false),
+		},
+	}
+	for _, one := range edit {
+		one(pod)
+	}
+	if err := w.Client.Create(w.Context(), pod); err != nil {
+		w.Fatal(err)
+	}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
+	if err := w.Client.Status().Update(w.Context(), pod); err != nil {
+		w.Fatal(err)
+	}
+	return pod
+}
+
+func selecting(pairs ...string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Spec.NodeSelector = map[string]string{}
+		for i := 0; i < len(pairs); i += 2 {
+			pod.Spec.NodeSelector[pairs[i]] = pairs[i+1]
+		}
+	}
+}
+
+func asking(cpu, memory string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
+	}
+}
+
+// bind puts a pod on a node, as the scheduler does.
+func (w *world) bind(pod *corev1.Pod, node string) {
+	w.Helper()
+	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: node}}
+	if err := w.Client.SubResource("binding").Create(w.Context(), pod, binding); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// provisioned are all ProvisionedNodes.
+func (w *world) provisioned() []provisioningv1.ProvisionedNode {
+	w.Helper()
+	var list provisioningv1.ProvisionedNodeList
+	if err := w.Client.List(w.Context(), &list); err != nil {
+		w.Fatal(err)
+	}
+	return list.Items
+}
+
+// readyNodes waits until so many nodes are there and take pods, and no others.
+func (w *world) readyNodes(count int) []corev1.Node {
+	w.Helper()
+	w.Eventually(fmt.Sprintf("%d nodes take pods", count), func() error {
+		nodes := w.provisioned()
+		for i := range nodes {
+			if !isTrue(&nodes[i], provisioningv1.ReadyCondition) {
+				return fmt.Errorf("%s is not ready: %+v", nodes[i].Name, nodes[i].Status.Conditions)
+			}
+		}
+		if len(nodes) != count || len(w.Nodes()) != count {
+			return fmt.Errorf("there are %d ProvisionedNodes and %d Nodes", len(nodes), len(w.Nodes()))
+		}
+		return nil
+	})
+	return w.Nodes()
+}
+
+func isTrue(node *provisioningv1.ProvisionedNode, kind string) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c metav1.Condition) bool { return c.Type == kind && c.Status == metav1.ConditionTrue })
+}
+
+// instances are those that have not ended.
+func (w *world) instances() []awssim.Instance {
+	return slices.DeleteFunc(w.Cloud.AWS.Instances(w.Account, w.Cloud.Region()), func(instance awssim.Instance) bool {
+		return instance.State.Name == ec2types.InstanceStateNameTerminated || instance.State.Name == ec2types.InstanceStateNameShuttingDown
+	})
+}
+
+// count is how often the provisioner called an action with success.
+func (w *world) count(action string) int {
+	count := 0
+	for _, call := range w.Cloud.AWS.Calls() {
+		if call.Action == action && call.Status == 200 && !strings.Contains(call.Principal, tester) {
+			count++
+		}
+	}
+	return count
+}
+
+// sleep lets simulated time pass.
+func (w *world) sleep(duration string) {
+	w.Helper()
+	parsed, err := time.ParseDuration(duration)
+	if err != nil {
+		w.Fatal(err)
+	}
+	time.Sleep(parsed / rate)
+}
+
+// terminate ends an instance as somebody else would.
+func (w *world) terminate(id string) {
+	w.Helper()
+	if _, err := w.ec2().TerminateInstances(w.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {
+		w.Fatal(err)
+	}
+}
