@@ -20,8 +20,6 @@ const (
 	// asleep is how long nothing may be called until a controller counts as at rest. A node group that EKS is doing something with is looked at every fifteen
 	// seconds.
 	asleep, asleepManaged = 5 * time.Second, 20 * time.Second
-	// hurry is how fast time passes while EKS replaces nodes and nothing is measured: some minutes take seconds.
-	hurry = 60
 	// idleWindow is how long laboratory and controller must use less than a tenth of a CPU until they count as started, idleAtMost how long that is
 	// waited for.
 	idleWindow, idleAtMost = 2 * time.Second, 30 * time.Second
@@ -107,9 +105,9 @@ func (b *bench) unready(ctx context.Context) (int, error) {
 	return len(slices.DeleteFunc(pools, func(pool infrav1.AWSMachinePool) bool { return pool.Status.Ready })), err
 }
 
-// asleep is how long nothing may be called until the controller counts as at rest. While the clock stands nothing comes by itself.
+// asleep is how long nothing may be called until the controller counts as at rest.
 func (b *bench) asleep() time.Duration {
-	if b.Managed && b.clock.Rate() != 0 {
+	if b.Managed {
 		return asleepManaged
 	}
 	return asleep
@@ -253,9 +251,6 @@ func (b *bench) quietHour(ctx context.Context) error {
 	manager, err := b.lab.StartManager(ctx, b.lab.ManagerEnv(b.lab.Cloud), product.Manager(product.Settings{}))
 	if err != nil {
 		return err
-	}
-	if b.Managed {
-		b.clock.SetRate(hurry) // EKS replaces the nodes of the last edit
 	}
 	err = b.rest(ctx)
 	if err == nil {
