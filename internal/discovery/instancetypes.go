@@ -20,8 +20,8 @@ type InstanceType struct {
 	// MaxNetworkInterfaces over all network cards, and IPv4AddressesPerInterface on each.
 	MaxNetworkInterfaces      int32
 	IPv4AddressesPerInterface int32
-	// GPUs of all kinds and makers.
-	GPUs int32
+	// GPUs of all kinds and makers, and NVIDIAGPUs those of NVIDIA.
+	GPUs, NVIDIAGPUs int32
 	// InstanceStorageGB is local disk, in GB, all disks together.
 	InstanceStorageGB int64
 	// Hypervisor is nitro or xen; empty on bare metal.
@@ -99,6 +99,9 @@ func toInstanceType(info *ec2types.InstanceTypeInfo) InstanceType {
 	if info.GpuInfo != nil {
 		for i := range info.GpuInfo.Gpus {
 			t.GPUs += awssdk.ToInt32(info.GpuInfo.Gpus[i].Count)
+			if awssdk.ToString(info.GpuInfo.Gpus[i].Manufacturer) == "NVIDIA" {
+				t.NVIDIAGPUs += awssdk.ToInt32(info.GpuInfo.Gpus[i].Count)
+			}
 		}
 	}
 	if info.InstanceStorageInfo != nil {

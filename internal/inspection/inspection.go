@@ -47,8 +47,8 @@ type Resolved struct {
 	ImageID, ImageParameter string
 	// Architecture of the image as EC2 writes it: x86_64 or arm64. Without an image it is that of the instance type.
 	Architecture string
-	// Windows says that the image is of Windows.
-	Windows bool
+	// OperatingSystem of the image as kubernetes.io/os has it: linux or windows. Without an image it is empty.
+	OperatingSystem string
 	// RootDeviceName is the image's root device.
 	RootDeviceName string
 	// InstanceType and Requirements are alternatives. Requirements are the attributes that choose types, as text.
@@ -84,7 +84,10 @@ func Inspect(contents launchtemplate.Contents, facts Facts) Resolved {
 		resolved.Architecture = facts.InstanceType.Architecture()
 	}
 	if image := facts.Image; image != nil {
-		resolved.ImageID, resolved.Architecture, resolved.Windows, resolved.RootDeviceName = image.ID, image.Architecture, image.Windows, image.RootDeviceName
+		resolved.ImageID, resolved.Architecture, resolved.OperatingSystem, resolved.RootDeviceName = image.ID, image.Architecture, "linux", image.RootDeviceName
+		if image.Windows {
+			resolved.OperatingSystem = "windows"
+		}
 	}
 	for _, subnet := range facts.Subnets {
 		resolved.Zones = append(resolved.Zones, subnet.Zone)

@@ -109,7 +109,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("read %+v, want version 1, the default, of %s", version, id)
 	}
 	want := inspection.Resolved{
-		ImageParameter: parameter, Architecture: "arm64", RootDeviceName: "/dev/xvda", InstanceType: "m6g.large", Market: "spot",
+		ImageParameter: parameter, Architecture: "arm64", OperatingSystem: "linux", RootDeviceName: "/dev/xvda", InstanceType: "m6g.large", Market: "spot",
 		SecurityGroups: []string{group}, SubnetIDs: []string{subnet}, Zones: []string{"us-east-1a"}, InstanceProfile: "nodes",
 		EphemeralStorageGiB: 80, UserDataBytes: len("[settings]\n"),
 	}

@@ -83,7 +83,7 @@ func TestExistingTemplateIsFollowed(t *testing.T) {
 	missing := resolved.Missing
 	resolved.Missing = nil
 	want := &infrav1.ResolvedLaunchConfig{
-		ImageID: w.publicImage(), ImageArchitecture: "x86_64", RootDeviceName: "/dev/sda1", InstanceType: "t3.micro", Market: "on-demand",
+		ImageID: w.publicImage(), ImageArchitecture: "x86_64", OperatingSystem: "linux", RootDeviceName: "/dev/sda1", InstanceType: "t3.micro", Market: "on-demand",
 		EphemeralStorageGiB: 8, UserDataBytes: aws.Int32(0),
 	}
 	if diff := cmp.Diff(want, resolved); diff != "" {

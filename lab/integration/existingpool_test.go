@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -22,16 +21,6 @@ import (
 )
 
 const golden = "golden"
-
-// bootstrapData is what the bootstrap provider made for a pool, as user data.
-func (w *world) bootstrapData(name string) *string {
-	w.Helper()
-	secret := &corev1.Secret{}
-	w.Eventually("there is bootstrap data", func() error {
-		return w.Client.Get(w.Context(), client.ObjectKey{Namespace: w.Namespace, Name: name}, secret)
-	})
-	return aws.String(base64.StdEncoding.EncodeToString(secret.Data["value"]))
-}
 
 // makeTheirs makes the template, as its owner would.
 func (w *world) makeTheirs(data *ec2types.RequestLaunchTemplateData) {
@@ -47,8 +36,10 @@ func TestPoolOfExistingTemplate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.applyExample(ownTemplate, "launchConfigRef: {name: "+golden+"}\n")
+	w.awaitCondition(infrav1.LaunchTemplateReadyCondition, metav1.ConditionFalse, infrav1.WaitingForLaunchConfigReason) // after bootstrap data
+	joining := w.BootstrapData(poolName)
 	data := func(instanceType ec2types.InstanceType) *ec2types.RequestLaunchTemplateData {
-		return &ec2types.RequestLaunchTemplateData{InstanceType: instanceType, ImageId: aws.String(w.publicImage()), UserData: w.bootstrapData(poolName)}
+		return &ec2types.RequestLaunchTemplateData{InstanceType: instanceType, ImageId: aws.String(w.publicImage()), UserData: aws.String(base64.StdEncoding.EncodeToString(joining))}
 	}
 	w.makeTheirs(data("t3.large"))
 	w.followTheirs(golden, infrav1.ExistingLaunchTemplate{Name: goldenTemplate, Version: "latest"})

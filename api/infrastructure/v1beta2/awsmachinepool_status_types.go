@@ -1,6 +1,9 @@
 package v1beta2
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // AWSMachinePoolStatus says what the pool is. All of it can be found again from AWS.
 type AWSMachinePoolStatus struct {
@@ -23,6 +26,15 @@ type AWSMachinePoolStatus struct {
 	// UpToDateReplicas is how many instances run the wanted configuration.
 	// +optional
 	UpToDateReplicas *int32 `json:"upToDateReplicas,omitempty"`
+
+	// Capacity is what a node of the pool has: cpu, memory, ephemeral-storage and GPUs. cluster-autoscaler's clusterapi provider reads
+	// it to scale from zero. It is left out where nobody knows the instance type.
+	// +optional
+	Capacity corev1.ResourceList `json:"capacity,omitempty"`
+
+	// NodeInfo is what a node of the pool is. cluster-autoscaler reads it beside capacity.
+	// +optional
+	NodeInfo *NodeInfo `json:"nodeInfo,omitempty"`
 
 	// ObservedGeneration is the generation of the spec that this status is about.
 	// +optional

@@ -43,6 +43,11 @@ type ResolvedLaunchConfig struct {
 	// +kubebuilder:validation:MaxLength=32
 	ImageArchitecture string `json:"imageArchitecture,omitempty"`
 
+	// OperatingSystem of the image: linux or windows.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	OperatingSystem string `json:"operatingSystem,omitempty"`
+
 	// RootDeviceName is the root device of the image, such as /dev/xvda.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64

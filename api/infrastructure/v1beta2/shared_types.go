@@ -53,3 +53,16 @@ type Filter struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	Values []string `json:"values"`
 }
+
+// NodeInfo is what cluster-autoscaler wants to know of a node before there is one.
+type NodeInfo struct {
+	// Architecture as kubernetes.io/arch has it: amd64 or arm64.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Architecture string `json:"architecture,omitempty"`
+
+	// OperatingSystem as kubernetes.io/os has it: linux or windows.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	OperatingSystem string `json:"operatingSystem,omitempty"`
+}

@@ -40,7 +40,7 @@ const mostListed = 64
 
 func resolvedStatus(resolved *inspection.Resolved) *infrav1.ResolvedLaunchConfig {
 	status := &infrav1.ResolvedLaunchConfig{
-		ImageID: resolved.ImageID, ImageParameter: resolved.ImageParameter, ImageArchitecture: resolved.Architecture, RootDeviceName: resolved.RootDeviceName,
+		ImageID: resolved.ImageID, ImageParameter: resolved.ImageParameter, ImageArchitecture: resolved.Architecture, OperatingSystem: resolved.OperatingSystem, RootDeviceName: resolved.RootDeviceName,
 		InstanceType: resolved.InstanceType, InstanceRequirements: resolved.Requirements, Market: resolved.Market,
 		SecurityGroupIDs: atMost(resolved.SecurityGroups), SubnetIDs: atMost(resolved.SubnetIDs), AvailabilityZones: atMost(resolved.Zones),
 		IamInstanceProfile: resolved.InstanceProfile, EphemeralStorageGiB: resolved.EphemeralStorageGiB,

@@ -191,6 +191,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		{Name: "keeping Machines", Run: r.keepMachines},
 		{Name: "waiting for bootstrap data", Run: r.awaitBootstrap},
 		{Name: "ensuring the launch config", Run: r.ensureLaunchConfig},
+		{Name: "saying what a node is", Run: r.describeNode},
 		{Name: "letting edits settle", Run: r.settle},
 		{Name: "ensuring the Auto Scaling group", Run: r.ensureGroup},
 		{Name: "rolling out", Run: r.rollOut},

@@ -172,6 +172,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		{Name: "following the update", Run: r.followUpdate},
 		{Name: "waiting for bootstrap data", Run: r.awaitBootstrap},
 		{Name: "ensuring the launch config", Run: r.ensureLaunchConfig},
+		{Name: "saying what a node is", Run: r.describeNode},
 		{Name: "ensuring the node role", Run: r.ensureRole},
 		{Name: "letting edits settle", Run: r.settle},
 		{Name: "ensuring the node group", Run: r.ensureNodegroup},
