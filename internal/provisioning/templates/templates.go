@@ -111,7 +111,7 @@ func known(version inspection.Version) Known {
 	if version.Market == provisioningv1.CapacityTypeSpot {
 		k.CapacityType = provisioningv1.CapacityTypeSpot
 	}
-	if version.Windows && k.Problem == "" {
+	if version.OperatingSystem == "windows" && k.Problem == "" {
 		k.Problem = "its image is of Windows, and provisioners launch nodes of Linux"
 	}
 	if k.Problem != "" {
