@@ -156,7 +156,7 @@ func TestFlags(t *testing.T) {
 		"clock":  `{"now":"2030-01-01T00:00:00Z","rate":0}`,
 		"faults": `[{"id":"f","action":"RunInstances","nth":2,"place":"before","code":"Oops","status":500}]`,
 		"behavior": `{"instanceTimes":{"pending":"10s","boot":"20s","shuttingDown":"30s"},"readLag":"1s","throttling":true,` +
-			`"capacity":[{"instanceType":"m5.large","available":1}],"nodes":[],"nodesReport":false}`,
+			`"capacity":[{"instanceType":"m5.large","available":1}],"spotPrices":[],"nodes":[],"nodesReport":false}`,
 		"state?region=moon-1": `"roles":{`,
 	} {
 		if got := body(t, url+"/_sim/"+path); !strings.Contains(got, want) {

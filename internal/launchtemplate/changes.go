@@ -7,9 +7,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"unicode"
 )
 
 // Changes says in words what a node from the new input has that one from the old data had not: "instance type m5.large → m6i.large". Of bootstrap

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -176,7 +177,8 @@ func TestScaleFromZero(t *testing.T) {
 	w.expectNodeShape("AWSMachinePool", poolName, map[string]string{"cpu": "2", "memory": "8Gi", "ephemeral-storage": "8Gi"})
 	w.editType("m6i.xlarge")
 	w.Eventually("another type is told of", func() error {
-		return differs([]string{w.mustPool().Status.Capacity.Cpu().String()}, []string{"2"})
+		cpu := w.mustPool().Status.Capacity[corev1.ResourceCPU]
+		return differs([]string{cpu.String()}, []string{"2"})
 	})
 	w.expectNodeShape("AWSMachinePool", poolName, map[string]string{"cpu": "4", "memory": "16Gi", "ephemeral-storage": "8Gi"})
 }

@@ -1,9 +1,6 @@
 package v1beta2
 
-import (
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // AWSMachinePoolStatus says what the pool is. All of it can be found again from AWS.
 type AWSMachinePoolStatus struct {
@@ -30,7 +27,7 @@ type AWSMachinePoolStatus struct {
 	// Capacity is what a node of the pool has: cpu, memory, ephemeral-storage and GPUs. cluster-autoscaler's clusterapi provider reads
 	// it to scale from zero. It is left out where nobody knows the instance type.
 	// +optional
-	Capacity corev1.ResourceList `json:"capacity,omitempty"`
+	Capacity NodeCapacity `json:"capacity,omitempty"`
 
 	// NodeInfo is what a node of the pool is. cluster-autoscaler reads it beside capacity.
 	// +optional

@@ -3,7 +3,6 @@ package v1beta2
 import (
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -540,7 +539,7 @@ type AWSManagedMachinePoolStatus struct {
 	// Capacity is what a node of the pool has: cpu, memory, ephemeral-storage and GPUs. cluster-autoscaler's clusterapi provider reads
 	// it to scale from zero. It is left out where nobody knows the instance type.
 	// +optional
-	Capacity corev1.ResourceList `json:"capacity,omitempty"`
+	Capacity NodeCapacity `json:"capacity,omitempty"`
 
 	// NodeInfo is what a node of the pool is. cluster-autoscaler reads it beside capacity.
 	// +optional

@@ -1,5 +1,10 @@
 package v1beta2
 
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
 // Tags are AWS tags by key.
 //
 // AWS allows 50 on a resource, and the six that Slipway adds count too, as do the cluster's.
@@ -53,6 +58,11 @@ type Filter struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	Values []string `json:"values"`
 }
+
+// NodeCapacity is what a node has of each resource.
+//
+// +kubebuilder:validation:MaxProperties=32
+type NodeCapacity map[corev1.ResourceName]resource.Quantity
 
 // NodeInfo is what cluster-autoscaler wants to know of a node before there is one.
 type NodeInfo struct {

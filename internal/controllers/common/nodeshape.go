@@ -28,7 +28,7 @@ const nvidiaGPU corev1.ResourceName = "nvidia.com/gpu"
 // Describe says what a node has and is, in the words of cluster-autoscaler's clusterapi provider, which reads status.capacity and status.nodeInfo of the object that a
 // MachinePool refers to (cluster-autoscaler: cloudprovider/clusterapi, "Scale from zero support"). Like CAPA's for machine templates the capacity is the instance
 // type's: what the kernel and the kubelet take of it is not known. Both are nil where the instance type is not known, or does not exist.
-func (s NodeShape) Describe(ctx context.Context, d *discovery.Discovery) (corev1.ResourceList, *infrav1.NodeInfo, error) {
+func (s NodeShape) Describe(ctx context.Context, d *discovery.Discovery) (infrav1.NodeCapacity, *infrav1.NodeInfo, error) {
 	if s.InstanceType == "" {
 		return nil, nil, nil
 	}
@@ -44,8 +44,8 @@ func (s NodeShape) Describe(ctx context.Context, d *discovery.Discovery) (corev1
 	return capacity, info, nil
 }
 
-func (s NodeShape) describe(t discovery.InstanceType) (corev1.ResourceList, *infrav1.NodeInfo) {
-	capacity := corev1.ResourceList{
+func (s NodeShape) describe(t discovery.InstanceType) (infrav1.NodeCapacity, *infrav1.NodeInfo) {
+	capacity := infrav1.NodeCapacity{
 		corev1.ResourceCPU:    *resource.NewQuantity(int64(t.VCPUs), resource.DecimalSI),
 		corev1.ResourceMemory: *resource.NewQuantity(t.MemoryMiB<<20, resource.BinarySI),
 	}
