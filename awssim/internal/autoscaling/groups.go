@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/iam"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 	"github.com/slipway-project/slipway/awssim/world"
 )
@@ -56,6 +57,7 @@ func (s *service) createAutoScalingGroup(c *sim.Call, in *autoscaling.CreateAuto
 	s.groups[name] = g
 	s.order = append(s.order, g)
 	s.changed(g)
+	iam.EnsureServiceLinkedRole(c.Account, linkedRole, linkedService)
 	return &autoscaling.CreateAutoScalingGroupOutput{}, nil
 }
 

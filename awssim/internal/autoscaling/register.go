@@ -67,6 +67,7 @@ func Register(reg *sim.Registry) {
 	add(reg, "DescribeLaunchConfigurations", (*service).describeLaunchConfigurations)
 
 	reg.State(serviceName, dump)
+	registerAuthorization(reg)
 }
 
 const serviceName = "autoscaling"

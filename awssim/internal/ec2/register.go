@@ -13,6 +13,7 @@ func Register(reg *sim.Registry) {
 	registerFleets(reg)
 	registerResources(reg)
 	registerNetwork(reg)
+	registerAuthorization(reg)
 	reg.State(service, dump)
 }
 

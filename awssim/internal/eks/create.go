@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/iam"
 	"github.com/slipway-project/slipway/awssim/internal/shape"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 	"github.com/slipway-project/slipway/awssim/world"
@@ -48,6 +49,7 @@ func (s *service) createNodegroup(c *sim.Call, in *eks.CreateNodegroupInput) (*e
 	g.arn = fmt.Sprintf("arn:aws:eks:%s:%s:nodegroup/%s/%s/%s", s.region.Name, s.region.Account.ID, k.Name, g.name, g.id)
 	s.groups[key] = g
 	s.changed(g)
+	iam.EnsureServiceLinkedRole(c.Account, linkedRole, linkedService)
 	out := &eks.CreateNodegroupOutput{Nodegroup: s.describeGroup(g)}
 	s.remember(g, c.Action, in.ClientRequestToken, request, out)
 	return out, nil

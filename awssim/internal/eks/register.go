@@ -26,6 +26,7 @@ func Register(reg *sim.Registry) {
 	add(reg, "ListTagsForResource", (*service).listTagsForResource)
 
 	reg.State(serviceName, dump)
+	registerAuthorization(reg)
 }
 
 const serviceName = "eks"

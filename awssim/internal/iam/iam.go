@@ -1,6 +1,5 @@
 // Package iam owns the simulated IAM: roles with their trust policies and the managed policies attached to them, and
-// instance profiles. It knows as much of IAM as launches, AssumeRole, EKS and the SDKs ask for. Permissions are not simulated:
-// every caller may do everything in its account.
+// instance profiles. It knows as much of IAM as launches, AssumeRole, EKS and the SDKs ask for.
 package iam
 
 import (
@@ -136,6 +135,7 @@ func Register(reg *sim.Registry) {
 	sim.Handle(reg, "iam", "TagInstanceProfile", tagInstanceProfile)
 	sim.Handle(reg, "iam", "UntagInstanceProfile", untagInstanceProfile)
 	reg.State("iam", dump)
+	registerAuthorization(reg)
 }
 
 func dump(r *sim.Region) any {
@@ -181,6 +181,14 @@ func tagList(tags map[string]string) []types.Tag {
 	}
 	slices.SortFunc(list, func(a, b types.Tag) int { return strings.Compare(*a.Key, *b.Key) })
 	return list
+}
+
+func tagMap(list []types.Tag) map[string]string {
+	tags := make(map[string]string, len(list))
+	for _, tag := range list {
+		tags[str(tag.Key)] = str(tag.Value)
+	}
+	return tags
 }
 
 func str(s *string) string {

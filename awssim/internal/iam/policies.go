@@ -10,11 +10,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
+	"github.com/slipway-project/slipway/awssim/iampolicy"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// Policy is a managed policy: AWS's own, or one of the account. What it allows is not simulated.
+// Policy is a managed policy: AWS's own, or one of the account. What AWS's own allow is not simulated.
 type Policy struct {
 	Name     string            `json:"name"`
 	Path     string            `json:"path"`
@@ -160,6 +161,9 @@ func createPolicy(c *sim.Call, in *iam.CreatePolicyInput) (*iam.CreatePolicyOutp
 	}
 	if !json.Valid([]byte(str(in.PolicyDocument))) {
 		return nil, sim.Errorf("MalformedPolicyDocument", "Syntax errors in policy.")
+	}
+	if iampolicy.Characters(str(in.PolicyDocument)) > iampolicy.MostCharacters {
+		return nil, conflict("LimitExceeded", "Cannot exceed quota for PolicySize: %d", iampolicy.MostCharacters)
 	}
 	tags, err := tagsOf(in.Tags)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
@@ -139,6 +140,9 @@ func (s *state) find(c *sim.Call, bucketName, key *string) (object, error) {
 		return object{}, err
 	}
 	o, ok := s.object(b, *key)
+	if !ok && !c.Permits(onBucket("s3:ListBucket", b.Name)) { // whoever may not list learns not what there is (API GetObject, "Permissions")
+		return object{}, accessDenied("Access Denied")
+	}
 	if !ok {
 		return object{}, noSuchKey()
 	}
@@ -200,6 +204,10 @@ func deleteObjects(c *sim.Call, in *s3.DeleteObjectsInput) (*s3.DeleteObjectsOut
 	}
 	out := &s3.DeleteObjectsOutput{}
 	for _, identifier := range in.Delete.Objects {
+		if !c.Permits(onObject("s3:DeleteObject", b.Name, *identifier.Key)) {
+			out.Errors = append(out.Errors, types.Error{Key: identifier.Key, Code: aws.String("AccessDenied"), Message: aws.String("Access Denied")})
+			continue
+		}
 		s.objects.Delete(b.Name + "/" + *identifier.Key)
 		if in.Delete.Quiet == nil || !*in.Delete.Quiet {
 			out.Deleted = append(out.Deleted, types.DeletedObject{Key: identifier.Key})

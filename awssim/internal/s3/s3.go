@@ -1,5 +1,5 @@
 // Package s3 owns the simulated Simple Storage Service: buckets and objects, as far as keeping small files takes. Versioning, multipart
-// uploads, policies and access control lists are not simulated. Reads are consistent with writes at once (AWS: S3 user guide, "Amazon S3
+// uploads, policies of buckets and access control lists are not simulated. Reads are consistent with writes at once (AWS: S3 user guide, "Amazon S3
 // data consistency model").
 package s3
 
@@ -77,6 +77,7 @@ func Register(reg *sim.Registry) {
 	sim.Handle(reg, "s3", "PutObjectTagging", putObjectTagging)
 	sim.Handle(reg, "s3", "DeleteObjectTagging", deleteObjectTagging)
 	reg.State("s3", dump)
+	registerAuthorization(reg)
 }
 
 // dump is what the account holds in the region.

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/slipway-project/slipway/awssim/iampolicy"
 	"github.com/slipway-project/slipway/awssim/simclock"
 	"github.com/slipway-project/slipway/awssim/world"
 )
@@ -45,6 +46,9 @@ type Kernel struct {
 	buckets  map[string]*bucket
 	calls    []CallRecord
 	sessions map[string]Session
+
+	policies       map[string][]iampolicy.Policy // by access key id
+	authorizations []Authorization
 
 	notify notifier
 }
@@ -159,6 +163,8 @@ func (k *Kernel) clear() {
 	k.buckets = map[string]*bucket{}
 	k.calls = nil
 	k.sessions = map[string]Session{}
+	k.policies = map[string][]iampolicy.Policy{}
+	k.authorizations = nil
 }
 
 type event struct {

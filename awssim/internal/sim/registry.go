@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"time"
+
+	"github.com/slipway-project/slipway/awssim/iampolicy"
 )
 
 // Call is one request being served. It is good only while its handler runs.
@@ -20,6 +22,8 @@ type Call struct {
 	Action    string
 	Now       time.Time
 	Began     time.Time // before Now for a request that has waited, see NotYetError
+
+	policies []iampolicy.Policy // of the caller; none for an administrator
 }
 
 // Handler serves one action.
@@ -27,6 +31,7 @@ type Handler struct {
 	Service, Action string
 	Input, Output   reflect.Type // the SDK's structs, not pointers to them
 	invoke          func(*Call, any) (any, error)
+	questions       func(*Call, any) []Question // nil if it is not known what permissions a call needs
 }
 
 // Registry holds the handlers of all services and the functions that dump their state. Services are
@@ -34,11 +39,13 @@ type Handler struct {
 type Registry struct {
 	handlers map[string]map[string]*Handler
 	dumpers  map[string]func(*Region) any
+	refusals map[string]func(message string) *Error
+	ofRoles  func(*Account, string) ([]iampolicy.Policy, error)
 }
 
 // NewRegistry returns an empty registry.
 func NewRegistry() *Registry {
-	return &Registry{handlers: map[string]map[string]*Handler{}, dumpers: map[string]func(*Region) any{}}
+	return &Registry{handlers: map[string]map[string]*Handler{}, dumpers: map[string]func(*Region) any{}, refusals: map[string]func(string) *Error{}}
 }
 
 // Handle registers the handler of one action; input and output are the SDK's own types. It panics

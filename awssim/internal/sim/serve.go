@@ -62,11 +62,16 @@ func (k *Kernel) serve(h *Handler, req Request) (any, error) {
 	if call.Began.IsZero() {
 		call.Began = k.now
 	}
+	if !req.Resumed {
+		if err := k.authorize(h, call, req.Input); err != nil {
+			return nil, err
+		}
+	}
 	return h.invoke(call, req.Input)
 }
 
 // Invoke lets one service call another in the account of their user, as principal: the other's handler runs, with its rules, but there is no
-// line in the call log, and neither faults nor throttling strike. The error is the one that the handler returns. Only for code under the lock.
+// line in the call log, neither faults nor throttling strike, and the service may do everything. The error is the one that the handler returns. Only for code under the lock.
 func (k *Kernel) Invoke(r *Region, principal, service, action string, input any) (any, error) {
 	h := k.registry.Handler(service, action)
 	if h == nil {

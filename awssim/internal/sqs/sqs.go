@@ -72,6 +72,7 @@ func Register(reg *sim.Registry) {
 	sim.Handle(reg, "sqs", "DeleteMessageBatch", deleteMessageBatch)
 	sim.Handle(reg, "sqs", "ChangeMessageVisibility", changeMessageVisibility)
 	reg.State("sqs", dump)
+	registerAuthorization(reg)
 }
 
 func dump(r *sim.Region) any {

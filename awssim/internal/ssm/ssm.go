@@ -136,6 +136,7 @@ func Register(reg *sim.Registry) {
 	sim.Handle(reg, "ssm", "RemoveTagsFromResource", removeTags)
 	sim.Handle(reg, "ssm", "ListTagsForResource", listTags)
 	reg.State("ssm", dump)
+	registerAuthorization(reg)
 }
 
 // dump leaves out the public parameters, which nobody can change.

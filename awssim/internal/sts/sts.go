@@ -20,6 +20,7 @@ func Register(reg *sim.Registry) {
 	sim.Handle(reg, "sts", "GetCallerIdentity", getCallerIdentity)
 	sim.Handle(reg, "sts", "AssumeRole", assumeRole)
 	sim.Handle(reg, "sts", "GetAccessKeyInfo", getAccessKeyInfo)
+	registerAuthorization(reg)
 }
 
 func getCallerIdentity(c *sim.Call, _ *sts.GetCallerIdentityInput) (*sts.GetCallerIdentityOutput, error) {
@@ -83,8 +84,8 @@ func assumeRole(c *sim.Call, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, er
 	return newSession(c, account, role, session, duration, in.SourceIdentity), nil
 }
 
-// checkSessionPolicies holds them to AWS's bounds (AWS: API_AssumeRole, Policy and PolicyArns). What they allow is not looked at: the simulated AWS
-// allows every caller everything. The wording is inference.
+// checkSessionPolicies holds them to AWS's bounds (AWS: API_AssumeRole, Policy and PolicyArns). What they allow is not looked at. The
+// wording is inference.
 func checkSessionPolicies(in *sts.AssumeRoleInput) error {
 	length := 0
 	if in.Policy != nil {

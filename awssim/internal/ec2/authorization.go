@@ -1,0 +1,227 @@
+package ec2
+
+import (
+	"slices"
+	"strings"
+
+	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/slipway-project/slipway/awssim/iampolicy"
+	"github.com/slipway-project/slipway/awssim/internal/iam"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+	"github.com/slipway-project/slipway/awssim/internal/ssm"
+)
+
+// This file says what permissions calls need (AWS: Service Authorization Reference, list_amazonec2). A template, or another resource, that does not exist asks
+// for none: EC2 then answers that there is no such resource, because it needs its tags to decide (inference from what users report).
+
+func registerAuthorization(reg *sim.Registry) {
+	reg.Refuse(service, func(message string) *sim.Error {
+		// AWS: EC2 API reference, errors-overview. The encoded message differs in every answer.
+		return sim.Errorf("UnauthorizedOperation", "You are not authorized to perform this operation. %s. Encoded authorization failure message: simulated", message).WithStatus(403)
+	})
+	for _, action := range reg.Actions(service) {
+		// "Describe" actions have no resources (EC2 user guide, iam-policies-for-amazon-ec2, "Supported resource-level permissions").
+		if strings.HasPrefix(action, "Describe") {
+			sim.AuthorizeUnscoped(reg, service, action)
+		}
+	}
+	sim.Authorize(reg, service, "CreateLaunchTemplate", askCreateTemplate)
+	sim.Authorize(reg, service, "CreateLaunchTemplateVersion", func(c *sim.Call, in *awsec2.CreateLaunchTemplateVersionInput) []sim.Question {
+		return askTemplate(c, in.LaunchTemplateId, in.LaunchTemplateName)
+	})
+	sim.Authorize(reg, service, "ModifyLaunchTemplate", func(c *sim.Call, in *awsec2.ModifyLaunchTemplateInput) []sim.Question {
+		return askTemplate(c, in.LaunchTemplateId, in.LaunchTemplateName)
+	})
+	sim.Authorize(reg, service, "DeleteLaunchTemplate", func(c *sim.Call, in *awsec2.DeleteLaunchTemplateInput) []sim.Question {
+		return askTemplate(c, in.LaunchTemplateId, in.LaunchTemplateName)
+	})
+	sim.Authorize(reg, service, "DeleteLaunchTemplateVersions", func(c *sim.Call, in *awsec2.DeleteLaunchTemplateVersionsInput) []sim.Question {
+		return askTemplate(c, in.LaunchTemplateId, in.LaunchTemplateName)
+	})
+	sim.Authorize(reg, service, "CreateTags", func(c *sim.Call, in *awsec2.CreateTagsInput) []sim.Question {
+		return askTagged(c, in.Resources, func(context iampolicy.Context) { sim.Tagging(context, tagMap(in.Tags)) })
+	})
+	sim.Authorize(reg, service, "DeleteTags", func(c *sim.Call, in *awsec2.DeleteTagsInput) []sim.Question {
+		return askTagged(c, in.Resources, func(context iampolicy.Context) { sim.Tagging(context, tagMap(in.Tags)) })
+	})
+	sim.Authorize(reg, service, "RunInstances", func(c *sim.Call, in *awsec2.RunInstancesInput) []sim.Question {
+		l := &launch{state: stateOf(c.Region), in: *in}
+		if spec := in.LaunchTemplate; spec != nil {
+			version, err := ResolveLaunchTemplate(c.Region, LaunchTemplateSpec{ID: val(spec.LaunchTemplateId), Name: val(spec.LaunchTemplateName), Version: val(spec.Version)})
+			if err != nil {
+				return nil
+			}
+			l.source, l.in = version, mergeLaunch(version.Data, *in)
+		}
+		context := iampolicy.Context{}
+		if l.source != nil {
+			context["ec2:LaunchTemplate"] = []string{l.state.arn("launch-template/" + l.source.ID)}
+		}
+		return questions(l.permissions(context))
+	})
+}
+
+func questions(requests []iampolicy.Request) []sim.Question {
+	all := make([]sim.Question, len(requests))
+	for i, request := range requests {
+		all[i].Request = request
+	}
+	return all
+}
+
+// askCreateTemplate: tags that come with a resource need a permission of their own, which can be bound to its creation (EC2 user guide,
+// supported-iam-actions-tagging; permissions-for-launch-templates).
+func askCreateTemplate(c *sim.Call, in *awsec2.CreateLaunchTemplateInput) []sim.Question {
+	arn := stateOf(c.Region).arn("launch-template/*")
+	tags := map[string]string{}
+	for _, specification := range in.TagSpecifications {
+		if specification.ResourceType == types.ResourceTypeLaunchTemplate {
+			tags = tagMap(specification.Tags)
+		}
+	}
+	asked := []iampolicy.Request{{Action: "ec2:CreateLaunchTemplate", Resource: arn, Context: sim.Tagging(iampolicy.Context{}, tags)}}
+	if len(tags) > 0 {
+		asked = append(asked, iampolicy.Request{
+			Action: "ec2:CreateTags", Resource: arn, Context: sim.Tagging(iampolicy.Context{"ec2:CreateAction": {"CreateLaunchTemplate"}}, tags),
+		})
+	}
+	return questions(asked)
+}
+
+func askTemplate(c *sim.Call, id, name *string) []sim.Question {
+	s := stateOf(c.Region)
+	t, err := s.findTemplate(id, name)
+	if err != nil {
+		return nil
+	}
+	return questions([]iampolicy.Request{s.onTemplate("ec2:"+c.Action, t)})
+}
+
+func (s *state) onTemplate(action string, t template) iampolicy.Request {
+	return iampolicy.Request{Action: action, Resource: s.arn("launch-template/" + t.id), Context: sim.Tagged(iampolicy.Context{}, tagMap(t.tags), service)}
+}
+
+func askTagged(c *sim.Call, ids []string, tagging func(iampolicy.Context)) []sim.Question {
+	s := stateOf(c.Region)
+	var asked []iampolicy.Request
+	for _, id := range ids {
+		t, tags, err := s.findTaggable(id)
+		if err != nil {
+			continue
+		}
+		context := sim.Tagged(iampolicy.Context{}, tagMap(tags), service)
+		tagging(context)
+		asked = append(asked, iampolicy.Request{Action: "ec2:" + c.Action, Resource: s.arn(string(t.resource) + "/" + id), Context: context})
+	}
+	return questions(asked)
+}
+
+// LaunchPermissions are what a caller needs who has another service launch instances in his name: that service asks EC2 for a dry run as the caller. It is what
+// he would need to call RunInstances, except that the keys ec2:LaunchTemplate and ec2:IsLaunchTemplateResource are not there (seen by users of Auto Scaling). What
+// can not be launched, because a template or a version does not exist, asks for nothing.
+func LaunchPermissions(r *sim.Region, request LaunchRequest) []iampolicy.Request {
+	version, err := ResolveLaunchTemplate(r, request.Template)
+	if err != nil {
+		return nil
+	}
+	in := mergeLaunch(version.Data, awsec2.RunInstancesInput{ImageId: optional(request.ImageID), InstanceType: types.InstanceType(request.InstanceType)})
+	overrideSubnet(&in, request)
+	l := &launch{state: stateOf(r), in: in, source: version, extraTags: request.Tags}
+	return l.permissions(iampolicy.Context{})
+}
+
+// permissions are those of RunInstances on each resource that a launch has a part in, of ec2:CreateTags on each kind that it tags, and of passing the role of its
+// instance profile (EC2 user guide, "Resource-level permissions for RunInstances" and permissions-for-launch-templates).
+func (l *launch) permissions(shared iampolicy.Context) []iampolicy.Request {
+	var asked []iampolicy.Request
+	run := func(arn string, context iampolicy.Context) {
+		for key, values := range shared {
+			context[key] = values
+		}
+		asked = append(asked, iampolicy.Request{Action: "ec2:RunInstances", Resource: arn, Context: context})
+	}
+	if l.source != nil {
+		if t, err := l.state.findTemplate(&l.source.ID, nil); err == nil {
+			run(l.state.arn("launch-template/"+t.id), sim.Tagged(iampolicy.Context{}, tagMap(t.tags), service))
+		}
+	}
+	for _, arn := range l.usedResources() {
+		run(arn, iampolicy.Context{})
+	}
+	made := []types.ResourceType{types.ResourceTypeInstance, types.ResourceTypeVolume, types.ResourceTypeNetworkInterface}
+	for _, kind := range made {
+		run(l.state.arn(string(kind)+"/*"), sim.Tagging(iampolicy.Context{}, tagMap(l.tags(kind))))
+	}
+	for _, kind := range append(made, types.ResourceTypeSpotInstancesRequest) {
+		if tags := tagMap(l.tags(kind)); len(tags) > 0 {
+			asked = append(asked, iampolicy.Request{
+				Action: "ec2:CreateTags", Resource: l.state.arn(string(kind) + "/*"), Context: sim.Tagging(iampolicy.Context{"ec2:CreateAction": {"RunInstances"}}, tags),
+			})
+		}
+	}
+	return append(asked, l.passes()...)
+}
+
+// usedResources are those that are there before the launch. Images and snapshots belong to no account in their ARNs.
+func (l *launch) usedResources() []string {
+	s, in := l.state, l.in
+	public := func(resource string) string {
+		return strings.Replace(s.arn(resource), ":"+s.region.Account.ID+":", "::", 1)
+	}
+	var arns []string
+	if id, err := s.resolveImageID(val(in.ImageId)); err == nil && id != "" {
+		arns = append(arns, public("image/"+id))
+	}
+	subnets, groups := []string{val(in.SubnetId)}, slices.Clone(in.SecurityGroupIds)
+	for _, nic := range in.NetworkInterfaces {
+		subnets, groups = append(subnets, val(nic.SubnetId)), append(groups, nic.Groups...)
+	}
+	for _, device := range in.BlockDeviceMappings {
+		if device.Ebs != nil && val(device.Ebs.SnapshotId) != "" {
+			arns = append(arns, public("snapshot/"+*device.Ebs.SnapshotId))
+		}
+	}
+	named := map[string][]string{"subnet": subnets, "security-group": groups, "key-pair": {val(in.KeyName)}}
+	if in.Placement != nil {
+		named["placement-group"] = []string{val(in.Placement.GroupName)}
+	}
+	for _, kind := range []string{"subnet", "security-group", "key-pair", "placement-group"} {
+		for _, id := range named[kind] {
+			if id != "" {
+				arns = append(arns, s.arn(kind+"/"+id))
+			}
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(arns)))
+}
+
+// passes are the permissions of what a launch hands over to EC2: a role, and the name of a parameter that holds the image (IAM user guide,
+// id_roles_use_passrole; EC2 user guide, "Use a Systems Manager parameter instead of an AMI ID").
+func (l *launch) passes() []iampolicy.Request {
+	var asked []iampolicy.Request
+	if profile := l.in.IamInstanceProfile; profile != nil {
+		name := val(profile.Arn)
+		if name == "" {
+			name = val(profile.Name)
+		}
+		if found, ok := iam.FindInstanceProfile(l.state.region.Account, name); ok && found.Role != "" {
+			if role, ok := iam.FindRole(l.state.region.Account, found.Role); ok {
+				asked = append(asked, role.Passed("ec2.amazonaws.com"))
+			}
+		}
+	}
+	if parameter, isAlias := strings.CutPrefix(val(l.in.ImageId), imageAlias); isAlias {
+		asked = append(asked, ssm.Permission(l.state.region, "ssm:GetParameters", parameter))
+	}
+	return asked
+}
+
+func tagMap(tags []types.Tag) map[string]string {
+	all := make(map[string]string, len(tags))
+	for _, tag := range tags {
+		all[val(tag.Key)] = val(tag.Value)
+	}
+	return all
+}

@@ -1,0 +1,170 @@
+package sim
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/slipway-project/slipway/awssim/iampolicy"
+)
+
+// This file is the seam between the services and package iampolicy. A caller with policies is held to them; one without is the account's administrator.
+
+// Question is something that a call needs a permission for.
+type Question struct {
+	iampolicy.Request
+	// Refusal is what is answered if there is none; nil for the words of the service that is called.
+	Refusal error
+	// Granted is true if a policy of the resource allows it, so that only a Deny counts.
+	Granted bool
+}
+
+// Authorization is a question that was asked for a caller with policies, and how it was decided.
+type Authorization struct {
+	iampolicy.Request
+	Decision iampolicy.Decision `json:"decision"`
+	// Principal asked, by the call Service Action with that request id.
+	Principal string `json:"principal"`
+	Call      string `json:"call"`
+	RequestID string `json:"requestId"`
+	Account   string `json:"account"`
+}
+
+// Authorize registers what permissions a call of an action needs, in the order in which they are looked at. What must be looked at without resources, or needs
+// none at all, is AuthorizeUnscoped's and AuthorizeFree's. It panics if the action has no handler, which is a programming error.
+func Authorize[I any](reg *Registry, service, action string, questions func(*Call, *I) []Question) {
+	handler := reg.Handler(service, action)
+	if handler == nil {
+		panic(fmt.Sprintf("sim: no handler for %s %s", service, action))
+	}
+	handler.questions = func(c *Call, in any) []Question { return questions(c, in.(*I)) }
+}
+
+// AuthorizeUnscoped registers actions that have no resources: a policy must allow them on *.
+func AuthorizeUnscoped(reg *Registry, service string, actions ...string) {
+	for _, action := range actions {
+		reg.Handler(service, action).questions = func(*Call, any) []Question {
+			return []Question{{Request: iampolicy.Request{Action: service + ":" + action, Resource: "*"}}}
+		}
+	}
+}
+
+// AuthorizeFree registers actions that everybody may call.
+func AuthorizeFree(reg *Registry, service string, actions ...string) {
+	for _, action := range actions {
+		reg.Handler(service, action).questions = func(*Call, any) []Question { return nil }
+	}
+}
+
+// OfRoles sets how the policies of a session are found: those of its role. Without any, the session is the account's administrator.
+func (reg *Registry) OfRoles(find func(account *Account, session string) ([]iampolicy.Policy, error)) {
+	reg.ofRoles = find
+}
+
+// Refuse sets the error with which a service denies.
+func (reg *Registry) Refuse(service string, refusal func(message string) *Error) {
+	reg.refusals[service] = refusal
+}
+
+// SetPolicies holds callers with an access key to policies; none make it the account's administrator again.
+func (k *Kernel) SetPolicies(accessKeyID string, policies []iampolicy.Policy) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.policies[accessKeyID] = policies
+}
+
+// Authorizations are all questions that were asked for callers with policies, in order.
+func (k *Kernel) Authorizations() []Authorization {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return append([]Authorization{}, k.authorizations...)
+}
+
+// authorize refuses a call that the policies of its caller do not allow.
+func (k *Kernel) authorize(h *Handler, c *Call, input any) error {
+	policies, err := k.policiesOf(c)
+	if err != nil || len(policies) == 0 {
+		return err
+	}
+	c.policies = policies
+	if h.questions == nil {
+		return &Error{
+			Code: "NotImplemented", Status: http.StatusNotImplemented,
+			Message: fmt.Sprintf("The simulated AWS does not know what permissions %s %s needs: only callers without policies may call it.", c.Service, c.Action),
+		}
+	}
+	for _, question := range h.questions(c, input) {
+		if err := c.ask(question); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *Kernel) policiesOf(c *Call) ([]iampolicy.Policy, error) {
+	if policies := k.policies[c.AccessKey]; len(policies) > 0 {
+		return policies, nil
+	}
+	if _, session := k.sessions[c.AccessKey]; session && k.registry.ofRoles != nil {
+		return k.registry.ofRoles(c.Account, c.Principal)
+	}
+	return nil, nil
+}
+
+// ask decides a question, writes it down, and returns the refusal, if any.
+func (c *Call) ask(question Question) error {
+	decision := iampolicy.Evaluate(c.policies, question.Request)
+	if question.Granted && decision == iampolicy.ImplicitlyDenied {
+		return nil // not written down: no policy of the caller has a part in it
+	}
+	c.Kernel.authorizations = append(c.Kernel.authorizations, Authorization{
+		Request: question.Request, Decision: decision, Principal: c.Principal, Call: c.Service + " " + c.Action, RequestID: c.RequestID, Account: c.Account.ID,
+	})
+	switch {
+	case decision == iampolicy.Allowed:
+		return nil
+	case question.Refusal != nil:
+		return question.Refusal
+	}
+	// AWS: IAM user guide, "Troubleshoot access denied error messages".
+	because := "because no identity-based policy allows the " + question.Action + " action"
+	if decision == iampolicy.ExplicitlyDenied {
+		because = "with an explicit deny in an identity-based policy"
+	}
+	on := ""
+	if question.Resource != "*" {
+		on = " on resource: " + question.Resource
+	}
+	return c.Kernel.registry.refusals[c.Service](fmt.Sprintf("User: %s is not authorized to perform: %s%s %s", c.Principal, question.Action, on, because))
+}
+
+// Permits reports whether the caller may do something that a call does not need, but that changes what it answers.
+func (c *Call) Permits(request iampolicy.Request) bool {
+	return len(c.policies) == 0 || c.ask(Question{Request: request}) == nil
+}
+
+// Tagged is the context of a resource with tags: aws:ResourceTag, and the service's own key for the same if it has one, such as ec2:ResourceTag.
+func Tagged(context iampolicy.Context, tags map[string]string, services ...string) iampolicy.Context {
+	for _, prefix := range append(services, "aws") {
+		for key, value := range tags {
+			context[prefix+":ResourceTag/"+key] = []string{value}
+		}
+	}
+	return context
+}
+
+// Tagging is the context of a request that sets tags (AWS: IAM user guide, "AWS global condition context keys": aws:RequestTag, aws:TagKeys).
+func Tagging(context iampolicy.Context, tags map[string]string) iampolicy.Context {
+	for key, value := range tags {
+		context["aws:RequestTag/"+key] = []string{value}
+		context["aws:TagKeys"] = append(context["aws:TagKeys"], key)
+	}
+	return context
+}
+
+// Untagging is the context of a request that removes tags.
+func Untagging(context iampolicy.Context, keys []string) iampolicy.Context {
+	if len(keys) > 0 {
+		context["aws:TagKeys"] = keys
+	}
+	return context
+}

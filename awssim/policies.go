@@ -1,0 +1,45 @@
+package awssim
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/slipway-project/slipway/awssim/iampolicy"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// Authorization is one question that was decided for a caller with policies: may it do an action on a resource.
+type Authorization = sim.Authorization
+
+// SetPolicies holds everybody who calls with an access key to policy documents; none make it the account's administrator again, which every key is at first.
+// It fails for a document that IAM refuses, or that can not be decided by: see package iampolicy. A session is held to what is attached to its role instead.
+func (s *Simulator) SetPolicies(accessKeyID string, documents ...string) error {
+	policies := make([]iampolicy.Policy, len(documents))
+	for i, document := range documents {
+		var err error
+		if policies[i], err = iampolicy.Parse(document); err != nil {
+			return fmt.Errorf("setting the policies of access key %s: %w", accessKeyID, err)
+		}
+	}
+	s.kernel.SetPolicies(accessKeyID, policies)
+	return nil
+}
+
+// Authorizations are all questions that were decided, in order. Calls of administrators are not among them.
+func (s *Simulator) Authorizations() []Authorization { return s.kernel.Authorizations() }
+
+func (s *Simulator) postPolicies(r *http.Request) (any, error) {
+	var in struct {
+		AccessKeyID string            `json:"accessKeyID"`
+		Policies    []json.RawMessage `json:"policies"`
+	}
+	if err := readJSON(r, &in); err != nil {
+		return nil, err
+	}
+	documents := make([]string, len(in.Policies))
+	for i, policy := range in.Policies {
+		documents[i] = string(policy)
+	}
+	return nil, s.SetPolicies(in.AccessKeyID, documents...)
+}
