@@ -1,5 +1,5 @@
 // Command slipway runs Kubernetes nodes on AWS from launch templates. `slipway manager` is the controller manager, `slipway provisioner`
-// launches nodes for pods that are pending.
+// launches nodes for pods that are pending, and `slipway iam policy` prints what they may do.
 package main
 
 import (
@@ -34,6 +34,6 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	command.AddCommand(newManagerCommand(), newProvisionerCommand(), newVersionCommand())
+	command.AddCommand(newManagerCommand(), newProvisionerCommand(), newIAMCommand(), newVersionCommand())
 	return command
 }

@@ -11,6 +11,14 @@ import (
 // roles might have one character more (AWS: API_CreateRole).
 const longestCAPAName = 63
 
+// What names that are derived for AWS have in common.
+const (
+	// NodeRoleSuffix ends the names of node roles that are derived, and not hashed.
+	NodeRoleSuffix = "_nodegroup-iam-service-role"
+	// HashedNamePrefix begins derived names that would be too long.
+	HashedNamePrefix = "capa_"
+)
+
 // DefaultNodegroupName is the name of the node group of a pool whose spec.eksNodegroupName is empty: CAPA's, which is <namespace>_<name> with _ for every
 // dot or, where that has more than 63 characters, capa_ and a hash of it.
 func DefaultNodegroupName(namespace, name string) string {
@@ -20,21 +28,21 @@ func DefaultNodegroupName(namespace, name string) string {
 // DefaultNodeRoleName is the name of the node role of a pool whose spec.roleName is empty: the one that CAPA makes with its feature gate EKSEnableIAM,
 // <EKS cluster>-<node group>_nodegroup-iam-service-role or, where that has more than 63 characters, capa_ and a hash of it.
 func DefaultNodeRoleName(eksCluster, nodegroup string) string {
-	return capaName(eksCluster + "-" + nodegroup + "_nodegroup-iam-service-role")
+	return capaName(eksCluster + "-" + nodegroup + NodeRoleSuffix)
 }
 
 // capaName is CAPA's name for something in EKS (CAPA: pkg/eks, GenerateEKSName; pkg/hash, Base36TruncatedHash).
 func capaName(full string) string {
-	const prefix, digits, length = "capa_", "0123456789abcdefghijklmnopqrstuvwxyz", 32
+	const digits, length = "0123456789abcdefghijklmnopqrstuvwxyz", 32
 	if len(full) <= longestCAPAName {
 		return full
 	}
-	hasher, err := blake2b.New(length-len(prefix), nil)
+	hasher, err := blake2b.New(length-len(HashedNamePrefix), nil)
 	if err != nil {
 		panic(err) // only for a size or a key that BLAKE2b does not have
 	}
 	_, _ = hasher.Write([]byte(full)) // never fails
-	name := []byte(prefix)
+	name := []byte(HashedNamePrefix)
 	for _, value := range hasher.Sum(nil) {
 		name = append(name, digits[int(value)%len(digits)])
 	}

@@ -1,0 +1,313 @@
+package permissions
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slipway-project/slipway/awssim/iampolicy"
+)
+
+// sources are what calls AWS.
+const sources = ".."
+
+// otherwise are the permissions that IAM wants for calls of another name (AWS: Service Authorization Reference).
+var otherwise = map[string]string{
+	"s3:HeadObject": "s3:GetObject", "s3:ListObjectsV2": "s3:ListBucket", "s3:DeleteObjects": "s3:DeleteObject", "sqs:DeleteMessageBatch": "sqs:DeleteMessage",
+}
+
+// notCalled are the permissions that others ask for in Slipway's name, or that come with a call of another name.
+var notCalled = []string{"iam:CreateServiceLinkedRole", "iam:PassRole", "ssm:AddTagsToResource"}
+
+// free are calls that need no permission (AWS: API_GetCallerIdentity).
+var free = []string{"sts:GetCallerIdentity"}
+
+// TestTableIsWhatIsCalled holds that the table has what the product calls, and nothing else.
+func TestTableIsWhatIsCalled(t *testing.T) {
+	t.Parallel()
+	called := slices.Clone(notCalled)
+	err := filepath.WalkDir(sources, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err == nil {
+			called = append(called, callsIn(file)...)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(called)
+	called = slices.DeleteFunc(slices.Compact(called), func(call string) bool { return slices.Contains(free, call) })
+	if difference := cmp.Diff(called, Actions()); difference != "" {
+		t.Errorf("permissions (-called +in the table):\n%s", difference)
+	}
+}
+
+// callsIn are the permissions for the requests that a file makes: values of the SDK's input types.
+func callsIn(file *ast.File) []string {
+	var found []string
+	ast.Inspect(file, func(node ast.Node) bool {
+		literal, isLiteral := node.(*ast.CompositeLit)
+		if !isLiteral {
+			return true
+		}
+		selector, isSelector := literal.Type.(*ast.SelectorExpr)
+		if !isSelector {
+			return true
+		}
+		service, isName := selector.X.(*ast.Ident)
+		action, isInput := strings.CutSuffix(selector.Sel.Name, "Input")
+		if !isName || !isInput || !slices.Contains([]string{"autoscaling", "ec2", "eks", "iam", "s3", "sqs", "ssm", "sts"}, service.Name) {
+			return true
+		}
+		call := service.Name + ":" + action
+		if permission, named := otherwise[call]; named {
+			call = permission
+		}
+		found = append(found, call)
+		return true
+	})
+	return found
+}
+
+// widest has the longest names that there are.
+var widest = Scope{
+	Partition: "aws-us-gov", Account: "111122223333", Region: "ap-southeast-7", Cluster: strings.Repeat("c", 63), Bucket: strings.Repeat("b", 63), Queue: strings.Repeat("q", 80),
+	NodeRoles: []string{strings.Repeat("r", 64)}, NodePolicies: []string{"arn:aws-us-gov:iam::111122223333:policy/" + strings.Repeat("p", 128)},
+	IdentityRoles: []string{"arn:aws-us-gov:iam::111122223333:role/" + strings.Repeat("i", 64)}, ImageParameters: []string{strings.Repeat("/ssm", 20)},
+}
+
+func mustPolicies(t *testing.T, scope Scope, features ...Feature) []Document {
+	t.Helper()
+	policies, err := Policies(scope, features...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policies
+}
+
+// TestPoliciesAreWhatIAMTakes: a managed policy is bounded, and of a language.
+func TestPoliciesAreWhatIAMTakes(t *testing.T) {
+	t.Parallel()
+	var all []Feature
+	for _, purpose := range Features {
+		all = append(all, purpose.Feature)
+	}
+	sets := map[string][]Feature{"all": all, "defaults": Defaults()}
+	for _, feature := range all {
+		sets[string(feature)] = []Feature{feature}
+	}
+	for name, features := range sets {
+		for _, scope := range []Scope{{}, {Cluster: "blue"}, widest} {
+			policies := mustPolicies(t, scope, features...)
+			if len(features) == 1 && len(policies) != 1 {
+				t.Errorf("feature %s takes %d policies", name, len(policies))
+			}
+			for _, policy := range policies {
+				if length := iampolicy.Characters(policy.String()); length > iampolicy.MostCharacters || length != policy.Characters() {
+					t.Errorf("%s: a policy has %d characters, and counts %d; IAM takes %d", name, length, policy.Characters(), iampolicy.MostCharacters)
+				}
+				if _, err := iampolicy.Parse(policy.String()); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
+	}
+	if policies := mustPolicies(t, Scope{}, Defaults()...); len(policies) != 1 {
+		t.Errorf("the default features take %d policies without a scope, want one", len(policies))
+	}
+}
+
+func TestStatementThatIsTooLongIsRefused(t *testing.T) {
+	t.Parallel()
+	var scope Scope
+	for i := range 100 {
+		scope.NodeRoles = append(scope.NodeRoles, fmt.Sprintf("%s%02d", strings.Repeat("r", 62), i))
+	}
+	if _, err := Policies(scope, MachinePools); err == nil || !strings.Contains(err.Error(), "name fewer") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestSplittingLosesNothing holds that several policies together are the statements of one.
+func TestSplittingLosesNothing(t *testing.T) {
+	t.Parallel()
+	var together []Statement
+	policies := mustPolicies(t, widest, Defaults()...)
+	for _, policy := range policies {
+		together = append(together, policy.Statement...)
+	}
+	if len(policies) < 2 {
+		t.Errorf("nothing is split")
+	}
+	if difference := cmp.Diff(statements(widest, Defaults()), together); difference != "" {
+		t.Errorf("statements (-want +got):\n%s", difference)
+	}
+}
+
+// TestScopeBounds holds what each bound keeps out, by the evaluator of the simulated AWS.
+func TestScopeBounds(t *testing.T) {
+	t.Parallel()
+	const template = "arn:aws:ec2:eu-central-1:111122223333:launch-template/lt-1"
+	tagged := func(value string) iampolicy.Context {
+		return iampolicy.Context{"aws:ResourceTag/slipway.infrastructure.cluster.x-k8s.io/launch-config": {value}}
+	}
+	remove := func(arn string, context iampolicy.Context) iampolicy.Request {
+		return iampolicy.Request{Action: "ec2:DeleteLaunchTemplate", Resource: arn, Context: context}
+	}
+	attach := func(policy string) iampolicy.Request {
+		return iampolicy.Request{
+			Action: "iam:AttachRolePolicy", Resource: "arn:aws:iam::111122223333:role/x_nodegroup-iam-service-role",
+			Context: iampolicy.Context{"aws:ResourceTag/slipway.infrastructure.cluster.x-k8s.io/managed-machine-pool": {"default/blue/a"}, "iam:PolicyARN": {policy}},
+		}
+	}
+	pass := func(role, service string) iampolicy.Request {
+		return iampolicy.Request{Action: "iam:PassRole", Resource: "arn:aws:iam::111122223333:role/" + role, Context: iampolicy.Context{"iam:PassedToService": {service}}}
+	}
+	image := func(arn string) iampolicy.Request {
+		return iampolicy.Request{Action: "ssm:GetParameter", Resource: arn}
+	}
+	for _, row := range []struct {
+		reason  string
+		scope   Scope
+		request iampolicy.Request
+		want    iampolicy.Decision
+	}{
+		{"a template of Slipway's", Scope{}, remove(template, tagged("default/blue/a")), iampolicy.Allowed},
+		{"somebody else's", Scope{}, remove(template, nil), iampolicy.ImplicitlyDenied},
+		{"one of the cluster's", Scope{Cluster: "blue"}, remove(template, tagged("default/blue/a")), iampolicy.Allowed},
+		{"one of another cluster's", Scope{Cluster: "blue"}, remove(template, tagged("default/red/a")), iampolicy.ImplicitlyDenied},
+		{"a namespace of the cluster's name", Scope{Cluster: "blue"}, remove(template, tagged("blue/red/a")), iampolicy.ImplicitlyDenied},
+		{"a pool of the cluster's name", Scope{Cluster: "blue"}, remove(template, tagged("default/red/blue")), iampolicy.ImplicitlyDenied},
+		{"the region", Scope{Region: "eu-central-1"}, remove(template, tagged("a/b/c")), iampolicy.Allowed},
+		{"another region", Scope{Region: "eu-west-1"}, remove(template, tagged("a/b/c")), iampolicy.ImplicitlyDenied},
+		{"another account", Scope{Account: "444455556666"}, remove(template, tagged("a/b/c")), iampolicy.ImplicitlyDenied},
+		{"another partition", Scope{Partition: "aws-cn"}, remove(template, tagged("a/b/c")), iampolicy.ImplicitlyDenied},
+		{"a policy that nodes need", Scope{}, attach("arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy"), iampolicy.Allowed},
+		{"one that makes administrators", Scope{}, attach("arn:aws:iam::aws:policy/AdministratorAccess"), iampolicy.ImplicitlyDenied},
+		{"one that is named", Scope{NodePolicies: []string{"arn:aws:iam::111122223333:policy/own"}}, attach("arn:aws:iam::111122223333:policy/own"), iampolicy.Allowed},
+		{"CAPA's role of instances", Scope{}, pass("nodes.cluster-api-provider-aws.sigs.k8s.io", "ec2.amazonaws.com"), iampolicy.Allowed},
+		{"it, to another service", Scope{}, pass("nodes.cluster-api-provider-aws.sigs.k8s.io", "lambda.amazonaws.com"), iampolicy.ImplicitlyDenied},
+		{"any other role", Scope{}, pass("admin", "ec2.amazonaws.com"), iampolicy.ImplicitlyDenied},
+		{"a role that is named", Scope{NodeRoles: []string{"nodes/blue"}}, pass("nodes/blue", "ec2.amazonaws.com"), iampolicy.Allowed},
+		{"CAPA's role of node groups", Scope{}, pass("eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io", "eks.amazonaws.com"), iampolicy.Allowed},
+		{"AWS's parameters", Scope{Account: "111122223333"}, image("arn:aws:ssm:eu-central-1::parameter/aws/service/eks/x"), iampolicy.Allowed},
+		{"any other parameter", Scope{}, image("arn:aws:ssm:eu-central-1:111122223333:parameter/secret"), iampolicy.ImplicitlyDenied},
+		{"one that is named", Scope{ImageParameters: []string{"/images/*"}}, image("arn:aws:ssm:eu-central-1:111122223333:parameter/images/blue"), iampolicy.Allowed},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			var policies []iampolicy.Policy
+			for _, document := range mustPolicies(t, row.scope, Defaults()...) {
+				policy, err := iampolicy.Parse(document.String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				policies = append(policies, policy)
+			}
+			if got := iampolicy.Evaluate(policies, row.request); got != row.want {
+				t.Errorf("it is %s, want %s", got, row.want)
+			}
+		})
+	}
+}
+
+func TestScopeIsChecked(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		scope  Scope
+		err    string
+	}{
+		{"nothing", Scope{}, ""},
+		{"everything", widest, ""},
+		{"a partition that is none", Scope{Partition: "aws-eu"}, "partition"},
+		{"an account by its name", Scope{Account: "production"}, "twelve digits"},
+		{"an account of eleven digits", Scope{Account: "12345678901"}, "twelve digits"},
+		{"a policy by its name", Scope{NodePolicies: []string{"own"}}, "no ARN"},
+		{"a role by its name", Scope{IdentityRoles: []string{"own"}}, "no ARN"},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			if err := row.scope.Check(); (err == nil) != (row.err == "") || err != nil && !strings.Contains(err.Error(), row.err) {
+				t.Errorf("the error is %v, want %q", err, row.err)
+			}
+		})
+	}
+}
+
+// write makes the documented policies anew.
+var write = flag.Bool("write", false, "write the policies into docs/permissions.md")
+
+const (
+	documented = "../../docs/permissions.md"
+	begin, end = "<!-- begin: go test ./internal/permissions -write -->\n", "<!-- end -->\n"
+)
+
+// TestPoliciesAreDocumented holds that the document has each feature's policy as it is made.
+func TestPoliciesAreDocumented(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile(documented)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(content), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		t.Fatalf("%s has no place for policies", documented)
+	}
+	want := before + begin + reference(t) + end + after
+	if *write {
+		if err := os.WriteFile(documented, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if difference := cmp.Diff(want, string(content)); difference != "" {
+		t.Errorf("%s is not as the table says, go test ./internal/permissions -write mends it (-want +got):\n%s", documented, difference)
+	}
+}
+
+// reference is a table of the features, the default policy, and what each other feature needs.
+func reference(t *testing.T) string {
+	t.Helper()
+	text := &strings.Builder{}
+	fmt.Fprint(text, "\n| feature | default | for |\n|---|---|---|\n")
+	for _, purpose := range Features {
+		fmt.Fprintf(text, "| `%s` | %s | %s |\n", purpose.Feature, map[bool]string{true: "yes"}[purpose.Default], purpose.Text)
+	}
+	fmt.Fprint(text, "\n## The default policy\n\n")
+	blocks(t, text, Defaults())
+	fmt.Fprint(text, "## What other features add\n\n")
+	for _, purpose := range Features {
+		if !purpose.Default {
+			fmt.Fprintf(text, "`%s`:\n\n", purpose.Feature)
+			blocks(t, text, []Feature{purpose.Feature})
+		}
+	}
+	return text.String()
+}
+
+func blocks(t *testing.T, text *strings.Builder, features []Feature) {
+	t.Helper()
+	for _, policy := range mustPolicies(t, Scope{}, features...) {
+		if !json.Valid([]byte(policy.String())) {
+			t.Fatalf("it is no JSON: %s", policy)
+		}
+		fmt.Fprintf(text, "```json\n%s\n```\n\n", policy)
+	}
+}
