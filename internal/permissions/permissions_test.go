@@ -311,3 +311,71 @@ func blocks(t *testing.T, text *strings.Builder, features []Feature) {
 		fmt.Fprintf(text, "```json\n%s\n```\n\n", policy)
 	}
 }
+
+// TestForeignResourcesAreDenied takes every action that is bound to tags to a resource without them, with those of somebody else's, and with those of another
+// cluster. It is allowed on the cluster's own.
+func TestForeignResourcesAreDenied(t *testing.T) {
+	t.Parallel()
+	policy, err := iampolicy.Parse(mustPolicies(t, Scope{Cluster: "blue"}, MachinePools, ManagedPools)[0].String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := iampolicy.Parse(mustPolicies(t, Scope{Cluster: "blue"}, NodeRoles)[0].String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	policies, bound := []iampolicy.Policy{policy, more}, 0
+	for _, statement := range slices.Concat(policy.Statements, more.Statements) {
+		for key := range statement.Condition["StringLike"] {
+			if !strings.HasPrefix(key, "aws:ResourceTag/") {
+				continue
+			}
+			for _, action := range statement.Action {
+				bound++
+				for _, row := range []struct {
+					reason string
+					tags   iampolicy.Context
+					want   iampolicy.Decision
+				}{
+					{"without tags", iampolicy.Context{}, iampolicy.ImplicitlyDenied},
+					{"with tags of somebody else", iampolicy.Context{"aws:ResourceTag/owner": {"default/blue/pool"}}, iampolicy.ImplicitlyDenied},
+					{"of another cluster", iampolicy.Context{key: {"default/red/pool"}}, iampolicy.ImplicitlyDenied},
+					{"of the cluster", iampolicy.Context{key: {"default/blue/pool"}}, iampolicy.Allowed},
+				} {
+					row.tags["iam:PolicyARN"] = []string{"arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy"}
+					request := iampolicy.Request{Action: action, Resource: strings.ReplaceAll(statement.Resource[0], "*", "x"), Context: row.tags}
+					if got := iampolicy.Evaluate(policies, request); got != row.want {
+						t.Errorf("%s on a resource %s is %s, want %s", action, row.reason, got, row.want)
+					}
+				}
+			}
+		}
+	}
+	if bound < 30 {
+		t.Errorf("%d actions are bound to tags", bound)
+	}
+}
+
+// TestNothingIsMadeWithoutTags takes every action that makes something to a request without Slipway's tags.
+func TestNothingIsMadeWithoutTags(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ action, resource, tag string }{
+		{"ec2:CreateLaunchTemplate", "arn:aws:ec2:r:1:launch-template/*", "launch-config"},
+		{"autoscaling:CreateAutoScalingGroup", "arn:aws:autoscaling:r:1:autoScalingGroup:*:autoScalingGroupName/x", "machine-pool"},
+		{"eks:CreateNodegroup", "arn:aws:eks:r:1:cluster/x", "managed-machine-pool"},
+		{"iam:CreateRole", "arn:aws:iam::1:role/x_nodegroup-iam-service-role", "managed-machine-pool"},
+	} {
+		policy, err := iampolicy.Parse(mustPolicies(t, Scope{}, Defaults()...)[0].String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := iampolicy.Request{Action: row.action, Resource: row.resource}
+		if got := iampolicy.Evaluate([]iampolicy.Policy{policy}, request); got != iampolicy.ImplicitlyDenied {
+			t.Errorf("%s without tags is %s", row.action, got)
+		}
+		request.Context = iampolicy.Context{"aws:RequestTag/slipway.infrastructure.cluster.x-k8s.io/" + row.tag: {"default/blue/pool"}}
+		if got := iampolicy.Evaluate([]iampolicy.Policy{policy}, request); got != iampolicy.Allowed {
+			t.Errorf("%s with tags is %s", row.action, got)
+		}
+	}
+}

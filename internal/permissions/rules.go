@@ -2,6 +2,7 @@ package permissions
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strings"
 
@@ -52,9 +53,16 @@ func instanceRoles(s Scope) []string {
 // roleSuffix ends the names of the roles that clusterawsadm makes (CAPA: cloudformation/bootstrap, DefaultNameSuffix).
 const roleSuffix = ".cluster-api-provider-aws.sigs.k8s.io"
 
-// ownRoles are those of managed pools that Slipway makes: with names that it and CAPA derive, or that are named.
+// ownRoles are those of managed pools that Slipway makes: with names that it and CAPA derive, or that are named. Before a role is there, IAM knows its name
+// without a path.
 func ownRoles(s Scope) []string {
-	return s.roles(append([]string{"*" + infrav1.NodeRoleSuffix, infrav1.HashedNamePrefix + "*"}, s.NodeRoles...)...)
+	names := []string{"*" + infrav1.NodeRoleSuffix, infrav1.HashedNamePrefix + "*"}
+	for _, name := range s.NodeRoles {
+		if names = append(names, name); strings.Contains(name, "/") {
+			names = append(names, path.Base(name))
+		}
+	}
+	return s.roles(names...)
 }
 
 // nodegroupRoles are what nodes of managed pools may have: CAPA's default too.

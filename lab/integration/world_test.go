@@ -70,6 +70,9 @@ func newWorldWith(t *testing.T, options options) *world {
 	options.behavior.InstanceTimes = quickly
 	accounts := *awsworld.Default()
 	accounts.Roles = slices.Concat(accounts.Roles, options.roles)
+	if name, _ := policyOf(t); name != "" {
+		accounts.Roles = withoutLinkedRoles(accounts.Roles)
+	}
 	if options.quotas != nil {
 		accounts.Quotas = options.quotas
 	}
@@ -80,6 +83,7 @@ func newWorldWith(t *testing.T, options options) *world {
 		accounts.Regions[0].EventRules = []awsworld.EventRule{{Name: eventQueue, Sources: []string{"aws.ec2", "aws.autoscaling"}, Queue: eventQueue}}
 	}
 	env := labtest.NewWith(t, labtest.Options{AWS: awssim.Options{Clock: clock, Behavior: options.behavior, World: &accounts}})
+	hold(t, env)
 	w := &world{Env: env, clock: clock}
 	if options.events {
 		w.settings.Change = func(options *manager.Options) { options.EventQueue = eventQueue }

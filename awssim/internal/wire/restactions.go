@@ -282,14 +282,21 @@ func objectHeaders(header http.Header, out *s3.HeadObjectOutput) {
 }
 
 func deletedObjects(out *s3.DeleteObjectsOutput) any {
-	type deleted struct{ Key string }
+	type (
+		deleted struct{ Key string }
+		failed  struct{ Key, Code, Message string }
+	)
 	document := struct {
 		XMLName xml.Name  `xml:"DeleteResult"`
 		Space   string    `xml:"xmlns,attr"`
 		Deleted []deleted `xml:"Deleted"`
+		Errors  []failed  `xml:"Error"`
 	}{Space: s3Namespace}
 	for _, d := range out.Deleted {
 		document.Deleted = append(document.Deleted, deleted{*d.Key})
+	}
+	for _, e := range out.Errors {
+		document.Errors = append(document.Errors, failed{*e.Key, *e.Code, *e.Message})
 	}
 	return document
 }

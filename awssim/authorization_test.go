@@ -1,0 +1,362 @@
+package awssim_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/iampolicy"
+	"github.com/slipway-project/slipway/awssim/world"
+)
+
+// limited is an access key of the account that is held to policies.
+const limited = "AKIALIMITED" + account
+
+// allowing is a policy that allows actions on everything.
+func allowing(actions ...string) string {
+	text, _ := json.Marshal(actions) // strings always marshal
+	return `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":` + string(text) + `,"Resource":"*"}}`
+}
+
+// workplace is an account with something of each kind, by names and ids.
+type workplace struct {
+	*endpoint
+	template string
+}
+
+const (
+	nodesRole = "eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io"
+	subnet    = "subnet-0b2000000000000aa"
+	bucket    = "data"
+	operators = "operators" // everybody in the account may become it, who is allowed to
+)
+
+func newWorkplace(t *testing.T) *workplace {
+	t.Helper()
+	accounts := *world.Default()
+	accounts.Roles = slices.DeleteFunc(slices.Clone(accounts.Roles), func(role world.Role) bool { return strings.HasPrefix(role.Path, "/aws-service-role/") })
+	accounts.Roles = append(accounts.Roles, world.Role{Name: operators})
+	accounts.Regions = slices.Clone(accounts.Regions)
+	accounts.Regions[0].Queues = []world.Queue{{Name: "events"}}
+	accounts.Regions[0].Buckets = append(slices.Clone(accounts.Regions[0].Buckets), world.Bucket{Name: bucket})
+	w := &workplace{endpoint: serve(t, awssim.Options{World: &accounts})}
+	image := ""
+	for _, candidate := range accounts.Regions[0].Images {
+		if candidate.Architecture == "x86_64" && image == "" {
+			image = candidate.ID
+		}
+	}
+	made := must[*ec2.CreateLaunchTemplateOutput](t)(ec2.NewFromConfig(w.config(key)).CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: aws.String("nodes"), TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeLaunchTemplate, Tags: []types.Tag{{Key: aws.String("team"), Value: aws.String("blue")}}}},
+		LaunchTemplateData: &types.RequestLaunchTemplateData{
+			ImageId: &image, InstanceType: types.InstanceTypeT3Large,
+			IamInstanceProfile: &types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: aws.String("nodes.cluster-api-provider-aws.sigs.k8s.io")},
+			TagSpecifications:  []types.LaunchTemplateTagSpecificationRequest{{ResourceType: types.ResourceTypeInstance, Tags: []types.Tag{{Key: aws.String("a"), Value: aws.String("b")}}}},
+		},
+	}))
+	w.template = *made.LaunchTemplate.LaunchTemplateId
+	if err := w.SetCluster(account, region, awssim.Cluster{Name: "blue", Version: "1.34", Subnets: []string{subnet}}); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *workplace) createGroup(ctx context.Context, config aws.Config, name string) error {
+	_, err := autoscaling.NewFromConfig(config).CreateAutoScalingGroup(ctx, &autoscaling.CreateAutoScalingGroupInput{
+		AutoScalingGroupName: &name, MinSize: aws.Int32(0), MaxSize: aws.Int32(1), VPCZoneIdentifier: aws.String(subnet),
+		LaunchTemplate: &asgtypes.LaunchTemplateSpecification{LaunchTemplateId: &w.template, Version: aws.String("1")},
+		Tags:           []asgtypes.Tag{{Key: aws.String("team"), Value: aws.String("blue"), ResourceId: &name, ResourceType: aws.String("auto-scaling-group")}},
+	})
+	return err
+}
+
+func (w *workplace) createNodegroup(ctx context.Context, config aws.Config, name string) error {
+	_, err := eks.NewFromConfig(config).CreateNodegroup(ctx, &eks.CreateNodegroupInput{
+		ClusterName: aws.String("blue"), NodegroupName: &name, Subnets: []string{subnet}, NodeRole: aws.String("arn:aws:iam::" + account + ":role/" + nodesRole),
+		Tags: map[string]string{"team": "blue"}, AmiType: ekstypes.AMITypesAl2023X8664Standard,
+	})
+	return err
+}
+
+// whatCallsNeed are calls, what each needs in the order in which it is asked for, and how it is refused.
+var whatCallsNeed = []struct {
+	reason string
+	call   func(context.Context, *workplace, aws.Config) error
+	needs  []string
+	code   string
+	status int
+}{
+	{"a describe", func(ctx context.Context, _ *workplace, config aws.Config) error {
+		_, err := ec2.NewFromConfig(config).DescribeImages(ctx, &ec2.DescribeImagesInput{})
+		return err
+	}, []string{"ec2:DescribeImages"}, "UnauthorizedOperation", 403},
+	{"a template with tags", func(ctx context.Context, w *workplace, config aws.Config) error {
+		_, err := ec2.NewFromConfig(config).CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
+			LaunchTemplateName: aws.String("tagged"), LaunchTemplateData: &types.RequestLaunchTemplateData{InstanceType: types.InstanceTypeT3Large},
+			TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeLaunchTemplate, Tags: []types.Tag{{Key: aws.String("a"), Value: aws.String("b")}}}},
+		})
+		return err
+	}, []string{"ec2:CreateLaunchTemplate", "ec2:CreateTags"}, "UnauthorizedOperation", 403},
+	{"a dry run from a template", func(ctx context.Context, w *workplace, config aws.Config) error {
+		_, err := ec2.NewFromConfig(config).RunInstances(ctx, &ec2.RunInstancesInput{
+			DryRun: aws.Bool(true), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: aws.String(subnet), LaunchTemplate: &types.LaunchTemplateSpecification{LaunchTemplateId: &w.template},
+		})
+		if code(err) == "DryRunOperation" {
+			return nil
+		}
+		return err
+	}, []string{"ec2:RunInstances", "ec2:CreateTags", "iam:PassRole"}, "UnauthorizedOperation", 403},
+	{"a group", func(ctx context.Context, w *workplace, config aws.Config) error {
+		return w.createGroup(ctx, config, "pool")
+	},
+		[]string{"autoscaling:CreateAutoScalingGroup", "iam:CreateServiceLinkedRole", "ec2:RunInstances", "ec2:CreateTags", "iam:PassRole"}, "AccessDenied", 403},
+	{"a node group", func(ctx context.Context, w *workplace, config aws.Config) error {
+		return w.createNodegroup(ctx, config, "pool")
+	},
+		[]string{"eks:CreateNodegroup", "eks:TagResource", "iam:PassRole", "iam:CreateServiceLinkedRole"}, "AccessDeniedException", 403},
+	{"a role with tags", func(ctx context.Context, _ *workplace, config aws.Config) error {
+		_, err := iam.NewFromConfig(config).CreateRole(ctx, &iam.CreateRoleInput{
+			RoleName: aws.String("made"), Tags: iamTags("a", "b"),
+			AssumeRolePolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}}`),
+		})
+		return err
+	}, []string{"iam:CreateRole", "iam:TagRole"}, "AccessDenied", 403},
+	{"a parameter with tags", func(ctx context.Context, _ *workplace, config aws.Config) error {
+		_, err := ssm.NewFromConfig(config).PutParameter(ctx, &ssm.PutParameterInput{
+			Name: aws.String("/made"), Value: aws.String("x"), Type: ssmtypes.ParameterTypeString, Tags: []ssmtypes.Tag{{Key: aws.String("a"), Value: aws.String("b")}},
+		})
+		return err
+	}, []string{"ssm:PutParameter", "ssm:AddTagsToResource"}, "AccessDeniedException", 400},
+	{"an object", func(ctx context.Context, _ *workplace, config aws.Config) error {
+		_, err := s3.NewFromConfig(config, pathStyle).PutObject(ctx, &s3.PutObjectInput{Bucket: aws.String(bucket), Key: aws.String("k"), Body: strings.NewReader("x")})
+		return err
+	}, []string{"s3:PutObject"}, "AccessDenied", 403},
+	{"messages", func(ctx context.Context, w *workplace, config aws.Config) error {
+		_, err := sqs.NewFromConfig(config).ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: aws.String(w.url + "/" + account + "/events")})
+		return err
+	}, []string{"sqs:ReceiveMessage"}, "AccessDeniedException", 400},
+	{"a role of the account", func(ctx context.Context, _ *workplace, config aws.Config) error {
+		_, err := sts.NewFromConfig(config).AssumeRole(ctx, &sts.AssumeRoleInput{RoleArn: aws.String("arn:aws:iam::" + account + ":role/" + operators), RoleSessionName: aws.String("session")})
+		return err
+	}, []string{"sts:AssumeRole"}, "AccessDenied", 403},
+	{"who it is", func(ctx context.Context, _ *workplace, config aws.Config) error {
+		_, err := sts.NewFromConfig(config).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+		return err
+	}, nil, "", 0},
+}
+
+func iamTags(key, value string) []iamtypes.Tag { return []iamtypes.Tag{{Key: &key, Value: &value}} }
+
+func pathStyle(o *s3.Options) { o.UsePathStyle = true }
+
+// TestCallsNeedTheirPermissions gives a caller all that a call needs, and all but each. An administrator needs nothing.
+func TestCallsNeedTheirPermissions(t *testing.T) {
+	t.Parallel()
+	for _, row := range whatCallsNeed {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			for _, missing := range append(slices.Clone(row.needs), "") {
+				w := newWorkplace(t)
+				given := slices.DeleteFunc(append(slices.Clone(row.needs), "cloudwatch:PutMetricData"), func(action string) bool { return action == missing })
+				if err := w.SetPolicies(limited, allowing(given...)); err != nil {
+					t.Fatal(err)
+				}
+				err := row.call(t.Context(), w, w.config(limited))
+				if missing == "" {
+					if err != nil {
+						t.Errorf("with all that it needs: %v", err)
+					}
+					var asked []string
+					for _, question := range w.Authorizations() {
+						asked = append(asked, question.Action)
+					}
+					if asked = slices.Compact(asked); !slices.Equal(asked, row.needs) {
+						t.Errorf("it needs %q, want %q", asked, row.needs)
+					}
+					continue
+				}
+				var response *smithyhttp.ResponseError
+				if code(err) != row.code || !errors.As(err, &response) || response.HTTPStatusCode() != row.status {
+					t.Errorf("without %s the answer is %v, want %d %s", missing, err, row.status, row.code)
+				}
+			}
+			w := newWorkplace(t)
+			if err := row.call(t.Context(), w, w.config(key)); err != nil {
+				t.Errorf("an administrator is refused: %v", err)
+			}
+		})
+	}
+}
+
+// TestAllThatIsNotAllowedIsDenied holds the words of a denial, a Deny, and what nobody knows the permissions of.
+func TestAllThatIsNotAllowedIsDenied(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	describe := func() error {
+		_, err := autoscaling.NewFromConfig(w.config(limited)).DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{})
+		return err
+	}
+	for _, row := range []struct{ reason, policy, says string }{
+		{"nothing is said of it", allowing("ec2:*"), "User: arn:aws:iam::" + account + ":user/" + limited + " is not authorized to perform: autoscaling:DescribeAutoScalingGroups because no identity-based policy allows"},
+		{"it is denied", `{"Statement":[{"Effect":"Allow","Action":"*","Resource":"*"},{"Effect":"Deny","Action":"autoscaling:*","Resource":"*"}]}`, "with an explicit deny in an identity-based policy"},
+	} {
+		if err := w.SetPolicies(limited, row.policy); err != nil {
+			t.Fatal(err)
+		}
+		if err := describe(); code(err) != "AccessDenied" || !strings.Contains(err.Error(), row.says) {
+			t.Errorf("%s: the answer is %v", row.reason, err)
+		}
+	}
+	if err := w.SetPolicies(limited, allowing("*")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := autoscaling.NewFromConfig(w.config(limited)).EnterStandby(t.Context(), &autoscaling.EnterStandbyInput{
+		AutoScalingGroupName: aws.String("x"), ShouldDecrementDesiredCapacity: aws.Bool(true),
+	}); code(err) != "NotImplemented" {
+		t.Errorf("an action whose permissions are not simulated answers %v", err)
+	}
+	if err := w.SetPolicies(limited, `{"Statement":{"Effect":"Allow","Action":"*","Resource":"*","Condition":{"IpAddress":{"aws:SourceIp":"10.0.0.0/8"}}}}`); err == nil {
+		t.Error("a condition that is not simulated is taken")
+	}
+	if err := w.SetPolicies(limited); err != nil {
+		t.Fatal(err)
+	}
+	if err := describe(); err != nil {
+		t.Errorf("without policies the answer is %v", err)
+	}
+}
+
+// TestTagsDecide holds that the tags of what there is, and those of a request, are what conditions see.
+func TestTagsDecide(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	must[*iam.CreateRoleOutput](t)(iam.NewFromConfig(w.config(key)).CreateRole(t.Context(), &iam.CreateRoleInput{
+		RoleName: aws.String("ours"), Tags: iamTags("team", "blue"),
+		AssumeRolePolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}}`),
+	}))
+	if err := w.createGroup(t.Context(), w.config(key), "pool"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.createNodegroup(t.Context(), w.config(key), "pool"); err != nil {
+		t.Fatal(err)
+	}
+	config := w.config(limited)
+	calls := map[string]func(context.Context) error{
+		"a template": func(ctx context.Context) error {
+			_, err := ec2.NewFromConfig(config).ModifyLaunchTemplate(ctx, &ec2.ModifyLaunchTemplateInput{LaunchTemplateId: &w.template, DefaultVersion: aws.String("1")})
+			return err
+		},
+		"a group": func(ctx context.Context) error {
+			_, err := autoscaling.NewFromConfig(config).SuspendProcesses(ctx, &autoscaling.SuspendProcessesInput{AutoScalingGroupName: aws.String("pool"), ScalingProcesses: []string{"AZRebalance"}})
+			return err
+		},
+		"a node group": func(ctx context.Context) error {
+			_, err := eks.NewFromConfig(config).DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String("blue"), NodegroupName: aws.String("pool")})
+			return err
+		},
+		"a role": func(ctx context.Context) error {
+			_, err := iam.NewFromConfig(config).UntagRole(ctx, &iam.UntagRoleInput{RoleName: aws.String("ours"), TagKeys: []string{"other"}})
+			return err
+		},
+	}
+	for team, allowed := range map[string]bool{"blue": true, "red": false} {
+		policy := `{"Statement":{"Effect":"Allow","Action":"*","Resource":"*","Condition":{"StringEquals":{"aws:ResourceTag/team":"` + team + `"}}}}`
+		if err := w.SetPolicies(limited, policy); err != nil {
+			t.Fatal(err)
+		}
+		for what, call := range calls {
+			if err := call(t.Context()); (err == nil) != allowed {
+				t.Errorf("%s of team blue, for who may change those of team %s: %v", what, team, err)
+			}
+		}
+	}
+	if err := w.SetPolicies(limited, `{"Statement":{"Effect":"Allow","Action":"ec2:CreateTags","Resource":"*","Condition":{"Null":{"aws:RequestTag/owner":"false"},"ForAllValues:StringEquals":{"aws:TagKeys":["owner"]}}}}`); err != nil {
+		t.Fatal(err)
+	}
+	for keys, want := range map[string]string{"owner": "", "owner,other": "UnauthorizedOperation", "other": "UnauthorizedOperation"} {
+		var tags []types.Tag
+		for _, key := range strings.Split(keys, ",") {
+			tags = append(tags, types.Tag{Key: &key, Value: aws.String("x")})
+		}
+		if _, err := ec2.NewFromConfig(config).CreateTags(t.Context(), &ec2.CreateTagsInput{Resources: []string{w.template}, Tags: tags}); code(err) != want {
+			t.Errorf("setting tags %s answers %v, want %q", keys, err, want)
+		}
+	}
+}
+
+// TestObjectsWithoutPermission holds what S3 says of single objects.
+func TestObjectsWithoutPermission(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	client := s3.NewFromConfig(w.config(limited), pathStyle)
+	for _, row := range []struct{ reason, policy, code string }{
+		{"who may list is told that it is not there", allowing("s3:GetObject", "s3:ListBucket"), "NotFound"},
+		{"who may not learns nothing", allowing("s3:GetObject"), "Forbidden"},
+	} {
+		if err := w.SetPolicies(limited, row.policy); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: aws.String(bucket), Key: aws.String("missing")}); code(err) != row.code {
+			t.Errorf("%s: the answer is %v, want %s", row.reason, err, row.code)
+		}
+	}
+	if err := w.SetPolicies(limited, `{"Statement":{"Effect":"Allow","Action":"s3:DeleteObject","Resource":"arn:aws:s3:::`+bucket+`/mine/*"}}`); err != nil {
+		t.Fatal(err)
+	}
+	deleted := must[*s3.DeleteObjectsOutput](t)(client.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{
+		Bucket: aws.String(bucket), Delete: &s3types.Delete{Objects: []s3types.ObjectIdentifier{{Key: aws.String("mine/a")}, {Key: aws.String("theirs/a")}}},
+	}))
+	if len(deleted.Deleted) != 1 || len(deleted.Errors) != 1 || *deleted.Errors[0].Code != "AccessDenied" || *deleted.Errors[0].Key != "theirs/a" {
+		t.Errorf("deleted are %+v, errors are %+v", deleted.Deleted, deleted.Errors)
+	}
+}
+
+// TestSessionsHaveThePoliciesOfTheirRole attaches a policy to a role, and asks as a session of it.
+func TestSessionsHaveThePoliciesOfTheirRole(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	admin, role := iam.NewFromConfig(w.config(key)), operators
+	session := must[*sts.AssumeRoleOutput](t)(sts.NewFromConfig(w.config(key)).AssumeRole(t.Context(), &sts.AssumeRoleInput{
+		RoleArn: aws.String("arn:aws:iam::" + account + ":role/" + role), RoleSessionName: aws.String("session"),
+	})).Credentials
+	config := w.config(key)
+	config.Credentials = credentials.NewStaticCredentialsProvider(*session.AccessKeyId, *session.SecretAccessKey, *session.SessionToken)
+	describe := func() error {
+		_, err := ec2.NewFromConfig(config).DescribeImages(t.Context(), &ec2.DescribeImagesInput{})
+		return err
+	}
+	if err := describe(); err != nil {
+		t.Errorf("a role without policies of the account's is refused: %v", err)
+	}
+	policy := must[*iam.CreatePolicyOutput](t)(admin.CreatePolicy(t.Context(), &iam.CreatePolicyInput{PolicyName: aws.String("groups"), PolicyDocument: aws.String(allowing("autoscaling:*"))})).Policy
+	must[*iam.AttachRolePolicyOutput](t)(admin.AttachRolePolicy(t.Context(), &iam.AttachRolePolicyInput{RoleName: &role, PolicyArn: policy.Arn}))
+	if err := describe(); code(err) != "UnauthorizedOperation" || !strings.Contains(err.Error(), ":assumed-role/"+role+"/session") {
+		t.Errorf("with a policy for something else the answer is %v", err)
+	}
+	long := `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"arn:aws:s3:::` + strings.Repeat("x", iampolicy.MostCharacters) + `"}}`
+	if _, err := admin.CreatePolicy(t.Context(), &iam.CreatePolicyInput{PolicyName: aws.String("long"), PolicyDocument: &long}); code(err) != "LimitExceeded" {
+		t.Errorf("a policy that is too long answers %v", err)
+	}
+}

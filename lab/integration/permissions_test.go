@@ -1,0 +1,182 @@
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/iampolicy"
+	awsworld "github.com/slipway-project/slipway/awssim/world"
+	"github.com/slipway-project/slipway/internal/permissions"
+	"github.com/slipway-project/slipway/lab"
+	"github.com/slipway-project/slipway/lab/labtest"
+)
+
+// journeyUnderPolicy is a journey whose manager has the policy of the default features and of those that it needs beside them.
+type journeyUnderPolicy struct {
+	name     string
+	journey  func(*testing.T)
+	features []permissions.Feature
+}
+
+// underPolicy are journeys that together do all that Slipway does.
+var underPolicy = []journeyUnderPolicy{
+	{"EveryField", TestEveryField, []permissions.Feature{permissions.HookNotifications, permissions.ExistingTemplates}},
+	{"EveryManagedField", TestEveryManagedField, []permissions.Feature{permissions.HookNotifications}},
+	{"Pruning", TestPruning, nil},
+	{"ScaleInDrains", TestScaleInDrains, nil},
+	{"DeletingAMachine", TestDeletingAMachine, nil},
+	{"NewerEditSupersedes", TestNewerEditSupersedes, nil},
+	{"ScaleOfAnAdoptedPool", TestScaleOfAnAdoptedPool, []permissions.Feature{permissions.Adoption}},
+	{"BootstrapStorageChanges", TestBootstrapStorageChanges, []permissions.Feature{permissions.SSMBootstrapData, permissions.S3BootstrapData}},
+	{"TerminatedInstanceIsHeardOf", TestTerminatedInstanceIsHeardOf, []permissions.Feature{permissions.Events}},
+	{"RoleChain", TestRoleChain, []permissions.Feature{permissions.RoleIdentities}},
+	{"VersionsAreTried", TestVersionsAreTried, nil},
+	{"MachinePoolStory", TestMachinePoolStory, nil},
+	{"ManagedSharedRole", TestManagedSharedRole, nil},
+	{"ManagedImageLookedUp", TestManagedImageLookedUp, nil},
+	{"ManagedReleaseOfSlipwaysOwn", TestManagedReleaseOfSlipwaysOwn, nil},
+}
+
+// held are what managers may do, and what they asked for, by the name of the journey.
+var held = struct {
+	sync.Mutex
+	features map[string][]permissions.Feature
+	asked    map[string][]awssim.Authorization
+}{features: map[string][]permissions.Feature{}, asked: map[string][]awssim.Authorization{}}
+
+// policyOf is what the manager of a journey may do, and the name under which it is held; nil if it may do everything.
+func policyOf(t *testing.T) (string, []permissions.Feature) {
+	held.Lock()
+	defer held.Unlock()
+	for name, features := range held.features {
+		if t.Name() == name || strings.HasPrefix(t.Name(), name+"/") {
+			return name, slices.Concat(permissions.Defaults(), features)
+		}
+	}
+	return "", nil
+}
+
+// policies are those of features, in the account and region of a test.
+func policies(t *testing.T, scope permissions.Scope, features []permissions.Feature) []string {
+	t.Helper()
+	made, err := permissions.Policies(scope, features...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents := make([]string, len(made))
+	for i, document := range made {
+		documents[i] = document.String()
+	}
+	return documents
+}
+
+// namedByTests are the resources that journeys name themselves, as a user would have to name them.
+func namedByTests(region string) permissions.Scope {
+	return permissions.Scope{
+		Partition: "aws", Region: region, NodeRoles: []string{"shared-nodes", "nodes/" + givenRole}, NodePolicies: []string{ssmPolicy},
+	}
+}
+
+// hold has the manager of a journey under policy do no more than its policy allows, and collects what it asked for.
+func hold(t *testing.T, env *labtest.Env) {
+	t.Helper()
+	name, features := policyOf(t)
+	if features == nil {
+		return
+	}
+	documents := policies(t, namedByTests(env.Cloud.Region()), features)
+	if err := env.Cloud.AWS.SetPolicies(lab.AccessKeyID(env.Account), documents...); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		held.Lock()
+		defer held.Unlock()
+		held.asked[name] = append(held.asked[name], env.Cloud.AWS.Authorizations()...)
+	})
+}
+
+// withoutLinkedRoles is an account in which nobody made a group yet.
+func withoutLinkedRoles(roles []awsworld.Role) []awsworld.Role {
+	return slices.DeleteFunc(slices.Clone(roles), func(role awsworld.Role) bool { return strings.HasPrefix(role.Path, "/aws-service-role/") })
+}
+
+// TestPolicyIsEnoughAndNoMore runs journeys with a manager that has the policy that is printed for what they do: no call is denied. Without any single action of any
+// statement, some call of theirs is.
+func TestPolicyIsEnoughAndNoMore(t *testing.T) {
+	t.Parallel()
+	t.Run("journeys", func(t *testing.T) {
+		for _, row := range underPolicy {
+			held.Lock()
+			held.features[t.Name()+"/"+row.name] = row.features
+			held.Unlock()
+			t.Run(row.name, row.journey)
+		}
+	})
+	needed := map[string]bool{}
+	every := map[string]bool{}
+	for _, row := range underPolicy {
+		asked := held.asked[t.Name()+"/journeys/"+row.name]
+		if len(asked) == 0 {
+			t.Errorf("journey %s asked for nothing", row.name)
+			continue
+		}
+		features := slices.Concat(permissions.Defaults(), row.features)
+		reduced := reductions(t, namedByTests(awsworld.Default().Regions[0].Name), features)
+		for what, documents := range reduced {
+			every[what] = true
+			if !needed[what] {
+				needed[what] = slices.ContainsFunc(asked, func(question awssim.Authorization) bool {
+					return iampolicy.Evaluate(documents, question.Request) != iampolicy.Allowed
+				})
+			}
+		}
+		for _, question := range asked {
+			if question.Decision != iampolicy.Allowed {
+				text, _ := json.Marshal(question)
+				t.Errorf("journey %s: %s", row.name, text)
+			}
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(every)) {
+		if !needed[what] {
+			t.Errorf("no journey needs %s", what)
+		}
+	}
+	for _, action := range permissions.Actions() {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(every)), func(what string) bool { return strings.HasSuffix(what, " "+action) }) {
+			t.Errorf("no journey has a feature with %s", action)
+		}
+	}
+}
+
+// reductions are the policies of features, each without one action of one statement: "<Sid> <action>".
+func reductions(t *testing.T, scope permissions.Scope, features []permissions.Feature) map[string][]iampolicy.Policy {
+	t.Helper()
+	var whole []iampolicy.Policy
+	for _, document := range policies(t, scope, features) {
+		policy, err := iampolicy.Parse(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole = append(whole, policy)
+	}
+	reduced := map[string][]iampolicy.Policy{}
+	for i, policy := range whole {
+		for j, statement := range policy.Statements {
+			for _, action := range statement.Action {
+				less := slices.Clone(policy.Statements)
+				less[j].Action = slices.DeleteFunc(slices.Clone(statement.Action), func(other string) bool { return other == action })
+				without := slices.Clone(whole)
+				without[i].Statements = less
+				reduced[fmt.Sprintf("%s %s", statement.SID, action)] = without
+			}
+		}
+	}
+	return reduced
+}
