@@ -189,7 +189,11 @@ func (r *Roles) Create(ctx context.Context, desired Desired) (*Role, error) {
 
 // Ensure makes a role of ours as desired, and says in words what that took. Policies and tags of others stay.
 func (r *Roles) Ensure(ctx context.Context, desired Desired, seen Role) ([]string, error) {
-	var done []string
+	// Whose it is comes first: CAPA's role is owned before anything else of it is changed.
+	done, err := r.ensureTags(ctx, desired, seen)
+	if err != nil {
+		return done, err
+	}
 	for _, policy := range desired.policies() {
 		if slices.Contains(seen.Policies, policy) {
 			continue
@@ -209,11 +213,7 @@ func (r *Roles) Ensure(ctx context.Context, desired Desired, seen Role) ([]strin
 		done = append(done, "policy "+policy+" is detached")
 	}
 	bounded, err := r.ensureBoundary(ctx, desired, seen)
-	if err != nil {
-		return done, err
-	}
-	tagged, err := r.ensureTags(ctx, desired, seen)
-	return slices.Concat(done, bounded, tagged), err
+	return slices.Concat(done, bounded), err
 }
 
 func (r *Roles) detach(ctx context.Context, name, policy string) error {

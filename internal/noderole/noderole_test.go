@@ -24,22 +24,51 @@ const (
 	wide    = "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"
 )
 
-// newRoles returns the roles of a simulated account, and a client of somebody else there.
-func newRoles(t *testing.T) (*noderole.Roles, *iam.Client) {
+// Access keys of Slipway's and of somebody else in the account.
+const (
+	slipwaysKey = "AKID" + account
+	anothersKey = "AKIDOTHER" + account
+)
+
+// newRoles returns the roles of a simulated account, and a client of somebody else there. Slipway is held to policies, if there are any.
+func newRoles(t *testing.T, policies ...string) (*noderole.Roles, *iam.Client) {
 	t.Helper()
 	clock := simclock.New(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), 0)
 	t.Cleanup(clock.Close)
-	server := httptest.NewServer(awssim.New(awssim.Options{Clock: clock}).Handler())
+	simulated := awssim.New(awssim.Options{Clock: clock})
+	if err := simulated.SetPolicies(slipwaysKey, policies...); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(simulated.Handler())
 	t.Cleanup(server.Close)
 	config := awssdk.Config{
-		BaseEndpoint: awssdk.String(server.URL), Region: "us-east-1",
-		Credentials: credentials.NewStaticCredentialsProvider("AKID"+account, "secret", ""),
+		BaseEndpoint: awssdk.String(server.URL), Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider(slipwaysKey, "secret", ""),
 	}
 	clients, err := aws.NewSessions(config, aws.WithClock(clock), aws.WithLimits(nil)).For(t.Context(), aws.Principal{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
+	config.Credentials = credentials.NewStaticCredentialsProvider(anothersKey, "secret", "")
 	return noderole.NewRoles(clients.IAM), iam.NewFromConfig(config)
+}
+
+// TestRoleIsOwnedFirst takes over a role of CAPA's, which has no tag of Slipway's, by a policy that lets nobody change what has none.
+func TestRoleIsOwnedFirst(t *testing.T) {
+	t.Parallel()
+	roles, other := newRoles(t, `{"Statement":[
+		{"Effect":"Allow","Action":["iam:GetRole","iam:ListAttachedRolePolicies","iam:TagRole"],"Resource":"*"},
+		{"Effect":"Allow","Action":"iam:*","Resource":"*","Condition":{"StringEquals":{"aws:ResourceTag/`+infrav1.TagManagedMachinePool+`":"`+owner+`"}}}
+	]}`)
+	desired := wanted(nil)
+	if _, err := other.CreateRole(t.Context(), &iam.CreateRoleInput{
+		RoleName: &desired.Name, Path: &desired.Path,
+		AssumeRolePolicyDocument: awssdk.String(`{"Statement":{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}}`),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if role := ensured(t, roles, desired); !role.OwnedBy(owner) || len(role.Policies) != len(noderole.NodePolicies("aws")) {
+		t.Errorf("the role is %+v", role)
+	}
 }
 
 func wanted(change func(*noderole.Desired)) noderole.Desired {

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/iampolicy"
@@ -38,6 +41,9 @@ var underPolicy = []journeyUnderPolicy{
 	{"RoleChain", TestRoleChain, []permissions.Feature{permissions.RoleIdentities}},
 	{"VersionsAreTried", TestVersionsAreTried, nil},
 	{"MachinePoolStory", TestMachinePoolStory, nil},
+	{"WarmInstancesAreLetGo", TestWarmInstancesAreLetGo, nil},
+	{"NothingIsReplacedTwice", TestNothingIsReplacedTwice, nil},
+	{"ManagedSecondManager", TestManagedSecondManager, nil},
 	{"ManagedSharedRole", TestManagedSharedRole, nil},
 	{"ManagedImageLookedUp", TestManagedImageLookedUp, nil},
 	{"ManagedReleaseOfSlipwaysOwn", TestManagedReleaseOfSlipwaysOwn, nil},
@@ -119,6 +125,7 @@ func TestPolicyIsEnoughAndNoMore(t *testing.T) {
 		}
 	})
 	needed := map[string]bool{}
+	who := map[string][]string{} // DEBUG
 	every := map[string]bool{}
 	for _, row := range underPolicy {
 		asked := held.asked[t.Name()+"/journeys/"+row.name]
@@ -130,6 +137,7 @@ func TestPolicyIsEnoughAndNoMore(t *testing.T) {
 		reduced := reductions(t, namedByTests(awsworld.Default().Regions[0].Name), features)
 		for what, documents := range reduced {
 			every[what] = true
+			if slices.ContainsFunc(asked, func(question awssim.Authorization) bool { return iampolicy.Evaluate(documents, question.Request) != iampolicy.Allowed }) { who[what] = append(who[what], row.name) } // DEBUG
 			if !needed[what] {
 				needed[what] = slices.ContainsFunc(asked, func(question awssim.Authorization) bool {
 					return iampolicy.Evaluate(documents, question.Request) != iampolicy.Allowed
@@ -143,6 +151,7 @@ func TestPolicyIsEnoughAndNoMore(t *testing.T) {
 			}
 		}
 	}
+	for what, names := range who { t.Log("DEBUG", what, names) } // DEBUG
 	for _, what := range slices.Sorted(maps.Keys(every)) {
 		if !needed[what] {
 			t.Errorf("no journey needs %s", what)
@@ -179,4 +188,42 @@ func reductions(t *testing.T, scope permissions.Scope, features []permissions.Fe
 		}
 	}
 	return reduced
+}
+
+// TestPermissionsThatAreMissing takes one permission after another away while a pool is made. The pool says which is missing, and goes on when it is there.
+func TestPermissionsThatAreMissing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	without := func(action string) {
+		document := policies(t, namedByTests(w.Cloud.Region()), permissions.Defaults())[0]
+		document = strings.ReplaceAll(document, strconv.Quote(action), strconv.Quote("cloudwatch:PutMetricData"))
+		if err := w.Cloud.AWS.SetPolicies(lab.AccessKeyID(w.Account), document); err != nil {
+			t.Fatal(err)
+		}
+	}
+	without("ec2:DescribeSubnets")
+	w.applyExample()
+	for _, row := range []struct{ missing, says string }{
+		{"ec2:DescribeImages", "not authorized to perform: ec2:DescribeImages"},
+		{"ec2:CreateLaunchTemplate", "not authorized to perform: ec2:CreateLaunchTemplate"},
+		{"ec2:CreateTags", "not authorized to perform: ec2:CreateTags"},
+		{"autoscaling:CreateAutoScalingGroup", "not authorized to perform: autoscaling:CreateAutoScalingGroup"},
+		{"ec2:RunInstances", "You are not authorized to use launch template"},
+	} {
+		without(row.missing)
+		w.Eventually("the pool says that "+row.missing+" is missing", func() error {
+			pool, err := w.pool()
+			if err != nil {
+				return err
+			}
+			for _, condition := range pool.Status.Conditions {
+				if condition.Status == metav1.ConditionFalse && strings.Contains(condition.Message, row.says) {
+					return nil
+				}
+			}
+			return fmt.Errorf("conditions are %+v", pool.Status.Conditions)
+		})
+	}
+	without("nothing")
+	w.Eventually("the pool has its two nodes", func() error { return w.settled(2) })
 }
