@@ -10,8 +10,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/iampolicy"
 	awsworld "github.com/slipway-project/slipway/awssim/world"
@@ -31,22 +34,53 @@ type journeyUnderPolicy struct {
 var underPolicy = []journeyUnderPolicy{
 	{"EveryField", TestEveryField, []permissions.Feature{permissions.HookNotifications, permissions.ExistingTemplates}},
 	{"EveryManagedField", TestEveryManagedField, []permissions.Feature{permissions.HookNotifications}},
-	{"Pruning", TestPruning, nil},
-	{"ScaleInDrains", TestScaleInDrains, nil},
-	{"DeletingAMachine", TestDeletingAMachine, nil},
-	{"NewerEditSupersedes", TestNewerEditSupersedes, nil},
-	{"ScaleOfAnAdoptedPool", TestScaleOfAnAdoptedPool, []permissions.Feature{permissions.Adoption}},
 	{"BootstrapStorageChanges", TestBootstrapStorageChanges, []permissions.Feature{permissions.SSMBootstrapData, permissions.S3BootstrapData}},
+	{"Pruning", TestPruning, nil},
 	{"TerminatedInstanceIsHeardOf", TestTerminatedInstanceIsHeardOf, []permissions.Feature{permissions.Events}},
-	{"RoleChain", TestRoleChain, []permissions.Feature{permissions.RoleIdentities}},
-	{"VersionsAreTried", TestVersionsAreTried, nil},
-	{"MachinePoolStory", TestMachinePoolStory, nil},
-	{"WarmInstancesAreLetGo", TestWarmInstancesAreLetGo, nil},
-	{"NothingIsReplacedTwice", TestNothingIsReplacedTwice, nil},
-	{"ManagedSecondManager", TestManagedSecondManager, nil},
 	{"ManagedSharedRole", TestManagedSharedRole, nil},
 	{"ManagedImageLookedUp", TestManagedImageLookedUp, nil},
 	{"ManagedReleaseOfSlipwaysOwn", TestManagedReleaseOfSlipwaysOwn, nil},
+	{"ScaleOfAnAdoptedPool", TestScaleOfAnAdoptedPool, []permissions.Feature{permissions.Adoption}},
+	{"RoleChain", TestRoleChain, []permissions.Feature{permissions.RoleIdentities}},
+	{"DeletingAMachine", TestDeletingAMachine, nil},
+	{"NewerEditSupersedes", TestNewerEditSupersedes, nil},
+	{"NothingIsReplacedTwice", TestNothingIsReplacedTwice, nil},
+	{"WarmInstancesAreLetGo", TestWarmInstancesAreLetGo, nil},
+	{"ScaleInDrains", TestScaleInDrains, nil},
+	{"WantOfCapacity", wantOfCapacity, nil},
+	{"UpdateOfSomebodyElse", updateOfSomebodyElse, nil},
+}
+
+// wantOfCapacity has a pool say why it stays below its size.
+func wantOfCapacity(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, options{behavior: awssim.Behavior{Capacity: []awssim.CapacityRule{{InstanceType: "t3.large", Zone: "us-east-1a", Available: 1}}}})
+	w.applyExample()
+	w.awaitCondition(infrav1.CapacityAvailableCondition, metav1.ConditionFalse, infrav1.InsufficientCapacityReason)
+}
+
+// updateOfSomebodyElse has a node group updated by other hands: the manager looks for what is under way.
+func updateOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	options := managedOptions()
+	options.images = []awsworld.Image{newerImage(t)}
+	options.behavior.Nodes = []awssim.NodeRule{{NeverDrained: true}} // so that the update lasts
+	w := newWorldWith(t, options)
+	w.applyManaged("  scaling:\n", "  amiVersion: "+olderRelease+"\n  scaling:\n")
+	w.Eventually("the pool is made", func() error { return w.managedActed(managedName) })
+	group := w.mustManaged().Status.Nodegroup
+	w.clock.SetRate(rate / 10)
+	if _, err := w.eks().UpdateNodegroupVersion(t.Context(), &eks.UpdateNodegroupVersionInput{
+		ClusterName: aws.String(w.eksCluster()), NodegroupName: &group.Name, ReleaseVersion: aws.String(newerRelease),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.Eventually("the update is looked for", func() error {
+		if w.count("ListUpdates") == 0 {
+			return fmt.Errorf("status is %+v", w.mustManaged().Status.Update)
+		}
+		return nil
+	})
 }
 
 // held are what managers may do, and what they asked for, by the name of the journey.
@@ -125,7 +159,6 @@ func TestPolicyIsEnoughAndNoMore(t *testing.T) {
 		}
 	})
 	needed := map[string]bool{}
-	who := map[string][]string{} // DEBUG
 	every := map[string]bool{}
 	for _, row := range underPolicy {
 		asked := held.asked[t.Name()+"/journeys/"+row.name]
@@ -137,7 +170,6 @@ func TestPolicyIsEnoughAndNoMore(t *testing.T) {
 		reduced := reductions(t, namedByTests(awsworld.Default().Regions[0].Name), features)
 		for what, documents := range reduced {
 			every[what] = true
-			if slices.ContainsFunc(asked, func(question awssim.Authorization) bool { return iampolicy.Evaluate(documents, question.Request) != iampolicy.Allowed }) { who[what] = append(who[what], row.name) } // DEBUG
 			if !needed[what] {
 				needed[what] = slices.ContainsFunc(asked, func(question awssim.Authorization) bool {
 					return iampolicy.Evaluate(documents, question.Request) != iampolicy.Allowed
@@ -151,7 +183,6 @@ func TestPolicyIsEnoughAndNoMore(t *testing.T) {
 			}
 		}
 	}
-	for what, names := range who { t.Log("DEBUG", what, names) } // DEBUG
 	for _, what := range slices.Sorted(maps.Keys(every)) {
 		if !needed[what] {
 			t.Errorf("no journey needs %s", what)
