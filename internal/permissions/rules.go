@@ -101,6 +101,7 @@ var rules = []rule{
 		grants: []grant{
 			both("autoscaling:DescribeAutoScalingGroups", "ec2:DescribeImages", "ec2:DescribeInstanceTypes", "ec2:DescribeInstances", "ec2:DescribeLaunchTemplateVersions",
 				"ec2:DescribeLaunchTemplates", "ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "autoscaling:DescribeLifecycleHooks"),
+			managed("ec2:DescribeCapacityReservations"),
 			machine("autoscaling:DescribeInstanceRefreshes", "autoscaling:DescribeScalingActivities", "autoscaling:DescribeWarmPool"),
 			needs(SSMBootstrapData)("ssm:DescribeParameters"),
 		},

@@ -39,6 +39,7 @@ var underPolicy = []journeyUnderPolicy{
 	{"TerminatedInstanceIsHeardOf", TestTerminatedInstanceIsHeardOf, []permissions.Feature{permissions.Events}},
 	{"ManagedSharedRole", TestManagedSharedRole, nil},
 	{"ManagedImageLookedUp", TestManagedImageLookedUp, nil},
+	{"ManagedCapacityBlock", TestManagedCapacityBlock, nil},
 	{"ManagedReleaseOfSlipwaysOwn", TestManagedReleaseOfSlipwaysOwn, nil},
 	{"ScaleOfAnAdoptedPool", TestScaleOfAnAdoptedPool, []permissions.Feature{permissions.Adoption}},
 	{"RoleChain", TestRoleChain, []permissions.Feature{permissions.RoleIdentities}},
