@@ -29,6 +29,8 @@ const (
 	S3BootstrapData   Feature = "s3-bootstrap-data"
 	Events            Feature = "events"
 	RoleIdentities    Feature = "role-identities"
+	JustInTimeNodes   Feature = "just-in-time-nodes"
+	ClusterEndpoints  Feature = "cluster-endpoints"
 )
 
 // Purpose says what a feature is for. Default features are those that objects use which ask for nothing special, with the manager's default flags.
@@ -51,6 +53,8 @@ var Features = []Purpose{
 	{S3BootstrapData, false, "`bootstrapStorage: S3`, and Ignition"},
 	{Events, false, "the manager's flag `--event-queue`"},
 	{RoleIdentities, false, "`AWSClusterRoleIdentity`, on what assumes its role"},
+	{JustInTimeNodes, false, "`slipway provisioner`, as an identity of its own"},
+	{ClusterEndpoints, false, "`Provisioner` whose `spec.cluster` gives no endpoint"},
 }
 
 // Defaults are the default features.
@@ -68,7 +72,7 @@ func Defaults() []Feature {
 type Scope struct {
 	// Partition is aws, aws-cn or aws-us-gov; Account has twelve digits.
 	Partition, Account, Region string
-	// Cluster is the name of the Cluster (of Cluster API) whose pools alone are to be kept.
+	// Cluster is the name of the Cluster (of Cluster API) whose pools alone are to be kept, or of the cluster that a provisioner is of.
 	Cluster string
 	// NodeRoles are further names of IAM roles that nodes may have, and NodePolicies further ARNs of what may be attached to those that Slipway makes.
 	NodeRoles, NodePolicies []string

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/fleet"
 	"github.com/slipway-project/slipway/internal/noderole"
 )
 
@@ -33,11 +34,15 @@ var (
 	machine = needs(MachinePools)
 	managed = needs(ManagedPools)
 	both    = needs(MachinePools, ManagedPools)
+	nodes   = needs(JustInTimeNodes)
+	all     = needs(MachinePools, ManagedPools, JustInTimeNodes)
 )
 
 func everything(Scope) []string { return []string{"*"} }
 
 func templates(s Scope) []string { return s.regional("ec2", "launch-template/*") }
+
+func instances(s Scope) []string { return s.regional("ec2", "instance/*") }
 
 func groups(s Scope) []string {
 	return s.regional("autoscaling", "autoScalingGroup:*:autoScalingGroupName/*")
@@ -90,6 +95,15 @@ func madeByCAPA(tag string) func(Scope) Condition {
 	}
 }
 
+// ofProvisioner is met by instances that a provisioner launched: of the scope's cluster, if it has one. The value is the cluster's name.
+func ofProvisioner(s Scope) Condition {
+	const key = "aws:ResourceTag/" + fleet.TagCluster
+	if s.Cluster == "" {
+		return Condition{}.and("Null", key, "false")
+	}
+	return Condition{}.and("StringEquals", key, s.Cluster)
+}
+
 func given(key string, values ...string) func(Scope) Condition {
 	return func(Scope) Condition { return Condition{}.and("StringEquals", key, values...) }
 }
@@ -99,30 +113,36 @@ var rules = []rule{
 	{
 		sid: "Look", on: everything, // these know no resources
 		grants: []grant{
-			both("autoscaling:DescribeAutoScalingGroups", "ec2:DescribeImages", "ec2:DescribeInstanceTypes", "ec2:DescribeInstances", "ec2:DescribeLaunchTemplateVersions",
-				"ec2:DescribeLaunchTemplates", "ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "autoscaling:DescribeLifecycleHooks"),
+			all("ec2:DescribeImages", "ec2:DescribeInstanceTypes", "ec2:DescribeInstances", "ec2:DescribeLaunchTemplateVersions", "ec2:DescribeLaunchTemplates",
+				"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets"),
+			both("autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeLifecycleHooks"),
+			nodes("ec2:DescribeInstanceTypeOfferings", "ec2:DescribeSpotPriceHistory"),
 			managed("ec2:DescribeCapacityReservations"),
 			machine("autoscaling:DescribeInstanceRefreshes", "autoscaling:DescribeScalingActivities", "autoscaling:DescribeWarmPool"),
 			needs(SSMBootstrapData)("ssm:DescribeParameters"),
 		},
 	},
-	{sid: "MakeTemplates", on: templates, when: requested(infrav1.TagLaunchConfig), grants: []grant{both("ec2:CreateLaunchTemplate")}},
+	{sid: "MakeTemplates", on: templates, when: requested(infrav1.TagLaunchConfig), grants: []grant{all("ec2:CreateLaunchTemplate")}},
 	{
-		sid: "TagWhatIsMade", on: everything, grants: []grant{both("ec2:CreateTags")},
-		when: given("ec2:CreateAction", "CreateLaunchTemplate", "RunInstances"), // else whatever is tagged would be Slipway's from then on
+		sid: "TagWhatIsMade", on: everything, grants: []grant{all("ec2:CreateTags")},
+		when: given("ec2:CreateAction", "CreateFleet", "CreateLaunchTemplate", "RunInstances"), // else whatever is tagged would be Slipway's from then on
 	},
 	{
 		// Auto Scaling and EKS ask for ec2:RunInstances of whoever has them launch from a template.
 		sid: "KeepTemplates", on: templates, when: owned(infrav1.TagLaunchConfig),
-		grants: []grant{both("ec2:CreateLaunchTemplateVersion", "ec2:CreateTags", "ec2:DeleteLaunchTemplate", "ec2:DeleteLaunchTemplateVersions", "ec2:DeleteTags",
-			"ec2:ModifyLaunchTemplate", "ec2:RunInstances")},
+		grants: []grant{
+			all("ec2:CreateLaunchTemplateVersion", "ec2:CreateTags", "ec2:DeleteLaunchTemplate", "ec2:DeleteTags", "ec2:ModifyLaunchTemplate"),
+			both("ec2:DeleteLaunchTemplateVersions", "ec2:RunInstances"),
+		},
 	},
-	{sid: "LaunchFromOtherTemplates", on: templates, grants: []grant{needs(ExistingTemplates)("ec2:RunInstances")}},
+	{sid: "LaunchFromOtherTemplates", on: templates, grants: []grant{needs(ExistingTemplates, JustInTimeNodes)("ec2:RunInstances")}},
 	{sid: "AdoptTemplates", on: templates, when: madeByCAPA(infrav1.TagLaunchConfig), grants: []grant{needs(Adoption)("ec2:CreateTags")}},
 	{
 		// The keys ec2:LaunchTemplate and ec2:IsLaunchTemplateResource, which would say that there is a template, are not there when another service asks.
-		sid: "LaunchWith", except: templates, grants: []grant{both("ec2:RunInstances")},
+		sid: "LaunchWith", except: templates, grants: []grant{all("ec2:RunInstances")},
 	},
+	{sid: "LaunchFleets", on: everything, grants: []grant{nodes("ec2:CreateFleet")}}, // of images, subnets and groups, which bear no tag of Slipway's
+	{sid: "EndNodes", on: instances, when: ofProvisioner, grants: []grant{nodes("ec2:TerminateInstances")}},
 	{sid: "MakeGroups", on: groups, when: requested(infrav1.TagMachinePool), grants: []grant{machine("autoscaling:CreateAutoScalingGroup")}},
 	{
 		sid: "KeepGroups", on: groups, when: owned(infrav1.TagMachinePool),
@@ -139,7 +159,7 @@ var rules = []rule{
 		grants: []grant{managed("autoscaling:CreateOrUpdateTags", "autoscaling:DeleteLifecycleHook", "autoscaling:DeleteTags", "autoscaling:PutLifecycleHook")},
 	},
 	{
-		sid: "PassRolesToInstances", on: instanceRoles, grants: []grant{machine("iam:PassRole")},
+		sid: "PassRolesToInstances", on: instanceRoles, grants: []grant{needs(MachinePools, JustInTimeNodes)("iam:PassRole")},
 		when: given("iam:PassedToService", "ec2.amazonaws.com", "ec2.amazonaws.com.cn"),
 	},
 	{
@@ -161,6 +181,9 @@ var rules = []rule{
 	{
 		sid: "LookAtNodegroups", on: func(s Scope) []string { return s.regional("eks", "cluster/*", "nodegroup/*") },
 		grants: []grant{managed("eks:DescribeCluster", "eks:DescribeNodegroup", "eks:DescribeUpdate", "eks:ListUpdates")},
+	},
+	{
+		sid: "LookAtClusters", on: func(s Scope) []string { return s.regional("eks", "cluster/*") }, grants: []grant{needs(ClusterEndpoints)("eks:DescribeCluster")},
 	},
 	{
 		// EKS has no key that tells tags of a new node group from those of one that is there: CAPA's are taken over by this permission too.
@@ -185,7 +208,7 @@ var rules = []rule{
 		},
 	},
 	{
-		sid: "FindImages", grants: []grant{needs(ImageParameters)("ssm:GetParameter")},
+		sid: "FindImages", grants: []grant{needs(ImageParameters, JustInTimeNodes)("ssm:GetParameter")},
 		on: func(s Scope) []string {
 			public := Scope{Partition: s.Partition, Region: s.Region} // AWS's own belong to no account
 			arns := public.regional("ssm", "parameter/aws/service/*")

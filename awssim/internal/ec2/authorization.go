@@ -46,6 +46,8 @@ func registerAuthorization(reg *sim.Registry) {
 	sim.Authorize(reg, service, "DeleteTags", func(c *sim.Call, in *awsec2.DeleteTagsInput) []sim.Question {
 		return askTagged(c, in.Resources, func(context iampolicy.Context) { sim.Tagging(context, tagMap(in.Tags)) })
 	})
+	sim.Authorize(reg, service, "CreateFleet", askCreateFleet)
+	sim.Authorize(reg, service, "TerminateInstances", askTerminate)
 	sim.Authorize(reg, service, "RunInstances", func(c *sim.Call, in *awsec2.RunInstancesInput) []sim.Question {
 		l := &launch{state: stateOf(c.Region), in: *in}
 		if spec := in.LaunchTemplate; spec != nil {
@@ -61,6 +63,55 @@ func registerAuthorization(reg *sim.Registry) {
 		}
 		return questions(l.permissions(context))
 	})
+}
+
+// askCreateFleet: a fleet is launched as instances are, by whoever creates it (EC2 user guide, work-with-ec2-fleets, "Prerequisites"). That each tag given with it
+// asks for ec2:CreateTags by CreateFleet too is how Karpenter's reference policy has it (AllowScopedResourceCreationTagging).
+func askCreateFleet(c *sim.Call, in *awsec2.CreateFleetInput) []sim.Question {
+	s := stateOf(c.Region)
+	templates, err := s.fleetTemplates(in)
+	if err != nil {
+		return nil
+	}
+	pools, err := s.fleetPools(in, templates)
+	if err != nil {
+		return nil
+	}
+	arn := s.arn("fleet/*")
+	var tags []types.Tag
+	for _, specification := range in.TagSpecifications {
+		if specification.ResourceType == types.ResourceTypeFleet {
+			tags = specification.Tags
+		}
+	}
+	asked := []iampolicy.Request{{Action: "ec2:CreateFleet", Resource: arn, Context: sim.Tagging(iampolicy.Context{}, tagMap(tags))}}
+	if len(tags) > 0 {
+		asked = append(asked, iampolicy.Request{
+			Action: "ec2:CreateTags", Resource: arn, Context: sim.Tagging(iampolicy.Context{"ec2:CreateAction": {"CreateFleet"}}, tagMap(tags)),
+		})
+	}
+	for _, p := range pools {
+		launched := p.in
+		launched.TagSpecifications = mergeTagSpecifications(launched.TagSpecifications, in.TagSpecifications)
+		asked = append(asked, (&launch{state: s, in: launched, source: p.template}).permissions(iampolicy.Context{})...)
+	}
+	return questions(asked)
+}
+
+// askTerminate asks for each instance (EC2 user guide, iam-policies-for-amazon-ec2, "Supported resource-level permissions").
+func askTerminate(c *sim.Call, in *awsec2.TerminateInstancesInput) []sim.Question {
+	s := stateOf(c.Region)
+	var asked []iampolicy.Request
+	for _, id := range in.InstanceIds {
+		t, tags, err := s.findTaggable(id)
+		if err != nil {
+			continue
+		}
+		asked = append(asked, iampolicy.Request{
+			Action: "ec2:TerminateInstances", Resource: s.arn(string(t.resource) + "/" + id), Context: sim.Tagged(iampolicy.Context{}, tagMap(tags), service),
+		})
+	}
+	return questions(asked)
 }
 
 func questions(requests []iampolicy.Request) []sim.Question {
