@@ -179,13 +179,11 @@ func (d Document) Characters() int {
 	return count
 }
 
-// Actions are all that some feature needs, sorted.
-func Actions() []string {
+// Actions are all that some of the features needs, sorted.
+func Actions(features ...Feature) []string {
 	var all []string
 	for _, rule := range rules {
-		for _, grant := range rule.grants {
-			all = append(all, grant.actions...)
-		}
+		all = append(all, rule.actions(features)...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

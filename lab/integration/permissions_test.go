@@ -21,6 +21,7 @@ import (
 	"github.com/slipway-project/slipway/internal/permissions"
 	"github.com/slipway-project/slipway/lab"
 	"github.com/slipway-project/slipway/lab/labtest"
+	"github.com/slipway-project/slipway/lab/underpolicy"
 )
 
 // journeyUnderPolicy is a journey whose manager has the policy of the default features and of those that it needs beside them.
@@ -106,13 +107,9 @@ func policyOf(t *testing.T) (string, []permissions.Feature) {
 // policies are those of features, in the account and region of a test.
 func policies(t *testing.T, scope permissions.Scope, features []permissions.Feature) []string {
 	t.Helper()
-	made, err := permissions.Policies(scope, features...)
+	documents, err := underpolicy.Documents(scope, features)
 	if err != nil {
 		t.Fatal(err)
-	}
-	documents := make([]string, len(made))
-	for i, document := range made {
-		documents[i] = document.String()
 	}
 	return documents
 }
@@ -168,7 +165,10 @@ func TestPolicyIsEnoughAndNoMore(t *testing.T) {
 			continue
 		}
 		features := slices.Concat(permissions.Defaults(), row.features)
-		reduced := reductions(t, namedByTests(awsworld.Default().Regions[0].Name), features)
+		reduced, err := underpolicy.Reductions(namedByTests(awsworld.Default().Regions[0].Name), features)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for what, documents := range reduced {
 			every[what] = true
 			if !needed[what] {
@@ -189,37 +189,17 @@ func TestPolicyIsEnoughAndNoMore(t *testing.T) {
 			t.Errorf("no journey needs %s", what)
 		}
 	}
-	for _, action := range permissions.Actions() {
+	var features []permissions.Feature
+	for _, purpose := range permissions.Features {
+		if !slices.Contains([]permissions.Feature{permissions.JustInTimeNodes, permissions.ClusterEndpoints}, purpose.Feature) { // lab/provisioner has those
+			features = append(features, purpose.Feature)
+		}
+	}
+	for _, action := range permissions.Actions(features...) {
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(every)), func(what string) bool { return strings.HasSuffix(what, " "+action) }) {
 			t.Errorf("no journey has a feature with %s", action)
 		}
 	}
-}
-
-// reductions are the policies of features, each without one action of one statement: "<Sid> <action>".
-func reductions(t *testing.T, scope permissions.Scope, features []permissions.Feature) map[string][]iampolicy.Policy {
-	t.Helper()
-	var whole []iampolicy.Policy
-	for _, document := range policies(t, scope, features) {
-		policy, err := iampolicy.Parse(document)
-		if err != nil {
-			t.Fatal(err)
-		}
-		whole = append(whole, policy)
-	}
-	reduced := map[string][]iampolicy.Policy{}
-	for i, policy := range whole {
-		for j, statement := range policy.Statements {
-			for _, action := range statement.Action {
-				less := slices.Clone(policy.Statements)
-				less[j].Action = slices.DeleteFunc(slices.Clone(statement.Action), func(other string) bool { return other == action })
-				without := slices.Clone(whole)
-				without[i].Statements = less
-				reduced[fmt.Sprintf("%s %s", statement.SID, action)] = without
-			}
-		}
-	}
-	return reduced
 }
 
 // TestPermissionsThatAreMissing takes one permission after another away while a pool is made. The pool says which is missing, and goes on when it is there.

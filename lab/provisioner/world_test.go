@@ -77,6 +77,7 @@ func newWorldWith(t *testing.T, options options) *world {
 	})
 	w.tagNetwork()
 	w.installRole()
+	w.hold()
 	w.start()
 	return w
 }

@@ -1,0 +1,108 @@
+package provisioner
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/iampolicy"
+	"github.com/slipway-project/slipway/internal/fleet"
+	"github.com/slipway-project/slipway/internal/permissions"
+	"github.com/slipway-project/slipway/lab"
+	"github.com/slipway-project/slipway/lab/underpolicy"
+)
+
+// The policy that `slipway iam policy --feature just-in-time-nodes` prints for the cluster of the tests.
+var (
+	scope    = permissions.Scope{Partition: "aws", Cluster: cluster}
+	features = []permissions.Feature{permissions.JustInTimeNodes}
+)
+
+// asked is what the provisioners of all journeys so far asked for.
+var asked []awssim.Authorization
+
+// hold has the provisioner do no more than its policy allows, in every journey.
+func (w *world) hold() {
+	w.Helper()
+	documents, err := underpolicy.Documents(scope, features)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if err := w.Cloud.AWS.SetPolicies(lab.AccessKeyID(w.Account), documents...); err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() {
+		for _, question := range w.Cloud.AWS.Authorizations() {
+			asked = append(asked, question)
+			if question.Decision != iampolicy.Allowed {
+				text, _ := json.Marshal(question)
+				w.Errorf("the policy is not enough: %s", text)
+			}
+		}
+	})
+}
+
+// TestEveryPermissionIsNeeded holds that without any single action of any statement of the policy, some call of the journeys is denied.
+func TestEveryPermissionIsNeeded(t *testing.T) {
+	for name, journey := range map[string]func(*testing.T){
+		"PendingPodGetsNode": TestPendingPodGetsNode, "EmptyNodeEnds": TestEmptyNodeEnds, "DeletedProvisioner": TestDeletedProvisioner,
+		"TemplateByLabel": TestTemplateByLabel, "TemplateIsKept": TestTemplateIsKept,
+	} {
+		t.Run(name, journey)
+	}
+	reduced, err := underpolicy.Reductions(scope, features)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, policies := range reduced {
+		if !slices.ContainsFunc(asked, func(question awssim.Authorization) bool {
+			return iampolicy.Evaluate(policies, question.Request) != iampolicy.Allowed
+		}) {
+			t.Errorf("no journey needs %s", what)
+		}
+	}
+}
+
+// TestTemplateIsKept holds that a default launch template follows the spec, and gets back a tag that somebody took from it.
+func TestTemplateIsKept(t *testing.T) {
+	w := newWorld(t)
+	w.provision("default")
+	w.pod("one")
+	w.readyNodes(1)
+	templates, err := w.ec2().DescribeLaunchTemplates(t.Context(), &ec2.DescribeLaunchTemplatesInput{})
+	if err != nil || len(templates.LaunchTemplates) != 1 {
+		t.Fatalf("launch templates are %+v: %v", templates, err)
+	}
+	id := templates.LaunchTemplates[0].LaunchTemplateId
+	if _, err := w.ec2().DeleteTags(t.Context(), &ec2.DeleteTagsInput{Resources: []string{*id}, Tags: []ec2types.Tag{{Key: aws.String(fleet.TagProvisioner)}}}); err != nil {
+		t.Fatal(err)
+	}
+	w.Apply(strings.ReplaceAll(provisioner("default"), "api.example.com", "other.example.com"))
+	w.pod("two", func(pod *corev1.Pod) { // which the first node has no room for
+		pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("12")
+	})
+	w.readyNodes(2)
+	templates, err = w.ec2().DescribeLaunchTemplates(t.Context(), &ec2.DescribeLaunchTemplatesInput{LaunchTemplateIds: []string{*id}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := templates.LaunchTemplates[0]
+	if *kept.DefaultVersionNumber != 2 || *kept.LatestVersionNumber != 2 {
+		t.Errorf("version %d of %d is the default", *kept.DefaultVersionNumber, *kept.LatestVersionNumber)
+	}
+	if !slices.ContainsFunc(kept.Tags, func(tag ec2types.Tag) bool { return *tag.Key == fleet.TagProvisioner }) {
+		t.Errorf("the template has tags %+v", kept.Tags)
+	}
+	if launched := w.launchedFrom(); !slices.Contains(launched, *id+":2 x86_64") {
+		t.Errorf("instances are launched from %q", launched)
+	}
+}
