@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -82,10 +83,7 @@ func TestGenerate(t *testing.T) {
 				TargetNamespace:          w.Namespace, ClusterName: clusterName, KubernetesVersion: flavor.kubernetesVersion,
 				ControlPlaneMachineCount: ptr.To[int64](1), WorkerMachineCount: ptr.To[int64](2),
 			}
-			template, err := clusterctl(t).GetClusterTemplate(t.Context(), options)
-			if err != nil {
-				t.Fatalf("clusterctl generate cluster --flavor %s: %v", flavor.name, err)
-			}
+			template := generate(t, options)
 			variables := slices.Sorted(slices.Values(template.Variables()))
 			if diff := cmp.Diff(flavor.variables, variables); diff != "" {
 				t.Errorf("variables (-want +got):\n%s", diff)
@@ -109,6 +107,20 @@ func TestGenerate(t *testing.T) {
 			w.describes(flavor)
 		})
 	}
+}
+
+// generating is held by who generates: clusterctl keeps what a command line says as variables of its one configuration.
+var generating sync.Mutex
+
+func generate(t *testing.T, options clusterctlclient.GetClusterTemplateOptions) clusterctlclient.Template {
+	t.Helper()
+	generating.Lock()
+	defer generating.Unlock()
+	template, err := clusterctl(t).GetClusterTemplate(t.Context(), options)
+	if err != nil {
+		t.Fatalf("clusterctl generate cluster --flavor %s: %v", options.ProviderRepositorySource.Flavor, err)
+	}
+	return template
 }
 
 // haveTemplate has the AWSLaunchConfigTemplate that flavors refer to.
