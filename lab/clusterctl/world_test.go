@@ -23,7 +23,7 @@ const root = "../.."
 // variables are those of the templates, as a user sets them for the simulated AWS, and those that Cluster API Provider AWS can not be installed without.
 var variables = map[string]string{
 	"AWS_REGION": "us-east-1", "AWS_SSH_KEY_NAME": "default", "AWS_CONTROL_PLANE_MACHINE_TYPE": "t3.large", "AWS_NODE_MACHINE_TYPE": "t3.large",
-	"LAUNCH_CONFIG_TEMPLATE": "nodes",
+	"LAUNCH_CONFIG_TEMPLATE":     "nodes",
 	"AWS_B64ENCODED_CREDENTIALS": "bm9uZQ==", "EXP_MACHINE_POOL": "true", "EXP_MACHINE_POOL_MACHINES": "true",
 }
 

@@ -47,8 +47,8 @@ func TestEmptyNodeEnds(t *testing.T) {
 	}
 }
 
-// TestExpiredNodeIsReplaced holds that a node that is too old goes with its pods, and that they get another.
-func TestExpiredNodeIsReplaced(t *testing.T) {
+// TestExpiredNodeEnds holds that a node that is too old goes, and that its pods are evicted before.
+func TestExpiredNodeEnds(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default", "ttlSecondsUntilExpired: 120")
 	pod := w.pod("one")
