@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -118,6 +119,53 @@ func TestMixedInstancesPolicy(t *testing.T) {
 	w.expectCounts(map[string]int{"CreateLaunchTemplateVersion": 0, "StartInstanceRefresh": 0})
 	if !slices.Equal(w.running(), instances) {
 		t.Errorf("instances are %q, were %q", w.running(), instances)
+	}
+}
+
+// TestNodeTemplateTags holds that cluster-autoscaler's aws provider finds on the group what the MachinePool says of nodes to come, and no longer when that is
+// taken back. No node is replaced for it, and tags of others stay.
+func TestNodeTemplateTags(t *testing.T) {
+	t.Parallel()
+	const prefix = "k8s.io/cluster-autoscaler/node-template/"
+	w := newWorld(t)
+	w.havePool()
+	instances := w.running()
+	if _, err := w.asg().CreateOrUpdateTags(w.Context(), &autoscaling.CreateOrUpdateTagsInput{Tags: []asgtypes.Tag{{
+		ResourceId: aws.String(poolName), ResourceType: aws.String("auto-scaling-group"), PropagateAtLaunch: aws.Bool(false),
+		Key: aws.String(prefix + "label/theirs"), Value: aws.String("stays"),
+	}}}); err != nil {
+		t.Fatal(err)
+	}
+	annotate := func(annotations map[string]string) {
+		w.editMachinePool(func(machinePool *clusterv1.MachinePool) { machinePool.Annotations = annotations })
+	}
+	tagged := func(reason string, want ...string) {
+		t.Helper()
+		w.Eventually(reason, func() error {
+			var got []string
+			for _, tag := range w.group().Tags {
+				if name, found := strings.CutPrefix(*tag.Key, prefix); found {
+					got = append(got, name+"="+*tag.Value)
+				}
+			}
+			slices.Sort(got)
+			return equals(got, want)
+		})
+	}
+	annotate(map[string]string{
+		clusterv1.ReplicasManagedByAnnotation:                      "external-autoscaler",
+		"capacity.cluster-autoscaler.kubernetes.io/labels":         "team=web",
+		"capacity.cluster-autoscaler.kubernetes.io/taints":         "dedicated=web:NoSchedule",
+		"capacity.cluster-autoscaler.kubernetes.io/ephemeral-disk": "100Gi",
+	})
+	tagged("the group has the tags", "label/team=web", "label/theirs=stays", "resources/ephemeral-storage=100Gi", "taint/dedicated=web:NoSchedule")
+	annotate(map[string]string{clusterv1.ReplicasManagedByAnnotation: "external-autoscaler", "capacity.cluster-autoscaler.kubernetes.io/labels": "team=api"})
+	tagged("what is not said any more goes", "label/team=api", "label/theirs=stays")
+	annotate(nil)
+	tagged("without the autoscaler there are none", "label/theirs=stays")
+	w.rest()
+	if err := equals(w.running(), instances); err != nil {
+		t.Errorf("instances: %v", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package awsmachinepool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -83,7 +84,7 @@ func (r *Reconciler) desired(ctx context.Context, p *pass) (autoscalinggroup.Des
 		stop := outcome.Of(p.pool, infrav1.ASGReadyCondition, infrav1.SubnetsNotFoundReason, err)
 		return autoscalinggroup.Desired{}, &stop
 	}
-	asked, spec := p.facts.AskedTags(p.pool.Spec.AdditionalTags), &p.pool.Spec
+	asked, spec := p.askedTags(), &p.pool.Spec
 	desired := autoscalinggroup.Desired{
 		Owner: p.ownerTag(), Names: names(p),
 		MinSize: spec.MinSize, MaxSize: spec.MaxSize,
@@ -93,7 +94,7 @@ func (r *Reconciler) desired(ctx context.Context, p *pass) (autoscalinggroup.Des
 		TargetGroupARNs:      slices.Sorted(slices.Values(spec.TargetGroupARNs)),
 		Suspended:            autoscalinggroup.SuspendedOf(spec.SuspendProcesses),
 		WarmPool:             autoscalinggroup.WarmPoolOf(spec.WarmPool),
-		Tags:                 p.facts.OwnedTags(p.pool.Name, spec.AdditionalTags),
+		Tags:                 p.facts.OwnedTags(p.pool.Name, asked),
 		RetiredTags:          common.RetiredTags(p.pool, asked),
 	}
 	desired.Tags[infrav1.TagMachinePool] = p.ownerTag()
@@ -120,6 +121,17 @@ func (r *Reconciler) desired(ctx context.Context, p *pass) (autoscalinggroup.Des
 		*desired.Capacity = min(*desired.Capacity+p.staying, desired.MaxSize)
 	}
 	return desired, nil
+}
+
+// askedTags are what people ask for on the group: by the cluster, by the pool, and for an autoscaler that reads tags, by the MachinePool.
+func (p *pass) askedTags() map[string]string {
+	asked := p.facts.AskedTags(p.pool.Spec.AdditionalTags)
+	if p.machinePool != nil && common.Autoscaled(p.machinePool) {
+		for key, value := range autoscalinggroup.NodeTemplateTags(p.machinePool.Annotations) {
+			asked[key] = cmp.Or(asked[key], value)
+		}
+	}
+	return asked
 }
 
 // configTag is the value of the tag by which a launch config finds the groups that use its template: of the config that the group launches from, which is the

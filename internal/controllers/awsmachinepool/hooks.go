@@ -98,7 +98,7 @@ func (r *Reconciler) announce(ctx context.Context, p *pass) error {
 
 // announced is the record of what the group is about to be given.
 func (r *Reconciler) announced(p *pass, pool *infrav1.AWSMachinePool) {
-	common.AnnounceTags(pool, p.facts.AskedTags(pool.Spec.AdditionalTags))
+	common.AnnounceTags(pool, p.askedTags())
 	applied, hooks := common.AppliedOf(pool), r.wantedHooks(p)
 	applied.Hooks = common.Union(applied.Hooks, autoscalinggroup.HookNames(hooks))
 	if len(hooks) == 0 || applied.HooksDigest != autoscalinggroup.HooksDigest(hooks) {
@@ -111,7 +111,7 @@ func (r *Reconciler) announced(p *pass, pool *infrav1.AWSMachinePool) {
 
 // confirmGroup has it recorded that the group has exactly what it is to have, hooks apart.
 func confirmGroup(p *pass, desired autoscalinggroup.Desired) {
-	asked := p.facts.AskedTags(p.pool.Spec.AdditionalTags)
+	asked := p.askedTags()
 	p.confirm(func(pool *infrav1.AWSMachinePool) {
 		common.ConfirmTags(pool, asked)
 		applied := common.AppliedOf(pool)
