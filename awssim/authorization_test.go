@@ -112,7 +112,7 @@ var whatCallsNeed = []struct {
 		_, err := ec2.NewFromConfig(config).DescribeImages(ctx, &ec2.DescribeImagesInput{})
 		return err
 	}, []string{"ec2:DescribeImages"}, "UnauthorizedOperation", 403},
-	{"a template with tags", func(ctx context.Context, w *workplace, config aws.Config) error {
+	{"a template with tags", func(ctx context.Context, _ *workplace, config aws.Config) error {
 		_, err := ec2.NewFromConfig(config).CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
 			LaunchTemplateName: aws.String("tagged"), LaunchTemplateData: &types.RequestLaunchTemplateData{InstanceType: types.InstanceTypeT3Large},
 			TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeLaunchTemplate, Tags: []types.Tag{{Key: aws.String("a"), Value: aws.String("b")}}}},

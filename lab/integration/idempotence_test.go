@@ -167,6 +167,9 @@ func (w *world) acted() error {
 	if err != nil {
 		return err
 	}
+	if pool.Status.ObservedGeneration != pool.Generation || config.Status.ObservedGeneration != config.Generation {
+		return fmt.Errorf("a pass over generations %d and %d has not ended well yet", pool.Generation, config.Generation)
+	}
 	for _, object := range []conditioned{pool, config} {
 		ready := meta.FindStatusCondition(object.GetConditions(), infrav1.ReadyCondition)
 		if ready == nil || ready.Status != "True" || ready.ObservedGeneration != object.GetGeneration() {
