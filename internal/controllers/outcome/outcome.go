@@ -21,7 +21,12 @@ func Of(object reconciling.Conditioned, condition, reason string, err error) rec
 	if meta.FindStatusCondition(object.GetConditions(), condition) == nil {
 		reconciling.Unknown(object, condition, infrav1.AWSUnavailableReason, "AWS did not answer yet; trying again")
 	}
-	if fate.After > 0 {
+	return Again(err)
+}
+
+// Again ends the pass because of an error that no condition tells of, until what was asked of AWS may be asked again.
+func Again(err error) reconciling.Outcome {
+	if fate := aws.FateOf(err); fate.After > 0 {
 		return reconciling.ComeBack(fate.After, err.Error())
 	}
 	return reconciling.Fail(err)

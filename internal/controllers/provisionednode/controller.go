@@ -17,6 +17,7 @@ import (
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/fleet"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
 	"github.com/slipway-project/slipway/internal/provisioning/launching"
@@ -143,7 +144,7 @@ func (r *Reconciler) observe(ctx context.Context, p *pass) reconciling.Outcome {
 	key := client.ObjectKeyFromObject(p.node)
 	found, err := r.Instances.Get(ctx, key, []string{id}, false)
 	if err != nil {
-		return fail(err)
+		return outcome.Again(err)
 	}
 	if instance, is := found[id]; is {
 		p.instance = &instance

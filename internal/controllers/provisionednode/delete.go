@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
-	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/drain"
 	"github.com/slipway-project/slipway/internal/fleet"
 	"github.com/slipway-project/slipway/internal/reconciling"
@@ -46,7 +46,7 @@ func (r *Reconciler) terminate(ctx context.Context, p *pass) reconciling.Outcome
 		return reconciling.Continue()
 	}
 	if err := r.Fleets.Terminate(ctx, p.node.Status.InstanceID); err != nil {
-		return fail(err)
+		return outcome.Again(err)
 	}
 	r.Instances.Invalidate(p.node.Status.InstanceID)
 	reconciling.True(p.node, provisioningv1.EndingCondition, provisioningv1.TerminatingReason, "the instance is ending")
@@ -60,7 +60,7 @@ func (r *Reconciler) terminateUnrecorded(ctx context.Context, p *pass) reconcili
 	if answered, known := r.launches.answerTo(name); known {
 		if instance, launched := answered.instances[p.node.Name]; launched {
 			if err := r.Fleets.Terminate(ctx, instance.ID); err != nil {
-				return fail(err)
+				return outcome.Again(err)
 			}
 		}
 		return reconciling.Continue()
@@ -76,14 +76,14 @@ func (r *Reconciler) terminateUnrecorded(ctx context.Context, p *pass) reconcili
 	}
 	instances, err := r.Fleets.OfLaunch(ctx, name)
 	if err != nil {
-		return fail(err)
+		return outcome.Again(err)
 	}
 	for _, instance := range instances {
 		if instance.Ends() || recorded(siblings.Items, instance) {
 			continue
 		}
 		if err := r.Fleets.Terminate(ctx, instance.ID); err != nil {
-			return fail(err)
+			return outcome.Again(err)
 		}
 	}
 	return reconciling.Continue()
@@ -112,12 +112,4 @@ func (r *Reconciler) release(ctx context.Context, p *pass) reconciling.Outcome {
 		r.launches.forget(p.node.Spec.Launch.Name)
 	}
 	return reconciling.Stop("the node is gone")
-}
-
-// fail ends a pass that AWS did not let do its work, until it may.
-func fail(err error) reconciling.Outcome {
-	if fate := aws.FateOf(err); fate.After > 0 {
-		return reconciling.ComeBack(fate.After, err.Error())
-	}
-	return reconciling.Fail(err)
 }

@@ -11,6 +11,7 @@ import (
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 	"github.com/slipway-project/slipway/internal/provisioning/launching"
@@ -43,21 +44,13 @@ func (r *Reconciler) learnRegion(ctx context.Context, p *pass) reconciling.Outco
 	}
 	facts, err := r.Region.Facts(ctx, objects)
 	if err != nil {
-		return fail(err)
+		return outcome.Again(err)
 	}
 	if facts.Spot, err = r.Region.Discovery.SpotPrices(ctx); err != nil {
 		log.FromContext(ctx).Error(err, "Going on without the prices of Spot")
 	}
 	p.types = catalog.Build(facts, zones, r.Shortages.Short)
 	return reconciling.Continue()
-}
-
-// fail ends a pass that AWS did not let do its work, until it may.
-func fail(err error) reconciling.Outcome {
-	if fate := aws.FateOf(err); fate.After > 0 {
-		return reconciling.ComeBack(fate.After, err.Error())
-	}
-	return reconciling.Fail(err)
 }
 
 // source is what nodes are launched from by one call, but for their offerings.
