@@ -56,10 +56,10 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// TestFlagsOfTheDeployment holds what the manifest passes against what the command takes.
-func TestFlagsOfTheDeployment(t *testing.T) {
-	t.Parallel()
-	content, err := os.ReadFile("../../config/manager/deployment.yaml")
+// parseDeployment parses what the manifest of a command passes, into the flags that are bound.
+func parseDeployment(t *testing.T, command string, bind func(*pflag.FlagSet)) {
+	t.Helper()
+	content, err := os.ReadFile("../../config/" + command + "/deployment.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,15 +68,21 @@ func TestFlagsOfTheDeployment(t *testing.T) {
 		t.Fatal(err)
 	}
 	arguments := deployment.Spec.Template.Spec.Containers[0].Args
-	if len(arguments) == 0 || arguments[0] != "manager" {
+	if len(arguments) == 0 || arguments[0] != command {
 		t.Fatalf("arguments are %q", arguments)
 	}
-	flags := managerFlags{}
-	set := pflag.NewFlagSet("manager", pflag.ContinueOnError)
-	flags.bind(set)
+	set := pflag.NewFlagSet(command, pflag.ContinueOnError)
+	bind(set)
 	if err := set.Parse(arguments[1:]); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestFlagsOfTheDeployment holds what the manifest passes against what the command takes.
+func TestFlagsOfTheDeployment(t *testing.T) {
+	t.Parallel()
+	flags := managerFlags{}
+	parseDeployment(t, "manager", flags.bind)
 	if !flags.options.LeaderElection.Enabled || flags.options.HealthAddress != ":9440" || flags.options.MetricsAddress != ":8443" || flags.options.InsecureMetrics {
 		t.Errorf("options are %+v", flags.options)
 	}
@@ -93,24 +99,8 @@ func TestFlagsOfTheDeployment(t *testing.T) {
 // TestFlagsOfTheProvisioner holds what its manifest passes against what the command takes.
 func TestFlagsOfTheProvisioner(t *testing.T) {
 	t.Parallel()
-	content, err := os.ReadFile("../../config/provisioner/deployment.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var deployment appsv1.Deployment
-	if err := yaml.UnmarshalStrict(content, &deployment); err != nil {
-		t.Fatal(err)
-	}
-	arguments := deployment.Spec.Template.Spec.Containers[0].Args
-	if len(arguments) == 0 || arguments[0] != "provisioner" {
-		t.Fatalf("arguments are %q", arguments)
-	}
 	flags := provisionerFlags{}
-	set := pflag.NewFlagSet("provisioner", pflag.ContinueOnError)
-	flags.bind(set)
-	if err := set.Parse(arguments[1:]); err != nil {
-		t.Fatal(err)
-	}
+	parseDeployment(t, "provisioner", flags.bind)
 	if !flags.options.LeaderElection.Enabled || flags.options.LaunchesPerMinute != manager.DefaultLaunchesPerMinute || flags.options.InstanceProfile != manager.DefaultInstanceProfile {
 		t.Errorf("options are %+v", flags.options)
 	}

@@ -45,11 +45,8 @@ func (w *world) approve(version string) {
 
 // managedAwaits is nil while the managed pool waits for the approval of a version, is made from another, and has replaced nothing.
 func (w *world) managedAwaits(pending int64, launched string, instances []string) error {
-	pool := w.mustManaged()
-	condition := meta.FindStatusCondition(pool.Status.Conditions, infrav1.RolloutApprovedCondition)
-	if got := w.managedConfig().Status.PendingVersion; got != pending || condition == nil || condition.Reason != infrav1.WaitingForApprovalReason ||
-		!strings.Contains(condition.Message, fmt.Sprintf(`approved-version: "%d"`, pending)) {
-		return fmt.Errorf("version %d waits, and the pool says %+v", got, condition)
+	if err := waits(w.managedConfig(), w.mustManaged(), pending); err != nil {
+		return err
 	}
 	if got := aws.ToString(w.nodegroup().LaunchTemplate.Version); got != launched {
 		return fmt.Errorf("the node group is at version %s", got)
@@ -77,11 +74,7 @@ func TestManagedApproval(t *testing.T) {
 	w.stopManager()
 	config, pool := w.managedConfig(), w.mustManaged()
 	config.Status, pool.Status = infrav1.AWSLaunchConfigStatus{}, infrav1.AWSManagedMachinePoolStatus{}
-	for _, object := range []client.Object{config, pool} {
-		if err := w.Client.Status().Update(w.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-	}
+	w.writeStatusOf(config, pool)
 	w.startManager()
 	w.Eventually("the edit waits without its status, and with the approval of another version", func() error { return w.managedAwaits(2, "1", instances) })
 	w.rest()

@@ -14,13 +14,20 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// awaits is nil while the pool waits for the approval of a version, launches from another, and has replaced nothing.
-func (w *world) awaits(pending int64, launched string, instances []string) error {
-	config, pool := w.mustConfig(), w.mustPool()
-	condition := meta.FindStatusCondition(pool.Status.Conditions, infrav1.RolloutApprovedCondition)
+// waits is nil while a version of a launch config waits for approval, and a pool says how that is given.
+func waits(config *infrav1.AWSLaunchConfig, pool conditioned, pending int64) error {
+	condition := meta.FindStatusCondition(pool.GetConditions(), infrav1.RolloutApprovedCondition)
 	if condition == nil || condition.Reason != infrav1.WaitingForApprovalReason || config.Status.PendingVersion != pending ||
 		!strings.Contains(condition.Message, fmt.Sprintf(`approved-version: "%d"`, pending)) {
 		return fmt.Errorf("version %d waits, and the pool says %+v", config.Status.PendingVersion, condition)
+	}
+	return nil
+}
+
+// awaits is nil while the pool waits for the approval of a version, launches from another, and has replaced nothing.
+func (w *world) awaits(pending int64, launched string, instances []string) error {
+	if err := waits(w.mustConfig(), w.mustPool(), pending); err != nil {
+		return err
 	}
 	if got := *w.group().LaunchTemplate.Version; got != launched {
 		return fmt.Errorf("the group launches from version %s", got)

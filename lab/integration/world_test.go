@@ -182,7 +182,12 @@ func (w *world) wipeStatus() {
 	w.Helper()
 	config, pool := w.mustConfig(), w.mustPool()
 	config.Status, pool.Status = infrav1.AWSLaunchConfigStatus{}, infrav1.AWSMachinePoolStatus{}
-	for _, object := range []client.Object{config, pool} {
+	w.writeStatusOf(config, pool)
+}
+
+func (w *world) writeStatusOf(objects ...client.Object) {
+	w.Helper()
+	for _, object := range objects {
 		if err := w.Client.Status().Update(w.Context(), object); err != nil {
 			w.Fatal(err)
 		}
