@@ -57,7 +57,8 @@ type Options struct {
 	WithoutPools bool
 	// ClusterTopology runs Cluster API's controllers of ClusterClasses too.
 	ClusterTopology bool
-	// Scheduler runs kube-scheduler in the control plane that Nodes join, and what kubelets do to pods: those that it binds run, those that are deleted go.
+	// Scheduler runs kube-scheduler and the controller of DaemonSets in the control plane that Nodes join, and what kubelets do to pods: those that are bound run, those
+	// that are deleted go.
 	Scheduler bool
 	// Log receives the log of all servers. Default: a file in the laboratory's directory.
 	Log io.Writer

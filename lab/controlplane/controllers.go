@@ -15,9 +15,11 @@ import (
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/controller-manager/pkg/informerfactory"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/bootstrap"
+	"k8s.io/kubernetes/pkg/controller/daemon"
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
 	"k8s.io/kubernetes/pkg/controller/namespace"
 	"k8s.io/kubernetes/pkg/controller/serviceaccount"
@@ -31,20 +33,23 @@ const (
 	discoveryInterval = time.Second
 	// namespaceResync is kube-controller-manager's default.
 	namespaceResync = 5 * time.Minute
+	// daemonBackoff is how long the pod of a DaemonSet that fails waits at most; kube-controller-manager's default.
+	daemonBackoff = 15 * time.Minute
 )
 
 // controllers are those of kube-controller-manager that every API server needs
 // for its own objects to come and go: without the garbage collector nothing
 // with an owner ever goes, without the namespace controller no namespace does,
 // without the service account controller no Pod can be made, and without the
-// token cleaner bootstrap tokens outlive their expiry.
+// token cleaner bootstrap tokens outlive their expiry. Where there is a
+// scheduler, DaemonSets have their pods too: every node has less room by them.
 type controllers struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 }
 
 // startControllers runs them until stop, whatever becomes of the context that bounded the start.
-func startControllers(ctx context.Context, config *rest.Config) (*controllers, error) {
+func startControllers(ctx context.Context, config *rest.Config, daemonSets bool) (*controllers, error) {
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
@@ -58,6 +63,12 @@ func startControllers(ctx context.Context, config *rest.Config) (*controllers, e
 	if err := c.start(ctx, clients, metadataClient); err != nil {
 		cancel()
 		return nil, err
+	}
+	if daemonSets {
+		if err := c.startDaemonSets(ctx, clients); err != nil {
+			cancel()
+			return nil, err
+		}
 	}
 	return c, nil
 }
@@ -86,6 +97,19 @@ func (c *controllers) start(ctx context.Context, clients kubernetes.Interface, m
 	c.run(func() { namespaces.Run(ctx, controllerWorkers) })
 	c.run(func() { tokens.Run(ctx) })
 	c.run(func() { collect(ctx) })
+	return nil
+}
+
+// startDaemonSets runs the controller that makes the pods of DaemonSets, one a Node that suits.
+func (c *controllers) startDaemonSets(ctx context.Context, clients kubernetes.Interface) error {
+	shared := informers.NewSharedInformerFactory(clients, 0)
+	sets, err := daemon.NewDaemonSetsController(ctx, shared.Apps().V1().DaemonSets(), shared.Apps().V1().ControllerRevisions(), shared.Core().V1().Pods(),
+		shared.Core().V1().Nodes(), clients, flowcontrol.NewBackOff(time.Second, daemonBackoff))
+	if err != nil {
+		return fmt.Errorf("making the controller of DaemonSets: %w", err)
+	}
+	shared.Start(ctx.Done())
+	c.run(func() { sets.Run(ctx, controllerWorkers) })
 	return nil
 }
 

@@ -2,9 +2,9 @@
 // process: etcd, kube-apiserver, and those controllers of
 // kube-controller-manager that an API-only cluster can not do without (garbage
 // collection, namespace deletion, service accounts, expiry of bootstrap
-// tokens), and kube-scheduler if it is asked for. It owns their certificates,
-// files and ports and gives all of them back on Stop. There is no kubelet and
-// no workload controller.
+// tokens), and if they are asked for kube-scheduler and the controller of
+// DaemonSets. It owns their certificates, files and ports and gives all of them
+// back on Stop. There is no kubelet and no other workload controller.
 //
 // Several control planes can run side by side in one process; each has its own
 // certificate authority, etcd and port.
@@ -42,7 +42,7 @@ type Options struct {
 	Log io.Writer
 	// ServiceClusterIPRange is the range of Service addresses. Default 10.0.0.0/24.
 	ServiceClusterIPRange string
-	// Scheduler runs kube-scheduler, so that pods are bound to Nodes.
+	// Scheduler runs kube-scheduler, so that pods are bound to Nodes, and has DaemonSets make their pods.
 	Scheduler bool
 }
 
@@ -95,7 +95,7 @@ func Start(ctx context.Context, opts Options) (_ *ControlPlane, err error) {
 	if err = c.apiserver.waitReady(ctx, c.RESTConfig()); err != nil {
 		return nil, fmt.Errorf("waiting for the API server of control plane %q: %w", c.name, err)
 	}
-	if c.controllers, err = startControllers(ctx, c.RESTConfig()); err != nil {
+	if c.controllers, err = startControllers(ctx, c.RESTConfig(), opts.Scheduler); err != nil {
 		return nil, fmt.Errorf("starting the controllers of control plane %q: %w", c.name, err)
 	}
 	if !opts.Scheduler {

@@ -3,6 +3,7 @@ package provisioner
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,8 +27,7 @@ func TestEmptyNodeEnds(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default", "ttlSeconds: 30")
 	pod := w.pod("one")
-	node := w.readyNodes(1)[0]
-	w.bind(pod, node.Name)
+	w.bound(pod)
 	w.Eventually("the node is known to be in use", func() error {
 		if claims := w.provisioned(); len(claims) != 1 || claims[0].Status.EmptySince != nil {
 			return fmt.Errorf("%+v", claims)
@@ -50,9 +50,10 @@ func TestEmptyNodeEnds(t *testing.T) {
 // TestExpiredNodeEnds holds that a node that is too old goes, and that its pods are evicted before.
 func TestExpiredNodeEnds(t *testing.T) {
 	w := newWorld(t)
-	w.provision("default", "ttlSecondsUntilExpired: 120")
+	w.provision("default", "ttlSecondsUntilExpired: 3600")
 	pod := w.pod("one")
-	w.bind(pod, w.readyNodes(1)[0].Name)
+	w.bound(pod)
+	w.clock.Step(time.Hour)
 	w.Eventually("the pod is evicted", func() error {
 		err := w.Client.Get(w.Context(), client.ObjectKeyFromObject(pod), &corev1.Pod{})
 		if client.IgnoreNotFound(err) == nil && err != nil {
@@ -90,7 +91,7 @@ func TestLostInstance(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default")
 	pod := w.pod("one")
-	w.bind(pod, w.readyNodes(1)[0].Name)
+	w.bound(pod)
 	w.terminate(w.provisioned()[0].Status.InstanceID)
 	w.gone()
 }

@@ -1,5 +1,5 @@
-// Package provisioner holds journeys of just-in-time nodes: pods that wait, the real controllers of `slipway provisioner`, a real API server and the
-// simulated AWS. Provisioners are cluster-wide, so the journeys go one after the other.
+// Package provisioner holds journeys of just-in-time nodes: pods that wait, the real controllers of `slipway provisioner`, a real API server and kube-scheduler,
+// and the simulated AWS. Provisioners are cluster-wide, so the journeys go one after the other.
 package provisioner
 
 import (
@@ -30,7 +30,7 @@ import (
 	"github.com/slipway-project/slipway/lab/product"
 )
 
-func TestMain(m *testing.M) { labtest.MainWith(m, lab.Options{WithoutPools: true}) }
+func TestMain(m *testing.M) { labtest.MainWith(m, lab.Options{WithoutPools: true, Scheduler: true}) }
 
 const (
 	// rate makes simulated minutes take fractions of a second.
@@ -188,7 +188,7 @@ spec:
 	return text
 }
 
-// pod makes a pod that the scheduler found no node for.
+// pod makes a pod. It waits if the scheduler finds no node for it.
 func (w *world) pod(name string, edit ...func(*corev1.Pod)) *corev1.Pod {
 	w.Helper()
 	pod := &corev1.Pod{
@@ -204,10 +204,6 @@ func (w *world) pod(name string, edit ...func(*corev1.Pod)) *corev1.Pod {
 		one(pod)
 	}
 	if err := w.Client.Create(w.Context(), pod); err != nil {
-		w.Fatal(err)
-	}
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
-	if err := w.Client.Status().Update(w.Context(), pod); err != nil {
 		w.Fatal(err)
 	}
 	return pod
@@ -228,13 +224,19 @@ func asking(cpu, memory string) func(*corev1.Pod) {
 	}
 }
 
-// bind puts a pod on a node, as the scheduler does.
-func (w *world) bind(pod *corev1.Pod, node string) {
+// bound waits until the scheduler has put a pod on a node, and returns the node's name.
+func (w *world) bound(pod *corev1.Pod) string {
 	w.Helper()
-	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: node}}
-	if err := w.Client.SubResource("binding").Create(w.Context(), pod, binding); err != nil {
-		w.Fatal(err)
-	}
+	w.Eventually("the scheduler puts pod "+pod.Name+" on a node", func() error {
+		if err := w.Client.Get(w.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
+			return err
+		}
+		if pod.Spec.NodeName == "" {
+			return fmt.Errorf("its conditions are %+v", pod.Status.Conditions)
+		}
+		return nil
+	})
+	return pod.Spec.NodeName
 }
 
 // provisioned are all ProvisionedNodes.
