@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
+	"github.com/slipway-project/slipway/internal/provisioning/packing/packtest"
 )
 
 // BenchmarkPack measures pods per second of processor time, what is allocated for each, and what the nodes cost.
@@ -19,22 +20,22 @@ func BenchmarkPack(b *testing.B) {
 		pods      func() []packing.Pod
 		templates int
 	}{
-		{"diverse-1000", func() []packing.Pod { return diverse(1000, 42) }, 0},
-		{"diverse-5000", func() []packing.Pod { return diverse(5000, 42) }, 0},
-		{"diverse-20000", func() []packing.Pod { return diverse(20000, 42) }, 0},
-		{"equal-20000", func() []packing.Pod { return equal(20000) }, 0},
-		{"preferring-4000", func() []packing.Pod { return preferring(diverse(4000, 42)) }, 0},
-		{"diverse-5000/templates-1", func() []packing.Pod { return diverse(5000, 42) }, 1},
-		{"diverse-5000/templates-10", func() []packing.Pod { return diverse(5000, 42) }, 10},
-		{"diverse-5000/templates-50", func() []packing.Pod { return diverse(5000, 42) }, 50},
-		{"equal-20000/templates-1", func() []packing.Pod { return equal(20000) }, 1},
-		{"equal-20000/templates-10", func() []packing.Pod { return equal(20000) }, 10},
-		{"equal-20000/templates-50", func() []packing.Pod { return equal(20000) }, 50},
+		{"diverse-1000", func() []packing.Pod { return packtest.Diverse(1000, 42) }, 0},
+		{"diverse-5000", func() []packing.Pod { return packtest.Diverse(5000, 42) }, 0},
+		{"diverse-20000", func() []packing.Pod { return packtest.Diverse(20000, 42) }, 0},
+		{"equal-20000", func() []packing.Pod { return packtest.Equal(20000) }, 0},
+		{"preferring-4000", func() []packing.Pod { return preferring(packtest.Diverse(4000, 42)) }, 0},
+		{"diverse-5000/templates-1", func() []packing.Pod { return packtest.Diverse(5000, 42) }, 1},
+		{"diverse-5000/templates-10", func() []packing.Pod { return packtest.Diverse(5000, 42) }, 10},
+		{"diverse-5000/templates-50", func() []packing.Pod { return packtest.Diverse(5000, 42) }, 50},
+		{"equal-20000/templates-1", func() []packing.Pod { return packtest.Equal(20000) }, 1},
+		{"equal-20000/templates-10", func() []packing.Pod { return packtest.Equal(20000) }, 10},
+		{"equal-20000/templates-50", func() []packing.Pod { return packtest.Equal(20000) }, 50},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			problem := &packing.Problem{Provisioners: []packing.Provisioner{provisioner()}, Types: linearTypes(400), Pods: c.pods()}
+			problem := &packing.Problem{Provisioners: []packing.Provisioner{packtest.Provisioner()}, Types: packtest.LinearTypes(400), Pods: c.pods()}
 			if c.templates > 0 {
-				problem.Pods, problem.Templates = withTemplates(problem.Pods, c.templates)
+				problem.Pods, problem.Templates = packtest.WithTemplates(problem.Pods, c.templates)
 			}
 			var result *packing.Result
 			b.ReportAllocs()

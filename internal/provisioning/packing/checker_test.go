@@ -9,12 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-helpers/resource"
-	scheduling "k8s.io/component-helpers/scheduling/corev1"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
-	"k8s.io/klog/v2"
 
-	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
+	"github.com/slipway-project/slipway/internal/provisioning/packing/packtest"
 )
 
 // placedNode is a node as it would be, and its pods: a plain reading of the scheduler's predicates checks it. It shares no code with the packer; nodes are matched
@@ -28,53 +25,23 @@ type placedNode struct {
 
 // asLaunched is a new node as one of its options has it.
 func asLaunched(problem *packing.Problem, n *packing.NewNode, name string, option packing.Option) *placedNode {
-	kind := typeNamed(problem, option.Type)
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: maps.Clone(n.Ask.Labels)}}
-	maps.Copy(node.Labels, kind.Labels)
-	maps.Copy(node.Labels, map[string]string{
-		corev1.LabelTopologyZone: option.Zone, corev1.LabelInstanceTypeStable: option.Type, corev1.LabelArchStable: kind.Architecture,
-		provisioningv1.LabelCapacityType: option.CapacityType, corev1.LabelHostname: name,
-	})
-	node.Spec.Taints = n.Ask.Taints
-	free := kind.Capacity.DeepCopy()
-	if n.Ask.EphemeralStorage > 0 {
-		free[corev1.ResourceEphemeralStorage] = *quantity(n.Ask.EphemeralStorage)
-	}
-	subtract(free, kind.Overhead)
-	for i := range problem.Provisioners {
-		if problem.Provisioners[i].Name != n.Ask.Provisioner {
-			continue
-		}
-		for _, daemon := range problem.Provisioners[i].Daemons {
-			if matches(daemon, node) && toleratesAll(daemon, node) {
-				subtract(free, requests(daemon))
-			}
-		}
-	}
-	return &placedNode{node: node, free: free, result: n}
+	node, daemons := packtest.Launched(problem, n, name, option)
+	return placedOn(node, daemons, n)
 }
 
-func asExisting(n *packing.Node) *placedNode {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}, Spec: corev1.NodeSpec{Taints: n.Taints, Unschedulable: n.Closed}}
-	placed := &placedNode{node: node, free: n.Allocatable.DeepCopy(), pods: slices.Clone(n.Pods)}
-	for _, pod := range n.Pods {
+func asExisting(n *packing.Node) *placedNode { return placedOn(packtest.Existing(n), n.Pods, nil) }
+
+func placedOn(node *corev1.Node, pods []*corev1.Pod, result *packing.NewNode) *placedNode {
+	placed := &placedNode{node: node, free: node.Status.Allocatable.DeepCopy(), pods: slices.Clone(pods), result: result}
+	for _, pod := range pods {
 		subtract(placed.free, requests(pod))
 	}
 	return placed
 }
 
-func typeNamed(problem *packing.Problem, name string) *packing.InstanceType {
-	for i := range problem.Types {
-		if problem.Types[i].Name == name {
-			return &problem.Types[i]
-		}
-	}
-	return nil
-}
-
 func requests(pod *corev1.Pod) corev1.ResourceList {
 	list := resource.PodRequests(pod, resource.PodResourcesOptions{})
-	list[corev1.ResourcePods] = *quantity(1)
+	list[corev1.ResourcePods] = *packtest.Quantity(1)
 	return list
 }
 
@@ -86,18 +53,6 @@ func subtract(from, what corev1.ResourceList) {
 	}
 }
 
-func matches(pod *corev1.Pod, node *corev1.Node) bool {
-	matched, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
-	return err == nil && matched
-}
-
-func toleratesAll(pod *corev1.Pod, node *corev1.Node) bool {
-	_, untolerated := scheduling.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pod.Spec.Tolerations, func(taint *corev1.Taint) bool {
-		return taint.Effect != corev1.TaintEffectPreferNoSchedule
-	}, false)
-	return !untolerated
-}
-
 // world is all nodes.
 type world struct{ nodes []*placedNode }
 
@@ -106,9 +61,9 @@ func (w *world) refuses(p packing.Pod, on *placedNode) string {
 	switch {
 	case on.node.Spec.Unschedulable:
 		return "the node is closed"
-	case !matches(p.Pod, on.node):
+	case !packtest.Matches(p.Pod, on.node):
 		return "the node's labels do not match"
-	case !toleratesAll(p.Pod, on.node):
+	case !packtest.Tolerates(p.Pod, on.node):
 		return "a taint"
 	case p.Zones != nil && !slices.Contains(p.Zones, on.node.Labels[corev1.LabelTopologyZone]):
 		return "the zone of its volumes"
@@ -176,7 +131,7 @@ func (w *world) skewed(pod *corev1.Pod, c *corev1.TopologySpreadConstraint, on *
 	counts := map[string]int32{}
 	if c.TopologyKey == corev1.LabelTopologyZone {
 		for _, near := range w.nodes {
-			if matches(pod, near.node) {
+			if packtest.Matches(pod, near.node) {
 				counts[near.node.Labels[c.TopologyKey]] = 0
 			}
 		}
@@ -184,7 +139,7 @@ func (w *world) skewed(pod *corev1.Pod, c *corev1.TopologySpreadConstraint, on *
 		counts["a new node"] = 0
 	}
 	for _, near := range w.nodes {
-		if !matches(pod, near.node) && c.TopologyKey == corev1.LabelTopologyZone {
+		if !packtest.Matches(pod, near.node) && c.TopologyKey == corev1.LabelTopologyZone {
 			continue
 		}
 		for _, other := range near.pods {

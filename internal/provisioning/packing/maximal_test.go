@@ -9,13 +9,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
+	"github.com/slipway-project/slipway/internal/provisioning/packing/packtest"
 )
 
 // TestNothingPlaceableIsLeft holds that no pod is left that would fit on some node as it was decided, on such a node with another type, or on a node more.
 func TestNothingPlaceableIsLeft(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		problem := problems(rt)
+		problem := packtest.Problems(rt)
 		result := packing.Pack(problem)
 		w, refused := settled(problem, result, func(int) int { return 0 })
 		if refused != "" {
@@ -110,9 +111,9 @@ func (w *world) roomOnNew(problem *packing.Problem, result *packing.Result, p pa
 
 // allowed is true for an offering that the layers below the pods let them have: those of the node's provisioner, which is one of the two of these problems.
 func allowed(problem *packing.Problem, n *packing.NewNode, option packing.Option, pods ...*corev1.Pod) bool {
-	capacityType, in := "on-demand", zones
+	capacityType, in := "on-demand", packtest.Zones
 	if n.Ask.Provisioner == "tainted" {
-		capacityType, in = "spot", zones[:2]
+		capacityType, in = "spot", packtest.Zones[:2]
 	}
 	for _, p := range pods {
 		selector, template := p.Spec.NodeSelector, templateOf(problem, p)
@@ -129,7 +130,7 @@ func allowed(problem *packing.Problem, n *packing.NewNode, option packing.Option
 				architecture = "arm64"
 			}
 		}
-		if typeNamed(problem, option.Type).Architecture != architecture ||
+		if packtest.TypeNamed(problem, option.Type).Architecture != architecture ||
 			selector["node.k8s.aws/capacity-type"] == "" && p.Spec.Affinity.NodeAffinity == nil && option.CapacityType != capacityType ||
 			selector[corev1.LabelTopologyZone] == "" && !slices.Contains(in, option.Zone) {
 			return false
@@ -156,10 +157,10 @@ func withinLimits(problem *packing.Problem, result *packing.Result, inPlaceOf *p
 	if limits.CPU == nil {
 		return true
 	}
-	cpus, nodes := typeNamed(problem, option.Type).Capacity.Cpu().Value(), int64(1)
+	cpus, nodes := packtest.TypeNamed(problem, option.Type).Capacity.Cpu().Value(), int64(1)
 	for i := range result.New {
 		if n := &result.New[i]; n != inPlaceOf && n.Ask.Provisioner == "default" {
-			cpus += typeNamed(problem, n.Options[0].Type).Capacity.Cpu().Value()
+			cpus += packtest.TypeNamed(problem, n.Options[0].Type).Capacity.Cpu().Value()
 			nodes++
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
+	"github.com/slipway-project/slipway/internal/provisioning/packing/packtest"
 )
 
 // TestPriceOfPlainPacking holds that nodes cost no more than those of the algorithm that Karpenter's documentation describes: pods in order of size, each to the node
@@ -20,17 +21,17 @@ func TestPriceOfPlainPacking(t *testing.T) {
 	for _, types := range []struct {
 		name string
 		all  []packing.InstanceType
-	}{{"linear", linearTypes(400)}, {"families", familyTypes()}} {
+	}{{"linear", packtest.LinearTypes(400)}, {"families", packtest.FamilyTypes()}} {
 		for _, c := range []struct {
 			name string
 			pods []packing.Pod
 		}{
-			{"equal", equal(1000)}, {"diverse", plain(diverse(1200, 1))}, {"diverse again", plain(diverse(1200, 2))}, {"diverse and few", plain(diverse(60, 3))},
-			{"alone", plain(diverse(1200, 4))[1000:]}, {"one", equal(1)},
+			{"equal", packtest.Equal(1000)}, {"diverse", plain(packtest.Diverse(1200, 1))}, {"diverse again", plain(packtest.Diverse(1200, 2))}, {"diverse and few", plain(packtest.Diverse(60, 3))},
+			{"alone", plain(packtest.Diverse(1200, 4))[1000:]}, {"one", packtest.Equal(1)},
 		} {
 			t.Run(types.name+"/"+c.name, func(t *testing.T) {
 				t.Parallel()
-				problem := &packing.Problem{Provisioners: []packing.Provisioner{provisioner()}, Types: types.all, Pods: c.pods}
+				problem := &packing.Problem{Provisioners: []packing.Provisioner{packtest.Provisioner()}, Types: types.all, Pods: c.pods}
 				result := packing.Pack(problem)
 				if len(result.Unplaced) > 0 {
 					t.Fatalf("%d pods are left: %s", len(result.Unplaced), result.Unplaced[0].Reason)
@@ -48,14 +49,14 @@ func TestPriceOfPlainPacking(t *testing.T) {
 // TestPriceOfManyPackings holds the same for pods of sizes at random.
 func TestPriceOfManyPackings(t *testing.T) {
 	t.Parallel()
-	types := familyTypes()
+	types := packtest.FamilyTypes()
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		var pods []packing.Pod
 		for i := range 1 + r.IntN(80) {
-			pods = append(pods, pod(fmt.Sprintf("pod-%02d", i), asks("cpu", fmt.Sprintf("%dm", 50*(1+r.IntN(60))), "memory", fmt.Sprintf("%dMi", 64*(1+r.IntN(120))))))
+			pods = append(pods, packtest.Pod(fmt.Sprintf("pod-%02d", i), packtest.Asks("cpu", fmt.Sprintf("%dm", 50*(1+r.IntN(60))), "memory", fmt.Sprintf("%dMi", 64*(1+r.IntN(120))))))
 		}
-		result := packing.Pack(&packing.Problem{Provisioners: []packing.Provisioner{provisioner()}, Types: types, Pods: pods})
+		result := packing.Pack(&packing.Problem{Provisioners: []packing.Provisioner{packtest.Provisioner()}, Types: types, Pods: pods})
 		if price, _ := plainPacking(types, pods); result.Price() > price+1e-6 || len(result.Unplaced) > 0 {
 			t.Errorf("seed %d: nodes for %d pods cost %.4f, and plainly %.4f; %d are left", seed, len(pods), result.Price(), price, len(result.Unplaced))
 		}
@@ -66,10 +67,10 @@ func TestPriceOfManyPackings(t *testing.T) {
 func TestGiants(t *testing.T) {
 	t.Parallel()
 	giant := packing.InstanceType{
-		Name: "giant.metal", Architecture: "amd64", Capacity: amounts("cpu", "448", "memory", "24Ti", "pods", "737"),
-		Offerings: []packing.Offering{{Zone: zones[0], CapacityType: "on-demand", Price: 218.4}},
+		Name: "giant.metal", Architecture: "amd64", Capacity: packtest.Amounts("cpu", "448", "memory", "24Ti", "pods", "737"),
+		Offerings: []packing.Offering{{Zone: packtest.Zones[0], CapacityType: "on-demand", Price: 218.4}},
 	}
-	result := packing.Pack(&packing.Problem{Provisioners: []packing.Provisioner{provisioner()}, Types: append(familyTypes(), giant), Pods: equal(400)})
+	result := packing.Pack(&packing.Problem{Provisioners: []packing.Provisioner{packtest.Provisioner()}, Types: append(packtest.FamilyTypes(), giant), Pods: packtest.Equal(400)})
 	for _, n := range result.New {
 		if n.Options[0].Type == giant.Name {
 			t.Errorf("%d pods are on a %s", len(n.Pods), giant.Name)
@@ -83,9 +84,9 @@ func TestGiants(t *testing.T) {
 // TestMemory is not parallel, because what other tests allocate would count. It holds that a backlog of 20,000 pods is packed in less than 300 MB, the pods themselves and everything that was let go meanwhile included.
 func TestMemory(t *testing.T) {
 	var before, after runtime.MemStats
-	types := linearTypes(400)
+	types := packtest.LinearTypes(400)
 	runtime.ReadMemStats(&before)
-	result := packing.Pack(&packing.Problem{Provisioners: []packing.Provisioner{provisioner()}, Types: types, Pods: diverse(20000, 42)})
+	result := packing.Pack(&packing.Problem{Provisioners: []packing.Provisioner{packtest.Provisioner()}, Types: types, Pods: packtest.Diverse(20000, 42)})
 	runtime.ReadMemStats(&after)
 	allocated := float64(after.TotalAlloc-before.TotalAlloc) / 1e6
 	t.Logf("%.0f MB for %d nodes", allocated, len(result.New))

@@ -11,6 +11,7 @@ import (
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
+	"github.com/slipway-project/slipway/internal/provisioning/packing/packtest"
 )
 
 // shape is a result in short: for each new node its pods, cheapest type and zones, in the order in which nodes were opened; and the reasons.
@@ -34,7 +35,7 @@ func shape(result *packing.Result) (nodes, reasons []string) {
 func replicas(number int, name string, edit ...func(*corev1.Pod)) []packing.Pod {
 	var all []packing.Pod
 	for i := range number {
-		all = append(all, pod(fmt.Sprintf("%s%d", name, i), edit...))
+		all = append(all, packtest.Pod(fmt.Sprintf("%s%d", name, i), edit...))
 	}
 	return all
 }
@@ -44,7 +45,7 @@ const fromDefault = "the default launch template "
 // TestPack holds what predicates and prices lead to, and why pods are left.
 func TestPack(t *testing.T) {
 	t.Parallel()
-	small := asks("cpu", "500m", "memory", "500Mi")
+	small := packtest.Asks("cpu", "500m", "memory", "500Mi")
 	three, none := int64(3), int64(0)
 	for _, c := range []struct {
 		reason  string
@@ -58,13 +59,13 @@ func TestPack(t *testing.T) {
 		},
 		{
 			reason:  "memory decides the family",
-			problem: packing.Problem{Pods: replicas(1, "a", asks("cpu", "1", "memory", "12Gi"))},
+			problem: packing.Problem{Pods: replicas(1, "a", packtest.Asks("cpu", "1", "memory", "12Gi"))},
 			nodes:   []string{fromDefault + "r5.large in abc: a0"},
 		},
 		{
 			reason: "S8: a pod that names a template and one that names none are two instances",
 			problem: packing.Problem{
-				Pods:      []packing.Pod{pod("a", small, selects(provisioningv1.LabelLaunchTemplateName, "x")), pod("b", small)},
+				Pods:      []packing.Pod{packtest.Pod("a", small, packtest.Selects(provisioningv1.LabelLaunchTemplateName, "x")), packtest.Pod("b", small)},
 				Templates: constraints.Templates{{Name: "x", Version: "latest"}: {Name: "x", Version: 1, Architecture: "amd64"}},
 			},
 			nodes: []string{fromDefault + "c5.large in abc: b", "launch template x c5.large in abc: a"},
@@ -72,8 +73,8 @@ func TestPack(t *testing.T) {
 		{
 			reason: "S7: an arm64 pod gets the default template of its architecture, whatever its provisioner's is",
 			problem: packing.Problem{
-				Provisioners: []packing.Provisioner{provisioner(func(p *packing.Provisioner) { p.Template = constraints.Reference{Name: "x", Version: "latest"} })},
-				Pods:         []packing.Pod{pod("a", small, selects(corev1.LabelArchStable, "arm64")), pod("b", small)},
+				Provisioners: []packing.Provisioner{packtest.Provisioner(func(p *packing.Provisioner) { p.Template = constraints.Reference{Name: "x", Version: "latest"} })},
+				Pods:         []packing.Pod{packtest.Pod("a", small, packtest.Selects(corev1.LabelArchStable, "arm64")), packtest.Pod("b", small)},
 				Templates:    constraints.Templates{{Name: "x", Version: "latest"}: {Name: "x", Version: 1, Architecture: "amd64"}},
 			},
 			nodes: []string{"launch template x c5.large in abc: b", fromDefault + "c6g.large in abc: a"},
@@ -81,61 +82,65 @@ func TestPack(t *testing.T) {
 		{
 			reason: "S13: a pod picks its provisioner, and others go to the first",
 			problem: packing.Problem{
-				Provisioners: []packing.Provisioner{provisioner(), provisioner(func(p *packing.Provisioner) { p.Name, p.CapacityType = "other", "spot" })},
-				Pods:         []packing.Pod{pod("a", small, selects(provisioningv1.LabelProvisionerName, "other")), pod("b", small), pod("c", selects(provisioningv1.LabelProvisionerName, "third"))},
+				Provisioners: []packing.Provisioner{packtest.Provisioner(), packtest.Provisioner(func(p *packing.Provisioner) { p.Name, p.CapacityType = "other", "spot" })},
+				Pods:         []packing.Pod{packtest.Pod("a", small, packtest.Selects(provisioningv1.LabelProvisionerName, "other")), packtest.Pod("b", small), packtest.Pod("c", packtest.Selects(provisioningv1.LabelProvisionerName, "third"))},
 			},
 			nodes: []string{fromDefault + "c5.large in abc: b", fromDefault + "c5.large in abc: a"},
 			says:  []string{"c asks for provisioner third, which there is not"},
 		},
 		{
 			reason:  "S3: spot costs less, and is for those that ask for it",
-			problem: packing.Problem{Pods: replicas(1, "a", small, selects(provisioningv1.LabelCapacityType, "spot"))},
+			problem: packing.Problem{Pods: replicas(1, "a", small, packtest.Selects(provisioningv1.LabelCapacityType, "spot"))},
 			nodes:   []string{fromDefault + "c5.large in abc: a0"},
 		},
 		{
 			reason:  "pods keep apart by nodes, and others share theirs",
-			problem: packing.Problem{Pods: append(replicas(2, "a", small, labeled("app", "a"), apart(corev1.LabelHostname, selector("app", "a"))), replicas(2, "b", small)...)},
+			problem: packing.Problem{Pods: append(replicas(2, "a", small, packtest.Labeled("app", "a"), packtest.Apart(corev1.LabelHostname, packtest.Selector("app", "a"))), replicas(2, "b", small)...)},
 			nodes:   []string{fromDefault + "c5.large in abc: a0 b0 b1", fromDefault + "c5.large in abc: a1"},
 		},
 		{
 			reason: "pods are spread over zones",
 			problem: packing.Problem{
-				Pods: replicas(3, "a", small, labeled("app", "a"), spread(corev1.LabelTopologyZone, 1, corev1.DoNotSchedule, selector("app", "a"))),
+				Pods: replicas(3, "a", small, packtest.Labeled("app", "a"), packtest.Spread(corev1.LabelTopologyZone, 1, corev1.DoNotSchedule, packtest.Selector("app", "a"))),
 			},
 			nodes: []string{fromDefault + "c5.large in a: a0", fromDefault + "c5.large in b: a1", fromDefault + "c5.large in c: a2"},
 		},
 		{
 			reason:  "pods go where the pods are that they want",
-			problem: packing.Problem{Pods: append(replicas(1, "a", asks("cpu", "60"), together(corev1.LabelTopologyZone, selector("app", "b"))), replicas(1, "b", small, labeled("app", "b"), selects(corev1.LabelTopologyZone, zones[1]))...)},
+			problem: packing.Problem{Pods: append(replicas(1, "a", packtest.Asks("cpu", "60"), packtest.Together(corev1.LabelTopologyZone, packtest.Selector("app", "b"))), replicas(1, "b", small, packtest.Labeled("app", "b"), packtest.Selects(corev1.LabelTopologyZone, packtest.Zones[1]))...)},
 			nodes:   []string{fromDefault + "c5.16xlarge in b: b0 a0"},
 		},
 		{
 			reason:  "two pods of one port are on two nodes",
-			problem: packing.Problem{Pods: replicas(2, "a", small, onPort(80))},
+			problem: packing.Problem{Pods: replicas(2, "a", small, packtest.OnPort(80))},
 			nodes:   []string{fromDefault + "c5.large in abc: a0", fromDefault + "c5.large in abc: a1"},
 		},
 		{
 			reason:  "volumes are in a zone",
-			problem: packing.Problem{Pods: []packing.Pod{{Pod: pod("a", small).Pod, Zones: zones[2:]}}},
+			problem: packing.Problem{Pods: []packing.Pod{{Pod: packtest.Pod("a", small).Pod, Zones: packtest.Zones[2:]}}},
 			nodes:   []string{fromDefault + "c5.large in c: a"},
 		},
 		{
-			reason: "volumes in a zone that there is not", problem: packing.Problem{Pods: []packing.Pod{{Pod: pod("a", small).Pod, Zones: []string{"eu-west-1a"}}}},
+			reason: "volumes in a zone that there is not", problem: packing.Problem{Pods: []packing.Pod{{Pod: packtest.Pod("a", small).Pod, Zones: []string{"eu-west-1a"}}}},
 			says: []string{"a has volumes in zone eu-west-1a, where no instance that suits it can be had"},
 		},
 		{
 			reason: "daemons take their part of every node",
 			problem: packing.Problem{
-				Provisioners: []packing.Provisioner{provisioner(func(p *packing.Provisioner) { p.Daemons = []*corev1.Pod{pod("agent", asks("cpu", "1")).Pod} })},
-				Pods:         replicas(2, "a", small),
+				Provisioners: []packing.Provisioner{packtest.Provisioner(func(p *packing.Provisioner) {
+					p.Daemons = []*corev1.Pod{packtest.Pod("agent", packtest.Asks("cpu", "1")).Pod}
+				})},
+				Pods: replicas(2, "a", small),
 			},
 			nodes: []string{fromDefault + "c5.xlarge in abc: a0 a1"},
 		},
 		{
 			reason: "and their ports",
 			problem: packing.Problem{
-				Provisioners: []packing.Provisioner{provisioner(func(p *packing.Provisioner) { p.Daemons = []*corev1.Pod{pod("agent", small, onPort(9100)).Pod} })},
-				Pods:         []packing.Pod{pod("a", small, onPort(9100)), pod("b", small, onPort(80))},
+				Provisioners: []packing.Provisioner{packtest.Provisioner(func(p *packing.Provisioner) {
+					p.Daemons = []*corev1.Pod{packtest.Pod("agent", small, packtest.OnPort(9100)).Pod}
+				})},
+				Pods: []packing.Pod{packtest.Pod("a", small, packtest.OnPort(9100)), packtest.Pod("b", small, packtest.OnPort(80))},
 			},
 			nodes: []string{fromDefault + "c5.large in abc: b"},
 			says:  []string{"a binds a port of the node that a daemon has on every node"},
@@ -144,8 +149,8 @@ func TestPack(t *testing.T) {
 			reason: "a template's volume is what pods may fill",
 			problem: packing.Problem{
 				Pods: []packing.Pod{
-					pod("a", asks("cpu", "1", "ephemeral-storage", "50Gi"), selects(provisioningv1.LabelLaunchTemplateName, "x")),
-					pod("b", asks("cpu", "1", "ephemeral-storage", "50Gi")),
+					packtest.Pod("a", packtest.Asks("cpu", "1", "ephemeral-storage", "50Gi"), packtest.Selects(provisioningv1.LabelLaunchTemplateName, "x")),
+					packtest.Pod("b", packtest.Asks("cpu", "1", "ephemeral-storage", "50Gi")),
 				},
 				Templates: constraints.Templates{{Name: "x", Version: "latest"}: {Name: "x", Version: 1, Architecture: "amd64", EphemeralStorage: 100 << 30}},
 			},
@@ -154,23 +159,23 @@ func TestPack(t *testing.T) {
 		},
 		{
 			reason: "an integer label bounds", problem: packing.Problem{Pods: replicas(1, "a", small, func(p *corev1.Pod) {
-				affinityOf(p).NodeAffinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				packtest.AffinityOf(p).NodeAffinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 					MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "example.com/cpus", Operator: corev1.NodeSelectorOpGt, Values: []string{"10"}}},
 				}}}}
 			})},
 			nodes: []string{fromDefault + "c5.4xlarge in abc: a0"},
 		},
 		{
-			reason: "a label that no type has", problem: packing.Problem{Pods: replicas(1, "a", selects("disk", "ssd"))},
+			reason: "a label that no type has", problem: packing.Problem{Pods: replicas(1, "a", packtest.Selects("disk", "ssd"))},
 			says: []string{"a0 asks for what no instance type has: disk ssd, kubernetes.io/arch amd64"},
 		},
 		{
-			reason: "more than any type has", problem: packing.Problem{Pods: replicas(1, "a", asks("cpu", "100"))},
+			reason: "more than any type has", problem: packing.Problem{Pods: replicas(1, "a", packtest.Asks("cpu", "100"))},
 			says: []string{"a0 asks for 100 of cpu, and the largest instance that suits it has 63920m for pods"},
 		},
 		{
 			reason: "a taint",
-			problem: packing.Problem{Provisioners: []packing.Provisioner{provisioner(func(p *packing.Provisioner) {
+			problem: packing.Problem{Provisioners: []packing.Provisioner{packtest.Provisioner(func(p *packing.Provisioner) {
 				p.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}}
 			})}, Pods: replicas(1, "a", small)},
 			says: []string{"a0 does not tolerate the taint k:NoSchedule"},
@@ -178,22 +183,22 @@ func TestPack(t *testing.T) {
 		{
 			reason: "the number of nodes has a limit",
 			problem: packing.Problem{
-				Provisioners: []packing.Provisioner{provisioner(func(p *packing.Provisioner) { p.Limits.Nodes, p.Used.Nodes = &three, &three })}, Pods: replicas(1, "a", small),
+				Provisioners: []packing.Provisioner{packtest.Provisioner(func(p *packing.Provisioner) { p.Limits.Nodes, p.Used.Nodes = &three, &three })}, Pods: replicas(1, "a", small),
 			},
 			says: []string{"a0 needs more than the limits of provisioner default leave"},
 		},
 		{
 			reason: "no nodes at all",
 			problem: packing.Problem{
-				Provisioners: []packing.Provisioner{provisioner(func(p *packing.Provisioner) { p.Limits.Nodes = &none })}, Pods: replicas(1, "a", small),
+				Provisioners: []packing.Provisioner{packtest.Provisioner(func(p *packing.Provisioner) { p.Limits.Nodes = &none })}, Pods: replicas(1, "a", small),
 			},
 			says: []string{"a0 needs more than the limits of provisioner default leave"},
 		},
 		{
 			reason: "important pods come first where limits leave some out",
 			problem: packing.Problem{
-				Provisioners: []packing.Provisioner{provisioner(func(p *packing.Provisioner) { p.Limits.CPU = quantity(2) })},
-				Pods: append(replicas(1, "a", asks("cpu", "1800m")), replicas(1, "b", asks("cpu", "1"), func(p *corev1.Pod) {
+				Provisioners: []packing.Provisioner{packtest.Provisioner(func(p *packing.Provisioner) { p.Limits.CPU = packtest.Quantity(2) })},
+				Pods: append(replicas(1, "a", packtest.Asks("cpu", "1800m")), replicas(1, "b", packtest.Asks("cpu", "1"), func(p *corev1.Pod) {
 					important := int32(1000)
 					p.Spec.Priority = &important
 				})...),
@@ -203,24 +208,24 @@ func TestPack(t *testing.T) {
 		},
 		{
 			reason:  "nobody is there to go to",
-			problem: packing.Problem{Pods: replicas(1, "a", together(corev1.LabelHostname, selector("app", "b")))},
+			problem: packing.Problem{Pods: replicas(1, "a", packtest.Together(corev1.LabelHostname, packtest.Selector("app", "b")))},
 			says:    []string{"a0 has an affinity to pods that are on no node with room for it"},
 		},
 		{
 			reason:  "a topology that new nodes do not have",
-			problem: packing.Problem{Pods: replicas(1, "a", spread("rack", 1, corev1.DoNotSchedule, selector("app", "b")))},
+			problem: packing.Problem{Pods: replicas(1, "a", packtest.Spread("rack", 1, corev1.DoNotSchedule, packtest.Selector("app", "b")))},
 			says:    []string{"a0 is to be spread over rack, and for new nodes there are topology.kubernetes.io/zone and kubernetes.io/hostname alone"},
 		},
 		{
 			reason:  "a preference for one is given up",
-			problem: packing.Problem{Pods: replicas(2, "a", small, spread("rack", 1, corev1.ScheduleAnyway, selector("app", "b")))},
+			problem: packing.Problem{Pods: replicas(2, "a", small, packtest.Spread("rack", 1, corev1.ScheduleAnyway, packtest.Selector("app", "b")))},
 			nodes:   []string{fromDefault + "c5.large in abc: a0 a1"},
 		},
 		{
 			reason: "preferences are tried",
-			problem: packing.Problem{Pods: replicas(2, "a", small, labeled("app", "a"), func(p *corev1.Pod) {
-				affinityOf(p).PodAntiAffinity = &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
-					{Weight: 10, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, LabelSelector: selector("app", "a")}},
+			problem: packing.Problem{Pods: replicas(2, "a", small, packtest.Labeled("app", "a"), func(p *corev1.Pod) {
+				packtest.AffinityOf(p).PodAntiAffinity = &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
+					{Weight: 10, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, LabelSelector: packtest.Selector("app", "a")}},
 				}}
 			})},
 			nodes: []string{fromDefault + "c5.large in abc: a0", fromDefault + "c5.large in abc: a1"},
@@ -228,10 +233,10 @@ func TestPack(t *testing.T) {
 		{
 			reason: "and given up where limits are in the way",
 			problem: packing.Problem{
-				Provisioners: []packing.Provisioner{provisioner(func(p *packing.Provisioner) { p.Limits.CPU = quantity(2) })},
-				Pods: replicas(2, "a", small, labeled("app", "a"), func(p *corev1.Pod) {
-					affinityOf(p).PodAntiAffinity = &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
-						{Weight: 10, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, LabelSelector: selector("app", "a")}},
+				Provisioners: []packing.Provisioner{packtest.Provisioner(func(p *packing.Provisioner) { p.Limits.CPU = packtest.Quantity(2) })},
+				Pods: replicas(2, "a", small, packtest.Labeled("app", "a"), func(p *corev1.Pod) {
+					packtest.AffinityOf(p).PodAntiAffinity = &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
+						{Weight: 10, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, LabelSelector: packtest.Selector("app", "a")}},
 					}}
 				}),
 			},
@@ -244,9 +249,9 @@ func TestPack(t *testing.T) {
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			t.Parallel()
-			c.problem.Types = familyTypes()
+			c.problem.Types = packtest.FamilyTypes()
 			if c.problem.Provisioners == nil {
-				c.problem.Provisioners = []packing.Provisioner{provisioner()}
+				c.problem.Provisioners = []packing.Provisioner{packtest.Provisioner()}
 			}
 			nodes, says := shape(packing.Pack(&c.problem))
 			if !slices.Equal(nodes, c.nodes) {
@@ -263,8 +268,8 @@ func TestPack(t *testing.T) {
 func TestSlices(t *testing.T) {
 	t.Parallel()
 	problem := packing.Problem{
-		Provisioners: []packing.Provisioner{provisioner()}, Types: familyTypes(), MaxPods: 3,
-		Pods: append(replicas(2, "small", asks("cpu", "100m")), replicas(2, "large", asks("cpu", "2"))...),
+		Provisioners: []packing.Provisioner{packtest.Provisioner()}, Types: packtest.FamilyTypes(), MaxPods: 3,
+		Pods: append(replicas(2, "small", packtest.Asks("cpu", "100m")), replicas(2, "large", packtest.Asks("cpu", "2"))...),
 	}
 	result := packing.Pack(&problem)
 	nodes, _ := shape(result)
@@ -279,13 +284,13 @@ func TestSlices(t *testing.T) {
 // TestExistingNodes holds that nodes that are on their way are used first, by pods of their launch template alone.
 func TestExistingNodes(t *testing.T) {
 	t.Parallel()
-	node := packing.Node{Name: "n", Allocatable: amounts("cpu", "2", "memory", "4Gi", "pods", "10"), Labels: map[string]string{
-		provisioningv1.LabelProvisionerName: "default", provisioningv1.LabelLaunchTemplateName: "x", corev1.LabelTopologyZone: zones[0], corev1.LabelHostname: "n",
+	node := packing.Node{Name: "n", Allocatable: packtest.Amounts("cpu", "2", "memory", "4Gi", "pods", "10"), Labels: map[string]string{
+		provisioningv1.LabelProvisionerName: "default", provisioningv1.LabelLaunchTemplateName: "x", corev1.LabelTopologyZone: packtest.Zones[0], corev1.LabelHostname: "n",
 	}}
 	problem := packing.Problem{
-		Provisioners: []packing.Provisioner{provisioner()}, Types: familyTypes(), Nodes: []packing.Node{node},
+		Provisioners: []packing.Provisioner{packtest.Provisioner()}, Types: packtest.FamilyTypes(), Nodes: []packing.Node{node},
 		Templates: constraints.Templates{{Name: "x", Version: "latest"}: {Name: "x", Version: 1, Architecture: "amd64"}},
-		Pods:      []packing.Pod{pod("a", selects(provisioningv1.LabelLaunchTemplateName, "x")), pod("b")},
+		Pods:      []packing.Pod{packtest.Pod("a", packtest.Selects(provisioningv1.LabelLaunchTemplateName, "x")), packtest.Pod("b")},
 	}
 	result := packing.Pack(&problem)
 	nodes, _ := shape(result)
@@ -300,10 +305,10 @@ func TestExistingNodes(t *testing.T) {
 // TestPodsWithoutMemory holds that a pod that asks for no memory does not move the others of a node to a type that has too little for them.
 func TestPodsWithoutMemory(t *testing.T) {
 	t.Parallel()
-	types := slices.DeleteFunc(familyTypes(), func(kind packing.InstanceType) bool { return kind.Name != "c5.2xlarge" && kind.Name != "r5.2xlarge" })
+	types := slices.DeleteFunc(packtest.FamilyTypes(), func(kind packing.InstanceType) bool { return kind.Name != "c5.2xlarge" && kind.Name != "r5.2xlarge" })
 	types[1].Offerings[0].Unavailable = true // r5.2xlarge on demand in the first zone
-	result := packing.Pack(&packing.Problem{Provisioners: []packing.Provisioner{provisioner()}, Types: types, Pods: []packing.Pod{
-		pod("a", asks("cpu", "1", "memory", "36Gi")), {Pod: pod("b", asks("cpu", "100m")).Pod, Zones: zones[:1]},
+	result := packing.Pack(&packing.Problem{Provisioners: []packing.Provisioner{packtest.Provisioner()}, Types: types, Pods: []packing.Pod{
+		packtest.Pod("a", packtest.Asks("cpu", "1", "memory", "36Gi")), {Pod: packtest.Pod("b", packtest.Asks("cpu", "100m")).Pod, Zones: packtest.Zones[:1]},
 	}})
 	nodes, _ := shape(result)
 	if want := []string{fromDefault + "r5.2xlarge in bc: a", fromDefault + "c5.2xlarge in a: b"}; !slices.Equal(nodes, want) {

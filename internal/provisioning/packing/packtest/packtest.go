@@ -1,4 +1,5 @@
-package packing_test
+// Package packtest has problems to pack for tests: instance types, pods with wishes of every sort, whole problems at random, and Nodes as packing foresees them.
+package packtest
 
 import (
 	"fmt"
@@ -13,7 +14,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
-func amounts(pairs ...string) corev1.ResourceList {
+// Amounts are quantities by resource: name, quantity, name, quantity.
+func Amounts(pairs ...string) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for i := 0; i < len(pairs); i += 2 {
 		list[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
@@ -21,21 +23,22 @@ func amounts(pairs ...string) corev1.ResourceList {
 	return list
 }
 
-var zones = []string{"us-east-1a", "us-east-1b", "us-east-1c"}
+// Zones of all instance types.
+var Zones = []string{"us-east-1a", "us-east-1b", "us-east-1c"}
 
-// linearTypes are instance types of 1, 2, 3, ... CPUs with 2 GiB and 10 pods each, at a price in proportion, in two zones for spot and three on demand: those that
+// LinearTypes are instance types of 1, 2, 3, ... CPUs with 2 GiB and 10 pods each, at a price in proportion, in two zones for spot and three on demand: those that
 // Karpenter's benchmark has.
-func linearTypes(number int) []packing.InstanceType {
+func LinearTypes(number int) []packing.InstanceType {
 	var types []packing.InstanceType
 	for i := range number {
 		cpus := i + 1
 		price := 0.1*float64(cpus) + 0.1*float64(cpus*2<<30)/1e9
 		t := packing.InstanceType{
 			Name: fmt.Sprintf("linear-%d.large", cpus), Architecture: "amd64",
-			Capacity: amounts("cpu", fmt.Sprint(cpus), "memory", fmt.Sprintf("%dGi", cpus*2), "pods", fmt.Sprint(cpus*10), "ephemeral-storage", "20Gi"),
-			Overhead: amounts("cpu", "100m", "memory", "10Mi"),
+			Capacity: Amounts("cpu", fmt.Sprint(cpus), "memory", fmt.Sprintf("%dGi", cpus*2), "pods", fmt.Sprint(cpus*10), "ephemeral-storage", "20Gi"),
+			Overhead: Amounts("cpu", "100m", "memory", "10Mi"),
 		}
-		for i, zone := range zones {
+		for i, zone := range Zones {
 			t.Offerings = append(t.Offerings, packing.Offering{Zone: zone, CapacityType: "on-demand", Price: price})
 			if i < 2 {
 				t.Offerings = append(t.Offerings, packing.Offering{Zone: zone, CapacityType: "spot", Price: price})
@@ -46,8 +49,8 @@ func linearTypes(number int) []packing.InstanceType {
 	return types
 }
 
-// familyTypes are like EC2's: families of 2, 4 and 8 GiB a CPU for each architecture, whose sizes double, at prices in proportion to size; spot at a third.
-func familyTypes() []packing.InstanceType {
+// FamilyTypes are like EC2's: families of 2, 4 and 8 GiB a CPU for each architecture, whose sizes double, at prices in proportion to size; spot at a third.
+func FamilyTypes() []packing.InstanceType {
 	var types []packing.InstanceType
 	for _, family := range []struct {
 		name, architecture string
@@ -63,10 +66,10 @@ func familyTypes() []packing.InstanceType {
 		}{{"large", 2, 29}, {"xlarge", 4, 58}, {"2xlarge", 8, 58}, {"4xlarge", 16, 234}, {"8xlarge", 32, 234}, {"16xlarge", 64, 737}} {
 			t := packing.InstanceType{
 				Name: family.name + "." + size.name, Architecture: family.architecture, Labels: map[string]string{"example.com/cpus": fmt.Sprint(size.cpus)},
-				Capacity: amounts("cpu", fmt.Sprint(size.cpus), "memory", fmt.Sprintf("%dGi", size.cpus*family.gib), "pods", fmt.Sprint(size.pods), "ephemeral-storage", "20Gi"),
-				Overhead: amounts("cpu", "80m", "memory", fmt.Sprintf("%dMi", 255+11*size.pods+100)),
+				Capacity: Amounts("cpu", fmt.Sprint(size.cpus), "memory", fmt.Sprintf("%dGi", size.cpus*family.gib), "pods", fmt.Sprint(size.pods), "ephemeral-storage", "20Gi"),
+				Overhead: Amounts("cpu", "80m", "memory", fmt.Sprintf("%dMi", 255+11*size.pods+100)),
 			}
-			for i, zone := range zones {
+			for i, zone := range Zones {
 				price := family.price * float64(size.cpus)
 				t.Offerings = append(t.Offerings, packing.Offering{Zone: zone, CapacityType: "on-demand", Price: price},
 					packing.Offering{Zone: zone, CapacityType: "spot", Price: price * (0.3 + 0.01*float64(i))})
@@ -77,10 +80,11 @@ func familyTypes() []packing.InstanceType {
 	return types
 }
 
-func pod(name string, edit ...func(*corev1.Pod)) packing.Pod {
+// Pod is a pod of 1 CPU and 1 GiB, edited.
+func Pod(name string, edit ...func(*corev1.Pod)) packing.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "one", Resources: corev1.ResourceRequirements{Requests: amounts("cpu", "1", "memory", "1Gi")}}}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "one", Resources: corev1.ResourceRequirements{Requests: Amounts("cpu", "1", "memory", "1Gi")}}}},
 	}
 	for _, one := range edit {
 		one(p)
@@ -88,16 +92,19 @@ func pod(name string, edit ...func(*corev1.Pod)) packing.Pod {
 	return packing.Pod{Pod: p}
 }
 
-func asks(pairs ...string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = amounts(pairs...) }
+// Asks has the pod ask for other amounts.
+func Asks(pairs ...string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = Amounts(pairs...) }
 }
 
-func labeled(key, value string) func(*corev1.Pod) {
+// Labeled gives the pod one label.
+func Labeled(key, value string) func(*corev1.Pod) {
 
 	return func(p *corev1.Pod) { p.Labels = map[string]string{key: value} }
 }
 
-func selects(pairs ...string) func(*corev1.Pod) {
+// Selects gives the pod a node selector.
+func Selects(pairs ...string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.NodeSelector = map[string]string{}
 		for i := 0; i < len(pairs); i += 2 {
@@ -106,84 +113,90 @@ func selects(pairs ...string) func(*corev1.Pod) {
 	}
 }
 
-func selector(key, value string) *metav1.LabelSelector {
+// Selector matches pods by one label.
+func Selector(key, value string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
 }
 
-func spread(topology string, skew int32, how corev1.UnsatisfiableConstraintAction, of *metav1.LabelSelector) func(*corev1.Pod) {
+// Spread has the pod spread over a topology with others.
+func Spread(topology string, skew int32, how corev1.UnsatisfiableConstraintAction, of *metav1.LabelSelector) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints,
 			corev1.TopologySpreadConstraint{TopologyKey: topology, MaxSkew: skew, WhenUnsatisfiable: how, LabelSelector: of})
 	}
 }
 
-func affinityOf(p *corev1.Pod) *corev1.Affinity {
+// AffinityOf is the affinity of a pod, made if there is none.
+func AffinityOf(p *corev1.Pod) *corev1.Affinity {
 	if p.Spec.Affinity == nil {
 		p.Spec.Affinity = &corev1.Affinity{}
 	}
 	return p.Spec.Affinity
 }
 
-func together(topology string, with *metav1.LabelSelector) func(*corev1.Pod) {
+// Together has the pod require others in its domain of a topology.
+func Together(topology string, with *metav1.LabelSelector) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
-		affinityOf(p).PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: topology, LabelSelector: with}}}
+		AffinityOf(p).PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: topology, LabelSelector: with}}}
 	}
 }
 
-func apart(topology string, from *metav1.LabelSelector) func(*corev1.Pod) {
+// Apart has the pod require that there are no others in its domain of a topology.
+func Apart(topology string, from *metav1.LabelSelector) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
-		affinityOf(p).PodAntiAffinity = &corev1.PodAntiAffinity{
+		AffinityOf(p).PodAntiAffinity = &corev1.PodAntiAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: topology, LabelSelector: from}},
 		}
 	}
 }
 
-func onPort(port int32) func(*corev1.Pod) {
+// OnPort has the pod bind a port of its node.
+func OnPort(port int32) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: port, ContainerPort: port}}
 	}
 }
 
-// diverse are pods as Karpenter's benchmark has them: equal parts without wishes, spread over zones, over nodes, together on a node, in a zone, and apart
+// Diverse are pods as Karpenter's benchmark has them: equal parts without wishes, spread over zones, over nodes, together on a node, in a zone, and apart
 // from each other, of 30 sizes.
-func diverse(number int, seed uint64) []packing.Pod {
+func Diverse(number int, seed uint64) []packing.Pod {
 	r := rand.New(rand.NewPCG(seed, 0))
 	letter := func() string { return string(rune('a' + r.IntN(7))) }
 	size := func() func(*corev1.Pod) {
-		return asks("cpu", []string{"100m", "250m", "500m", "1", "1500m"}[r.IntN(5)], "memory", []string{"100Mi", "256Mi", "512Mi", "1Gi", "2Gi", "4Gi"}[r.IntN(6)])
+		return Asks("cpu", []string{"100m", "250m", "500m", "1", "1500m"}[r.IntN(5)], "memory", []string{"100Mi", "256Mi", "512Mi", "1Gi", "2Gi", "4Gi"}[r.IntN(6)])
 	}
 	var all []packing.Pod
 	for i := range number {
-		edits := []func(*corev1.Pod){size(), labeled("my-label", letter())}
+		edits := []func(*corev1.Pod){size(), Labeled("my-label", letter())}
 		switch i * 6 / number {
 		case 1:
-			edits = append(edits, spread(corev1.LabelTopologyZone, 1, corev1.DoNotSchedule, selector("my-label", letter())))
+			edits = append(edits, Spread(corev1.LabelTopologyZone, 1, corev1.DoNotSchedule, Selector("my-label", letter())))
 		case 2:
-			edits = append(edits, spread(corev1.LabelHostname, 1, corev1.DoNotSchedule, selector("my-label", letter())))
+			edits = append(edits, Spread(corev1.LabelHostname, 1, corev1.DoNotSchedule, Selector("my-label", letter())))
 		case 3:
-			edits = append(edits, labeled("my-affinity", letter()), together(corev1.LabelHostname, selector("my-affinity", letter())))
+			edits = append(edits, Labeled("my-affinity", letter()), Together(corev1.LabelHostname, Selector("my-affinity", letter())))
 		case 4:
-			edits = append(edits, labeled("my-affinity", letter()), together(corev1.LabelTopologyZone, selector("my-affinity", letter())))
+			edits = append(edits, Labeled("my-affinity", letter()), Together(corev1.LabelTopologyZone, Selector("my-affinity", letter())))
 		case 5:
-			edits = append(edits, labeled("app", "nginx"), apart(corev1.LabelHostname, selector("app", "nginx")))
+			edits = append(edits, Labeled("app", "nginx"), Apart(corev1.LabelHostname, Selector("app", "nginx")))
 		default:
 		}
-		all = append(all, pod(fmt.Sprintf("pod-%05d", i), edits...))
+		all = append(all, Pod(fmt.Sprintf("pod-%05d", i), edits...))
 	}
 	return all
 }
 
-// equal are pods of one deployment.
-func equal(number int) []packing.Pod {
+// Equal are pods of one deployment.
+func Equal(number int) []packing.Pod {
 	var all []packing.Pod
 	for i := range number {
-		all = append(all, pod(fmt.Sprintf("pod-%05d", i), asks("cpu", "500m", "memory", "512Mi"), labeled("app", "web")))
+		all = append(all, Pod(fmt.Sprintf("pod-%05d", i), Asks("cpu", "500m", "memory", "512Mi"), Labeled("app", "web")))
 	}
 	return all
 }
 
-// withTemplates has the pods name a number of launch templates in turn.
-func withTemplates(pods []packing.Pod, number int) ([]packing.Pod, constraints.Templates) {
+// WithTemplates has the pods name a number of launch templates in turn.
+func WithTemplates(pods []packing.Pod, number int) ([]packing.Pod, constraints.Templates) {
 	templates := constraints.Templates{}
 	for i := range number {
 		name := fmt.Sprintf("template-%02d", i)
@@ -195,7 +208,8 @@ func withTemplates(pods []packing.Pod, number int) ([]packing.Pod, constraints.T
 	return pods, templates
 }
 
-func provisioner(edit ...func(*packing.Provisioner)) packing.Provisioner {
+// Provisioner is one named default without wishes, edited.
+func Provisioner(edit ...func(*packing.Provisioner)) packing.Provisioner {
 	p := packing.Provisioner{Provisioner: constraints.Provisioner{Name: "default"}}
 	for _, one := range edit {
 		one(&p)
