@@ -59,7 +59,7 @@ func (w *world) roomFor(problem *packing.Problem, result *packing.Result, p pack
 			}
 			again := asLaunched(problem, on.result, on.node.Name, option)
 			others.nodes = append(others.nodes[:len(w.nodes)-1], again)
-			if others.holdsAll(problem, again, on.pods) && allowed(problem, on.result, option, append([]*corev1.Pod{p.Pod}, on.pods...)...) && others.refuses(p, again) == "" {
+			if others.holdsAll(problem, again, on.result.Pods) && allowed(problem, on.result, option, append([]*corev1.Pod{p.Pod}, on.result.Pods...)...) && others.refuses(p, again) == "" {
 				return fmt.Sprintf("on node %s as %v", on.node.Name, option)
 			}
 		}
