@@ -58,6 +58,12 @@ verify: generate ## Fail if generated files are not as their sources say.
 bench: build ## Measure what 1, 100 and 1,000 pools cost, into docs/benchmarks.md. POOLS='1,100' for fewer. Takes some ten minutes.
 	$(BIN)/lab bench --pools $(or $(POOLS),1$(comma)100$(comma)1000) --write docs/benchmarks.md
 
+.PHONY: bench-packing
+bench-packing: ## Measure the choice of nodes beside Karpenter's, into docs/benchmarks.md. Takes some half an hour. CASES='1000 diverse' for some.
+	go build -o $(BIN)/ ./bench/packing
+	cd bench/karpenter && go build -o ../../$(BIN)/karpenter-packing .
+	$(BIN)/packing -beside "$(BIN)/karpenter-packing -limit 20m" -cases "$(CASES)" -write docs/benchmarks.md
+
 comma := ,
 
 ##@ Release

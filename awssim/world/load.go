@@ -40,7 +40,9 @@ var loadDefault = sync.OnceValue(func() *World {
 // file is a world as it is written: some images are given as series.
 type file struct {
 	// Extends, if "default", takes the sections that the file leaves out from the default world.
-	Extends            string    `json:"extends,omitempty"`
+	Extends string `json:"extends,omitempty"`
+	// WholeCatalogue takes all instance types that a region of EC2 has, not the default world's choice of them.
+	WholeCatalogue     bool      `json:"wholeCatalogue,omitempty"`
 	KubernetesReleases []Release `json:"kubernetesReleases,omitempty"`
 	ImageSeries        []Series  `json:"imageSeries,omitempty"`
 	World              `json:",inline"`
@@ -86,7 +88,12 @@ func (f *file) extend() error {
 	if f.Regions == nil {
 		f.Regions = base.Regions
 	}
-	if f.InstanceTypes == nil {
+	switch {
+	case f.WholeCatalogue && f.InstanceTypes != nil:
+		return errors.New("wholeCatalogue: there are instanceTypes too")
+	case f.WholeCatalogue:
+		f.InstanceTypes = Catalogue()
+	case f.InstanceTypes == nil:
 		f.InstanceTypes = Default().InstanceTypes
 	}
 	if f.Roles == nil {

@@ -104,6 +104,7 @@ func TestParseErrors(t *testing.T) {
 	t.Parallel()
 	rows := []struct{ reason, yaml, want string }{
 		{"a misspelt field", "extends: default\nregion: []", `unknown field "region"`},
+		{"two catalogues", "extends: default\nwholeCatalogue: true\ninstanceTypes: []\n", "wholeCatalogue: there are instanceTypes too"},
 		{"nothing at all", "name: x", "regions: there is none"},
 		{"an unknown base", "extends: other", `"other" is no world`},
 		{"a subnet without its VPC", "extends: default\nregions:\n- name: x\n  zones: [{name: xa, id: x1}]\n  subnets: [{id: s, vpc: v, zone: xa, cidr: 10.0.0.0/24}]", `regions[x].subnets[s].vpc: there is no VPC "v"`},

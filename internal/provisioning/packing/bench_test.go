@@ -2,41 +2,32 @@ package packing_test
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/slipway-project/slipway/bench/workload"
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 	"github.com/slipway-project/slipway/internal/provisioning/packing/packtest"
 )
 
-// BenchmarkPack measures pods per second of processor time, what is allocated for each, and what the nodes cost.
+// BenchmarkPack measures pods per second of processor time, what is allocated for each, and what the nodes cost. It is for profiles; what is compared with others is measured by
+// bench/packing.
 func BenchmarkPack(b *testing.B) {
-	for _, c := range []struct {
-		name      string
-		pods      func() []packing.Pod
-		templates int
-	}{
-		{"diverse-1000", func() []packing.Pod { return packtest.Diverse(1000, 42) }, 0},
-		{"diverse-5000", func() []packing.Pod { return packtest.Diverse(5000, 42) }, 0},
-		{"diverse-20000", func() []packing.Pod { return packtest.Diverse(20000, 42) }, 0},
-		{"equal-20000", func() []packing.Pod { return packtest.Equal(20000) }, 0},
-		{"preferring-4000", func() []packing.Pod { return preferring(packtest.Diverse(4000, 42)) }, 0},
-		{"diverse-5000/templates-1", func() []packing.Pod { return packtest.Diverse(5000, 42) }, 1},
-		{"diverse-5000/templates-10", func() []packing.Pod { return packtest.Diverse(5000, 42) }, 10},
-		{"diverse-5000/templates-50", func() []packing.Pod { return packtest.Diverse(5000, 42) }, 50},
-		{"equal-20000/templates-1", func() []packing.Pod { return packtest.Equal(20000) }, 1},
-		{"equal-20000/templates-10", func() []packing.Pod { return packtest.Equal(20000) }, 10},
-		{"equal-20000/templates-50", func() []packing.Pod { return packtest.Equal(20000) }, 50},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			problem := &packing.Problem{Provisioners: []packing.Provisioner{packtest.Provisioner()}, Types: packtest.LinearTypes(400), Pods: c.pods()}
-			if c.templates > 0 {
-				problem.Pods, problem.Templates = packtest.WithTemplates(problem.Pods, c.templates)
-			}
+	problems := map[string]*packing.Problem{
+		"4000 preferring": {Provisioners: []packing.Provisioner{packtest.Provisioner()}, Types: packtest.LinearTypes(400), Pods: preferring(packtest.Diverse(4000, 42))},
+	}
+	for _, c := range workload.Cases {
+		problems[fmt.Sprintf("%s/templates-%d", c.Name(), c.Templates)] = c.Problem().Packing()
+	}
+	for _, name := range slices.Sorted(maps.Keys(problems)) {
+		b.Run(name, func(b *testing.B) {
+			problem := problems[name]
 			var result *packing.Result
 			b.ReportAllocs()
 			runtime.GC()

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
@@ -193,19 +192,6 @@ func Equal(number int) []packing.Pod {
 		all = append(all, Pod(fmt.Sprintf("pod-%05d", i), Asks("cpu", "500m", "memory", "512Mi"), Labeled("app", "web")))
 	}
 	return all
-}
-
-// WithTemplates has the pods name a number of launch templates in turn.
-func WithTemplates(pods []packing.Pod, number int) ([]packing.Pod, constraints.Templates) {
-	templates := constraints.Templates{}
-	for i := range number {
-		name := fmt.Sprintf("template-%02d", i)
-		templates[constraints.Reference{Name: name, Version: "latest"}] = constraints.Template{Name: name, Version: 1, Architecture: "amd64"}
-	}
-	for i := range pods {
-		pods[i].Spec.NodeSelector = map[string]string{provisioningv1.LabelLaunchTemplateName: fmt.Sprintf("template-%02d", i%number)}
-	}
-	return pods, templates
 }
 
 // Provisioner is one named default without wishes, edited.

@@ -1,0 +1,44 @@
+// Package document keeps what was measured in documents: a section that a program writes, among text that people write.
+package document
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// Replace puts the text between the lines "<!-- measured: SECTION -->" and "<!-- end -->" of a document.
+func Replace(path, section, text string) error {
+	content, err := os.ReadFile(path) // #nosec G304 -- the file that the user names
+	if err != nil {
+		return fmt.Errorf("reading the document: %w", err)
+	}
+	begin, end := "<!-- measured: "+section+" -->\n", "<!-- end -->"
+	head, rest, found := strings.Cut(string(content), begin)
+	_, tail, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		return fmt.Errorf("%s has no lines %q and after it %q", path, strings.TrimSpace(begin), end)
+	}
+	if err := os.WriteFile(path, []byte(head+begin+"\n"+strings.TrimSpace(text)+"\n\n"+end+tail), 0o600); err != nil { // #nosec G703 -- the file that the user names
+		return fmt.Errorf("writing the document: %w", err)
+	}
+	return nil
+}
+
+// Conditions are when and where something is measured by a command, and what else the machine does.
+func Conditions(command string) string {
+	return fmt.Sprintf("Measured on %s with %d CPUs (%s/%s, %s)%s by\n\n    %s\n\n", time.Now().UTC().Format("2 January 2006"), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH,
+		runtime.Version(), load(), command)
+}
+
+// load says what else the machine does, if it tells.
+func load() string {
+	content, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "" // not Linux
+	}
+	minute, _, _ := strings.Cut(string(content), " ")
+	return fmt.Sprintf(", a load of %s before it began,", minute)
+}
