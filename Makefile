@@ -10,6 +10,7 @@ BIN := bin
 TEST_FLAGS ?=
 # Journeys wait most of the time, so more of them than there are processors run side by side; together they take longer than go's ten minutes allow.
 LAB_TEST_FLAGS ?= -parallel 4 -timeout 45m
+GOTESTSUM := ARTIFACTS=$(CURDIR)/_artifacts $(CURDIR)/$(BIN)/gotestsum --format pkgname --hide-summary skipped
 
 ##@ Use
 
@@ -29,9 +30,9 @@ lab: ## Build bin/lab alone. The first time takes some four minutes on two cores
 ##@ Check
 
 .PHONY: test
-test: packages ## Run all tests, a slice of the crash sweep among them.
-	go test $(TEST_FLAGS) ./...
-	cd lab && go test $(LAB_TEST_FLAGS) $(TEST_FLAGS) ./...
+test: packages $(BIN)/gotestsum ## Run all tests, a slice of the crash sweep among them. What failed is said once more at the end.
+	$(GOTESTSUM) -- $(TEST_FLAGS) ./...
+	cd lab && $(GOTESTSUM) -- $(LAB_TEST_FLAGS) $(TEST_FLAGS) ./...
 
 .PHONY: packages
 packages: ## Install the other programs that tests use: the AWS CLI and boto3.
@@ -89,12 +90,18 @@ format: $(BIN)/golangci-lint ## Format all Go code.
 	$(BIN)/golangci-lint fmt ./...
 	cd lab && ../$(BIN)/golangci-lint fmt ./...
 
+TOOLS := $(BIN)/golangci-lint $(BIN)/controller-gen $(BIN)/gotestsum
+
+$(BIN)/gotestsum: tools/go.mod tools/go.sum
+	cd tools && go build -o ../$(BIN)/ gotest.tools/gotestsum
+	@touch $@
+
 $(BIN)/golangci-lint $(BIN)/controller-gen: tools/go.mod tools/go.sum
 	cd tools && go build -o ../$(BIN)/ tool
-	@touch $(BIN)/golangci-lint $(BIN)/controller-gen
+	@touch $(TOOLS)
 
 .PHONY: tools
-tools: $(BIN)/golangci-lint $(BIN)/controller-gen ## Build the tools that tools/go.mod pins.
+tools: $(TOOLS) ## Build the tools that tools/go.mod pins.
 
 .PHONY: clean
 clean: ## Remove what was built.

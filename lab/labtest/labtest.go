@@ -18,9 +18,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -144,7 +147,7 @@ func seed(name string, number uint64) uint64 {
 func (e *Env) cleanUp() {
 	ctx := context.WithoutCancel(e.Context())
 	if e.Failed() {
-		e.Log(e.Dump())
+		e.Log(e.keep(e.Dump()))
 	}
 	if err := e.Cloud.Close(); err != nil {
 		e.Errorf("closing the simulated AWS: %v", err)
@@ -161,6 +164,20 @@ func (e *Env) cleanUp() {
 			e.Errorf("deleting a node: %v", err)
 		}
 	}
+}
+
+// keep writes a failed test's dump into the directory that the environment names in ARTIFACTS, and returns where, so that
+// the failure itself is not lost in it. Without ARTIFACTS it returns the dump.
+func (e *Env) keep(dump string) string {
+	dir := os.Getenv("ARTIFACTS")
+	if dir == "" {
+		return dump
+	}
+	path := filepath.Join(dir, strings.ReplaceAll(e.Name(), "/", "-")+".txt")
+	if err := errors.Join(os.MkdirAll(dir, 0o750), os.WriteFile(path, []byte(dump), 0o600)); err != nil {
+		return fmt.Sprintf("%v\n%s", err, dump)
+	}
+	return "what AWS was asked and holds is in " + path
 }
 
 // AWSConfig returns the AWS SDK's configuration for the test's account.

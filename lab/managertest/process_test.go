@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-project/slipway/lab"
 )
 
-// stopTime is how long the process may take to end once it is told to.
-const stopTime = 5 * time.Second
+// stopTime is how long the process may take to end once it is told to: half of what a pod has by default.
+const stopTime = 15 * time.Second
 
 // TestProcess tries the program itself, built as a release is.
 func TestProcess(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-project/slipway/lab/labtest"
 )
 
-func TestMain(m *testing.M) { labtest.MainWith(m, lab.Options{Log: os.Stderr}) }
+func TestMain(m *testing.M) { labtest.Main(m) }
 
 const (
 	poolName = "capa-mp-0"
