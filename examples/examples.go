@@ -17,3 +17,8 @@ var ManagedMachinePool string
 //
 //go:embed launchconfigtemplate.yaml
 var LaunchConfigTemplate string
+
+// Provisioner is one of just-in-time nodes in the cluster capa.
+//
+//go:embed provisioner.yaml
+var Provisioner string

@@ -19,7 +19,7 @@ import (
 const SecretAccessKey = "laboratory-secret-access-key" // #nosec G101 -- opens nothing
 
 // managerStopTimeout is how long a manager may take to end once its context has.
-const managerStopTimeout = 10 * time.Second
+const managerStopTimeout = 30 * time.Second
 
 // AccessKeyID returns an access key id of a simulated account, which is its last twelve digits.
 func AccessKeyID(account string) string { return "AKIALABORATORY" + account }

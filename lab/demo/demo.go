@@ -39,7 +39,7 @@ type result struct {
 
 func (r result) passed() bool { return r.seen == r.expected }
 
-// Run walks the story in a laboratory with a ready cluster named "capa" in namespace default. It returns how many steps did not show what was
+// Run walks the story in a laboratory with a ready cluster named "capa" in namespace default, Slipway's manager and provisioner, and kube-scheduler. It returns how many steps did not show what was
 // expected. A step that can not even be tried is an error.
 func Run(ctx context.Context, l *lab.Lab, out io.Writer) (failures int, err error) {
 	stage, err := newStage(l)
@@ -47,7 +47,7 @@ func Run(ctx context.Context, l *lab.Lab, out io.Writer) (failures int, err erro
 		return 0, err
 	}
 	var results []result
-	steps := slices.Concat(story, managedStory, sharedStory)
+	steps := slices.Concat(story, managedStory, sharedStory, justInTimeStory)
 	for i, step := range steps {
 		fmt.Fprintf(out, "\n%d/%d %s\n", i+1, len(steps), step.title)
 		result, err := stage.play(ctx, step, out)

@@ -20,7 +20,7 @@ import (
 const (
 	// quietReal and quietSimulated are how long nothing may be written before a world counts as at rest: the one for a busy machine, the other
 	// for what is due by the clock.
-	quietReal      = 300 * time.Millisecond
+	quietReal      = 500 * time.Millisecond
 	quietSimulated = time.Minute
 	// tester marks the calls of tests: another access key of the same account.
 	tester = "AKIATESTER0000"
@@ -42,6 +42,17 @@ func (w *world) asg() *autoscaling.Client { return autoscaling.NewFromConfig(w.a
 // calls are those that the manager made.
 func (w *world) calls() []awssim.Call {
 	return slices.DeleteFunc(slices.Clone(w.Cloud.AWS.Calls()), func(call awssim.Call) bool { return strings.Contains(call.Principal, tester) })
+}
+
+// callsBesideLookUps are the manager's calls by action, without the look-ups that all pools share: one that has aged is made again by whoever comes first.
+func (w *world) callsBesideLookUps() []string {
+	var actions []string
+	for _, call := range w.calls() {
+		if call.Action != "DescribeImages" && call.Action != "DescribeInstanceTypes" {
+			actions = append(actions, call.Action)
+		}
+	}
+	return actions
 }
 
 // writes are the manager's successful calls that change AWS, by action.

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -158,7 +159,13 @@ func TestManagedThereAndBackAgain(t *testing.T) {
 			}
 
 			w.annotateManaged(infrav1.ReleaseAnnotation, "")
-			w.Eventually("the pool is taken over again", func() error { return w.managedSettled(2) })
+			w.Eventually("the pool is taken over again, with what was edited meanwhile", func() error {
+				if w.count("UpdateNodegroupConfig") == 0 {
+					return errors.New("the node group is as it was")
+				}
+				return w.managedSettled(2)
+			})
+			w.rest()
 			w.expectCounts(map[string]int{"CreateLaunchTemplate": 0, "CreateNodegroup": 0, "UpdateNodegroupVersion": 0, "UpdateNodegroupConfig": 1})
 			if err := equals(w.running(), nodes); err != nil {
 				t.Errorf("nodes: %v", err)

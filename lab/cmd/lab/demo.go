@@ -18,7 +18,7 @@ import (
 const demoRate = 150
 
 func newDemoCommand() *cobra.Command {
-	flags := &labFlags{}
+	flags := &labFlags{provisioner: true}
 	keep := false
 	command := &cobra.Command{
 		Use:   "demo",
@@ -38,7 +38,7 @@ func newDemoCommand() *cobra.Command {
 
 func runDemo(ctx context.Context, flags *labFlags, keep bool, out io.Writer) error {
 	begin := time.Now()
-	fmt.Fprintln(out, "Starting etcd, kube-apiserver, Cluster API, the simulated AWS and Slipway's manager in one process ...")
+	fmt.Fprintln(out, "Starting etcd, kube-apiserver, Cluster API, the simulated AWS and Slipway's manager and provisioner in one process ...")
 	l, closer, err := flags.start(ctx)
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 // labFlags say what laboratory to start.
 type labFlags struct {
 	noManager        bool
+	provisioner      bool
 	crds             []string
 	world            string
 	separateWorkload bool
@@ -38,7 +39,8 @@ type labFlags struct {
 }
 
 func (f *labFlags) register(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.noManager, "no-manager", false, "leave out Slipway's manager and its definitions, so that another controller can take its place")
+	flags.BoolVar(&f.noManager, "no-manager", false, "leave out Slipway's manager and provisioner and their definitions, so that another controller can take its place")
+	flags.BoolVar(&f.provisioner, "provisioner", f.provisioner, "run Slipway's provisioner of just-in-time nodes too, and kube-scheduler")
 	flags.StringArrayVar(&f.crds, "crds", nil, "apply the CustomResourceDefinitions in this directory too (may be repeated)")
 	flags.StringVar(&f.world, "world", "", "YAML file of what the simulated AWS starts with (default: the built-in world)")
 	flags.BoolVar(&f.separateWorkload, "separate-workload", false, "give workload clusters an API server of their own")
@@ -110,7 +112,11 @@ func (f *labFlags) options() (lab.Options, error) {
 		}
 		options.Cloud.AWS.World = loaded
 	}
-	if !f.noManager {
+	switch {
+	case f.noManager:
+	case f.provisioner:
+		options.Manager, options.Scheduler = slipwayManagerAndProvisioner, true
+	default:
 		options.Manager = slipwayManager
 	}
 	options.Cloud.AWS.Clock = simclock.New(time.Now(), f.clockRate)
