@@ -71,7 +71,7 @@ func newCatalog(p *Problem, resources *resourceIndex) *catalog {
 }
 
 func (c *catalog) typeOf(of *InstanceType) catalogType {
-	t := catalogType{InstanceType: of, cheapest: math.Inf(1), capacity: c.resources.of(of.Capacity), overhead: c.resources.of(of.Overhead)}
+	t := catalogType{InstanceType: of, cheapest: math.Inf(1), capacity: c.resources.room(of.Capacity), overhead: c.resources.of(of.Overhead)}
 	for i := range t.prices {
 		t.prices[i] = make([]float64, len(c.zones))
 	}
@@ -121,20 +121,33 @@ func (t *catalogType) inZones(kinds uint8) uint64 {
 	return zones
 }
 
+// ofKinds are those of the capacity types by which it can be had in some of the zones.
+func (t *catalogType) ofKinds(kinds uint8, zones uint64) uint8 {
+	var had uint8
+	for kind := range t.zones {
+		if kinds&(1<<kind) != 0 && t.zones[kind]&zones != 0 {
+			had |= 1 << kind
+		}
+	}
+	return had
+}
+
 // group are all nodes that are launched alike.
 type group struct {
 	ask         constraints.Ask
 	provisioner *budget
-	free        []amounts  // for pods, by type: capacity without overhead and daemons
-	largest     amounts    // of any type
-	ports       []hostPort // of daemons
-	demand      amounts    // of pods that wait, and that the group is the first choice of
+	free        []amounts // for pods, by type: capacity without overhead and daemons
+	largest     amounts   // of any type
+	demand      amounts   // of pods that wait, and that the group is the first choice of
+	zones       uint64    // that nodes may come to be in
+	kinds       uint8     // and capacity types that they may have
 	nodes       []*node
 }
 
 // budget is what a provisioner may still launch.
 type budget struct {
 	*Provisioner
+	daemons []*daemon
 	bounded bool
 	left    amounts // CPU and memory
 	nodes   int64
@@ -174,13 +187,15 @@ type candidate struct {
 	zones       uint64 // that the requirements admit
 	launchable  uint64 // of them, those in which one of the types can be had
 	kinds       uint8
+	neighbors
 }
 
 // route is one way of a pod, to nodes that there are and to new ones.
 type route struct {
 	way        constraints.Requirements
 	zones      uint64       // that the way itself admits
-	candidates []*candidate // one a provisioner
+	kinds      uint8        // the same for capacity types
+	candidates []*candidate // one a provisioner, or several where daemons that pods mind run on some types alone
 }
 
 func (p *packer) route(way constraints.Requirements) *route {
@@ -188,9 +203,12 @@ func (p *packer) route(way constraints.Requirements) *route {
 	if known, ok := p.routes[key]; ok {
 		return known
 	}
-	r := &route{way: way, zones: p.catalog.zonesIn(way.Get(corev1.LabelTopologyZone))}
+	r := &route{
+		way: way, zones: p.catalog.zonesIn(way.Get(corev1.LabelTopologyZone)),
+		kinds: uint8(kindsIn(way.Get(provisioningv1.LabelCapacityType))), //nolint:gosec // a mask of capacity types
+	}
 	for _, b := range p.budgets {
-		r.candidates = append(r.candidates, p.candidate(b, way))
+		r.candidates = append(r.candidates, p.divided(p.candidate(b, way))...)
 	}
 	p.routes[key] = r
 	return r
@@ -207,6 +225,17 @@ func (c *catalog) zonesIn(set constraints.Set) uint64 {
 	return zones
 }
 
+// kindsIn are the capacity types of a set.
+func kindsIn(set constraints.Set) uint64 {
+	var kinds uint64
+	for kind, name := range capacityTypeNames {
+		if set.Has(name) {
+			kinds |= 1 << kind
+		}
+	}
+	return kinds
+}
+
 func (p *packer) candidate(b *budget, way constraints.Requirements) *candidate {
 	c := &candidate{provisioner: b.Name}
 	var ask constraints.Ask
@@ -215,11 +244,7 @@ func (p *packer) candidate(b *budget, way constraints.Requirements) *candidate {
 	}
 	c.template = ask.Labels[provisioningv1.LabelLaunchTemplateName]
 	c.zones = p.catalog.zonesIn(ask.Requirements.Get(corev1.LabelTopologyZone))
-	for kind, name := range capacityTypeNames {
-		if ask.Requirements.Get(provisioningv1.LabelCapacityType).Has(name) {
-			c.kinds |= 1 << kind
-		}
-	}
+	kinds := uint8(kindsIn(ask.Requirements.Get(provisioningv1.LabelCapacityType))) //nolint:gosec // a mask of capacity types
 	c.types = make([]uint64, (len(p.catalog.types)+63)/64)
 	suits, offered := false, false
 	for i := range p.catalog.types {
@@ -228,9 +253,10 @@ func (p *packer) candidate(b *budget, way constraints.Requirements) *candidate {
 			continue
 		}
 		suits = true
-		if zones := t.inZones(c.kinds) & c.zones; zones != 0 {
+		if zones := t.inZones(kinds) & c.zones; zones != 0 {
 			offered = true
 			c.launchable |= zones
+			c.kinds |= t.ofKinds(kinds, zones)
 			c.types[i/64] |= 1 << (i % 64)
 		}
 	}
@@ -291,11 +317,6 @@ func (p *packer) groupOf(b *budget, ask constraints.Ask) *group {
 			g.largest[r] = max(g.largest[r], free[r])
 		}
 	}
-	for _, daemon := range b.Daemons {
-		if ports := hostPorts(daemon); len(ports) > 0 && slices.ContainsFunc(p.catalog.types, func(t catalogType) bool { return p.runs(g, &t, daemon) }) {
-			g.ports = append(g.ports, ports...)
-		}
-	}
 	p.groups[key] = g
 	return g
 }
@@ -307,37 +328,13 @@ func (p *packer) freeOf(g *group, t *catalogType) amounts {
 		free[storage] = g.ask.EphemeralStorage
 	}
 	free.add(t.overhead, -1)
-	for i, daemon := range g.provisioner.Daemons {
-		if p.runs(g, t, daemon) {
-			free.add(p.daemonRequests(g.provisioner, i), -1)
+	for _, d := range g.provisioner.daemons {
+		if d.runs(g, t) {
+			free.add(d.request, -1)
 		}
 	}
 	if slices.Min(free) < 0 {
 		free[pods] = 0 // it does not even hold the daemons
 	}
 	return free
-}
-
-// runs is true for a daemon that has a pod on nodes of the group and the type. Zone and capacity type are not known, so that one which some zone excludes counts.
-func (p *packer) runs(g *group, t *catalogType, daemon *corev1.Pod) bool {
-	if tolerated, _ := constraints.Tolerates(&daemon.Spec, g.ask.Taints); !tolerated {
-		return false
-	}
-	ways, _ := constraints.PodRequirements(&daemon.Spec)
-	return slices.ContainsFunc(ways, func(way constraints.Requirements) bool {
-		for key, set := range way {
-			value, given := g.ask.Labels[key]
-			if key == corev1.LabelHostname || given && set.Has(value) {
-				continue
-			}
-			if given || !admits(constraints.Requirements{key: set}, t) {
-				return false
-			}
-		}
-		return true
-	})
-}
-
-func (p *packer) daemonRequests(b *budget, i int) amounts {
-	return p.resources.of(podRequests(b.Daemons[i]))
 }

@@ -109,6 +109,9 @@ func (k *classifier) classes(all []Pod, bound int, limited bool) ([]*class, []*c
 	read := make([]described, len(all))
 	for i := range all {
 		d := described{pod: all[i], requests: podRequests(all[i].Pod)}
+		for driver, volumes := range all[i].Volumes {
+			d.requests[AttachableVolumes(driver)] = *resource.NewQuantity(volumes, resource.DecimalSI)
+		}
 		for name := range d.requests {
 			k.resources.add(name)
 		}
@@ -198,7 +201,9 @@ func (k *classifier) exclusive(c *class) bool {
 		return false
 	}
 	hosts := func(places []int32) bool {
-		return slices.ContainsFunc(places, func(place int32) bool { return !k.topologies.all[place].zonal && slices.Contains(c.counts, place) })
+		return slices.ContainsFunc(places, func(place int32) bool {
+			return k.topologies.all[place].axis == byNode && slices.Contains(c.counts, place)
+		})
 	}
 	return hosts(c.levels[0].apart) || hosts(c.levels[0].spread)
 }

@@ -65,15 +65,15 @@ type fit struct {
 }
 
 // slack is how many more pods fit without another type.
-func (p *packer) slack(n *node, a *attempt, zones uint64, bound int64) int64 {
+func (p *packer) slack(n *node, a *attempt, s scope) int64 {
 	if n.types[n.chosen/64]&a.candidate.types[n.chosen/64]&(1<<(n.chosen%64)) == 0 {
 		return 0
 	}
-	count := times(n.group.free[n.chosen], n.used, a.class.request, bound)
-	if count == 0 || n.zones&zones == n.zones && n.kinds&a.candidate.kinds == n.kinds {
+	count := times(n.group.free[n.chosen], n.used, a.class.request, s.bound)
+	if count == 0 || n.zones&s.zones == n.zones && n.kinds&s.kinds == n.kinds {
 		return count
 	}
-	if p.catalog.types[n.chosen].price(n.zones&zones, n.kinds&a.candidate.kinds) > n.price+epsilon {
+	if p.catalog.types[n.chosen].price(n.zones&s.zones, n.kinds&s.kinds) > n.price+epsilon {
 		return 0
 	}
 	return count
@@ -81,10 +81,9 @@ func (p *packer) slack(n *node, a *attempt, zones uint64, bound int64) int64 {
 
 // grown is what the node is best exchanged for: the type of which a further pod costs least, and of equal ones that for the most, if so many of its kind
 // are to come. A new node has no price yet, and is grown from nothing.
-func (p *packer) grown(n *node, a *attempt, zones uint64, ahead int64, most float64) fit {
+func (p *packer) grown(n *node, a *attempt, s scope, ahead int64, most float64) fit {
 	best := fit{each: most}
-	zones &= n.zones
-	kinds := n.kinds & a.candidate.kinds
+	zones, kinds := n.zones&s.zones, n.kinds&s.kinds
 	for word := range n.types {
 		for rest := n.types[word] & a.candidate.types[word]; rest != 0; rest &= rest - 1 {
 			place := word*64 + bits.TrailingZeros64(rest)

@@ -3,7 +3,6 @@ package packing
 import (
 	"cmp"
 	"math"
-	"math/bits"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,12 +23,14 @@ type packer struct {
 	routes     map[string]*route
 	groups     map[string]*group
 
-	appetite  appetite
-	budgets   []*budget
-	existing  []*node
-	inhabited uint64 // zones of existing nodes
-	openable  uint64 // zones that new nodes may come to be in
-	opened    []*node
+	appetite appetite
+	budgets  []*budget
+	existing []*node
+	opened   []*node
+
+	// zones and kinds of existing nodes
+	inhabited      uint64
+	inhabitedKinds uint8
 }
 
 // standing is a node that is there, as it is before anything is decided.
@@ -94,10 +95,17 @@ func newPacker(problem *Problem) *packer {
 		}
 		p.there = append(p.there, s)
 	}
+	daemons := map[*corev1.Pod]*daemon{}
+	for _, b := range p.budgets {
+		b.daemons = k.daemons(b.Daemons, daemons)
+	}
 	waiting := slices.Clone(problem.Pods)
 	slices.SortFunc(waiting, func(a, b Pod) int { return comparePods(a.Pod, b.Pod) })
 	p.classes, p.deferred = k.classes(waiting, problem.MaxPods, limited)
 	p.catalog = newCatalog(problem, p.resources)
+	for _, d := range daemons {
+		k.settle(d)
+	}
 	for i := range p.there {
 		s := &p.there[i]
 		s.used = make(amounts, len(p.resources.names))
@@ -120,7 +128,8 @@ func (p *packer) begin(appetite appetite) {
 		g.nodes, g.demand = nil, make(amounts, len(p.resources.names))
 	}
 	for _, t := range p.topologies.all {
-		t.total, t.zones, t.owners = 0, make([]int64, len(p.catalog.zones)), make([]int64, len(p.catalog.zones))
+		domains := max(len(p.catalog.zones), capacityTypes)
+		t.total, t.domains, t.counts, t.owners = 0, 0, make([]int64, domains), make([]int64, domains)
 	}
 	for i := range p.there {
 		p.addExisting(&p.there[i])
@@ -146,14 +155,18 @@ func sortedNodes(nodes []Node) []*Node {
 
 // addExisting adds a node that is there, with what its pods take and count.
 func (p *packer) addExisting(s *standing) {
-	n := &node{existing: s.Node, used: slices.Clone(s.used), free: p.resources.of(s.Allocatable), ports: slices.Clone(s.ports)}
+	n := &node{existing: s.Node, used: slices.Clone(s.used), free: p.resources.room(s.Allocatable), ports: slices.Clone(s.ports)}
 	if zone := p.catalog.zone(s.Labels[corev1.LabelTopologyZone]); zone >= 0 {
 		n.zones = 1 << zone
 		p.inhabited |= n.zones
 	}
+	if kind := slices.Index(capacityTypeNames[:], s.Labels[provisioningv1.LabelCapacityType]); kind >= 0 {
+		n.kinds = 1 << kind
+		p.inhabitedKinds |= n.kinds
+	}
 	for _, t := range p.topologies.all {
-		if t.zonal && t.relation == spread && p.countsOn(t, n) {
-			t.inhabited |= n.zones
+		if t.relation == spread && t.knows(n) && p.countsOn(t, n) {
+			t.domains |= 1 << t.domain(n.zones, n.kinds)
 		}
 	}
 	for i := range s.Pods {
@@ -162,7 +175,7 @@ func (p *packer) addExisting(s *standing) {
 	p.existing = append(p.existing, n)
 }
 
-// foresee finds the zones that nodes may come to be in, and adds up what each group will be asked for, so that the first nodes are grown with the last
+// foresee finds the domains that nodes may come to be in, and adds up what each group will be asked for, so that the first nodes are grown with the last
 // pods in mind.
 func (p *packer) foresee() {
 	for _, c := range p.classes {
@@ -174,7 +187,8 @@ func (p *packer) foresee() {
 				if candidate.group == nil || !p.tolerated(c, candidate.group) {
 					continue
 				}
-				p.openable |= candidate.launchable
+				candidate.group.zones |= candidate.launchable
+				candidate.group.kinds |= candidate.kinds
 				if c.first == nil {
 					c.first = candidate.group
 					c.first.demand.add(c.request, c.left())
@@ -182,6 +196,34 @@ func (p *packer) foresee() {
 			}
 		}
 	}
+	for _, t := range p.topologies.all {
+		if t.relation == spread && t.axis != byNode {
+			t.domains |= p.openable(t)
+		}
+	}
+}
+
+// openable are the domains of a spread that new nodes may come to be in.
+func (p *packer) openable(t *topology) uint64 {
+	var zones, kinds uint64
+	for _, g := range p.groups {
+		if t.over(g.ask.Taints) {
+			zones |= g.zones
+			kinds |= uint64(g.kinds)
+		}
+	}
+	domains, key, of := zones, corev1.LabelTopologyZone, p.catalog.zonesIn
+	if t.axis == byCapacityType {
+		domains, key, of = kinds, provisioningv1.LabelCapacityType, kindsIn
+	}
+	if len(t.nodes) == 0 {
+		return domains
+	}
+	var admitted uint64
+	for _, way := range t.nodes {
+		admitted |= of(way.Get(key))
+	}
+	return domains & admitted
 }
 
 func (p *packer) tolerated(c *class, g *group) bool {
@@ -196,8 +238,10 @@ type attempt struct {
 	candidate *candidate // nil: nodes that there are
 	wanted    *wanted
 	zones     uint64 // that requirements and volumes admit, and where there are such nodes or can be
+	kinds     uint8  // the same for capacity types
 	zonal     bool   // a node has to be in one zone, because some topology counts by zones
-	cursors   []cursor
+	kindly    bool   // a node has to be of one capacity type, because some topology counts by them
+	cursors   map[scopeKey]*cursor
 }
 
 // cursor says how many nodes, from the first on, have no more room for the class: they get none while it is being placed.
@@ -228,15 +272,22 @@ func (p *packer) place(c *class) bool {
 
 // attempt prepares to place a class on what there is, or on a candidate's new nodes.
 func (p *packer) attempt(c *class, r *route, candidate *candidate, wanted *wanted) *attempt {
-	a := &attempt{class: c, route: r, candidate: candidate, wanted: wanted, zones: r.zones & p.inhabited, cursors: make([]cursor, len(p.catalog.zones)+1)}
+	a := &attempt{
+		class: c, route: r, candidate: candidate, wanted: wanted, zones: r.zones & p.inhabited, kinds: r.kinds & p.inhabitedKinds, cursors: map[scopeKey]*cursor{},
+	}
+	counting := [][]int32{c.counts, wanted.spread, wanted.together, wanted.apart}
 	if candidate != nil {
-		a.zones = candidate.zones & candidate.launchable
+		a.zones, a.kinds = candidate.zones&candidate.launchable, candidate.kinds
+		counting = append(counting, candidate.crowd, candidate.keepers)
 	}
 	if c.zones != nil {
 		a.zones &= p.catalog.mask(c.zones)
 	}
-	for _, places := range [][]int32{c.counts, wanted.spread, wanted.together, wanted.apart} {
-		a.zonal = a.zonal || slices.ContainsFunc(places, func(place int32) bool { return p.topologies.all[place].zonal })
+	for _, places := range counting {
+		for _, place := range places {
+			a.zonal = a.zonal || p.topologies.all[place].axis == byZone
+			a.kindly = a.kindly || p.topologies.all[place].axis == byCapacityType
+		}
 	}
 	return a
 }
@@ -251,11 +302,17 @@ func (c *catalog) mask(zones []string) uint64 {
 	return mask
 }
 
-// scope is where some pods of a class may go at once: into some zones, or into one.
+// scope is where some pods of a class may go at once: into some zones, or into one, by some capacity types, or by one.
 type scope struct {
-	zones  uint64
+	scopeKey
 	bound  int64
+	crowd  int64 // pods there that spreads count
 	cursor *cursor
+}
+
+type scopeKey struct {
+	zones uint64
+	kinds uint8
 }
 
 // step puts some pods of the class where they cost least, and says whether it found a place.
@@ -292,28 +349,47 @@ func (p *packer) step(a *attempt) bool {
 	return false
 }
 
-// scopes are one for all zones where no topology counts by zones, else one a zone that the topologies admit, the emptiest first.
+// scopes are one for all domains where no topology counts by them, else one a domain that the topologies admit, the emptiest first.
 func (p *packer) scopes(a *attempt) []scope {
-	if !a.zonal {
-		return []scope{{a.zones, a.class.left(), &a.cursors[len(p.catalog.zones)]}}
-	}
 	var scopes []scope
-	crowds := make([]int64, len(p.catalog.zones))
-	for rest := a.zones; rest != 0; rest &= rest - 1 {
-		zone := bits.TrailingZeros64(rest)
-		if room := p.zoneRoom(a, zone); room > 0 {
-			scopes = append(scopes, scope{1 << zone, min(room, a.class.left()), &a.cursors[zone]})
-			for _, place := range a.class.counts {
-				if t := p.topologies.all[place]; t.zonal && t.relation == spread {
-					crowds[zone] += t.zones[zone]
-				}
+	for _, zones := range parts(a.zones, a.zonal) {
+		for _, kinds := range parts(uint64(a.kinds), a.kindly) {
+			key := scopeKey{zones, uint8(kinds)} //nolint:gosec // a mask of capacity types
+			room := p.domainRoom(a, key.zones, key.kinds)
+			if room == 0 {
+				continue
 			}
+			if a.cursors[key] == nil {
+				a.cursors[key] = &cursor{}
+			}
+			scopes = append(scopes, scope{key, min(room, a.class.left()), p.crowd(a.class, key), a.cursors[key]})
 		}
 	}
-	slices.SortStableFunc(scopes, func(a, b scope) int {
-		return cmp.Compare(crowds[bits.TrailingZeros64(a.zones)], crowds[bits.TrailingZeros64(b.zones)])
-	})
+	slices.SortStableFunc(scopes, func(a, b scope) int { return cmp.Compare(a.crowd, b.crowd) })
 	return scopes
+}
+
+// parts are the bits of a mask one by one, or the mask as it is.
+func parts(mask uint64, divided bool) []uint64 {
+	if !divided {
+		return []uint64{mask}
+	}
+	var bits []uint64
+	for rest := mask; rest != 0; rest &= rest - 1 {
+		bits = append(bits, rest&-rest)
+	}
+	return bits
+}
+
+// crowd is how many pods the spreads that count the class have in a domain.
+func (p *packer) crowd(c *class, in scopeKey) int64 {
+	var crowd int64
+	for _, place := range c.counts {
+		if t := p.topologies.all[place]; t.axis != byNode && t.relation == spread {
+			crowd += t.counts[t.domain(in.zones, in.kinds)]
+		}
+	}
+	return crowd
 }
 
 // ahead is how many pods of the class's size are to come, counting what others of the group ask for as so many of them.
@@ -341,7 +417,7 @@ func (p *packer) ontoExisting(a *attempt, s scope) bool {
 	for ; s.cursor.existing < len(p.existing); s.cursor.existing++ {
 		n := p.existing[s.cursor.existing]
 		count := times(n.free, n.used, a.class.request, s.bound)
-		if count == 0 || a.zonal && n.zones&s.zones == 0 || !p.suits(n, a) {
+		if count == 0 || a.zonal && n.zones&s.zones == 0 || a.kindly && n.kinds&s.kinds == 0 || !p.suits(n, a) {
 			continue
 		}
 		if count = min(count, p.nodeRoom(n, a)); count > 0 {
@@ -372,10 +448,10 @@ func (p *packer) intoSlack(a *attempt, s scope) bool {
 	nodes := a.candidate.group.nodes
 	for ; s.cursor.slack < len(nodes); s.cursor.slack++ {
 		n := nodes[s.cursor.slack]
-		if n.zones&s.zones == 0 || n.kinds&a.candidate.kinds == 0 {
+		if n.zones&s.zones == 0 || n.kinds&s.kinds == 0 {
 			continue
 		}
-		count := p.slack(n, a, s.zones, s.bound)
+		count := p.slack(n, a, s)
 		if count == 0 {
 			continue
 		}
@@ -392,17 +468,17 @@ func (p *packer) byGrowth(a *attempt, s scope, ahead int64, most float64) bool {
 	nodes := a.candidate.group.nodes
 	for ; s.cursor.growth < len(nodes); s.cursor.growth++ {
 		n := nodes[s.cursor.growth]
-		if n.zones&s.zones == 0 || n.kinds&a.candidate.kinds == 0 || times(n.group.largest, n.used, a.class.request, 1) == 0 {
+		if n.zones&s.zones == 0 || n.kinds&s.kinds == 0 || times(n.group.largest, n.used, a.class.request, 1) == 0 {
 			continue
 		}
 		room := p.nodeRoom(n, a)
 		if room == 0 {
 			continue
 		}
-		if f := p.grown(n, a, s.zones, ahead, most); f.count > 0 {
+		if f := p.grown(n, a, s, ahead, most); f.count > 0 {
 			p.commit(n, a, s, min(f.count, room, s.bound))
-			for i := range a.cursors {
-				a.cursors[i].slack = min(a.cursors[i].slack, s.cursor.growth) // the new type may have room to spare
+			for _, cursor := range a.cursors {
+				cursor.slack = min(cursor.slack, s.cursor.growth) // the new type may have room to spare
 			}
 			return true
 		}
@@ -413,23 +489,36 @@ func (p *packer) byGrowth(a *attempt, s scope, ahead int64, most float64) bool {
 // fresh is what a new node would be.
 func (p *packer) fresh(a *attempt, s scope, ahead int64) fit {
 	n := p.blank(a)
-	if p.nodeRoom(n, a) == 0 {
+	if p.nodeRoom(n, a) == 0 || p.crowded(a) {
 		return fit{}
 	}
-	return p.grown(n, a, s.zones, ahead, math.Inf(1))
+	return p.grown(n, a, s, ahead, math.Inf(1))
 }
 
 func (p *packer) blank(a *attempt) *node {
 	c := a.candidate
-	return &node{group: c.group, types: c.types, zones: a.zones & c.launchable, kinds: c.kinds, ports: c.group.ports, used: make(amounts, len(p.resources.names))}
+	return &node{
+		group: c.group, types: c.types, zones: a.zones & c.launchable, kinds: c.kinds, ports: c.ports, used: make(amounts, len(p.resources.names)),
+		counted: c.counted, owners: c.owners,
+	}
+}
+
+// crowded is true if the daemons of a new node keep the class out of its domain, or it them.
+func (p *packer) crowded(a *attempt) bool {
+	return slices.ContainsFunc(a.wanted.apart, func(place int32) bool { return slices.Contains(a.candidate.crowd, place) }) ||
+		slices.ContainsFunc(a.class.counts, func(place int32) bool { return slices.Contains(a.candidate.keepers, place) })
 }
 
 func (p *packer) open(a *attempt, s scope, f fit) {
 	n := p.blank(a)
-	n.types, n.ports = slices.Clone(n.types), slices.Clone(n.ports)
+	n.types, n.ports, n.counted, n.owners = slices.Clone(n.types), slices.Clone(n.ports), slices.Clone(n.counted), slices.Clone(n.owners)
 	p.opened = append(p.opened, n)
 	n.group.nodes = append(n.group.nodes, n)
 	p.commit(n, a, s, min(f.count, p.nodeRoom(n, a), s.bound))
+	p.count(n, a.candidate.crowd, a.candidate.keepers, 1)
+	for _, at := range a.candidate.counted {
+		p.topologies.all[at.topology].total += at.number
+	}
 }
 
 // commit puts the next pods of the class on the node.
@@ -442,7 +531,7 @@ func (p *packer) commit(n *node, a *attempt, s scope, count int64) {
 			n.types[i] &= a.candidate.types[i]
 		}
 		n.zones &= s.zones
-		n.kinds &= a.candidate.kinds
+		n.kinds &= s.kinds
 		kind, price := p.cheapest(n)
 		p.charge(n, kind)
 		n.price = price

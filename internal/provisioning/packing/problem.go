@@ -62,7 +62,7 @@ type InstanceType struct {
 	// Labels that nodes of the type carry beside those of every node.
 	Labels map[string]string
 
-	// Capacity of an instance, the number of pods included; and Overhead, what of it no pod gets.
+	// Capacity of an instance, the number of pods and AttachableVolumes included; and Overhead, what of it no pod gets.
 	Capacity, Overhead corev1.ResourceList
 
 	// Offerings by which an instance can be had.
@@ -90,7 +90,7 @@ type Node struct {
 	Labels map[string]string
 	Taints []corev1.Taint
 
-	// Allocatable of the node.
+	// Allocatable of the node; of AttachableVolumes, what its Pods leave.
 	Allocatable corev1.ResourceList
 
 	// Pods that run there, and that were promised to it.
@@ -106,6 +106,9 @@ type Pod struct {
 
 	// Zones that its volumes can be used in; nil for any.
 	Zones []string
+
+	// Volumes that its node has to attach, by the name of their CSI driver. One that it shares with another pod is counted for both.
+	Volumes map[string]int64
 }
 
 // Result says what is to be launched, and what becomes of every pod.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -53,6 +54,25 @@ func (x *resourceIndex) of(list corev1.ResourceList) amounts {
 			a[place] = quantity.MilliValue()
 		default:
 			a[place] = quantity.Value()
+		}
+	}
+	return a
+}
+
+// attachableVolumes is how Kubernetes once called the volumes of a CSI driver that a node can attach, when they were a resource of Nodes.
+const attachableVolumes = "attachable-volumes-csi-"
+
+// AttachableVolumes is the resource of volumes that a node can attach for a CSI driver. A list without it does not bound them.
+func AttachableVolumes(driver string) corev1.ResourceName {
+	return corev1.ResourceName(attachableVolumes + driver)
+}
+
+// room are the amounts of what there is.
+func (x *resourceIndex) room(list corev1.ResourceList) amounts {
+	a := x.of(list)
+	for place, name := range x.names {
+		if _, bounded := list[name]; !bounded && strings.HasPrefix(string(name), attachableVolumes) {
+			a[place] = unbounded
 		}
 	}
 	return a

@@ -127,8 +127,8 @@ func (p *packer) obstacle(c *class, r *route, candidate *candidate) string {
 	if reason := p.tooLarge(a); reason != "" {
 		return reason
 	}
-	if a.zonal && len(p.scopes(a)) == 0 {
-		return "has affinities or spreads over zones that no zone satisfies as pods are placed now"
+	if len(p.scopes(a)) == 0 {
+		return "has affinities or spreads over zones or capacity types that none satisfies as pods are placed now"
 	}
 	blank := p.blank(a)
 	if blank.portRoom(c.ports) == 0 {

@@ -10,31 +10,31 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 )
 
-// zoneRoom is how many pods of the class the topologies admit in a zone, as things are.
-func (p *packer) zoneRoom(a *attempt, zone int) int64 {
+// domainRoom is how many pods of the class the topologies over zones and capacity types admit in a scope, as things are.
+func (p *packer) domainRoom(a *attempt, zones uint64, kinds uint8) int64 {
 	room := int64(unbounded)
 	for _, place := range a.wanted.spread {
-		if t := p.topologies.all[place]; t.zonal {
-			room = min(room, spreadRoom(t.zones[zone], t.fewest(a.route.zones&(p.openable|t.inhabited)), t.maxSkew, a.class.counted(place)))
+		if t := p.topologies.all[place]; t.axis != byNode {
+			room = min(room, spreadRoom(t.counts[t.domain(zones, kinds)], t.fewest(), t.maxSkew, a.class.counted(place)))
 		}
 	}
 	for _, place := range a.wanted.together {
-		if t := p.topologies.all[place]; t.zonal && t.zones[zone] == 0 && (t.total > 0 || !a.class.counted(place)) {
+		if t := p.topologies.all[place]; t.axis != byNode && t.counts[t.domain(zones, kinds)] == 0 && (t.total > 0 || !a.class.counted(place)) {
 			return 0
 		}
 	}
 	for _, place := range a.wanted.apart {
 		t := p.topologies.all[place]
 		switch {
-		case !t.zonal:
-		case t.zones[zone] > 0:
+		case t.axis == byNode:
+		case t.counts[t.domain(zones, kinds)] > 0:
 			return 0
 		case a.class.counted(place):
 			room = min(room, 1)
 		}
 	}
 	for _, place := range a.class.counts {
-		if t := p.topologies.all[place]; t.zonal && t.owners[zone] > 0 {
+		if t := p.topologies.all[place]; t.axis != byNode && t.owners[t.domain(zones, kinds)] > 0 {
 			return 0
 		}
 	}
@@ -45,19 +45,19 @@ func (p *packer) zoneRoom(a *attempt, zone int) int64 {
 func (p *packer) nodeRoom(n *node, a *attempt) int64 {
 	room := n.portRoom(a.class.ports)
 	for _, place := range a.wanted.spread {
-		if t := p.topologies.all[place]; !t.zonal {
+		if t := p.topologies.all[place]; t.axis == byNode {
 			// A new node has none, so that none are the fewest.
 			room = min(room, spreadRoom(n.counted.of(place), 0, t.maxSkew, a.class.counted(place)))
 		}
 	}
 	for _, place := range a.wanted.together {
-		if t := p.topologies.all[place]; !t.zonal && n.counted.of(place) == 0 && (t.total > 0 || !a.class.counted(place)) {
+		if t := p.topologies.all[place]; t.axis == byNode && n.counted.of(place) == 0 && (t.total > 0 || !a.class.counted(place)) {
 			return 0
 		}
 	}
 	for _, place := range a.wanted.apart {
 		switch {
-		case p.topologies.all[place].zonal:
+		case p.topologies.all[place].axis != byNode:
 		case n.counted.of(place) > 0:
 			return 0
 		case a.class.counted(place):
@@ -81,14 +81,14 @@ func spreadRoom(some, fewest, maxSkew int64, counts bool) int64 {
 	return unbounded
 }
 
-// fewest are the pods of the zone, of those given, that has the fewest.
-func (t *topology) fewest(zones uint64) int64 {
-	if bits.OnesCount64(zones) < t.minDomains {
+// fewest are the pods of the domain that has the fewest. Domains that are too few have none, by the scheduler's rule.
+func (t *topology) fewest() int64 {
+	if bits.OnesCount64(t.domains) < max(t.minDomains, 1) {
 		return 0
 	}
 	fewest := int64(unbounded)
-	for rest := zones; rest != 0; rest &= rest - 1 {
-		fewest = min(fewest, t.zones[bits.TrailingZeros64(rest)])
+	for rest := t.domains; rest != 0; rest &= rest - 1 {
+		fewest = min(fewest, t.counts[bits.TrailingZeros64(rest)])
 	}
 	return fewest
 }
@@ -99,26 +99,27 @@ func (c *class) counted(place int32) bool {
 	return found
 }
 
-// count adds pods on a node to the topologies that count them, and to those that they keep others apart by. The zone of a node is settled before
-// pods come to it that some topology counts by zones.
+// count adds pods on a node to the topologies that count them, and to those that they keep others apart by. The domain of a node is settled before
+// pods come to it that some topology counts by domains.
 func (p *packer) count(n *node, counted, reserved []int32, number int64) {
-	zone := bits.TrailingZeros64(n.zones)
 	for _, place := range counted {
-		t := p.topologies.all[place]
-		t.total += number
-		switch {
-		case !t.zonal:
+		switch t := p.topologies.all[place]; {
+		case t.axis == byNode:
+			t.total += number
 			n.counted.add(place, number)
-		case n.zones != 0 && p.countsOn(t, n):
-			t.zones[zone] += number
+		case t.knows(n):
+			t.total += number
+			if p.countsOn(t, n) {
+				t.counts[t.domain(n.zones, n.kinds)] += number
+			}
 		}
 	}
 	for _, place := range reserved {
 		switch t := p.topologies.all[place]; {
-		case !t.zonal:
+		case t.axis == byNode:
 			n.owners.add(place, number)
-		case n.zones != 0:
-			t.owners[zone] += number
+		case t.knows(n):
+			t.owners[t.domain(n.zones, n.kinds)] += number
 		}
 	}
 }
@@ -126,6 +127,9 @@ func (p *packer) count(n *node, counted, reserved []int32, number int64) {
 // countsOn is true for a node whose pods the topology counts: a spread is over the nodes that the pod with the spread might be on. What a new node's labels are going to
 // be is read from the type that it has for now.
 func (p *packer) countsOn(t *topology, n *node) bool {
+	if n.existing != nil && !t.over(n.existing.Taints) || n.group != nil && !t.over(n.group.ask.Taints) {
+		return false
+	}
 	return len(t.nodes) == 0 || slices.ContainsFunc(t.nodes, func(way constraints.Requirements) bool {
 		for key, set := range way {
 			if value, present := p.label(n, key); !set.Admits(value, present) {

@@ -214,7 +214,7 @@ func TestPack(t *testing.T) {
 		{
 			reason:  "a topology that new nodes do not have",
 			problem: packing.Problem{Pods: replicas(1, "a", packtest.Spread("rack", 1, corev1.DoNotSchedule, packtest.Selector("app", "b")))},
-			says:    []string{"a0 is to be spread over rack, and for new nodes there are topology.kubernetes.io/zone and kubernetes.io/hostname alone"},
+			says:    []string{"a0 is to be spread over rack, and for new nodes there are topology.kubernetes.io/zone, kubernetes.io/hostname and node.k8s.aws/capacity-type alone"},
 		},
 		{
 			reason:  "a preference for one is given up",

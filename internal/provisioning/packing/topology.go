@@ -4,13 +4,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 )
 
@@ -25,20 +28,60 @@ const (
 
 var relationNames = [...]string{spread: "spread", together: "together", apart: "apart"}
 
-// topology counts the pods that some selectors match, by zone or by node.
+// axis is what a topology counts by.
+type axis int
+
+const (
+	byNode axis = iota
+	byZone
+	byCapacityType
+)
+
+// axes are the labels that new nodes' domains are known by.
+var axes = map[string]axis{
+	corev1.LabelHostname: byNode, corev1.LabelTopologyZone: byZone, corev1.LabelFailureDomainBetaZone: byZone, provisioningv1.LabelCapacityType: byCapacityType,
+}
+
+// axesInWords are the same labels, for people.
+const axesInWords = corev1.LabelTopologyZone + ", " + corev1.LabelHostname + " and " + provisioningv1.LabelCapacityType
+
+// topology counts the pods that some selectors match, by node, zone or capacity type.
 type topology struct {
 	relation   relation
-	zonal      bool
+	axis       axis
 	namespaces map[string]bool // nil: all
 	selectors  []labels.Selector
 	maxSkew    int64
 	minDomains int
 	nodes      []constraints.Requirements // of a spread: the nodes that it is over; all if there are none
+	tolerating *corev1.PodSpec            // of a spread that is over nodes whose taints its pods tolerate: one of them
 
-	inhabited uint64 // zones with such nodes among those that there are
-	total     int64
-	zones     []int64 // matching pods by zone
-	owners    []int64 // pods that keep apart, by zone
+	domains uint64 // of a spread, but for one over nodes: those with such nodes, or that such nodes may come to
+	total   int64
+	counts  []int64 // matching pods by domain. Those on a node are counted there
+	owners  []int64 // pods that keep apart, by domain
+}
+
+// domain is the place of a node's or a scope's domain, which is in one zone, or of one capacity type.
+func (t *topology) domain(zones uint64, kinds uint8) int {
+	if t.axis == byZone {
+		return bits.TrailingZeros64(zones)
+	}
+	return bits.TrailingZeros8(kinds)
+}
+
+// knows is true for a node that has a domain.
+func (t *topology) knows(n *node) bool {
+	return t.axis == byZone && n.zones != 0 || t.axis == byCapacityType && n.kinds != 0
+}
+
+// over is true for a spread over nodes with some taints.
+func (t *topology) over(taints []corev1.Taint) bool {
+	if t.tolerating == nil {
+		return true
+	}
+	tolerated, _ := constraints.Tolerates(t.tolerating, taints)
+	return tolerated
 }
 
 // selects is true for pods that the topology counts.
@@ -73,17 +116,13 @@ type wanted struct {
 	spread, together, apart []int32
 }
 
-// add finds or makes a topology. Keys other than zone and node are none that a new node's place is known of; false says so.
+// add finds or makes a topology. It is false for keys that are no axis: new nodes' domains are not known.
 func (s *topologies) add(t topology, key, description string) (int32, bool) {
-	switch key {
-	case corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone:
-		t.zonal = true
-		key = corev1.LabelTopologyZone
-	case corev1.LabelHostname:
-	default:
+	var known bool
+	if t.axis, known = axes[key]; !known {
 		return 0, false
 	}
-	id := key + "\x00" + description
+	id := strconv.Itoa(int(t.axis)) + "\x00" + description
 	if place, known := s.byKey[id]; known {
 		return place, true
 	}
@@ -148,13 +187,17 @@ func (s *topologies) spreadOf(pod *corev1.Pod, c *corev1.TopologySpreadConstrain
 			t.nodes = nil // one way leads to any node
 		}
 	}
-	described, err := json.Marshal([]any{relationNames[spread], pod.Namespace, selector.String(), c.MaxSkew, t.minDomains, fmt.Sprint(t.nodes)})
+	var tolerations []corev1.Toleration
+	if c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor {
+		t.tolerating, tolerations = &pod.Spec, pod.Spec.Tolerations
+	}
+	described, err := json.Marshal([]any{relationNames[spread], pod.Namespace, selector.String(), c.MaxSkew, t.minDomains, fmt.Sprint(t.nodes), t.tolerating != nil, tolerations})
 	if err != nil {
 		return 0, "has a topology spread constraint that can not be read: " + err.Error()
 	}
 	place, known := s.add(t, c.TopologyKey, string(described))
 	if !known {
-		return 0, "is to be spread over " + c.TopologyKey + ", and for new nodes there are " + corev1.LabelTopologyZone + " and " + corev1.LabelHostname + " alone"
+		return 0, "is to be spread over " + c.TopologyKey + ", and for new nodes there are " + axesInWords + " alone"
 	}
 	return place, ""
 }
@@ -180,7 +223,7 @@ func (s *topologies) termsOf(pod *corev1.Pod, r relation, key string, terms []co
 	slices.Sort(words)
 	place, known := s.add(t, key, relationNames[r]+strings.Join(words, "\x00"))
 	if !known {
-		return 0, "has an affinity over " + key + ", and for new nodes there are " + corev1.LabelTopologyZone + " and " + corev1.LabelHostname + " alone"
+		return 0, "has an affinity over " + key + ", and for new nodes there are " + axesInWords + " alone"
 	}
 	return place, ""
 }
