@@ -73,6 +73,11 @@ func (w *world) refuses(p packing.Pod, on *placedNode) string {
 			return fmt.Sprintf("%s: %s of %s", name, amount.String(), free.String())
 		}
 	}
+	for driver, volumes := range p.Volumes {
+		if free, bounded := on.free[packing.AttachableVolumes(driver)]; bounded && free.Value() < volumes {
+			return fmt.Sprintf("%d volumes beyond %s", volumes, free.String())
+		}
+	}
 	for _, other := range on.pods {
 		for _, port := range p.Spec.Containers[0].Ports {
 			if slices.ContainsFunc(other.Spec.Containers[0].Ports, func(taken corev1.ContainerPort) bool { return port.HostPort > 0 && taken.HostPort == port.HostPort }) {
@@ -93,12 +98,12 @@ func (w *world) neighbors(pod *corev1.Pod, on *placedNode) string {
 	for _, near := range w.nodes {
 		for _, other := range near.pods {
 			for _, term := range antiAffinity(pod) {
-				if sameDomain(term.TopologyKey, near, on) && selected(term.LabelSelector, pod, other) {
+				if sameDomain(term.TopologyKey, near, on) && selected(&term, pod, other) {
 					return "keeps apart from " + other.Name
 				}
 			}
 			for _, term := range antiAffinity(other) {
-				if sameDomain(term.TopologyKey, near, on) && selected(term.LabelSelector, other, pod) {
+				if sameDomain(term.TopologyKey, near, on) && selected(&term, other, pod) {
 					return other.Name + " keeps apart from it"
 				}
 			}
@@ -107,17 +112,28 @@ func (w *world) neighbors(pod *corev1.Pod, on *placedNode) string {
 	if pod.Spec.Affinity == nil || pod.Spec.Affinity.PodAffinity == nil {
 		return ""
 	}
-	for _, term := range pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
-		anywhere, here := false, false
-		for _, near := range w.nodes {
-			for _, other := range near.pods {
-				if selected(term.LabelSelector, pod, other) {
-					anywhere = true
-					here = here || sameDomain(term.TopologyKey, near, on)
-				}
+	return w.lonely(pod, pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, on)
+}
+
+// lonely says that no pod is there that all terms select, and why that matters: there are such pods elsewhere, or the pod is not one itself.
+func (w *world) lonely(pod *corev1.Pod, terms []corev1.PodAffinityTerm, on *placedNode) string {
+	all := func(other *corev1.Pod) bool {
+		return !slices.ContainsFunc(terms, func(term corev1.PodAffinityTerm) bool { return !selected(&term, pod, other) })
+	}
+	anywhere, here := false, map[string]bool{}
+	for _, near := range w.nodes {
+		if !slices.ContainsFunc(near.pods, all) {
+			continue
+		}
+		for _, term := range terms {
+			if _, has := near.node.Labels[term.TopologyKey]; has {
+				anywhere = true
+				here[term.TopologyKey] = here[term.TopologyKey] || sameDomain(term.TopologyKey, near, on)
 			}
 		}
-		if !here && (anywhere || !selected(term.LabelSelector, pod, pod)) {
+	}
+	for _, term := range terms {
+		if _, has := on.node.Labels[term.TopologyKey]; !has || !here[term.TopologyKey] && (anywhere || !all(pod)) {
 			return "no pod of its affinity is there"
 		}
 	}
@@ -128,31 +144,54 @@ func (w *world) skewed(pod *corev1.Pod, c *corev1.TopologySpreadConstraint, on *
 	if c.WhenUnsatisfiable != corev1.DoNotSchedule {
 		return ""
 	}
+	if !inAllDomains(pod, on.node) {
+		return "no " + c.TopologyKey
+	}
 	counts := map[string]int32{}
-	if c.TopologyKey == corev1.LabelTopologyZone {
-		for _, near := range w.nodes {
-			if packtest.Matches(pod, near.node) {
-				counts[near.node.Labels[c.TopologyKey]] = 0
-			}
-		}
-	} else {
+	if c.TopologyKey == corev1.LabelHostname {
 		counts["a new node"] = 0
 	}
+	term := corev1.PodAffinityTerm{LabelSelector: c.LabelSelector, MatchLabelKeys: c.MatchLabelKeys}
 	for _, near := range w.nodes {
-		if !packtest.Matches(pod, near.node) && c.TopologyKey == corev1.LabelTopologyZone {
+		if !inAllDomains(pod, near.node) || !spreadOver(pod, c, near.node) {
 			continue
 		}
+		domain := near.node.Labels[c.TopologyKey]
+		counts[domain] += 0
 		for _, other := range near.pods {
-			if selected(c.LabelSelector, pod, other) {
-				counts[near.node.Labels[c.TopologyKey]]++
+			if selected(&term, pod, other) {
+				counts[domain]++
 			}
 		}
 	}
-	fewest := slices.Min(slices.Collect(maps.Values(counts)))
-	if skew := counts[on.node.Labels[c.TopologyKey]] + 1 - fewest; skew > c.MaxSkew {
+	fewest := int32(0)
+	if c.MinDomains == nil || len(counts) >= int(*c.MinDomains) {
+		fewest = slices.Min(slices.Collect(maps.Values(counts)))
+	}
+	own := int32(0)
+	if selected(&term, pod, pod) {
+		own = 1
+	}
+	if skew := counts[on.node.Labels[c.TopologyKey]] + own - fewest; skew > c.MaxSkew {
 		return fmt.Sprintf("skew of %d over %s", skew, c.TopologyKey)
 	}
 	return ""
+}
+
+// inAllDomains is true for a node that has all labels that the pod has to be spread over.
+func inAllDomains(pod *corev1.Pod, node *corev1.Node) bool {
+	return !slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
+		_, has := node.Labels[c.TopologyKey]
+		return c.WhenUnsatisfiable == corev1.DoNotSchedule && !has
+	})
+}
+
+// spreadOver is true for a node that a spread is over by its policies.
+func spreadOver(pod *corev1.Pod, c *corev1.TopologySpreadConstraint, node *corev1.Node) bool {
+	if (c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor) && !packtest.Matches(pod, node) {
+		return false
+	}
+	return c.NodeTaintsPolicy == nil || *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyIgnore || packtest.Tolerates(pod, node)
 }
 
 func antiAffinity(pod *corev1.Pod) []corev1.PodAffinityTerm {
@@ -167,9 +206,22 @@ func sameDomain(key string, a, b *placedNode) bool {
 	return has && value == b.node.Labels[key]
 }
 
-func selected(by *metav1.LabelSelector, from, to *corev1.Pod) bool {
-	selector, err := metav1.LabelSelectorAsSelector(by)
-	return err == nil && from.Namespace == to.Namespace && selector.Matches(labels.Set(to.Labels))
+// selected is true for a pod that a term of another selects.
+func selected(by *corev1.PodAffinityTerm, from, to *corev1.Pod) bool {
+	with := by.LabelSelector.DeepCopy()
+	for _, key := range by.MatchLabelKeys {
+		with.MatchLabels[key] = from.Labels[key]
+	}
+	selector, err := metav1.LabelSelectorAsSelector(with)
+	return err == nil && selector.Matches(labels.Set(to.Labels)) && inNamespaces(by, from, to)
+}
+
+func inNamespaces(by *corev1.PodAffinityTerm, from, to *corev1.Pod) bool {
+	if by.NamespaceSelector == nil && len(by.Namespaces) == 0 {
+		return from.Namespace == to.Namespace
+	}
+	selector, err := metav1.LabelSelectorAsSelector(by.NamespaceSelector)
+	return slices.Contains(by.Namespaces, to.Namespace) || err == nil && selector.Matches(labels.Set(packtest.Namespaces[to.Namespace]))
 }
 
 // settle puts pods on the node one by one, in whichever order of all nodes' pods the scheduler takes them, and says what is left that it never takes.
@@ -185,6 +237,7 @@ func (w *world) settle(waiting map[*placedNode][]packing.Pod) string {
 					continue
 				}
 				subtract(on.free, requests(p.Pod))
+				attach(on.free, p.Volumes)
 				on.pods = append(on.pods, p.Pod)
 				progress = true
 			}
@@ -192,6 +245,15 @@ func (w *world) settle(waiting map[*placedNode][]packing.Pod) string {
 		}
 		if left == "" || !progress {
 			return left
+		}
+	}
+}
+
+// attach takes volumes from what a node can attach, where that is bounded.
+func attach(free corev1.ResourceList, volumes map[string]int64) {
+	for driver, count := range volumes {
+		if _, bounded := free[packing.AttachableVolumes(driver)]; bounded {
+			subtract(free, corev1.ResourceList{packing.AttachableVolumes(driver): *packtest.Quantity(count)})
 		}
 	}
 }

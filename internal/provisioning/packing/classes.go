@@ -299,3 +299,12 @@ func (k *classifier) countsOf(pod *corev1.Pod) []int32 {
 	}
 	return counts
 }
+
+// countsOfRunning are those of a pod on a node. Spreads do not count pods that are on their way out.
+func (k *classifier) countsOfRunning(pod *corev1.Pod) []int32 {
+	counts := k.countsOf(pod)
+	if pod.DeletionTimestamp == nil {
+		return counts
+	}
+	return slices.DeleteFunc(slices.Clone(counts), func(place int32) bool { return k.topologies.all[place].relation == spread })
+}

@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 	"github.com/slipway-project/slipway/internal/provisioning/packing/packtest"
 )
@@ -42,24 +44,27 @@ func TestNothingPlaceableIsLeft(t *testing.T) {
 
 // roomFor is where a pod that was left would fit.
 func (w *world) roomFor(problem *packing.Problem, result *packing.Result, p packing.Pod) string {
-	if len(p.Spec.TopologySpreadConstraints) > 0 {
-		return "" // a spread minds zones that nodes are yet to come to, which the scheduler does not see
+	if slices.ContainsFunc(p.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
+		return c.WhenUnsatisfiable == corev1.DoNotSchedule && c.TopologyKey != corev1.LabelHostname
+	}) {
+		return "" // a spread minds domains that nodes are yet to come to, which the scheduler does not see
 	}
 	for i, on := range w.nodes {
 		if on.result == nil {
-			if on.node.Labels[templateName] == templateOf(problem, p.Pod) && w.refuses(p, on) == "" {
+			if suitsExisting(problem, p.Pod, on.node) && w.refuses(p, on) == "" {
 				return "on node " + on.node.Name
 			}
 			continue
 		}
 		others := &world{nodes: append(append([]*placedNode{}, w.nodes[:i]...), w.nodes[i+1:]...)}
 		for _, option := range everyOption(problem) {
-			if option.Zone != on.node.Labels[corev1.LabelTopologyZone] || !withinLimits(problem, result, on.result, option) {
+			if option.Zone != on.node.Labels[corev1.LabelTopologyZone] || !offered(on.result, option.CapacityType) || !withinLimits(problem, result, on.result, option) {
 				continue
 			}
 			again := asLaunched(problem, on.result, on.node.Name, option)
 			others.nodes = append(others.nodes[:len(w.nodes)-1], again)
-			if others.holdsAll(problem, again, on.result.Pods) && allowed(problem, on.result, option, append([]*corev1.Pod{p.Pod}, on.result.Pods...)...) && others.refuses(p, again) == "" {
+			if others.holdsAll(problem, again, on.result.Pods) && allowed(problem, on.result, option, append([]*corev1.Pod{p.Pod}, on.result.Pods...)...) && others.refuses(p, again) == "" &&
+				others.daemonsFit(problem, again) {
 				return fmt.Sprintf("on node %s as %v", on.node.Name, option)
 			}
 		}
@@ -67,14 +72,37 @@ func (w *world) roomFor(problem *packing.Problem, result *packing.Result, p pack
 	return w.roomOnNew(problem, result, p)
 }
 
-const templateName = "node.k8s.aws/launch-template-name"
+// offered is true for a capacity type that a node may still have. One is settled as soon as some pod counts others by it, as a zone is.
+func offered(n *packing.NewNode, capacityType string) bool {
+	return slices.ContainsFunc(n.Options, func(option packing.Option) bool { return option.CapacityType == capacityType })
+}
 
-// templateOf is the launch template that the first provisioner has for a pod: the pod's own, or the provisioner's if its image suits.
-func templateOf(problem *packing.Problem, p *corev1.Pod) string {
-	if name := p.Spec.NodeSelector[templateName]; name != "" || p.Spec.NodeSelector[corev1.LabelArchStable] == "arm64" {
-		return name
+// suitsExisting is true for a node of another than a provisioner, or from the launch template that its provisioner has for the pod.
+func suitsExisting(problem *packing.Problem, p *corev1.Pod, node *corev1.Node) bool {
+	name := node.Labels[provisioningv1.LabelProvisionerName]
+	if name == "" {
+		return true
 	}
-	return problem.Provisioners[0].Template.Name
+	for _, ask := range asks(problem, name, p) {
+		if ask.Labels[provisioningv1.LabelLaunchTemplateName] == node.Labels[provisioningv1.LabelLaunchTemplateName] {
+			return true
+		}
+	}
+	return false
+}
+
+// asks are what a pod asks of new nodes of a provisioner, in all of its ways.
+func asks(problem *packing.Problem, provisioner string, p *corev1.Pod) []constraints.Ask {
+	ways, _ := constraints.PodRequirements(&p.Spec)
+	var all []constraints.Ask
+	for i := range problem.Provisioners {
+		for _, way := range ways {
+			if ask, reason := constraints.Resolve(&problem.Provisioners[i].Provisioner, problem.Templates, way); reason == "" && problem.Provisioners[i].Name == provisioner {
+				all = append(all, ask)
+			}
+		}
+	}
+	return all
 }
 
 // holdsAll puts pods back on a node of another type.
@@ -90,53 +118,41 @@ func (w *world) holdsAll(problem *packing.Problem, on *placedNode, pods []*corev
 	return w.settle(waiting) == ""
 }
 
-// roomOnNew is a new node, of a provisioner's like those that were launched, that a pod would fit on. The nodes of other launch groups are found by the nodes that were
-// launched, so that the layers are not decided a second time here.
+// daemonsFit is true for a new node that no other pod keeps its daemons from.
+func (w *world) daemonsFit(problem *packing.Problem, on *placedNode) bool {
+	return !slices.ContainsFunc(on.pods, func(pod *corev1.Pod) bool {
+		return slices.Contains(problem.Provisioners[0].Daemons, pod) && w.neighbors(pod, on) != ""
+	})
+}
+
+// roomOnNew is a new node, of any provisioner, that a pod would fit on.
 func (w *world) roomOnNew(problem *packing.Problem, result *packing.Result, p packing.Pod) string {
-	for i := range result.New {
-		like := &result.New[i]
-		for _, option := range everyOption(problem) {
-			if !allowed(problem, like, option, p.Pod) || !withinLimits(problem, result, nil, option) && like.Ask.Provisioner == "default" {
-				continue
-			}
-			fresh := asLaunched(problem, like, "one-more", option)
-			with := &world{nodes: append(append([]*placedNode{}, w.nodes...), fresh)}
-			if with.refuses(p, fresh) == "" {
-				return fmt.Sprintf("on a new node like %d as %v", i, option)
+	for i := range problem.Provisioners {
+		for _, ask := range asks(problem, problem.Provisioners[i].Name, p.Pod) {
+			like := &packing.NewNode{Ask: ask}
+			for _, option := range everyOption(problem) {
+				if !allowed(problem, like, option, p.Pod) || !withinLimits(problem, result, nil, option) && ask.Provisioner == "default" {
+					continue
+				}
+				fresh := asLaunched(problem, like, "one-more", option)
+				with := &world{nodes: append(append([]*placedNode{}, w.nodes...), fresh)}
+				if with.refuses(p, fresh) == "" && with.daemonsFit(problem, fresh) {
+					return fmt.Sprintf("on a new node of %s as %v", ask.Group(), option)
+				}
 			}
 		}
 	}
 	return ""
 }
 
-// allowed is true for an offering that the layers below the pods let them have: those of the node's provisioner, which is one of the two of these problems.
+// allowed is true for an offering that suits what all pods ask of nodes that are launched as this one is.
 func allowed(problem *packing.Problem, n *packing.NewNode, option packing.Option, pods ...*corev1.Pod) bool {
-	capacityType, in := "on-demand", packtest.Zones
-	if n.Ask.Provisioner == "tainted" {
-		capacityType, in = "spot", packtest.Zones[:2]
-	}
-	for _, p := range pods {
-		selector, template := p.Spec.NodeSelector, templateOf(problem, p)
-		if n.Ask.Provisioner == "tainted" {
-			template = selector[templateName]
-		}
-		if n.Ask.Template.Name != template {
-			return false // pods that name a launch template and pods that name none never share a new node
-		}
-		architecture := selector[corev1.LabelArchStable]
-		if architecture == "" {
-			architecture = "amd64"
-			if n.Ask.Template.Name == "arm" {
-				architecture = "arm64"
-			}
-		}
-		if packtest.TypeNamed(problem, option.Type).Architecture != architecture ||
-			selector["node.k8s.aws/capacity-type"] == "" && p.Spec.Affinity.NodeAffinity == nil && option.CapacityType != capacityType ||
-			selector[corev1.LabelTopologyZone] == "" && !slices.Contains(in, option.Zone) {
-			return false
-		}
-	}
-	return true
+	node, _ := packtest.Launched(problem, n, "any", option)
+	return !slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
+		return !slices.ContainsFunc(asks(problem, n.Ask.Provisioner, p), func(ask constraints.Ask) bool {
+			return ask.Group() == n.Ask.Group() && ask.Requirements.Admit(node.Labels)
+		})
+	})
 }
 
 func everyOption(problem *packing.Problem) []packing.Option {

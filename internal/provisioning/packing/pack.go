@@ -112,7 +112,7 @@ func newPacker(problem *Problem) *packer {
 		for _, pod := range s.Pods {
 			s.used.add(p.resources.of(podRequests(pod)), 1)
 			s.ports = append(s.ports, hostPorts(pod)...)
-			s.counts = append(s.counts, k.countsOf(pod))
+			s.counts = append(s.counts, k.countsOfRunning(pod))
 		}
 	}
 	return p
@@ -165,7 +165,7 @@ func (p *packer) addExisting(s *standing) {
 		p.inhabitedKinds |= n.kinds
 	}
 	for _, t := range p.topologies.all {
-		if t.relation == spread && t.knows(n) && p.countsOn(t, n) {
+		if t.relation == spread && t.axis != byNode && t.knows(n) && p.countsOn(t, n) {
 			t.domains |= 1 << t.domain(n.zones, n.kinds)
 		}
 	}
@@ -241,6 +241,7 @@ type attempt struct {
 	kinds     uint8  // the same for capacity types
 	zonal     bool   // a node has to be in one zone, because some topology counts by zones
 	kindly    bool   // a node has to be of one capacity type, because some topology counts by them
+	needs     []axis // by which some required or preferred neighbor is counted
 	cursors   map[scopeKey]*cursor
 }
 
@@ -283,6 +284,9 @@ func (p *packer) attempt(c *class, r *route, candidate *candidate, wanted *wante
 	if c.zones != nil {
 		a.zones &= p.catalog.mask(c.zones)
 	}
+	for _, place := range slices.Concat(wanted.spread, wanted.together) {
+		a.needs = append(a.needs, p.topologies.all[place].axis)
+	}
 	for _, places := range counting {
 		for _, place := range places {
 			a.zonal = a.zonal || p.topologies.all[place].axis == byZone
@@ -313,6 +317,16 @@ type scope struct {
 type scopeKey struct {
 	zones uint64
 	kinds uint8
+}
+
+// has is true for a scope with a domain.
+func (k scopeKey) has(a axis) bool {
+	return a == byZone && k.zones != 0 || a == byCapacityType && k.kinds != 0
+}
+
+// holds is true for a node of the scope, where that is divided.
+func (k scopeKey) holds(n *node, a *attempt) bool {
+	return (!a.zonal || n.zones&k.zones != 0 || n.zones == 0 && k.zones == 0) && (!a.kindly || n.kinds&k.kinds != 0 || n.kinds == 0 && k.kinds == 0)
 }
 
 // step puts some pods of the class where they cost least, and says whether it found a place.
@@ -352,10 +366,10 @@ func (p *packer) step(a *attempt) bool {
 // scopes are one for all domains where no topology counts by them, else one a domain that the topologies admit, the emptiest first.
 func (p *packer) scopes(a *attempt) []scope {
 	var scopes []scope
-	for _, zones := range parts(a.zones, a.zonal) {
-		for _, kinds := range parts(uint64(a.kinds), a.kindly) {
+	for _, zones := range a.parts(a.zones, a.zonal, byZone) {
+		for _, kinds := range a.parts(uint64(a.kinds), a.kindly, byCapacityType) {
 			key := scopeKey{zones, uint8(kinds)} //nolint:gosec // a mask of capacity types
-			room := p.domainRoom(a, key.zones, key.kinds)
+			room := p.domainRoom(a, key)
 			if room == 0 {
 				continue
 			}
@@ -369,23 +383,26 @@ func (p *packer) scopes(a *attempt) []scope {
 	return scopes
 }
 
-// parts are the bits of a mask one by one, or the mask as it is.
-func parts(mask uint64, divided bool) []uint64 {
+// parts are the bits of a mask one by one, or the mask as it is. The empty part are nodes that are there without a domain, which only spreads and affinities need.
+func (a *attempt) parts(mask uint64, divided bool, over axis) []uint64 {
 	if !divided {
 		return []uint64{mask}
 	}
-	var bits []uint64
+	var parts []uint64
 	for rest := mask; rest != 0; rest &= rest - 1 {
-		bits = append(bits, rest&-rest)
+		parts = append(parts, rest&-rest)
 	}
-	return bits
+	if a.candidate == nil && !slices.Contains(a.needs, over) {
+		parts = append(parts, 0)
+	}
+	return parts
 }
 
 // crowd is how many pods the spreads that count the class have in a domain.
 func (p *packer) crowd(c *class, in scopeKey) int64 {
 	var crowd int64
 	for _, place := range c.counts {
-		if t := p.topologies.all[place]; t.axis != byNode && t.relation == spread {
+		if t := p.topologies.all[place]; t.axis != byNode && t.relation == spread && in.has(t.axis) {
 			crowd += t.counts[t.domain(in.zones, in.kinds)]
 		}
 	}
@@ -417,7 +434,7 @@ func (p *packer) ontoExisting(a *attempt, s scope) bool {
 	for ; s.cursor.existing < len(p.existing); s.cursor.existing++ {
 		n := p.existing[s.cursor.existing]
 		count := times(n.free, n.used, a.class.request, s.bound)
-		if count == 0 || a.zonal && n.zones&s.zones == 0 || a.kindly && n.kinds&s.kinds == 0 || !p.suits(n, a) {
+		if count == 0 || !s.holds(n, a) || !p.suits(n, a) {
 			continue
 		}
 		if count = min(count, p.nodeRoom(n, a)); count > 0 {
@@ -489,7 +506,7 @@ func (p *packer) byGrowth(a *attempt, s scope, ahead int64, most float64) bool {
 // fresh is what a new node would be.
 func (p *packer) fresh(a *attempt, s scope, ahead int64) fit {
 	n := p.blank(a)
-	if p.nodeRoom(n, a) == 0 || p.crowded(a) {
+	if p.nodeRoom(n, a) == 0 || p.crowded(a, s) {
 		return fit{}
 	}
 	return p.grown(n, a, s, ahead, math.Inf(1))
@@ -503,10 +520,16 @@ func (p *packer) blank(a *attempt) *node {
 	}
 }
 
-// crowded is true if the daemons of a new node keep the class out of its domain, or it them.
-func (p *packer) crowded(a *attempt) bool {
-	return slices.ContainsFunc(a.wanted.apart, func(place int32) bool { return slices.Contains(a.candidate.crowd, place) }) ||
-		slices.ContainsFunc(a.class.counts, func(place int32) bool { return slices.Contains(a.candidate.keepers, place) })
+// crowded is true if the daemons of a new node and the pods of its domain, those of the class included, would keep each other out.
+func (p *packer) crowded(a *attempt, s scope) bool {
+	domain := func(t *topology) int { return t.domain(s.zones, s.kinds) }
+	return slices.ContainsFunc(a.candidate.crowd, func(place int32) bool {
+		t := p.topologies.all[place]
+		return t.owners[domain(t)] > 0 || slices.Contains(a.wanted.apart, place)
+	}) || slices.ContainsFunc(a.candidate.keepers, func(place int32) bool {
+		t := p.topologies.all[place]
+		return t.counts[domain(t)] > 0 || slices.Contains(a.class.counts, place)
+	})
 }
 
 func (p *packer) open(a *attempt, s scope, f fit) {

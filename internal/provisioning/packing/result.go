@@ -135,7 +135,7 @@ func (p *packer) obstacle(c *class, r *route, candidate *candidate) string {
 		return "binds a port of the node that a daemon has on every node"
 	}
 	if p.nodeRoom(blank, a) == 0 {
-		return "has an affinity to pods that are on no node with room for it"
+		return "keeps apart from pods that every new node would have, or has an affinity to pods that are on no node with room for it"
 	}
 	if b := candidate.group.provisioner; b.bounded {
 		return fmt.Sprintf("needs more than the limits of provisioner %s leave", b.Name)

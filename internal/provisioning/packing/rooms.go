@@ -11,34 +11,45 @@ import (
 )
 
 // domainRoom is how many pods of the class the topologies over zones and capacity types admit in a scope, as things are.
-func (p *packer) domainRoom(a *attempt, zones uint64, kinds uint8) int64 {
+func (p *packer) domainRoom(a *attempt, in scopeKey) int64 {
 	room := int64(unbounded)
+	at := func(place int32) (*topology, int) {
+		if t := p.topologies.all[place]; in.has(t.axis) {
+			return t, t.domain(in.zones, in.kinds)
+		}
+		return nil, 0
+	}
 	for _, place := range a.wanted.spread {
-		if t := p.topologies.all[place]; t.axis != byNode {
-			room = min(room, spreadRoom(t.counts[t.domain(zones, kinds)], t.fewest(), t.maxSkew, a.class.counted(place)))
+		if t, domain := at(place); t != nil {
+			room = min(room, spreadRoom(t.counts[domain], t.fewest(), t.maxSkew, a.class.counted(place)))
 		}
 	}
 	for _, place := range a.wanted.together {
-		if t := p.topologies.all[place]; t.axis != byNode && t.counts[t.domain(zones, kinds)] == 0 && (t.total > 0 || !a.class.counted(place)) {
+		if t, domain := at(place); t != nil && t.counts[domain] == 0 && (t.total > 0 || !a.class.counted(place)) && !a.brings(place) {
 			return 0
 		}
 	}
 	for _, place := range a.wanted.apart {
-		t := p.topologies.all[place]
+		t, domain := at(place)
 		switch {
-		case t.axis == byNode:
-		case t.counts[t.domain(zones, kinds)] > 0:
+		case t == nil:
+		case t.counts[domain] > 0:
 			return 0
 		case a.class.counted(place):
 			room = min(room, 1)
 		}
 	}
 	for _, place := range a.class.counts {
-		if t := p.topologies.all[place]; t.axis != byNode && t.owners[t.domain(zones, kinds)] > 0 {
+		if t, domain := at(place); t != nil && t.owners[domain] > 0 {
 			return 0
 		}
 	}
 	return room
+}
+
+// brings is true for a topology that counts a daemon of every new node.
+func (a *attempt) brings(place int32) bool {
+	return a.candidate != nil && slices.Contains(a.candidate.crowd, place)
 }
 
 // nodeRoom is how many pods of the class the topologies and ports admit on a node, as things are.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
@@ -38,6 +39,56 @@ func replicas(number int, name string, edit ...func(*corev1.Pod)) []packing.Pod 
 		all = append(all, packtest.Pod(fmt.Sprintf("%s%d", name, i), edit...))
 	}
 	return all
+}
+
+func attaching(pods []packing.Pod, volumes int64) []packing.Pod {
+	for i := range pods {
+		pods[i].Volumes = map[string]int64{packtest.Driver: volumes}
+	}
+	return pods
+}
+
+func among(key string, values []string) corev1.NodeSelectorTerm {
+	return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}}}
+}
+
+func requiring(term corev1.NodeSelectorTerm) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		packtest.AffinityOf(p).NodeAffinity = &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}},
+		}
+	}
+}
+
+func inZones(zones []string) func(*corev1.Pod) {
+	return requiring(among(corev1.LabelTopologyZone, zones))
+}
+
+var eitherCapacityType = requiring(among(provisioningv1.LabelCapacityType, []string{"on-demand", "spot"}))
+
+func preferringZone(zone string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		packtest.AffinityOf(p).NodeAffinity = &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{
+			{Weight: 1, Preference: among(corev1.LabelTopologyZone, []string{zone})},
+		}}
+	}
+}
+
+// spreadWith spreads pods over zones by policies.
+func spreadWith(affinity, taints *corev1.NodeInclusionPolicy) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		packtest.Spread(corev1.LabelTopologyZone, 1, corev1.DoNotSchedule, packtest.Selector("app", p.Labels["app"]))(p)
+		c := &p.Spec.TopologySpreadConstraints[0]
+		c.NodeAffinityPolicy, c.NodeTaintsPolicy = affinity, taints
+	}
+}
+
+func revision(name string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Labels = map[string]string{"app": "a", "revision": name}
+		packtest.Spread(corev1.LabelTopologyZone, 1, corev1.DoNotSchedule, packtest.Selector("app", "a"))(p)
+		p.Spec.TopologySpreadConstraints[0].MatchLabelKeys = []string{"revision"}
+	}
 }
 
 const fromDefault = "the default launch template "
@@ -209,7 +260,7 @@ func TestPack(t *testing.T) {
 		{
 			reason:  "nobody is there to go to",
 			problem: packing.Problem{Pods: replicas(1, "a", packtest.Together(corev1.LabelHostname, packtest.Selector("app", "b")))},
-			says:    []string{"a0 has an affinity to pods that are on no node with room for it"},
+			says:    []string{"a0 keeps apart from pods that every new node would have, or has an affinity to pods that are on no node with room for it"},
 		},
 		{
 			reason:  "a topology that new nodes do not have",
@@ -220,6 +271,101 @@ func TestPack(t *testing.T) {
 			reason:  "a preference for one is given up",
 			problem: packing.Problem{Pods: replicas(2, "a", small, packtest.Spread("rack", 1, corev1.ScheduleAnyway, packtest.Selector("app", "b")))},
 			nodes:   []string{fromDefault + "c5.large in abc: a0 a1"},
+		},
+		{
+			reason: "pods are spread over capacity types, if they may have either",
+			problem: packing.Problem{
+				Pods: replicas(3, "a", small, packtest.Labeled("app", "a"), eitherCapacityType,
+					packtest.Spread(provisioningv1.LabelCapacityType, 1, corev1.DoNotSchedule, packtest.Selector("app", "a"))),
+			},
+			nodes: []string{fromDefault + "c5.large in abc: a0", fromDefault + "c5.large in abc: a1 a2"},
+		},
+		{
+			reason: "and wait if they may have one, and nodes of the other are there",
+			problem: packing.Problem{
+				Nodes: []packing.Node{{Name: "n", Labels: map[string]string{provisioningv1.LabelCapacityType: "spot"}}},
+				Pods: replicas(2, "a", small, packtest.Labeled("app", "a"),
+					packtest.Spread(provisioningv1.LabelCapacityType, 1, corev1.DoNotSchedule, packtest.Selector("app", "a"))),
+			},
+			nodes: []string{fromDefault + "c5.large in abc: a0"},
+			says:  []string{"a1 has affinities or spreads over zones or capacity types that none satisfies as pods are placed now"},
+		},
+		{
+			reason: "a preferred zone is no bound of what pods are spread over",
+			problem: packing.Problem{
+				Nodes: []packing.Node{{Name: "n", Labels: map[string]string{corev1.LabelTopologyZone: packtest.Zones[1]}}},
+				Pods: replicas(2, "a", small, packtest.Labeled("app", "a"), preferringZone(packtest.Zones[0]),
+					packtest.Spread(corev1.LabelTopologyZone, 1, corev1.DoNotSchedule, packtest.Selector("app", "a"))),
+			},
+			nodes: []string{fromDefault + "c5.large in a: a0", fromDefault + "c5.large in b: a1"},
+		},
+		{
+			reason: "nodes that the pods may not go to count by a spread's policies: taints not by default",
+			problem: packing.Problem{
+				Nodes: []packing.Node{{Name: "n", Labels: map[string]string{corev1.LabelTopologyZone: "us-east-1d"}, Taints: []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}}}},
+				Pods: append(replicas(4, "a", small, packtest.Labeled("app", "a"), spreadWith(nil, nil)),
+					replicas(4, "b", small, packtest.Labeled("app", "b"), spreadWith(nil, ptr.To(corev1.NodeInclusionPolicyHonor)))...),
+			},
+			nodes: []string{fromDefault + "c5.large in a: a0 b0 b3", fromDefault + "c5.large in b: a1 b1", fromDefault + "c5.large in c: a2 b2"},
+			says:  []string{"a3 has affinities or spreads over zones or capacity types that none satisfies as pods are placed now"},
+		},
+		{
+			reason: "and those that their affinity excludes if it says so",
+			problem: packing.Problem{
+				Nodes: []packing.Node{{Name: "n", Labels: map[string]string{corev1.LabelTopologyZone: packtest.Zones[1]}}},
+				Pods:  replicas(2, "a", small, packtest.Labeled("app", "a"), spreadWith(ptr.To(corev1.NodeInclusionPolicyIgnore), nil), inZones(packtest.Zones[:1])),
+			},
+			nodes: []string{fromDefault + "c5.large in a: a0"},
+			says:  []string{"a1 has affinities or spreads over zones or capacity types that none satisfies as pods are placed now"},
+		},
+		{
+			reason: "fewer domains than are asked for take one pod each",
+			problem: packing.Problem{Pods: replicas(3, "a", small, packtest.Labeled("app", "a"), inZones(packtest.Zones[:2]), func(p *corev1.Pod) {
+				packtest.Spread(corev1.LabelTopologyZone, 1, corev1.DoNotSchedule, packtest.Selector("app", "a"))(p)
+				p.Spec.TopologySpreadConstraints[0].MinDomains = ptr.To[int32](3)
+			})},
+			nodes: []string{fromDefault + "c5.large in a: a0", fromDefault + "c5.large in b: a1"},
+			says:  []string{"a2 has affinities or spreads over zones or capacity types that none satisfies as pods are placed now"},
+		},
+		{
+			reason: "a revision is spread apart from the others by matchLabelKeys",
+			problem: packing.Problem{Pods: append(
+				replicas(1, "a", small, revision("1"), inZones(packtest.Zones[:2])), replicas(2, "b", small, revision("2"), inZones(packtest.Zones[:2]))...)},
+			nodes: []string{fromDefault + "c5.large in a: a0 b0", fromDefault + "c5.large in b: b1"},
+		},
+		{
+			reason: "pods go to the daemons that they want, which are on every new node, and not where those are that they keep apart from",
+			problem: packing.Problem{
+				Provisioners: []packing.Provisioner{packtest.Provisioner(func(p *packing.Provisioner) {
+					p.Daemons = []*corev1.Pod{packtest.Pod("agent", packtest.Asks("cpu", "100m"), packtest.Labeled("app", "agent")).Pod}
+				})},
+				Pods: []packing.Pod{
+					packtest.Pod("a", small, packtest.Together(corev1.LabelHostname, packtest.Selector("app", "agent"))),
+					packtest.Pod("b", small, packtest.Apart(corev1.LabelHostname, packtest.Selector("app", "agent"))),
+				},
+			},
+			nodes: []string{fromDefault + "c5.large in abc: a"},
+			says:  []string{"b keeps apart from pods that every new node would have, or has an affinity to pods that are on no node with room for it"},
+		},
+		{
+			reason: "a daemon of an architecture keeps nobody from the other",
+			problem: packing.Problem{
+				Provisioners: []packing.Provisioner{packtest.Provisioner(func(p *packing.Provisioner) {
+					p.Daemons = []*corev1.Pod{packtest.Pod("agent", packtest.Labeled("app", "agent"), packtest.Selects(corev1.LabelArchStable, "arm64")).Pod}
+				})},
+				Pods: []packing.Pod{packtest.Pod("a", small, packtest.Apart(corev1.LabelHostname, packtest.Selector("app", "agent")))},
+			},
+			nodes: []string{fromDefault + "c5.large in abc: a"},
+		},
+		{
+			reason:  "a node attaches so many volumes",
+			problem: packing.Problem{Pods: attaching(replicas(3, "a", packtest.Asks("cpu", "100m")), 12)},
+			nodes:   []string{fromDefault + "c5.large in abc: a0 a1", fromDefault + "c5.large in abc: a2"},
+		},
+		{
+			reason:  "and no more",
+			problem: packing.Problem{Pods: attaching(replicas(1, "a", packtest.Asks("cpu", "100m")), 30)},
+			says:    []string{"a0 asks for 30 of attachable-volumes-csi-ebs.csi.aws.com, and the largest instance that suits it has 26 for pods"},
 		},
 		{
 			reason: "preferences are tried",
@@ -250,6 +396,9 @@ func TestPack(t *testing.T) {
 		t.Run(c.reason, func(t *testing.T) {
 			t.Parallel()
 			c.problem.Types = packtest.FamilyTypes()
+			for i := range c.problem.Types {
+				c.problem.Types[i].Capacity[packing.AttachableVolumes(packtest.Driver)] = *packtest.Quantity(26)
+			}
 			if c.problem.Provisioners == nil {
 				c.problem.Provisioners = []packing.Provisioner{packtest.Provisioner()}
 			}

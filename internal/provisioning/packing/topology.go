@@ -55,6 +55,7 @@ type topology struct {
 	minDomains int
 	nodes      []constraints.Requirements // of a spread: the nodes that it is over; all if there are none
 	tolerating *corev1.PodSpec            // of a spread that is over nodes whose taints its pods tolerate: one of them
+	beside     []axis                     // of a spread: those of all spreads of its pods. Nodes without such a domain are in none
 
 	domains uint64 // of a spread, but for one over nodes: those with such nodes, or that such nodes may come to
 	total   int64
@@ -181,6 +182,9 @@ func (s *topologies) spreadOf(pod *corev1.Pod, c *corev1.TopologySpreadConstrain
 	if c.MinDomains != nil {
 		t.minDomains = int(*c.MinDomains)
 	}
+	if c.WhenUnsatisfiable != corev1.ScheduleAnyway {
+		t.beside = requiredAxes(&pod.Spec)
+	}
 	if c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyHonor {
 		t.nodes = slices.DeleteFunc(slices.Clone(ways), func(way constraints.Requirements) bool { return len(way) == 0 })
 		if len(t.nodes) < len(ways) {
@@ -191,7 +195,7 @@ func (s *topologies) spreadOf(pod *corev1.Pod, c *corev1.TopologySpreadConstrain
 	if c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor {
 		t.tolerating, tolerations = &pod.Spec, pod.Spec.Tolerations
 	}
-	described, err := json.Marshal([]any{relationNames[spread], pod.Namespace, selector.String(), c.MaxSkew, t.minDomains, fmt.Sprint(t.nodes), t.tolerating != nil, tolerations})
+	described, err := json.Marshal([]any{relationNames[spread], pod.Namespace, selector.String(), c.MaxSkew, t.minDomains, fmt.Sprint(t.nodes), t.tolerating != nil, tolerations, t.beside})
 	if err != nil {
 		return 0, "has a topology spread constraint that can not be read: " + err.Error()
 	}
@@ -200,6 +204,19 @@ func (s *topologies) spreadOf(pod *corev1.Pod, c *corev1.TopologySpreadConstrain
 		return 0, "is to be spread over " + c.TopologyKey + ", and for new nodes there are " + axesInWords + " alone"
 	}
 	return place, ""
+}
+
+// requiredAxes are those that a pod has to be spread over.
+func requiredAxes(spec *corev1.PodSpec) []axis {
+	var all []axis
+	for i := range spec.TopologySpreadConstraints {
+		c := &spec.TopologySpreadConstraints[i]
+		if over, known := axes[c.TopologyKey]; known && c.WhenUnsatisfiable != corev1.ScheduleAnyway && !slices.Contains(all, over) {
+			all = append(all, over)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // termsOf is the topology of terms of (anti-)affinity with one key: it counts the pods that all terms match, as the scheduler does for affinity.

@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
@@ -17,10 +19,16 @@ func Quantity(amount int64) *resource.Quantity {
 	return resource.NewQuantity(amount, resource.DecimalSI)
 }
 
+// Driver is that of the volumes of problems.
+const Driver = "ebs.csi.aws.com"
+
+// Namespaces of the pods of problems, with their labels.
+var Namespaces = map[string]map[string]string{"default": {corev1.LabelMetadataName: "default"}, "other": {corev1.LabelMetadataName: "other", "team": "a"}}
+
 // Problems are small, and full of what predicates are about.
 func Problems(t *rapid.T) *packing.Problem {
 	problem := &packing.Problem{
-		Types: FamilyTypes(),
+		Types: FamilyTypes(), Namespaces: Namespaces,
 		Templates: constraints.Templates{
 			{Name: "web", Version: "latest"}: {Name: "web", Version: 3, Architecture: "amd64", EphemeralStorage: 100 << 30},
 			{Name: "arm", Version: "latest"}: {Name: "arm", Version: 1, Architecture: "arm64"},
@@ -30,12 +38,13 @@ func Problems(t *rapid.T) *packing.Problem {
 		for j := range problem.Types[i].Offerings {
 			problem.Types[i].Offerings[j].Unavailable = rapid.IntRange(0, 5).Draw(t, "available") == 0
 		}
-	}
-	problem.Provisioners = []packing.Provisioner{Provisioner(func(p *packing.Provisioner) {
-		p.Daemons = []*corev1.Pod{
-			Pod("agent", Asks("cpu", "100m", "memory", "100Mi"), func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} }).Pod,
-			Pod("arm-agent", Asks("cpu", "200m"), Selects(corev1.LabelArchStable, "arm64")).Pod,
+		if rapid.Bool().Draw(t, "volumes are bounded") {
+			problem.Types[i].Capacity[packing.AttachableVolumes(Driver)] = *Quantity(rapid.Int64Range(0, 25).Draw(t, "attachable"))
 		}
+	}
+	agents := daemons(t)
+	problem.Provisioners = []packing.Provisioner{Provisioner(func(p *packing.Provisioner) {
+		p.Daemons = agents
 		if rapid.Bool().Draw(t, "named") {
 			p.Template = constraints.Reference{Name: "web", Version: "latest"}
 		}
@@ -45,10 +54,8 @@ func Problems(t *rapid.T) *packing.Problem {
 			p.Limits.Nodes = &nodes
 		}
 	}), Provisioner(func(p *packing.Provisioner) {
-		p.Name = "tainted"
+		p.Name, p.Zones, p.CapacityType, p.Daemons = "tainted", Zones[:2], provisioningv1.CapacityTypeSpot, agents
 		p.Taints = []corev1.Taint{{Key: "dedicated", Value: "batch", Effect: corev1.TaintEffectNoSchedule}}
-		p.Zones = Zones[:2]
-		p.CapacityType = "spot"
 	})}
 	for i := range rapid.IntRange(0, 3).Draw(t, "nodes") {
 		problem.Nodes = append(problem.Nodes, existing(t, i))
@@ -59,13 +66,40 @@ func Problems(t *rapid.T) *packing.Problem {
 	return problem
 }
 
+// daemons are one that is everywhere, and one for an architecture. Either may keep other pods away.
+func daemons(t *rapid.T) []*corev1.Pod {
+	edits := []func(*corev1.Pod){
+		Asks("cpu", "100m", "memory", "100Mi"), Labeled("app", "agent"),
+		func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} },
+	}
+	if rapid.IntRange(0, 9).Draw(t, "agent keeps apart") == 0 {
+		edits = append(edits, Apart(rapid.SampledFrom(topologies).Draw(t, "over"), Selector("app", "d0")))
+	}
+	return []*corev1.Pod{Pod("agent", edits...).Pod, Pod("arm-agent", Asks("cpu", "200m"), Labeled("app", "arm-agent"), Selects(corev1.LabelArchStable, "arm64")).Pod}
+}
+
+var topologies = []string{corev1.LabelTopologyZone, corev1.LabelTopologyZone, corev1.LabelHostname, corev1.LabelHostname, provisioningv1.LabelCapacityType}
+
 func existing(t *rapid.T, i int) packing.Node {
 	n := packing.Node{
 		Name: fmt.Sprintf("node-%d", i), Allocatable: Amounts("cpu", "4", "memory", "8Gi", "pods", "10"), Closed: rapid.IntRange(0, 3).Draw(t, "closed") == 0,
 		Labels: map[string]string{
 			corev1.LabelHostname: fmt.Sprintf("node-%d", i), corev1.LabelTopologyZone: rapid.SampledFrom(Zones).Draw(t, "zone"),
-			corev1.LabelArchStable: "amd64", provisioningv1.LabelProvisionerName: "default", provisioningv1.LabelCapacityType: "on-demand",
+			corev1.LabelArchStable: "amd64", provisioningv1.LabelProvisionerName: "default",
+			provisioningv1.LabelCapacityType: rapid.SampledFrom([]string{"on-demand", "spot"}).Draw(t, "capacity type"),
 		},
+	}
+	switch rapid.IntRange(0, 9).Draw(t, "node") {
+	case 0:
+		delete(n.Labels, corev1.LabelTopologyZone)
+	case 1:
+		delete(n.Labels, provisioningv1.LabelCapacityType)
+		delete(n.Labels, provisioningv1.LabelProvisionerName)
+	case 2, 3:
+		n.Taints = []corev1.Taint{{Key: "dedicated", Value: "batch", Effect: corev1.TaintEffectNoSchedule}}
+	case 4:
+		n.Allocatable[packing.AttachableVolumes(Driver)] = *Quantity(rapid.Int64Range(0, 5).Draw(t, "attachable"))
+	default:
 	}
 	if rapid.Bool().Draw(t, "from template") {
 		n.Labels[provisioningv1.LabelLaunchTemplateName] = "web"
@@ -73,7 +107,7 @@ func existing(t *rapid.T, i int) packing.Node {
 	for j := range rapid.IntRange(0, 3).Draw(t, "running") {
 		edits := []func(*corev1.Pod){Labeled("app", fmt.Sprintf("d%d", rapid.IntRange(0, 5).Draw(t, "app")))}
 		if rapid.IntRange(0, 4).Draw(t, "keeps apart") == 0 {
-			edits = append(edits, Apart(corev1.LabelTopologyZone, Selector("app", "d1")))
+			edits = append(edits, Apart(rapid.SampledFrom(topologies).Draw(t, "over"), Selector("app", "d1")))
 		}
 		n.Pods = append(n.Pods, Pod(fmt.Sprintf("running-%d-%d", i, j), edits...).Pod)
 	}
@@ -86,49 +120,153 @@ func deployment(t *rapid.T, name string) []packing.Pod {
 		Labeled("app", name), func(p *corev1.Pod) { AffinityOf(p) },
 		Asks("cpu", rapid.SampledFrom([]string{"100m", "500m", "1900m", "3", "20", "70"}).Draw(t, "cpu"), "memory", rapid.SampledFrom([]string{"0", "100Mi", "1Gi", "9Gi", "60Gi"}).Draw(t, "memory")),
 	}
-	topology := rapid.SampledFrom([]string{corev1.LabelTopologyZone, corev1.LabelHostname})
-	other := func() string { return fmt.Sprintf("d%d", rapid.IntRange(0, 5).Draw(t, "other")) }
-	for range rapid.IntRange(0, 2).Draw(t, "wishes") {
-		switch rapid.IntRange(0, 13).Draw(t, "wish") {
-		case 0, 1:
-			edits = append(edits, Spread(topology.Draw(t, "over"), rapid.Int32Range(1, 2).Draw(t, "skew"), corev1.DoNotSchedule, Selector("app", name)))
-		case 2, 3:
-			edits = append(edits, Together(topology.Draw(t, "over"), Selector("app", rapid.SampledFrom([]string{name, other()}).Draw(t, "with"))))
-		case 4, 5:
-			edits = append(edits, Apart(topology.Draw(t, "over"), Selector("app", rapid.SampledFrom([]string{name, other()}).Draw(t, "from"))))
-		case 6:
-			edits = append(edits, OnPort(80))
-		case 7:
-			edits = append(edits, Selects(corev1.LabelTopologyZone, rapid.SampledFrom(Zones).Draw(t, "zone")))
-		case 8:
-			edits = append(edits, Selects(corev1.LabelArchStable, "arm64"))
-		case 9:
-			edits = append(edits, Selects(provisioningv1.LabelLaunchTemplateName, rapid.SampledFrom([]string{"web", "arm"}).Draw(t, "template")))
-		case 10:
-			edits = append(edits, Selects(provisioningv1.LabelProvisionerName, "tainted"), func(p *corev1.Pod) {
-				p.Spec.Tolerations = []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpExists}}
-			})
-		case 12:
-			edits = append(edits, func(p *corev1.Pod) {
-				AffinityOf(p).NodeAffinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-					MatchExpressions: []corev1.NodeSelectorRequirement{{Key: provisioningv1.LabelCapacityType, Operator: corev1.NodeSelectorOpIn, Values: []string{"spot", "on-demand"}}},
-				}}}}
-			})
-		case 11:
-			edits = append(edits, Selects("example.com/cpus", rapid.SampledFrom([]string{"4", "8", "5"}).Draw(t, "cpus")))
-		default:
-			edits = append(edits, Selects(provisioningv1.LabelCapacityType, "spot"))
-		}
+	if rapid.IntRange(0, 5).Draw(t, "elsewhere") == 0 {
+		edits = append(edits, func(p *corev1.Pod) { p.Namespace = "other" })
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "wishes") {
+		edits = append(edits, wish(t, name))
 	}
 	var volumes []string
 	if rapid.IntRange(0, 6).Draw(t, "volumes") == 0 {
 		volumes = []string{rapid.SampledFrom(Zones).Draw(t, "volume zone")}
 	}
+	var attached map[string]int64
+	if rapid.IntRange(0, 6).Draw(t, "attaches") == 0 {
+		attached = map[string]int64{Driver: rapid.SampledFrom([]int64{1, 4, 11}).Draw(t, "volumes of a pod")}
+	}
+	revisions := rapid.IntRange(1, 2).Draw(t, "revisions")
 	var all []packing.Pod
 	for i := range rapid.IntRange(1, 12).Draw(t, "replicas") {
 		p := Pod(fmt.Sprintf("%s-%d", name, i), edits...)
-		p.Zones = volumes
+		p.Labels["revision"] = fmt.Sprint(i % revisions)
+		p.Zones, p.Volumes = volumes, attached
 		all = append(all, p)
 	}
 	return all
+}
+
+// wish is what the pods of a deployment ask of their nodes or their neighbors.
+func wish(t *rapid.T, name string) func(*corev1.Pod) {
+	switch rapid.IntRange(0, 12).Draw(t, "wish") {
+	case 0, 1, 2, 3, 4:
+		return relation(t, name)
+	case 5:
+		return OnPort(80)
+	case 6:
+		return Selects(corev1.LabelTopologyZone, rapid.SampledFrom(Zones).Draw(t, "zone"))
+	case 7:
+		return Selects(corev1.LabelArchStable, "arm64")
+	case 8:
+		return Selects(provisioningv1.LabelLaunchTemplateName, rapid.SampledFrom([]string{"web", "arm"}).Draw(t, "template"))
+	case 9:
+		selects := rapid.Bool().Draw(t, "selects")
+		return func(p *corev1.Pod) {
+			p.Spec.Tolerations = []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpExists}}
+			if selects {
+				Selects(provisioningv1.LabelProvisionerName, "tainted")(p)
+			}
+		}
+	case 10:
+		return eitherOf(t)
+	case 11:
+		return Selects("example.com/cpus", rapid.SampledFrom([]string{"4", "8", "5"}).Draw(t, "cpus"))
+	default:
+		return Selects(provisioningv1.LabelCapacityType, "spot")
+	}
+}
+
+// eitherOf is a node affinity: required terms, of which one has to hold, and perhaps a preference.
+func eitherOf(t *rapid.T) func(*corev1.Pod) {
+	in := func(key string, values ...string) corev1.NodeSelectorTerm {
+		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}}}
+	}
+	affinity := &corev1.NodeAffinity{}
+	switch rapid.IntRange(0, 3).Draw(t, "required") {
+	case 0:
+		affinity.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{in(corev1.LabelTopologyZone, Zones[0]), in(corev1.LabelTopologyZone, Zones[2])}}
+	case 1:
+		affinity.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{in(corev1.LabelArchStable, "amd64", "arm64")}}
+	default:
+		affinity.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{in(provisioningv1.LabelCapacityType, "spot", "on-demand")}}
+	}
+	if rapid.Bool().Draw(t, "prefers") {
+		affinity.PreferredDuringSchedulingIgnoredDuringExecution = []corev1.PreferredSchedulingTerm{{Weight: 1, Preference: in(corev1.LabelTopologyZone, rapid.SampledFrom(Zones).Draw(t, "preferred zone"))}}
+	}
+	return func(p *corev1.Pod) { AffinityOf(p).NodeAffinity = affinity.DeepCopy() }
+}
+
+// relation is what the pods of a deployment ask of each other, or of others.
+func relation(t *rapid.T, name string) func(*corev1.Pod) {
+	topology := rapid.SampledFrom(topologies).Draw(t, "over")
+	if rapid.IntRange(0, 2).Draw(t, "relation") == 0 {
+		return spreadByPolicies(t, name, topology)
+	}
+	others := []string{name, name, name, "d0", "d1", "d2", "d3", "d4", "d5", "agent", "arm-agent"}
+	term := corev1.PodAffinityTerm{TopologyKey: topology, LabelSelector: Selector("app", rapid.SampledFrom(others).Draw(t, "to"))}
+	switch rapid.IntRange(0, 5).Draw(t, "of") {
+	case 0:
+		term.NamespaceSelector = &metav1.LabelSelector{}
+	case 1:
+		term.NamespaceSelector = Selector("team", "a")
+	case 2:
+		term.Namespaces = []string{"default", "other"}
+	case 3:
+		term.MatchLabelKeys = []string{"revision"}
+	default:
+	}
+	required, together := rapid.IntRange(0, 3).Draw(t, "required") > 0, rapid.Bool().Draw(t, "together")
+	return func(p *corev1.Pod) {
+		a := AffinityOf(p)
+		switch weighted := (corev1.WeightedPodAffinityTerm{Weight: 1, PodAffinityTerm: term}); {
+		case together && a.PodAffinity == nil:
+			a.PodAffinity = &corev1.PodAffinity{}
+			fallthrough
+		case together:
+			a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution = appendIf(required, a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, term)
+			a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution = appendIf(!required, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution, weighted)
+		case a.PodAntiAffinity == nil:
+			a.PodAntiAffinity = &corev1.PodAntiAffinity{}
+			fallthrough
+		default:
+			a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution = appendIf(required, a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, term)
+			a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution = appendIf(!required, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution, weighted)
+		}
+	}
+}
+
+func appendIf[T any](condition bool, to []T, what T) []T {
+	if condition {
+		return append(to, what)
+	}
+	return to
+}
+
+// spreadByPolicies spreads a deployment, over whichever nodes.
+func spreadByPolicies(t *rapid.T, name, topology string) func(*corev1.Pod) {
+	c := corev1.TopologySpreadConstraint{
+		TopologyKey: topology, MaxSkew: rapid.Int32Range(1, 2).Draw(t, "skew"), WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: Selector("app", name),
+	}
+	if rapid.IntRange(0, 3).Draw(t, "anyway") == 0 {
+		c.WhenUnsatisfiable = corev1.ScheduleAnyway
+	} else if rapid.IntRange(0, 3).Draw(t, "of many domains") == 0 {
+		c.MinDomains = ptr.To(rapid.Int32Range(1, 4).Draw(t, "domains"))
+	}
+	policies := []corev1.NodeInclusionPolicy{"", corev1.NodeInclusionPolicyIgnore, corev1.NodeInclusionPolicyHonor}
+	if policy := rapid.SampledFrom(policies).Draw(t, "affinity policy"); policy != "" {
+		c.NodeAffinityPolicy = &policy
+	}
+	if policy := rapid.SampledFrom(policies).Draw(t, "taints policy"); policy != "" {
+		c.NodeTaintsPolicy = &policy
+	}
+	if rapid.IntRange(0, 3).Draw(t, "by revision") == 0 {
+		c.MatchLabelKeys = []string{"revision"}
+	}
+	return func(p *corev1.Pod) {
+		for i := range p.Spec.TopologySpreadConstraints {
+			if of := &p.Spec.TopologySpreadConstraints[i]; of.TopologyKey == c.TopologyKey && of.WhenUnsatisfiable == c.WhenUnsatisfiable {
+				return // the API server takes one of a sort
+			}
+		}
+		p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints, c)
+	}
 }
