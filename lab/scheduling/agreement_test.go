@@ -41,9 +41,10 @@ type future struct {
 
 func foresee(problem *packing.Problem, result *packing.Result, choose func(options int) int) *future {
 	f := &future{waiting: map[string][]*corev1.Pod{}}
-	volumes := map[*corev1.Pod][]string{}
+	claims := &volumes{attached: map[string]int64{}}
+	byPod := map[*corev1.Pod]packing.Pod{}
 	for _, pod := range problem.Pods {
-		volumes[pod.Pod] = pod.Zones
+		byPod[pod.Pod] = pod
 	}
 	add := func(node *corev1.Node, there, coming []*corev1.Pod) {
 		f.nodes = append(f.nodes, node)
@@ -51,7 +52,7 @@ func foresee(problem *packing.Problem, result *packing.Result, choose func(optio
 			f.bound = append(f.bound, boundTo(node.Name, pod, fmt.Sprintf("%s-%s-%d", pod.Name, node.Name, i)))
 		}
 		for _, pod := range coming {
-			f.waiting[node.Name] = append(f.waiting[node.Name], withVolumes(pod, volumes[pod]))
+			f.waiting[node.Name] = append(f.waiting[node.Name], claims.with(byPod[pod]))
 		}
 	}
 	for i := range problem.Nodes {

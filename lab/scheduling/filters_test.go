@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -19,6 +20,10 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
+	"k8s.io/utils/ptr"
+
+	"github.com/slipway-project/slipway/internal/provisioning/packing"
+	"github.com/slipway-project/slipway/internal/provisioning/packing/packtest"
 )
 
 // filters are those of kube-scheduler's default profile. Nodes and pods are what a test puts on the shelf; namespaces, claims and volumes are those of a real API server.
@@ -91,9 +96,16 @@ func newFilters(ctx context.Context, cluster *rest.Config) (*filters, error) {
 	return f, nil
 }
 
-// see puts Nodes and the pods that are bound to them on the shelf.
+// see puts Nodes and the pods that are bound to them on the shelf. What volumes they can attach is among the resources of foreseen Nodes; the scheduler has it from CSINodes.
 func (f *filters) see(nodes []*corev1.Node, bound []*corev1.Pod) {
 	f.shelf.Snapshot = internalcache.NewSnapshot(bound, nodes)
+	f.shelf.attaching = map[string]*storagev1.CSINode{}
+	for _, node := range nodes {
+		if volumes, bounded := node.Status.Allocatable[packing.AttachableVolumes(packtest.Driver)]; bounded {
+			driver := storagev1.CSINodeDriver{Name: packtest.Driver, NodeID: node.Name, Allocatable: &storagev1.VolumeNodeResources{Count: ptr.To(int32(volumes.Value()))}}
+			f.shelf.attaching[node.Name] = &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node.Name}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{driver}}}
+		}
+	}
 }
 
 // refuse says why the scheduler would not put a pod on a Node; empty if it would.

@@ -1,13 +1,18 @@
 package scheduling
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/slipway-project/slipway/internal/provisioning/packing"
 	"github.com/slipway-project/slipway/internal/provisioning/packing/packtest"
 	"github.com/slipway-project/slipway/lab/labtest"
 )
@@ -15,40 +20,69 @@ import (
 // claimIn is the claim of a volume that can be used in some zones.
 func claimIn(zones []string) string { return "in-" + strings.Join(zones, "-") }
 
-// withVolumes is the pod with a claim of a volume in the zones, if there are any.
-func withVolumes(pod *corev1.Pod, zones []string) *corev1.Pod {
-	if zones == nil {
-		return pod
+// volumes hands out claims to pods, of which no two are the same.
+type volumes struct{ attached map[string]int64 } // by namespace
+
+// with is the pod with a claim of a volume in its zones, if it has any, and claims of as many volumes as its node has to attach.
+func (v *volumes) with(p packing.Pod) *corev1.Pod {
+	var claims []string
+	if p.Zones != nil {
+		claims = append(claims, claimIn(p.Zones))
 	}
-	with := pod.DeepCopy()
-	with.Spec.Volumes = append(with.Spec.Volumes, corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{
-		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claimIn(zones)},
-	}})
+	for range p.Volumes[packtest.Driver] {
+		claims = append(claims, attachedClaim(v.attached[p.Namespace]))
+		v.attached[p.Namespace]++
+	}
+	with := p.DeepCopy()
+	for _, name := range claims {
+		with.Spec.Volumes = append(with.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},
+		}})
+	}
 	return with
 }
 
-// prepareVolumes makes a claim and its volume in each zone, in the namespace of the pods.
+func attachedClaim(number int64) string { return fmt.Sprintf("attached-%d", number) }
+
+// prepareVolumes makes the namespaces of pods, and in each a claim and its volume for every zone, and as many claims of volumes that are attached as pods may have.
 func prepareVolumes(env *labtest.Env) {
 	env.Helper()
-	for _, zone := range packtest.Zones {
-		bindVolume(env, "default", claimIn([]string{zone}), []string{zone})
+	const most = packtest.MaxDeployments * packtest.MaxVolumes
+	group := errgroup.Group{}
+	group.SetLimit(8)
+	for name, labels := range packtest.Namespaces {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+		if err := env.WorkloadClient.Create(env.Context(), namespace); err != nil && !apierrors.IsAlreadyExists(err) {
+			env.Fatal(err)
+		}
+		for _, zone := range packtest.Zones {
+			group.Go(func() error { return bindVolume(env, name, claimIn([]string{zone}), "not-bounded.example.com", zone) })
+		}
+		for number := range int64(most) {
+			group.Go(func() error { return bindVolume(env, name, attachedClaim(number), packtest.Driver, packtest.Zones...) })
+		}
+	}
+	if err := group.Wait(); err != nil {
+		env.Fatal(err)
 	}
 }
 
 // bindVolume makes a claim, and the volume that it is bound to. Binding them is otherwise the work of a controller.
-func bindVolume(env *labtest.Env, namespace, name string, zones []string) {
-	env.Helper()
+func bindVolume(env *labtest.Env, namespace, name, driver string, zones ...string) error {
 	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
 	volume := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: namespace + "-" + name},
 		Spec: corev1.PersistentVolumeSpec{
 			Capacity: size, AccessModes: modes, ClaimRef: &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: namespace, Name: name},
-			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "ebs.csi.aws.com", VolumeHandle: namespace + "-" + name}},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: namespace + "-" + name}},
 			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: zones}},
 			}}}},
 		},
+	}
+	if len(zones) == len(packtest.Zones) {
+		volume.Spec.NodeAffinity = nil // a node without a zone may have it too
 	}
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{"pv.kubernetes.io/bind-completed": "yes"}},
@@ -56,14 +90,9 @@ func bindVolume(env *labtest.Env, namespace, name string, zones []string) {
 			AccessModes: modes, Resources: corev1.VolumeResourceRequirements{Requests: size}, VolumeName: volume.Name, StorageClassName: ptr.To(""),
 		},
 	}
-	if err := env.WorkloadClient.Create(env.Context(), volume); err != nil {
-		env.Fatal(err)
-	}
-	if err := env.WorkloadClient.Create(env.Context(), claim); err != nil {
-		env.Fatal(err)
+	if err := errors.Join(env.WorkloadClient.Create(env.Context(), volume), env.WorkloadClient.Create(env.Context(), claim)); err != nil {
+		return err
 	}
 	claim.Status.Phase = corev1.ClaimBound
-	if err := env.WorkloadClient.Status().Update(env.Context(), claim); err != nil {
-		env.Fatal(err)
-	}
+	return env.WorkloadClient.Status().Update(env.Context(), claim)
 }

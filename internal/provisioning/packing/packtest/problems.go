@@ -22,6 +22,12 @@ func Quantity(amount int64) *resource.Quantity {
 // Driver is that of the volumes of problems.
 const Driver = "ebs.csi.aws.com"
 
+// MaxVolumes is how many volumes the pods of one deployment attach at most, and MaxDeployments how many deployments there are at most.
+const (
+	MaxVolumes     = 24
+	MaxDeployments = 6
+)
+
 // Namespaces of the pods of problems, with their labels.
 var Namespaces = map[string]map[string]string{"default": {corev1.LabelMetadataName: "default"}, "other": {corev1.LabelMetadataName: "other", "team": "a"}}
 
@@ -60,7 +66,7 @@ func Problems(t *rapid.T) *packing.Problem {
 	for i := range rapid.IntRange(0, 3).Draw(t, "nodes") {
 		problem.Nodes = append(problem.Nodes, existing(t, i))
 	}
-	for i := range rapid.IntRange(1, 6).Draw(t, "deployments") {
+	for i := range rapid.IntRange(1, MaxDeployments).Draw(t, "deployments") {
 		problem.Pods = append(problem.Pods, deployment(t, fmt.Sprintf("d%d", i))...)
 	}
 	return problem
@@ -131,12 +137,14 @@ func deployment(t *rapid.T, name string) []packing.Pod {
 		volumes = []string{rapid.SampledFrom(Zones).Draw(t, "volume zone")}
 	}
 	var attached map[string]int64
+	most := 12
 	if rapid.IntRange(0, 6).Draw(t, "attaches") == 0 {
-		attached = map[string]int64{Driver: rapid.SampledFrom([]int64{1, 4, 11}).Draw(t, "volumes of a pod")}
+		attached = map[string]int64{Driver: rapid.Int64Range(1, MaxVolumes/4).Draw(t, "volumes of a pod")}
+		most = 4
 	}
 	revisions := rapid.IntRange(1, 2).Draw(t, "revisions")
 	var all []packing.Pod
-	for i := range rapid.IntRange(1, 12).Draw(t, "replicas") {
+	for i := range rapid.IntRange(1, most).Draw(t, "replicas") {
 		p := Pod(fmt.Sprintf("%s-%d", name, i), edits...)
 		p.Labels["revision"] = fmt.Sprint(i % revisions)
 		p.Zones, p.Volumes = volumes, attached
