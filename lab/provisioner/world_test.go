@@ -191,6 +191,15 @@ spec:
 // pod makes a pod. It waits if the scheduler finds no node for it.
 func (w *world) pod(name string, edit ...func(*corev1.Pod)) *corev1.Pod {
 	w.Helper()
+	pod := w.podOf(name, edit...)
+	if err := w.Client.Create(w.Context(), pod); err != nil {
+		w.Fatal(err)
+	}
+	return pod
+}
+
+// podOf is a pod that is made nowhere yet.
+func (w *world) podOf(name string, edit ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name},
 		Spec: corev1.PodSpec{
@@ -202,9 +211,6 @@ func (w *world) pod(name string, edit ...func(*corev1.Pod)) *corev1.Pod {
 	}
 	for _, one := range edit {
 		one(pod)
-	}
-	if err := w.Client.Create(w.Context(), pod); err != nil {
-		w.Fatal(err)
 	}
 	return pod
 }

@@ -56,43 +56,13 @@ func prepareVolumes(env *labtest.Env) {
 			env.Fatal(err)
 		}
 		for _, zone := range packtest.Zones {
-			group.Go(func() error { return bindVolume(env, name, claimIn([]string{zone}), "not-bounded.example.com", zone) })
+			group.Go(func() error { return env.BindVolume(name, claimIn([]string{zone}), "not-bounded.example.com", zone) })
 		}
 		for number := range int64(most) {
-			group.Go(func() error { return bindVolume(env, name, attachedClaim(number), packtest.Driver, packtest.Zones...) })
+			group.Go(func() error { return env.BindVolume(name, attachedClaim(number), packtest.Driver) })
 		}
 	}
 	if err := group.Wait(); err != nil {
 		env.Fatal(err)
 	}
-}
-
-// bindVolume makes a claim, and the volume that it is bound to. Binding them is otherwise the work of a controller.
-func bindVolume(env *labtest.Env, namespace, name, driver string, zones ...string) error {
-	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
-	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
-	volume := &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: namespace + "-" + name},
-		Spec: corev1.PersistentVolumeSpec{
-			Capacity: size, AccessModes: modes, ClaimRef: &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: namespace, Name: name},
-			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: namespace + "-" + name}},
-			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: zones}},
-			}}}},
-		},
-	}
-	if len(zones) == len(packtest.Zones) {
-		volume.Spec.NodeAffinity = nil // a node without a zone may have it too
-	}
-	claim := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{"pv.kubernetes.io/bind-completed": "yes"}},
-		Spec: corev1.PersistentVolumeClaimSpec{
-			AccessModes: modes, Resources: corev1.VolumeResourceRequirements{Requests: size}, VolumeName: volume.Name, StorageClassName: ptr.To(""),
-		},
-	}
-	if err := errors.Join(env.WorkloadClient.Create(env.Context(), volume), env.WorkloadClient.Create(env.Context(), claim)); err != nil {
-		return err
-	}
-	claim.Status.Phase = corev1.ClaimBound
-	return env.WorkloadClient.Status().Update(env.Context(), claim)
 }
