@@ -5,6 +5,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-project/slipway/internal/controllers/provisionednode"
+	"github.com/slipway-project/slipway/internal/controllers/provisioning"
 	"github.com/slipway-project/slipway/internal/manager"
 )
 
@@ -34,6 +35,7 @@ func (f *provisionerFlags) bind(set *pflag.FlagSet) {
 	f.common.bind(set, &f.options.Options, manager.ProvisionerLeaderElectionID)
 	set.StringVar(&f.options.InstanceProfile, "instance-profile", manager.DefaultInstanceProfile, "name or ARN of the instance profile of nodes from default launch templates")
 	set.IntVar(&f.options.LaunchesPerMinute, "launches-per-minute", manager.DefaultLaunchesPerMinute, "most nodes launched in a minute")
+	set.IntVar(&f.options.PodsPerPass, "pods-per-pass", provisioning.DefaultPodsPerPass, "most pending pods looked at together; it bounds memory, and others wait a moment")
 	set.DurationVar(&f.options.RegistrationTimeout, "registration-timeout", provisionednode.DefaultRegistrationTimeout, "how long an instance has to become a Node that takes pods, before it is replaced")
 }
 

@@ -54,6 +54,8 @@ type ProvisionerOptions struct {
 	InstanceProfile string
 	// LaunchesPerMinute bounds how many nodes are launched; DefaultLaunchesPerMinute if zero.
 	LaunchesPerMinute int
+	// PodsPerPass bounds how many pending pods are looked at together; provisioning.DefaultPodsPerPass if zero.
+	PodsPerPass int
 	// RegistrationTimeout is how long an instance has to become a Node that takes pods; provisionednode.DefaultRegistrationTimeout if zero.
 	RegistrationTimeout time.Duration
 }
@@ -66,6 +68,9 @@ func (o ProvisionerOptions) withDefaults() ProvisionerOptions {
 	if o.LaunchesPerMinute == 0 {
 		o.LaunchesPerMinute = DefaultLaunchesPerMinute
 	}
+	if o.PodsPerPass == 0 {
+		o.PodsPerPass = provisioning.DefaultPodsPerPass
+	}
 	if o.RegistrationTimeout == 0 {
 		o.RegistrationTimeout = provisionednode.DefaultRegistrationTimeout
 	}
@@ -77,6 +82,9 @@ func (o ProvisionerOptions) validate() error {
 	err := o.Options.validate()
 	if o.LaunchesPerMinute < 0 {
 		err = errors.Join(err, fmt.Errorf("--launches-per-minute is %d, and must be positive", o.LaunchesPerMinute))
+	}
+	if o.PodsPerPass < 0 {
+		err = errors.Join(err, fmt.Errorf("--pods-per-pass is %d, and must be positive", o.PodsPerPass))
 	}
 	if o.RegistrationTimeout < 0 {
 		err = errors.Join(err, fmt.Errorf("--registration-timeout is %v, and must be positive", o.RegistrationTimeout))
@@ -164,6 +172,7 @@ func addProvisioner(ctx context.Context, manager ctrl.Manager, options Provision
 	passes := &provisioning.Reconciler{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Region: here, Defaults: made, Templates: read, Shortages: shortages,
 		Budget: launching.NewBudget(options.Clock, options.LaunchesPerMinute), Promises: promises, Report: report(provisioning.Name), Clock: options.Clock,
+		PodsPerPass: options.PodsPerPass,
 	}
 	nodes := &provisionednode.Reconciler{
 		Client: manager.GetClient(), Cluster: clientset, Fleets: fleets, Region: here, Instances: instances, Shortages: shortages, Promises: promises,

@@ -1,16 +1,13 @@
 package scheduling
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 	"github.com/slipway-project/slipway/internal/provisioning/packing/packtest"

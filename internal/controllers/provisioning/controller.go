@@ -6,8 +6,10 @@ package provisioning
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -29,8 +31,8 @@ import (
 // Name is the controller's, in logs, metrics and as the reporter of events.
 const Name = "provisioning"
 
-// MaxPods is how many pods one pass looks at. The others are for the next.
-const MaxPods = 20000
+// DefaultPodsPerPass lets a pass look at as many pods as take some hundred megabytes.
+const DefaultPodsPerPass = 20000
 
 // lookAgain is when pods that wait are looked at again though nothing happened: what was short may be there again.
 const lookAgain = time.Minute
@@ -48,6 +50,8 @@ type Reconciler struct {
 	Promises  *launching.Promises
 	Report    common.Reporter
 	Clock     clock.PassiveClock
+	// PodsPerPass is how many pods one pass looks at. The others are for the next.
+	PodsPerPass int
 
 	window  launching.Window
 	ready   readySince
@@ -101,15 +105,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 
 // collect waits while many pods come, so that they are packed together. A pod that comes alone is served at once.
 func (r *Reconciler) collect(_ context.Context, p *pass) reconciling.Outcome {
+	waiting := p.cluster.Waiting()
 	fresh := 0
-	for _, pod := range p.cluster.Waiting() {
+	for _, pod := range waiting {
 		if _, promised := p.cluster.Promised[pod.UID]; !promised {
 			fresh++
 		}
 	}
-	if fresh == 0 {
-		r.told.keep(nil)
+	switch {
+	case len(waiting) == 0:
+		r.told.keep(nil, nil)
 		return reconciling.Stop("no pod waits for a node")
+	case fresh == 0:
+		r.told.keep(nil, nil)
+		return reconciling.ComeBack(bindingTime, "all pods have places, and the scheduler is yet to put them there")
 	}
 	if wait := r.window.Wait(r.Clock.Now(), fresh); wait > 0 {
 		return reconciling.ComeBack(wait, "more pods are coming")
@@ -124,9 +133,20 @@ func (r *Reconciler) choose(_ context.Context, p *pass) reconciling.Outcome {
 		layers = append(layers, p.provisioners[i].layer)
 	}
 	problem := p.cluster.Problem(layers, p.types)
-	problem.Templates, problem.MaxPods = p.templates, MaxPods
+	problem.Templates, problem.MaxPods = p.templates, r.PodsPerPass
+	for i := range problem.Pods {
+		_, problem.Pods[i].Tried = r.told[problem.Pods[i].UID]
+	}
 	p.result = packing.Pack(problem)
 	return reconciling.Continue()
+}
+
+// unseen is true for pods that no pass has looked at yet.
+func (r *Reconciler) unseen(pods []*corev1.Pod) bool {
+	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
+		_, told := r.told[pod.UID]
+		return !told
+	})
 }
 
 // launch writes the nodes down that were chosen, as many as may be launched this minute.
@@ -134,6 +154,7 @@ func (r *Reconciler) launch(ctx context.Context, p *pass) reconciling.Outcome {
 	left := r.Budget.Left()
 	chosen := p.result.New
 	held := max(len(chosen)-left, 0)
+	p.leave(chosen[len(chosen)-held:], fmt.Sprintf("no more than %d nodes are launched in a minute", r.Budget.PerMinute()))
 	chosen = chosen[:len(chosen)-held]
 	launches := r.plan(ctx, p, chosen)
 	r.Promises.Add(r.existing(p))
@@ -146,10 +167,10 @@ func (r *Reconciler) launch(ctx context.Context, p *pass) reconciling.Outcome {
 	switch {
 	case held > 0:
 		return reconciling.ContinueAndComeBack(r.Budget.Next(), fmt.Sprintf("%d nodes wait because no more are launched this minute", held))
-	case len(p.result.Deferred) > 0:
+	case r.unseen(p.result.Deferred):
 		return reconciling.ContinueAndComeBack(0, "more pods wait than one pass looks at")
 	}
-	return reconciling.Continue()
+	return reconciling.ContinueAndComeBack(bindingTime, "the scheduler is to put the pods where there are places for them now")
 }
 
 // existing are the places that pods were found on nodes that are on their way.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
@@ -13,12 +14,15 @@ import (
 // unplacedReason is that of events on pods that no node is launched for.
 const unplacedReason = "NoNodeLaunched"
 
-// told is what was said last of each pod.
+// told is what was said last of each pod. Who is among them was looked at and found no place.
 type told map[types.UID]string
 
 // keep forgets all pods but those.
-func (t *told) keep(unplaced []packing.Unplaced) {
+func (t *told) keep(unplaced []packing.Unplaced, deferred []*corev1.Pod) {
 	waiting := map[types.UID]bool{}
+	for _, pod := range deferred {
+		waiting[pod.UID] = true
+	}
 	for i := range unplaced {
 		waiting[unplaced[i].Pod.UID] = true
 	}
@@ -30,7 +34,7 @@ func (r *Reconciler) tell(ctx context.Context, p *pass) reconciling.Outcome {
 	if r.told == nil {
 		r.told = told{}
 	}
-	r.told.keep(p.result.Unplaced)
+	r.told.keep(p.result.Unplaced, p.result.Deferred)
 	for i := range p.result.Unplaced {
 		unplaced := &p.result.Unplaced[i]
 		if r.told[unplaced.Pod.UID] != unplaced.Reason {

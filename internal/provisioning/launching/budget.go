@@ -23,6 +23,9 @@ func NewBudget(clk clock.PassiveClock, perMinute int) *Budget {
 	return &Budget{clock: clk, limit: perMinute}
 }
 
+// PerMinute is how many nodes are allowed.
+func (b *Budget) PerMinute() int { return b.limit }
+
 // Left is how many nodes may be launched now.
 func (b *Budget) Left() int {
 	left := b.limit

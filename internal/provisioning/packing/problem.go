@@ -27,7 +27,7 @@ type Problem struct {
 	// Namespaces are the labels of namespaces, which affinities between pods may select by.
 	Namespaces map[string]map[string]string
 
-	// MaxPods bounds how many pods are looked at: those of the largest classes first. The rest is deferred. 0 is no bound.
+	// MaxPods bounds how many pods are looked at: those first that were not Tried, and of them the largest. The rest is deferred. 0 is no bound.
 	MaxPods int
 }
 
@@ -109,6 +109,9 @@ type Pod struct {
 
 	// Volumes that its node has to attach, by the name of their CSI driver. One that it shares with another pod is counted for both.
 	Volumes map[string]int64
+
+	// Tried is true for a pod that was looked at before, without success: where there is a bound, others come first.
+	Tried bool
 }
 
 // Result says what is to be launched, and what becomes of every pod.

@@ -430,6 +430,29 @@ func TestSlices(t *testing.T) {
 	}
 }
 
+// TestTriedPodsComeLast holds that pods without a place do not keep those from being looked at that a bound deferred.
+func TestTriedPodsComeLast(t *testing.T) {
+	t.Parallel()
+	problem := packing.Problem{
+		Provisioners: []packing.Provisioner{packtest.Provisioner()}, Types: packtest.FamilyTypes(), MaxPods: 3,
+		Pods: append(replicas(4, "hopeless", packtest.Asks("cpu", "1000")), replicas(2, "small", packtest.Asks("cpu", "100m"))...),
+	}
+	first := packing.Pack(&problem)
+	if got := names(first.Deferred); !slices.Equal(got, []string{"hopeless3", "small0", "small1"}) {
+		t.Fatalf("deferred are %v", got)
+	}
+	for i := range problem.Pods {
+		problem.Pods[i].Tried = slices.ContainsFunc(first.Unplaced, func(u packing.Unplaced) bool { return u.Pod == problem.Pods[i].Pod })
+	}
+	second := packing.Pack(&problem)
+	if len(second.New) != 1 || !slices.Equal(names(second.New[0].Pods), []string{"small0", "small1"}) {
+		t.Errorf("then nodes are %+v", second.New)
+	}
+	if got := names(second.Deferred); !slices.Equal(got, []string{"hopeless0", "hopeless1", "hopeless2"}) {
+		t.Errorf("deferred then are %v", got)
+	}
+}
+
 // TestExistingNodes holds that nodes that are on their way are used first, by pods of their launch template alone.
 func TestExistingNodes(t *testing.T) {
 	t.Parallel()
