@@ -25,6 +25,9 @@ type node struct {
 	content []content
 }
 
+// scope is where the node is.
+func (n *node) scope() scopeKey { return scopeKey{n.zones, n.kinds} }
+
 // content are some pods of a class.
 type content struct {
 	class       *class

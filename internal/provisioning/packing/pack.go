@@ -3,6 +3,7 @@ package packing
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -166,7 +167,7 @@ func (p *packer) addExisting(s *standing) {
 	}
 	for _, t := range p.topologies.all {
 		if t.relation == spread && t.axis != byNode && t.knows(n) && p.countsOn(t, n) {
-			t.domains |= 1 << t.domain(n.zones, n.kinds)
+			t.domains |= 1 << n.scope().domain(t)
 		}
 	}
 	for i := range s.Pods {
@@ -319,6 +320,14 @@ type scopeKey struct {
 	kinds uint8
 }
 
+// domain is the place of a topology's domain in a scope of one zone, or of one capacity type.
+func (k scopeKey) domain(t *topology) int {
+	if t.axis == byZone {
+		return bits.TrailingZeros64(k.zones)
+	}
+	return bits.TrailingZeros8(k.kinds)
+}
+
 // has is true for a scope with a domain.
 func (k scopeKey) has(a axis) bool {
 	return a == byZone && k.zones != 0 || a == byCapacityType && k.kinds != 0
@@ -401,9 +410,9 @@ func (a *attempt) parts(mask uint64, divided bool, over axis) []uint64 {
 // crowd is how many pods the spreads that count the class have in a domain.
 func (p *packer) crowd(c *class, in scopeKey) int64 {
 	var crowd int64
-	for _, place := range c.counts {
-		if t := p.topologies.all[place]; t.axis != byNode && t.relation == spread && in.has(t.axis) {
-			crowd += t.counts[t.domain(in.zones, in.kinds)]
+	for t := range p.over(c.counts, in) {
+		if t.relation == spread {
+			crowd += t.counts[in.domain(t)]
 		}
 	}
 	return crowd
@@ -522,13 +531,12 @@ func (p *packer) blank(a *attempt) *node {
 
 // crowded is true if the daemons of a new node and the pods of its domain, those of the class included, would keep each other out.
 func (p *packer) crowded(a *attempt, s scope) bool {
-	domain := func(t *topology) int { return t.domain(s.zones, s.kinds) }
 	return slices.ContainsFunc(a.candidate.crowd, func(place int32) bool {
 		t := p.topologies.all[place]
-		return t.owners[domain(t)] > 0 || slices.Contains(a.wanted.apart, place)
+		return t.owners[s.domain(t)] > 0 || slices.Contains(a.wanted.apart, place)
 	}) || slices.ContainsFunc(a.candidate.keepers, func(place int32) bool {
 		t := p.topologies.all[place]
-		return t.counts[domain(t)] > 0 || slices.Contains(a.class.counts, place)
+		return t.counts[s.domain(t)] > 0 || slices.Contains(a.class.counts, place)
 	})
 }
 

@@ -1,6 +1,7 @@
 package packing
 
 import (
+	"iter"
 	"math/bits"
 	"slices"
 
@@ -13,38 +14,39 @@ import (
 // domainRoom is how many pods of the class the topologies over zones and capacity types admit in a scope, as things are.
 func (p *packer) domainRoom(a *attempt, in scopeKey) int64 {
 	room := int64(unbounded)
-	at := func(place int32) (*topology, int) {
-		if t := p.topologies.all[place]; in.has(t.axis) {
-			return t, t.domain(in.zones, in.kinds)
-		}
-		return nil, 0
+	for t, place := range p.over(a.wanted.spread, in) {
+		room = min(room, spreadRoom(t.counts[in.domain(t)], t.fewest(), t.maxSkew, a.class.counted(place)))
 	}
-	for _, place := range a.wanted.spread {
-		if t, domain := at(place); t != nil {
-			room = min(room, spreadRoom(t.counts[domain], t.fewest(), t.maxSkew, a.class.counted(place)))
-		}
-	}
-	for _, place := range a.wanted.together {
-		if t, domain := at(place); t != nil && t.counts[domain] == 0 && (t.total > 0 || !a.class.counted(place)) && !a.brings(place) {
+	for t, place := range p.over(a.wanted.together, in) {
+		if t.counts[in.domain(t)] == 0 && (t.total > 0 || !a.class.counted(place)) && !a.brings(place) {
 			return 0
 		}
 	}
-	for _, place := range a.wanted.apart {
-		t, domain := at(place)
-		switch {
-		case t == nil:
-		case t.counts[domain] > 0:
+	for t, place := range p.over(a.wanted.apart, in) {
+		if t.counts[in.domain(t)] > 0 {
 			return 0
-		case a.class.counted(place):
+		}
+		if a.class.counted(place) {
 			room = min(room, 1)
 		}
 	}
-	for _, place := range a.class.counts {
-		if t, domain := at(place); t != nil && t.owners[domain] > 0 {
+	for t := range p.over(a.class.counts, in) {
+		if t.owners[in.domain(t)] > 0 {
 			return 0
 		}
 	}
 	return room
+}
+
+// over are those of some topologies that count by domains of a scope, with their places.
+func (p *packer) over(places []int32, in scopeKey) iter.Seq2[*topology, int32] {
+	return func(yield func(*topology, int32) bool) {
+		for _, place := range places {
+			if t := p.topologies.all[place]; in.has(t.axis) && !yield(t, place) {
+				return
+			}
+		}
+	}
 }
 
 // brings is true for a topology that counts a daemon of every new node.
@@ -121,7 +123,7 @@ func (p *packer) count(n *node, counted, reserved []int32, number int64) {
 		case t.knows(n):
 			t.total += number
 			if p.countsOn(t, n) {
-				t.counts[t.domain(n.zones, n.kinds)] += number
+				t.counts[n.scope().domain(t)] += number
 			}
 		}
 	}
@@ -130,7 +132,7 @@ func (p *packer) count(n *node, counted, reserved []int32, number int64) {
 		case t.axis == byNode:
 			n.owners.add(place, number)
 		case t.knows(n):
-			t.owners[t.domain(n.zones, n.kinds)] += number
+			t.owners[n.scope().domain(t)] += number
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,14 +60,6 @@ type topology struct {
 	total   int64
 	counts  []int64 // matching pods by domain. Those on a node are counted there
 	owners  []int64 // pods that keep apart, by domain
-}
-
-// domain is the place of a node's or a scope's domain, which is in one zone, or of one capacity type.
-func (t *topology) domain(zones uint64, kinds uint8) int {
-	if t.axis == byZone {
-		return bits.TrailingZeros64(zones)
-	}
-	return bits.TrailingZeros8(kinds)
 }
 
 // knows is true for a node that has a domain.
