@@ -99,6 +99,7 @@ type bench struct {
 	fleet   *fleet.Fleet
 	clock   *simclock.Clock
 	process *process
+	subject string // of what is measured, in messages
 	result  Result
 }
 
@@ -106,7 +107,7 @@ type bench struct {
 func Run(ctx context.Context, options Options) (_ Result, err error) {
 	// What is measured is a process of its own. The less this one takes of the CPUs that they share, the better.
 	defer debug.SetGCPercent(debug.SetGCPercent(garbage))
-	b := &bench{Options: options, clock: simclock.New(time.Now(), 1), result: Result{Options: options}}
+	b := &bench{Options: options, clock: simclock.New(time.Now(), 1), subject: fmt.Sprintf("%d pools", options.Pools), result: Result{Options: options}}
 	defer b.clock.Close()
 	b.lab, err = lab.Start(ctx, lab.Options{
 		WithoutPools: true, WithoutSlipway: len(options.CRDs) > 0, CRDDirs: options.CRDs,
@@ -170,13 +171,13 @@ func (b *bench) measure(name string, do func(*Phase) error) error {
 	b.lab.Cloud.AWS.ClearCalls()
 	phase, cpu, labCPU, began := Phase{Name: name}, b.process.cpu(), ownCPU(), time.Now()
 	if err := do(&phase); err != nil {
-		return fmt.Errorf("%s of %d pools: %w", name, b.Pools, err)
+		return fmt.Errorf("%s of %s: %w", name, b.subject, err)
 	}
 	phase.Took, phase.Calls, phase.CPU = time.Since(began), b.calls(), b.process.cpu()-cpu
 	phase.LabCPU = ownCPU() - labCPU
 	phase.Memory, phase.Anonymous = b.process.memory(), b.process.anonymous()
 	b.result.Phases = append(b.result.Phases, phase)
-	b.say("%s of %d pools: %v, %d calls, %v CPU beside the laboratory's %v, %d MB. %s", name, b.Pools, phase.Took.Round(time.Millisecond), phase.Total(), phase.CPU,
+	b.say("%s of %s: %v, %d calls, %v CPU beside the laboratory's %v, %d MB. %s", name, b.subject, phase.Took.Round(time.Millisecond), phase.Total(), phase.CPU,
 		phase.LabCPU, phase.Memory>>20, phase.Note)
 	return nil
 }

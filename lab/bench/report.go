@@ -36,6 +36,40 @@ func Markdown(results []Result) string {
 	return text.String()
 }
 
+// ProvisionerMarkdown is what was measured of a Provisioner as tables.
+func ProvisionerMarkdown(result *ProvisionerResult) string {
+	var text strings.Builder
+	text.WriteString("| goal | measured | |\n|---|---|---|\n")
+	if len(result.Waits) > 0 {
+		waits := slices.Sorted(slices.Values(result.Waits))
+		median := waits[len(waits)/2]
+		fmt.Fprintf(&text, "| one pending pod to CreateFleet in 0.3 s at the median, AWS answering in 100 ms | %.2f s; at best %.2f s, at worst %.2f s (%d pods, AWS answering in %v) | %s |\n",
+			median.Seconds(), waits[0].Seconds(), waits[len(waits)-1].Seconds(), len(waits), result.Options.Latency, verdict(median <= 300*time.Millisecond))
+	}
+	if result.Peak > 0 {
+		fmt.Fprintf(&text, "| 20,000 pending pods in less than 300 MB | at most %d MB resident (%d pods) | %s |\n",
+			result.Peak>>20, result.Options.Pods, verdict(result.Peak < 300<<20))
+	}
+	text.WriteString("\n| | time | calls | CPU | the laboratory's | memory | |\n|---|---|---|---|---|---|---|\n")
+	for i := range result.Phases {
+		phase := &result.Phases[i]
+		fmt.Fprintf(&text, "| %s | %v | %d | %v | %v | %s | %s |\n", phase.Name, phase.Took.Round(10*time.Millisecond), phase.Total(), phase.CPU.Round(10*time.Millisecond),
+			phase.LabCPU.Round(10*time.Millisecond), fmt.Sprintf("%d MB, %d anonymous", phase.Memory>>20, phase.Anonymous>>20), phase.Note)
+	}
+	text.WriteString("\n")
+	for i := range result.Phases {
+		fmt.Fprintf(&text, "* %s: %s\n", result.Phases[i].Name, actions(result.Phases[i].Calls))
+	}
+	return text.String()
+}
+
+func verdict(met bool) string {
+	if met {
+		return "met"
+	}
+	return "**not met**"
+}
+
 func title(options Options) string {
 	text := fmt.Sprintf("%d pools, AWS answering in %v", options.Pools, options.Latency)
 	if options.Pools == 1 {

@@ -7,13 +7,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/bench/document"
+
 	"github.com/slipway-project/slipway/lab/bench"
 )
 
@@ -21,6 +23,7 @@ import (
 type benchFlags struct {
 	kind       string
 	pools      []int
+	pods       int
 	controller string
 	crds       []string
 	latency    time.Duration
@@ -35,10 +38,11 @@ func newBenchCommand() *cobra.Command {
 	flags := &benchFlags{}
 	command := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure what pools cost: AWS calls, time, CPU and memory",
+		Short: "Measure what pools, or nodes for pods, cost: AWS calls, time, CPU and memory",
 		Long: "bench runs a controller as a process of its own against a laboratory, creates pools, edits one and all of them, restarts the\n" +
 			"controller and lets an hour pass, and says what each cost. The controller is bin/slipway beside this program, or the command that\n" +
-			"--controller names, with KUBECONFIG, AWS_ENDPOINT_URL, AWS_REGION and credentials in its environment.",
+			"--controller names, with KUBECONFIG, AWS_ENDPOINT_URL, AWS_REGION and credentials in its environment. Of a Provisioner, it measures how\n" +
+			"long single pods wait for the launch of their nodes, and what very many pods take that wait at once.",
 		Example: "  lab bench --kind AWSMachinePool --pools 1,100,1000\n  lab bench --pools 100 --controller './manager --leader-elect=false' --crds ./config/crd/bases",
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -47,8 +51,9 @@ func newBenchCommand() *cobra.Command {
 	}
 	set := command.Flags()
 	set.SortFlags = false
-	set.StringVar(&flags.kind, "kind", "AWSMachinePool", "the kind of pools, or AWSManagedMachinePool")
+	set.StringVar(&flags.kind, "kind", "AWSMachinePool", "the kind of pools, AWSManagedMachinePool, or Provisioner")
 	set.IntSliceVar(&flags.pools, "pools", []int{1, 100, 1000}, "how many pools; several numbers are measured one after the other")
+	set.IntVar(&flags.pods, "pods", 20000, "how many pods wait at once for a Provisioner's nodes")
 	set.StringVar(&flags.controller, "controller", "", "the command of another controller to measure in Slipway's place, run by sh")
 	set.StringArrayVar(&flags.crds, "crds", nil, "directory of that controller's CustomResourceDefinitions, in place of Slipway's (may be repeated)")
 	set.DurationVar(&flags.latency, "latency", 100*time.Millisecond, "how long AWS takes to answer")
@@ -56,14 +61,17 @@ func newBenchCommand() *cobra.Command {
 	set.DurationVar(&flags.quiet, "quiet", 10*time.Minute, "how long another controller is watched at rest")
 	set.StringVar(&flags.storage, "bootstrap-storage", "", "where pools keep their bootstrap data, SSM or S3; in launch templates if empty")
 	set.StringVar(&flags.log, "log", os.DevNull, "file for the controller's log")
-	set.StringVar(&flags.write, "write", "", "file that the tables are written to, after its line \"<!-- measured -->\"")
+	set.StringVar(&flags.write, "write", "", "document whose section \"pools\" or \"provisioner\" the tables are written to")
 	return command
 }
 
 func (f *benchFlags) run(ctx context.Context, output, progress io.Writer) error {
 	managed := f.kind == "AWSManagedMachinePool"
-	if !managed && f.kind != "AWSMachinePool" {
-		return fmt.Errorf("kind %q can not be measured: AWSMachinePool and AWSManagedMachinePool can", f.kind)
+	if !slices.Contains([]string{"AWSMachinePool", "AWSManagedMachinePool", provisionerKind}, f.kind) {
+		return fmt.Errorf("kind %q can not be measured: AWSMachinePool, AWSManagedMachinePool and Provisioner can", f.kind)
+	}
+	if f.kind == provisionerKind && f.controller != "" {
+		return errors.New("no other controller launches nodes for a Provisioner: leave --controller out")
 	}
 	if managed && f.storage != "" {
 		return errors.New("managed pools of EKS's images have no bootstrap data to keep: leave --bootstrap-storage out")
@@ -79,25 +87,30 @@ func (f *benchFlags) run(ctx context.Context, output, progress io.Writer) error 
 	defer func() { _ = log.Close() }()
 	options.Log = log
 
-	busy := load()
+	text := document.Conditions(invocation())
+	if f.kind == provisionerKind {
+		result, err := bench.RunProvisioner(ctx, bench.ProvisionerOptions{
+			Command: options.Command, Latency: f.latency, Alone: alonePods, Pods: f.pods, Log: log, Progress: progress,
+		})
+		return f.put(output, "provisioner", text+bench.ProvisionerMarkdown(&result), err)
+	}
 	results, err := f.measure(ctx, options)
-	text := fmt.Sprintf("Measured on %s with %d CPUs (%s/%s, %s)%s by\n\n    %s\n\n%s", time.Now().UTC().Format("2 January 2006"),
-		runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), busy, invocation(), bench.Markdown(results))
+	return f.put(output, "pools", text+bench.Markdown(results), err)
+}
+
+const (
+	provisionerKind = "Provisioner"
+	// alonePods are how many pods come one after the other: enough for a median.
+	alonePods = 31
+)
+
+// put writes what was measured into the document, or prints it if there is none or not all was measured.
+func (f *benchFlags) put(output io.Writer, section, text string, err error) error {
 	if f.write != "" && err == nil {
-		return writeMeasured(f.write, text)
+		return document.Replace(f.write, section, text)
 	}
 	_, printErr := fmt.Fprint(output, text)
 	return errors.Join(err, printErr)
-}
-
-// load says what else the machine did before the first measurement, if it tells.
-func load() string {
-	content, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "" // not Linux
-	}
-	minute, _, _ := strings.Cut(string(content), " ")
-	return fmt.Sprintf(", a load of %s before it began,", minute)
 }
 
 // invocation is the command line, without the place of the program.
@@ -141,24 +154,10 @@ func (f *benchFlags) command(options *bench.Options) error {
 	if _, err := os.Stat(slipway); err != nil {
 		return fmt.Errorf("finding slipway beside this program (make build): %w", err)
 	}
-	options.Command, options.Own = []string{slipway, "manager"}, true
-	return nil
-}
-
-// measured is the line of a document after which the tables are.
-const measured = "<!-- measured -->"
-
-func writeMeasured(path, text string) error {
-	content, err := os.ReadFile(path) // #nosec G304 -- the file that the user names
-	if err != nil {
-		return fmt.Errorf("reading the document: %w", err)
+	role := "manager"
+	if f.kind == provisionerKind {
+		role = "provisioner"
 	}
-	head, _, found := strings.Cut(string(content), measured)
-	if !found {
-		return fmt.Errorf("%s has no line %q", path, measured)
-	}
-	if err := os.WriteFile(path, []byte(head+measured+"\n\n"+strings.TrimRight(text, "\n")+"\n"), 0o600); err != nil { // #nosec G703 -- the file that the user names
-		return fmt.Errorf("writing the document: %w", err)
-	}
+	options.Command, options.Own = []string{slipway, role}, true
 	return nil
 }
