@@ -41,7 +41,7 @@ func main() {
 func run() error {
 	measure := flag.Bool("measure", false, "pack the problem on standard input, and write the outcome to standard output")
 	beside := flag.String("beside", "", "the command of another packer, which takes the name Karpenter")
-	cases := flag.String("cases", "", "only cases whose name contains this")
+	cases := flag.String("cases", "", "only cases whose name begins so, such as '20000 diverse/10'")
 	write := flag.String("write", "", "the document whose section \"packing\" the table is written to")
 	flag.Parse()
 	if *measure {
@@ -112,7 +112,7 @@ func compare(ctx context.Context, beside []string, only, write string) error {
 	table.WriteString(document.Conditions("make bench-packing"))
 	table.WriteString("| pods | launch templates | | pods per CPU second | bytes a pod | allocations a pod | nodes | price an hour | placed |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, c := range workload.Cases {
-		if !strings.Contains(c.Name(), only) {
+		if !strings.HasPrefix(c.Name(), only) {
 			continue
 		}
 		problem := c.Problem()
@@ -122,7 +122,7 @@ func compare(ctx context.Context, beside []string, only, write string) error {
 				return fmt.Errorf("packing %s by %s: %w", c.Name(), packer.name, err)
 			}
 			each := uint64(max(o.Placed, 1))
-			line := fmt.Sprintf("| %s | %d | %s | %.0f | %d | %d | %d | %.2f | %d |\n", c.Name(), c.Templates, packer.name,
+			line := fmt.Sprintf("| %d %s | %d | %s | %.0f | %d | %d | %d | %.2f | %d |\n", c.Number, c.Kind, c.Templates, packer.name,
 				float64(o.Placed)/o.CPU.Seconds(), o.Bytes/each, o.Allocations/each, o.Nodes, o.Price, o.Placed)
 			fmt.Fprint(os.Stderr, line)
 			table.WriteString(line)

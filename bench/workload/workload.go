@@ -22,8 +22,8 @@ type Case struct {
 	generate                 func(number int) []*corev1.Pod
 }
 
-// Name of the pods.
-func (c Case) Name() string { return fmt.Sprintf("%d %s", c.Number, c.Kind) }
+// Name has the pods and the number of launch templates.
+func (c Case) Name() string { return fmt.Sprintf("%d %s/%d", c.Number, c.Kind, c.Templates) }
 
 // Problem of the case, all of whose nodes are on demand.
 func (c Case) Problem() *Problem {

@@ -15,6 +15,8 @@ type cache[V any] struct {
 	clock clock.PassiveClock
 	ttl   time.Duration
 	calls singleflight.Group
+	// patient has an answer that is older be asked for anew while the old one serves on, so that nobody waits: for what is large and seldom differs.
+	patient bool
 
 	mu      sync.Mutex
 	answers map[string]answer[V]
@@ -32,11 +34,12 @@ func newCache[V any](clk clock.PassiveClock, ttl time.Duration) *cache[V] {
 // get returns the kept answer, or asks. The asking outlives a caller that gives up, because others may be waiting for it
 // too; the HTTP client's time-out ends it.
 func (c *cache[V]) get(ctx context.Context, key string, ask func(context.Context) (V, error)) (V, error) {
-	if value, ok := c.lookup(key); ok {
+	value, known, fresh := c.lookup(key)
+	if fresh {
 		return value, nil
 	}
 	result := c.calls.DoChan(key, func() (any, error) {
-		if value, ok := c.lookup(key); ok {
+		if value, _, fresh := c.lookup(key); fresh {
 			return value, nil
 		}
 		value, err := ask(context.WithoutCancel(ctx))
@@ -45,6 +48,9 @@ func (c *cache[V]) get(ctx context.Context, key string, ask func(context.Context
 		}
 		return value, err
 	})
+	if known && c.patient {
+		return value, nil
+	}
 	var none V
 	select {
 	case <-ctx.Done():
@@ -57,15 +63,12 @@ func (c *cache[V]) get(ctx context.Context, key string, ask func(context.Context
 	}
 }
 
-func (c *cache[V]) lookup(key string) (V, bool) {
+// lookup returns the answer that is kept, whether there is one, and whether it is not too old.
+func (c *cache[V]) lookup(key string) (value V, known, fresh bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	kept, ok := c.answers[key]
-	if !ok || !c.clock.Now().Before(kept.expires) {
-		var none V
-		return none, false
-	}
-	return kept.value, true
+	kept, known := c.answers[key]
+	return kept.value, known, known && c.clock.Now().Before(kept.expires)
 }
 
 // put keeps an answer and drops those that have expired, so that the cache is never larger than what was asked lately.

@@ -38,7 +38,7 @@ type Discovery struct {
 
 // New returns a discovery with empty caches, which age by the given clock.
 func New(clients *aws.Clients, clk clock.PassiveClock) *Discovery {
-	return &Discovery{
+	d := &Discovery{
 		clients:        clients,
 		clock:          clk,
 		securityGroups: newCache[[]string](clk, securityGroupsTTL),
@@ -57,6 +57,8 @@ func New(clients *aws.Clients, clk clock.PassiveClock) *Discovery {
 		typeOfferings: newCache[map[string][]string](clk, instanceTypeTTL),
 		spotPrices:    newCache[map[Pool]float64](clk, spotPriceTTL),
 	}
+	d.allTypes.patient, d.typeOfferings.patient, d.spotPrices.patient = true, true, true
+	return d
 }
 
 // NotFoundError says that AWS has nothing that fits what was asked for.

@@ -374,6 +374,45 @@ func TestQuestionsAreShared(t *testing.T) {
 	}
 }
 
+// TestPatientCache holds that an answer that has become old serves on while another is asked for.
+func TestPatientCache(t *testing.T) {
+	t.Parallel()
+	clock := simclock.New(time.Now(), 0)
+	t.Cleanup(clock.Close)
+	c := newCache[int](clock, time.Minute)
+	c.patient = true
+	asked, answer := make(chan struct{}, 1), make(chan int, 1)
+	get := func() int {
+		value, err := c.get(t.Context(), "", func(context.Context) (int, error) {
+			asked <- struct{}{}
+			return <-answer, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	answer <- 1
+	if got := get(); got != 1 {
+		t.Fatalf("the first answer is %d", got)
+	}
+	<-asked
+	clock.Step(time.Hour)
+	if got := get(); got != 1 {
+		t.Errorf("while AWS has not answered the old answer became %d", got)
+	}
+	<-asked
+	answer <- 2
+	for end := time.Now().Add(time.Minute); get() != 2; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the new answer is not served")
+		}
+	}
+	if len(asked) != 0 {
+		t.Error("AWS was asked once more")
+	}
+}
+
 // A cache that nobody asks any more of the old does not keep it.
 func TestCacheForgets(t *testing.T) {
 	t.Parallel()

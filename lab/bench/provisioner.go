@@ -32,8 +32,12 @@ type ProvisionerOptions struct {
 	Command []string
 	// Latency is how long AWS takes to answer.
 	Latency time.Duration
-	// Alone is how many pods come one after the other, Pods how many wait at once.
-	Alone, Pods int
+	// Alone is how many pods come one after the other, each so long after the last one's launch: Apart. What comes within two seconds of a launch may be the next of many
+	// (internal/provisioning/launching).
+	Alone int
+	Apart time.Duration
+	// Pods is how many wait at once.
+	Pods int
 	// Log gets what the provisioner prints; Progress what is being done.
 	Log, Progress io.Writer
 }
@@ -51,8 +55,6 @@ type ProvisionerResult struct {
 const (
 	// provisioned is the name of the Provisioner, and of the cluster.
 	provisioned = "bench"
-	// apart is how long after a launch the next pod comes alone: what comes within two seconds of one may be the next of many (internal/provisioning/launching).
-	apart = 3 * time.Second
 	// lone is the label of pods that come alone. Each keeps its node to itself.
 	lone = "lone"
 )
@@ -84,11 +86,12 @@ func RunProvisioner(ctx context.Context, options ProvisionerOptions) (_ Provisio
 	defer func() { err = errors.Join(err, b.process.stop()) }()
 	result := ProvisionerResult{Options: options}
 	for _, phase := range []func(context.Context, *ProvisionerResult) error{b.comeAlone, b.comeTogether} {
-		if err := phase(ctx, &result); err != nil {
+		err := phase(ctx, &result)
+		result.Phases = b.result.Phases
+		if err != nil {
 			return result, err
 		}
 	}
-	result.Phases = b.result.Phases
 	return result, nil
 }
 
@@ -158,7 +161,7 @@ func (b *bench) comeAlone(ctx context.Context, result *ProvisionerResult) error 
 			calls := b.lab.Cloud.AWS.Calls()
 			last := slices.IndexFunc(calls, func(call awssim.Call) bool { return call.Action == "CreateFleet" && call.Time.After(began) })
 			result.Waits = append(result.Waits, calls[last].Time.Sub(began).Round(time.Millisecond))
-			if err := sleep(ctx, apart); err != nil {
+			if err := sleep(ctx, result.Options.Apart); err != nil {
 				return err
 			}
 		}
@@ -192,27 +195,34 @@ func (b *bench) comeTogether(ctx context.Context, result *ProvisionerResult) err
 			return err
 		}
 		phase.Answered = time.Since(began)
-		if err := b.rest(ctx); err != nil {
-			return err
-		}
-		var nodes provisioningv1.ProvisionedNodeList
-		err = await(ctx, seldom, "the second round of launches", func() error {
-			if err := b.lab.Client().List(ctx, &nodes); err != nil {
-				return err
-			}
-			if launched := len(nodes.Items) - result.Options.Alone; launched == manager.DefaultLaunchesPerMinute {
-				return fmt.Errorf("%d nodes are launched, which is a minute's", launched)
-			}
-			return nil
-		})
+		nodes, err := b.launched(ctx, result.Options.Alone)
 		if err != nil {
 			return err
 		}
 		result.Peak = b.process.size("VmHWM:")
 		phase.Note = fmt.Sprintf("From the program's start to CreateFleet: %v. %d nodes were launched; at most %d MB were resident.", phase.Answered.Round(10*time.Millisecond),
-			len(nodes.Items)-result.Options.Alone, result.Peak>>20)
+			nodes, result.Peak>>20)
 		return nil
 	})
+}
+
+// launched is how many nodes there are, beside some, once no more come. If they are as many as are launched in a minute, that is after the next minute's.
+func (b *bench) launched(ctx context.Context, beside int) (int, error) {
+	last, since := 0, time.Now()
+	err := await(ctx, seldom, "the last launches", func() error {
+		var nodes provisioningv1.ProvisionedNodeList
+		if err := b.lab.Client().List(ctx, &nodes); err != nil {
+			return err
+		}
+		if now := len(nodes.Items) - beside; now != last {
+			last, since = now, time.Now()
+		}
+		if last == manager.DefaultLaunchesPerMinute || time.Since(since) < asleep {
+			return fmt.Errorf("%d nodes are launched", last)
+		}
+		return nil
+	})
+	return last, err
 }
 
 // wait makes a pod that the scheduler found no node for.

@@ -43,8 +43,8 @@ func ProvisionerMarkdown(result *ProvisionerResult) string {
 	if len(result.Waits) > 0 {
 		waits := slices.Sorted(slices.Values(result.Waits))
 		median := waits[len(waits)/2]
-		fmt.Fprintf(&text, "| one pending pod to CreateFleet in 0.3 s at the median, AWS answering in 100 ms | %.2f s; at best %.2f s, at worst %.2f s (%d pods, AWS answering in %v) | %s |\n",
-			median.Seconds(), waits[0].Seconds(), waits[len(waits)-1].Seconds(), len(waits), result.Options.Latency, verdict(median <= 300*time.Millisecond))
+		fmt.Fprintf(&text, "| one pending pod to CreateFleet in 0.3 s at the median, AWS answering in 100 ms | %.2f s; at best %.2f s, at worst %.2f s (%d pods, %v apart, AWS answering in %v) | %s |\n",
+			median.Seconds(), waits[0].Seconds(), waits[len(waits)-1].Seconds(), len(waits), result.Options.Apart, result.Options.Latency, verdict(median <= 300*time.Millisecond))
 	}
 	if result.Peak > 0 {
 		fmt.Fprintf(&text, "| 20,000 pending pods in less than 300 MB | at most %d MB resident (%d pods) | %s |\n",

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -45,6 +47,7 @@ type Reconciler struct {
 	Clock     clock.PassiveClock
 
 	written common.Written
+	learned atomic.Bool // what the region sells
 }
 
 // pass is one reconcile of one provisioner.
@@ -68,6 +71,7 @@ var ready = reconciling.Summary{
 //  3. find its subnets
 //  4. look inside the launch templates that it names, and at those that were made for it
 //  5. warn of old spellings
+//  6. learn what the region sells, once, so that the first pod that waits need not wait for that too
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
 	provisioner := &provisioningv1.Provisioner{}
 	if err := r.Client.Get(ctx, request.NamespacedName, provisioner); err != nil {
@@ -104,6 +108,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		{Name: "warning of old spellings", Run: warn},
 		{Name: "finding subnets", Run: r.findSubnets},
 		{Name: "looking at launch templates", Run: r.lookAtTemplates},
+		{Name: "learning what the region sells", Run: r.learnRegion},
 	})
 }
 
@@ -154,6 +159,21 @@ func (r *Reconciler) findSubnets(ctx context.Context, p *pass) reconciling.Outco
 	}
 	reconciling.True(p.provisioner, provisioningv1.SubnetsReadyCondition, provisioningv1.ReadyReason, "")
 	return reconciling.ContinueAndComeBack(lookAgain, "what is in AWS may change")
+}
+
+// learnRegion reads what the region sells: 20 calls, that whoever launches would make one after the other. It is the passes that launch who tell of failures.
+func (r *Reconciler) learnRegion(ctx context.Context, _ *pass) reconciling.Outcome {
+	if r.learned.Load() {
+		return reconciling.Continue()
+	}
+	_, err := r.Region.Facts(ctx, nil)
+	_, spotErr := r.Region.Discovery.SpotPrices(ctx)
+	if err := errors.Join(err, spotErr); err != nil {
+		log.FromContext(ctx).Info("What the region sells is not known yet", "error", err.Error())
+		return reconciling.Continue()
+	}
+	r.learned.Store(true)
+	return reconciling.Continue()
 }
 
 // lookAtTemplates says what the templates come to: the one that the spec names, and the default ones that some node was launched from, or that all would be.

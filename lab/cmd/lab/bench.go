@@ -24,6 +24,8 @@ type benchFlags struct {
 	kind       string
 	pools      []int
 	pods       int
+	single     int
+	apart      time.Duration
 	controller string
 	crds       []string
 	latency    time.Duration
@@ -54,6 +56,8 @@ func newBenchCommand() *cobra.Command {
 	set.StringVar(&flags.kind, "kind", "AWSMachinePool", "the kind of pools, AWSManagedMachinePool, or Provisioner")
 	set.IntSliceVar(&flags.pools, "pools", []int{1, 100, 1000}, "how many pools; several numbers are measured one after the other")
 	set.IntVar(&flags.pods, "pods", 20000, "how many pods wait at once for a Provisioner's nodes")
+	set.IntVar(&flags.single, "single-pods", 31, "how many pods come one after the other for a Provisioner's nodes")
+	set.DurationVar(&flags.apart, "apart", 3*time.Second, "how long after the launch for one single pod the next comes")
 	set.StringVar(&flags.controller, "controller", "", "the command of another controller to measure in Slipway's place, run by sh")
 	set.StringArrayVar(&flags.crds, "crds", nil, "directory of that controller's CustomResourceDefinitions, in place of Slipway's (may be repeated)")
 	set.DurationVar(&flags.latency, "latency", 100*time.Millisecond, "how long AWS takes to answer")
@@ -90,7 +94,7 @@ func (f *benchFlags) run(ctx context.Context, output, progress io.Writer) error 
 	text := document.Conditions(invocation())
 	if f.kind == provisionerKind {
 		result, err := bench.RunProvisioner(ctx, bench.ProvisionerOptions{
-			Command: options.Command, Latency: f.latency, Alone: alonePods, Pods: f.pods, Log: log, Progress: progress,
+			Command: options.Command, Latency: f.latency, Alone: f.single, Apart: f.apart, Pods: f.pods, Log: log, Progress: progress,
 		})
 		return f.put(output, "provisioner", text+bench.ProvisionerMarkdown(&result), err)
 	}
@@ -98,11 +102,7 @@ func (f *benchFlags) run(ctx context.Context, output, progress io.Writer) error 
 	return f.put(output, "pools", text+bench.Markdown(results), err)
 }
 
-const (
-	provisionerKind = "Provisioner"
-	// alonePods are how many pods come one after the other: enough for a median.
-	alonePods = 31
-)
+const provisionerKind = "Provisioner"
 
 // put writes what was measured into the document, or prints it if there is none or not all was measured.
 func (f *benchFlags) put(output io.Writer, section, text string, err error) error {
