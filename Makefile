@@ -56,11 +56,18 @@ verify: generate ## Fail if generated files are not as their sources say.
 	@git diff --exit-code -- api config awssim lab || { echo "generated files differ: commit what 'make generate' wrote" >&2; exit 1; }
 
 .PHONY: bench
-bench: build ## Measure what 1, 100 and 1,000 pools cost, into docs/benchmarks.md. POOLS='1,100' for fewer. Takes some ten minutes.
+bench: bench-pools bench-provisioner bench-packing ## Measure all of the below, into docs/benchmarks.md. Takes more than an hour.
+
+.PHONY: bench-pools
+bench-pools: build ## Measure what 1, 100 and 1,000 pools cost. POOLS='1,100' for fewer. Takes some ten minutes.
 	$(BIN)/lab bench --pools $(or $(POOLS),1$(comma)100$(comma)1000) --write docs/benchmarks.md
 
+.PHONY: bench-provisioner
+bench-provisioner: build ## Measure what pods wait for nodes, and what 20,000 of them take. PODS=1000 for fewer. Takes some ten minutes.
+	$(BIN)/lab bench --kind Provisioner --pods $(or $(PODS),20000) --write docs/benchmarks.md
+
 .PHONY: bench-packing
-bench-packing: ## Measure the choice of nodes beside Karpenter's, into docs/benchmarks.md. Takes some half an hour. CASES='1000 diverse' for some.
+bench-packing: ## Measure the choice of nodes beside Karpenter's. CASES='1000 diverse' for some. Takes some forty minutes.
 	go build -o $(BIN)/ ./bench/packing
 	cd bench/karpenter && go build -o ../../$(BIN)/karpenter-packing .
 	$(BIN)/packing -beside "$(BIN)/karpenter-packing -limit 20m" -cases "$(CASES)" -write docs/benchmarks.md
