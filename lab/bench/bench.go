@@ -95,12 +95,14 @@ const patience = 20 * time.Minute
 // bench is one run.
 type bench struct {
 	Options
-	lab     *lab.Lab
-	fleet   *fleet.Fleet
-	clock   *simclock.Clock
-	process *process
-	subject string // of what is measured, in messages
-	result  Result
+	lab   *lab.Lab
+	fleet *fleet.Fleet
+	clock *simclock.Clock
+	// standing is true once the clock stands but for steps.
+	standing bool
+	process  *process
+	subject  string // of what is measured, in messages
+	result   Result
 }
 
 // Run measures everything that the options ask for.

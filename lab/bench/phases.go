@@ -105,9 +105,9 @@ func (b *bench) unready(ctx context.Context) (int, error) {
 	return len(slices.DeleteFunc(pools, func(pool infrav1.AWSMachinePool) bool { return pool.Status.Ready })), err
 }
 
-// asleep is how long nothing may be called until the controller counts as at rest.
+// asleep is how long nothing may be called until the controller counts as at rest. While the clock stands nothing more becomes due.
 func (b *bench) asleep() time.Duration {
-	if b.Managed {
+	if b.Managed && !b.standing {
 		return asleepManaged
 	}
 	return asleep
@@ -252,9 +252,13 @@ func (b *bench) quietHour(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = b.rest(ctx)
+	err = b.settle(ctx)
 	if err == nil {
 		b.clock.SetRate(0)
+		b.standing = true
+		err = b.rest(ctx)
+	}
+	if err == nil {
 		err = b.measure(quietHour, func(phase *Phase) error {
 			err := b.passHour(ctx)
 			phase.Note = fmt.Sprintf("Inside this process, on a stepped clock: %.3f calls per pool and hour.", float64(len(b.lab.Cloud.AWS.Calls()))/float64(b.Pools))
@@ -262,6 +266,29 @@ func (b *bench) quietHour(ctx context.Context) error {
 		})
 	}
 	return errors.Join(err, manager.Stop())
+}
+
+// hurry is how much faster than real time EKS rolls node groups out when nothing is measured.
+const hurry = 60
+
+// settle waits until the manager in this process is at rest, and EKS has done with every node group that was edited before.
+func (b *bench) settle(ctx context.Context) error {
+	if !b.Managed {
+		return b.rest(ctx)
+	}
+	b.clock.SetRate(hurry)
+	return await(ctx, seldom, "the end of all roll-outs", func() error {
+		pools, err := b.fleet.ManagedPools(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range pools {
+			if reason := fleet.UnsettledManaged(&pools[i]); reason != "" {
+				return errors.New(reason)
+			}
+		}
+		return nil
+	})
 }
 
 // passHour steps the clock by the interval of sweeps, and lets the manager do each. Not all calls of a sweep need come: with a thousand pools what is due at the same

@@ -36,6 +36,9 @@ func Markdown(results []Result) string {
 	return text.String()
 }
 
+// backlog is how many pods the goal is about.
+const backlog = 20000
+
 // ProvisionerMarkdown is what was measured of a Provisioner as tables.
 func ProvisionerMarkdown(result *ProvisionerResult) string {
 	var text strings.Builder
@@ -47,8 +50,11 @@ func ProvisionerMarkdown(result *ProvisionerResult) string {
 			median.Seconds(), waits[0].Seconds(), waits[len(waits)-1].Seconds(), len(waits), result.Options.Apart, result.Options.Latency, verdict(median <= 300*time.Millisecond))
 	}
 	if result.Peak > 0 {
-		fmt.Fprintf(&text, "| 20,000 pending pods in less than 300 MB | at most %d MB resident (%d pods) | %s |\n",
-			result.Peak>>20, result.Options.Pods, verdict(result.Peak < 300<<20))
+		met := verdict(result.Peak < 300<<20)
+		if result.Options.Pods < backlog && result.Peak < 300<<20 {
+			met = "not measured"
+		}
+		fmt.Fprintf(&text, "| 20,000 pending pods in less than 300 MB | at most %d MB resident (%d pods) | %s |\n", result.Peak>>20, result.Options.Pods, met)
 	}
 	text.WriteString("\n| | time | calls | CPU | the laboratory's | memory | |\n|---|---|---|---|---|---|---|\n")
 	for i := range result.Phases {

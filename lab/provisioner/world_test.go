@@ -24,6 +24,7 @@ import (
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/simclock"
+	simworld "github.com/slipway-project/slipway/awssim/world"
 	"github.com/slipway-project/slipway/internal/manager"
 	"github.com/slipway-project/slipway/lab"
 	"github.com/slipway-project/slipway/lab/labtest"
@@ -58,6 +59,8 @@ type options struct {
 	behavior awssim.Behavior
 	change   func(*manager.ProvisionerOptions)
 	settings product.Settings
+	// types that the region has; the default world's if there are none.
+	types []simworld.InstanceType
 }
 
 func newWorld(t *testing.T) *world {
@@ -70,7 +73,11 @@ func newWorldWith(t *testing.T, options options) *world {
 	clock := simclock.New(time.Now(), rate)
 	t.Cleanup(clock.Close)
 	options.behavior.InstanceTimes = quickly
-	env := labtest.NewWith(t, labtest.Options{AWS: awssim.Options{Clock: clock, Behavior: options.behavior}})
+	region := *simworld.Default()
+	if options.types != nil {
+		region.InstanceTypes = options.types
+	}
+	env := labtest.NewWith(t, labtest.Options{AWS: awssim.Options{Clock: clock, World: &region, Behavior: options.behavior}})
 	w := &world{Env: env, clock: clock, change: options.change, settings: options.settings}
 	w.Eventually("the service account of pods is there", func() error {
 		return w.Client.Get(w.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "default"}, &corev1.ServiceAccount{})
