@@ -261,12 +261,13 @@ func TestInstanceType(t *testing.T) {
 	want := InstanceType{
 		Name: "m6g.large", Architectures: []string{"arm64"}, VCPUs: 2, MemoryMiB: 8192, MaxNetworkInterfaces: 3, IPv4AddressesPerInterface: 10,
 		Hypervisor: "nitro", CurrentGeneration: true, NitroEnclaves: data.NitroEnclaves, Hibernation: data.Hibernation, EBSRoot: true, UsageClasses: []string{"on-demand", "spot"},
+		EBSAttachments: 28, EBSAttachmentsShared: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("m6g.large (-want +got):\n%s", diff)
 	}
 	gpu, err := p.InstanceType(t.Context(), "g4dn.xlarge")
-	if err != nil || gpu.GPUs != 1 || gpu.InstanceStorageGB != 125 || gpu.Architecture() != "x86_64" {
+	if err != nil || gpu.GPUs != 1 || gpu.InstanceStorageGB != 125 || gpu.LocalDisks != 1 || gpu.Architecture() != "x86_64" {
 		t.Errorf("g4dn.xlarge: %+v, %v", gpu, err)
 	}
 	_, err = p.InstanceType(t.Context(), "m6g.typo")

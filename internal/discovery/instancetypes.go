@@ -33,6 +33,12 @@ type InstanceType struct {
 	EFA, NitroEnclaves, Hibernation bool
 	// EBSRoot says that the root device may be an EBS volume.
 	EBSRoot bool
+	// EBSAttachments is how many EBS volumes can be attached, that of the root device included; 0 if EC2 does not say. They may be shared with other devices: network
+	// interfaces and local disks.
+	EBSAttachments       int32
+	EBSAttachmentsShared bool
+	// LocalDisks is how many there are.
+	LocalDisks int32
 	// UsageClasses of on-demand, spot, capacity-block that the type can be had in.
 	UsageClasses []string
 }
@@ -106,6 +112,13 @@ func toInstanceType(info *ec2types.InstanceTypeInfo) InstanceType {
 	}
 	if info.InstanceStorageInfo != nil {
 		t.InstanceStorageGB = awssdk.ToInt64(info.InstanceStorageInfo.TotalSizeInGB)
+		for i := range info.InstanceStorageInfo.Disks {
+			t.LocalDisks += awssdk.ToInt32(info.InstanceStorageInfo.Disks[i].Count)
+		}
+	}
+	if info.EbsInfo != nil {
+		t.EBSAttachments = awssdk.ToInt32(info.EbsInfo.MaximumEbsAttachments)
+		t.EBSAttachmentsShared = info.EbsInfo.AttachmentLimitType == ec2types.AttachmentLimitTypeShared
 	}
 	return t
 }

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/apis/core"
+	corev1conversion "k8s.io/kubernetes/pkg/apis/core/v1"
+	podregistry "k8s.io/kubernetes/pkg/registry/core/pod"
 	"pgregory.net/rapid"
 
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
@@ -24,12 +27,41 @@ func TestAgreement(t *testing.T) {
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		problem := packtest.Problems(rt)
+		if err := serve(t.Context(), problem); err != nil {
+			rt.Fatal(err)
+		}
 		result := packing.Pack(problem)
 		future := foresee(problem, result, func(options int) int { return rapid.IntRange(0, options-1).Draw(rt, "option") })
 		if left := future.bind(t.Context(), filters); left != "" {
 			rt.Fatal(left)
 		}
 	})
+}
+
+// serve makes pods what the API server would store: it writes the keys that terms match labels by into their selectors.
+func serve(ctx context.Context, problem *packing.Problem) error {
+	served := func(pod *corev1.Pod) (*corev1.Pod, error) {
+		stored, answer := &core.Pod{}, &corev1.Pod{}
+		if err := corev1conversion.Convert_v1_Pod_To_core_Pod(pod.DeepCopy(), stored, nil); err != nil {
+			return nil, err
+		}
+		podregistry.Strategy.PrepareForCreate(ctx, stored)
+		return answer, corev1conversion.Convert_core_Pod_To_v1_Pod(stored, answer, nil)
+	}
+	var err error
+	for i := range problem.Pods {
+		if problem.Pods[i].Pod, err = served(problem.Pods[i].Pod); err != nil {
+			return err
+		}
+	}
+	for i := range problem.Nodes {
+		for j := range problem.Nodes[i].Pods {
+			if problem.Nodes[i].Pods[j], err = served(problem.Nodes[i].Pods[j]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // future is a cluster as packing foresees it, while the scheduler binds its pods.

@@ -28,9 +28,7 @@ func typeInfo(w world.InstanceType) types.InstanceTypeInfo {
 		ProcessorInfo: &types.ProcessorInfo{
 			SupportedArchitectures: shape.Convert[[]types.ArchitectureType](w.Architectures), Manufacturer: optional(w.Processor), SustainedClockSpeedInGhz: optional(w.ClockSpeedGHz),
 		},
-		EbsInfo: &types.EbsInfo{
-			EbsOptimizedSupport: types.EbsOptimizedSupport(w.EBSOptimized), EncryptionSupport: types.EbsEncryptionSupportSupported, NvmeSupport: types.EbsNvmeSupport(w.NVMe),
-		},
+		EbsInfo: ebsInfo(w),
 		NetworkInfo:        networkInfo(w),
 		PlacementGroupInfo: &types.PlacementGroupInfo{SupportedStrategies: shape.Convert[[]types.PlacementGroupStrategy](w.PlacementGroupStrategies)},
 	}
@@ -44,6 +42,39 @@ func typeInfo(w world.InstanceType) types.InstanceTypeInfo {
 		info.InstanceStorageInfo = storageInfo(w.InstanceStorage)
 	}
 	return info
+}
+
+// ebsInfo says how many volumes can be attached (AWS: EC2 "Amazon EBS volume limits for Amazon EC2 instances"): instances of the Nitro System have 28 attachments, shared with network
+// interfaces and local disks, and since the seventh generation 32 or more for volumes alone. That large types do not have more is an inference. Nothing is said of others.
+func ebsInfo(w world.InstanceType) *types.EbsInfo {
+	info := &types.EbsInfo{
+		EbsOptimizedSupport: types.EbsOptimizedSupport(w.EBSOptimized), EncryptionSupport: types.EbsEncryptionSupportSupported, NvmeSupport: types.EbsNvmeSupport(w.NVMe),
+	}
+	switch {
+	case w.NVMe != string(types.EbsNvmeSupportRequired):
+	case generation(w.Name) >= 7:
+		info.AttachmentLimitType, info.MaximumEbsAttachments = types.AttachmentLimitTypeDedicated, ptr(int32(32))
+	default:
+		info.AttachmentLimitType, info.MaximumEbsAttachments = types.AttachmentLimitTypeShared, ptr(int32(28))
+	}
+	return info
+}
+
+// generation is the first number in a type's name: 7 of m7g.large.
+func generation(name string) int {
+	start := strings.IndexAny(name, "0123456789")
+	if start < 0 {
+		return 0
+	}
+	end := start
+	for end < len(name) && name[end] >= '0' && name[end] <= '9' {
+		end++
+	}
+	number, err := strconv.Atoi(name[start:end])
+	if err != nil {
+		return 0
+	}
+	return number
 }
 
 func supported(yes bool) string {

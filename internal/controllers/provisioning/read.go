@@ -31,7 +31,8 @@ func (r *Reconciler) read(ctx context.Context, p *pass) reconciling.Outcome {
 	var claims corev1.PersistentVolumeClaimList
 	var volumes corev1.PersistentVolumeList
 	var classes storagev1.StorageClassList
-	for _, list := range []client.ObjectList{&provisioned, &provisioners, &nodes, &pods, &sets, &namespaces, &claims, &volumes, &classes} {
+	var attaching storagev1.CSINodeList
+	for _, list := range []client.ObjectList{&provisioned, &provisioners, &nodes, &pods, &sets, &namespaces, &claims, &volumes, &classes, &attaching} {
 		// Nothing of what is read is changed, and copies of all pods would cost more than all else.
 		if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return reconciling.Fail(fmt.Errorf("listing %T: %w", list, err))
@@ -49,7 +50,7 @@ func (r *Reconciler) read(ctx context.Context, p *pass) reconciling.Outcome {
 	})
 	p.cluster = &state.Cluster{
 		Provisioners: provisioners.Items, Provisioned: provisioned.Items, Nodes: nodes.Items, Pods: pods.Items, DaemonSets: sets.Items,
-		Namespaces: namespaces.Items, Claims: claims.Items, Volumes: volumes.Items, Classes: classes.Items,
+		Namespaces: namespaces.Items, Claims: claims.Items, Volumes: volumes.Items, Classes: classes.Items, CSINodes: attaching.Items,
 	}
 	r.keepPromises(p.cluster)
 	return reconciling.Continue()

@@ -118,7 +118,24 @@ func Capacity(t *discovery.InstanceType) corev1.ResourceList {
 	if t.GPUs > 0 {
 		list[gpus] = *resource.NewQuantity(int64(t.GPUs), resource.DecimalSI)
 	}
+	if t.EBSAttachments > 0 {
+		list[packing.AttachableVolumes(packing.EBSDriver)] = *resource.NewQuantity(attachableVolumes(t), resource.DecimalSI)
+	}
 	return list
+}
+
+// earlyInterfaces is how many network interfaces an instance has when the driver of EBS counts them, as it starts: the first, and those that the network plugin adds at once. It
+// is an inference: the plugin keeps one to spare. Later ones are not counted by the driver either.
+const earlyInterfaces = 3
+
+// attachableVolumes is how many volumes the driver of EBS attaches: those beside the root device, and where network interfaces and local disks are counted with volumes, beside
+// them too (kubernetes-sigs/aws-ebs-csi-driver, getVolumesLimit).
+func attachableVolumes(t *discovery.InstanceType) int64 {
+	volumes := int64(t.EBSAttachments) - 1
+	if t.EBSAttachmentsShared {
+		volumes -= int64(min(t.MaxNetworkInterfaces, earlyInterfaces) + t.LocalDisks)
+	}
+	return max(volumes, 0)
 }
 
 // gpus are what device plugins call those of NVIDIA.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
+	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
 func m5(edit ...func(*discovery.InstanceType)) discovery.InstanceType {
@@ -74,6 +75,31 @@ func TestAllocatable(t *testing.T) {
 	}
 	if pods := got[corev1.ResourcePods]; pods.Value() != want[corev1.ResourcePods] {
 		t.Errorf("%d pods", pods.Value())
+	}
+}
+
+// TestAttachableVolumes holds how many volumes the driver of EBS attaches.
+func TestAttachableVolumes(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		edit   func(*discovery.InstanceType)
+		want   int64
+	}{
+		{"EC2 does not say", func(*discovery.InstanceType) {}, -1},
+		{"of its own, but for the root device", func(t *discovery.InstanceType) { t.EBSAttachments = 32 }, 31},
+		{"shared with network interfaces", func(t *discovery.InstanceType) { t.EBSAttachments, t.EBSAttachmentsShared = 28, true }, 24},
+		{"and with local disks", func(t *discovery.InstanceType) { t.EBSAttachments, t.EBSAttachmentsShared, t.LocalDisks = 28, true, 2 }, 22},
+		{"with more disks than attachments", func(t *discovery.InstanceType) { t.EBSAttachments, t.EBSAttachmentsShared, t.LocalDisks = 28, true, 30 }, 0},
+	} {
+		of, got := m5(row.edit), int64(-1)
+		capacity := catalog.Capacity(&of)
+		if quantity, bounded := capacity[packing.AttachableVolumes(packing.EBSDriver)]; bounded {
+			got = quantity.Value()
+		}
+		if got != row.want {
+			t.Errorf("%s: %d volumes, want %d", row.reason, got, row.want)
+		}
 	}
 }
 

@@ -62,6 +62,9 @@ func (x *resourceIndex) of(list corev1.ResourceList) amounts {
 // attachableVolumes is how Kubernetes once called the volumes of a CSI driver that a node can attach, when they were a resource of Nodes.
 const attachableVolumes = "attachable-volumes-csi-"
 
+// EBSDriver is the name of the CSI driver of Amazon EBS.
+const EBSDriver = "ebs.csi.aws.com"
+
 // AttachableVolumes is the resource of volumes that a node can attach for a CSI driver. A list without it does not bound them.
 func AttachableVolumes(driver string) corev1.ResourceName {
 	return corev1.ResourceName(attachableVolumes + driver)

@@ -34,6 +34,7 @@ type Cluster struct {
 	Claims       []corev1.PersistentVolumeClaim
 	Volumes      []corev1.PersistentVolume
 	Classes      []storagev1.StorageClass
+	CSINodes     []storagev1.CSINode
 
 	// Promised are the ProvisionedNodes that pods were found a place on, by the pod.
 	Promised map[types.UID]string
@@ -77,8 +78,11 @@ func (c *Cluster) Problem(provisioners []constraints.Provisioner, types []packin
 	for i := range types {
 		known[types[i].Name] = &types[i]
 	}
-	daemons := c.daemons()
+	daemons, volumes := c.daemons(), c.volumes()
 	p := &packing.Problem{Types: types, Nodes: c.nodes(known, daemons), Namespaces: map[string]map[string]string{}}
+	for i := range p.Nodes {
+		volumes.leave(&p.Nodes[i], known[p.Nodes[i].Labels[corev1.LabelInstanceTypeStable]])
+	}
 	for i := range c.Namespaces {
 		p.Namespaces[c.Namespaces[i].Name] = c.Namespaces[i].Labels
 	}
@@ -91,8 +95,8 @@ func (c *Cluster) Problem(provisioners []constraints.Provisioner, types []packin
 		if _, promised := c.promised(pod); promised {
 			continue
 		}
-		if zones, usable := c.zonesOf(pod); usable {
-			p.Pods = append(p.Pods, packing.Pod{Pod: pod, Zones: zones})
+		if zones, usable := volumes.zonesOf(pod); usable {
+			p.Pods = append(p.Pods, packing.Pod{Pod: pod, Zones: zones, Volumes: volumes.count(pod)})
 		}
 	}
 	return p
@@ -158,93 +162,6 @@ func (c *Cluster) Used(provisioner string) packing.Limits {
 		resources.Memory.Add(has.Memory)
 	}
 	return packing.Limits{CPU: &resources.CPU, Memory: &resources.Memory, Nodes: &nodes}
-}
-
-// zonesOf are the zones that a pod's volumes can be used in, nil for any. It is false for a pod with a volume that has to be there first.
-func (c *Cluster) zonesOf(pod *corev1.Pod) ([]string, bool) {
-	var zones []string
-	for i := range pod.Spec.Volumes {
-		name := claimName(pod, &pod.Spec.Volumes[i])
-		if name == "" {
-			continue
-		}
-		of, usable := c.zonesOfClaim(pod.Namespace, name)
-		switch {
-		case !usable:
-			return nil, false
-		case of == nil:
-		case zones == nil:
-			zones = of
-		default:
-			zones = slices.DeleteFunc(slices.Clone(zones), func(zone string) bool { return !slices.Contains(of, zone) })
-		}
-	}
-	return zones, true
-}
-
-// claimName is the PersistentVolumeClaim of a volume; empty for a volume of another kind.
-func claimName(pod *corev1.Pod, volume *corev1.Volume) string {
-	switch {
-	case volume.PersistentVolumeClaim != nil:
-		return volume.PersistentVolumeClaim.ClaimName
-	case volume.Ephemeral != nil:
-		return pod.Name + "-" + volume.Name // Kubernetes: "Generic ephemeral volumes", PersistentVolumeClaim naming
-	}
-	return ""
-}
-
-func (c *Cluster) zonesOfClaim(namespace, name string) ([]string, bool) {
-	at := slices.IndexFunc(c.Claims, func(claim corev1.PersistentVolumeClaim) bool {
-		return claim.Namespace == namespace && claim.Name == name
-	})
-	if at < 0 {
-		return nil, false
-	}
-	claim := &c.Claims[at]
-	if claim.Spec.VolumeName != "" {
-		volume := slices.IndexFunc(c.Volumes, func(volume corev1.PersistentVolume) bool { return volume.Name == claim.Spec.VolumeName })
-		if volume < 0 {
-			return nil, false
-		}
-		return zonesOfVolume(&c.Volumes[volume]), true
-	}
-	if claim.Spec.StorageClassName == nil {
-		return nil, false
-	}
-	class := slices.IndexFunc(c.Classes, func(class storagev1.StorageClass) bool { return class.Name == *claim.Spec.StorageClassName })
-	if class < 0 || c.Classes[class].VolumeBindingMode == nil || *c.Classes[class].VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer {
-		return nil, false // it is bound before its pod is scheduled
-	}
-	var zones []string
-	for _, term := range c.Classes[class].AllowedTopologies {
-		for _, expression := range term.MatchLabelExpressions {
-			if isZone(expression.Key) {
-				zones = append(zones, expression.Values...)
-			}
-		}
-	}
-	return zones, true
-}
-
-// zonesOfVolume are those in any term of its node affinity.
-func zonesOfVolume(volume *corev1.PersistentVolume) []string {
-	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
-		return nil
-	}
-	var zones []string
-	for _, term := range volume.Spec.NodeAffinity.Required.NodeSelectorTerms {
-		for _, expression := range term.MatchExpressions {
-			if isZone(expression.Key) && expression.Operator == corev1.NodeSelectorOpIn {
-				zones = append(zones, expression.Values...)
-			}
-		}
-	}
-	return zones
-}
-
-// isZone is true for the labels by which volumes name zones: Kubernetes's, and that of the driver of EBS.
-func isZone(key string) bool {
-	return key == corev1.LabelTopologyZone || key == corev1.LabelFailureDomainBetaZone || key == "topology.ebs.csi.aws.com/zone"
 }
 
 // InstanceOf is the instance in a provider id such as aws:///us-east-1a/i-0123.

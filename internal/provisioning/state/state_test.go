@@ -201,18 +201,78 @@ func TestPromises(t *testing.T) {
 	}
 }
 
+func claims(names ...string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		for _, name := range names {
+			p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},
+			}})
+		}
+	}
+}
+
+// TestAttachedVolumes holds how many volumes pods have nodes attach, and how many nodes can attach beside those of their pods: by what their drivers say, and else by their type.
+func TestAttachedVolumes(t *testing.T) {
+	t.Parallel()
+	claim := func(name, bound, class string) corev1.PersistentVolumeClaim {
+		return corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: bound, StorageClassName: &class},
+		}
+	}
+	volume := func(name string, source corev1.PersistentVolumeSource) corev1.PersistentVolume {
+		return corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: source}}
+	}
+	class := func(name, provisioner string) storagev1.StorageClass {
+		return storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: provisioner, VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)}
+	}
+	node := func(name string) corev1.Node {
+		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelInstanceTypeStable: "m5.large"}}}
+	}
+	says := func(name string, drivers ...storagev1.CSINodeDriver) storagev1.CSINode {
+		return storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.CSINodeSpec{Drivers: drivers}}
+	}
+	cluster := state.Cluster{
+		Claims: []corev1.PersistentVolumeClaim{
+			claim("one", "pv-1", ""), claim("same", "pv-1", ""), claim("old", "pv-2", ""), claim("shared", "pv-3", ""), claim("later", "", "ebs"), claim("later-old", "", "old"),
+		},
+		Volumes: []corev1.PersistentVolume{
+			volume("pv-1", corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: packing.EBSDriver, VolumeHandle: "vol-1"}}),
+			volume("pv-2", corev1.PersistentVolumeSource{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-2"}}),
+			volume("pv-3", corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "efs.csi.aws.com", VolumeHandle: "fs-1"}}),
+		},
+		Classes: []storagev1.StorageClass{class("ebs", packing.EBSDriver), class("old", "kubernetes.io/aws-ebs")},
+		Nodes:   []corev1.Node{node("says"), node("says-nothing"), node("unbounded"), node("full")},
+		CSINodes: []storagev1.CSINode{
+			says("says", storagev1.CSINodeDriver{Name: packing.EBSDriver, Allocatable: &storagev1.VolumeNodeResources{Count: ptr.To[int32](10)}}),
+			says("unbounded", storagev1.CSINodeDriver{Name: packing.EBSDriver}),
+			says("full", storagev1.CSINodeDriver{Name: packing.EBSDriver, Allocatable: &storagev1.VolumeNodeResources{Count: ptr.To[int32](1)}}),
+		},
+		Pods: []corev1.Pod{
+			pod("waits", claims("one", "old", "shared", "later", "later-old")),
+			pod("a", on("says"), claims("one", "old")), pod("b", on("says"), claims("same", "shared")), // one and same are one volume
+			pod("c", on("says-nothing"), claims("one")), pod("d", on("full"), claims("one", "old")),
+		},
+	}
+	types := types1()
+	types[0].Name, types[0].Capacity = "m5.large", corev1.ResourceList{packing.AttachableVolumes(packing.EBSDriver): resource.MustParse("24")}
+	problem := cluster.Problem(nil, types)
+	if diff := cmp.Diff(map[string]int64{packing.EBSDriver: 4, "efs.csi.aws.com": 1}, problem.Pods[0].Volumes); diff != "" {
+		t.Errorf("the pod that waits attaches (-want +got):\n%s", diff)
+	}
+	left := map[string]int64{}
+	for _, node := range problem.Nodes {
+		if quantity, bounded := node.Allocatable[packing.AttachableVolumes(packing.EBSDriver)]; bounded {
+			left[node.Name] = quantity.Value()
+		}
+	}
+	if diff := cmp.Diff(map[string]int64{"says": 8, "says-nothing": 23, "full": 0}, left); diff != "" {
+		t.Errorf("nodes can attach (-want +got):\n%s", diff)
+	}
+}
+
 // TestVolumeZones holds where a pod can be for its volumes' sake.
 func TestVolumeZones(t *testing.T) {
 	t.Parallel()
-	claims := func(names ...string) func(*corev1.Pod) {
-		return func(p *corev1.Pod) {
-			for _, name := range names {
-				p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
-					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},
-				}})
-			}
-		}
-	}
 	zone := func(key string, zones ...string) corev1.NodeSelectorTerm {
 		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: zones}}}
 	}

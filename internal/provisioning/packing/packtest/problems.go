@@ -20,7 +20,7 @@ func Quantity(amount int64) *resource.Quantity {
 }
 
 // Driver is that of the volumes of problems.
-const Driver = "ebs.csi.aws.com"
+const Driver = packing.EBSDriver
 
 // MaxVolumes is how many volumes the pods of one deployment attach at most, and MaxDeployments how many deployments there are at most.
 const (

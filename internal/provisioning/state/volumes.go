@@ -1,0 +1,216 @@
+package state
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-project/slipway/internal/provisioning/packing"
+)
+
+// volumes finds what a cluster has of volumes by name.
+type volumes struct {
+	claims  map[types.NamespacedName]*corev1.PersistentVolumeClaim
+	volumes map[string]*corev1.PersistentVolume
+	classes map[string]*storagev1.StorageClass
+	nodes   map[string]*storagev1.CSINode
+}
+
+func (c *Cluster) volumes() *volumes {
+	v := &volumes{
+		claims: map[types.NamespacedName]*corev1.PersistentVolumeClaim{}, volumes: map[string]*corev1.PersistentVolume{}, classes: map[string]*storagev1.StorageClass{},
+		nodes: map[string]*storagev1.CSINode{},
+	}
+	for i := range c.Claims {
+		v.claims[types.NamespacedName{Namespace: c.Claims[i].Namespace, Name: c.Claims[i].Name}] = &c.Claims[i]
+	}
+	for i := range c.Volumes {
+		v.volumes[c.Volumes[i].Name] = &c.Volumes[i]
+	}
+	for i := range c.Classes {
+		v.classes[c.Classes[i].Name] = &c.Classes[i]
+	}
+	for i := range c.CSINodes {
+		v.nodes[c.CSINodes[i].Name] = &c.CSINodes[i]
+	}
+	return v
+}
+
+// claimsOf are the names of a pod's claims.
+func claimsOf(pod *corev1.Pod) []types.NamespacedName {
+	var names []types.NamespacedName
+	for i := range pod.Spec.Volumes {
+		if name := claimName(pod, &pod.Spec.Volumes[i]); name != "" {
+			names = append(names, types.NamespacedName{Namespace: pod.Namespace, Name: name})
+		}
+	}
+	return names
+}
+
+// claimName is the PersistentVolumeClaim of a volume; empty for a volume of another kind.
+func claimName(pod *corev1.Pod, volume *corev1.Volume) string {
+	switch {
+	case volume.PersistentVolumeClaim != nil:
+		return volume.PersistentVolumeClaim.ClaimName
+	case volume.Ephemeral != nil:
+		return pod.Name + "-" + volume.Name // Kubernetes: "Generic ephemeral volumes", PersistentVolumeClaim naming
+	}
+	return ""
+}
+
+// zonesOf are the zones that a pod's volumes can be used in, nil for any. It is false for a pod with a volume that has to be there first.
+func (v *volumes) zonesOf(pod *corev1.Pod) ([]string, bool) {
+	var zones []string
+	for _, name := range claimsOf(pod) {
+		of, usable := v.zonesOfClaim(name)
+		switch {
+		case !usable:
+			return nil, false
+		case of == nil:
+		case zones == nil:
+			zones = of
+		default:
+			zones = slices.DeleteFunc(slices.Clone(zones), func(zone string) bool { return !slices.Contains(of, zone) })
+		}
+	}
+	return zones, true
+}
+
+func (v *volumes) zonesOfClaim(name types.NamespacedName) ([]string, bool) {
+	claim := v.claims[name]
+	if claim == nil {
+		return nil, false
+	}
+	if claim.Spec.VolumeName != "" {
+		volume := v.volumes[claim.Spec.VolumeName]
+		if volume == nil {
+			return nil, false
+		}
+		return zonesOfVolume(volume), true
+	}
+	class := v.classOf(claim)
+	if class == nil || class.VolumeBindingMode == nil || *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer {
+		return nil, false // it is bound before its pod is scheduled
+	}
+	var zones []string
+	for _, term := range class.AllowedTopologies {
+		for _, expression := range term.MatchLabelExpressions {
+			if isZone(expression.Key) {
+				zones = append(zones, expression.Values...)
+			}
+		}
+	}
+	return zones, true
+}
+
+func (v *volumes) classOf(claim *corev1.PersistentVolumeClaim) *storagev1.StorageClass {
+	if claim.Spec.StorageClassName == nil {
+		return nil
+	}
+	return v.classes[*claim.Spec.StorageClassName]
+}
+
+// zonesOfVolume are those in any term of its node affinity.
+func zonesOfVolume(volume *corev1.PersistentVolume) []string {
+	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
+		return nil
+	}
+	var zones []string
+	for _, term := range volume.Spec.NodeAffinity.Required.NodeSelectorTerms {
+		for _, expression := range term.MatchExpressions {
+			if isZone(expression.Key) && expression.Operator == corev1.NodeSelectorOpIn {
+				zones = append(zones, expression.Values...)
+			}
+		}
+	}
+	return zones
+}
+
+// isZone is true for the labels by which volumes name zones: Kubernetes's, and that of the driver of EBS.
+func isZone(key string) bool {
+	return key == corev1.LabelTopologyZone || key == corev1.LabelFailureDomainBetaZone || key == "topology.ebs.csi.aws.com/zone"
+}
+
+// attached is one volume, by its driver and the driver's name for it.
+type attached struct{ driver, handle string }
+
+// migrated are drivers in place of what Kubernetes had within itself (Kubernetes: csi-translation-lib).
+var migrated = map[string]string{"kubernetes.io/aws-ebs": packing.EBSDriver}
+
+// of are the volumes that a pod has its node attach. A claim that is not bound yet stands for its volume, as for the scheduler (nodevolumelimits).
+func (v *volumes) of(pod *corev1.Pod) []attached {
+	var all []attached
+	for _, name := range claimsOf(pod) {
+		claim := v.claims[name]
+		if claim == nil {
+			continue
+		}
+		if volume := v.volumes[claim.Spec.VolumeName]; volume != nil {
+			switch source := &volume.Spec.PersistentVolumeSource; {
+			case source.CSI != nil:
+				all = append(all, attached{source.CSI.Driver, source.CSI.VolumeHandle})
+			case source.AWSElasticBlockStore != nil:
+				all = append(all, attached{packing.EBSDriver, source.AWSElasticBlockStore.VolumeID})
+			}
+		} else if class := v.classOf(claim); class != nil {
+			all = append(all, attached{cmp.Or(migrated[class.Provisioner], class.Provisioner), name.String()})
+		}
+	}
+	return all
+}
+
+// count is how many volumes a pod has its node attach, by driver.
+func (v *volumes) count(pod *corev1.Pod) map[string]int64 {
+	var counts map[string]int64
+	for _, one := range v.of(pod) {
+		if counts == nil {
+			counts = map[string]int64{}
+		}
+		counts[one.driver]++
+	}
+	return counts
+}
+
+// leave sets how many volumes a node can attach beside those of its pods: of what its drivers say, and of what its type can for those that say nothing yet.
+func (v *volumes) leave(node *packing.Node, of *packing.InstanceType) {
+	limits := map[string]int64{}
+	if of != nil {
+		if quantity, bounded := of.Capacity[packing.AttachableVolumes(packing.EBSDriver)]; bounded {
+			limits[packing.EBSDriver] = quantity.Value()
+		}
+	}
+	if said := v.nodes[node.Name]; said != nil {
+		for _, driver := range said.Spec.Drivers {
+			delete(limits, driver.Name)
+			if driver.Allocatable != nil && driver.Allocatable.Count != nil {
+				limits[driver.Name] = int64(*driver.Allocatable.Count)
+			}
+		}
+	}
+	if len(limits) == 0 {
+		return
+	}
+	there := map[attached]bool{}
+	for _, pod := range node.Pods {
+		for _, one := range v.of(pod) {
+			there[one] = true
+		}
+	}
+	for one := range there {
+		if _, bounded := limits[one.driver]; bounded {
+			limits[one.driver]--
+		}
+	}
+	node.Allocatable = maps.Clone(node.Allocatable)
+	if node.Allocatable == nil {
+		node.Allocatable = corev1.ResourceList{}
+	}
+	for driver, left := range limits {
+		node.Allocatable[packing.AttachableVolumes(driver)] = *resource.NewQuantity(max(left, 0), resource.DecimalSI)
+	}
+}

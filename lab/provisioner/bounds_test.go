@@ -1,0 +1,214 @@
+package provisioner
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/internal/manager"
+	"github.com/slipway-project/slipway/lab"
+)
+
+// ledger sees every ProvisionedNode come and go, in the order in which the API server took them, and remembers the most that there was at a time.
+type ledger struct {
+	mu         sync.Mutex
+	there      map[string]*provisioningv1.ProvisionedNode
+	cpu        int64
+	nodes      int
+	launched   int
+	watchError error
+}
+
+// keepLedger begins to watch. It ends with the test.
+func (w *world) keepLedger() *ledger {
+	w.Helper()
+	clients, err := client.NewWithWatch(w.Lab.Management.RESTConfig(), client.Options{Scheme: lab.NewScheme()})
+	if err != nil {
+		w.Fatal(err)
+	}
+	changes, err := clients.Watch(w.Context(), &provisioningv1.ProvisionedNodeList{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	l := &ledger{there: map[string]*provisioningv1.ProvisionedNode{}}
+	go func() {
+		for change := range changes.ResultChan() {
+			l.enter(change)
+		}
+	}()
+	w.Cleanup(changes.Stop)
+	return l
+}
+
+func (l *ledger) enter(change watch.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	node, is := change.Object.(*provisioningv1.ProvisionedNode)
+	switch {
+	case !is:
+		l.watchError = fmt.Errorf("watching ProvisionedNodes: %+v", change.Object)
+		return
+	case change.Type == watch.Deleted:
+		delete(l.there, node.Name)
+	default:
+		if l.there[node.Name] == nil {
+			l.launched++
+		}
+		l.there[node.Name] = node
+	}
+	var cpu int64
+	for _, one := range l.there {
+		cpu += one.Spec.Reserved.CPU.Value()
+	}
+	l.cpu, l.nodes = max(l.cpu, cpu), max(l.nodes, len(l.there))
+}
+
+// most waits until the ledger shows what there is, and returns the most CPUs and nodes that there were at a time, and how many nodes there were in all.
+func (l *ledger) most(w *world) (cpu int64, nodes, launched int) {
+	w.Helper()
+	w.Eventually("the ledger shows what there is", func() error {
+		there := w.provisioned()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		cpu, nodes, launched = l.cpu, l.nodes, l.launched
+		for i := range there {
+			if l.there[there[i].Name] == nil {
+				return fmt.Errorf("%s is missing: %w", there[i].Name, l.watchError)
+			}
+		}
+		return l.watchError
+	})
+	return cpu, nodes, launched
+}
+
+// TestLimitsHoldAtAllTimes holds that limits are exact while pods come from many sides and go again, AWS has too little of what is cheapest, nodes end and are launched, and one
+// provisioner takes over from another.
+func TestLimitsHoldAtAllTimes(t *testing.T) {
+	w := newWorldWith(t, options{behavior: awssim.Behavior{Capacity: []awssim.CapacityRule{{InstanceType: "m5.large", Available: 2}}}})
+	ledger := w.keepLedger()
+	w.provision("default", "instanceTypes: [m5.large, m5.xlarge, m6i.large, m6i.xlarge]", `limits: {cpu: "10", nodes: 4}`, "ttlSeconds: 0")
+	for wave := range 3 {
+		var mu sync.Mutex
+		var pods []*corev1.Pod
+		var group errgroup.Group
+		for i := range 12 {
+			group.Go(func() error {
+				pod := w.podOf(fmt.Sprintf("pod-%d-%d", wave, i), asking("1500m", "1Gi"))
+				mu.Lock()
+				pods = append(pods, pod)
+				mu.Unlock()
+				return w.Client.Create(w.Context(), pod)
+			})
+		}
+		if err := group.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		w.Eventually("some pod is told", func() error { return w.someTold(pods, "limits of provisioner default") })
+		if wave == 1 {
+			w.stop()
+			w.start()
+		}
+		w.Eventually("some pod is on a node", func() error {
+			for _, pod := range pods {
+				if err := w.Client.Get(w.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
+					return err
+				}
+				if pod.Spec.NodeName != "" {
+					return nil
+				}
+			}
+			return errors.New("none is")
+		})
+		for _, pod := range pods {
+			if err := w.Client.Delete(w.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	cpu, nodes, launched := ledger.most(w)
+	if cpu > 10 || nodes > 4 {
+		t.Errorf("at some time there were %d CPUs on %d nodes", cpu, nodes)
+	}
+	if cpu < 8 || launched <= nodes {
+		t.Errorf("limits were not tried: at most %d CPUs at a time, and %d nodes in all", cpu, launched)
+	}
+}
+
+// TestLaunchesPerMinute holds that no more nodes are launched in a minute than allowed, that the pods of the others are told, and that their turn comes.
+func TestLaunchesPerMinute(t *testing.T) {
+	w := newWorldWith(t, options{change: func(o *manager.ProvisionerOptions) { o.LaunchesPerMinute = 2 }})
+	w.stop()
+	w.provision("default", "instanceTypes: [m5.large]")
+	var pods []*corev1.Pod
+	for i := range 5 {
+		pods = append(pods, w.pod(fmt.Sprintf("pod-%d", i), asking("1500m", "1Gi")))
+	}
+	w.unschedulable(pods)
+	w.clock.SetRate(0)
+	w.start()
+	w.Cleanup(func() { w.clock.SetRate(rate) })
+	for i, want := range []int{2, 4, 5} {
+		if i > 0 {
+			w.clock.Step(time.Minute)
+		}
+		w.Eventually(fmt.Sprintf("%d nodes are written down", want), func() error {
+			if nodes := len(w.provisioned()); nodes != want {
+				return fmt.Errorf("there are %d", nodes)
+			}
+			return nil
+		})
+		if i == 0 {
+			for _, pod := range pods[2:] {
+				w.eventOf(pod, "no more than 2 nodes are launched in a minute")
+			}
+			if nodes := len(w.provisioned()); nodes != want {
+				t.Errorf("%d nodes are launched in the first minute", nodes)
+			}
+		}
+	}
+}
+
+// unschedulable waits until the scheduler has found no node for the pods.
+func (w *world) unschedulable(pods []*corev1.Pod) {
+	w.Helper()
+	for _, pod := range pods {
+		w.Eventually("the scheduler finds no node for pod "+pod.Name, func() error {
+			if err := w.Client.Get(w.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
+				return err
+			}
+			for _, condition := range pod.Status.Conditions {
+				if condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable {
+					return nil
+				}
+			}
+			return fmt.Errorf("its conditions are %+v", pod.Status.Conditions)
+		})
+	}
+}
+
+// TestSlicesOfABacklog holds that pods without a place do not keep a pass from those behind them, when there are more than it looks at.
+func TestSlicesOfABacklog(t *testing.T) {
+	w := newWorldWith(t, options{change: func(o *manager.ProvisionerOptions) { o.PodsPerPass = 3 }})
+	w.stop()
+	w.provision("default")
+	var hopeless, others []*corev1.Pod
+	for i := range 4 {
+		hopeless = append(hopeless, w.pod(fmt.Sprintf("hopeless-%d", i), asking("1000", "1Gi")))
+		others = append(others, w.pod(fmt.Sprintf("other-%d", i)))
+	}
+	w.unschedulable(append(hopeless, others...))
+	w.start()
+	w.allBound(others)
+	for _, pod := range hopeless {
+		w.eventOf(pod, "asks for 1k of cpu")
+	}
+}
