@@ -12,11 +12,9 @@ import (
 
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
@@ -291,7 +289,7 @@ func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings) er
 	}
 	controller := ctrl.NewControllerManagedBy(manager).
 		Named(Name).
-		For(&provisioningv1.Provisioner{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&provisioningv1.Provisioner{}). // changes of the status too: a pass that begins before it sees its own write waits for that write's event
 		Watches(&provisioningv1.ProvisionedNode{}, handler.EnqueueRequestsFromMapFunc(ofNode)).
 		WithOptions(settings.Options())
 	if err := controller.Complete(settings.Reconciler("Provisioner", r.Client, &provisioningv1.Provisioner{}, r)); err != nil {
