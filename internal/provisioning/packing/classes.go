@@ -35,7 +35,6 @@ type class struct {
 	counts []int32  // topologies that count the pods
 	reason string   // why there are no ways, or no levels
 
-	tried     bool // before, where the number of pods is bounded
 	exclusive bool // keeps nodes to itself, in part
 	priority  int32
 	reserved  []int32 // required topologies that keep apart: others have to mind them
@@ -104,8 +103,8 @@ type wishes struct {
 	reason   string
 }
 
-// classes are those of the pods, in the order in which they are placed, and the pods beyond the bound.
-func (k *classifier) classes(all []Pod, bound int, limited bool) ([]*class, []*corev1.Pod) {
+// classes are those of the pods, in the order in which they are placed.
+func (k *classifier) classes(all []Pod, limited bool) []*class {
 	known := map[string]*wishes{}
 	read := make([]described, len(all))
 	for i := range all {
@@ -125,22 +124,16 @@ func (k *classifier) classes(all []Pod, bound int, limited bool) ([]*class, []*c
 		read[i] = d
 	}
 	byKey := map[string]*class{}
-	sliced := bound > 0 && len(all) > bound
 	for i := range read {
 		d := &read[i]
 		request := k.resources.of(d.requests)
 		counts := k.countsOf(d.pod.Pod)
-		tried := sliced && d.pod.Tried
 		key := k.classKey(d, request, counts, limited)
-		if tried {
-			key += "tried"
-		}
 		c := byKey[key]
 		if c == nil {
 			c = &class{
 				key: key, request: request, ports: hostPorts(d.pod.Pod), zones: slices.Sorted(slices.Values(d.pod.Zones)), counts: counts,
 				ways: d.wishes.ways, levels: d.wishes.levels, reserved: d.wishes.reserved, reason: d.wishes.reason,
-				tried: tried,
 			}
 			if d.pod.Zones != nil && c.zones == nil {
 				c.zones = []string{}
@@ -153,34 +146,18 @@ func (k *classifier) classes(all []Pod, bound int, limited bool) ([]*class, []*c
 		}
 		c.pods = append(c.pods, d.pod.Pod)
 	}
-	return arrange(byKey, bound)
+	return arrange(byKey)
 }
 
-// arrange orders the classes: those last that were tried before, important pods first where limits may leave some without a node, then those that keep nodes to
-// themselves, then the large.
-func arrange(byKey map[string]*class, bound int) ([]*class, []*corev1.Pod) {
+// arrange orders the classes: important pods first where limits may leave some without a node, then those that keep nodes to themselves, then the large.
+func arrange(byKey map[string]*class) []*class {
 	classes := slices.SortedFunc(maps.Values(byKey), func(a, b *class) int {
-		return cmp.Or(compareBool(a.tried, b.tried), cmp.Compare(b.priority, a.priority), compareBool(b.exclusive, a.exclusive), a.request.compare(b.request), cmp.Compare(a.key, b.key))
+		return cmp.Or(cmp.Compare(b.priority, a.priority), compareBool(b.exclusive, a.exclusive), a.request.compare(b.request), cmp.Compare(a.key, b.key))
 	})
-	var deferred []*corev1.Pod
-	looked := 0
-	for i, c := range classes {
-		slices.SortFunc(c.pods, func(a, b *corev1.Pod) int {
-			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-		})
-		if bound > 0 && looked+len(c.pods) > bound {
-			deferred = append(deferred, c.pods[bound-looked:]...)
-			c.pods = c.pods[:bound-looked]
-		}
-		looked += len(c.pods)
-		if len(c.pods) == 0 {
-			for _, rest := range classes[i+1:] {
-				deferred = append(deferred, rest.pods...)
-			}
-			return classes[:i], deferred
-		}
+	for _, c := range classes {
+		slices.SortFunc(c.pods, comparePods)
 	}
-	return classes, deferred
+	return classes
 }
 
 func compareBool(a, b bool) int {

@@ -100,9 +100,9 @@ func newPacker(problem *Problem) *packer {
 	for _, b := range p.budgets {
 		b.daemons = k.daemons(b.Daemons, daemons)
 	}
-	waiting := slices.Clone(problem.Pods)
-	slices.SortFunc(waiting, func(a, b Pod) int { return comparePods(a.Pod, b.Pod) })
-	p.classes, p.deferred = k.classes(waiting, problem.MaxPods, limited)
+	var looked []Pod
+	looked, p.deferred = sliced(problem.Pods, problem.MaxPods)
+	p.classes = k.classes(looked, limited)
 	p.catalog = newCatalog(problem, p.resources)
 	for _, d := range daemons {
 		k.settle(d)

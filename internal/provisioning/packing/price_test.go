@@ -95,6 +95,25 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// TestMemoryOfDeferredPods is not parallel for the same reason. It holds that pods beyond the bound cost little more than being sorted, however many wait.
+func TestMemoryOfDeferredPods(t *testing.T) {
+	const bound = 1000
+	types, pods := packtest.LinearTypes(50), packtest.Diverse(20000, 42)
+	allocated := func(of []packing.Pod) float64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		packing.Pack(&packing.Problem{Provisioners: []packing.Provisioner{packtest.Provisioner()}, Types: types, Pods: of, MaxPods: bound})
+		runtime.ReadMemStats(&after)
+		return float64(after.TotalAlloc - before.TotalAlloc)
+	}
+	allocated(pods[:bound]) // what is made once
+	each := (allocated(pods) - allocated(pods[:bound])) / float64(len(pods)-bound)
+	t.Logf("%.0f bytes for a pod that is deferred", each)
+	if each > 2000 {
+		t.Errorf("%.0f bytes for each pod that is deferred", each)
+	}
+}
+
 // plain are the pods without wishes but for being apart from others on nodes.
 func plain(pods []packing.Pod) []packing.Pod {
 	for i := range pods {

@@ -27,7 +27,7 @@ type Problem struct {
 	// Namespaces are the labels of namespaces, which affinities between pods may select by.
 	Namespaces map[string]map[string]string
 
-	// MaxPods bounds how many pods are looked at: those first that were not Tried, and of them the largest. The rest is deferred. 0 is no bound.
+	// MaxPods bounds how many pods are looked at: those first that were not Tried, and of them the important and the large. The rest is deferred. 0 is no bound.
 	MaxPods int
 }
 
