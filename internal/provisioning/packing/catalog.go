@@ -141,6 +141,7 @@ type group struct {
 	demand      amounts   // of pods that wait, and that the group is the first choice of
 	zones       uint64    // that nodes may come to be in
 	kinds       uint8     // and capacity types that they may have
+	parts       []*part   // of the types, by the daemons that run on them
 	nodes       []*node
 }
 
@@ -317,6 +318,7 @@ func (p *packer) groupOf(b *budget, ask constraints.Ask) *group {
 			g.largest[r] = max(g.largest[r], free[r])
 		}
 	}
+	g.parts = p.partsOf(g)
 	p.groups[key] = g
 	return g
 }

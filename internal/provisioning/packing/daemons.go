@@ -1,6 +1,7 @@
 package packing
 
 import (
+	"math/bits"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -75,42 +76,25 @@ type neighbors struct {
 	crowd, keepers  []int32 // other topologies that count them, and that they keep others apart by
 }
 
-// minded are the daemons of a group that some pod may mind.
-func (g *group) minded() []*daemon {
-	return slices.DeleteFunc(slices.Clone(g.provisioner.daemons), func(d *daemon) bool { return len(d.ports)+len(d.counts)+len(d.reserved) == 0 })
+// part are the types of a group on which the same daemons run, of those that some pod may mind.
+type part struct {
+	types []uint64
+	neighbors
 }
 
-// divided are parts of a candidate, each with the types on which the same daemons run, of those that some pod may mind.
-func (p *packer) divided(c *candidate) []*candidate {
-	if c.group == nil {
-		return []*candidate{c}
-	}
-	minded := c.group.minded()
-	if len(minded) == 0 {
-		return []*candidate{c}
-	}
-	parts := map[string]*candidate{}
-	var order []*candidate
+// partsOf divides the types for a group.
+func (p *packer) partsOf(g *group) []*part {
+	minded := slices.DeleteFunc(slices.Clone(g.provisioner.daemons), func(d *daemon) bool { return len(d.ports)+len(d.counts)+len(d.reserved) == 0 })
+	parts := map[string]*part{}
+	var order []*part
 	for place := range p.catalog.types {
-		if c.types[place/64]&(1<<(place%64)) == 0 {
-			continue
-		}
-		t := &p.catalog.types[place]
-		running := slices.DeleteFunc(slices.Clone(minded), func(d *daemon) bool { return !d.runs(c.group, t) })
+		running := slices.DeleteFunc(slices.Clone(minded), func(d *daemon) bool { return !d.runs(g, &p.catalog.types[place]) })
 		key := signature(minded, running)
-		part := parts[key]
-		if part == nil {
-			part = &candidate{
-				provisioner: c.provisioner, template: c.template, group: c.group, zones: c.zones, types: make([]uint64, len(c.types)),
-				neighbors: p.neighbors(running),
-			}
-			parts[key] = part
-			order = append(order, part)
+		if parts[key] == nil {
+			parts[key] = &part{make([]uint64, (len(p.catalog.types)+63)/64), p.neighbors(running)}
+			order = append(order, parts[key])
 		}
-		zones := t.inZones(c.kinds) & c.zones
-		part.types[place/64] |= 1 << (place % 64)
-		part.launchable |= zones
-		part.kinds |= t.ofKinds(c.kinds, zones)
+		parts[key].types[place/64] |= 1 << (place % 64)
 	}
 	return order
 }
@@ -123,6 +107,39 @@ func signature(all, running []*daemon) string {
 		}
 	}
 	return string(b)
+}
+
+// divided are a candidate's shares of the parts of its group.
+func (p *packer) divided(c *candidate) []*candidate {
+	if c.group == nil {
+		return []*candidate{c}
+	}
+	var shares []*candidate
+	for _, part := range c.group.parts {
+		share := *c
+		share.neighbors = part.neighbors
+		if len(c.group.parts) > 1 && !p.narrow(&share, part.types) {
+			continue
+		}
+		shares = append(shares, &share)
+	}
+	return shares
+}
+
+// narrow leaves a candidate some types, and is false if there are none.
+func (p *packer) narrow(c *candidate, to []uint64) bool {
+	all, admitted := c.types, c.kinds
+	c.types, c.launchable, c.kinds = make([]uint64, len(all)), 0, 0
+	for word := range all {
+		c.types[word] = all[word] & to[word]
+		for rest := c.types[word]; rest != 0; rest &= rest - 1 {
+			t := &p.catalog.types[word*64+bits.TrailingZeros64(rest)]
+			zones := t.inZones(admitted) & c.zones
+			c.launchable |= zones
+			c.kinds |= t.ofKinds(admitted, zones)
+		}
+	}
+	return c.launchable != 0
 }
 
 func (p *packer) neighbors(daemons []*daemon) neighbors {
