@@ -315,7 +315,7 @@ func (r *Reconciler) prune(ctx context.Context, p *pass) reconciling.Outcome {
 		return reconciling.Continue()
 	}
 	if until, _ := r.memory.idle.Get(p.key()); r.Clock.Now().Before(until) {
-		return reconciling.Continue()
+		return reconciling.ContinueAndComeBack(until.Sub(r.Clock.Now()), "versions are in use")
 	}
 	if err := r.verify(ctx, p); err != nil {
 		return outcome.Of(p.config, infrav1.VersionsPrunedCondition, infrav1.PruneFailedReason, err)
