@@ -14,7 +14,10 @@ import (
 // unplacedReason is that of events on pods that no node is launched for.
 const unplacedReason = "NoNodeLaunched"
 
-// told is what was said last of each pod. Who is among them was looked at and found no place.
+// mostTold bounds how many pods one pass tells of: each event is a write to the API server, and a goroutine until it is written. The other pods are told of by later passes.
+const mostTold = 200
+
+// told is what was said last of each pod, nothing if there were too many. Who is among them was looked at and found no place.
 type told map[types.UID]string
 
 // keep forgets all pods but those.
@@ -35,11 +38,17 @@ func (r *Reconciler) tell(ctx context.Context, p *pass) reconciling.Outcome {
 		r.told = told{}
 	}
 	r.told.keep(p.result.Unplaced, p.result.Deferred)
+	said := 0
 	for i := range p.result.Unplaced {
 		unplaced := &p.result.Unplaced[i]
-		if r.told[unplaced.Pod.UID] != unplaced.Reason {
+		switch {
+		case r.told[unplaced.Pod.UID] == unplaced.Reason:
+		case said < mostTold:
+			said++
 			r.told[unplaced.Pod.UID] = unplaced.Reason
 			r.Report.Warn(ctx, unplaced.Pod, unplacedReason, "The pod %s.", unplaced.Reason)
+		default:
+			r.told[unplaced.Pod.UID] = ""
 		}
 	}
 	if len(p.result.Unplaced) == 0 {
