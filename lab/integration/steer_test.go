@@ -29,10 +29,15 @@ func (w *world) awaits(pending int64, launched string, instances []string) error
 	if err := waits(w.mustConfig(), w.mustPool(), pending); err != nil {
 		return err
 	}
-	if got := *w.group().LaunchTemplate.Version; got != launched {
+	return w.launches(launched, instances)
+}
+
+// launches is nil while the group launches from a version, which is the default, and nothing was replaced.
+func (w *world) launches(version string, instances []string) error {
+	if got := *w.group().LaunchTemplate.Version; got != version {
 		return fmt.Errorf("the group launches from version %s", got)
 	}
-	if got := fmt.Sprint(*w.template().DefaultVersionNumber); got != launched {
+	if got := fmt.Sprint(*w.template().DefaultVersionNumber); got != version {
 		return fmt.Errorf("the default version is %s", got)
 	}
 	return equals(w.running(), instances)

@@ -3,11 +3,13 @@ package integration
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -44,10 +46,7 @@ func TestVersionsAreTried(t *testing.T) {
 		t.Errorf("a dry run launched %q", instances)
 	}
 
-	_, err := w.ec2().CreatePlacementGroup(w.Context(), &ec2.CreatePlacementGroupInput{GroupName: aws.String(group), Strategy: ec2types.PlacementStrategySpread})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.makePlacementGroup(group)
 	w.awaitConfigCondition(infrav1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason)
 
 	edited(w, &infrav1.AWSLaunchConfig{}, poolName, func(config *infrav1.AWSLaunchConfig) { config.Spec.Verify = "" })
@@ -59,4 +58,125 @@ func TestVersionsAreTried(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+func (w *world) makePlacementGroup(name string) {
+	w.Helper()
+	_, err := w.ec2().CreatePlacementGroup(w.Context(), &ec2.CreatePlacementGroupInput{GroupName: aws.String(name), Strategy: ec2types.PlacementStrategySpread})
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// verified is a world with a pool at rest that is launched from a template whose versions are tried. More are other fields of the pool.
+func verified(t *testing.T, more string) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.createObject(w.templateObject(func(template *infrav1.AWSLaunchConfigTemplate) {
+		template.Spec.Template.Spec.Verify = infrav1.VerifyDryRun
+	}))
+	w.havePool(ownTemplate, "launchConfigTemplateRef: {name: "+templateName+"}\n"+more)
+	return w
+}
+
+// placeIn has the template's instances placed in a group, and be of a type.
+func (w *world) placeIn(group string, instanceType string) {
+	w.Helper()
+	w.editTemplate(func(template *infrav1.AWSLaunchConfigTemplate) {
+		spec := &template.Spec.Template.Spec
+		spec.Placement, spec.InstanceType = nil, instanceType
+		if group != "" {
+			spec.Placement = &infrav1.Placement{GroupName: group}
+		}
+	})
+}
+
+// heldBack is nil while EC2 would not launch a version, so that the pool launches from another, says why, and has replaced nothing.
+func (w *world) heldBack(pending int64, launched string, instances []string) error {
+	config, pool := w.mustConfig(), w.mustPool()
+	condition := meta.FindStatusCondition(pool.Status.Conditions, infrav1.ReadyCondition)
+	if condition == nil || condition.Reason != infrav1.DryRunFailedReason || config.Status.PendingVersion != pending ||
+		!strings.HasSuffix(condition.Message, "the pool goes on with version "+launched) {
+		return fmt.Errorf("version %d is held back, and the pool says %+v", config.Status.PendingVersion, condition)
+	}
+	return w.launches(launched, instances)
+}
+
+// TestFailedVersionsAreHeldBack holds that a pool stays on the version that passed while EC2 would not launch what its template asks for: with new join tokens, also when
+// status is lost, and until a good edit mends it. The default version moves to no version that has not passed.
+func TestFailedVersionsAreHeldBack(t *testing.T) {
+	t.Parallel()
+	w := verified(t, "")
+	instances := w.running()
+	w.placeIn("not-yet", "m6i.large")
+	w.Eventually("the edit is held back", func() error { return w.heldBack(2, "1", instances) })
+	if message := w.awaitCondition(infrav1.LaunchTemplateReadyCondition, metav1.ConditionFalse, infrav1.DryRunFailedReason).Message; !strings.Contains(message, "version 2 of launch template") ||
+		!strings.Contains(message, "not-yet") {
+		t.Errorf("the pool says %q", message)
+	}
+	if history := w.mustConfig().Status.History; len(history) != 2 || history[0].Version != 2 || history[0].Cause != infrav1.LaunchConfigCauseNotVerified {
+		t.Errorf("the history is %+v", history)
+	}
+	w.RotateBootstrapToken(poolName)
+	w.Eventually("the token is new, and the edit is held back", func() error { return w.heldBack(2, "3", instances) })
+	w.editPool(func(pool *infrav1.AWSMachinePool) { pool.Spec.MaxSize = 7 })
+	w.Eventually("what is no edit of the launch template is done", func() error { return equals([]int32{*w.group().MaxSize}, []int32{7}) })
+	w.stopManager()
+	w.wipeStatus()
+	w.startManager()
+	w.Eventually("the edit is held back without its status", func() error { return w.heldBack(2, "3", instances) })
+
+	w.placeIn("", "m5.large")
+	w.Eventually("a good edit rolls", func() error { return w.replaced(instances, 2) })
+	if got := w.types(); len(got) != 1 || got[0] != "m5.large" || *w.template().DefaultVersionNumber != 4 || w.mustConfig().Status.PendingVersion != 0 {
+		t.Errorf("instances are %v, the default version is %d", got, *w.template().DefaultVersionNumber)
+	}
+}
+
+// TestVersionsAreTriedBeforeApproval holds how a dry run and an approval meet: a version is tried as soon as it is made, and is launched once both have said yes.
+func TestVersionsAreTriedBeforeApproval(t *testing.T) {
+	t.Parallel()
+	w := verified(t, "  rollout: Manual\n")
+	instances := w.running()
+	w.placeIn("", "m6i.large")
+	w.Eventually("the edit waits", func() error { return w.awaits(2, "1", instances) })
+	w.awaitConfigCondition(infrav1.VerifiedCondition, metav1.ConditionTrue, infrav1.ReadyReason)
+	w.placeIn("not-yet", "m6i.large")
+	w.Eventually("another edit waits, and would fail", func() error {
+		if err := w.awaits(3, "1", instances); err != nil {
+			return err
+		}
+		return w.heldBack(3, "1", instances)
+	})
+	w.annotate(infrav1.ApprovedVersionAnnotation, "3")
+	w.awaitCondition(infrav1.RolloutApprovedCondition, metav1.ConditionTrue, infrav1.ApprovedReason)
+	w.rest()
+	if err := w.heldBack(3, "1", instances); err != nil {
+		t.Errorf("an approval launches nothing that EC2 would not: %v", err)
+	}
+	w.makePlacementGroup("not-yet")
+	w.Eventually("what was approved rolls once EC2 would launch it", func() error { return w.replaced(instances, 2) })
+	if got := *w.template().DefaultVersionNumber; got != 3 {
+		t.Errorf("version %d is launched", got)
+	}
+	w.expectTriedFirst()
+}
+
+// expectTriedFirst holds that every move of the default version comes after a dry run that passed, and that dry runs launched nothing.
+func (w *world) expectTriedFirst() {
+	w.Helper()
+	passed := false
+	for _, call := range w.calls() {
+		switch {
+		case call.Action == "RunInstances" && call.Code == "DryRunOperation":
+			passed = true
+		case call.Action == "RunInstances" && call.Code == "":
+			w.Errorf("an instance was launched: %+v", call)
+		case call.Action == "ModifyLaunchTemplate" && !passed:
+			w.Errorf("the default version moved before a dry run: %+v", call)
+		}
+	}
+	if !passed {
+		w.Error("nothing was tried")
+	}
 }

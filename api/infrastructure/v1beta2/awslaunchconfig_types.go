@@ -83,8 +83,8 @@ type AWSLaunchConfigSpec struct {
 	// +optional
 	AdditionalTags Tags `json:"additionalTags,omitempty"`
 
-	// Verify has a new version tried before any pool uses it: DryRun asks EC2 whether it would launch an instance from it, in a subnet of the
-	// cluster. While the answer is no, the condition Verified says why, and pools go on with the version that they have.
+	// Verify has a new version tried before any pool uses it, and before it is the default: DryRun asks EC2 whether it would launch an instance from it, in a
+	// subnet of the cluster. While the answer is no, the condition Verified says why, and pools go on with the version that they have.
 	// +optional
 	// +kubebuilder:validation:Enum=DryRun
 	Verify LaunchConfigVerification `json:"verify,omitempty"`
@@ -191,8 +191,8 @@ type AWSLaunchConfigStatus struct {
 	// +optional
 	Version int64 `json:"version,omitempty"`
 
-	// PendingVersion is the number of the version that waits for approval, where spec.rollout is Manual and the spec asks for another
-	// configuration than the one that is launched.
+	// PendingVersion is the number of the version that is held back, where the spec asks for another configuration than the one that is launched: it waits
+	// for approval (spec.rollout), or for EC2 to say that it would launch it (spec.verify).
 	// +optional
 	PendingVersion int64 `json:"pendingVersion,omitempty"`
 

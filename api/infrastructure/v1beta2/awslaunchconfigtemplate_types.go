@@ -68,6 +68,12 @@ type AWSLaunchConfigTemplateResourceSpec struct {
 	// +optional
 	AdditionalTags Tags `json:"additionalTags,omitempty"`
 
+	// Verify has a new version tried before any pool uses it, and before it is the default: DryRun asks EC2 whether it would launch an instance from it, in a
+	// subnet of the cluster. A dry run is of one instance type and one image: pools that have them from elsewhere say that they can not follow the template.
+	// +optional
+	// +kubebuilder:validation:Enum=DryRun
+	Verify LaunchConfigVerification `json:"verify,omitempty"`
+
 	AWSLaunchTemplate `json:",inline"`
 	LaunchConfigData  `json:",inline"`
 }

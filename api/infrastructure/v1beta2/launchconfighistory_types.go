@@ -28,7 +28,7 @@ type LaunchConfigUser struct {
 }
 
 // LaunchConfigCause is why a configuration came to be asked for.
-// +kubebuilder:validation:Enum=First;Edited;RolledBack;Pinned;TemplateLost;Adopted;WaitingForApproval
+// +kubebuilder:validation:Enum=First;Edited;RolledBack;Pinned;TemplateLost;Adopted;WaitingForApproval;NotVerified
 type LaunchConfigCause string
 
 // The causes.
@@ -47,6 +47,8 @@ const (
 	LaunchConfigCauseAdopted LaunchConfigCause = "Adopted"
 	// LaunchConfigCauseWaitingForApproval is an edit whose version nobody has approved yet.
 	LaunchConfigCauseWaitingForApproval LaunchConfigCause = "WaitingForApproval"
+	// LaunchConfigCauseNotVerified is an edit that spec.verify holds back: EC2 would not launch an instance from its version.
+	LaunchConfigCauseNotVerified LaunchConfigCause = "NotVerified"
 )
 
 // LaunchConfigHistoryEntry is a configuration that was asked for. Versions that differ by their join token alone are one.

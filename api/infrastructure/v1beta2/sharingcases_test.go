@@ -104,7 +104,6 @@ func TestTemplatesHaveWhatLaunchConfigsHave(t *testing.T) {
 		"nodegroup":          "an AWSManagedMachinePool says it",
 		"rollback":           "a pool asks for it, for itself",
 		"rollout":            "a pool holds its own roll-outs",
-		"verify":             "of the template's fields it is the one that needs an AWSLaunchConfig of its own, until pools have it too",
 		"pinnedVersion":      "versions are those of one launch template",
 	}
 	config := definitions(t)["AWSLaunchConfig"].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]

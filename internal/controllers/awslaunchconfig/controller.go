@@ -79,8 +79,9 @@ type pass struct {
 	// resolved and input are set by resolve.
 	resolved launchtemplate.Resolved
 	input    launchtemplate.Input
-	// pending is what the spec asks for while it waits for approval; input is then what was launched before. Set by awaitApproval.
-	pending *launchtemplate.Input
+	// pending is what the spec asks for while it is held back; input is then what was launched before. Set by awaitApproval, where it is unapproved, or by tryAsked.
+	pending    *launchtemplate.Input
+	unapproved bool
 	// version is the wanted one, accepted are others that count as it. Set by ensureVersion.
 	version  launchtemplate.Version
 	accepted launchtemplate.Accepted
@@ -110,9 +111,10 @@ var ready = reconciling.Summary{
 //  6. resolve image and security groups, and make the request
 //  7. go back to an earlier config, if the pool or the user asks for it
 //  8. hold back what waits for approval
-//  9. make the wanted version exist and the default, and the one that waits exist
-//  10. have EC2 try it, if the spec asks for that
-//  11. prune versions that nobody uses, and bootstrap data that none points to
+//  9. have EC2 try what is newly asked for, if the spec wants that, and hold it back if EC2 would not launch it
+//  10. make the wanted version exist and the default, and the one that is held back exist
+//  11. have EC2 try what is launched, if it has not
+//  12. prune versions that nobody uses, and bootstrap data that none points to
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
 	config := &infrav1.AWSLaunchConfig{}
 	if err := r.Client.Get(ctx, request.NamespacedName, config); err != nil {
@@ -168,9 +170,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		{Name: "resolving the launch configuration", Run: r.resolve},
 		{Name: "going back", Run: r.goBack},
 		{Name: "awaiting approval", Run: r.awaitApproval},
+		{Name: "trying what is asked for", Run: r.tryAsked},
 		{Name: "releasing the launch template", Run: r.releaseTemplate},
 		{Name: "ensuring the launch template version", Run: r.ensureVersion},
-		{Name: "trying the version", Run: r.tryVersion},
+		{Name: "trying what is launched", Run: r.tryLaunch},
 		{Name: "pruning versions", Run: r.prune},
 	})
 }

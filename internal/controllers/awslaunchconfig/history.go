@@ -17,9 +17,15 @@ const (
 	pinnedPrefix     = "pinned: "
 )
 
+// heldBack is a version that is not launched yet, and why; the zero value is none.
+type heldBack struct {
+	version int64
+	cause   infrav1.LaunchConfigCause
+}
+
 // history lists the configurations that were asked for, newest first: one entry for all versions that differ by their join token alone. What status listed before
 // stays when its versions are deleted.
-func history(seen launchtemplate.Observation, templateID string, reasons map[int64]string, pending int64, usages []usage, before []infrav1.LaunchConfigHistoryEntry,
+func history(seen launchtemplate.Observation, templateID string, reasons map[int64]string, held heldBack, usages []usage, before []infrav1.LaunchConfigHistoryEntry,
 ) []infrav1.LaunchConfigHistoryEntry {
 	var entries []infrav1.LaunchConfigHistoryEntry
 	find := func(list []infrav1.LaunchConfigHistoryEntry, config string) int {
@@ -38,8 +44,8 @@ func history(seen launchtemplate.Observation, templateID string, reasons map[int
 		if reason := reasons[version.Number]; entry.Change == "" && reason != "" && reason != reasonToken && reason != reasonDelivery {
 			entry.Cause, entry.Change = causeOf(reason), reason
 		}
-		if version.Number == pending {
-			entry.Cause = infrav1.LaunchConfigCauseWaitingForApproval
+		if version.Number == held.version {
+			entry.Cause = held.cause
 		}
 		for _, used := range usages {
 			entry.RunBy = addUser(entry.RunBy, used.user, used.running[versionOfTemplate{templateID, version.Number}])

@@ -46,7 +46,7 @@ func TestHistory(t *testing.T) {
 		reason   string
 		versions []launchtemplate.Version
 		reasons  map[int64]string
-		pending  int64
+		held     heldBack
 		usages   []usage
 		before   []infrav1.LaunchConfigHistoryEntry
 		want     []infrav1.LaunchConfigHistoryEntry
@@ -62,7 +62,7 @@ func TestHistory(t *testing.T) {
 		},
 		{
 			reason:   "a version waits",
-			versions: []launchtemplate.Version{version(1, "a"), version(2, "b")}, reasons: map[int64]string{2: edit}, pending: 2,
+			versions: []launchtemplate.Version{version(1, "a"), version(2, "b")}, reasons: map[int64]string{2: edit}, held: heldBack{2, infrav1.LaunchConfigCauseWaitingForApproval},
 			want: []infrav1.LaunchConfigHistoryEntry{entry(2, "b", infrav1.LaunchConfigCauseWaitingForApproval, edit), entry(1, "a", "", "")},
 		},
 		{
@@ -86,11 +86,11 @@ func TestHistory(t *testing.T) {
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
-			got := history(launchtemplate.Observation{Versions: row.versions}, "lt-1", row.reasons, row.pending, row.usages, row.before)
+			got := history(launchtemplate.Observation{Versions: row.versions}, "lt-1", row.reasons, row.held, row.usages, row.before)
 			if diff := cmp.Diff(row.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			again := history(launchtemplate.Observation{Versions: row.versions}, "lt-1", row.reasons, row.pending, row.usages, got)
+			again := history(launchtemplate.Observation{Versions: row.versions}, "lt-1", row.reasons, row.held, row.usages, got)
 			if diff := cmp.Diff(got, again); diff != "" {
 				t.Errorf("a second pass changed it:\n%s", diff)
 			}
@@ -100,7 +100,7 @@ func TestHistory(t *testing.T) {
 	for number := range int64(50) {
 		many = append(many, version(number+1, strings.Repeat("x", int(number)+1)))
 	}
-	if got := history(launchtemplate.Observation{Versions: many}, "lt-1", nil, 0, nil, nil); len(got) != infrav1.MaxLaunchConfigHistory || got[0].Version != 50 {
+	if got := history(launchtemplate.Observation{Versions: many}, "lt-1", nil, heldBack{}, nil, nil); len(got) != infrav1.MaxLaunchConfigHistory || got[0].Version != 50 {
 		t.Errorf("%d entries, the first of version %d", len(got), got[0].Version)
 	}
 }

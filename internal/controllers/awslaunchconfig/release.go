@@ -30,7 +30,7 @@ func (r *Reconciler) releaseTemplate(ctx context.Context, p *pass) reconciling.O
 		return reconciling.ComeBack(lookAgain, message)
 	}
 	if p.pending != nil || p.config.Spec.PinnedVersion != nil {
-		const message = "what the spec asks for is not what is launched, and Cluster API Provider AWS would launch it: approve it, or take pinnedVersion away"
+		const message = "what the spec asks for is not what is launched, and Cluster API Provider AWS would launch it: approve it, mend what its dry run found, or take pinnedVersion away"
 		reconciling.False(p.config, infrav1.ReleasedCondition, infrav1.ReleasingReason, message)
 		return reconciling.Stop(message)
 	}

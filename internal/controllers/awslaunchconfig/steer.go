@@ -32,16 +32,22 @@ func (r *Reconciler) pin(ctx context.Context, p *pass, number int64) reconciling
 
 // launch puts the config of a version, with the bootstrap data of today, in the place of what is asked for.
 func (r *Reconciler) launch(ctx context.Context, p *pass, number int64) reconciling.Outcome {
+	if err := r.putBack(ctx, p, number); err != nil {
+		return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateReconcileFailedReason, err)
+	}
+	return reconciling.Continue()
+}
+
+func (r *Reconciler) putBack(ctx context.Context, p *pass, number int64) error {
 	data, err := r.data(ctx, p, number)
 	if err != nil {
-		return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateReconcileFailedReason, err)
+		return err
 	}
 	earlier, err := data.WithBootstrap(p.resolved)
-	if err != nil {
-		return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateReconcileFailedReason, err)
+	if err == nil {
+		p.input = earlier
 	}
-	p.input = earlier
-	return reconciling.Continue()
+	return err
 }
 
 // awaitApproval holds back what the spec newly asks for, where spec.rollout is Manual, until its version is approved. What was launched before is launched on, with
@@ -65,7 +71,7 @@ func (r *Reconciler) awaitApproval(ctx context.Context, p *pass) reconciling.Out
 		return reconciling.Continue()
 	}
 	pending := p.input
-	p.pending = &pending
+	p.pending, p.unapproved = &pending, true
 	reconciling.False(config, infrav1.RolloutApprovedCondition, infrav1.WaitingForApprovalReason, "the version that is to be approved is being made")
 	return r.launch(ctx, p, launched.Number)
 }
@@ -101,52 +107,79 @@ func approved(p *pass, config string) bool {
 	return exists && version.Fingerprints.Config == config
 }
 
-// ensurePending makes the version that waits for approval, and says in words what it would change.
-func (r *Reconciler) ensurePending(ctx context.Context, p *pass, wanted launchtemplate.Wanted) error {
-	if p.pending == nil {
-		return nil
+// added is a version of what is not launched yet.
+type added struct {
+	number int64
+	// change is what differs from what is launched, in words, warning what EC2 said when the version was made in this pass.
+	change, warning string
+}
+
+// addVersion makes a version of what is not launched yet, unless there is one, and tells people.
+func (r *Reconciler) addVersion(ctx context.Context, p *pass, input launchtemplate.Input) (added, error) {
+	if err := r.verify(ctx, p); err != nil {
+		return added{}, err
 	}
-	wanted.Input = *p.pending
-	version, seen, change, err := p.cloud.Templates.Add(ctx, wanted, p.seen)
+	version, seen, change, err := p.cloud.Templates.Add(ctx, launchtemplate.Wanted{Owner: owner(p.config), Input: input}, p.seen)
 	if err != nil {
 		if !aws.IsHeldBack(err) {
 			r.memory.forgetTemplate(p.key())
 		}
-		return err
+		return added{}, err
 	}
 	p.seen = seen
 	r.remember(p)
-	what := r.pendingChange(ctx, p, version.Number)
+	made := added{number: version.Number, change: r.pendingChange(ctx, p, version.Number, input), warning: change.Warning}
 	if change.VersionCreated != 0 {
+		event, waits := "LaunchTemplateVersionCreated", ""
+		if p.unapproved {
+			event, waits = "LaunchTemplateVersionPending", ", which waits for approval"
+		}
 		r.Report.Progress.VersionCreated("config")
-		r.Report.Done(ctx, p.config, "LaunchTemplateVersionPending", "Created version %d of launch template %s, which waits for approval: %s",
-			version.Number, p.seen.Template.Name, what)
+		r.Report.Done(ctx, p.config, event, "Created version %d of launch template %s%s: %s", version.Number, p.seen.Template.Name, waits, made.change)
 	}
 	if change.Warning != "" {
 		r.Report.Warn(ctx, p.config, "LaunchTemplateDataInvalid", "EC2 stored version %d with a warning: %s", version.Number, change.Warning)
-		what += "; EC2 warns of it: " + change.Warning
 	}
-	p.config.Status.PendingVersion = version.Number
+	return made, nil
+}
+
+// ensurePending makes the version that is held back, and says in words what it would change.
+func (r *Reconciler) ensurePending(ctx context.Context, p *pass) error {
+	if p.pending == nil {
+		return nil
+	}
+	made, err := r.addVersion(ctx, p, *p.pending)
+	if err != nil {
+		return err
+	}
+	p.config.Status.PendingVersion = made.number
+	if !p.unapproved {
+		return nil
+	}
+	what := made.change
+	if made.warning != "" {
+		what += "; EC2 warns of it: " + made.warning
+	}
 	reconciling.False(p.config, infrav1.RolloutApprovedCondition, infrav1.WaitingForApprovalReason,
-		fmt.Sprintf("version %d waits for annotation %s: %q: %s", version.Number, infrav1.ApprovedVersionAnnotation, strconv.FormatInt(version.Number, 10), what))
+		fmt.Sprintf("version %d waits for annotation %s: %q: %s", made.number, infrav1.ApprovedVersionAnnotation, strconv.FormatInt(made.number, 10), what))
 	return nil
 }
 
-// pendingChange says what a version that waits would change. It was found out when the version was made, and is kept with the version's reason.
-func (r *Reconciler) pendingChange(ctx context.Context, p *pass, number int64) string {
+// pendingChange says what a version that is held back would change. It was found out when the version was made, and is kept with the version's reason.
+func (r *Reconciler) pendingChange(ctx context.Context, p *pass, number int64, input launchtemplate.Input) string {
 	if why := r.reasons(p, "")[number]; why != "" {
 		return why
 	}
 	data, err := p.cloud.Templates.Data(ctx, p.seen.Template.ID, p.seen.Template.DefaultVersion)
 	why := configurationChanged
 	if err == nil {
-		why = inWords(launchtemplate.Changes(data, *p.pending))
+		why = inWords(launchtemplate.Changes(data, input))
 	}
 	r.noteReason(p, number, why)
 	return why
 }
 
-// keepSteered counts the versions as used that wait for approval, or that the spec names.
+// keepSteered counts the versions as used that are held back, or that the spec names.
 func keepSteered(p *pass, inUse map[int64]bool) {
 	if p.config.Spec.PinnedVersion != nil {
 		inUse[*p.config.Spec.PinnedVersion] = true

@@ -68,7 +68,7 @@ func (r *Reconciler) ensureVersion(ctx context.Context, p *pass) reconciling.Out
 		r.Report.Warn(ctx, p.config, "LaunchTemplateChangedOutside", "Launch template %s was changed outside Slipway: %s; it is set back",
 			p.seen.Template.Name, change.Repaired)
 	}
-	if end := r.showVersion(ctx, p, wanted, reason); end != nil {
+	if end := r.showVersion(ctx, p, reason); end != nil {
 		return *end
 	}
 	if err := reconciling.Patch(ctx, r.Client, p.config, func(config *infrav1.AWSLaunchConfig) { common.ConfirmTags(config, asked) }); err != nil {
@@ -77,9 +77,9 @@ func (r *Reconciler) ensureVersion(ctx context.Context, p *pass) reconciling.Out
 	return reconciling.Continue()
 }
 
-// showVersion makes the version that waits for approval, if one does, and shows all in status. The outcome ends the step, if it is not nil.
-func (r *Reconciler) showVersion(ctx context.Context, p *pass, wanted launchtemplate.Wanted, reason string) *reconciling.Outcome {
-	err := r.ensurePending(ctx, p, wanted)
+// showVersion makes the version that is held back, if one is, and shows all in status. The outcome ends the step, if it is not nil.
+func (r *Reconciler) showVersion(ctx context.Context, p *pass, reason string) *reconciling.Outcome {
+	err := r.ensurePending(ctx, p)
 	writeStatus(p, r.reasons(p, reason))
 	if err != nil {
 		end := outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateReconcileFailedReason, err)
@@ -274,7 +274,11 @@ func writeStatus(p *pass, reasons map[int64]string) {
 	status.ConfigFingerprint, status.BootstrapFingerprint = p.input.Fingerprints.Config, p.input.Fingerprints.Bootstrap
 	status.Versions = versionStatuses(p, reasons)
 	status.UsedBy, status.Users = users(p.usages)
-	status.History = history(p.seen, p.seen.Template.ID, reasons, status.PendingVersion, p.usages, status.History)
+	held := heldBack{version: status.PendingVersion, cause: infrav1.LaunchConfigCauseNotVerified}
+	if p.unapproved {
+		held.cause = infrav1.LaunchConfigCauseWaitingForApproval
+	}
+	status.History = history(p.seen, p.seen.Template.ID, reasons, held, p.usages, status.History)
 	status.CurrentVersions = nil
 	for _, version := range p.seen.Versions {
 		if version.Fingerprints.Config == p.input.Fingerprints.Config {

@@ -90,7 +90,7 @@ type pass struct {
 	adopting bool
 	// freeName is what a new group is called.
 	freeName string
-	// config is the pool's, and only set while it is ready for its current generation. Set by ensureLaunchConfig.
+	// config is the pool's, and only set while it is ready for its current generation, or holds back what EC2 would not launch. Set by ensureLaunchConfig.
 	config *infrav1.AWSLaunchConfig
 	// hooksMade is whether the group was made in this pass with all its hooks.
 	hooksMade bool

@@ -73,7 +73,7 @@ type pass struct {
 	fresh bool
 	// members and leaving are the Auto Scaling groups of the node group and of the one that is being replaced, nil while there is none to be seen.
 	members, leaving *autoscalinggroup.Group
-	// config is the pool's launch config, and only set while it is ready for its current generation. Set by ensureLaunchConfig.
+	// config is the pool's launch config, and only set while it is ready for its current generation, or holds back what EC2 would not launch. Set by ensureLaunchConfig.
 	config *infrav1.AWSLaunchConfig
 	// roleARN is that of the node role. Set by ensureRole.
 	roleARN string

@@ -70,6 +70,8 @@ func unfit(spec *infrav1.AWSLaunchConfigSpec, p *pass) string {
 	return cmp.Or(
 		common.If(p.pool.Spec.LaunchConfigTemplateRef != nil && spec.NamesImage() && !p.pool.Spec.OwnImage(),
 			"it names an image, so that EKS chooses none: set amiType of the pool to CUSTOM, or take the image out of the template"),
+		common.If(spec.Verify != "" && p.pool.Spec.LaunchConfigTemplateRef != nil && (spec.InstanceType == "" || !p.pool.Spec.OwnImage()),
+			"it asks for a dry run, which is of one instance type and one image: give instanceType there and set amiType of the pool to CUSTOM, or remove verify"),
 		common.If(spec.ClusterName != p.machinePool.Spec.ClusterName, fmt.Sprintf("it is of Cluster %q", spec.ClusterName)),
 		common.If(spec.Existing != nil && ptr.Deref(p.pool.Spec.AMIType, "") == infrav1.AMITypeCustom && !spec.NamesImage(), "it names no image, and amiType of the pool is CUSTOM"),
 		common.If(spec.Nodegroup == nil && spec.Existing == nil, "spec.nodegroup is not set, and it is what keeps out of the template what EKS forbids"),

@@ -114,7 +114,8 @@ func ApprovedVersion(pool client.Object, config *infrav1.AWSLaunchConfig) string
 	return cmp.Or(pool.GetAnnotations()[infrav1.ApprovedVersionAnnotation], config.Annotations[infrav1.ApprovedVersionAnnotation])
 }
 
-// ShowLaunchConfig shows the state of a launch config on a pool, and says whether it is ready for its current generation.
+// ShowLaunchConfig shows the state of a launch config on a pool, and says whether the pool can launch from what its status says: it is ready for its current
+// generation, or holds back what EC2 would not launch.
 func ShowLaunchConfig(pool reconciling.Conditioned, config *infrav1.AWSLaunchConfig) bool {
 	if held := meta.FindStatusCondition(config.Status.Conditions, infrav1.RolloutApprovedCondition); held == nil {
 		reconciling.Remove(pool, infrav1.RolloutApprovedCondition)
@@ -132,12 +133,24 @@ func ShowLaunchConfig(pool reconciling.Conditioned, config *infrav1.AWSLaunchCon
 	case condition.Status != metav1.ConditionTrue:
 		// The summary names the condition that it follows from, which the pool's own may bear the name of.
 		message := strings.TrimPrefix(condition.Message, infrav1.LaunchTemplateReadyCondition+": ")
+		goesOn := holdsBack(config, condition)
+		if goesOn {
+			message = fmt.Sprintf("%s; the pool goes on with version %d", message, config.Status.Version)
+		}
 		reconciling.False(pool, infrav1.LaunchTemplateReadyCondition, condition.Reason, message)
+		return goesOn
 	default:
 		reconciling.True(pool, infrav1.LaunchTemplateReadyCondition, infrav1.ReadyReason, "")
 		return true
 	}
 	return false
+}
+
+// holdsBack is true for a launch config that is not ready because EC2 would not launch what its spec asks for, and which goes on launching what EC2 would.
+func holdsBack(config *infrav1.AWSLaunchConfig, ready *metav1.Condition) bool {
+	verified := meta.FindStatusCondition(config.Status.Conditions, infrav1.VerifiedCondition)
+	return verified != nil && verified.ObservedGeneration == config.Generation && verified.Status == ready.Status && verified.Reason == ready.Reason &&
+		config.Status.PendingVersion != 0 && config.Status.VerifiedFingerprint == config.Status.ConfigFingerprint
 }
 
 // DeleteLaunchConfig deletes the launch config of a pool that is being deleted, whose own finalizer keeps it until its template is gone. Live reads past

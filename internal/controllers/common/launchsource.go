@@ -92,7 +92,7 @@ func presentSource(config *infrav1.AWSLaunchConfig, reason, problem string) Laun
 	source := LaunchSource{
 		AWSLaunchConfigTemplateResourceSpec: infrav1.AWSLaunchConfigTemplateResourceSpec{
 			VersionsToKeep: config.Spec.VersionsToKeep, AdditionalTags: config.Spec.AdditionalTags, AWSLaunchTemplate: config.Spec.AWSLaunchTemplate,
-			LaunchConfigData: config.Spec.LaunchConfigData,
+			LaunchConfigData: config.Spec.LaunchConfigData, Verify: config.Spec.Verify,
 		},
 		Marks: map[string]string{}, Labels: map[string]string{}, Reason: reason, Problem: problem,
 	}

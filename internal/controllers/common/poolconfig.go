@@ -108,6 +108,7 @@ func (p PoolLaunchConfig) Spec(source LaunchSource, present *infrav1.AWSLaunchCo
 		LaunchTemplateName:  source.Name,
 		VersionsToKeep:      source.VersionsToKeep,
 		AdditionalTags:      source.AdditionalTags,
+		Verify:              source.Verify,
 		LaunchConfigControl: *p.Control.DeepCopy(),
 		AWSLaunchTemplate:   source.AWSLaunchTemplate,
 		LaunchConfigData:    source.LaunchConfigData,
