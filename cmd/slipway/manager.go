@@ -7,6 +7,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/manager"
+	"github.com/slipway-project/slipway/internal/secretwatch"
 )
 
 // managerFlags are the command line of `slipway manager`. Cluster API's providers share their names, meanings and defaults.
@@ -36,6 +37,7 @@ func (f *managerFlags) bind(set *pflag.FlagSet) {
 	set.StringVar(&f.options.Namespace, "namespace", "", "the only namespace to look at; all if empty")
 	set.StringVar(&f.options.WatchFilter, "watch-filter", "", "look only at objects whose label cluster.x-k8s.io/watch-filter has this value")
 	set.StringVar(&f.options.IdentitySecretNamespace, "identity-secret-namespace", identity.DefaultSecretNamespace, "where the Secrets of AWSClusterStaticIdentities are: the namespace that CAPA runs in")
+	set.DurationVar(&f.options.SecretInterval, "secret-interval", secretwatch.DefaultInterval, "how often the Secrets with bootstrap data and with the credentials of identities are looked at, by name")
 	set.DurationVar(&f.options.SettleWindow, "rollout-settle-window", manager.DefaultSettleWindow, "how long a pool's spec must not have changed before the change is rolled out; 0 for no wait")
 	set.BoolVar(&f.options.MachinePoolMachines, "machine-pool-machines", false, "give every instance a Machine, in pools whose spec.machinePoolMachines does not say")
 	set.StringVar(&f.options.EventQueue, "event-queue", "", "name of the SQS queue, in each account and region, that gets EventBridge's events; none if empty")

@@ -10,10 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	eksv1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
@@ -148,11 +145,7 @@ func addControllers(manager ctrl.Manager, options Options, kinds kinds, workload
 	if err := manager.Add(registry); err != nil {
 		return fmt.Errorf("adding the observers of AWS: %w", err)
 	}
-	clientset, err := kubernetes.NewForConfig(options.RESTConfig)
-	if err != nil {
-		return fmt.Errorf("making the client that watches Secrets: %w", err)
-	}
-	secrets := secretWatcher(clientset)
+	secrets := secretwatch.New(manager.GetAPIReader(), options.Clock, options.SecretInterval)
 	settings := common.Settings{
 		Clock: options.Clock, Concurrency: options.Concurrency, WatchFilter: options.WatchFilter, Traces: options.Traces,
 	}
@@ -172,7 +165,7 @@ func addControllers(manager ctrl.Manager, options Options, kinds kinds, workload
 	}
 	identities := &awsclusteridentity.Reconciler{
 		Client: manager.GetClient(), Secrets: manager.GetAPIReader(), SecretNamespace: options.IdentitySecretNamespace,
-		Watches: secretWatcher(clientset), Clouds: registry,
+		Watches: secretwatch.New(manager.GetAPIReader(), options.Clock, options.SecretInterval), Clouds: registry,
 	}
 	templates := &awslaunchconfigtemplate.Reconciler{Client: manager.GetClient()}
 	return errors.Join(
@@ -197,12 +190,4 @@ func sessionOptions(options Options) []aws.Option {
 		settings = append(settings, aws.WithBackoff(options.CallBackoff))
 	}
 	return settings
-}
-
-func secretWatcher(clientset kubernetes.Interface) *secretwatch.Watcher {
-	return secretwatch.New(func(namespace string) interface {
-		Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
-	} {
-		return clientset.CoreV1().Secrets(namespace)
-	})
 }

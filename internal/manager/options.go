@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/metrics"
+	"github.com/slipway-project/slipway/internal/secretwatch"
 )
 
 // DefaultConcurrency is how many objects of each kind are reconciled at once. A reconcile waits for nothing but answers, of AWS's above all, which take
@@ -53,6 +54,8 @@ type Options struct {
 	SyncPeriod time.Duration
 	// RequestRates is how many times the request rates that AWS documents the manager may use of its accounts; nil for one time, zero for no bound.
 	RequestRates *float64
+	// SecretInterval is how often the Secrets with bootstrap data, and with the credentials of identities, are looked at; secretwatch.DefaultInterval if zero.
+	SecretInterval time.Duration
 	// Intervals are how often AWS is looked at; observe.DefaultIntervals if zero.
 	Intervals observe.Intervals
 
@@ -117,6 +120,9 @@ func (o Options) withDefaults() Options {
 	if o.Intervals.RestWithEvents == 0 {
 		o.Intervals.RestWithEvents = observe.DefaultIntervals.RestWithEvents
 	}
+	if o.SecretInterval == 0 {
+		o.SecretInterval = secretwatch.DefaultInterval
+	}
 	if o.RequestRates == nil {
 		o.RequestRates = ptr.To(1.0)
 	}
@@ -158,6 +164,7 @@ func (o Options) validate() error {
 	refuse(*o.RequestRates < 0, "--aws-request-rates is %v, and must not be negative", *o.RequestRates)
 	refuse(o.SyncPeriod < 0, "--sync-period is %v, and must not be negative", o.SyncPeriod)
 	refuse(o.SettleWindow < 0, "--rollout-settle-window is %v, and must not be negative", o.SettleWindow)
+	refuse(o.SecretInterval < 0, "--secret-interval is %v, and must be positive", o.SecretInterval)
 	refuse(o.Intervals.Rest <= 0, "--observe-interval is %v, and must be positive", o.Intervals.Rest)
 	refuse(o.Intervals.Motion <= 0, "--observe-interval-in-motion is %v, and must be positive", o.Intervals.Motion)
 	refuse(o.Intervals.RestWithEvents < o.Intervals.Rest && o.EventQueue != "", "--observe-interval-with-events is %v, and must not be shorter than --observe-interval, which is %v",

@@ -1,66 +1,59 @@
-// Package secretwatch wakes objects when a Secret that they name changes. It watches each such Secret by its name, and never lists
-// or caches any: a manager that lists Secrets holds every credential of the management cluster in its memory.
+// Package secretwatch wakes objects when a Secret that they name changes. It asks for the metadata of each such Secret by its name, one after the other, once in an
+// interval. It watches and lists none: permission to watch Secrets can not be given for names that are not known beforehand, so it would be permission to read all of them (ADR 0062).
 package secretwatch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Client opens watches: a clientset's CoreV1().Secrets(namespace) in use.
-type Client func(namespace string) interface {
-	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
-}
+// DefaultInterval is how often each Secret is looked at. The kubeadm bootstrap provider replaces a join token when less than half of its life is left, for which it looks each third of it:
+// of 15 minutes some five are left then, and two and a half at least (Cluster API: bootstrap/kubeadm, shouldRotate).
+const DefaultInterval = time.Minute
 
-// A watch that ended is opened again after firstRetry, one that fails after twice as long each time, up to lastRetry.
-const (
-	firstRetry = time.Second
-	lastRetry  = time.Minute
-)
+// patience is how long one look may take, in real time.
+const patience = 10 * time.Second
 
-// Watcher watches the Secrets that objects name. It is a source of a controller.
+// Watcher looks at the Secrets that objects name. It is a source of a controller.
 type Watcher struct {
-	client Client
-	clock  clock.Clock
+	reader   client.Reader
+	clock    clock.Clock
+	interval time.Duration
 
-	mu      sync.Mutex
-	ctx     context.Context //nolint:containedctx // the controller's lifetime, which all watches share
-	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
-	wanted  map[types.NamespacedName]types.NamespacedName // object → Secret
-	watches map[types.NamespacedName]context.CancelFunc   // Secret → end of its watch
-	read    map[types.NamespacedName]string               // object → the version of its Secret that it has read
+	mu     sync.Mutex
+	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]
+	wanted map[types.NamespacedName]types.NamespacedName // object → Secret
+	known  map[types.NamespacedName]string               // object → the version of its Secret that it has read, or was woken for
 }
 
-// New returns a watcher that watches nothing yet.
-func New(client Client) *Watcher {
+// New returns a watcher that looks at nothing yet. The reader reads past any cache, which would list and hold all Secrets.
+func New(reader client.Reader, clk clock.Clock, interval time.Duration) *Watcher {
 	return &Watcher{
-		client: client, clock: clock.RealClock{},
-		wanted: map[types.NamespacedName]types.NamespacedName{}, watches: map[types.NamespacedName]context.CancelFunc{},
-		read: map[types.NamespacedName]string{},
+		reader: reader, clock: clk, interval: interval,
+		wanted: map[types.NamespacedName]types.NamespacedName{}, known: map[types.NamespacedName]string{},
 	}
 }
 
-// Start implements source.Source. Watches live until the context ends.
+// Start implements source.Source. It looks until the context ends.
 func (w *Watcher) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ctx, w.queue = ctx, queue
-	for _, secret := range w.wanted {
-		w.open(secret) //nolint:contextcheck // watches live as long as the controller
-	}
+	w.queue = queue
+	go w.run(ctx)
 	return nil
 }
 
@@ -68,13 +61,9 @@ func (w *Watcher) Start(ctx context.Context, queue workqueue.TypedRateLimitingIn
 func (w *Watcher) Watch(object, secret types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.wanted[object] == secret {
-		return
-	}
-	w.drop(object)
-	w.wanted[object] = secret
-	if w.ctx != nil {
-		w.open(secret)
+	if w.wanted[object] != secret {
+		w.wanted[object] = secret
+		delete(w.known, object)
 	}
 }
 
@@ -82,115 +71,86 @@ func (w *Watcher) Watch(object, secret types.NamespacedName) {
 func (w *Watcher) Read(object types.NamespacedName, version string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.read[object] = version
-}
-
-// open begins to watch a Secret, if that has not been begun. The watcher is locked.
-func (w *Watcher) open(secret types.NamespacedName) {
-	if _, open := w.watches[secret]; open {
-		return
-	}
-	ctx, cancel := context.WithCancel(w.ctx)
-	w.watches[secret] = cancel
-	go w.follow(ctx, secret)
+	w.known[object] = version
 }
 
 // Forget ends an object's interest.
 func (w *Watcher) Forget(object types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.drop(object)
-}
-
-// drop ends an object's interest, and the watch with the last one. The watcher is locked.
-func (w *Watcher) drop(object types.NamespacedName) {
-	secret, named := w.wanted[object]
-	if !named {
-		return
-	}
 	delete(w.wanted, object)
-	delete(w.read, object)
-	for _, other := range w.wanted {
-		if other == secret {
-			return
-		}
-	}
-	if cancel := w.watches[secret]; cancel != nil {
-		cancel()
-		delete(w.watches, secret)
-	}
+	delete(w.known, object)
 }
 
-// follow keeps a watch open until its context ends.
-func (w *Watcher) follow(ctx context.Context, secret types.NamespacedName) {
-	seen := &progress{}
-	for retry := firstRetry; ctx.Err() == nil; {
-		opened := seen.opened
-		err := w.stream(ctx, secret, seen)
-		if ctx.Err() != nil {
-			return
-		}
-		if seen.opened > opened {
-			retry = firstRetry
-		}
-		if err != nil {
-			log.FromContext(ctx).Info("Watching a Secret failed, trying again", "secret", secret, "reason", err.Error(), "after", retry)
-		}
-		select {
-		case <-ctx.Done():
-		case <-w.clock.After(retry):
-		}
-		retry = min(2*retry, lastRetry)
-	}
-}
-
-// progress is what the watches of one Secret have seen so far.
-type progress struct {
-	// opened is how many watches were opened.
-	opened int
-	// version is the newest that was passed on.
-	version string
-}
-
-// stream passes on the events of one watch. Its first event is the Secret as it is, so no change between two watches is lost. That there is no
-// such event because the Secret was deleted can not be seen, so whoever waits for it is woken to look when a watch is opened again.
-func (w *Watcher) stream(ctx context.Context, secret types.NamespacedName, seen *progress) error {
-	events, err := w.client(secret.Namespace).Watch(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, secret.Name).String(),
-	})
-	if err != nil {
-		return fmt.Errorf("opening a watch: %w", err)
-	}
-	defer events.Stop()
-	if seen.opened > 0 {
-		w.wake(secret, "")
-	}
-	seen.opened++
+// run looks at all Secrets, rests, and looks again.
+func (w *Watcher) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
-		case event, open := <-events.ResultChan():
-			if !open {
-				return nil
-			}
-			if event.Type == watch.Error {
-				return fmt.Errorf("watching: %w", apierrors.FromObject(event.Object))
-			}
-			if object, isSecret := event.Object.(*corev1.Secret); isSecret && object.ResourceVersion != seen.version {
-				seen.version = object.ResourceVersion
-				w.wake(secret, object.ResourceVersion)
-			}
+			return
+		case <-w.clock.After(w.interval):
+		}
+		if err := w.look(ctx); err != nil && ctx.Err() == nil {
+			log.FromContext(ctx).Info("Looking at Secrets failed, trying again", "reason", err.Error(), "after", w.interval)
 		}
 	}
 }
 
-// wake wakes the objects that name a Secret and have not read the version of it, which is empty if it is not known.
+// look wakes the objects whose Secrets have changed. One at a time is asked for, so that many are no burst. A failure that may be of one Secret alone keeps no other
+// from being looked at; any other ends the round.
+func (w *Watcher) look(ctx context.Context) error {
+	var refused error
+	for _, secret := range w.secrets() {
+		version, err := w.version(ctx, secret)
+		if apierrors.IsForbidden(err) {
+			refused = err
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		w.wake(secret, version)
+	}
+	return refused
+}
+
+// secrets are those that objects name, in a stable order.
+func (w *Watcher) secrets() []types.NamespacedName {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	named := make([]types.NamespacedName, 0, len(w.wanted))
+	for _, secret := range w.wanted {
+		named = append(named, secret)
+	}
+	slices.SortFunc(named, func(a, b types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return slices.Compact(named)
+}
+
+// version is the resource version of a Secret, "" if there is none. What the Secret holds is not asked for.
+func (w *Watcher) version(ctx context.Context, secret types.NamespacedName) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	err := w.reader.Get(ctx, secret, object)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("looking at Secret %q in %q: %w", secret.Name, secret.Namespace, err)
+	}
+	return object.ResourceVersion, nil
+}
+
+// wake wakes the objects that name a Secret and know another version of it.
 func (w *Watcher) wake(secret types.NamespacedName, version string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for object, wanted := range w.wanted {
-		if wanted == secret && (version == "" || w.read[object] != version) {
+		if wanted == secret && w.known[object] != version {
+			w.known[object] = version
 			w.queue.Add(reconcile.Request{NamespacedName: object})
 		}
 	}

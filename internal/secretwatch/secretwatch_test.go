@@ -3,17 +3,19 @@ package secretwatch
 import (
 	"context"
 	"errors"
-	"strings"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/slipway-project/slipway/awssim/simclock"
@@ -21,60 +23,53 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long something that must happen may take.
-const patience = 10 * time.Second
-
-// server answers watches as the test says.
+// server has Secrets by name, each with a version or an error, and keeps what it was asked.
 type server struct {
-	namespace string
-	// opening is each watch that is asked for, answered by the test.
-	opening chan *opening
+	client.Reader
+
+	mu      sync.Mutex
+	secrets map[string]any
+	asked   []string
 }
 
-// opening is a watch that is asked for.
-type opening struct {
-	namespace, selector string
-	events              *watch.FakeWatcher
-	answer              chan error
+func (s *server) Get(ctx context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	metadata, isMetadata := object.(*metav1.PartialObjectMetadata)
+	if _, bounded := ctx.Deadline(); !isMetadata || !bounded || key.Namespace != "tenant" {
+		return errors.New("no more than the metadata of the one Secret may be asked for, and not for ever")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, key.Name)
+	switch answer := s.secrets[key.Name].(type) {
+	case string:
+		metadata.ResourceVersion = answer
+		return nil
+	case error:
+		return answer
+	}
+	return apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
 }
 
-func (s *server) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	o := &opening{namespace: s.namespace, selector: options.FieldSelector, events: watch.NewFake(), answer: make(chan error, 1)}
-	select {
-	case s.opening <- o:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	select {
-	case err := <-o.answer:
-		if err != nil {
-			return nil, err
-		}
-		return o.events, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+func (s *server) set(name string, answer any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.secrets[name] = answer
 }
 
 // rig is a watcher, its server, and the queue that it adds to.
 type rig struct {
 	*testing.T
+	*server
 	watcher *Watcher
-	server  *server
 	clock   *simclock.Clock
 	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{T: t, server: &server{opening: make(chan *opening)}, clock: simclock.New(time.Unix(0, 0), 0)}
+	r := &rig{T: t, server: &server{secrets: map[string]any{}}, clock: simclock.New(time.Unix(0, 0), 0)}
 	t.Cleanup(r.clock.Close)
-	r.watcher = New(func(namespace string) interface {
-		Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
-	} {
-		return &server{namespace: namespace, opening: r.server.opening}
-	})
-	r.watcher.clock = r.clock
+	r.watcher = New(r.server, r.clock, time.Minute)
 	r.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(r.queue.ShutDown)
 	return r
@@ -85,71 +80,41 @@ func (r *rig) start() {
 	if err := r.watcher.Start(r.Context(), r.queue); err != nil {
 		r.Fatal(err)
 	}
+	r.awaitRest()
 }
 
-// opened waits for a watch to be asked for and answers it.
-func (r *rig) opened(err error) *opening {
+// awaitRest waits until the watcher waits for the clock.
+func (r *rig) awaitRest() {
 	r.Helper()
-	select {
-	case o := <-r.server.opening:
-		o.answer <- err
-		return o
-	case <-time.After(patience):
-		r.Fatal("no watch is opened")
-		return nil
-	}
-}
-
-// reopened is opened, after a wait on the clock.
-func (r *rig) reopened(after time.Duration, err error) *opening {
-	r.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(10 * time.Second)
 	for {
 		if due, waits := r.clock.Next(); waits {
-			if wait := due.Sub(r.clock.Now()); wait != after {
-				r.Errorf("the next watch is opened after %s, want %s", wait, after)
+			if wait := due.Sub(r.clock.Now()); wait != time.Minute {
+				r.Fatalf("the next look is after %s", wait)
 			}
-			r.clock.Step(after)
-			return r.opened(err)
+			return
 		}
 		if time.Now().After(deadline) {
-			r.Fatal("nobody waits to open a watch")
+			r.Fatal("nobody waits to look again")
 		}
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// wakes waits for the named objects to be woken, each once, in any order.
-func (r *rig) wakes(names ...string) {
+// round has the watcher look once, and compares whom it wakes.
+func (r *rig) round(reason string, want ...string) {
 	r.Helper()
-	left := map[string]bool{}
-	for _, name := range names {
-		left[name] = true
+	r.clock.Step(time.Minute)
+	r.awaitRest()
+	var woken []string
+	for r.queue.Len() > 0 {
+		request, _ := r.queue.Get()
+		r.queue.Done(request)
+		woken = append(woken, request.Name)
 	}
-	for range names {
-		got := make(chan reconcile.Request, 1)
-		go func() {
-			request, _ := r.queue.Get()
-			got <- request
-		}()
-		select {
-		case request := <-got:
-			r.queue.Done(request)
-			if !left[request.Name] {
-				r.Errorf("%q is woken, want %v", request.Name, names)
-			}
-			delete(left, request.Name)
-		case <-time.After(patience):
-			r.Fatalf("%v are not woken", left)
-		}
-	}
-}
-
-// quiet checks that nobody was woken by what came before the given event, which is the next that wakes somebody.
-func (r *rig) quiet(reason string) {
-	r.Helper()
-	if waiting := r.queue.Len(); waiting > 0 {
-		r.Errorf("%s: %d are woken", reason, waiting)
+	slices.Sort(woken)
+	if diff := cmp.Diff(want, woken); diff != "" {
+		r.Errorf("%s: woken are (-want +got):\n%s", reason, diff)
 	}
 }
 
@@ -161,186 +126,101 @@ func secret(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "tenant", Name: name}
 }
 
-func version(resourceVersion string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "data", ResourceVersion: resourceVersion}}
-}
-
-func TestEvents(t *testing.T) {
+func TestChanges(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
+	r.watcher.Watch(object("pool"), secret("data"))
 	r.start()
+	r.round("there is no such Secret, as whoever looked has seen")
+	r.set("data", "1")
+	r.round("it was made", "pool")
+	r.round("it is as it was")
 	r.watcher.Watch(object("pool"), secret("data"))
-	o := r.opened(nil)
-	if o.namespace != "tenant" || o.selector != "metadata.name=data" {
-		t.Errorf("the watch is of %q in %q: no more than one Secret may be seen", o.selector, o.namespace)
-	}
-	o.events.Add(version("1"))
-	r.wakes("pool")
-	o.events.Modify(version("1"))
-	o.events.Action(watch.Bookmark, &corev1.ConfigMap{})
-	// An unbuffered send has returned when the one before was dealt with.
-	o.events.Modify(version("1"))
-	r.quiet("the same version, and what is no Secret")
-	o.events.Modify(version("2"))
-	r.wakes("pool")
-	o.events.Delete(version("3"))
-	r.wakes("pool")
-	r.watcher.Watch(object("pool"), secret("data"))
-	r.quiet("the same Secret is asked for")
+	r.round("the same Secret is named again")
+	r.set("data", "2")
+	r.round("it was changed", "pool")
+	r.set("data", nil)
+	r.round("it was deleted", "pool")
+	r.round("it is gone")
 }
 
 func TestVersionsThatWereRead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
+	r.set("data", "1")
 	r.start()
 	r.watcher.Watch(object("one"), secret("data"))
-	o := r.opened(nil)
 	r.watcher.Watch(object("two"), secret("data"))
 	r.watcher.Read(object("one"), "1")
-	o.events.Add(version("1"))
-	r.wakes("two")
-	o.events.Modify(version("2"))
-	r.wakes("one", "two")
+	r.round("one has read it", "two")
+	r.set("data", "2")
+	r.round("nobody has read it", "one", "two")
 	r.watcher.Forget(object("one"))
 	r.watcher.Watch(object("one"), secret("data"))
-	o.events.Modify(version("1"))
-	r.wakes("one", "two")
+	r.round("what was read is forgotten with the rest", "one")
 }
 
 func TestSharedSecret(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.start()
+	r.set("data", "1")
 	r.watcher.Watch(object("one"), secret("data"))
-	o := r.opened(nil)
 	r.watcher.Watch(object("two"), secret("data"))
-	o.events.Add(version("1"))
-	r.wakes("one", "two")
+	r.start()
+	r.round("both name it", "one", "two")
+	if len(r.asked) != 1 {
+		t.Errorf("for two objects it was asked for %q", r.asked)
+	}
+	r.set("data", "2")
 	r.watcher.Forget(object("one"))
-	o.events.Modify(version("2"))
-	r.wakes("two")
-	o.events.Modify(version("2"))
-	r.quiet("one asked to be forgotten")
+	r.round("one asked to be forgotten", "two")
 	r.watcher.Forget(object("two"))
-	r.closes(o)
 	r.watcher.Forget(object("nobody"))
-	r.watcher.Watch(object("two"), secret("data"))
-	r.opened(nil).events.Add(version("2"))
-	r.wakes("two")
-}
-
-// closes waits until a watch is stopped by the watcher.
-func (r *rig) closes(o *opening) {
-	r.Helper()
-	deadline := time.Now().Add(patience)
-	for !o.events.IsStopped() {
-		if time.Now().After(deadline) {
-			r.Fatal("the watch stays open")
-		}
-		time.Sleep(time.Millisecond)
+	r.asked = nil
+	r.round("nobody names it")
+	if len(r.asked) != 0 {
+		t.Errorf("for nobody it was asked for %q", r.asked)
 	}
 }
 
 func TestRetarget(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.start()
+	r.set("old", "1")
+	r.set("new", "1")
 	r.watcher.Watch(object("pool"), secret("old"))
-	old := r.opened(nil)
-	old.events.Add(version("1"))
-	r.wakes("pool")
+	r.watcher.Read(object("pool"), "1")
 	r.watcher.Watch(object("pool"), secret("new"))
-	r.closes(old)
-	o := r.opened(nil)
-	if o.selector != "metadata.name=new" {
-		t.Errorf("the watch is of %q", o.selector)
-	}
-	o.events.Add(version("1"))
-	r.wakes("pool")
-}
-
-// A server ends every watch after a while.
-func TestReopen(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
 	r.start()
-	r.watcher.Watch(object("pool"), secret("data"))
-	first := r.opened(nil)
-	first.events.Add(version("1"))
-	r.wakes("pool")
-	first.events.Stop()
-	second := r.reopened(time.Second, nil)
-	r.wakes("pool") // the Secret may have been deleted between
-	second.events.Add(version("1"))
-	second.events.Modify(version("1"))
-	r.quiet("it is as it was")
-	second.events.Stop()
-	third := r.reopened(time.Second, nil)
-	r.wakes("pool")
-	third.events.Add(version("2"))
-	r.wakes("pool")
+	r.round("another Secret of the same version is another", "pool")
+	r.set("old", "2")
+	r.round("the old one is nobody's")
 }
 
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.start()
-	r.watcher.Watch(object("pool"), secret("data"))
-	forbidden := apierrors.NewForbidden(corev1.Resource("secrets"), "data", errors.New("no"))
-	r.opened(forbidden)
-	for _, wait := range []int{1, 2, 4, 8, 16, 32, 60} {
-		r.reopened(time.Duration(wait)*time.Second, forbidden)
+	for _, name := range []string{"a", "b", "c"} {
+		r.set(name, "1")
+		r.watcher.Watch(object(name), secret(name))
 	}
-	r.quiet("nothing was seen")
-	o := r.reopened(time.Minute, nil)
-	o.events.Add(version("1"))
-	r.wakes("pool")
-	o.events.Error(&metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired, Message: "too old"})
-	again := r.reopened(time.Second, nil)
-	r.closes(o)
-	r.wakes("pool")
-	again.events.Stop()
-	r.reopened(time.Second, nil).events.Stop()
-	r.reopened(time.Second, nil)
-	r.wakes("pool")
+	r.start()
+	r.set("a", apierrors.NewForbidden(corev1.Resource("secrets"), "a", errors.New("no")))
+	r.round("one that may not be read keeps no other", "b", "c")
+	r.set("a", "1")
+	r.set("b", errors.New("no answer"))
+	r.set("c", "2")
+	r.round("an API server that does not answer is left alone", "a")
+	r.set("b", "1")
+	r.round("what changed meanwhile is seen", "c")
 }
 
 func TestErrorsSayWhat(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	failed := make(chan error, 1)
-	go func() { failed <- r.watcher.stream(t.Context(), secret("data"), &progress{}) }()
-	o := r.opened(nil)
-	o.events.Error(&metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired, Message: "too old"})
-	if err := <-failed; !apierrors.IsResourceExpired(err) || !strings.HasPrefix(err.Error(), "watching: ") {
+	r.set("data", errors.New("no answer"))
+	r.watcher.Watch(object("pool"), secret("data"))
+	if err := r.watcher.look(t.Context()); err == nil || err.Error() != `looking at Secret "data" in "tenant": no answer` {
 		t.Errorf("error %v", err)
 	}
-}
-
-// Objects may be reconciled before the watcher is started.
-func TestWatchBeforeStart(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.watcher.Watch(object("one"), secret("data"))
-	r.watcher.Watch(object("two"), secret("data"))
-	r.watcher.Watch(object("gone"), secret("other"))
-	r.watcher.Forget(object("gone"))
-	r.start()
-	r.opened(nil).events.Add(version("1"))
-	r.wakes("one", "two")
-}
-
-func TestEnd(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	if err := r.watcher.Start(ctx, r.queue); err != nil {
-		t.Fatal(err)
-	}
-	r.watcher.Watch(object("one"), secret("data"))
-	o := r.opened(nil)
-	o.events.Add(version("1"))
-	r.wakes("one")
-	cancel()
-	r.closes(o)
 }

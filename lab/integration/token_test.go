@@ -64,6 +64,7 @@ func TestTokenRotationCost(t *testing.T) {
 	if err := w.Lab.SwapBootstrapToken(w.Context(), w.key()); err != nil {
 		t.Fatal(err)
 	}
+	w.touch() // nor does anybody look at Secrets
 	w.Eventually("the group is at the new version", func() error {
 		if version := *w.group().LaunchTemplate.Version; version != "2" {
 			return fmt.Errorf("it is at %s", version)

@@ -106,7 +106,7 @@ func (r *Reconciler) digest(ctx context.Context, key types.NamespacedName) (sum 
 		content = []any{object.Annotations, object.Spec}
 	case *capav1.AWSClusterStaticIdentity:
 		secret := types.NamespacedName{Namespace: r.SecretNamespace, Name: object.Spec.SecretRef}
-		r.Watches.Watch(key, secret) //nolint:contextcheck // watches live as long as the controller
+		r.Watches.Watch(key, secret)
 		data := &corev1.Secret{}
 		if err := r.Secrets.Get(ctx, secret, data); client.IgnoreNotFound(err) != nil {
 			return sum, false, fmt.Errorf("reading Secret %q: %w", secret.Name, err)

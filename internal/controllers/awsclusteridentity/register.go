@@ -19,8 +19,8 @@ import (
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=awsclustercontrolleridentities;awsclusterroleidentities;awsclusterstaticidentities,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
-// Secrets are watched by name and never listed.
-// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;watch
+// Secrets are read by name, and never watched or listed.
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 
 // Register adds the controller to a manager. Identities are the kinds of identities that are installed.
 func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, identities []client.Object) error {

@@ -31,7 +31,6 @@ func (r *Reconciler) readBootstrap(ctx context.Context, p *pass) reconciling.Out
 		return reconciling.Continue()
 	}
 	key := types.NamespacedName{Namespace: p.config.Namespace, Name: bootstrap.DataSecretName}
-	// The watch first: what changes after it is opened wakes us, what changed before it is read now.
 	r.Watches.Watch(p.key(), key)
 	secret := &corev1.Secret{}
 	if err := r.Secrets.Get(ctx, key, secret); err != nil {
