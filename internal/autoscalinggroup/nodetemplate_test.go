@@ -5,7 +5,33 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
+
+func TestDerivedTags(t *testing.T) {
+	t.Parallel()
+	const storage, system = "k8s.io/cluster-autoscaler/node-template/resources/ephemeral-storage", "k8s.io/cluster-autoscaler/node-template/label/kubernetes.io/os"
+	capacity := infrav1.NodeCapacity{corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceEphemeralStorage: resource.MustParse("30Gi")}
+	present := map[string]string{storage: "8Gi", "other": "x"}
+	for _, row := range []struct {
+		reason   string
+		capacity infrav1.NodeCapacity
+		info     *infrav1.NodeInfo
+		want     map[string]string
+	}{
+		{"the instance type says the rest", capacity, &infrav1.NodeInfo{OperatingSystem: "linux"}, map[string]string{storage: "30Gi"}},
+		{"nodes are taken for Linux", capacity, &infrav1.NodeInfo{OperatingSystem: "windows"}, map[string]string{storage: "30Gi", system: "windows"}},
+		{"no volume is known", infrav1.NodeCapacity{}, &infrav1.NodeInfo{}, map[string]string{}},
+		{"nothing is known: after a move, until the launch config is ready", nil, nil, map[string]string{storage: "8Gi"}},
+	} {
+		if diff := cmp.Diff(row.want, DerivedTags(row.capacity, row.info, present)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
+		}
+	}
+}
 
 func TestNodeTemplateTags(t *testing.T) {
 	t.Parallel()

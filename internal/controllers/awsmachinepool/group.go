@@ -123,11 +123,20 @@ func (r *Reconciler) desired(ctx context.Context, p *pass) (autoscalinggroup.Des
 	return desired, nil
 }
 
-// askedTags are what people ask for on the group: by the cluster, by the pool, and for an autoscaler that reads tags, by the MachinePool.
+// askedTags are what people ask for on the group: by the cluster, by the pool, and for an autoscaler that reads tags, by the MachinePool, and by what a node would be.
 func (p *pass) askedTags() map[string]string {
 	asked := p.facts.AskedTags(p.pool.Spec.AdditionalTags)
-	if p.machinePool != nil && common.Autoscaled(p.machinePool) {
-		for key, value := range autoscalinggroup.NodeTemplateTags(p.machinePool.Annotations) {
+	if p.machinePool == nil || !common.Autoscaled(p.machinePool) {
+		return asked
+	}
+	present := map[string]string{}
+	if p.group != nil {
+		present = p.group.Tags
+	}
+	for _, tags := range []map[string]string{
+		autoscalinggroup.NodeTemplateTags(p.machinePool.Annotations), autoscalinggroup.DerivedTags(p.pool.Status.Capacity, p.pool.Status.NodeInfo, present),
+	} {
+		for key, value := range tags {
 			asked[key] = cmp.Or(asked[key], value)
 		}
 	}
