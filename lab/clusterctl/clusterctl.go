@@ -15,8 +15,6 @@ import (
 
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-project/slipway/lab/crds/bundle"
@@ -137,7 +135,7 @@ func fromModule(module, base, components string) func(string) error {
 		if err != nil {
 			return err
 		}
-		built, err := kustomize(filepath.Join(source, base))
+		built, err := release.Kustomize(filepath.Join(source, base))
 		if err != nil {
 			return err
 		}
@@ -177,18 +175,9 @@ func besidePools(root, directory string) error {
 	if err := os.WriteFile(filepath.Join(directory, "kustomization.yaml"), overlay, 0o600); err != nil {
 		return err
 	}
-	built, err := kustomize(directory)
+	built, err := release.Kustomize(directory)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(directory, release.ComponentsFile), built, 0o600)
-}
-
-// kustomize builds a base as the command does.
-func kustomize(base string) ([]byte, error) {
-	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), base)
-	if err != nil {
-		return nil, fmt.Errorf("building %s: %w", base, err)
-	}
-	return objects.AsYaml()
 }

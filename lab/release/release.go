@@ -1,5 +1,5 @@
 // Package release writes what a release of Slipway gives to clusterctl, from the manifests that are checked in: the components, built as
-// kustomize builds them and with the image of the release, the metadata, and the templates of clusters.
+// kustomize builds them and with the image of the release, the metadata, and the templates of clusters. Beside them are the IAM policies that it needs.
 package release
 
 import (
@@ -11,8 +11,11 @@ import (
 
 	"sigs.k8s.io/kustomize/api/filters/imagetag"
 	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/slipway-project/slipway/internal/permissions"
 )
 
 // Names of what clusterctl looks for beside a release (Cluster API: clusterctl provider contract, "Provider repositories").
@@ -21,6 +24,9 @@ const (
 	MetadataFile   = "metadata.yaml"
 	templatePrefix = "cluster-template-"
 )
+
+// policyFile is what the policies are called, by number: clusterctl leaves alone what it does not know.
+const policyFile = "iam-policy-%d.json"
 
 // controllerImage is what config/manager calls the image.
 const controllerImage = "slipway"
@@ -56,6 +62,13 @@ func Write(root, directory, image string) error {
 			return err
 		}
 	}
+	policies, err := permissions.Policies(permissions.Scope{}, permissions.Defaults()...)
+	if err != nil {
+		return fmt.Errorf("making the IAM policies: %w", err)
+	}
+	for i, policy := range policies {
+		files[fmt.Sprintf(policyFile, i+1)] = []byte(policy.String() + "\n")
+	}
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(directory, name), content, 0o644); err != nil { // #nosec G306 -- for everybody to read
 			return fmt.Errorf("writing %s: %w", name, err)
@@ -70,37 +83,40 @@ func Components(root, image string) ([]byte, error) {
 	if !found {
 		return nil, fmt.Errorf("image %q has no tag", image)
 	}
-	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(root, "config", "default"))
-	if err != nil {
-		return nil, fmt.Errorf("building the components: %w", err)
-	}
-	err = objects.ApplyFilter(imagetag.Filter{
-		ImageTag: types.Image{Name: controllerImage, NewName: repository, NewTag: tag},
-		FsSlice:  []types.FieldSpec{{Path: "spec/template/spec/containers[]/image"}},
+	return build(krusty.MakeDefaultOptions(), filepath.Join(root, "config", "default"), func(objects resmap.ResMap) error {
+		return objects.ApplyFilter(imagetag.Filter{
+			ImageTag: types.Image{Name: controllerImage, NewName: repository, NewTag: tag},
+			FsSlice:  []types.FieldSpec{{Path: "spec/template/spec/containers[]/image"}},
+		})
 	})
-	if err != nil {
-		return nil, fmt.Errorf("setting the image: %w", err)
-	}
-	components, err := objects.AsYaml()
-	if err != nil {
-		return nil, fmt.Errorf("writing the components: %w", err)
-	}
-	return components, nil
 }
 
 // Flavor is the template of a cluster that is made from another template.
 func Flavor(root, name string) ([]byte, error) {
 	options := krusty.MakeDefaultOptions()
 	options.LoadRestrictions = types.LoadRestrictionsNone // what it is made from lies beside it
-	objects, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), filepath.Join(root, "templates", "flavors", name))
+	return build(options, filepath.Join(root, "templates", "flavors", name), nil)
+}
+
+// Kustomize builds a base as the command does, as YAML.
+func Kustomize(base string) ([]byte, error) { return build(krusty.MakeDefaultOptions(), base, nil) }
+
+// build builds a base and changes what it is made of, if there is something to change.
+func build(options *krusty.Options, base string, change func(resmap.ResMap) error) ([]byte, error) {
+	objects, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), base)
 	if err != nil {
-		return nil, fmt.Errorf("building flavor %s: %w", name, err)
+		return nil, fmt.Errorf("building %s: %w", base, err)
 	}
-	template, err := objects.AsYaml()
+	if change != nil {
+		if err := change(objects); err != nil {
+			return nil, fmt.Errorf("changing what %s is made of: %w", base, err)
+		}
+	}
+	built, err := objects.AsYaml()
 	if err != nil {
-		return nil, fmt.Errorf("writing flavor %s: %w", name, err)
+		return nil, fmt.Errorf("writing what %s is made of: %w", base, err)
 	}
-	return template, nil
+	return built, nil
 }
 
 // cutTag parts an image from its tag. A colon before the last slash is of a registry's port.
