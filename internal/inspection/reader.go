@@ -81,11 +81,21 @@ func (r Reader) ReadVersion(ctx context.Context, template launchtemplate.Templat
 	if err != nil {
 		return Version{}, err
 	}
-	facts, err := r.facts(ctx, &contents)
+	resolved, err := r.Resolve(ctx, contents, "")
 	if err != nil {
 		return Version{}, fmt.Errorf("looking at what version %d of launch template %q names: %w", number, template.Name, err)
 	}
-	return Version{Template: template, Number: number, Fingerprints: data.Fingerprints(), Resolved: Inspect(contents, facts)}, nil
+	return Version{Template: template, Number: number, Fingerprints: data.Fingerprints(), Resolved: resolved}, nil
+}
+
+// Resolve says what contents come to. The root device is that of an image that somebody else chooses, empty if nobody does, or it is not known.
+func (r Reader) Resolve(ctx context.Context, contents launchtemplate.Contents, rootDevice string) (Resolved, error) {
+	facts, err := r.facts(ctx, &contents)
+	if err != nil {
+		return Resolved{}, err
+	}
+	facts.RootDeviceName = rootDevice
+	return Inspect(contents, facts), nil
 }
 
 // facts asks for what the version names.

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -138,10 +139,11 @@ func TestVersionsAreTriedBeforeApproval(t *testing.T) {
 	t.Parallel()
 	w := verified(t, "  rollout: Manual\n")
 	instances := w.running()
-	w.placeIn("", "m6i.large")
+	w.placeIn("", "m5.xlarge")
 	w.Eventually("the edit waits", func() error { return w.awaits(2, "1", instances) })
 	w.awaitConfigCondition(infrav1.VerifiedCondition, metav1.ConditionTrue, infrav1.ReadyReason)
-	w.placeIn("not-yet", "m6i.large")
+	w.expectResolved("m5.xlarge", "t3.large", "2")
+	w.placeIn("not-yet", "m5.xlarge")
 	w.Eventually("another edit waits, and would fail", func() error {
 		if err := w.awaits(3, "1", instances); err != nil {
 			return err
@@ -159,7 +161,18 @@ func TestVersionsAreTriedBeforeApproval(t *testing.T) {
 	if got := *w.template().DefaultVersionNumber; got != 3 {
 		t.Errorf("version %d is launched", got)
 	}
+	w.expectResolved("m5.xlarge", "", "4")
 	w.expectTriedFirst()
+}
+
+// expectResolved holds that status says what the spec comes to, what is launched if that is another configuration, and that the pool says what nodes that are launched have.
+func (w *world) expectResolved(asked, launched, cpus string) {
+	w.Helper()
+	w.Eventually("status says what is asked for and what is launched", func() error {
+		status, cpu := w.mustConfig().Status, w.mustPool().Status.Capacity[corev1.ResourceCPU]
+		got := []string{status.Resolved.InstanceType, ptr.Deref(status.Launched, infrav1.ResolvedLaunchConfig{}).InstanceType, cpu.String()}
+		return equals(got, []string{asked, launched, cpus})
+	})
 }
 
 // expectTriedFirst holds that every move of the default version comes after a dry run that passed, and that dry runs launched nothing.

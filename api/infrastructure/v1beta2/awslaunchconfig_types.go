@@ -1,6 +1,7 @@
 package v1beta2
 
 import (
+	"cmp"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -231,9 +232,14 @@ type AWSLaunchConfigStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	RolledBackFrom string `json:"rolledBackFrom,omitempty"`
 
-	// Resolved is what the spec's names and lookups led to in AWS.
+	// Resolved is what the spec's names and lookups led to in AWS, whether that is launched or held back.
 	// +optional
 	Resolved *ResolvedLaunchConfig `json:"resolved,omitempty"`
+
+	// Launched is what the version to launch from comes to, where that is another configuration than the spec's: one is held back, spec.pinnedVersion names one, or
+	// a failed one was rolled back. It is left out where it would be as resolved.
+	// +optional
+	Launched *ResolvedLaunchConfig `json:"launched,omitempty"`
 
 	// Versions are the newest versions of the template, newest first.
 	// +optional
@@ -377,6 +383,11 @@ func (c *AWSLaunchConfig) Accepts(launchTemplateID string, version int64) bool {
 		return true
 	}
 	return slices.ContainsFunc(c.Status.AcceptedVersions, func(accepted AcceptedVersions) bool { return accepted.Holds(launchTemplateID, version) })
+}
+
+// WhatIsLaunched is what the version to launch from comes to, nil while that is not known.
+func (c *AWSLaunchConfig) WhatIsLaunched() *ResolvedLaunchConfig {
+	return cmp.Or(c.Status.Launched, c.Status.Resolved)
 }
 
 // GetConditions returns the conditions, as Cluster API's helpers want it.

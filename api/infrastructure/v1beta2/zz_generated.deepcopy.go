@@ -158,6 +158,11 @@ func (in *AWSLaunchConfigStatus) DeepCopyInto(out *AWSLaunchConfigStatus) {
 		*out = new(ResolvedLaunchConfig)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Launched != nil {
+		in, out := &in.Launched, &out.Launched
+		*out = new(ResolvedLaunchConfig)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.Versions != nil {
 		in, out := &in.Versions, &out.Versions
 		*out = make([]LaunchTemplateVersionStatus, len(*in))

@@ -76,9 +76,10 @@ type pass struct {
 	// user data of it.
 	nodegroupData   []byte
 	nodegroupFormat userdata.Format
-	// resolved and input are set by resolve.
+	// resolved and input are set by resolve, and asked is the config fingerprint of what the spec asks for.
 	resolved launchtemplate.Resolved
 	input    launchtemplate.Input
+	asked    string
 	// pending is what the spec asks for while it is held back; input is then what was launched before. Set by awaitApproval, where it is unapproved, or by tryAsked.
 	pending    *launchtemplate.Input
 	unapproved bool
@@ -113,8 +114,9 @@ var ready = reconciling.Summary{
 //  8. hold back what waits for approval
 //  9. have EC2 try what is newly asked for, if the spec wants that, and hold it back if EC2 would not launch it
 //  10. make the wanted version exist and the default, and the one that is held back exist
-//  11. have EC2 try what is launched, if it has not
-//  12. prune versions that nobody uses, and bootstrap data that none points to
+//  11. say what is launched, where that is not what the spec asks for
+//  12. have EC2 try what is launched, if it has not
+//  13. prune versions that nobody uses, and bootstrap data that none points to
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
 	config := &infrav1.AWSLaunchConfig{}
 	if err := r.Client.Get(ctx, request.NamespacedName, config); err != nil {
@@ -173,6 +175,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		{Name: "trying what is asked for", Run: r.tryAsked},
 		{Name: "releasing the launch template", Run: r.releaseTemplate},
 		{Name: "ensuring the launch template version", Run: r.ensureVersion},
+		{Name: "saying what is launched", Run: r.showLaunched},
 		{Name: "trying what is launched", Run: r.tryLaunch},
 		{Name: "pruning versions", Run: r.prune},
 	})

@@ -65,6 +65,7 @@ func (r *Reconciler) resolve(ctx context.Context, p *pass) reconciling.Outcome {
 	if p.input, err = launchtemplate.NewInput(&p.config.Spec, p.resolved); err != nil {
 		return reconciling.Fail(err)
 	}
+	p.asked = p.input.Fingerprints.Config
 	if err := r.showResolved(ctx, p, image, instanceType, imageKey); err != nil {
 		return outcome.Of(p.config, infrav1.ResolvedCondition, reasonOr(err, infrav1.SubnetsNotFoundReason), err)
 	}

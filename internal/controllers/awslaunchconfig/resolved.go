@@ -2,13 +2,16 @@ package awslaunchconfig
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/inspection"
+	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 // showResolved shows in status what the spec's names and look-ups led to: the same as is told of a template of somebody else's.
@@ -33,6 +36,29 @@ func (r *Reconciler) showResolved(ctx context.Context, p *pass, image discovery.
 	p.config.Status.Resolved = resolvedStatus(&resolved)
 	p.config.Status.Resolved.ImageKey = imageKey
 	return nil
+}
+
+// showLaunched shows what is launched, where the spec asks for another configuration.
+func (r *Reconciler) showLaunched(ctx context.Context, p *pass) reconciling.Outcome {
+	status := &p.config.Status
+	if p.input.Fingerprints.Config == p.asked {
+		status.Launched = nil
+		return reconciling.Continue()
+	}
+	contents, err := p.input.Contents()
+	if err != nil {
+		return reconciling.Fail(err).AndGoOn()
+	}
+	device := ""
+	if eksChooses(&p.config.Spec) {
+		device = rootDevice(p.config.Spec.Nodegroup.AMIType)
+	}
+	launched, err := inspection.NewReader(p.cloud.Discovery).Resolve(ctx, contents, device)
+	if err != nil {
+		return outcome.Again(fmt.Errorf("looking at what is launched: %w", err)).AndGoOn()
+	}
+	status.Launched = resolvedStatus(&launched)
+	return reconciling.Continue()
 }
 
 // mostListed is how many security groups and subnets status has room for (API: maxItems).

@@ -18,7 +18,7 @@ import (
 // checkOverrides refuses what Auto Scaling would take, or refuse in words that help nobody, and what no launch could come of: images, types and
 // templates that do not exist, and types that can not run their image.
 func (r *Reconciler) checkOverrides(ctx context.Context, p *pass) *reconciling.Outcome {
-	if p.pool.Spec.MixedInstancesPolicy == nil || p.config.Status.Resolved == nil {
+	if p.pool.Spec.MixedInstancesPolicy == nil || p.config.WhatIsLaunched() == nil {
 		return nil
 	}
 	for i := range p.pool.Spec.MixedInstancesPolicy.Overrides {
@@ -39,7 +39,8 @@ func (r *Reconciler) checkOverrides(ctx context.Context, p *pass) *reconciling.O
 
 // checkOverride returns an error, and the reason for the condition that shows it.
 func (r *Reconciler) checkOverride(ctx context.Context, p *pass, override *infrav1.Overrides) (reason string, err error) {
-	template := launchtemplate.Contents{ImageID: p.config.Status.Resolved.ImageID, InstanceType: p.config.Status.Resolved.InstanceType}
+	launched := p.config.WhatIsLaunched()
+	template := launchtemplate.Contents{ImageID: launched.ImageID, InstanceType: launched.InstanceType}
 	if own := override.LaunchTemplate; own != nil {
 		data, err := p.cloud.Discovery.TemplateVersion(ctx, own.ID, own.Version)
 		if err != nil {
@@ -49,8 +50,8 @@ func (r *Reconciler) checkOverride(ctx context.Context, p *pass, override *infra
 			return infrav1.LaunchTemplateNotFoundReason, err
 		}
 	}
-	imageID, architecture := cmp.Or(override.ImageID, template.ImageID), p.config.Status.Resolved.ImageArchitecture
-	if imageID != p.config.Status.Resolved.ImageID {
+	imageID, architecture := cmp.Or(override.ImageID, template.ImageID), launched.ImageArchitecture
+	if imageID != launched.ImageID {
 		if architecture, err = r.architectureOf(ctx, p, imageID); err != nil {
 			return infrav1.ImageNotFoundReason, err
 		}

@@ -10,10 +10,10 @@ import (
 // describeNode says in status what a node is, so that cluster-autoscaler can scale from zero. Of overrides the first counts, as for cluster-autoscaler's aws provider.
 // What is known stays while the launch config is not ready.
 func (r *Reconciler) describeNode(ctx context.Context, p *pass) reconciling.Outcome {
-	if p.config == nil || p.config.Status.Resolved == nil {
+	if p.config == nil || p.config.WhatIsLaunched() == nil {
 		return reconciling.Continue()
 	}
-	resolved := p.config.Status.Resolved
+	resolved := p.config.WhatIsLaunched()
 	shape := common.NodeShape{
 		InstanceType: resolved.InstanceType, Architecture: resolved.ImageArchitecture, OperatingSystem: resolved.OperatingSystem,
 		EphemeralStorageGiB: resolved.EphemeralStorageGiB,

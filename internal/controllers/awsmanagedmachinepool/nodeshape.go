@@ -21,7 +21,7 @@ const (
 // describeNode says in status what a node is, so that cluster-autoscaler can scale from zero. Of several types the first counts, as for the group that EKS makes.
 // What is known stays while the launch config is not ready.
 func (r *Reconciler) describeNode(ctx context.Context, p *pass) reconciling.Outcome {
-	if p.pool.Spec.Templated() && (p.config == nil || p.config.Status.Resolved == nil) {
+	if p.pool.Spec.Templated() && (p.config == nil || p.config.WhatIsLaunched() == nil) {
 		return reconciling.Continue()
 	}
 	var err error
@@ -36,7 +36,7 @@ func nodeShape(p *pass) common.NodeShape {
 	shape := common.NodeShape{InstanceType: defaultInstanceType}
 	resolved := &infrav1.ResolvedLaunchConfig{}
 	if p.config != nil {
-		resolved = p.config.Status.Resolved
+		resolved = p.config.WhatIsLaunched()
 		shape.Architecture, shape.OperatingSystem, shape.EphemeralStorageGiB = resolved.ImageArchitecture, resolved.OperatingSystem, resolved.EphemeralStorageGiB
 	}
 	if types := instanceTypes(spec); len(types) > 0 {
