@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -63,66 +61,6 @@ func TestClusterClass(t *testing.T) {
 	w.keeps(pool, generation)
 }
 
-// managedClass is a class with managed pools beside the one of the example. Its cluster has no EKS: what Cluster API makes of the template is looked at,
-// and not what EKS makes of that.
-const managedClass = `
-apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
-kind: AWSManagedMachinePoolTemplate
-metadata:
-  name: managed
-spec:
-  template:
-    metadata:
-      annotations:
-        example.com/owner: payments
-    spec:
-      amiType: AL2023_x86_64_STANDARD
-      scaling:
-        minSize: 1
-        maxSize: 3
-`
-
-// TestClusterClassOfManagedPools has the topology controller make an AWSManagedMachinePool of a template, and take an edit to it.
-func TestClusterClassOfManagedPools(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, lab.ClusterOptions{Name: donor})
-	content, err := os.ReadFile("../../examples/clusterclass.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.clusterTemplate()
-	w.Apply(managedClass)
-	w.Apply(strings.Replace(string(content), "kind: AWSMachinePoolTemplate\n          name: workers", "kind: AWSManagedMachinePoolTemplate\n          name: managed", 1))
-	w.provide(clusterName)
-
-	pools := &infrav1.AWSManagedMachinePoolList{}
-	expect := func(maxSize int32) {
-		t.Helper()
-		w.Eventually("the managed pool is what the template says", func() error {
-			if err := w.Client.List(t.Context(), pools, client.InNamespace(w.Namespace)); err != nil {
-				return err
-			}
-			if len(pools.Items) != 1 {
-				return fmt.Errorf("there are %d managed pools", len(pools.Items))
-			}
-			pool := pools.Items[0]
-			if pool.Spec.Scaling == nil || *pool.Spec.Scaling.MaxSize != maxSize || pool.Annotations["example.com/owner"] != "payments" {
-				return fmt.Errorf("scaling is %+v, annotations are %v", pool.Spec.Scaling, pool.Annotations)
-			}
-			return nil
-		})
-	}
-	expect(3)
-	template := &infrav1.AWSManagedMachinePoolTemplate{}
-	w.get(w.Client, template, "managed")
-	before := template.DeepCopy()
-	template.Spec.Template.Spec.Scaling.MaxSize = ptr.To[int32](5)
-	if err := w.Client.Patch(t.Context(), template, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
-	expect(5)
-}
-
 // keeps holds that Cluster API and Slipway do not write the same pool in turns.
 func (w *world) keeps(pool *infrav1.AWSMachinePool, before int64) {
 	w.Helper()
@@ -156,6 +94,33 @@ func (w *world) clusterTemplate() {
 // Secrets like the donor's.
 func (w *world) provide(name string) {
 	w.Helper()
+	cluster := w.madeOf(name)
+	source, made := &capav1.AWSCluster{}, &capav1.AWSCluster{}
+	w.get(w.Client, source, donor)
+	w.get(w.Client, made, cluster.Spec.InfrastructureRef.Name)
+	before := made.DeepCopy()
+	made.Spec.ControlPlaneEndpoint = source.Spec.ControlPlaneEndpoint
+	if err := w.Client.Patch(w.Context(), made, client.MergeFrom(before)); err != nil {
+		w.Fatal(err)
+	}
+	before = made.DeepCopy()
+	made.Status = source.Status
+	controlPlane, ofDonor := &controlplanev1.KubeadmControlPlane{}, &controlplanev1.KubeadmControlPlane{}
+	w.get(w.Client, controlPlane, cluster.Spec.ControlPlaneRef.Name)
+	w.get(w.Client, ofDonor, donor+"-control-plane")
+	unready := controlPlane.DeepCopy()
+	controlPlane.Status = ofDonor.Status
+	controlPlane.Status.ObservedGeneration = controlPlane.Generation
+	if err := errors.Join(
+		w.Client.Status().Patch(w.Context(), made, client.MergeFrom(before)), w.Client.Status().Patch(w.Context(), controlPlane, client.MergeFrom(unready)),
+	); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// madeOf gives a cluster Secrets like the donor's, and waits until the topology controller has made its infrastructure and control plane.
+func (w *world) madeOf(name string) *clusterv1.Cluster {
+	w.Helper()
 	secrets := &corev1.SecretList{}
 	if err := w.Client.List(w.Context(), secrets, client.InNamespace(w.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: donor}); err != nil {
 		w.Fatal(err)
@@ -184,27 +149,7 @@ func (w *world) provide(name string) {
 		}
 		return nil
 	})
-	source, made := &capav1.AWSCluster{}, &capav1.AWSCluster{}
-	w.get(w.Client, source, donor)
-	w.get(w.Client, made, cluster.Spec.InfrastructureRef.Name)
-	before := made.DeepCopy()
-	made.Spec.ControlPlaneEndpoint = source.Spec.ControlPlaneEndpoint
-	if err := w.Client.Patch(w.Context(), made, client.MergeFrom(before)); err != nil {
-		w.Fatal(err)
-	}
-	before = made.DeepCopy()
-	made.Status = source.Status
-	controlPlane, ofDonor := &controlplanev1.KubeadmControlPlane{}, &controlplanev1.KubeadmControlPlane{}
-	w.get(w.Client, controlPlane, cluster.Spec.ControlPlaneRef.Name)
-	w.get(w.Client, ofDonor, donor+"-control-plane")
-	unready := controlPlane.DeepCopy()
-	controlPlane.Status = ofDonor.Status
-	controlPlane.Status.ObservedGeneration = controlPlane.Generation
-	if err := errors.Join(
-		w.Client.Status().Patch(w.Context(), made, client.MergeFrom(before)), w.Client.Status().Patch(w.Context(), controlPlane, client.MergeFrom(unready)),
-	); err != nil {
-		w.Fatal(err)
-	}
+	return cluster
 }
 
 // poolOf reads the one pool of a cluster.

@@ -61,7 +61,7 @@ var sources = map[string][]source{
 		{module: ClusterAPI, dir: "bootstrap/kubeadm/config/webhook", only: []string{"manifests.yaml"}},
 		{module: ClusterAPI, dir: "controlplane/kubeadm/config/webhook", only: []string{"manifests.yaml"}},
 	},
-	// Cluster kinds and identities: what stays CAPA's beside Slipway. Not its pools: those are Slipway's own.
+	// Cluster kinds, identities and the bootstrap of EKS nodes: what stays CAPA's beside Slipway. Not its pools: those are Slipway's own.
 	"cluster-api-provider-aws": {{
 		module: ClusterAPIProviderAWS, dir: "config/crd/bases",
 		only: []string{
@@ -69,6 +69,7 @@ var sources = map[string][]source{
 			"_awsclusterstaticidentities.yaml", "_awsmachines.yaml", "_awsmachinetemplates.yaml",
 			"_awsmanagedclusters.yaml", "_awsmanagedcontrolplanes.yaml",
 			"_awsclustertemplates.yaml", "_awsmanagedclustertemplates.yaml", "_awsmanagedcontrolplanetemplates.yaml",
+			"_eksconfigs.yaml", "_eksconfigtemplates.yaml",
 		},
 		labels: contract("infrastructure-aws", map[string]string{"v1beta1": "v1beta1_v1beta2"}),
 	}},
