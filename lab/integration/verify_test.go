@@ -126,10 +126,16 @@ func TestFailedVersionsAreHeldBack(t *testing.T) {
 	w.wipeStatus()
 	w.startManager()
 	w.Eventually("the edit is held back without its status", func() error { return w.heldBack(2, "3", instances) })
+	w.editTemplate(func(template *infrav1.AWSLaunchConfigTemplate) {
+		template.Spec.Template.Spec.Placement, template.Spec.Template.Spec.IamInstanceProfile = nil, "nobodys"
+	})
+	w.Eventually("another is, whose instance profile does not exist", func() error { return w.heldBack(4, "3", instances) })
 
-	w.placeIn("", "m5.large")
+	w.editTemplate(func(template *infrav1.AWSLaunchConfigTemplate) {
+		template.Spec.Template.Spec.IamInstanceProfile, template.Spec.Template.Spec.InstanceType = "", "m5.large"
+	})
 	w.Eventually("a good edit rolls", func() error { return w.replaced(instances, 2) })
-	if got := w.types(); len(got) != 1 || got[0] != "m5.large" || *w.template().DefaultVersionNumber != 4 || w.mustConfig().Status.PendingVersion != 0 {
+	if got := w.types(); len(got) != 1 || got[0] != "m5.large" || *w.template().DefaultVersionNumber != w.mustConfig().Status.Version || w.mustConfig().Status.PendingVersion != 0 {
 		t.Errorf("instances are %v, the default version is %d", got, *w.template().DefaultVersionNumber)
 	}
 }
