@@ -47,11 +47,11 @@ var sharingScenarios = []scenario{
 	},
 }
 
-// haveSharingPool has a pool that refers to a template, at rest.
+// haveSharingPool has a pool at rest that refers to a template, of which each version is tried before it is launched.
 func haveSharingPool(h *harness) {
 	template := &infrav1.AWSLaunchConfigTemplate{}
 	template.Namespace, template.Name = h.env.Namespace, poolName
-	template.Spec.Template.Spec.InstanceType = "t3.large"
+	template.Spec.Template.Spec.InstanceType, template.Spec.Template.Spec.Verify = "t3.large", infrav1.VerifyDryRun
 	if err := h.env.Client.Create(h.env.Context(), template); err != nil {
 		h.Fatal(err)
 	}
