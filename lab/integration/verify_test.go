@@ -129,7 +129,12 @@ func TestFailedVersionsAreHeldBack(t *testing.T) {
 	w.editTemplate(func(template *infrav1.AWSLaunchConfigTemplate) {
 		template.Spec.Template.Spec.Placement, template.Spec.Template.Spec.IamInstanceProfile = nil, "nobodys"
 	})
-	w.Eventually("another is, whose instance profile does not exist", func() error { return w.heldBack(4, "3", instances) })
+	if message := w.awaitCondition(infrav1.LaunchTemplateReadyCondition, metav1.ConditionFalse, infrav1.LaunchTemplateDataInvalidReason).Message; !strings.Contains(message, "nobodys") {
+		t.Errorf("of an instance profile that does not exist the pool says %q", message)
+	}
+	if err := w.launches("3", instances); err != nil {
+		t.Errorf("of a version that EC2 warned of: %v", err)
+	}
 
 	w.editTemplate(func(template *infrav1.AWSLaunchConfigTemplate) {
 		template.Spec.Template.Spec.IamInstanceProfile, template.Spec.Template.Spec.InstanceType = "", "m5.large"

@@ -102,7 +102,7 @@ func unfit(p *pass, spec *infrav1.AWSLaunchConfigSpec) string {
 		common.If(spec.ClusterName != p.machinePool.Spec.ClusterName, fmt.Sprintf("it is of Cluster %q", spec.ClusterName)),
 		common.If(spec.Nodegroup != nil, "spec.nodegroup is set, so that its user data is for a managed node group"),
 		common.If(spec.InstanceType == "" && spec.InstanceRequirements == nil && (mixed == nil || len(mixed.Overrides) == 0), "it names no instance type, and the pool has no mixedInstancesPolicy.overrides"),
-		common.If(spec.InstanceType == "" && spec.Verify != "", "it asks for a dry run, which is of one instance type, and names none: give instanceType, or remove verify"),
+		common.If(untriable(spec), "it asks for a dry run, which is of one instance type, and names none: give instanceType, or remove verify"),
 		common.If(mixed != nil && spot, "it asks for Spot Instances, which mixedInstancesPolicy does in its own way (onDemandPercentageAboveBaseCapacity)"),
 		common.If(mixed != nil && block, "it asks for a Capacity Block, which can not be used with mixedInstancesPolicy"),
 		common.If(pool.WarmPool != nil && (spot || block), "it asks for Spot Instances or a Capacity Block, and the pool has a warmPool"),
@@ -112,6 +112,11 @@ func unfit(p *pass, spec *infrav1.AWSLaunchConfigSpec) string {
 		common.If(reserves && ptr.Deref(spec.CapacityReservationID, "") != "", "it names a Capacity Reservation, which capacityReservation of the pool overrules"),
 		common.If(inReservation && spot, "it asks for Spot Instances, which can not run in the Capacity Reservation of the pool"),
 	)
+}
+
+// untriable is true for a launch config that asks for a dry run and has no instance type, of which there is none.
+func untriable(spec *infrav1.AWSLaunchConfigSpec) bool {
+	return spec.Verify != "" && spec.InstanceType == ""
 }
 
 // keptRollback is the rollback that goes on: until the user wants none any more, or the spec asks for something other than what failed.
