@@ -37,6 +37,8 @@ func (f *commonFlags) bind(set *pflag.FlagSet, options *manager.Options, lease s
 	set.DurationVar(&options.SyncPeriod, "sync-period", 10*time.Hour, "how often every object is reconciled though nothing happened")
 	set.DurationVar(&options.Intervals.Rest, "observe-interval", observe.DefaultIntervals.Rest, "how often AWS is looked at for what is at rest")
 	set.DurationVar(&options.Intervals.Motion, "observe-interval-in-motion", observe.DefaultIntervals.Motion, "how often it is looked at for what is in motion")
+	set.StringVar(&options.EventQueue, "event-queue", "", "name of the SQS queue, in each account and region in use, that gets EventBridge's events for this process alone; none if empty")
+	set.DurationVar(&options.Intervals.RestWithEvents, "observe-interval-with-events", observe.DefaultIntervals.RestWithEvents, "how often AWS is looked at for what is at rest while --event-queue is read")
 	options.RequestRates = set.Float64("aws-request-rates", 1, "how many times the request rates that AWS documents may be used: more for accounts that AWS gave more, less to leave some to others, 0 for no bound")
 	set.Float32Var(&f.qps, "kube-api-qps", 0, "most requests per second to the API server; 0 for no bound but --concurrency and the server's own fairness")
 	set.IntVar(&f.burst, "kube-api-burst", 200, "most requests to the API server in one burst, with --kube-api-qps")

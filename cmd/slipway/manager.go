@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/manager"
 	"github.com/slipway-project/slipway/internal/secretwatch"
@@ -40,8 +39,6 @@ func (f *managerFlags) bind(set *pflag.FlagSet) {
 	set.DurationVar(&f.options.SecretInterval, "secret-interval", secretwatch.DefaultInterval, "how often the Secrets with bootstrap data and with the credentials of identities are looked at, by name")
 	set.DurationVar(&f.options.SettleWindow, "rollout-settle-window", manager.DefaultSettleWindow, "how long a pool's spec must not have changed before the change is rolled out; 0 for no wait")
 	set.BoolVar(&f.options.MachinePoolMachines, "machine-pool-machines", false, "give every instance a Machine, in pools whose spec.machinePoolMachines does not say")
-	set.StringVar(&f.options.EventQueue, "event-queue", "", "name of the SQS queue, in each account and region, that gets EventBridge's events; none if empty")
-	set.DurationVar(&f.options.Intervals.RestWithEvents, "observe-interval-with-events", observe.DefaultIntervals.RestWithEvents, "how often AWS is looked at for groups at rest while --event-queue is read")
 	set.IntVar(&f.options.Webhooks.Port, "webhook-port", manager.DefaultWebhookPort, "where webhooks are served, which warn people at kubectl apply; nowhere if 0")
 	set.StringVar(&f.options.Webhooks.CertificateDirectory, "webhook-cert-dir", "", "directory with the webhooks' certificate, tls.crt and tls.key, as a mounted Secret; no webhooks if empty")
 }

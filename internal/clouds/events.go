@@ -36,7 +36,7 @@ func (r *Registry) listener(cloud *Cloud) *events.Listener {
 }
 
 // heard passes on what a queue said to every cloud that listens to it: identities of one account share its queue, and a message comes to one.
-func (r *Registry) heard(ctx context.Context, url string, happened events.Happened) {
+func (r *Registry) heard(ctx context.Context, url string, happened events.Happened) error {
 	r.each(func(cloud *Cloud) {
 		if cloud.queue != url {
 			return
@@ -52,6 +52,7 @@ func (r *Registry) heard(ctx context.Context, url string, happened events.Happen
 			seen.Hear(ctx, append(seen.Find(changed), happened.Groups...))
 		}
 	})
+	return nil
 }
 
 // rememberEnded is how long it is remembered that an instance has ended. Auto Scaling finds out within minutes.

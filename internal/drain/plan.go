@@ -71,6 +71,9 @@ func fateOf(pod *corev1.Pod, unreachable bool) fate {
 	return leaves
 }
 
+// Leaves is true for a pod that is evicted before its node goes.
+func Leaves(pod *corev1.Pod) bool { return fateOf(pod, false) == leaves }
+
 // ofDaemonSet is true for a pod that would come back to the node at once: its controller does not mind that the node is cordoned.
 func ofDaemonSet(pod *corev1.Pod) bool {
 	controller := metav1.GetControllerOf(pod)

@@ -71,6 +71,8 @@ type Launched struct {
 // Instance as EC2 launched it.
 type Instance struct {
 	ID, InstanceType, Zone string
+	// ImageID is empty in the answer to a launch.
+	ImageID string
 	// State as EC2 says it: pending, running, shutting-down, terminated, stopping, stopped.
 	State string
 	Tags  map[string]string
@@ -79,6 +81,12 @@ type Instance struct {
 // Ends is true for an instance that is gone, or on its way out.
 func (i Instance) Ends() bool {
 	return i.State == string(ec2types.InstanceStateNameShuttingDown) || i.State == string(ec2types.InstanceStateNameTerminated)
+}
+
+// Ended is the instance as it is once it has ended.
+func (i Instance) Ended() Instance {
+	i.State = string(ec2types.InstanceStateNameTerminated)
+	return i
 }
 
 // Failure is why EC2 did not launch an instance of an offering.
@@ -234,7 +242,7 @@ func (f *Fleets) matching(ctx context.Context, filters ...ec2types.Filter) (map[
 }
 
 func instanceOf(described *ec2types.Instance) Instance {
-	instance := Instance{ID: awssdk.ToString(described.InstanceId), InstanceType: string(described.InstanceType), Tags: map[string]string{}}
+	instance := Instance{ID: awssdk.ToString(described.InstanceId), InstanceType: string(described.InstanceType), ImageID: awssdk.ToString(described.ImageId), Tags: map[string]string{}}
 	if described.State != nil {
 		instance.State = string(described.State.Name)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -20,6 +21,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/events"
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/controllers/common"
@@ -161,6 +163,8 @@ func addProvisioner(ctx context.Context, manager ctrl.Manager, options Provision
 		Templates: launchtemplate.NewTemplates(clients.EC2), Discovery: found, Cluster: &cluster{clientset}, Clock: options.Clock, InstanceProfile: options.InstanceProfile,
 	}
 	read := &templates.Reader{Inspection: inspection.NewReader(found), Configs: &configs{manager.GetAPIReader()}}
+	changed := &clouds.Queue{}
+	asked := &templates.Asked{Wake: func(name string) { changed.Add(types.NamespacedName{Name: name}) }}
 	shortages, promises := catalog.NewShortages(options.Clock), &launching.Promises{}
 	woken := &clouds.Queue{}
 	instances := observe.NewSweep(options.Clock, observe.Source[fleet.Instance]{Describe: fleets.Describe, Batch: fleet.DescribeBatch}, options.Intervals, woken.Add)
@@ -170,25 +174,50 @@ func addProvisioner(ctx context.Context, manager ctrl.Manager, options Provision
 	}
 
 	passes := &provisioning.Reconciler{
-		Client: manager.GetClient(), Live: manager.GetAPIReader(), Region: here, Defaults: made, Templates: read, Shortages: shortages,
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Region: here, Defaults: made, Templates: read, Asked: asked, Shortages: shortages,
 		Budget: launching.NewBudget(options.Clock, options.LaunchesPerMinute), Promises: promises, Report: report(provisioning.Name), Clock: options.Clock,
 		PodsPerPass: options.PodsPerPass,
 	}
 	nodes := &provisionednode.Reconciler{
 		Client: manager.GetClient(), Cluster: clientset, Fleets: fleets, Region: here, Instances: instances, Shortages: shortages, Promises: promises,
-		Report: report(provisionednode.Name), Clock: options.Clock, RegistrationTimeout: options.RegistrationTimeout,
+		Report: report(provisionednode.Name), Clock: options.Clock, RegistrationTimeout: options.RegistrationTimeout, Wake: woken.Add,
 	}
 	provisioners := &provisioner.Reconciler{
-		Client: manager.GetClient(), Region: here, Defaults: made, Templates: read, Report: report(provisioner.Name), Clock: options.Clock,
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Region: here, Defaults: made, Templates: read, Asked: asked, Report: report(provisioner.Name), Clock: options.Clock,
 	}
 	return errors.Join(
 		passes.Register(manager, settings),
 		nodes.Register(ctx, manager, settings, woken),
-		provisioners.Register(manager, settings),
+		provisioners.Register(manager, settings, changed),
 		manager.Add(&sweeper{instances}),
+		addListener(manager, options.Options, clients, nodes),
 		manager.Add(&provisionednode.Collector{Client: manager.GetClient(), Fleets: fleets, Clock: options.Clock, Interval: options.Intervals.Rest}),
 	)
 }
+
+// addListener has nodes hear AWS's events, if there is a queue.
+func addListener(manager ctrl.Manager, options Options, clients *aws.Clients, nodes *provisionednode.Reconciler) error {
+	if options.EventQueue == "" {
+		return nil
+	}
+	return manager.Add(&listener{&events.Listener{
+		SQS: clients.SQS, Name: options.EventQueue, Identity: clients.Principal.Identity.String(), Region: clients.Region, Clock: options.Clock,
+		Metrics: options.EventMetrics, Heard: nodes.Heard,
+		Listening: func(url string) { nodes.Instances.Listening(url != "") },
+	}})
+}
+
+// listener reads the queue while the manager leads: who reads a message deletes it.
+type listener struct{ *events.Listener }
+
+// Start implements manager.Runnable.
+func (l *listener) Start(ctx context.Context) error {
+	l.Run(ctx)
+	return nil
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (*listener) NeedLeaderElection() bool { return true }
 
 // sweeper runs the sweep of instances while the manager leads.
 type sweeper struct{ instances *provisionednode.Instances }

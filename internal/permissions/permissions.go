@@ -51,7 +51,7 @@ var Features = []Purpose{
 	{HookNotifications, false, "lifecycle hooks with a `roleARN`, by which they notify"},
 	{SSMBootstrapData, false, "`bootstrapStorage: SSM`"},
 	{S3BootstrapData, false, "`bootstrapStorage: S3`, and Ignition"},
-	{Events, false, "the manager's flag `--event-queue`"},
+	{Events, false, "the flag `--event-queue`, of the manager and of the provisioner"},
 	{RoleIdentities, false, "`AWSClusterRoleIdentity`, on what assumes its role"},
 	{JustInTimeNodes, false, "`slipway provisioner`, as an identity of its own"},
 	{ClusterEndpoints, false, "`Provisioner` whose `spec.cluster` gives no endpoint"},

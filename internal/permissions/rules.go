@@ -131,8 +131,8 @@ var rules = []rule{
 		// Auto Scaling and EKS ask for ec2:RunInstances of whoever has them launch from a template.
 		sid: "KeepTemplates", on: templates, when: owned(infrav1.TagLaunchConfig),
 		grants: []grant{
-			all("ec2:CreateLaunchTemplateVersion", "ec2:CreateTags", "ec2:DeleteLaunchTemplate", "ec2:ModifyLaunchTemplate"),
-			both("ec2:DeleteLaunchTemplateVersions", "ec2:DeleteTags", "ec2:RunInstances"),
+			all("ec2:CreateLaunchTemplateVersion", "ec2:CreateTags", "ec2:DeleteLaunchTemplate", "ec2:DeleteLaunchTemplateVersions", "ec2:ModifyLaunchTemplate"),
+			both("ec2:DeleteTags", "ec2:RunInstances"),
 		},
 	},
 	{sid: "LaunchFromOtherTemplates", on: templates, grants: []grant{needs(ExistingTemplates, JustInTimeNodes)("ec2:RunInstances")}},

@@ -11,6 +11,12 @@ const (
 	// LaunchTemplatesReadyCondition is True when every launch template that the spec names can be launched from.
 	LaunchTemplatesReadyCondition = "LaunchTemplatesReady"
 
+	// NodesCurrentCondition is True when every node is what it would be launched as now. It is there where spec.drift is.
+	NodesCurrentCondition = "NodesCurrent"
+
+	// VersionsPrunedCondition is False when versions of default launch templates that nothing needs any more could not be deleted. It is missing when there are none.
+	VersionsPrunedCondition = "VersionsPruned"
+
 	// SpellingsCurrentCondition is False while the spec has labels of before March 2021, which are read as those that took their place.
 	SpellingsCurrentCondition = "SpellingsCurrent"
 )
@@ -25,6 +31,9 @@ const (
 
 	// NodeReadyCondition is True when the kubelet says that the Node takes pods.
 	NodeReadyCondition = "NodeReady"
+
+	// ReplacingCondition is True while the node is to end once its pods have places elsewhere, and says why, and how many have none yet.
+	ReplacingCondition = "Replacing"
 
 	// EndingCondition is True while the node is being ended, and says what is in the way.
 	EndingCondition = "Ending"
@@ -49,6 +58,18 @@ const (
 
 	// NotReadyReason says that the Node is there and takes no pods.
 	NotReadyReason = "NodeNotReady"
+
+	// ExpiredReason says that the node is as old as it may become.
+	ExpiredReason = "Expired"
+
+	// DriftedReason says what of the node is not as it would be launched now; of a Provisioner, how many nodes are so.
+	DriftedReason = "Drifted"
+
+	// RequestedReason says that somebody set the annotation provisioning.karpenter.sh/replace.
+	RequestedReason = "Requested"
+
+	// PruneFailedReason says why versions could not be deleted. It is tried again.
+	PruneFailedReason = "PruneFailed"
 
 	// DrainingReason says which pods are still to leave.
 	DrainingReason = "Draining"

@@ -47,6 +47,9 @@ var enforcement = map[string]string{
 	"SP7": inCRD, // a taint once
 	"SP8": inCRD, // limits are amounts
 	"SP9": inCRD, // a name that is the value of a label
+
+	"SP10": inCRD, // a budget that lets something happen
+	"SP11": inCRD, // one cluster for life
 }
 
 // matrix are the ids of 4(d).

@@ -7,6 +7,10 @@ import (
 // ProvisionedNodeFinalizer keeps a ProvisionedNode until its instance has ended, or has never been.
 const ProvisionedNodeFinalizer = "provisioning.karpenter.sh/instance"
 
+// ReplaceAnnotation on a ProvisionedNode has the node replaced: it ends once its pods have places elsewhere. Its value says why, for people. A value that begins with
+// DriftedReason is Slipway's own, and is taken away when the node is no longer drifted.
+const ReplaceAnnotation = "provisioning.karpenter.sh/replace"
+
 // ProvisionedNodeSpec is what was decided before anything was launched. It never changes: what is launched twice with it is launched once.
 //
 // +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message="what a node is launched with is decided once: delete the object to end the node"
@@ -93,6 +97,11 @@ type LaunchTemplateVersion struct {
 	// Generated is true for a default launch template, which Slipway made.
 	// +optional
 	Generated bool `json:"generated,omitempty"`
+
+	// AskedVersion is what pods asked for that name the launch template themselves: a number or latest. It is empty where the provisioner decided.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	AskedVersion string `json:"askedVersion,omitempty"`
 }
 
 // NodeOffering is an instance type in a subnet.
@@ -131,6 +140,11 @@ type ProvisionedNodeStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	InstanceType string `json:"instanceType,omitempty"`
+
+	// ImageID is the image that the instance was launched with.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ImageID string `json:"imageID,omitempty"`
 
 	// Zone that EC2 chose.
 	// +optional

@@ -2,6 +2,7 @@ package v1alpha2
 
 import (
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
@@ -62,6 +63,11 @@ type ProvisionerSpec struct {
 	// +kubebuilder:validation:Maximum=315360000
 	TTLSecondsUntilExpired *int64 `json:"ttlSecondsUntilExpired,omitempty"`
 
+	// Drift has nodes replaced that are not what they would be launched as now: another version of their launch template is to be taken, or another image, because one of
+	// both is newer, or because this spec changed. With it, default launch templates follow the newest image. Default: nodes stay as they are.
+	// +optional
+	Drift *Drift `json:"drift,omitempty"`
+
 	// Labels of all nodes, unless a pod asks for another value. Those of node.k8s.aws choose the launch template and how capacity is bought.
 	// +optional
 	Labels Labels `json:"labels,omitempty"`
@@ -100,10 +106,12 @@ type ProvisionerSpec struct {
 // +slipway:rule=SP3
 // +kubebuilder:validation:XValidation:rule=`has(self.endpoint) == has(self.caBundle)`,message="give endpoint and caBundle, or neither: a node that knows one of them can not join"
 type ProvisionerCluster struct {
-	// Name of the cluster, as in the tags of what belongs to it.
+	// Name of the cluster, as in the tags of what belongs to it. It never changes.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=100
+	// +slipway:rule=SP11
+	// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message="nodes and default launch templates bear the cluster's name: make another provisioner for another cluster"
 	Name string `json:"name"`
 
 	// CABundle has the certificates that the API server's is signed by: PEM, in base64. Default: that of the EKS cluster of the name.
@@ -276,6 +284,16 @@ type Limits struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100000
 	Nodes *int32 `json:"nodes,omitempty"`
+}
+
+// Drift is how nodes are replaced that are not what they would be launched as now.
+type Drift struct {
+	// MaxReplacing is how many nodes are replaced at a time: a number, or percent of all nodes of the provisioner, rounded up.
+	// +required
+	// +kubebuilder:validation:XIntOrString
+	// +slipway:rule=SP10
+	// +kubebuilder:validation:XValidation:rule=`type(self) == int ? self >= 1 && self <= 100000 : self.matches('^([1-9][0-9]?|100)%$')`,message="give a number of nodes, at least 1, or a percentage such as 10%"
+	MaxReplacing intstr.IntOrString `json:"maxReplacing"`
 }
 
 // IncompatibleArchitecturePolicy is what becomes of pods whose architecture the launch template can not serve.

@@ -8,6 +8,8 @@ type ruleCase struct {
 	accept string
 	refuse string
 	says   string
+	// onUpdate is for rules that compare with what was before.
+	onUpdate bool
 }
 
 var ruleCases = []ruleCase{
@@ -196,5 +198,21 @@ var ruleCases = []ruleCase{
 	{
 		rule: "SP9", reason: "nodes carry the provisioner's name", accept: `metadata: {name: a23456789b123456789c123456789d123456789e123456789f123456789g123}`,
 		refuse: `metadata: {name: a23456789b123456789c123456789d123456789e123456789f123456789g1234}`, says: "at most 63 characters",
+	},
+	{
+		rule: "SP10", reason: "a number of nodes", accept: `spec: {drift: {maxReplacing: 1}}`,
+		refuse: `spec: {drift: {maxReplacing: 0}}`, says: "at least 1",
+	},
+	{
+		rule: "SP10", reason: "or a percentage", accept: `spec: {drift: {maxReplacing: "100%"}}`,
+		refuse: `spec: {drift: {maxReplacing: "101%"}}`, says: "a percentage such as 10%",
+	},
+	{
+		rule: "SP10", reason: "a number is no text", accept: `spec: {drift: {maxReplacing: "1%"}}`,
+		refuse: `spec: {drift: {maxReplacing: "1"}}`, says: "a percentage such as 10%",
+	},
+	{
+		rule: "SP11", reason: "one cluster for life", accept: `spec: {cluster: {name: one, endpoint: "https://a.example.com", caBundle: YQ==}}`,
+		refuse: `spec: {cluster: {name: two}}`, says: "make another provisioner", onUpdate: true,
 	},
 }

@@ -11,8 +11,10 @@ import (
 
 // Happened is what some messages are about. All are sorted, and of the queue's account and region.
 type Happened struct {
-	// Instances have changed their state. Ended are those of them that end or have ended: they never come back.
+	// Instances have changed their state, or are about to. Ended are those of them that end or have ended: they never come back.
 	Instances, Ended []string
+	// Interrupted are Spot Instances that EC2 takes back within two minutes, and AtRisk those that it says it may take back soon.
+	Interrupted, AtRisk []string
 	// Groups are names of Auto Scaling groups in which something began or ended.
 	Groups []string
 }
@@ -29,15 +31,22 @@ const (
 
 // event is what is read of one. (EC2 user guide, "State change events for your instances"; EC2 Auto Scaling user guide, "event reference".)
 type event struct {
-	Source  string `json:"source"`
-	Account string `json:"account"`
-	Region  string `json:"region"`
-	Detail  struct {
+	Source     string `json:"source"`
+	DetailType string `json:"detail-type"`
+	Account    string `json:"account"`
+	Region     string `json:"region"`
+	Detail     struct {
 		InstanceID string `json:"instance-id"`
 		State      string `json:"state"`
 		Group      string `json:"AutoScalingGroupName"`
 	} `json:"detail"`
 }
+
+// Kinds of events that say more than that something happened (EC2 user guide: "Spot Instance interruption notices", "EC2 instance rebalance recommendations").
+const (
+	interruption = "EC2 Spot Instance Interruption Warning"
+	rebalance    = "EC2 Instance Rebalance Recommendation"
+)
 
 // read adds what a message says, and returns its fate. The account and region are the queue's.
 func (h *Happened) read(body, account, region string) string {
@@ -54,6 +63,12 @@ func (h *Happened) read(body, account, region string) string {
 		if told.Detail.State == "shutting-down" || told.Detail.State == "terminated" {
 			h.Ended = append(h.Ended, told.Detail.InstanceID)
 		}
+		switch told.DetailType {
+		case interruption:
+			h.Interrupted = append(h.Interrupted, told.Detail.InstanceID)
+		case rebalance:
+			h.AtRisk = append(h.AtRisk, told.Detail.InstanceID)
+		}
 	case told.Source == "aws.autoscaling" && told.Detail.Group != "":
 		h.Groups = append(h.Groups, told.Detail.Group)
 	default:
@@ -64,7 +79,7 @@ func (h *Happened) read(body, account, region string) string {
 
 // settle sorts, and takes out what is there twice.
 func (h *Happened) settle() {
-	for _, list := range []*[]string{&h.Instances, &h.Ended, &h.Groups} {
+	for _, list := range []*[]string{&h.Instances, &h.Ended, &h.Interrupted, &h.AtRisk, &h.Groups} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}

@@ -40,8 +40,9 @@ type Listener struct {
 	Identity, Region string
 	Clock            clock.Clock
 	Metrics          *Metrics
-	// Heard is told what happened, before the messages that say so are deleted, and which queue said it. It must not block.
-	Heard func(ctx context.Context, url string, happened Happened)
+	// Heard is told what happened, before the messages that say so are deleted, and which queue said it. Nothing else is heard until it returns. If it fails, the
+	// messages are left to come again.
+	Heard func(ctx context.Context, url string, happened Happened) error
 	// Listening is told the queue's URL from when it was read first, and "" from when it can not be read. Events that came before are not lost:
 	// the queue holds them.
 	Listening func(url string)
@@ -107,21 +108,25 @@ func (l *Listener) listen(ctx context.Context) (listened bool, err error) {
 			log.FromContext(ctx).Info("AWS's events are read", "queue", l.Name, "region", l.Region, "identity", l.Identity)
 			l.silent = ""
 		}
-		l.hear(ctx, url, answer.Messages)
+		if err := l.hear(ctx, url, answer.Messages); err != nil {
+			log.FromContext(ctx).Error(err, "Acting on AWS's events failed; they come again", "queue", l.Name)
+			continue
+		}
 		if err := l.remove(ctx, url, answer.Messages); err != nil {
 			return listened, err
 		}
 	}
 }
 
-func (l *Listener) hear(ctx context.Context, url string, messages []sqstypes.Message) {
+func (l *Listener) hear(ctx context.Context, url string, messages []sqstypes.Message) error {
 	happened := Happened{}
 	for _, message := range messages {
 		l.Metrics.received(l.Region, happened.read(awssdk.ToString(message.Body), accountOf(url), l.Region))
 	}
-	if happened.settle(); !happened.Empty() {
-		l.Heard(ctx, url, happened)
+	if happened.settle(); happened.Empty() {
+		return nil
 	}
+	return l.Heard(ctx, url, happened)
 }
 
 // remove deletes messages, those that say nothing to us too: nobody else reads the queue. One that is left comes again, and does no harm.

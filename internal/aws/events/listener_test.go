@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -33,7 +34,9 @@ type rig struct {
 	listener *Listener
 	url      string
 	// heard and listening are what the listener tells.
-	heard     chan Happened
+	heard chan Happened
+	// refusals are how whoever is told fails, one time each.
+	refusals  chan error
 	listening chan string
 }
 
@@ -60,15 +63,21 @@ func newRig(t *testing.T, name string) *rig {
 	})
 	r := &rig{
 		T: t, sim: sim, sqs: client, url: "https://sqs.us-east-1.amazonaws.com/" + account + "/slipway",
-		heard: make(chan Happened, 100), listening: make(chan string, 100),
+		heard: make(chan Happened, 100), listening: make(chan string, 100), refusals: make(chan error, 1),
 	}
 	r.listener = &Listener{
 		SQS: client, Name: name, Identity: "controller", Region: region, Clock: clock, Metrics: NewMetrics(),
-		Heard: func(_ context.Context, url string, happened Happened) {
+		Heard: func(_ context.Context, url string, happened Happened) error {
 			if url != r.url {
 				t.Errorf("heard of %s, want %s", url, r.url)
 			}
 			r.heard <- happened
+			select {
+			case err := <-r.refusals:
+				return err
+			default:
+				return nil
+			}
 		},
 		Listening: func(url string) { r.listening <- url },
 	}
@@ -148,6 +157,11 @@ func stateChange(account, region, id, state string) string {
 		account, region, id, state)
 }
 
+func ofSpot(kind, id string) string {
+	return fmt.Sprintf(`{"version":"0","source":"aws.ec2","detail-type":%q,"account":%q,"region":%q,"detail":{"instance-id":%q,"instance-action":"terminate"}}`,
+		kind, account, region, id)
+}
+
 func ofGroup(name string) string {
 	return fmt.Sprintf(`{"source":"aws.autoscaling","detail-type":"EC2 Instance Terminate Successful","account":%q,"region":%q,"detail":{"AutoScalingGroupName":%q}}`,
 		account, region, name)
@@ -160,6 +174,7 @@ func TestHeard(t *testing.T) {
 	r.send(
 		stateChange(account, region, "i-2", "terminated"), stateChange(account, region, "i-1", "running"), stateChange(account, region, "i-2", "shutting-down"),
 		ofGroup("pool"), ofGroup("pool"),
+		ofSpot("EC2 Instance Rebalance Recommendation", "i-6"), ofSpot("EC2 Spot Instance Interruption Warning", "i-5"),
 		"not JSON", `{"detail":{}}`, `{"source":"aws.s3","account":"123456789012","region":"us-east-1"}`,
 		stateChange("444455556666", region, "i-3", "running"), stateChange(account, "eu-west-1", "i-4", "running"),
 	)
@@ -167,12 +182,14 @@ func TestHeard(t *testing.T) {
 	if url := next(r, "that it listens", r.listening); url != r.url {
 		t.Errorf("it listens to %q, want %q", url, r.url)
 	}
-	want := Happened{Instances: []string{"i-1", "i-2"}, Ended: []string{"i-2"}, Groups: []string{"pool"}}
+	want := Happened{
+		Instances: []string{"i-1", "i-2", "i-5", "i-6"}, Ended: []string{"i-2"}, Interrupted: []string{"i-5"}, AtRisk: []string{"i-6"}, Groups: []string{"pool"},
+	}
 	if diff := cmp.Diff(want, next(r, "what happened", r.heard)); diff != "" {
 		t.Error(diff)
 	}
 	r.eventually("the queue is empty", func() bool { return r.left() == "0+0" })
-	for fate, want := range map[string]float64{heard: 5, foreign: 3, unreadable: 2} {
+	for fate, want := range map[string]float64{heard: 7, foreign: 3, unreadable: 2} {
 		if got := r.metric("slipway_event_messages_total", fate); got != want {
 			t.Errorf("%v messages were %s, want %v", got, fate, want)
 		}
@@ -182,6 +199,34 @@ func TestHeard(t *testing.T) {
 	if diff := cmp.Diff(Happened{Instances: []string{"i-5"}}, next(r, "what happened next", r.heard)); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// What could not be acted on comes again, as soon as the queue shows it again, and is deleted only then.
+func TestHeardAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "slipway")
+	r.refusals <- errors.New("the API server does not answer")
+	r.send(ofSpot("EC2 Spot Instance Interruption Warning", "i-1"))
+	r.listen()
+	want := Happened{Instances: []string{"i-1"}, Interrupted: []string{"i-1"}}
+	if diff := cmp.Diff(want, next(r, "what happened", r.heard)); diff != "" {
+		t.Error(diff)
+	}
+	r.eventually("the message is hidden, and not deleted", func() bool { return r.left() == "0+1" })
+	var again Happened
+	r.eventually("it comes again", func() bool {
+		r.sim.Clock().Step(30 * time.Second)
+		select {
+		case again = <-r.heard:
+			return true
+		default:
+			return false
+		}
+	})
+	if diff := cmp.Diff(want, again); diff != "" {
+		t.Error(diff)
+	}
+	r.eventually("the queue is empty", func() bool { return r.left() == "0+0" })
 }
 
 // A queue that is not there, or can not be read, is asked for again and again, ever more rarely.

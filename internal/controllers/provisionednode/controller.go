@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -44,12 +45,16 @@ type Reconciler struct {
 	Promises  *launching.Promises
 	Report    common.Reporter
 	Clock     clock.PassiveClock
+	// Wake has a node looked at. It does not block.
+	Wake func(types.NamespacedName)
 	// RegistrationTimeout is how long an instance has to become a Node that takes pods.
 	RegistrationTimeout time.Duration
 
 	launches launches
 	drains   common.Stopwatches
-	written  common.Written
+	// over are nodes whose instance AWS said has ended.
+	over    common.Memory[bool]
+	written common.Written
 }
 
 // Instances are what EC2 says of instances, by id.
@@ -72,13 +77,14 @@ type pass struct {
 //  2. see that it is still there
 //  3. find its Node, and give it labels and taints
 //  4. say whether it takes pods, or give up
-//  5. end it when it is too old, or nobody has needed it for long enough
+//  5. end it when nobody has needed it for long enough, and replace it when it is too old or somebody says so
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
 	node := &provisioningv1.ProvisionedNode{}
 	if err := r.Client.Get(ctx, request.NamespacedName, node); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			r.Instances.Forget(request.NamespacedName)
 			r.drains.Reset(request.NamespacedName)
+			r.over.Forget(request.NamespacedName)
 			r.written.Forget(request.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -146,8 +152,15 @@ func (r *Reconciler) observe(ctx context.Context, p *pass) reconciling.Outcome {
 	if err != nil {
 		return outcome.Again(err)
 	}
-	if instance, is := found[id]; is {
+	instance, is := found[id]
+	if _, over := r.over.Get(key); over {
+		instance, is = instance.Ended(), true
+	}
+	if is {
 		p.instance = &instance
+	}
+	if p.node.Status.ImageID == "" {
+		p.node.Status.ImageID = instance.ImageID
 	}
 	r.Instances.InMotion(key, p.node.DeletionTimestamp != nil || !state.IsTrue(p.node, provisioningv1.ReadyCondition))
 	switch {
@@ -173,11 +186,18 @@ func (r *Reconciler) sinceLaunch(node *provisioningv1.ProvisionedNode) time.Dura
 
 // end deletes the object. What has to happen first, the deletion does.
 func (r *Reconciler) end(ctx context.Context, p *pass, why string) reconciling.Outcome {
-	precondition := client.Preconditions{UID: &p.node.UID}
-	if err := r.Client.Delete(ctx, p.node, precondition); client.IgnoreNotFound(err) != nil {
-		return reconciling.Fail(fmt.Errorf("deleting ProvisionedNode %q: %w", p.node.Name, err))
+	if err := r.delete(ctx, p.node); err != nil {
+		return reconciling.Fail(err)
 	}
 	return reconciling.Stop(why)
+}
+
+func (r *Reconciler) delete(ctx context.Context, node *provisioningv1.ProvisionedNode) error {
+	precondition := client.Preconditions{UID: &node.UID}
+	if err := r.Client.Delete(ctx, node, precondition); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting ProvisionedNode %q: %w", node.Name, err)
+	}
+	return nil
 }
 
 // tell reports on the provisioner, which outlives its nodes.

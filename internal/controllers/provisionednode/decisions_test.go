@@ -75,24 +75,25 @@ func TestLife(t *testing.T) {
 		reason        string
 		empty, launch *metav1.Time
 		ttl, expiry   *int64
-		over          bool
+		over, expired bool
 		next          time.Duration
 	}{
-		{"nothing ends it", ago(1000), ago(1000), nil, nil, false, 0},
-		{"empty for long enough", ago(60), ago(1000), ptr.To[int64](60), nil, true, 0},
-		{"empty, not for long enough", ago(20), ago(1000), ptr.To[int64](60), nil, false, 40 * time.Second},
-		{"in use", nil, ago(1000), ptr.To[int64](60), nil, false, 0},
-		{"the scheduler may still put something there", ago(4), ago(1000), ptr.To[int64](0), nil, false, 6 * time.Second},
-		{"too old", nil, ago(600), nil, ptr.To[int64](600), true, 0},
-		{"in use and not too old", nil, ago(500), ptr.To[int64](60), ptr.To[int64](600), false, 100 * time.Second},
-		{"what comes first", ago(10), ago(500), ptr.To[int64](60), ptr.To[int64](600), false, 50 * time.Second},
+		{"nothing ends it", ago(1000), ago(1000), nil, nil, false, false, 0},
+		{"empty for long enough", ago(60), ago(1000), ptr.To[int64](60), nil, true, false, 0},
+		{"empty, not for long enough", ago(20), ago(1000), ptr.To[int64](60), nil, false, false, 40 * time.Second},
+		{"in use", nil, ago(1000), ptr.To[int64](60), nil, false, false, 0},
+		{"the scheduler may still put something there", ago(4), ago(1000), ptr.To[int64](0), nil, false, false, 6 * time.Second},
+		{"too old", nil, ago(600), nil, ptr.To[int64](600), false, true, 0},
+		{"empty is sooner ended than replaced", ago(60), ago(600), ptr.To[int64](60), ptr.To[int64](600), true, false, 0},
+		{"in use and not too old", nil, ago(500), ptr.To[int64](60), ptr.To[int64](600), false, false, 100 * time.Second},
+		{"what comes first", ago(10), ago(500), ptr.To[int64](60), ptr.To[int64](600), false, false, 50 * time.Second},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
 			status := &provisioningv1.ProvisionedNodeStatus{EmptySince: row.empty, LaunchTime: row.launch}
 			got := lifeOf(status, &provisioningv1.ProvisionerSpec{TTLSeconds: row.ttl, TTLSecondsUntilExpired: row.expiry}, now)
-			if got.over != row.over || !got.over && got.next != row.next {
-				t.Errorf("it is over: %v, else in %v", got.over, got.next)
+			if got.over != row.over || got.expired != row.expired || !got.over && !got.expired && got.next != row.next {
+				t.Errorf("it is over: %v, expired: %v, else in %v", got.over, got.expired, got.next)
 			}
 		})
 	}

@@ -96,27 +96,32 @@ func (r *Reconciler) live(ctx context.Context, p *pass) reconciling.Outcome {
 	if p.provisioner == nil {
 		return reconciling.Continue()
 	}
-	if p.node.Status.ReadyTime != nil && r.Promises.Has(p.node.Name) {
-		// Not empty, and nothing of the node's own says when its pods have come, or need it no more.
-		p.node.Status.EmptySince = nil
-		return reconciling.ComeBack(settling, "pods are to come that it was launched for")
-	}
+	promised := r.Promises.Has(p.node.Name)
 	empty, err := r.empty(ctx, p)
 	if err != nil {
 		return reconciling.Fail(err)
 	}
 	switch {
-	case !empty:
+	case !empty, promised:
 		p.node.Status.EmptySince = nil
 	case p.node.Status.EmptySince == nil:
 		p.node.Status.EmptySince = &metav1.Time{Time: now}
 	}
 	verdict := lifeOf(&p.node.Status, &p.provisioner.Spec, now)
-	if verdict.over {
+	reason, why := replacedFor(p.node, verdict)
+	switch {
+	case verdict.over:
 		r.tellEnd(ctx, p, verdict.why)
 		return r.end(ctx, p, verdict.why)
+	case reason != "":
+		return r.replace(ctx, p, reason, why)
 	}
-	if verdict.next > 0 {
+	reconciling.Remove(p.node, provisioningv1.ReplacingCondition)
+	switch {
+	case promised && p.node.Status.ReadyTime != nil:
+		// Nothing of the node's own says when its pods have come, or need it no more.
+		return reconciling.ComeBack(settling, "pods are to come that it was launched for")
+	case verdict.next > 0:
 		return reconciling.ComeBack(verdict.next, verdict.why)
 	}
 	return reconciling.Continue()
@@ -131,11 +136,17 @@ func (r *Reconciler) empty(ctx context.Context, p *pass) (bool, error) {
 	if p.member == nil || p.node.Status.ReadyTime == nil {
 		return false, nil
 	}
+	pods, err := r.podsOf(ctx, p.member.Name)
+	return err == nil && !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return uses(&pod) }), err
+}
+
+// podsOf are the pods of a Node. Nothing in them is to be changed.
+func (r *Reconciler) podsOf(ctx context.Context, name string) ([]corev1.Pod, error) {
 	var pods corev1.PodList
-	if err := r.Client.List(ctx, &pods, client.MatchingFields{byNode: p.member.Name}, client.UnsafeDisableDeepCopy); err != nil {
-		return false, fmt.Errorf("listing the pods of Node %q: %w", p.member.Name, err)
+	if err := r.Client.List(ctx, &pods, client.MatchingFields{byNode: name}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the pods of Node %q: %w", name, err)
 	}
-	return !slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool { return uses(&pod) }), nil
+	return pods.Items, nil
 }
 
 // uses is true for pods that a node is there for: not those of daemon sets or of the kubelet, nor those that have ended.
@@ -148,11 +159,11 @@ func uses(pod *corev1.Pod) bool {
 	return !ended && (controller == nil || controller.Kind != "DaemonSet")
 }
 
-// life says whether a node's time has come; else when it may.
+// life says whether a node's time has come, to end or to be replaced; else when it may.
 type life struct {
-	over bool
-	next time.Duration
-	why  string
+	over, expired bool
+	next          time.Duration
+	why           string
 }
 
 // settling is how long a node is left alone that was never used: the scheduler looks at a new one within seconds.
@@ -161,19 +172,19 @@ const settling = 10 * time.Second
 // lifeOf decides from when the node was launched and how long it has been empty.
 func lifeOf(status *provisioningv1.ProvisionedNodeStatus, spec *provisioningv1.ProvisionerSpec, now time.Time) life {
 	verdict := life{why: "its time has not come"}
-	due := func(since *metav1.Time, seconds *int64, least time.Duration, why string) {
+	due := func(since *metav1.Time, seconds *int64, least time.Duration, then life) {
 		if since == nil || seconds == nil || verdict.over {
 			return
 		}
 		left := since.Add(max(time.Duration(*seconds)*time.Second, least)).Sub(now)
 		switch {
 		case left <= 0:
-			verdict = life{over: true, why: why}
+			verdict = then
 		case verdict.next == 0 || left < verdict.next:
 			verdict.next = left
 		}
 	}
-	due(status.EmptySince, spec.TTLSeconds, settling, "no pod runs there")
-	due(status.LaunchTime, spec.TTLSecondsUntilExpired, 0, "it is as old as it may become")
+	due(status.EmptySince, spec.TTLSeconds, settling, life{over: true, why: "no pod runs there"})
+	due(status.LaunchTime, spec.TTLSecondsUntilExpired, 0, life{expired: true, why: "it is as old as it may become"})
 	return verdict
 }

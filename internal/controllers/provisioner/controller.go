@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
-	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
@@ -37,10 +37,13 @@ const lookAgain = 5 * time.Minute
 
 // Reconciler reconciles Provisioners.
 type Reconciler struct {
-	Client    client.Client
+	Client client.Client
+	// Live reads past the cache.
+	Live      client.Reader
 	Region    *region.Region
 	Defaults  *defaults.Templates
 	Templates *templates.Reader
+	Asked     *templates.Asked
 	Report    common.Reporter
 	Clock     clock.PassiveClock
 
@@ -53,6 +56,10 @@ type pass struct {
 	provisioner *provisioningv1.Provisioner
 	// nodes are its own. Set by count.
 	nodes []provisioningv1.ProvisionedNode
+	// layer is what the spec says to pods; known and made are what launch templates come to, by reference and by architecture. Set by lookAtTemplates.
+	layer constraints.Provisioner
+	known map[constraints.Reference]templates.Known
+	made  map[string]defaults.Template
 }
 
 // ready is how the Ready condition follows from the others.
@@ -67,9 +74,10 @@ var ready = reconciling.Summary{
 //  1. count its nodes
 //  2. hold the object while it may have any
 //  3. find its subnets
-//  4. look inside the launch templates that it names, and at those that were made for it
-//  5. warn of old spellings
-//  6. learn what the region sells, once, so that the first pod that waits need not wait for that too
+//  4. look inside the launch templates that it and its pods name, and at those that were made for it, and prune these
+//  5. have nodes replaced that have drifted, if it is to be so
+//  6. warn of old spellings
+//  7. learn what the region sells, once, so that the first pod that waits need not wait for that too
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
 	provisioner := &provisioningv1.Provisioner{}
 	if err := r.Client.Get(ctx, request.NamespacedName, provisioner); err != nil {
@@ -106,6 +114,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		{Name: "warning of old spellings", Run: warn},
 		{Name: "finding subnets", Run: r.findSubnets},
 		{Name: "looking at launch templates", Run: r.lookAtTemplates},
+		{Name: "pruning versions of default launch templates", Run: r.prune},
+		{Name: "replacing nodes that have drifted", Run: r.replaceDrifted},
 		{Name: "learning what the region sells", Run: r.learnRegion},
 	})
 }
@@ -174,79 +184,6 @@ func (r *Reconciler) learnRegion(ctx context.Context, _ *pass) reconciling.Outco
 	return reconciling.Continue()
 }
 
-// lookAtTemplates says what the templates come to: the one that the spec names, and the default ones that some node was launched from, or that all would be.
-func (r *Reconciler) lookAtTemplates(ctx context.Context, p *pass) reconciling.Outcome {
-	layer := constraints.FromSpec(p.provisioner.Name, &p.provisioner.Spec)
-	var resolved []provisioningv1.ResolvedLaunchTemplate
-	reason, problem := "", ""
-	for _, reference := range constraints.Named(&layer, nil) {
-		known, err := r.Templates.Read(ctx, reference)
-		if err != nil {
-			return outcome.Of(p.provisioner, provisioningv1.LaunchTemplatesReadyCondition, provisioningv1.TemplateUnusableReason, err)
-		}
-		entry := resolvedOf(reference, &known)
-		if known.Problem != "" {
-			reason, problem = known.Reason, fmt.Sprintf("%s: %s", reference, known.Problem)
-		}
-		resolved = append(resolved, entry)
-	}
-	for _, architecture := range p.defaultArchitectures(&layer) {
-		made, err := r.Defaults.Ensure(ctx, p.provisioner, architecture)
-		if err != nil {
-			return outcome.Of(p.provisioner, provisioningv1.LaunchTemplatesReadyCondition, provisioningv1.TemplateUnusableReason, err)
-		}
-		entry := provisioningv1.ResolvedLaunchTemplate{
-			Name: made.Name, ID: made.ID, Version: made.Version, ImageID: made.ImageID, Architecture: provisioningv1.Architecture(architecture), Generated: true,
-		}
-		if made.Trouble != nil {
-			entry.Message = bounded("launched from as it was seen last: " + aws.UserMessage(made.Trouble))
-		}
-		resolved = append(resolved, entry)
-	}
-	p.provisioner.Status.LaunchTemplates = resolved
-	if problem != "" {
-		reconciling.False(p.provisioner, provisioningv1.LaunchTemplatesReadyCondition, reason, problem)
-		return reconciling.Continue()
-	}
-	reconciling.True(p.provisioner, provisioningv1.LaunchTemplatesReadyCondition, provisioningv1.ReadyReason, "")
-	return reconciling.Continue()
-}
-
-// defaultArchitectures are those whose default templates are in use, or will be: that of the spec where it names no template, and those that were resolved before.
-func (p *pass) defaultArchitectures(layer *constraints.Provisioner) []string {
-	var wanted []string
-	if layer.Template.IsDefault() {
-		wanted = append(wanted, provisioningv1.ArchitectureAMD64.Label())
-		if layer.Architecture != "" {
-			wanted[0] = layer.Architecture
-		}
-	}
-	for i := range p.nodes {
-		spec := &p.nodes[i].Spec
-		if architecture := spec.Architecture.Label(); spec.LaunchTemplate.Generated && !slices.Contains(wanted, architecture) {
-			wanted = append(wanted, architecture)
-		}
-	}
-	slices.Sort(wanted)
-	return wanted
-}
-
-func resolvedOf(reference constraints.Reference, known *templates.Known) provisioningv1.ResolvedLaunchTemplate {
-	entry := provisioningv1.ResolvedLaunchTemplate{
-		Name: known.Name, ID: known.ID, Version: known.Version, ImageID: known.ImageID, Architecture: provisioningv1.Architecture(known.Architecture),
-		Message: bounded(strings.Join(known.Warnings, "; ")),
-	}
-	if known.Problem != "" {
-		entry.Name, entry.ID, entry.Message = reference.Name, reference.ID, bounded(known.Problem)
-	}
-	return entry
-}
-
-// longestMessage is that of a resolved launch template.
-const longestMessage = 1024
-
-func bounded(message string) string { return message[:min(len(message), longestMessage)] }
-
 // endNodes deletes all nodes, and waits until they are gone.
 func (r *Reconciler) endNodes(ctx context.Context, p *pass) reconciling.Outcome {
 	for i := range p.nodes {
@@ -278,8 +215,8 @@ func (r *Reconciler) release(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.Stop("the provisioner is gone")
 }
 
-// Register adds the controller to a manager.
-func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings) error {
+// Register adds the controller to a manager. Woken are provisioners of which something has changed that the API server does not tell.
+func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, woken source.Source) error {
 	ofNode := func(_ context.Context, object client.Object) []reconcile.Request {
 		name := object.GetLabels()[provisioningv1.LabelProvisionerName]
 		if name == "" {
@@ -291,6 +228,7 @@ func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings) er
 		Named(Name).
 		For(&provisioningv1.Provisioner{}). // changes of the status too: a pass that begins before it sees its own write waits for that write's event
 		Watches(&provisioningv1.ProvisionedNode{}, handler.EnqueueRequestsFromMapFunc(ofNode)).
+		WatchesRawSource(woken).
 		WithOptions(settings.Options())
 	if err := controller.Complete(settings.Reconciler("Provisioner", r.Client, &provisioningv1.Provisioner{}, r)); err != nil {
 		return fmt.Errorf("registering controller %s: %w", Name, err)

@@ -45,6 +45,7 @@ type Reconciler struct {
 	Region    *region.Region
 	Defaults  *defaults.Templates
 	Templates *templates.Reader
+	Asked     *templates.Asked
 	Shortages *catalog.Shortages
 	Budget    *launching.Budget
 	Promises  *launching.Promises
@@ -106,9 +107,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 // collect waits while many pods come, so that they are packed together. A pod that comes alone is served at once.
 func (r *Reconciler) collect(_ context.Context, p *pass) reconciling.Outcome {
 	waiting := p.cluster.Waiting()
+	if len(waiting) == 0 {
+		r.Asked.Set(nil)
+	}
 	fresh := 0
 	for _, pod := range waiting {
-		if _, promised := p.cluster.Promised[pod.UID]; !promised {
+		if _, promised := p.cluster.Promise(pod.UID); !promised {
 			fresh++
 		}
 	}
@@ -173,7 +177,7 @@ func (r *Reconciler) launch(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.ContinueAndComeBack(bindingTime, "the scheduler is to put the pods where there are places for them now")
 }
 
-// existing are the places that pods were found on nodes that are on their way.
+// existing are the places that pods were found on nodes that are on their way; and on any, for pods whose node leaves, which it does once they have places.
 func (r *Reconciler) existing(p *pass) map[types.UID]string {
 	places := map[types.UID]string{}
 	byNode := map[string]string{}
@@ -188,6 +192,8 @@ func (r *Reconciler) existing(p *pass) map[types.UID]string {
 		for _, pod := range pods {
 			if provisioned := byNode[name]; provisioned != "" {
 				places[pod.UID] = provisioned
+			} else if pod.Spec.NodeName != "" {
+				places[pod.UID] = name
 			}
 		}
 	}

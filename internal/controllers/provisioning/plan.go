@@ -117,6 +117,9 @@ func (r *Reconciler) surroundings(ctx context.Context, p *pass, from source) (la
 	}
 	known := p.known[from.template]
 	s.Template = provisioningv1.LaunchTemplateVersion{ID: known.ID, Version: from.version}
+	if from.template != provisioner.layer.Template {
+		s.Template.AskedVersion = from.template.Version
+	}
 	if known.FixesSubnet {
 		s.Subnets = nil
 	}

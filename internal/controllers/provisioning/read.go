@@ -61,19 +61,20 @@ const bindingTime = time.Minute
 
 // keepPromises forgets those to pods that do not wait any more, of nodes that go, and those that the scheduler did not keep.
 func (r *Reconciler) keepPromises(cluster *state.Cluster) {
-	waiting := map[types.UID]bool{}
+	waiting := map[types.UID]*corev1.Pod{}
 	for _, pod := range cluster.Waiting() {
-		waiting[pod.UID] = true
-	}
-	nodes := map[string]*provisioningv1.ProvisionedNode{}
-	for i := range cluster.Provisioned {
-		nodes[cluster.Provisioned[i].Name] = &cluster.Provisioned[i]
+		waiting[pod.UID] = pod
 	}
 	now := r.Clock.Now()
 	r.ready.note(cluster, now)
-	r.Promises.Keep(func(pod types.UID, name string) bool {
-		node := nodes[name]
-		return waiting[pod] && node != nil && node.DeletionTimestamp == nil && !r.ready.longerThan(name, bindingTime, now)
+	cluster.Promised = r.Promises.All()
+	r.Promises.Keep(func(uid types.UID, name string) bool {
+		pod := waiting[uid]
+		if _, kept := cluster.Promise(uid); pod == nil || !kept {
+			return false
+		}
+		// One that still runs elsewhere is bound when it has been evicted, and that may take its time.
+		return pod.Spec.NodeName != "" || !r.ready.longerThan(name, bindingTime, now)
 	})
 	cluster.Promised = r.Promises.All()
 }

@@ -33,16 +33,32 @@ func (r *Reconciler) readTemplates(ctx context.Context, p *pass) reconciling.Out
 	for i := range p.provisioners {
 		read(constraints.Named(&p.provisioners[i].layer, nil))
 	}
+	asked := map[string][]constraints.Reference{}
 	for _, pod := range p.cluster.Waiting() {
 		if !namesTemplate(&pod.Spec) {
 			continue
 		}
 		ways, _ := constraints.PodRequirements(&pod.Spec)
 		for i := range p.provisioners {
-			read(constraints.Named(&p.provisioners[i].layer, ways))
+			layer := &p.provisioners[i].layer
+			named := constraints.Named(layer, chosenBy(ways, layer.Name))
+			read(named)
+			for _, reference := range named {
+				if reference != layer.Template && !slices.Contains(asked[layer.Name], reference) && len(asked[layer.Name]) < provisioningv1.MaxStatusLaunchTemplates {
+					asked[layer.Name] = append(asked[layer.Name], reference)
+				}
+			}
 		}
 	}
+	r.Asked.Set(asked)
 	return reconciling.Continue()
+}
+
+// chosenBy are the ways of a pod that let a provisioner launch for it.
+func chosenBy(ways []constraints.Requirements, provisioner string) []constraints.Requirements {
+	return slices.DeleteFunc(slices.Clone(ways), func(way constraints.Requirements) bool {
+		return !way.Get(provisioningv1.LabelProvisionerName).Has(provisioner)
+	})
 }
 
 // namesTemplate is true for the few pods that may name a launch template themselves.

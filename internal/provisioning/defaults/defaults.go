@@ -64,6 +64,7 @@ type ensured struct {
 	Template
 	generation int64
 	at         time.Time
+	seen       launchtemplate.Observation
 }
 
 // Ensure makes the default launch template of an architecture, as kubernetes.io/arch has it, what it is to be. While AWS does not say what it is, what was seen last
@@ -77,9 +78,10 @@ func (t *Templates) Ensure(ctx context.Context, provisioner *provisioningv1.Prov
 	}
 	result, err, _ := t.calls.Do(key, func() (any, error) { return t.ensure(ctx, provisioner, architecture) })
 	if err == nil {
-		made := result.(Template)
-		t.remember(key, ensured{made, provisioner.Generation, t.Clock.Now()})
-		return made, nil
+		made := result.(ensured)
+		made.generation, made.at = provisioner.Generation, t.Clock.Now()
+		t.remember(key, made)
+		return made.Template, nil
 	}
 	recorded, was := recordedIn(provisioner, architecture)
 	switch {
@@ -120,36 +122,36 @@ func recordedIn(provisioner *provisioningv1.Provisioner, architecture string) (T
 }
 
 // ensure looks at the template and makes what is missing.
-func (t *Templates) ensure(ctx context.Context, provisioner *provisioningv1.Provisioner, architecture string) (Template, error) {
+func (t *Templates) ensure(ctx context.Context, provisioner *provisioningv1.Provisioner, architecture string) (ensured, error) {
 	wanted := launchtemplate.Wanted{
 		Owner: owner(provisioner, architecture), Names: names(provisioner, architecture),
 	}
 	found, err := t.Templates.Describe(ctx, wanted.Names)
 	if err != nil {
-		return Template{}, err
+		return ensured{}, err
 	}
 	seen := launchtemplate.Observation{}
 	if seen.Template, seen.Taken = launchtemplate.Choose(wanted.Owner, "", wanted.Names, found); seen.Template != nil {
 		if seen.Versions, err = t.Templates.Versions(ctx, seen.Template.ID); err != nil {
-			return Template{}, err
+			return ensured{}, err
 		}
 	}
 	resolved, err := t.resolve(ctx, provisioner, architecture, seen)
 	if err != nil {
-		return Template{}, err
+		return ensured{}, err
 	}
 	wanted.Tags = maps.Clone(resolved.Tags)
 	wanted.Tags[infrav1.TagLaunchConfig] = wanted.Owner
 	spec := &infrav1.AWSLaunchConfigSpec{}
 	spec.IamInstanceProfile = t.InstanceProfile
 	if wanted.Input, err = launchtemplate.NewInput(spec, resolved); err != nil {
-		return Template{}, err
+		return ensured{}, err
 	}
 	version, seen, _, err := t.Templates.Ensure(ctx, wanted, seen)
 	if err != nil {
-		return Template{}, err
+		return ensured{}, err
 	}
-	return templateOf(seen.Template.Name, seen.Template.ID, version.Number, resolved.ImageID), nil
+	return ensured{Template: templateOf(seen.Template.Name, seen.Template.ID, version.Number, resolved.ImageID), seen: seen}, nil
 }
 
 func templateOf(name, id string, version int64, imageID string) Template {
@@ -169,7 +171,7 @@ func (t *Templates) resolve(ctx context.Context, provisioner *provisioningv1.Pro
 		ImageKey:       launchtemplate.ImageKey(map[string]string{"version": minor(version), "architecture": query.Architecture, "family": string(query.EKSLookupType)}),
 		TokensRequired: true, Tags: tags(provisioner),
 	}
-	image, err := t.image(ctx, query, seen, resolved.ImageKey)
+	image, err := t.image(ctx, query, seen, resolved.ImageKey, provisioner.Spec.Drift != nil)
 	if err != nil {
 		return launchtemplate.Resolved{}, err
 	}
@@ -183,9 +185,10 @@ func (t *Templates) resolve(ctx context.Context, provisioner *provisioningv1.Pro
 	return resolved, nil
 }
 
-// image is the one that was looked up before for the same version of Kubernetes, or else the newest: a new image of AWS's rolls nothing by itself.
-func (t *Templates) image(ctx context.Context, query discovery.ImageQuery, seen launchtemplate.Observation, key string) (discovery.Image, error) {
-	if id, kept := seen.ImageFor(key); kept {
+// image is the one that was looked up before for the same version of Kubernetes, or else the newest: a new image of AWS's rolls nothing by itself. Where drift is to be
+// followed it is the newest always.
+func (t *Templates) image(ctx context.Context, query discovery.ImageQuery, seen launchtemplate.Observation, key string, follow bool) (discovery.Image, error) {
+	if id, kept := seen.ImageFor(key); kept && !follow {
 		return t.Discovery.ImageByID(ctx, id)
 	}
 	return t.Discovery.Image(ctx, query)

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Promises remember which pods a node was launched for, until the scheduler has put them somewhere. They live in memory alone: who starts without them
+// Promises remember which pods a node was launched for, or else has room for, until the scheduler has put them somewhere. They live in memory alone: who starts without them
 // packs such pods onto the same nodes again. It is safe for concurrent use.
 type Promises struct {
 	mu     sync.Mutex
@@ -39,6 +39,13 @@ func (p *Promises) All() map[types.UID]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.byPod)
+}
+
+// Of is the node that a pod was found a place on; empty for none.
+func (p *Promises) Of(pod types.UID) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.byPod[pod]
 }
 
 // Has is true for a node that some pod is still to come to.

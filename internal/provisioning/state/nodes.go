@@ -14,15 +14,16 @@ import (
 
 // nodes are all Nodes, and the provisioned ones that have no Node yet.
 func (c *Cluster) nodes(types map[string]*packing.InstanceType, daemons []*corev1.Pod) []packing.Node {
-	on := map[string][]*corev1.Pod{}
+	on, leaving := map[string][]*corev1.Pod{}, c.leaving()
 	for i := range c.Pods {
-		if pod := &c.Pods[i]; pod.Spec.NodeName != "" && !done(pod) {
+		// A pod that is to run elsewhere counts there alone.
+		if pod := &c.Pods[i]; pod.Spec.NodeName != "" && !done(pod) && (!leaving[pod.Spec.NodeName] || !Moves(pod)) {
 			on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], pod)
 		}
 	}
 	promised := map[string][]*corev1.Pod{}
 	for _, pod := range c.Waiting() {
-		if name, is := c.promised(pod); is {
+		if name, is := c.Promise(pod.UID); is {
 			promised[name] = append(promised[name], pod)
 		}
 	}
@@ -39,11 +40,13 @@ func (c *Cluster) nodes(types map[string]*packing.InstanceType, daemons []*corev
 		provisioned := launched[InstanceOf(node.Spec.ProviderID)]
 		made := packing.Node{Name: node.Name, Labels: node.Labels, Taints: settled(node.Spec.Taints), Allocatable: node.Status.Allocatable, Pods: on[node.Name]}
 		made.Closed = node.Spec.Unschedulable || node.DeletionTimestamp != nil || !Ready(node)
+		here := node.Name
 		if provisioned != nil {
+			here = provisioned.Name
 			joined[provisioned.Name] = true
 			c.join(&made, node, provisioned, types, daemons)
-			made.Pods = slices.Concat(made.Pods, promised[provisioned.Name])
 		}
+		made.Pods = slices.Concat(made.Pods, promised[here])
 		nodes = append(nodes, made)
 	}
 	for i := range c.Provisioned {
@@ -58,7 +61,7 @@ func (c *Cluster) nodes(types map[string]*packing.InstanceType, daemons []*corev
 
 // join makes a Node what it is about to be, while it is registering.
 func (c *Cluster) join(made *packing.Node, node *corev1.Node, provisioned *provisioningv1.ProvisionedNode, types map[string]*packing.InstanceType, daemons []*corev1.Pod) {
-	if provisioned.DeletionTimestamp != nil {
+	if Leaves(provisioned) {
 		made.Closed = true
 		return
 	}
@@ -88,7 +91,7 @@ func awaited(provisioned *provisioningv1.ProvisionedNode, types map[string]*pack
 	}
 	node := packing.Node{
 		Name: provisioned.Name, Labels: map[string]string{}, Taints: Taints(provisioned),
-		Closed: provisioned.Status.InstanceID == "" || provisioned.DeletionTimestamp != nil,
+		Closed: provisioned.Status.InstanceID == "" || Leaves(provisioned),
 	}
 	if t := types[instanceType]; t != nil {
 		maps.Copy(node.Labels, t.Labels)

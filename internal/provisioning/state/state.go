@@ -36,15 +36,16 @@ type Cluster struct {
 	Classes      []storagev1.StorageClass
 	CSINodes     []storagev1.CSINode
 
-	// Promised are the ProvisionedNodes that pods were found a place on, by the pod.
+	// Promised are the nodes that pods were found a place on, by the pod: ProvisionedNodes, and Nodes of others for pods whose own Node leaves.
 	Promised map[types.UID]string
 }
 
-// Waiting are the pods that wait for a node: the scheduler found none for them, and nothing but a further node would help.
+// Waiting are the pods that wait for a node: the scheduler found none for them, and nothing but a further node would help, or the node that they run on leaves.
 func (c *Cluster) Waiting() []*corev1.Pod {
+	leaving := c.leaving()
 	var waiting []*corev1.Pod
 	for i := range c.Pods {
-		if pod := &c.Pods[i]; Waits(pod) {
+		if pod := &c.Pods[i]; Waits(pod) || leaving[pod.Spec.NodeName] && Moves(pod) {
 			waiting = append(waiting, pod)
 		}
 	}
@@ -92,7 +93,7 @@ func (c *Cluster) Problem(provisioners []constraints.Provisioner, types []packin
 		})
 	}
 	for _, pod := range c.Waiting() {
-		if _, promised := c.promised(pod); promised {
+		if _, promised := c.Promise(pod.UID); promised {
 			continue
 		}
 		if zones, usable := volumes.zonesOf(pod); usable {
@@ -100,14 +101,6 @@ func (c *Cluster) Problem(provisioners []constraints.Provisioner, types []packin
 		}
 	}
 	return p
-}
-
-// promised is the node that the pod was found a place on, while it is there and takes pods.
-func (c *Cluster) promised(pod *corev1.Pod) (string, bool) {
-	name, promised := c.Promised[pod.UID]
-	return name, promised && slices.ContainsFunc(c.Provisioned, func(node provisioningv1.ProvisionedNode) bool {
-		return node.Name == name && node.DeletionTimestamp == nil
-	})
 }
 
 // daemons are pods as the DaemonSets make them.

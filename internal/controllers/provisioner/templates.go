@@ -1,0 +1,163 @@
+package provisioner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/controllers/outcome"
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
+	"github.com/slipway-project/slipway/internal/provisioning/defaults"
+	"github.com/slipway-project/slipway/internal/provisioning/templates"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// lookAtTemplates says what launch templates come to: the one that the spec names, the default ones that some node was launched from, or that all would be, and those that pods name.
+// What is wrong with these is their pods' business.
+func (r *Reconciler) lookAtTemplates(ctx context.Context, p *pass) reconciling.Outcome {
+	p.layer = constraints.FromSpec(p.provisioner.Name, &p.provisioner.Spec)
+	p.known, p.made = map[constraints.Reference]templates.Known{}, map[string]defaults.Template{}
+	var resolved []provisioningv1.ResolvedLaunchTemplate
+	reason, problem := "", ""
+	for _, reference := range constraints.Named(&p.layer, nil) {
+		known, err := r.Templates.Read(ctx, reference)
+		if err != nil {
+			return outcome.Of(p.provisioner, provisioningv1.LaunchTemplatesReadyCondition, provisioningv1.TemplateUnusableReason, err)
+		}
+		if known.Problem != "" {
+			reason, problem = known.Reason, fmt.Sprintf("%s: %s", reference, known.Problem)
+		}
+		p.known[reference] = known
+		resolved = append(resolved, resolvedOf(reference, &known))
+	}
+	for _, architecture := range p.defaultArchitectures() {
+		made, err := r.Defaults.Ensure(ctx, p.provisioner, architecture)
+		if err != nil {
+			return outcome.Of(p.provisioner, provisioningv1.LaunchTemplatesReadyCondition, provisioningv1.TemplateUnusableReason, err)
+		}
+		p.made[architecture] = made
+		resolved = append(resolved, resolvedDefault(architecture, &made))
+	}
+	p.provisioner.Status.LaunchTemplates = append(resolved, r.namedByPods(ctx, p, provisioningv1.MaxStatusLaunchTemplates-len(resolved))...)
+	if problem != "" {
+		reconciling.False(p.provisioner, provisioningv1.LaunchTemplatesReadyCondition, reason, problem)
+		return reconciling.Continue()
+	}
+	reconciling.True(p.provisioner, provisioningv1.LaunchTemplatesReadyCondition, provisioningv1.ReadyReason, "")
+	return reconciling.Continue()
+}
+
+// namedByPods are the launch templates that pods name which have nodes, or which wait for one; no more than the most.
+func (r *Reconciler) namedByPods(ctx context.Context, p *pass, most int) []provisioningv1.ResolvedLaunchTemplate {
+	var references []constraints.Reference
+	for i := range p.nodes {
+		if reference, named := askedFor(&p.nodes[i]); named {
+			references = append(references, reference)
+		}
+	}
+	slices.SortFunc(references, func(a, b constraints.Reference) int {
+		return strings.Compare(a.Name+" "+a.Version, b.Name+" "+b.Version)
+	})
+	var resolved []provisioningv1.ResolvedLaunchTemplate
+	for _, reference := range append(references, r.Asked.Of(p.provisioner.Name)...) {
+		if _, done := p.known[reference]; done || len(resolved) == most {
+			continue
+		}
+		known, err := r.Templates.Read(ctx, reference)
+		if err != nil {
+			known.Problem = aws.UserMessage(err)
+		}
+		p.known[reference] = known
+		resolved = append(resolved, resolvedOf(reference, &known))
+	}
+	return resolved
+}
+
+// askedFor is the launch template that the pods of a node named themselves, if they did.
+func askedFor(node *provisioningv1.ProvisionedNode) (constraints.Reference, bool) {
+	version := node.Spec.LaunchTemplate.AskedVersion
+	return constraints.Reference{Name: node.Spec.Labels[provisioningv1.LabelLaunchTemplateName], Version: version}, version != ""
+}
+
+// defaultArchitectures are those whose default templates are in use, or will be: that of the spec where it names no template, and those that were resolved before.
+func (p *pass) defaultArchitectures() []string {
+	var wanted []string
+	if p.layer.Template.IsDefault() {
+		wanted = append(wanted, provisioningv1.ArchitectureAMD64.Label())
+		if p.layer.Architecture != "" {
+			wanted[0] = p.layer.Architecture
+		}
+	}
+	for i := range p.nodes {
+		spec := &p.nodes[i].Spec
+		if architecture := spec.Architecture.Label(); spec.LaunchTemplate.Generated && !slices.Contains(wanted, architecture) {
+			wanted = append(wanted, architecture)
+		}
+	}
+	slices.Sort(wanted)
+	return wanted
+}
+
+func resolvedDefault(architecture string, made *defaults.Template) provisioningv1.ResolvedLaunchTemplate {
+	entry := provisioningv1.ResolvedLaunchTemplate{
+		Name: made.Name, ID: made.ID, Version: made.Version, ImageID: made.ImageID, Architecture: provisioningv1.Architecture(architecture), Generated: true,
+	}
+	if made.Trouble != nil {
+		entry.Message = bounded("launched from as it was seen last: " + aws.UserMessage(made.Trouble))
+	}
+	return entry
+}
+
+func resolvedOf(reference constraints.Reference, known *templates.Known) provisioningv1.ResolvedLaunchTemplate {
+	entry := provisioningv1.ResolvedLaunchTemplate{
+		Name: known.Name, ID: known.ID, Version: known.Version, ImageID: known.ImageID, Architecture: provisioningv1.Architecture(known.Architecture),
+		Message: bounded(strings.Join(known.Warnings, "; ")),
+	}
+	if known.Problem != "" {
+		entry.Name, entry.ID, entry.Message = reference.Name, reference.ID, bounded(known.Problem)
+	}
+	return entry
+}
+
+// longestMessage is that of a resolved launch template.
+const longestMessage = 1024
+
+func bounded(message string) string { return message[:min(len(message), longestMessage)] }
+
+// prune deletes versions of default launch templates that no node is launched from, or about to be. What fails is tried again with the next look.
+func (r *Reconciler) prune(ctx context.Context, p *pass) reconciling.Outcome {
+	var failure string
+	for architecture := range p.made {
+		refused, err := r.Defaults.Prune(ctx, p.provisioner, architecture, r.used)
+		if err != nil {
+			refused = aws.UserMessage(err)
+		}
+		if refused != "" {
+			failure = refused
+		}
+	}
+	if failure == "" {
+		reconciling.Remove(p.provisioner, provisioningv1.VersionsPrunedCondition)
+		return reconciling.Continue()
+	}
+	reconciling.False(p.provisioner, provisioningv1.VersionsPrunedCondition, provisioningv1.PruneFailedReason, bounded(failure))
+	return reconciling.Continue()
+}
+
+// used are the versions of a launch template that any ProvisionedNode names, as the API server knows it now: one that was written a moment ago is launched in the next.
+func (r *Reconciler) used(ctx context.Context, id string) (map[int64]bool, error) {
+	var nodes provisioningv1.ProvisionedNodeList
+	if err := r.Live.List(ctx, &nodes); err != nil {
+		return nil, fmt.Errorf("listing ProvisionedNodes: %w", err)
+	}
+	used := map[int64]bool{}
+	for i := range nodes.Items {
+		if template := nodes.Items[i].Spec.LaunchTemplate; template.ID == id {
+			used[template.Version] = true
+		}
+	}
+	return used, nil
+}

@@ -1,0 +1,59 @@
+package defaults
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
+)
+
+// kept is how many versions of a default launch template stay though nothing is launched from them any more: people compare them.
+const kept = 3
+
+// Used are the versions of a launch template that nodes are launched from, or are about to be.
+type Used func(ctx context.Context, id string) (map[int64]bool, error)
+
+// Prune deletes versions of a default launch template that nothing needs any more, once there are too many: by what was seen last, which is made known by Ensure. It says in words what EC2
+// refused to delete, "" if it refused nothing.
+func (t *Templates) Prune(ctx context.Context, provisioner *provisioningv1.Provisioner, architecture string, used Used) (string, error) {
+	key := provisioner.Name + "/" + architecture
+	known, is := t.lookup(key)
+	if !is || known.seen.Template == nil || !launchtemplate.PruneDue(known.seen.Versions, kept, known.Version) {
+		return "", nil
+	}
+	inUse, err := used(ctx, known.ID)
+	if err != nil {
+		return "", err
+	}
+	running, err := t.Templates.VersionsRunning(ctx, known.ID)
+	if err != nil {
+		return "", err
+	}
+	maps.Copy(inUse, running)
+	plan := launchtemplate.PrunePlan(known.seen.Versions, kept, known.Version, inUse)
+	if len(plan) == 0 {
+		return "", nil
+	}
+	seen, refused, err := t.Templates.Prune(ctx, known.seen, plan)
+	if err != nil {
+		return "", err
+	}
+	t.pruned(key, known, seen)
+	for _, number := range slices.Sorted(maps.Keys(refused)) {
+		return fmt.Sprintf("version %d of launch template %s: %s", number, known.Name, refused[number]), nil
+	}
+	return "", nil
+}
+
+// pruned remembers what is left, unless the template was looked at again meanwhile.
+func (t *Templates) pruned(key string, known ensured, left launchtemplate.Observation) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now, is := t.known[key]; is && now.at.Equal(known.at) {
+		now.seen = left
+		t.known[key] = now
+	}
+}
