@@ -28,7 +28,7 @@ var otherwise = map[string]string{
 }
 
 // notCalled are the permissions that others ask for in Slipway's name, or that come with a call of another name.
-var notCalled = []string{"iam:CreateServiceLinkedRole", "iam:PassRole", "ssm:AddTagsToResource"}
+var notCalled = []string{"iam:CreateServiceLinkedRole", "iam:PassRole", "ssm:AddTagsToResource", "ssm:GetParameters"}
 
 // free are calls that need no permission (AWS: API_GetCallerIdentity).
 var free = []string{"sts:GetCallerIdentity"}

@@ -208,7 +208,8 @@ var rules = []rule{
 		},
 	},
 	{
-		sid: "FindImages", grants: []grant{needs(ImageParameters, JustInTimeNodes)("ssm:GetParameter")},
+		// EC2 asks for ssm:GetParameters of whoever launches from a template that names a parameter.
+		sid: "FindImages", grants: []grant{needs(ImageParameters, JustInTimeNodes)("ssm:GetParameter"), nodes("ssm:GetParameters")},
 		on: func(s Scope) []string {
 			public := Scope{Partition: s.Partition, Region: s.Region} // AWS's own belong to no account
 			arns := public.regional("ssm", "parameter/aws/service/*")

@@ -3,9 +3,7 @@ package provisioner
 import (
 	"fmt"
 	"testing"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
@@ -45,23 +43,6 @@ func TestEmptyNodeEnds(t *testing.T) {
 	if w.count("TerminateInstances") == 0 {
 		t.Error("the instance has ended, and not by the provisioner")
 	}
-}
-
-// TestExpiredNodeEnds holds that a node that is too old goes, and that its pods are evicted before.
-func TestExpiredNodeEnds(t *testing.T) {
-	w := newWorld(t)
-	w.provision("default", "ttlSecondsUntilExpired: 3600")
-	pod := w.pod("one")
-	w.bound(pod)
-	w.clock.Step(time.Hour)
-	w.Eventually("the pod is evicted", func() error {
-		err := w.Client.Get(w.Context(), client.ObjectKeyFromObject(pod), &corev1.Pod{})
-		if client.IgnoreNotFound(err) == nil && err != nil {
-			return nil
-		}
-		return fmt.Errorf("it is there: %w", err)
-	})
-	w.gone()
 }
 
 // TestDeletedProvisioner holds that a provisioner goes after its nodes and its default launch template, by its finalizer.

@@ -21,10 +21,10 @@ import (
 	"github.com/slipway-project/slipway/lab/underpolicy"
 )
 
-// The policy that `slipway iam policy --feature just-in-time-nodes` prints for the cluster of the tests.
+// The policies that `slipway iam policy --feature just-in-time-nodes` prints for the cluster of the tests, with the further features of each.
 var (
-	scope    = permissions.Scope{Partition: "aws", Cluster: cluster}
-	features = []permissions.Feature{permissions.JustInTimeNodes}
+	scope    = permissions.Scope{Partition: "aws", Cluster: cluster, Queue: eventQueue, ImageParameters: []string{"/team/*"}}
+	features = []permissions.Feature{permissions.JustInTimeNodes, permissions.Events, permissions.ClusterEndpoints}
 )
 
 // asked is what the provisioners of all journeys so far asked for.
@@ -33,7 +33,7 @@ var asked []awssim.Authorization
 // hold has the provisioner do no more than its policy allows, in every journey.
 func (w *world) hold() {
 	w.Helper()
-	documents, err := underpolicy.Documents(scope, features)
+	documents, err := underpolicy.Documents(scope, append([]permissions.Feature{permissions.JustInTimeNodes}, w.features...))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -55,7 +55,8 @@ func (w *world) hold() {
 func TestEveryPermissionIsNeeded(t *testing.T) {
 	for name, journey := range map[string]func(*testing.T){
 		"PendingPodGetsNode": TestPendingPodGetsNode, "EmptyNodeEnds": TestEmptyNodeEnds, "DeletedProvisioner": TestDeletedProvisioner,
-		"TemplateByLabel": TestTemplateByLabel, "TemplateIsKept": TestTemplateIsKept,
+		"TemplateByLabel": TestTemplateByLabel, "TemplateIsKept": TestTemplateIsKept, "VersionsPruned": TestVersionsPruned, "SpotInterruption": TestSpotInterruption,
+		"DriftOfImages": TestDriftOfImages, "ClusterEndpoints": TestClusterEndpoints,
 	} {
 		t.Run(name, journey)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,13 +22,29 @@ import (
 // image is Amazon's for the newest Kubernetes, of an architecture.
 func (w *world) image(architecture string) string {
 	w.Helper()
-	config := w.AWSConfig()
-	parameter := "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/" + architecture + "/standard/recommended/image_id"
-	output, err := ssm.NewFromConfig(config).GetParameter(w.Context(), &ssm.GetParameterInput{Name: &parameter})
+	return w.imageFor("1.36", architecture)
+}
+
+func (w *world) imageFor(version, architecture string) string {
+	w.Helper()
+	parameter := "/aws/service/eks/optimized-ami/" + version + "/amazon-linux-2023/" + architecture + "/standard/recommended/image_id"
+	output, err := ssm.NewFromConfig(w.person()).GetParameter(w.Context(), &ssm.GetParameterInput{Name: &parameter})
 	if err != nil {
 		w.Fatal(err)
 	}
 	return *output.Parameter.Value
+}
+
+// parameter has a parameter of somebody's hold an image, and returns its name.
+func (w *world) parameter(name, image string) string {
+	w.Helper()
+	_, err := ssm.NewFromConfig(w.person()).PutParameter(w.Context(), &ssm.PutParameterInput{
+		Name: &name, Value: &image, Type: ssmtypes.ParameterTypeString, DataType: aws.String("aws:ec2:image"), Overwrite: aws.Bool(true),
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return name
 }
 
 // template makes somebody's own launch template with an image, and returns its id.

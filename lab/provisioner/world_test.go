@@ -26,6 +26,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/simclock"
 	simworld "github.com/slipway-project/slipway/awssim/world"
 	"github.com/slipway-project/slipway/internal/manager"
+	"github.com/slipway-project/slipway/internal/permissions"
 	"github.com/slipway-project/slipway/lab"
 	"github.com/slipway-project/slipway/lab/labtest"
 	"github.com/slipway-project/slipway/lab/product"
@@ -52,6 +53,9 @@ type world struct {
 	running  *lab.RunningManager
 	settings product.Settings
 	change   func(*manager.ProvisionerOptions)
+	features []permissions.Feature
+	// began is when the test did: events of others are older.
+	began time.Time
 }
 
 // options change a world from what most journeys want.
@@ -61,7 +65,12 @@ type options struct {
 	settings product.Settings
 	// types that the region has; the default world's if there are none.
 	types []simworld.InstanceType
+	// features are what the provisioner may do beside what it always does.
+	features []permissions.Feature
 }
+
+// eventQueue gets EventBridge's events, where the provisioner hears them.
+const eventQueue = "slipway-nodes"
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
@@ -73,12 +82,17 @@ func newWorldWith(t *testing.T, options options) *world {
 	clock := simclock.New(time.Now(), rate)
 	t.Cleanup(clock.Close)
 	options.behavior.InstanceTimes = quickly
-	region := *simworld.Default()
+	accounts := *simworld.Default()
 	if options.types != nil {
-		region.InstanceTypes = options.types
+		accounts.InstanceTypes = options.types
 	}
-	env := labtest.NewWith(t, labtest.Options{AWS: awssim.Options{Clock: clock, World: &region, Behavior: options.behavior}})
-	w := &world{Env: env, clock: clock, change: options.change, settings: options.settings}
+	if slices.Contains(options.features, permissions.Events) {
+		accounts.Regions = slices.Clone(accounts.Regions)
+		accounts.Regions[0].Queues = []simworld.Queue{{Name: eventQueue}}
+		accounts.Regions[0].EventRules = []simworld.EventRule{{Name: eventQueue, Sources: []string{"aws.ec2"}, Queue: eventQueue}}
+	}
+	env := labtest.NewWith(t, labtest.Options{AWS: awssim.Options{Clock: clock, Behavior: options.behavior, World: &accounts}})
+	w := &world{Env: env, clock: clock, change: options.change, settings: options.settings, features: options.features, began: time.Now().Add(-time.Second)}
 	w.Eventually("the service account of pods is there", func() error {
 		return w.Client.Get(w.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "default"}, &corev1.ServiceAccount{})
 	})
@@ -109,7 +123,14 @@ func (w *world) start() {
 		account.Dial = options.RESTConfig.Dial
 		options.RESTConfig = account
 	}
-	w.running = w.StartManager(product.Provisioner(settings, w.change))
+	w.running = w.StartManager(product.Provisioner(settings, func(options *manager.ProvisionerOptions) {
+		if slices.Contains(w.features, permissions.Events) {
+			options.EventQueue = eventQueue
+		}
+		if w.change != nil {
+			w.change(options)
+		}
+	}))
 	w.Cleanup(w.clear) // which takes a provisioner at work
 }
 
@@ -150,13 +171,25 @@ func (w *world) clear() {
 	}
 }
 
-// ec2 is a person's.
-func (w *world) ec2() *ec2.Client {
+// person is somebody's configuration of the AWS SDK.
+func (w *world) person() aws.Config {
 	config := w.AWSConfig()
 	config.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{AccessKeyID: tester + w.Account, SecretAccessKey: "none"}, nil
 	})
-	return ec2.NewFromConfig(config)
+	return config
+}
+
+// ec2 is a person's.
+func (w *world) ec2() *ec2.Client { return ec2.NewFromConfig(w.person()) }
+
+// tag gives something a tag.
+func (w *world) tag(id, key, value string) {
+	w.Helper()
+	_, err := w.ec2().CreateTags(w.Context(), &ec2.CreateTagsInput{Resources: []string{id}, Tags: []ec2types.Tag{{Key: &key, Value: &value}}})
+	if err != nil {
+		w.Fatal(err)
+	}
 }
 
 // tagNetwork gives the private subnets and the nodes' security group of the default world to the cluster.

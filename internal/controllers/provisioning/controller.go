@@ -57,6 +57,7 @@ type Reconciler struct {
 	window  launching.Window
 	ready   readySince
 	created created
+	movers  movers
 	told    told
 }
 

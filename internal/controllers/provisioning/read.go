@@ -68,10 +68,18 @@ func (r *Reconciler) keepPromises(cluster *state.Cluster) {
 	now := r.Clock.Now()
 	r.ready.note(cluster, now)
 	cluster.Promised = r.Promises.All()
+	r.movers.note(cluster, waiting, now)
+	for before, heir := range r.movers.heirs(cluster, waiting) {
+		r.Promises.Pass(before, heir)
+	}
+	cluster.Promised = r.Promises.All()
 	r.Promises.Keep(func(uid types.UID, name string) bool {
 		pod := waiting[uid]
-		if _, kept := cluster.Promise(uid); pod == nil || !kept {
+		if _, kept := cluster.Promise(uid); !kept {
 			return false
+		}
+		if pod == nil {
+			return r.movers.keeps(uid, now)
 		}
 		// One that still runs elsewhere is bound when it has been evicted, and that may take its time.
 		return pod.Spec.NodeName != "" || !r.ready.longerThan(name, bindingTime, now)

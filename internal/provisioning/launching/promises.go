@@ -26,6 +26,17 @@ func (p *Promises) Add(places map[types.UID]string) {
 	p.count()
 }
 
+// Pass gives the place of one pod to another.
+func (p *Promises) Pass(from, to types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if place, promised := p.byPod[from]; promised {
+		delete(p.byPod, from)
+		p.byPod[to] = place
+		p.count()
+	}
+}
+
 // Keep forgets the places of which keep is false.
 func (p *Promises) Keep(keep func(pod types.UID, node string) bool) {
 	p.mu.Lock()

@@ -1,0 +1,81 @@
+package provisioning
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-project/slipway/internal/provisioning/state"
+)
+
+// successionTime is how long the place of an evicted pod is kept for the one that takes its place. Its controller makes that within a moment, and the scheduler has looked at it soon after.
+const successionTime = 30 * time.Second
+
+// movers are pods that were found a place while they ran on a node that leaves, by their ids.
+type movers map[types.UID]mover
+
+type mover struct {
+	controller types.UID
+	// gone is when the pod was first seen no more; zero while it is there.
+	gone time.Time
+}
+
+// note adds the pods that move now, and sees which are gone. Those without a promise are forgotten.
+func (m *movers) note(cluster *state.Cluster, waiting map[types.UID]*corev1.Pod, now time.Time) {
+	before := *m
+	*m = movers{}
+	for uid, pod := range waiting {
+		if pod.Spec.NodeName != "" {
+			(*m)[uid] = mover{controller: controllerOf(pod)}
+		}
+	}
+	there := map[types.UID]bool{}
+	for i := range cluster.Pods {
+		if _, moves := before[cluster.Pods[i].UID]; moves {
+			there[cluster.Pods[i].UID] = true
+		}
+	}
+	for uid, was := range before {
+		if _, promised := cluster.Promised[uid]; !promised || waiting[uid] != nil {
+			continue
+		}
+		if !there[uid] && was.gone.IsZero() {
+			was.gone = now
+		}
+		(*m)[uid] = was
+	}
+}
+
+// keeps is true for a pod whose place is kept though it waits no more: it is on its way out, or its successor may still come.
+func (m movers) keeps(uid types.UID, now time.Time) bool {
+	was, moved := m[uid]
+	return moved && (was.gone.IsZero() || now.Sub(was.gone) < successionTime)
+}
+
+// heirs are the pods that take the places of pods that left, by whom they succeed: pods of one controller are alike.
+func (m movers) heirs(cluster *state.Cluster, waiting map[types.UID]*corev1.Pod) map[types.UID]types.UID {
+	vacant := map[types.UID][]types.UID{}
+	for uid, was := range m {
+		if waiting[uid] == nil {
+			vacant[was.controller] = append(vacant[was.controller], uid)
+		}
+	}
+	heirs := map[types.UID]types.UID{}
+	for uid, pod := range waiting {
+		left := vacant[controllerOf(pod)]
+		if _, promised := cluster.Promise(uid); promised || pod.Spec.NodeName != "" || len(left) == 0 {
+			continue
+		}
+		heirs[left[0]], vacant[controllerOf(pod)] = uid, left[1:]
+	}
+	return heirs
+}
+
+func controllerOf(pod *corev1.Pod) types.UID {
+	if controller := metav1.GetControllerOf(pod); controller != nil {
+		return controller.UID
+	}
+	return ""
+}
