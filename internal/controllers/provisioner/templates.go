@@ -31,7 +31,11 @@ func (r *Reconciler) lookAtTemplates(ctx context.Context, p *pass) reconciling.O
 			reason, problem = known.Reason, fmt.Sprintf("%s: %s", reference, known.Problem)
 		}
 		p.known[reference] = known
-		resolved = append(resolved, resolvedOf(reference, &known))
+		entry := resolvedOf(reference, &known)
+		if replaced := replacedType(p.provisioner.Spec.InstanceTypes, &known); replaced != "" {
+			entry.Message = bounded(strings.TrimPrefix(entry.Message+"; "+replaced, "; "))
+		}
+		resolved = append(resolved, entry)
 	}
 	for _, architecture := range p.defaultArchitectures() {
 		made, err := r.Defaults.Ensure(ctx, p.provisioner, architecture)
@@ -120,6 +124,14 @@ func resolvedOf(reference constraints.Reference, known *templates.Known) provisi
 		entry.Name, entry.ID, entry.Message = reference.Name, reference.ID, bounded(known.Problem)
 	}
 	return entry
+}
+
+// replacedType says that nodes do not have the instance type that their launch template names, "" if they may.
+func replacedType(types []string, known *templates.Known) string {
+	if len(types) == 0 || len(known.InstanceTypes) == 0 || slices.ContainsFunc(known.InstanceTypes, func(named string) bool { return slices.Contains(types, named) }) {
+		return ""
+	}
+	return fmt.Sprintf("it names instance type %s, and nodes have one of spec.instanceTypes", strings.Join(known.InstanceTypes, " or "))
 }
 
 // longestMessage is that of a resolved launch template.

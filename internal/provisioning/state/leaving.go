@@ -39,17 +39,17 @@ func (c *Cluster) leaving() map[string]bool {
 
 // takes is true for the name of a node, a ProvisionedNode's or else a Node's, that pods may still come to.
 func (c *Cluster) takes(name string) bool {
-	for i := range c.Provisioned {
-		if c.Provisioned[i].Name == name {
-			return !Leaves(&c.Provisioned[i])
+	if c.takers == nil {
+		c.takers = map[string]bool{}
+		for i := range c.Nodes {
+			node := &c.Nodes[i]
+			c.takers[node.Name] = !node.Spec.Unschedulable && node.DeletionTimestamp == nil
+		}
+		for i := range c.Provisioned {
+			c.takers[c.Provisioned[i].Name] = !Leaves(&c.Provisioned[i])
 		}
 	}
-	for i := range c.Nodes {
-		if node := &c.Nodes[i]; node.Name == name {
-			return !node.Spec.Unschedulable && node.DeletionTimestamp == nil
-		}
-	}
-	return false
+	return c.takers[name]
 }
 
 // Promise is the node that the pod was found a place on, while it is one for pods to come to.

@@ -38,6 +38,9 @@ type Cluster struct {
 
 	// Promised are the nodes that pods were found a place on, by the pod: ProvisionedNodes, and Nodes of others for pods whose own Node leaves.
 	Promised map[types.UID]string
+
+	// takers are the names of nodes that pods may come to; nil until somebody asks.
+	takers map[string]bool
 }
 
 // Waiting are the pods that wait for a node: the scheduler found none for them, and nothing but a further node would help, or the node that they run on leaves.

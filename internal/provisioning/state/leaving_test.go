@@ -1,0 +1,69 @@
+package state_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
+	"github.com/slipway-project/slipway/internal/provisioning/state"
+)
+
+func ofSet(p *corev1.Pod) {
+	p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", UID: "set", Controller: ptr.To(true)}}
+}
+
+func replacing(n *provisioningv1.ProvisionedNode) {
+	n.Status.Conditions = append(n.Status.Conditions, metav1.Condition{Type: provisioningv1.ReplacingCondition, Status: metav1.ConditionTrue})
+}
+
+func ending(n *provisioningv1.ProvisionedNode) { n.DeletionTimestamp = &metav1.Time{} }
+
+// TestPodsOfLeavingNodes holds which pods of a node are packed as if they waited, and that they count where they are to be, and not where they are.
+func TestPodsOfLeavingNodes(t *testing.T) {
+	t.Parallel()
+	elsewhere := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}
+	for _, row := range []struct {
+		reason         string
+		node           func(*provisioningv1.ProvisionedNode)
+		pod            []func(*corev1.Pod)
+		promised       map[types.UID]string
+		packed, counts int // pods to pack, and pods that count on the node that leaves
+		there          int // pods that count elsewhere
+	}{
+		{"a node that stays", func(*provisioningv1.ProvisionedNode) {}, []func(*corev1.Pod){ofSet}, nil, 0, 1, 0},
+		{"a node that ends", ending, []func(*corev1.Pod){ofSet}, nil, 1, 0, 0},
+		{"a node that is to end", replacing, []func(*corev1.Pod){ofSet}, nil, 1, 0, 0},
+		{"a pod that nobody makes again", ending, nil, nil, 0, 1, 0},
+		{"a pod on its way out", ending, []func(*corev1.Pod){ofSet, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }}, nil, 0, 1, 0},
+		{"a pod with a place elsewhere", replacing, []func(*corev1.Pod){ofSet}, map[types.UID]string{"p": "other"}, 0, 0, 1},
+		{"a place on the node itself is none", replacing, []func(*corev1.Pod){ofSet}, map[types.UID]string{"p": "n"}, 1, 0, 0},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			one := pod("p", append(row.pod, on("node-1"), func(p *corev1.Pod) { p.Status.Phase, p.Status.Conditions = corev1.PodRunning, nil })...)
+			cluster := state.Cluster{
+				Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", launched, ready, row.node)}, Nodes: []corev1.Node{member(corev1.ConditionTrue), elsewhere},
+				Pods: []corev1.Pod{one}, Promised: row.promised,
+			}
+			problem := cluster.Problem([]constraints.Provisioner{{Name: "default"}}, types1())
+			if len(problem.Pods) != row.packed {
+				t.Errorf("%d pods are to be packed", len(problem.Pods))
+			}
+			for i := range problem.Nodes {
+				node := &problem.Nodes[i]
+				want := map[string]int{"node-1": row.counts, "other": row.there}[node.Name]
+				if len(node.Pods) != want {
+					t.Errorf("%d pods count on %s, want %d", len(node.Pods), node.Name, want)
+				}
+				if leaves := state.Leaves(&cluster.Provisioned[0]); node.Name == "node-1" && node.Closed != leaves {
+					t.Errorf("it is closed: %v", node.Closed)
+				}
+			}
+		})
+	}
+}
