@@ -118,13 +118,14 @@ func TestRebalanceRecommendation(t *testing.T) {
 func TestEndedInstanceIsHeardOf(t *testing.T) {
 	w := newWorldWith(t, options{features: []permissions.Feature{permissions.Events}})
 	w.provision("default")
-	w.pod("one")
+	w.bound(w.pod("one"))
 	w.readyNodes(1)
+	was := w.provisioned()[0]
 	w.clock.SetRate(0)
-	w.terminate(w.provisioned()[0].Status.InstanceID)
+	w.terminate(was.Status.InstanceID)
 	w.Eventually("its node goes", func() error {
 		for _, node := range w.provisioned() {
-			if node.DeletionTimestamp == nil {
+			if node.Name == was.Name && node.DeletionTimestamp == nil {
 				return fmt.Errorf("%s is there: %+v", node.Name, node.Status.Conditions)
 			}
 		}

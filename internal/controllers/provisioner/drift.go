@@ -47,8 +47,9 @@ func (r *Reconciler) replaceDrifted(ctx context.Context, p *pass) reconciling.Ou
 		reconciling.True(p.provisioner, provisioningv1.NodesCurrentCondition, provisioningv1.ReadyReason, "")
 		return reconciling.Continue()
 	}
-	reconciling.False(p.provisioner, provisioningv1.NodesCurrentCondition, provisioningv1.DriftedReason, fmt.Sprintf("%d of %d nodes are not as they would be launched now, %d are being replaced; the oldest, %s: %s",
-		len(found), len(p.nodes), marked+len(next), found[0].node.Name, found[0].why))
+	message := fmt.Sprintf("%d of %d nodes are not as they would be launched now, %d are being replaced; the oldest, %s: %s",
+		len(found), len(p.nodes), marked+len(next), found[0].node.Name, found[0].why)
+	reconciling.False(p.provisioner, provisioningv1.NodesCurrentCondition, provisioningv1.DriftedReason, message)
 	return reconciling.Continue()
 }
 
