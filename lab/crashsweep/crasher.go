@@ -97,14 +97,14 @@ const unnamed = "AWS "
 func awsCall(request *http.Request) string { return unnamed + awssim.ActionOf(request) }
 
 // chance is what of a path is another in each run.
-var chance = regexp.MustCompile(`/namespaces/[^/]+|/i-[^/]+|/web-[^/]+|-t[0-9a-f]{5}$|-i-?[0-9a-f]{17}`)
+var chance = regexp.MustCompile(`/namespaces/[^/]+|/i-[^/]+|/web-[^/]+|-t[0-9a-f]{5}$|-i-?[0-9a-f]{17}|(/provisionednodes|/nodes)/[^/]+`)
 
 // kubernetesWrite is empty for a request that does not count.
 func kubernetesWrite(request *http.Request) string {
 	if request.Method == http.MethodGet || strings.Contains(request.URL.Path, "/events") {
 		return ""
 	}
-	return request.Method + " " + chance.ReplaceAllString(request.URL.Path, "")
+	return request.Method + " " + chance.ReplaceAllString(request.URL.Path, "$1")
 }
 
 type transport struct {

@@ -1,15 +1,8 @@
 package crashsweep
 
 import (
-	"bytes"
-	"cmp"
-	"crypto/sha256"
 	"errors"
-	"fmt"
-	"os"
-	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,9 +15,7 @@ import (
 
 func TestMain(m *testing.M) { labtest.MainWith(m, lab.Options{}) }
 
-// slice is about how many points a run of the tests does, spread over the scenarios and chosen by the commit: 48 and a clean run of each scenario
-// take a minute on two quiet cores. SWEEP=all does all points, SWEEP=500 so many, and SWEEP_SEED chooses others than those of the commit.
-// SWEEP_PART=2/5 does the second of five parts of what would be done.
+// slice is about how many points a run of the tests does, spread over the scenarios: 48 and a clean run of each scenario take a minute on two quiet cores.
 const slice = 48
 
 // TestCrashSweep runs every scenario once without a crash, and then once for every point at which its manager can die.
@@ -37,7 +28,7 @@ func TestCrashSweep(t *testing.T) {
 			if len(clean.calls) == 0 {
 				t.Fatal("the scenario makes no call: there is nothing to sweep")
 			}
-			for _, point := range chosen(scenario.name, clean.calls, len(all)) {
+			for _, point := range Points(scenario.name, clean.calls, slice/len(all)) {
 				t.Run(strings.NewReplacer(" ", "_", "/", ".").Replace(point.String()), func(t *testing.T) {
 					t.Parallel()
 					runCrash(t, scenario, point, clean)
@@ -102,57 +93,6 @@ func runCrash(t *testing.T, scenario scenario, point Point, clean outcome) {
 }
 
 var errNoCrash = errors.New("the manager came to rest before the point")
-
-// chosen are the points of a scenario with these calls that this run does.
-func chosen(scenario string, calls []string, scenarios int) []Point {
-	points := make([]Point, 0, len(calls)*len(places))
-	nth := map[string]int{}
-	for _, call := range calls {
-		nth[call]++
-		for _, place := range places {
-			points = append(points, Point{Call: call, Nth: nth[call], Place: place})
-		}
-	}
-	if os.Getenv("SWEEP") == "all" {
-		return part(points)
-	}
-	seed := cmp.Or(os.Getenv("SWEEP_SEED"), commit())
-	digest := func(point Point) []byte {
-		sum := sha256.Sum256([]byte(fmt.Sprint(seed, scenario, point)))
-		return sum[:]
-	}
-	points = slices.DeleteFunc(points, Point.repeated)
-	slices.SortFunc(points, func(a, b Point) int { return bytes.Compare(digest(a), digest(b)) })
-	count := slice
-	if asked, err := strconv.Atoi(os.Getenv("SWEEP")); err == nil {
-		count = asked
-	}
-	return part(points[:min(max(count/scenarios, 1), len(points))])
-}
-
-// part are the points of the part that is asked for: every so manieth.
-func part(points []Point) []Point {
-	which, of := 0, 0
-	if _, err := fmt.Sscanf(os.Getenv("SWEEP_PART"), "%d/%d", &which, &of); err != nil || of < 1 {
-		return points
-	}
-	var parted []Point
-	for i, point := range points {
-		if i%of == which%of {
-			parted = append(parted, point)
-		}
-	}
-	return parted
-}
-
-// commit is empty where there is no repository: then the same slice is done each time.
-func commit() string {
-	output, err := exec.Command("git", "rev-parse", "HEAD").Output()
-	if err != nil {
-		return ""
-	}
-	return string(output)
-}
 
 // For the world to count as at rest nothing must have happened for settleTime, simulated, and for quietTime, real.
 const (

@@ -67,6 +67,8 @@ type options struct {
 	types []simworld.InstanceType
 	// features are what the provisioner may do beside what it always does.
 	features []permissions.Feature
+	// unstarted leaves it to the test to start the provisioner.
+	unstarted bool
 }
 
 // eventQueue gets EventBridge's events, where the provisioner hears them.
@@ -99,7 +101,9 @@ func newWorldWith(t *testing.T, options options) *world {
 	w.tagNetwork()
 	w.installRole()
 	w.hold()
-	w.start()
+	if !options.unstarted {
+		w.start()
+	}
 	return w
 }
 
@@ -111,27 +115,35 @@ func (w *world) installRole() {
 	}
 }
 
-// start runs the provisioner with exactly the rights of config/provisioner, and stops it when the test ends.
+// start runs the provisioner, and stops it when the test ends.
 func (w *world) start() {
+	w.Helper()
+	w.running = w.StartManager(w.provisioner(w.settings))
+	w.Cleanup(w.clear) // which takes a provisioner at work
+}
+
+// provisioner has exactly the rights of config/provisioner.
+func (w *world) provisioner(settings product.Settings) lab.Manager {
 	w.Helper()
 	account, err := w.Lab.Management.ServiceAccountConfig(w.Context(), "slipway-system", "slipway-provisioner")
 	if err != nil {
 		w.Fatal(err)
 	}
-	settings := w.settings
+	if settings.WrapKubernetes != nil {
+		account.Wrap(settings.WrapKubernetes)
+	}
 	settings.Change = func(options *manager.Options) {
 		account.Dial = options.RESTConfig.Dial
 		options.RESTConfig = account
 	}
-	w.running = w.StartManager(product.Provisioner(settings, func(options *manager.ProvisionerOptions) {
+	return product.Provisioner(settings, func(options *manager.ProvisionerOptions) {
 		if slices.Contains(w.features, permissions.Events) {
 			options.EventQueue = eventQueue
 		}
 		if w.change != nil {
 			w.change(options)
 		}
-	}))
-	w.Cleanup(w.clear) // which takes a provisioner at work
+	})
 }
 
 // stop ends the provisioner as a crash would, for its successor.

@@ -28,7 +28,7 @@ func typeInfo(w world.InstanceType) types.InstanceTypeInfo {
 		ProcessorInfo: &types.ProcessorInfo{
 			SupportedArchitectures: shape.Convert[[]types.ArchitectureType](w.Architectures), Manufacturer: optional(w.Processor), SustainedClockSpeedInGhz: optional(w.ClockSpeedGHz),
 		},
-		EbsInfo: ebsInfo(w),
+		EbsInfo:            ebsInfo(w),
 		NetworkInfo:        networkInfo(w),
 		PlacementGroupInfo: &types.PlacementGroupInfo{SupportedStrategies: shape.Convert[[]types.PlacementGroupStrategy](w.PlacementGroupStrategies)},
 	}

@@ -45,7 +45,7 @@ func (r *Reconciler) lookAtTemplates(ctx context.Context, p *pass) reconciling.O
 		p.made[architecture] = made
 		resolved = append(resolved, resolvedDefault(architecture, &made))
 	}
-	p.provisioner.Status.LaunchTemplates = append(resolved, r.namedByPods(ctx, p, provisioningv1.MaxStatusLaunchTemplates-len(resolved))...)
+	p.provisioner.Status.LaunchTemplates = slices.Concat(resolved, r.namedByPods(ctx, p, provisioningv1.MaxStatusLaunchTemplates-len(resolved)))
 	if problem != "" {
 		reconciling.False(p.provisioner, provisioningv1.LaunchTemplatesReadyCondition, reason, problem)
 		return reconciling.Continue()

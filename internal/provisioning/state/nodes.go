@@ -14,19 +14,7 @@ import (
 
 // nodes are all Nodes, and the provisioned ones that have no Node yet.
 func (c *Cluster) nodes(types map[string]*packing.InstanceType, daemons []*corev1.Pod) []packing.Node {
-	on, leaving := map[string][]*corev1.Pod{}, c.leaving()
-	for i := range c.Pods {
-		// A pod that is to run elsewhere counts there alone.
-		if pod := &c.Pods[i]; pod.Spec.NodeName != "" && !done(pod) && (!leaving[pod.Spec.NodeName] || !Moves(pod)) {
-			on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], pod)
-		}
-	}
-	promised := map[string][]*corev1.Pod{}
-	for _, pod := range c.Waiting() {
-		if name, is := c.Promise(pod.UID); is {
-			promised[name] = append(promised[name], pod)
-		}
-	}
+	on, promised := c.bound(), c.promised()
 	launched := map[string]*provisioningv1.ProvisionedNode{}
 	for i := range c.Provisioned {
 		if id := c.Provisioned[i].Status.InstanceID; id != "" {
@@ -57,6 +45,29 @@ func (c *Cluster) nodes(types map[string]*packing.InstanceType, daemons []*corev
 		}
 	}
 	return sortedByName(nodes)
+}
+
+// bound are the pods of each Node.
+func (c *Cluster) bound() map[string][]*corev1.Pod {
+	on, leaving := map[string][]*corev1.Pod{}, c.leaving()
+	for i := range c.Pods {
+		// A pod that is to run elsewhere counts there alone.
+		if pod := &c.Pods[i]; pod.Spec.NodeName != "" && !done(pod) && (!leaving[pod.Spec.NodeName] || !Moves(pod)) {
+			on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], pod)
+		}
+	}
+	return on
+}
+
+// promised are the pods that each provisioned node was launched for, and that are still to come.
+func (c *Cluster) promised() map[string][]*corev1.Pod {
+	promised := map[string][]*corev1.Pod{}
+	for _, pod := range c.Waiting() {
+		if name, is := c.Promise(pod.UID); is {
+			promised[name] = append(promised[name], pod)
+		}
+	}
+	return promised
 }
 
 // join makes a Node what it is about to be, while it is registering.
