@@ -100,6 +100,9 @@ func (r *Reconciler) call(ctx context.Context, p *pass, siblings []provisioningv
 	for _, offering := range spec.Offerings {
 		request.Offerings = append(request.Offerings, fleet.Offering(offering))
 	}
+	if err := r.reduce(ctx, &request, len(siblings)); err != nil {
+		return answer{}, err
+	}
 	launched, err := r.Fleets.Launch(ctx, request)
 	if err != nil {
 		return answer{}, err
@@ -116,6 +119,20 @@ func (r *Reconciler) call(ctx context.Context, p *pass, siblings []provisioningv
 		}
 	}
 	return made, nil
+}
+
+// reduce has a launch whose writer crashed before all of its nodes were written down be of those that are, unless it was made already. It is a launch of another name then,
+// because EC2 takes calls of one name for one.
+func (r *Reconciler) reduce(ctx context.Context, request *fleet.Request, written int) error {
+	if written >= int(request.Nodes) {
+		return nil
+	}
+	made, err := r.Fleets.OfLaunch(ctx, request.Name)
+	if err != nil || len(made) > 0 {
+		return err
+	}
+	request.Name, request.Nodes = fmt.Sprintf("%s-%d", request.Name, written), int32(written) // #nosec G115 -- fewer than Nodes, which is one
+	return nil
 }
 
 // share gives every node of a launch its instance.

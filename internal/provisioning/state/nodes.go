@@ -94,31 +94,34 @@ func (c *Cluster) join(made *packing.Node, node *corev1.Node, provisioned *provi
 	}
 }
 
-// awaited is a node that has not joined, as it will be. Until its instance is known it takes no further pods: EC2 may choose a smaller one.
+// awaited is a node that has not joined, as it will be. Until its instance is known it is what all of its offerings have in common, and has the room of the smallest: EC2
+// may choose any.
 func awaited(provisioned *provisioningv1.ProvisionedNode, types map[string]*packing.InstanceType, daemons []*corev1.Pod) packing.Node {
-	instanceType, zone := provisioned.Status.InstanceType, provisioned.Status.Zone
-	if instanceType == "" {
-		instanceType, zone = provisioned.Spec.Offerings[0].InstanceType, provisioned.Spec.Offerings[0].Zone
+	offerings := provisioned.Spec.Offerings
+	if chosen := provisioned.Status.InstanceType; chosen != "" {
+		offerings = []provisioningv1.NodeOffering{{InstanceType: chosen, Zone: provisioned.Status.Zone}}
 	}
-	node := packing.Node{
-		Name: provisioned.Name, Labels: map[string]string{}, Taints: Taints(provisioned),
-		Closed: provisioned.Status.InstanceID == "" || Leaves(provisioned),
-	}
-	if t := types[instanceType]; t != nil {
-		maps.Copy(node.Labels, t.Labels)
-		node.Labels[corev1.LabelArchStable] = t.Architecture
-		node.Allocatable = t.Capacity.DeepCopy()
-		for name, less := range t.Overhead {
-			quantity := node.Allocatable[name]
-			quantity.Sub(less)
-			node.Allocatable[name] = quantity
+	node := packing.Node{Name: provisioned.Name, Labels: map[string]string{}, Taints: Taints(provisioned), Closed: Leaves(provisioned)}
+	for i, offering := range offerings {
+		t := types[offering.InstanceType]
+		if t == nil {
+			node.Closed = true // nobody knows what it has
+			continue
 		}
-	} else {
-		node.Closed = true // nobody knows what it has
+		labels := map[string]string{corev1.LabelArchStable: t.Architecture, corev1.LabelInstanceTypeStable: t.Name, corev1.LabelTopologyZone: offering.Zone}
+		maps.Copy(labels, t.Labels)
+		if i == 0 {
+			node.Labels, node.Allocatable = labels, roomOf(t)
+			continue
+		}
+		maps.DeleteFunc(node.Labels, func(key, value string) bool { return labels[key] != value })
+		for name, room := range roomOf(t) {
+			if most, known := node.Allocatable[name]; known && room.Cmp(most) < 0 {
+				node.Allocatable[name] = room
+			}
+		}
 	}
-	maps.Copy(node.Labels, map[string]string{
-		corev1.LabelInstanceTypeStable: instanceType, corev1.LabelTopologyZone: zone, corev1.LabelHostname: provisioned.Name,
-	})
+	node.Labels[corev1.LabelHostname] = provisioned.Name
 	maps.Copy(node.Labels, provisioned.Spec.Labels)
 	for _, daemon := range daemons {
 		if runs(daemon, &node) {
@@ -126,6 +129,17 @@ func awaited(provisioned *provisioningv1.ProvisionedNode, types map[string]*pack
 		}
 	}
 	return node
+}
+
+// roomOf is what pods get of an instance type.
+func roomOf(t *packing.InstanceType) corev1.ResourceList {
+	room := t.Capacity.DeepCopy()
+	for name, less := range t.Overhead {
+		quantity := room[name]
+		quantity.Sub(less)
+		room[name] = quantity
+	}
+	return room
 }
 
 // runs is true for a daemon that will have a pod on the node.

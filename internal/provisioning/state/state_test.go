@@ -64,6 +64,10 @@ func types1() []packing.InstanceType {
 		Name: "m5.large", Architecture: "amd64",
 		Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourcePods: resource.MustParse("29")},
 		Overhead: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("70m")},
+	}, {
+		Name: "m5.xlarge", Architecture: "amd64",
+		Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourcePods: resource.MustParse("58")},
+		Overhead: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("80m")},
 	}}
 }
 
@@ -77,6 +81,13 @@ func provisioned(name string, edit ...func(*provisioningv1.ProvisionedNode)) pro
 		one(&node)
 	}
 	return node
+}
+
+// offered adds an offering.
+func offered(instanceType, zone string) func(*provisioningv1.ProvisionedNode) {
+	return func(n *provisioningv1.ProvisionedNode) {
+		n.Spec.Offerings = append(n.Spec.Offerings, provisioningv1.NodeOffering{InstanceType: instanceType, Zone: zone})
+	}
 }
 
 func launched(n *provisioningv1.ProvisionedNode) {
@@ -110,8 +121,14 @@ func TestNodes(t *testing.T) {
 		cluster state.Cluster
 		want    string
 	}{
-		{"before EC2 has chosen an instance it takes no further pods", state.Cluster{Provisioned: []provisioningv1.ProvisionedNode{provisioned("n")}},
-			"n closed team=web zone=a cpu=1930m taints=[k:NoSchedule] pods=[agent]"},
+		{"before EC2 has chosen an instance it takes pods already", state.Cluster{Provisioned: []provisioningv1.ProvisionedNode{provisioned("n")}},
+			"n open team=web zone=a cpu=1930m taints=[k:NoSchedule] pods=[agent]"},
+		{"which is what all offerings have in common, and has the room of the smallest", state.Cluster{Provisioned: []provisioningv1.ProvisionedNode{
+			provisioned("n", offered("m5.xlarge", "a"), offered("m5.large", "b")),
+		}}, "n open team=web zone= cpu=1930m taints=[k:NoSchedule] pods=[agent]"},
+		{"of an offering that is not known any more nobody knows the room", state.Cluster{Provisioned: []provisioningv1.ProvisionedNode{
+			provisioned("n", offered("m1.gone", "a")),
+		}}, "n closed team=web zone=a cpu=1930m taints=[k:NoSchedule] pods=[agent]"},
 		{"an instance takes pods before its Node is there", state.Cluster{Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", launched)}},
 			"n open team=web zone=b cpu=1930m taints=[k:NoSchedule] pods=[agent]"},
 		{"a Node that is registering has what it will have", state.Cluster{
