@@ -205,8 +205,9 @@ func TestExternalAutoscaler(t *testing.T) {
 		return w.settled(4)
 	})
 	w.rest()
-	if writes := w.writes(); len(writes) != 0 {
-		t.Errorf("the manager wrote %q", writes)
+	// The group is told what cluster-autoscaler does not know of its nodes, and nothing of its size.
+	if err := equals(w.writes(), []string{"CreateOrUpdateTags"}); err != nil {
+		t.Errorf("the manager's writes: %v", err)
 	}
 
 	// CAPA refuses bounds that the present size is out of, whoever decides about it (5746). AWS moves the size into them.
