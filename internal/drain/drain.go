@@ -51,7 +51,7 @@ func Find(ctx context.Context, api kubernetes.Interface, providerIDs []string) (
 func Look(ctx context.Context, api kubernetes.Interface, name, providerID string) (Progress, error) {
 	node, err := api.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && node.Spec.ProviderID != providerID {
-		return Progress{Node: name, Empty: true}, nil
+		return Progress{Node: name, Empty: true, Gone: true}, nil
 	}
 	if err != nil {
 		return Progress{}, fmt.Errorf("reading Node %q: %w", name, err)

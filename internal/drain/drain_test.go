@@ -191,10 +191,10 @@ func TestLook(t *testing.T) {
 		want    Progress
 		words   string
 	}{
-		{reason: "no such node", want: Progress{Empty: true}, words: "no pods left"},
+		{reason: "no such node", want: Progress{Empty: true, Gone: true}, words: "no pods left"},
 		{reason: "the name is another instance's by now", objects: []runtime.Object{
 			&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}, Spec: corev1.NodeSpec{ProviderID: "aws:///us-east-1a/i-2"}}, pod("a"),
-		}, want: Progress{Empty: true}, words: "no pods left"},
+		}, want: Progress{Empty: true, Gone: true}, words: "no pods left"},
 		{reason: "no pods", objects: []runtime.Object{node("True")}, want: Progress{Empty: true}, words: "no pods left"},
 		{reason: "evictions are accepted", objects: []runtime.Object{node("True"), pod("a"), pod("b"), pod("dns", systemPod)},
 			want: Progress{Ending: 2, Later: 1}, words: "2 pods ending, 1 pod to go after these"},

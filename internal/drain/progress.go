@@ -14,6 +14,8 @@ type Progress struct {
 	Node string
 	// Empty is true if nothing is left on it that has to leave.
 	Empty bool
+	// Gone is true if there is no such Node, or one of another instance: nobody saw it empty.
+	Gone bool
 	// Ending are pods that leave within their grace period, those among them whose eviction was just accepted.
 	Ending int
 	// Completing are pods that are waited for without being asked to leave.

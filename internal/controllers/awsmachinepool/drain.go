@@ -41,8 +41,8 @@ type departure struct {
 	since time.Time
 	// node is the Node's name, "" if there is none or it is not known.
 	node string
-	// empty is true if nothing keeps the instance.
-	empty bool
+	// empty is true if nothing keeps the instance; gone, if that is because its Node is not there any more.
+	empty, gone bool
 	// expired is true if its time is up.
 	expired bool
 	// state says in words what is in the way.
@@ -214,7 +214,7 @@ func (r *Reconciler) lookAt(ctx context.Context, p *pass, api kubernetes.Interfa
 		d.state = workload.Explain(err)
 		return
 	}
-	d.empty, d.state = progress.Empty, progress.String()
+	d.empty, d.gone, d.state = progress.Empty, progress.Gone, progress.String()
 }
 
 // letGo ends the hold on instances that are done, and prolongs that on the others.
@@ -225,6 +225,10 @@ func (r *Reconciler) letGo(ctx context.Context, p *pass, departures []departure)
 		switch {
 		case !d.Held() || note.letGo:
 		case d.done():
+			// Once more: the Node may have gone since, because of the first time.
+			if note.parting != nil {
+				d = *note.parting
+			}
 			// Written down first: should the answer be lost, it is told when the instance is seen to go.
 			r.drains.update(p.key(), d.ID, func(note *drainNote) { note.parting = &d })
 			if err := p.cloud.Groups.LetGo(ctx, p.group.Name, d.ID); err != nil {
@@ -246,6 +250,8 @@ func (r *Reconciler) letGo(ctx context.Context, p *pass, departures []departure)
 func (r *Reconciler) reportDeparture(ctx context.Context, p *pass, d departure) {
 	switch {
 	case !drainWanted(p) || !drainPossible(p):
+	case d.gone:
+		r.reportUnseen(ctx, p, d.ID, d.expired)
 	case d.empty && d.node != "":
 		r.Report.Done(ctx, p.pool, "NodeDrained", "Drained node %s, its instance %s ends", d.node, d.ID)
 	case !d.empty:
@@ -257,9 +263,15 @@ func (r *Reconciler) reportDeparture(ctx context.Context, p *pass, d departure) 
 // while no manager ran.
 func (r *Reconciler) reportEnded(ctx context.Context, p *pass, id string, since time.Time) {
 	note := r.drains.note(p.key(), id)
+	if !note.letGo && note.parting == nil && drainWanted(p) && drainPossible(p) {
+		r.reportUnseen(ctx, p, id, !r.Clock.Now().Before(since.Add(drainTimeout(p))))
+	}
+}
+
+// reportUnseen tells of an instance whose node nobody saw empty.
+func (r *Reconciler) reportUnseen(ctx context.Context, p *pass, id string, expired bool) {
 	switch {
-	case note.letGo || note.parting != nil || !drainWanted(p) || !drainPossible(p):
-	case !r.Clock.Now().Before(since.Add(drainTimeout(p))):
+	case expired:
 		r.Report.Warn(ctx, p.pool, "NodeDrainTimedOut", "Instance %s ended though its node was not seen empty within %s", id, drainTimeout(p))
 	case p.pool.DeletionTimestamp.IsZero():
 		r.Report.Warn(ctx, p.pool, "NodeNotDrained",
