@@ -40,7 +40,7 @@ packages: ## Install the other programs that tests use: the AWS CLI and boto3.
 
 .PHONY: sweep
 sweep: ## Run the whole crash sweep: a crash at every call of every scenario.
-	cd lab && SWEEP=all go test -count=1 -timeout 180m -v -run TestCrashSweep ./crashsweep
+	cd lab && SWEEP=all go test -count=1 -timeout 180m -v -run TestCrashSweep ./crashsweep ./provisioner
 
 .PHONY: scale
 scale: ## Hold what a thousand pools cost, and show what was counted. `-args -pools N` of the tests takes another number.
