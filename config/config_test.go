@@ -307,6 +307,7 @@ func TestWhatTheProvisionerNeeds(t *testing.T) {
 		"CustomResourceDefinition provisionednodes.provisioning.karpenter.sh", "CustomResourceDefinition provisioners.provisioning.karpenter.sh",
 		"Deployment slipway-provisioner", "Namespace slipway-system", "Role slipway-provisioner-leader-election-role",
 		"RoleBinding slipway-provisioner-leader-election-rolebinding", "ServiceAccount slipway-provisioner",
+		"ValidatingAdmissionPolicy slipway-provisioner-old-spellings", "ValidatingAdmissionPolicyBinding slipway-provisioner-old-spellings",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("config/provisioner installs %q, want %q", got, want)

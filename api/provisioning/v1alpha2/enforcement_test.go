@@ -22,7 +22,7 @@ var enforcement = map[string]string{
 	"PV7":  inCRD,
 	"PV8":  inCRD,
 	"PV9":  inCRD,
-	"PV9W": "provisioner: the condition SpellingsCurrent; nothing is said at admission",
+	"PV9W": "a warning by config/provisioner/admission_policy.yaml; provisioner: the condition SpellingsCurrent",
 	"PV10": inCRD,
 	"PV11": "constraints: the pod gets the reason, and no node",
 	"PV12": "templates: the condition LaunchTemplatesReady, and the pod gets the reason",
