@@ -92,13 +92,13 @@ func TestPeopleAreWarnedOfManagedPools(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.startWarning(t.TempDir())
-	person, heard := w.listening()
+	person, heard := w.Listening()
 	ask := func(version, spec string) []string {
-		heard.taken()
+		heard.Taken()
 		if err := person.Create(t.Context(), managedPool(w.Env, version, spec), client.DryRunAll); err != nil {
 			t.Errorf("%s is refused: %v", spec, err)
 		}
-		return heard.taken()
+		return heard.Taken()
 	}
 	const quiet = "{amiType: AL2023_x86_64_STANDARD, instanceTypes: [m5.large], awsLaunchTemplate: {}}"
 	w.Eventually("the manager is asked", func() error {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -16,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,41 +25,6 @@ import (
 	"github.com/slipway-project/slipway/lab"
 	"github.com/slipway-project/slipway/lab/product"
 )
-
-// warnings are what a client was told by the API server.
-type warnings struct {
-	mu   sync.Mutex
-	said []string
-}
-
-// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
-func (w *warnings) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.said = append(w.said, text)
-}
-
-// taken are the warnings since the last call.
-func (w *warnings) taken() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	said := w.said
-	w.said = nil
-	return said
-}
-
-// listening is a client that hears warnings, as kubectl does.
-func (w *world) listening() (client.Client, *warnings) {
-	w.Helper()
-	heard := &warnings{}
-	config := rest.CopyConfig(w.Lab.RESTConfig())
-	config.WarningHandlerWithContext = heard
-	person, err := client.New(config, client.Options{Scheme: w.Client.Scheme()})
-	if err != nil {
-		w.Fatal(err)
-	}
-	return person, heard
-}
 
 // certify writes a new certificate for this machine into the directory, as a mounted Secret changes, and returns what it is trusted by.
 func certify(t testing.TB, directory string) []byte {
@@ -152,18 +115,18 @@ func TestPeopleAreWarned(t *testing.T) {
 	w := newWorld(t)
 	directory := t.TempDir()
 	running, configuration := w.startWarning(directory)
-	person, heard := w.listening()
+	person, heard := w.Listening()
 
 	about := func(field string) func(string) bool {
 		return func(warning string) bool { return strings.HasPrefix(warning, field) }
 	}
 	hears := func(version string) func() error {
 		return func() error {
-			heard.taken()
+			heard.Taken()
 			if err := person.Create(w.Context(), w.warned(version), client.DryRunAll); err != nil {
 				return err
 			}
-			if said := heard.taken(); !slices.ContainsFunc(said, about("spec.refreshPreferences.alarms: ")) {
+			if said := heard.Taken(); !slices.ContainsFunc(said, about("spec.refreshPreferences.alarms: ")) {
 				return fmt.Errorf("the API server says %q", said)
 			}
 			return nil
@@ -183,7 +146,7 @@ func TestPeopleAreWarned(t *testing.T) {
 	if err := person.Patch(w.Context(), pool, client.MergeFrom(before), client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
-	if said := heard.taken(); !slices.ContainsFunc(said, about("spec.minSize, spec.maxSize: MachinePool")) {
+	if said := heard.Taken(); !slices.ContainsFunc(said, about("spec.minSize, spec.maxSize: MachinePool")) {
 		t.Errorf("an edit that leaves the MachinePool's replicas out of bounds is answered with %q", said)
 	}
 
