@@ -3,7 +3,6 @@ package packing
 import (
 	"cmp"
 	"math"
-	"math/bits"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -307,37 +306,6 @@ func (c *catalog) mask(zones []string) uint64 {
 	return mask
 }
 
-// scope is where some pods of a class may go at once: into some zones, or into one, by some capacity types, or by one.
-type scope struct {
-	scopeKey
-	bound  int64
-	crowd  int64 // pods there that spreads count
-	cursor *cursor
-}
-
-type scopeKey struct {
-	zones uint64
-	kinds uint8
-}
-
-// domain is the place of a topology's domain in a scope of one zone, or of one capacity type.
-func (k scopeKey) domain(t *topology) int {
-	if t.axis == byZone {
-		return bits.TrailingZeros64(k.zones)
-	}
-	return bits.TrailingZeros8(k.kinds)
-}
-
-// has is true for a scope with a domain.
-func (k scopeKey) has(a axis) bool {
-	return a == byZone && k.zones != 0 || a == byCapacityType && k.kinds != 0
-}
-
-// holds is true for a node of the scope, where that is divided.
-func (k scopeKey) holds(n *node, a *attempt) bool {
-	return (!a.zonal || n.zones&k.zones != 0 || n.zones == 0 && k.zones == 0) && (!a.kindly || n.kinds&k.kinds != 0 || n.kinds == 0 && k.kinds == 0)
-}
-
 // step puts some pods of the class where they cost least, and says whether it found a place.
 func (p *packer) step(a *attempt) bool {
 	scopes := p.scopes(a)
@@ -370,52 +338,6 @@ func (p *packer) step(a *attempt) bool {
 		}
 	}
 	return false
-}
-
-// scopes are one for all domains where no topology counts by them, else one a domain that the topologies admit, the emptiest first.
-func (p *packer) scopes(a *attempt) []scope {
-	var scopes []scope
-	for _, zones := range a.parts(a.zones, a.zonal, byZone) {
-		for _, kinds := range a.parts(uint64(a.kinds), a.kindly, byCapacityType) {
-			key := scopeKey{zones, uint8(kinds)} //nolint:gosec // a mask of capacity types
-			room := p.domainRoom(a, key)
-			if room == 0 {
-				continue
-			}
-			if a.cursors[key] == nil {
-				a.cursors[key] = &cursor{}
-			}
-			scopes = append(scopes, scope{key, min(room, a.class.left()), p.crowd(a.class, key), a.cursors[key]})
-		}
-	}
-	slices.SortStableFunc(scopes, func(a, b scope) int { return cmp.Compare(a.crowd, b.crowd) })
-	return scopes
-}
-
-// parts are the bits of a mask one by one, or the mask as it is. The empty part are nodes that are there without a domain, which only spreads and affinities need.
-func (a *attempt) parts(mask uint64, divided bool, over axis) []uint64 {
-	if !divided {
-		return []uint64{mask}
-	}
-	var parts []uint64
-	for rest := mask; rest != 0; rest &= rest - 1 {
-		parts = append(parts, rest&-rest)
-	}
-	if a.candidate == nil && !slices.Contains(a.needs, over) {
-		parts = append(parts, 0)
-	}
-	return parts
-}
-
-// crowd is how many pods the spreads that count the class have in a domain.
-func (p *packer) crowd(c *class, in scopeKey) int64 {
-	var crowd int64
-	for t := range p.over(c.counts, in) {
-		if t.relation == spread {
-			crowd += t.counts[in.domain(t)]
-		}
-	}
-	return crowd
 }
 
 // ahead is how many pods of the class's size are to come, counting what others of the group ask for as so many of them.
