@@ -110,6 +110,8 @@ func (r *Reconciler) collect(_ context.Context, p *pass) reconciling.Outcome {
 	waiting := p.cluster.Waiting()
 	if len(waiting) == 0 {
 		r.Asked.Set(nil)
+		r.told.keep(nil, nil)
+		return reconciling.Stop("no pod waits for a node")
 	}
 	fresh := 0
 	for _, pod := range waiting {
@@ -117,11 +119,7 @@ func (r *Reconciler) collect(_ context.Context, p *pass) reconciling.Outcome {
 			fresh++
 		}
 	}
-	switch {
-	case len(waiting) == 0:
-		r.told.keep(nil, nil)
-		return reconciling.Stop("no pod waits for a node")
-	case fresh == 0:
+	if fresh == 0 {
 		r.told.keep(nil, nil)
 		return reconciling.ComeBack(bindingTime, "all pods have places, and the scheduler is yet to put them there")
 	}
