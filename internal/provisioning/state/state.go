@@ -39,20 +39,23 @@ type Cluster struct {
 	// Promised are the nodes that pods were found a place on, by the pod: ProvisionedNodes, and Nodes of others for pods whose own Node leaves.
 	Promised map[types.UID]string
 
-	// takers are the names of nodes that pods may come to; nil until somebody asks.
-	takers map[string]bool
+	// takers are the names of nodes that pods may come to, and waiting the pods that wait; nil until somebody asks.
+	takers  map[string]bool
+	waiting []*corev1.Pod
 }
 
 // Waiting are the pods that wait for a node: the scheduler found none for them, and nothing but a further node would help, or the node that they run on leaves.
 func (c *Cluster) Waiting() []*corev1.Pod {
-	leaving := c.leaving()
-	var waiting []*corev1.Pod
-	for i := range c.Pods {
-		if pod := &c.Pods[i]; Waits(pod) || leaving[pod.Spec.NodeName] && Moves(pod) {
-			waiting = append(waiting, pod)
+	if c.waiting == nil {
+		leaving := c.leaving()
+		c.waiting = []*corev1.Pod{}
+		for i := range c.Pods {
+			if pod := &c.Pods[i]; Waits(pod) || leaving[pod.Spec.NodeName] && Moves(pod) {
+				c.waiting = append(c.waiting, pod)
+			}
 		}
 	}
-	return waiting
+	return c.waiting
 }
 
 // Waits is true for a pod that the scheduler found no node for. One that others are evicted for is not among them: it has its place.
