@@ -130,6 +130,13 @@ func (w *world) running() []string {
 	return ids
 }
 
+// stopped is true for an instance that EC2 has stopped.
+func (w *world) stopped(id string) bool {
+	return slices.ContainsFunc(w.Cloud.AWS.Instances(w.Account, w.Cloud.Region()), func(instance awssim.Instance) bool {
+		return *instance.InstanceId == id && instance.State.Name == ec2types.InstanceStateNameStopped
+	})
+}
+
 func (w *world) templates() []ec2types.LaunchTemplate {
 	w.Helper()
 	out, err := w.ec2().DescribeLaunchTemplates(w.Context(), &ec2.DescribeLaunchTemplatesInput{})

@@ -98,7 +98,8 @@ func TestManagedWarmPool(t *testing.T) {
 				return err
 			}
 			for _, instance := range out.Instances {
-				if instance.LifecycleState != asgtypes.LifecycleStateWarmedStopped {
+				// One that is still stopping is not used: Auto Scaling launches another.
+				if instance.LifecycleState != asgtypes.LifecycleStateWarmedStopped || !w.stopped(*instance.InstanceId) {
 					return fmt.Errorf("warm instances are %+v", out.Instances)
 				}
 			}
