@@ -30,6 +30,8 @@ type ClusterOptions struct {
 	KubernetesVersion string
 	// Managed makes the control plane an EKS one, which the simulated AWS has too.
 	Managed bool
+	// EKSName is the name of the EKS cluster. Default: EKSClusterName of the Cluster.
+	EKSName string
 	// Account is the AWS account that an EKS cluster is in. Default: the simulated AWS's own.
 	Account string
 	// AdditionalTags are those of the AWSCluster or AWSManagedControlPlane.
@@ -52,6 +54,7 @@ func (l *Lab) NewCluster(ctx context.Context, opts ClusterOptions) (*clusterv1.C
 	opts.KubernetesVersion = cmp.Or(opts.KubernetesVersion, "v1.25.0")
 	opts.Timeout = cmp.Or(opts.Timeout, 30*time.Second)
 	opts.Account = cmp.Or(opts.Account, awssim.DefaultAccount)
+	opts.EKSName = cmp.Or(opts.EKSName, EKSClusterName(opts.Namespace, opts.Name))
 	opts.Cloud = cmp.Or(opts.Cloud, l.Cloud)
 	if opts.Cloud == nil {
 		return nil, fmt.Errorf("making cluster %s/%s: neither the options nor the laboratory have a cloud", opts.Namespace, opts.Name)

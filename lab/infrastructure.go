@@ -127,7 +127,7 @@ func (l *Lab) managed(ctx context.Context, opts ClusterOptions) (infrastructure,
 	if err := l.createWithStatus(ctx, awsCluster, func() client.Object { return awsCluster.DeepCopy() }); err != nil {
 		return nil, nil, err
 	}
-	// CAPA's default name of the EKS cluster (its webhook): namespace and name, and its versions are minor ones.
+	// CAPA's versions of EKS clusters are minor ones.
 	minor := opts.KubernetesVersion
 	if parts := strings.SplitN(minor, ".", 3); len(parts) == 3 {
 		minor = parts[0] + "." + parts[1]
@@ -141,7 +141,7 @@ func (l *Lab) managed(ctx context.Context, opts ClusterOptions) (infrastructure,
 			Labels: map[string]string{clusterv1.ClusterNameLabel: opts.Name},
 		},
 		Spec: eksv1.AWSManagedControlPlaneSpec{
-			EKSClusterName:       EKSClusterName(opts.Namespace, opts.Name),
+			EKSClusterName:       opts.EKSName,
 			Region:               opts.Cloud.Region(),
 			Partition:            "aws",
 			SSHKeyName:           ptr.To("default"),
@@ -174,7 +174,7 @@ func EKSClusterName(namespace, name string) string { return namespace + "_" + na
 
 // setCluster makes the EKS cluster of a control plane in the simulated AWS, or gives it another version.
 func (c *Cloud) setCluster(opts ClusterOptions, minor string) error {
-	cluster := awssim.Cluster{Name: EKSClusterName(opts.Namespace, opts.Name), Version: strings.TrimPrefix(minor, "v")}
+	cluster := awssim.Cluster{Name: opts.EKSName, Version: strings.TrimPrefix(minor, "v")}
 	for _, subnet := range c.network().spec.Subnets {
 		cluster.Subnets = append(cluster.Subnets, subnet.ID)
 	}

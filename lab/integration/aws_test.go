@@ -159,7 +159,13 @@ func (w *world) template() ec2types.LaunchTemplate {
 // versions are those of the only template, the oldest first.
 func (w *world) versions() []ec2types.LaunchTemplateVersion {
 	w.Helper()
-	out, err := w.ec2().DescribeLaunchTemplateVersions(w.Context(), &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: w.template().LaunchTemplateId})
+	return w.versionsOf(*w.template().LaunchTemplateId)
+}
+
+// versionsOf are those of a template, the oldest first.
+func (w *world) versionsOf(template string) []ec2types.LaunchTemplateVersion {
+	w.Helper()
+	out, err := w.ec2().DescribeLaunchTemplateVersions(w.Context(), &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &template})
 	if err != nil {
 		w.Fatal(err)
 	}

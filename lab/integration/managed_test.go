@@ -118,8 +118,6 @@ func (w *world) managedSettled(replicas int) error {
 func (w *world) eks() *eks.Client { return eks.NewFromConfig(w.awsConfig()) }
 func (w *world) iam() *iam.Client { return iam.NewFromConfig(w.awsConfig()) }
 
-func (w *world) eksCluster() string { return lab.EKSClusterName(w.Namespace, "capa") }
-
 // nodegroup is the pool's, by its default name.
 func (w *world) nodegroup() *ekstypes.Nodegroup {
 	w.Helper()
@@ -128,7 +126,7 @@ func (w *world) nodegroup() *ekstypes.Nodegroup {
 
 func (w *world) nodegroupNamed(name string) *ekstypes.Nodegroup {
 	w.Helper()
-	out, err := w.eks().DescribeNodegroup(w.Context(), &eks.DescribeNodegroupInput{ClusterName: aws.String(w.eksCluster()), NodegroupName: &name})
+	out, err := w.eks().DescribeNodegroup(w.Context(), &eks.DescribeNodegroupInput{ClusterName: aws.String(w.eksCluster), NodegroupName: &name})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -138,7 +136,7 @@ func (w *world) nodegroupNamed(name string) *ekstypes.Nodegroup {
 // nodegroups are the names of all.
 func (w *world) nodegroups() []string {
 	w.Helper()
-	out, err := w.eks().ListNodegroups(w.Context(), &eks.ListNodegroupsInput{ClusterName: aws.String(w.eksCluster())})
+	out, err := w.eks().ListNodegroups(w.Context(), &eks.ListNodegroupsInput{ClusterName: aws.String(w.eksCluster)})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -188,7 +186,7 @@ func TestManagedCreated(t *testing.T) {
 	})
 	group, owner := w.nodegroup(), w.Namespace+"/capa/"+managedName
 	tags := map[string]string{
-		"team": "pool", "cost": "7", "kubernetes.io/cluster/" + w.eksCluster(): "owned", infrav1.TagManagedMachinePool: owner,
+		"team": "pool", "cost": "7", "kubernetes.io/cluster/" + w.eksCluster: "owned", infrav1.TagManagedMachinePool: owner,
 	}
 	if diff := cmp.Diff(tags, group.Tags); diff != "" {
 		t.Errorf("tags of the node group (-want +got):\n%s", diff)
@@ -213,7 +211,7 @@ func TestManagedCreated(t *testing.T) {
 			t.Errorf("a node has labels %v", node.Labels)
 		}
 	}
-	role := infrav1.DefaultNodeRoleName(w.eksCluster(), *group.NodegroupName)
+	role := infrav1.DefaultNodeRoleName(w.eksCluster, *group.NodegroupName)
 	if roleIn(*group.NodeRole) != role {
 		t.Errorf("the role is %s, not %s", *group.NodeRole, role)
 	}
@@ -338,7 +336,7 @@ func TestManagedVersionUpgrade(t *testing.T) {
 // upgradeControlPlane gives the EKS cluster another version, in the simulated AWS and as CAPA's controller would say it.
 func (w *world) upgradeControlPlane(version string) {
 	w.Helper()
-	cluster := awssim.Cluster{Name: w.eksCluster(), Version: version}
+	cluster := awssim.Cluster{Name: w.eksCluster, Version: version}
 	controlPlane := &eksv1.AWSManagedControlPlane{}
 	if err := w.Client.Get(w.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "capa-control-plane"}, controlPlane); err != nil {
 		w.Fatal(err)

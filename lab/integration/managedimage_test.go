@@ -85,7 +85,7 @@ func TestManagedOwnImage(t *testing.T) {
 	}{
 		{"an image that EKS published", source, func(template *infrav1.AWSLaunchTemplate) {
 			template.AMI = infrav1.AMIReference{EKSOptimizedLookupType: ptr.To(infrav1.EKSAMILookupTypeAmazonLinux2023)}
-		}, says("multipart/mixed", "/opt/golden/join", "kind: NodeConfig", `name: "`+w.eksCluster()+`"`, `apiServerEndpoint: "https://`, "certificateAuthority: ", `cidr: "172.20.0.0/16"`)},
+		}, says("multipart/mixed", "/opt/golden/join", "kind: NodeConfig", `name: "`+w.eksCluster+`"`, `apiServerEndpoint: "https://`, "certificateAuthority: ", `cidr: "172.20.0.0/16"`)},
 		{"an image by its name", byName, func(template *infrav1.AWSLaunchTemplate) {
 			template.AMI, template.ImageLookupFormat, template.ImageLookupOrg = infrav1.AMIReference{}, "nodes-{{.K8sVersion}}-*", w.Account
 		}, asTheSecret},
@@ -108,12 +108,12 @@ func TestManagedImageLookedUp(t *testing.T) {
 	w := newWorldWith(t, options)
 	w.applyManaged(managedVersion, "v1.32.0", "AL2023_x86_64_STANDARD", "CUSTOM")
 	w.Eventually("the group boots Amazon Linux 2", func() error {
-		return w.boots(w.imageNamed(amazonLinux2), says("/etc/eks/bootstrap.sh", w.eksCluster()))
+		return w.boots(w.imageNamed(amazonLinux2), says("/etc/eks/bootstrap.sh", w.eksCluster))
 	})
 	w.upgradeControlPlane("1.34")
 	w.editManagedMachinePool(func(machinePool *clusterv1.MachinePool) { machinePool.Spec.Template.Spec.Version = managedVersion })
 	w.Eventually("the group boots Amazon Linux 2023", func() error {
-		return w.boots(w.imageNamed(amazonLinux2023), says("kind: NodeConfig", `name: "`+w.eksCluster()+`"`, `apiServerEndpoint: "https://`, "certificateAuthority: "))
+		return w.boots(w.imageNamed(amazonLinux2023), says("kind: NodeConfig", `name: "`+w.eksCluster+`"`, `apiServerEndpoint: "https://`, "certificateAuthority: "))
 	})
 	w.expectCounts(map[string]int{"CreateNodegroup": 1, "UpdateNodegroupVersion": 1})
 }

@@ -209,8 +209,8 @@ func TestManagedAdopted(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
 	owned := map[string]string{
-		"Name": "capa-control-plane-" + managedName, "kubernetes.io/cluster/" + w.eksCluster(): "owned",
-		"sigs.k8s.io/cluster-api-provider-aws/cluster/" + w.eksCluster(): "owned", "sigs.k8s.io/cluster-api-provider-aws/role": "node",
+		"Name": "capa-control-plane-" + managedName, "kubernetes.io/cluster/" + w.eksCluster: "owned",
+		"sigs.k8s.io/cluster-api-provider-aws/cluster/" + w.eksCluster: "owned", "sigs.k8s.io/cluster-api-provider-aws/role": "node",
 	}
 	var tags []ec2types.Tag
 	for key, value := range owned {
@@ -229,12 +229,12 @@ func TestManagedAdopted(t *testing.T) {
 	}
 	const role = "arn:aws:iam::%s:role/eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io"
 	_, err = w.eks().CreateNodegroup(t.Context(), &eks.CreateNodegroupInput{
-		ClusterName: aws.String(w.eksCluster()), NodegroupName: aws.String(w.Namespace + "_" + managedName), NodeRole: aws.String(fmt.Sprintf(role, w.Account)),
+		ClusterName: aws.String(w.eksCluster), NodegroupName: aws.String(w.Namespace + "_" + managedName), NodeRole: aws.String(fmt.Sprintf(role, w.Account)),
 		Subnets: []string{privateSubnetA}, AmiType: ekstypes.AMITypesAl2023X8664Standard, LaunchTemplate: &ekstypes.LaunchTemplateSpecification{
 			Id: template.LaunchTemplate.LaunchTemplateId, Version: aws.String("1"),
 		},
 		ScalingConfig: &ekstypes.NodegroupScalingConfig{MinSize: aws.Int32(1), MaxSize: aws.Int32(10), DesiredSize: aws.Int32(2)},
-		Tags:          map[string]string{"kubernetes.io/cluster/" + w.eksCluster(): "owned", "foreign": "kept"},
+		Tags:          map[string]string{"kubernetes.io/cluster/" + w.eksCluster: "owned", "foreign": "kept"},
 	})
 	if err != nil {
 		t.Fatal(err)

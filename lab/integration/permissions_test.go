@@ -73,7 +73,7 @@ func updateOfSomebodyElse(t *testing.T) {
 	group := w.mustManaged().Status.Nodegroup
 	w.clock.SetRate(rate / 10)
 	if _, err := w.eks().UpdateNodegroupVersion(t.Context(), &eks.UpdateNodegroupVersionInput{
-		ClusterName: aws.String(w.eksCluster()), NodegroupName: &group.Name, ReleaseVersion: aws.String(newerRelease),
+		ClusterName: aws.String(w.eksCluster), NodegroupName: &group.Name, ReleaseVersion: aws.String(newerRelease),
 	}); err != nil {
 		t.Fatal(err)
 	}

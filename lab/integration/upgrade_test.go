@@ -57,7 +57,54 @@ func TestUpgrade(t *testing.T) {
 	if *recordRelease != "" {
 		record(t, *recordRelease)
 	}
-	paths, err := filepath.Glob(filepath.Join(storedPools, "*.json"))
+	eachRelease(t, storedPools, func(t *testing.T, content string) {
+		w := newWorld(t)
+		w.stopManager()
+		release := w.restore(content)
+		instances, versions, group := w.running(), w.versions(), w.group()
+		w.Cloud.AWS.ClearCalls()
+
+		unchanged := func(when string) {
+			t.Helper()
+			w.Eventually(when+", the pool is settled", func() error { return w.settled(2) })
+			w.rest()
+			if writes := w.writes(); len(writes) > 0 {
+				t.Errorf("%s, AWS was written to: %q", when, writes)
+			}
+			if err := equals(w.running(), instances); err != nil {
+				t.Errorf("%s, instances: %v", when, err)
+			}
+			if diff := cmp.Diff(versions, w.versions(), ignoreSerde); diff != "" {
+				t.Errorf("%s, versions (-before +after):\n%s", when, diff)
+			}
+			if diff := cmp.Diff(group.Tags, w.group().Tags, ignoreSerde); diff != "" {
+				t.Errorf("%s, tags of the group (-before +after):\n%s", when, diff)
+			}
+			w.keepsAnnotations(when, release.Pool, w.mustPool())
+			w.keepsAnnotations(when, release.Config, w.mustConfig())
+		}
+		w.startManager()
+		unchanged("after the upgrade")
+		w.stopManager()
+		w.writeStatus(release)
+		template := w.template()
+		w.startManager()
+		w.touch()
+		unchanged("after going back and forth")
+		if diff := cmp.Diff(template, w.template(), ignoreSerde); diff != "" {
+			t.Errorf("the template (-before +after):\n%s", diff)
+		}
+
+		w.editType("m6i.large")
+		w.Eventually("an edit replaces both", func() error { return w.replaced(instances, 2) })
+		w.expectCounts(map[string]int{"CreateLaunchTemplateVersion": 1, "StartInstanceRefresh": 1})
+	})
+}
+
+// eachRelease runs a test with what every release stored in a directory.
+func eachRelease(t *testing.T, directory string, test func(*testing.T, string)) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(directory, "*.json"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("there is no stored release: %v", err)
 	}
@@ -68,46 +115,7 @@ func TestUpgrade(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := newWorld(t)
-			w.stopManager()
-			release := w.restore(string(content))
-			instances, versions, group := w.running(), w.versions(), w.group()
-			w.Cloud.AWS.ClearCalls()
-
-			unchanged := func(when string) {
-				t.Helper()
-				w.Eventually(when+", the pool is settled", func() error { return w.settled(2) })
-				w.rest()
-				if writes := w.writes(); len(writes) > 0 {
-					t.Errorf("%s, AWS was written to: %q", when, writes)
-				}
-				if err := equals(w.running(), instances); err != nil {
-					t.Errorf("%s, instances: %v", when, err)
-				}
-				if diff := cmp.Diff(versions, w.versions(), ignoreSerde); diff != "" {
-					t.Errorf("%s, versions (-before +after):\n%s", when, diff)
-				}
-				if diff := cmp.Diff(group.Tags, w.group().Tags, ignoreSerde); diff != "" {
-					t.Errorf("%s, tags of the group (-before +after):\n%s", when, diff)
-				}
-				w.keepsAnnotations(when, release.Pool, w.mustPool())
-				w.keepsAnnotations(when, release.Config, w.mustConfig())
-			}
-			w.startManager()
-			unchanged("after the upgrade")
-			w.stopManager()
-			w.writeStatus(release)
-			template := w.template()
-			w.startManager()
-			w.touch()
-			unchanged("after going back and forth")
-			if diff := cmp.Diff(template, w.template(), ignoreSerde); diff != "" {
-				t.Errorf("the template (-before +after):\n%s", diff)
-			}
-
-			w.editType("m6i.large")
-			w.Eventually("an edit replaces both", func() error { return w.replaced(instances, 2) })
-			w.expectCounts(map[string]int{"CreateLaunchTemplateVersion": 1, "StartInstanceRefresh": 1})
+			test(t, string(content))
 		})
 	}
 }
@@ -156,19 +164,25 @@ func record(t *testing.T, release string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	content, err := json.MarshalIndent(stored{
+	w.writeRelease(filepath.Join(storedPools, release+".json"), stored{
 		Secret: bootstrapSecret(w.Namespace), MachinePool: w.machinePool(), Pool: w.mustPool(), Config: w.mustConfig(),
 		Template: w.template(), Versions: w.versions(), Group: group, Hooks: hooks.LifecycleHooks,
-	}, "", "  ")
+	}, *w.template().LaunchTemplateId)
+}
+
+// writeRelease writes what is stored of a release, with words for what a test does not choose.
+func (w *world) writeRelease(path string, release any, template string) {
+	w.Helper()
+	content, err := json.MarshalIndent(release, "", "  ")
 	if err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
-	text := strings.NewReplacer(w.Namespace, namespaceWord, w.Account, accountWord, *w.template().LaunchTemplateId, templateWord).Replace(string(content))
-	if err := os.MkdirAll(storedPools, 0o750); err != nil {
-		t.Fatal(err)
+	text := strings.NewReplacer(w.Namespace, namespaceWord, w.Account, accountWord, template, templateWord).Replace(string(content))
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		w.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(storedPools, release+".json"), []byte(text+"\n"), 0o600); err != nil {
-		t.Fatal(err)
+	if err := os.WriteFile(path, []byte(text+"\n"), 0o600); err != nil {
+		w.Fatal(err)
 	}
 }
 
@@ -184,31 +198,41 @@ func bootstrapSecret(namespace string) *corev1.Secret {
 // restore makes in AWS and in the API server what a release left there.
 func (w *world) restore(content string) stored {
 	w.Helper()
-	content = strings.NewReplacer(namespaceWord, w.Namespace, accountWord, w.Account).Replace(content)
+	content = w.here(content)
 	release := decoded[stored](w, []byte(content))
-	id := w.restoreTemplate(release)
-	release = decoded[stored](w, []byte(strings.ReplaceAll(content, templateWord, id)))
+	release = decoded[stored](w, []byte(w.withTemplate(content, w.restoreTemplate(release.Template, release.Versions))))
 	w.restoreGroup(release)
+	w.restoreObjects(release.Config, release.Secret, release.MachinePool, release.Pool)
+	w.writeStatus(release)
+	return release
+}
 
-	for _, object := range []client.Object{release.Secret, release.MachinePool, release.Pool, release.Config} {
+// here is what a release stored, for the world's namespace and account.
+func (w *world) here(content string) string {
+	return strings.NewReplacer(namespaceWord, w.Namespace, accountWord, w.Account).Replace(content)
+}
+
+func (w *world) withTemplate(content, id string) string {
+	return strings.ReplaceAll(content, templateWord, id)
+}
+
+// restoreObjects makes objects, the last of which is the pool, and the pool's config.
+func (w *world) restoreObjects(config *infrav1.AWSLaunchConfig, objects ...client.Object) {
+	w.Helper()
+	var pool client.Object
+	for _, object := range append(objects, config) {
 		object.SetUID("")
 		object.SetResourceVersion("")
 		object.SetManagedFields(nil)
 		object.SetOwnerReferences(nil)
-		if object == client.Object(release.Config) {
-			if err := controllerutil.SetControllerReference(release.Pool, release.Config, w.Client.Scheme()); err != nil {
-				w.Fatal(err)
-			}
+		if object == client.Object(config) {
+			w.must(nil, controllerutil.SetControllerReference(pool, config, w.Client.Scheme()))
 		}
-		if err := w.Client.Create(w.Context(), object.DeepCopyObject().(client.Object)); err != nil {
-			w.Fatal(err)
-		}
-		if object == client.Object(release.Pool) {
-			release.Pool.UID = w.mustPool().UID
-		}
+		made := object.DeepCopyObject().(client.Object)
+		w.must(made, w.Client.Create(w.Context(), made))
+		object.SetUID(made.GetUID())
+		pool = object
 	}
-	w.writeStatus(release)
-	return release
 }
 
 // writeStatus has pool and config say of themselves what a release wrote. Cluster API may write to the pool meanwhile.
@@ -221,15 +245,15 @@ func (w *world) writeStatus(release stored) {
 	})
 }
 
-func (w *world) restoreTemplate(release stored) string {
+func (w *world) restoreTemplate(template ec2types.LaunchTemplate, versions []ec2types.LaunchTemplateVersion) string {
 	w.Helper()
-	tags := []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: release.Template.Tags}}
+	tags := []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: template.Tags}}
 	id := ""
-	for i, version := range release.Versions {
+	for i, version := range versions {
 		data := converted[ec2types.RequestLaunchTemplateData](w, version.LaunchTemplateData)
 		if i == 0 {
 			out, err := w.ec2().CreateLaunchTemplate(w.Context(), &ec2.CreateLaunchTemplateInput{
-				LaunchTemplateName: release.Template.LaunchTemplateName, VersionDescription: version.VersionDescription, LaunchTemplateData: &data, TagSpecifications: tags,
+				LaunchTemplateName: template.LaunchTemplateName, VersionDescription: version.VersionDescription, LaunchTemplateData: &data, TagSpecifications: tags,
 			})
 			w.must(out, err)
 			id = *out.LaunchTemplate.LaunchTemplateId
@@ -240,7 +264,7 @@ func (w *world) restoreTemplate(release stored) string {
 		}))
 	}
 	w.must(w.ec2().ModifyLaunchTemplate(w.Context(), &ec2.ModifyLaunchTemplateInput{
-		LaunchTemplateId: &id, DefaultVersion: aws.String(strconv.FormatInt(*release.Template.DefaultVersionNumber, 10)),
+		LaunchTemplateId: &id, DefaultVersion: aws.String(strconv.FormatInt(*template.DefaultVersionNumber, 10)),
 	}))
 	return id
 }

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,6 +38,8 @@ type world struct {
 	*labtest.Env
 	clock   *simclock.Clock
 	manager *lab.RunningManager
+	// eksCluster is the name of the cluster, if it is one of EKS.
+	eksCluster string
 	// settings are the manager's.
 	settings product.Settings
 }
@@ -84,7 +87,8 @@ func newWorldWith(t *testing.T, options options) *world {
 	}
 	env := labtest.NewWith(t, labtest.Options{AWS: awssim.Options{Clock: clock, Behavior: options.behavior, World: &accounts}})
 	hold(t, env)
-	w := &world{Env: env, clock: clock}
+	options.cluster.EKSName = cmp.Or(options.cluster.EKSName, lab.EKSClusterName(env.Namespace, "capa"))
+	w := &world{Env: env, clock: clock, eksCluster: options.cluster.EKSName}
 	if options.events {
 		w.settings.Change = func(options *manager.Options) { options.EventQueue = eventQueue }
 	}
