@@ -41,6 +41,7 @@ func (s *Simulator) controlHandler() http.Handler {
 	handle("POST /_sim/nodes", s.postNodes)
 	handle("POST /_sim/interruptions", s.postInterruptions)
 	handle("POST /_sim/reservations", s.postReservations)
+	handle("POST /_sim/parameters", s.postParameters)
 	handle("GET /_sim/authorizations", func(*http.Request) (any, error) { return s.Authorizations(), nil })
 	handle("POST /_sim/policies", s.postPolicies)
 	handle("POST /_sim/reset", func(*http.Request) (any, error) { s.Reset(); return nil, nil })
