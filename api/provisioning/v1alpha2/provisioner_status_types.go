@@ -62,6 +62,16 @@ type ResolvedLaunchTemplate struct {
 	// +kubebuilder:validation:MaxLength=64
 	ID string `json:"id,omitempty"`
 
+	// AskedVersion is what was asked for: latest, default or a number. It is empty for a default launch template.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	AskedVersion string `json:"askedVersion,omitempty"`
+
+	// LaunchConfig is the AWSLaunchConfig that leads here, by namespace/name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=317
+	LaunchConfig string `json:"launchConfig,omitempty"`
+
 	// Version is the number that nodes are launched from.
 	// +optional
 	Version int64 `json:"version,omitempty"`
@@ -79,10 +89,50 @@ type ResolvedLaunchTemplate struct {
 	// +optional
 	Generated bool `json:"generated,omitempty"`
 
+	// SpecDigest stands for what of the spec a default launch template was made of. One that was made of something else is not launched from.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	SpecDigest string `json:"specDigest,omitempty"`
+
+	// Facts are what nodes get of a launch template of somebody else's. They are missing where nothing can be launched from it.
+	// +optional
+	Facts *LaunchTemplateFacts `json:"facts,omitempty"`
+
 	// Message says why nothing can be launched from it, or what pods have to know. It is empty where all is well.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
+}
+
+// LaunchTemplateFacts are what a launch template gives its nodes, or holds them to. While EC2 does not tell of launch templates nodes are launched by them, after a restart
+// of the provisioner too.
+type LaunchTemplateFacts struct {
+	// InstanceTypes that the launch template names.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MaxLength=64
+	InstanceTypes []string `json:"instanceTypes,omitempty"`
+
+	// Zones that it can be launched in, where it fixes a subnet or a zone.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MaxLength=64
+	Zones []string `json:"zones,omitempty"`
+
+	// CapacityType that its market options fix.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	CapacityType string `json:"capacityType,omitempty"`
+
+	// EphemeralStorage is the size of the volume that has it, where that is not as the instance type says.
+	// +optional
+	EphemeralStorage *resource.Quantity `json:"ephemeralStorage,omitempty"`
+
+	// FixesSubnet says that instances are launched in the subnet of the launch template.
+	// +optional
+	FixesSubnet bool `json:"fixesSubnet,omitempty"`
 }
 
 // +kubebuilder:object:root=true

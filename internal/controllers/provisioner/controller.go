@@ -91,9 +91,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 	}
 	before := provisioner.DeepCopy()
 	defer func() {
-		if err == nil {
-			provisioner.Status.ObservedGeneration = provisioner.Generation
-		}
 		err = errors.Join(err, reconciling.PatchStatus(ctx, r.Client, provisioner, before))
 		r.written.Note(provisioner, before, r.Clock)
 	}()

@@ -135,7 +135,7 @@ func (r *Reconciler) current(ctx context.Context, p *pass, node *provisioningv1.
 			return launchable{}, false, err
 		}
 	}
-	return launchable{id: made.ID, image: made.ImageID, version: made.Version}, made.Trouble == nil, nil
+	return launchable{id: made.ID, image: made.ImageID, version: made.Version}, true, nil
 }
 
 // differs says what of a node is not as it would be launched now, "" if nothing is.

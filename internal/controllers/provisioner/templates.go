@@ -18,6 +18,7 @@ import (
 // lookAtTemplates says what launch templates come to: the one that the spec names, the default ones that some node was launched from, or that all would be, and those that pods name.
 // What is wrong with these is their pods' business.
 func (r *Reconciler) lookAtTemplates(ctx context.Context, p *pass) reconciling.Outcome {
+	r.Templates.Recall(p.provisioner.Status.LaunchTemplates)
 	p.layer = constraints.FromSpec(p.provisioner.Name, &p.provisioner.Spec)
 	p.known, p.made = map[constraints.Reference]templates.Known{}, map[string]defaults.Template{}
 	var resolved []provisioningv1.ResolvedLaunchTemplate
@@ -27,10 +28,10 @@ func (r *Reconciler) lookAtTemplates(ctx context.Context, p *pass) reconciling.O
 		if err != nil {
 			return outcome.Of(p.provisioner, provisioningv1.LaunchTemplatesReadyCondition, provisioningv1.TemplateUnusableReason, err)
 		}
+		p.known[reference] = known
 		if known.Problem != "" {
 			reason, problem = known.Reason, fmt.Sprintf("%s: %s", reference, known.Problem)
 		}
-		p.known[reference] = known
 		entry := resolvedOf(reference, &known)
 		if replaced := replacedType(p.provisioner.Spec.InstanceTypes, &known); replaced != "" {
 			entry.Message = bounded(strings.TrimPrefix(entry.Message+"; "+replaced, "; "))
@@ -45,6 +46,8 @@ func (r *Reconciler) lookAtTemplates(ctx context.Context, p *pass) reconciling.O
 		p.made[architecture] = made
 		resolved = append(resolved, resolvedDefault(architecture, &made))
 	}
+	// All that the status says is of this spec now. A pass that came to no end before leaves the generation, and what is listed, of the former.
+	p.provisioner.Status.ObservedGeneration = p.provisioner.Generation
 	p.provisioner.Status.LaunchTemplates = slices.Concat(resolved, r.namedByPods(ctx, p, provisioningv1.MaxStatusLaunchTemplates-len(resolved)))
 	if problem != "" {
 		reconciling.False(p.provisioner, provisioningv1.LaunchTemplatesReadyCondition, reason, problem)
@@ -108,21 +111,29 @@ func (p *pass) defaultArchitectures() []string {
 func resolvedDefault(architecture string, made *defaults.Template) provisioningv1.ResolvedLaunchTemplate {
 	entry := provisioningv1.ResolvedLaunchTemplate{
 		Name: made.Name, ID: made.ID, Version: made.Version, ImageID: made.ImageID, Architecture: provisioningv1.Architecture(architecture), Generated: true,
+		SpecDigest: made.SpecDigest,
 	}
 	if made.Trouble != nil {
-		entry.Message = bounded("launched from as it was seen last: " + aws.UserMessage(made.Trouble))
+		entry.Message = bounded(asSeenLast(made.Trouble))
 	}
 	return entry
 }
 
+// asSeenLast says that a launch template could not be looked at again.
+func asSeenLast(trouble error) string {
+	return "launched from as it was seen last: " + aws.UserMessage(trouble)
+}
+
 func resolvedOf(reference constraints.Reference, known *templates.Known) provisioningv1.ResolvedLaunchTemplate {
-	entry := provisioningv1.ResolvedLaunchTemplate{
-		Name: known.Name, ID: known.ID, Version: known.Version, ImageID: known.ImageID, Architecture: provisioningv1.Architecture(known.Architecture),
-		Message: bounded(strings.Join(known.Warnings, "; ")),
-	}
+	entry := known.Record(reference)
+	message := known.Warnings
 	if known.Problem != "" {
-		entry.Name, entry.ID, entry.Message = reference.Name, reference.ID, bounded(known.Problem)
+		message = []string{known.Problem}
 	}
+	if known.Trouble != nil {
+		message = append([]string{asSeenLast(known.Trouble)}, message...)
+	}
+	entry.Message = bounded(strings.Join(message, "; "))
 	return entry
 }
 

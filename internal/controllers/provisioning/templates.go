@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// readTemplates reads those that provisioners and pods name. One that AWS does not tell of now, and did not before, is one with a problem.
+// readTemplates reads those that provisioners and pods name. One that AWS does not tell of now, and did not before, is one with a problem: its pods are told, and tried again with
+// every pass.
 func (r *Reconciler) readTemplates(ctx context.Context, p *pass) reconciling.Outcome {
 	p.templates, p.known = constraints.Templates{}, map[constraints.Reference]templates.Known{}
 	read := func(references []constraints.Reference) {
@@ -31,6 +32,7 @@ func (r *Reconciler) readTemplates(ctx context.Context, p *pass) reconciling.Out
 		}
 	}
 	for i := range p.provisioners {
+		r.Templates.Recall(p.provisioners[i].object.Status.LaunchTemplates)
 		read(constraints.Named(&p.provisioners[i].layer, nil))
 	}
 	asked := map[string][]constraints.Reference{}

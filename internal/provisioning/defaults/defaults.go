@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -56,6 +57,8 @@ type Template struct {
 	Name string
 	provisioningv1.LaunchTemplateVersion
 	ImageID string
+	// SpecDigest stands for what of the spec it was made of.
+	SpecDigest string
 	// Trouble is why it could not be looked at again; nil if it could.
 	Trouble error
 }
@@ -72,8 +75,7 @@ type ensured struct {
 func (t *Templates) Ensure(ctx context.Context, provisioner *provisioningv1.Provisioner, architecture string) (Template, error) {
 	key := provisioner.Name + "/" + architecture
 	known, is := t.lookup(key)
-	is = is && known.generation == provisioner.Generation
-	if is && t.Clock.Since(known.at) < lookAgain {
+	if is && known.generation == provisioner.Generation && t.Clock.Since(known.at) < lookAgain {
 		return known.Template, nil
 	}
 	result, err, _ := t.calls.Do(key, func() (any, error) { return t.ensure(ctx, provisioner, architecture) })
@@ -83,16 +85,26 @@ func (t *Templates) Ensure(ctx context.Context, provisioner *provisioningv1.Prov
 		t.remember(key, made)
 		return made.Template, nil
 	}
-	recorded, was := recordedIn(provisioner, architecture)
-	switch {
-	case is:
-		recorded = known.Template
-	case was && provisioner.Status.ObservedGeneration == provisioner.Generation:
-	default:
+	last := known.Template
+	if !is {
+		last = recordedIn(provisioner, architecture)
+	}
+	if last.ID == "" || last.SpecDigest != t.digest(provisioner) {
 		return Template{}, fmt.Errorf("making the default launch template of provisioner %q for %s: %w", provisioner.Name, architecture, err)
 	}
-	recorded.Trouble = err
-	return recorded, nil
+	last.Trouble = err
+	return last, nil
+}
+
+// digest stands for what of a spec a default launch template is made of. Other parts of the spec may change while AWS does not answer, and nodes are launched all the same.
+func (t *Templates) digest(provisioner *provisioningv1.Provisioner) string {
+	spec := &provisioner.Spec
+	text, err := json.Marshal([]any{spec.Cluster, securityGroups(provisioner), t.InstanceProfile})
+	if err != nil {
+		panic(err) // text, and nothing else
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])[:16]
 }
 
 func (t *Templates) lookup(key string) (ensured, bool) {
@@ -111,14 +123,14 @@ func (t *Templates) remember(key string, made ensured) {
 	t.known[key] = made
 }
 
-// recordedIn is what the status says of the template, which was written for this very spec.
-func recordedIn(provisioner *provisioningv1.Provisioner, architecture string) (Template, bool) {
+// recordedIn is what the status says of the template; its ID is empty if that is nothing.
+func recordedIn(provisioner *provisioningv1.Provisioner, architecture string) Template {
 	for _, known := range provisioner.Status.LaunchTemplates {
 		if known.Generated && known.Architecture.Label() == architecture && known.ID != "" && known.Version > 0 {
-			return templateOf(known.Name, known.ID, known.Version, known.ImageID), true
+			return Template{Name: known.Name, LaunchTemplateVersion: generated(known.ID, known.Version), ImageID: known.ImageID, SpecDigest: known.SpecDigest}
 		}
 	}
-	return Template{}, false
+	return Template{}
 }
 
 // ensure looks at the template and makes what is missing.
@@ -151,11 +163,14 @@ func (t *Templates) ensure(ctx context.Context, provisioner *provisioningv1.Prov
 	if err != nil {
 		return ensured{}, err
 	}
-	return ensured{Template: templateOf(seen.Template.Name, seen.Template.ID, version.Number, resolved.ImageID), seen: seen}, nil
+	made := Template{
+		Name: seen.Template.Name, LaunchTemplateVersion: generated(seen.Template.ID, version.Number), ImageID: resolved.ImageID, SpecDigest: t.digest(provisioner),
+	}
+	return ensured{Template: made, seen: seen}, nil
 }
 
-func templateOf(name, id string, version int64, imageID string) Template {
-	return Template{Name: name, LaunchTemplateVersion: provisioningv1.LaunchTemplateVersion{ID: id, Version: version, Generated: true}, ImageID: imageID}
+func generated(id string, version int64) provisioningv1.LaunchTemplateVersion {
+	return provisioningv1.LaunchTemplateVersion{ID: id, Version: version, Generated: true}
 }
 
 // resolve finds what the template is made of.

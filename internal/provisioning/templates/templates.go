@@ -1,5 +1,5 @@
 // Package templates looks inside the launch templates that provisioners and pods name: what each comes to for a node, or why nothing can be launched from it. What
-// was read once serves on while AWS does not answer.
+// was read once serves on while AWS does not answer: from memory, and after a restart from what the status of Provisioners says of it.
 package templates
 
 import (
@@ -46,6 +46,8 @@ type Known struct {
 	Reason string
 	// Warnings are what people have to know of the template, though nodes can be launched.
 	Warnings []string
+	// Trouble is why it could not be looked at again; nil if it could.
+	Trouble error
 }
 
 // Read reads what a reference leads to. That nothing can be launched from it is in the Problem. It fails where AWS did not say, now or before.
@@ -55,15 +57,20 @@ func (r *Reader) Read(ctx context.Context, reference constraints.Reference) (Kno
 	defer r.mu.Unlock()
 	if err != nil {
 		if known, was := r.known[reference]; was {
+			known.Trouble = err
 			return known, nil
 		}
 		return Known{}, err
 	}
+	r.remember(reference, read)
+	return read, nil
+}
+
+func (r *Reader) remember(reference constraints.Reference, known Known) {
 	if r.known == nil {
 		r.known = map[constraints.Reference]Known{}
 	}
-	r.known[reference] = read
-	return read, nil
+	r.known[reference] = known
 }
 
 func (r *Reader) read(ctx context.Context, reference constraints.Reference) (Known, error) {
