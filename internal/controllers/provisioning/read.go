@@ -32,7 +32,8 @@ func (r *Reconciler) read(ctx context.Context, p *pass) reconciling.Outcome {
 	var volumes corev1.PersistentVolumeList
 	var classes storagev1.StorageClassList
 	var attaching storagev1.CSINodeList
-	for _, list := range []client.ObjectList{&provisioned, &provisioners, &nodes, &pods, &sets, &namespaces, &claims, &volumes, &classes, &attaching} {
+	var attachments storagev1.VolumeAttachmentList
+	for _, list := range []client.ObjectList{&provisioned, &provisioners, &nodes, &pods, &sets, &namespaces, &claims, &volumes, &classes, &attaching, &attachments} {
 		// Nothing of what is read is changed, and copies of all pods would cost more than all else.
 		if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return reconciling.Fail(fmt.Errorf("listing %T: %w", list, err))
@@ -50,7 +51,7 @@ func (r *Reconciler) read(ctx context.Context, p *pass) reconciling.Outcome {
 	})
 	p.cluster = &state.Cluster{
 		Provisioners: provisioners.Items, Provisioned: provisioned.Items, Nodes: nodes.Items, Pods: pods.Items, DaemonSets: sets.Items,
-		Namespaces: namespaces.Items, Claims: claims.Items, Volumes: volumes.Items, Classes: classes.Items, CSINodes: attaching.Items,
+		Namespaces: namespaces.Items, Claims: claims.Items, Volumes: volumes.Items, Classes: classes.Items, CSINodes: attaching.Items, Attachments: attachments.Items,
 	}
 	r.keepPromises(p.cluster)
 	return reconciling.Continue()

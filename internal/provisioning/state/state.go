@@ -35,6 +35,7 @@ type Cluster struct {
 	Volumes      []corev1.PersistentVolume
 	Classes      []storagev1.StorageClass
 	CSINodes     []storagev1.CSINode
+	Attachments  []storagev1.VolumeAttachment
 
 	// Promised are the nodes that pods were found a place on, by the pod: ProvisionedNodes, and Nodes of others for pods whose own Node leaves.
 	Promised map[types.UID]string

@@ -248,7 +248,14 @@ func TestAttachedVolumes(t *testing.T) {
 	says := func(name string, drivers ...storagev1.CSINodeDriver) storagev1.CSINode {
 		return storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.CSINodeSpec{Drivers: drivers}}
 	}
+	attachment := func(node, volume string) storagev1.VolumeAttachment {
+		return storagev1.VolumeAttachment{Spec: storagev1.VolumeAttachmentSpec{
+			Attacher: packing.EBSDriver, NodeName: node, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume},
+		}}
+	}
 	cluster := state.Cluster{
+		// pv-1 is a pod's too, and counts once; pv-4 is nobody's, and counts; pv-5 is gone.
+		Attachments: []storagev1.VolumeAttachment{attachment("says", "pv-1"), attachment("says", "pv-4"), attachment("says-nothing", "pv-5")},
 		Claims: []corev1.PersistentVolumeClaim{
 			claim("one", "pv-1", ""), claim("same", "pv-1", ""), claim("old", "pv-2", ""), claim("shared", "pv-3", ""), claim("later", "", "ebs"), claim("later-old", "", "old"),
 		},
@@ -256,6 +263,7 @@ func TestAttachedVolumes(t *testing.T) {
 			volume("pv-1", corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: packing.EBSDriver, VolumeHandle: "vol-1"}}),
 			volume("pv-2", corev1.PersistentVolumeSource{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-2"}}),
 			volume("pv-3", corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "efs.csi.aws.com", VolumeHandle: "fs-1"}}),
+			volume("pv-4", corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: packing.EBSDriver, VolumeHandle: "vol-4"}}),
 		},
 		Classes: []storagev1.StorageClass{class("ebs", packing.EBSDriver), class("old", "kubernetes.io/aws-ebs")},
 		Nodes:   []corev1.Node{node("says"), node("says-nothing"), node("unbounded"), node("full")},
@@ -282,7 +290,7 @@ func TestAttachedVolumes(t *testing.T) {
 			left[node.Name] = quantity.Value()
 		}
 	}
-	if diff := cmp.Diff(map[string]int64{"says": 8, "says-nothing": 23, "full": 0}, left); diff != "" {
+	if diff := cmp.Diff(map[string]int64{"says": 7, "says-nothing": 23, "full": 0}, left); diff != "" {
 		t.Errorf("nodes can attach (-want +got):\n%s", diff)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
@@ -19,12 +20,14 @@ type volumes struct {
 	volumes map[string]*corev1.PersistentVolume
 	classes map[string]*storagev1.StorageClass
 	nodes   map[string]*storagev1.CSINode
+	// attached are volumes by Node, those without a pod among them: one that is being detached, or whose pod is gone.
+	attached map[string][]attached
 }
 
 func (c *Cluster) volumes() *volumes {
 	v := &volumes{
 		claims: map[types.NamespacedName]*corev1.PersistentVolumeClaim{}, volumes: map[string]*corev1.PersistentVolume{}, classes: map[string]*storagev1.StorageClass{},
-		nodes: map[string]*storagev1.CSINode{},
+		nodes: map[string]*storagev1.CSINode{}, attached: map[string][]attached{},
 	}
 	for i := range c.Claims {
 		v.claims[types.NamespacedName{Namespace: c.Claims[i].Namespace, Name: c.Claims[i].Name}] = &c.Claims[i]
@@ -37,6 +40,12 @@ func (c *Cluster) volumes() *volumes {
 	}
 	for i := range c.CSINodes {
 		v.nodes[c.CSINodes[i].Name] = &c.CSINodes[i]
+	}
+	for i := range c.Attachments {
+		spec := &c.Attachments[i].Spec
+		if volume := v.volumes[ptr.Deref(spec.Source.PersistentVolumeName, "")]; volume != nil && volume.Spec.CSI != nil {
+			v.attached[spec.NodeName] = append(v.attached[spec.NodeName], attached{spec.Attacher, volume.Spec.CSI.VolumeHandle})
+		}
 	}
 	return v
 }
@@ -195,7 +204,10 @@ func (v *volumes) leave(node *packing.Node, of *packing.InstanceType) {
 	if len(limits) == 0 {
 		return
 	}
-	there := map[attached]bool{}
+	there := map[attached]bool{} // as the scheduler counts (nodevolumelimits)
+	for _, one := range v.attached[node.Name] {
+		there[one] = true
+	}
 	for _, pod := range node.Pods {
 		for _, one := range v.of(pod) {
 			there[one] = true
