@@ -1,7 +1,9 @@
 package inspection
 
 import (
+	"bytes"
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -65,6 +67,8 @@ type Resolved struct {
 	EphemeralStorageGiB int64
 	// UserDataBytes is the size of the user data before base64.
 	UserDataBytes int
+	// JoinsByToken says that the user data has a bootstrap token of kubeadm, which ends a day after it was made, unless somebody said otherwise.
+	JoinsByToken bool
 	// Gaps are what the version lacks for its consumers.
 	Gaps []Gap
 }
@@ -75,7 +79,7 @@ func Inspect(contents launchtemplate.Contents, facts Facts) Resolved {
 		ImageID: contents.ImageID, RootDeviceName: facts.RootDeviceName,
 		InstanceType: contents.InstanceType, Requirements: contents.Requirements, Market: cmp.Or(contents.Market, OnDemand),
 		SecurityGroups: slices.Concat(contents.SecurityGroupIDs, contents.SecurityGroupNames), SubnetIDs: contents.SubnetIDs,
-		InstanceProfile: contents.InstanceProfile, UserDataBytes: len(contents.UserData),
+		InstanceProfile: contents.InstanceProfile, UserDataBytes: len(contents.UserData), JoinsByToken: joinsByToken(contents.UserData),
 	}
 	if parameter, is := strings.CutPrefix(contents.ImageID, ParameterPrefix); is {
 		resolved.ImageID, resolved.ImageParameter = "", parameter
@@ -121,4 +125,12 @@ func ephemeralStorage(volumes []launchtemplate.Volume, image *discovery.Image, d
 		}
 	}
 	return int64(size)
+}
+
+// bootstrapToken as kubeadm and kube-apiserver write it (Kubernetes: "Authenticating with Bootstrap Tokens").
+var bootstrapToken = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`)
+
+// joinsByToken finds a token in plain user data. What is compressed is not looked into.
+func joinsByToken(userData []byte) bool {
+	return bytes.Contains(userData, []byte("kubeadm")) && bootstrapToken.Match(userData)
 }

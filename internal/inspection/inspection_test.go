@@ -69,7 +69,8 @@ func TestGaps(t *testing.T) {
 		{reason: "EKS has the node role", change: func(c *launchtemplate.Contents, _ *Facts) { c.InstanceProfile = "nodes" }, member: "IamInstanceProfile", blocked: []Consumer{AWSManagedMachinePool}},
 		{reason: "EKS ends nodes itself", change: func(c *launchtemplate.Contents, _ *Facts) { c.ShutdownBehavior = "terminate" },
 			member: "InstanceInitiatedShutdownBehavior", blocked: []Consumer{AWSManagedMachinePool}},
-		{reason: "EKS hibernates no nodes", change: func(c *launchtemplate.Contents, _ *Facts) { c.Hibernation = true }, member: "HibernationOptions", blocked: []Consumer{AWSManagedMachinePool}},
+		{reason: "EKS hibernates no nodes, and a provisioner chooses among types that can not", change: func(c *launchtemplate.Contents, _ *Facts) { c.Hibernation = true },
+			member: "HibernationOptions", blocked: []Consumer{AWSManagedMachinePool, Provisioner}},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
@@ -156,5 +157,23 @@ func TestZones(t *testing.T) {
 	facts.Subnets = []discovery.Subnet{{ID: "subnet-2", Zone: "b"}, {ID: "subnet-1", Zone: "a"}, {ID: "subnet-3", Zone: "b"}}
 	if diff := cmp.Diff([]string{"a", "b"}, Inspect(contents, facts).Zones); diff != "" {
 		t.Errorf("the zones of the subnets (-want +got):\n%s", diff)
+	}
+}
+
+func TestJoinsByToken(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason, data string
+		want         bool
+	}{
+		{reason: "as an argument", data: "#!/bin/bash\nkubeadm join 10.0.0.1:6443 --token abcdef.0123456789abcdef --discovery-token-unsafe-skip-ca-verification\n", want: true},
+		{reason: "in a configuration", data: "apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\ndiscovery: {bootstrapToken: {token: abcdef.0123456789abcdef}}\n", want: true},
+		{reason: "kubeadm with a file of its own", data: "kubeadm join --config /etc/kubernetes/join.yaml"},
+		{reason: "something of that form, without kubeadm", data: "version abcdef.0123456789abcdef"},
+		{reason: "EKS's own way", data: "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n"},
+	} {
+		if got := Inspect(launchtemplate.Contents{UserData: []byte(row.data)}, Facts{}).JoinsByToken; got != row.want {
+			t.Errorf("%s: %v", row.reason, got)
+		}
 	}
 }

@@ -17,6 +17,10 @@ const (
 	// VersionsPrunedCondition is False when versions of default launch templates that nothing needs any more could not be deleted. It is missing when there are none.
 	VersionsPrunedCondition = "VersionsPruned"
 
+	// DistinctCondition is False while pods that do not name the provisioner get nodes of another one, which suits the same pods, launches from another launch template and comes first
+	// by name. It is missing otherwise.
+	DistinctCondition = "Distinct"
+
 	// SpellingsCurrentCondition is False while the spec has labels of before March 2021, which are read as those that took their place.
 	SpellingsCurrentCondition = "SpellingsCurrent"
 )
@@ -85,6 +89,9 @@ const (
 
 	// SubnetsUnusableReason says why there are no subnets.
 	SubnetsUnusableReason = "SubnetsUnusable"
+
+	// SamePodsReason names the provisioner that suits the same pods and comes first.
+	SamePodsReason = "SamePods"
 
 	// OldSpellingReason names the labels to replace.
 	OldSpellingReason = "OldSpelling"

@@ -1,6 +1,7 @@
 package v1alpha2_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -29,14 +30,14 @@ var enforcement = map[string]string{
 	"PV13": "inspection: the condition LaunchTemplatesReady",
 	"PV14": "constraints: the default template, or the pod gets the reason, by policy",
 	"PV15": "provisioner: a message in status.launchTemplates",
-	"PV16": "constraints: the pod gets the reason, and no node",
-	"PV17": "inspection: the condition for an interface that exists; constraints: nodes are in the zone of a subnet alone",
-	"PV18": "inspection: the condition for a Capacity Block; EC2 launches instances that may hibernate",
+	"PV16": "constraints: the condition LaunchTemplatesReady, and the pod gets the reason",
+	"PV17": "inspection: the condition for an interface that exists; constraints: nodes are in the zone of a subnet alone, and the condition where spec.zones has another",
+	"PV18": "inspection: the condition for a Capacity Block, and for hibernation",
 	"PV19": "no field: there are no requirements, and a label has one value",
 	"PV20": inCRD,
-	"PV21": "nowhere: the first provisioner by name launches, and pods that mind choose by provisioning.karpenter.sh/name",
+	"PV21": "provisioner: the condition Distinct; the first by name launches, and pods that mind choose by provisioning.karpenter.sh/name",
 	"PV22": "packing: pods with and without a launch template are packed apart",
-	"PV23": "inspection: a message in status.launchTemplates where there is no user data; what is in it is not read",
+	"PV23": "inspection: a message in status.launchTemplates where there is no user data, or one with a bootstrap token; other ways to join are not looked for",
 
 	"SP1": inCRD, // one launch template, named one way
 	"SP2": inCRD, // names of zones and instance types
@@ -50,6 +51,84 @@ var enforcement = map[string]string{
 
 	"SP10": inCRD, // a budget that lets something happen
 	"SP11": inCRD, // one cluster for life
+}
+
+// trials are the tests of rules that are not in the CRD: the directory of a package, and a test.
+var trials = map[string][2]string{
+	"PV9W": {"lab/provisioner", "TestPeopleAreWarnedOfOldSpellings"},
+	"PV11": {"internal/provisioning/constraints", "TestLayers"},
+	"PV12": {"lab/provisioner", "TestUnusableTemplate"},
+	"PV13": {"internal/inspection", "TestGaps"},
+	"PV14": {"lab/provisioner", "TestOtherArchitecture"},
+	"PV15": {"internal/controllers/provisioner", "TestReplacedType"},
+	"PV16": {"lab/provisioner", "TestContradictions"},
+	"PV17": {"lab/provisioner", "TestSubnetOfTemplate"},
+	"PV18": {"lab/provisioner", "TestContradictions"},
+	"PV21": {"lab/provisioner", "TestProvisionersAlike"},
+	"PV22": {"lab/provisioner", "TestTemplateByLabel"},
+	"PV23": {"internal/inspection", "TestJoinsByToken"},
+}
+
+// TestEveryOtherRuleHasATest fails when a rule that the API server can not hold has no test elsewhere.
+func TestEveryOtherRuleHasATest(t *testing.T) {
+	t.Parallel()
+	for id, place := range enforcement {
+		trial, named := trials[id]
+		if place == inCRD || strings.HasPrefix(place, "no field") {
+			if named {
+				t.Errorf("%s: it is enforced by %q, and has the trial %s", id, place, trial)
+			}
+			continue
+		}
+		if !hasTest(t, trial[0], trial[1]) {
+			t.Errorf("%s: there is no test %q in %q", id, trial[1], trial[0])
+		}
+	}
+}
+
+// readings are the tests of what the document of 2021 is taken to say, S1 to S13: a row of a table has the number in its reason.
+var readings = map[string][2]string{
+	"S1":  {"internal/provisioning/constraints", "TestLayers"},
+	"S2":  {"lab/provisioner", "TestLatestIsANumber"},
+	"S3":  {"lab/provisioner", "TestSpot"},
+	"S4":  {"api/provisioning/v1alpha2", "TestRules"},
+	"S5":  {"api/provisioning/v1alpha2", "TestRules"},
+	"S6":  {"lab/provisioner", "TestOtherArchitecture"}, // the image is behind a parameter
+	"S7":  {"lab/provisioner", "TestOtherArchitecture"},
+	"S8":  {"lab/provisioner", "TestTemplateByLabel"},
+	"S9":  {"internal/provisioning/constraints", "TestLayers"},
+	"S10": {"awssim/internal/ec2", "TestCreateFleetLaunches"}, // CreateFleet does override images; why Slipway has no need of it is in ADR 0065
+	"S11": {"internal/provisioning/constraints", "TestLayers"},
+	"S12": {"lab/provisioner", "TestOldSpellings"},
+	"S13": {"lab/provisioner", "TestProvisionersAlike"},
+}
+
+func TestEveryReadingHasATest(t *testing.T) {
+	t.Parallel()
+	for number := 1; number <= 13; number++ {
+		id := fmt.Sprintf("S%d", number)
+		if trial := readings[id]; !hasTest(t, trial[0], trial[1]) {
+			t.Errorf("%s: there is no test %q in %q", id, trial[1], trial[0])
+		}
+	}
+}
+
+func hasTest(t *testing.T, directory, name string) bool {
+	t.Helper()
+	sources, err := filepath.Glob(filepath.Join("..", "..", "..", directory, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range sources {
+		content, err := os.ReadFile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(content), "\nfunc "+name+"(t *testing.T)") {
+			return true
+		}
+	}
+	return false
 }
 
 // matrix are the ids of 4(d).

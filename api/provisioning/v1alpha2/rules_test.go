@@ -29,7 +29,7 @@ var ruleCases = []ruleCase{
 		refuse: `spec: {launchTemplateRef: {name: "team/web"}, labels: {node.k8s.aws/launch-template-version: "3"}}`, says: "or remove the version",
 	},
 	{
-		rule: "PV2", reason: "the template has an architecture",
+		rule: "PV2", reason: "S4: the template has an architecture",
 		accept: `spec: {architecture: arm64, labels: {node.k8s.aws/capacity-type: spot}}`,
 		refuse: `spec: {architecture: arm64, labels: {node.k8s.aws/launch-template-name: web}}`, says: "remove architecture, or the label",
 	},
@@ -178,7 +178,7 @@ var ruleCases = []ruleCase{
 		refuse: `spec: {launchTemplateRef: {id: web}}`, says: "id of a launch template",
 	},
 	{
-		rule: "SP6", reason: "one field for the architecture", accept: `spec: {architecture: arm64}`,
+		rule: "SP6", reason: "S5: one field for the architecture", accept: `spec: {architecture: arm64}`,
 		refuse: `spec: {labels: {kubernetes.io/arch: arm64}}`, says: "set spec.architecture",
 	},
 	{

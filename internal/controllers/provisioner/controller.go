@@ -12,9 +12,11 @@ import (
 
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -76,7 +78,7 @@ var ready = reconciling.Summary{
 //  3. find its subnets
 //  4. look inside the launch templates that it and its pods name, and at those that were made for it, and prune these
 //  5. have nodes replaced that have drifted, if it is to be so
-//  6. warn of old spellings
+//  6. warn of old spellings, and of another provisioner that takes its pods
 //  7. learn what the region sells, once, so that the first pod that waits need not wait for that too
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
 	provisioner := &provisioningv1.Provisioner{}
@@ -111,6 +113,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		{Name: "warning of old spellings", Run: warn},
 		{Name: "finding subnets", Run: r.findSubnets},
 		{Name: "looking at launch templates", Run: r.lookAtTemplates},
+		{Name: "comparing with other provisioners", Run: r.compare},
 		{Name: "pruning versions of default launch templates", Run: r.prune},
 		{Name: "replacing nodes that have drifted", Run: r.replaceDrifted},
 		{Name: "learning what the region sells", Run: r.learnRegion},
@@ -225,6 +228,7 @@ func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, wo
 		Named(Name).
 		For(&provisioningv1.Provisioner{}). // changes of the status too: a pass that begins before it sees its own write waits for that write's event
 		Watches(&provisioningv1.ProvisionedNode{}, handler.EnqueueRequestsFromMapFunc(ofNode)).
+		Watches(&provisioningv1.Provisioner{}, handler.EnqueueRequestsFromMapFunc(r.others), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(woken).
 		WithOptions(settings.Options())
 	if err := controller.Complete(settings.Reconciler("Provisioner", r.Client, &provisioningv1.Provisioner{}, r)); err != nil {

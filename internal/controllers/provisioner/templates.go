@@ -31,6 +31,8 @@ func (r *Reconciler) lookAtTemplates(ctx context.Context, p *pass) reconciling.O
 		p.known[reference] = known
 		if known.Problem != "" {
 			reason, problem = known.Reason, fmt.Sprintf("%s: %s", reference, known.Problem)
+		} else if contradiction := p.layer.Contradiction(&known.Template); contradiction != "" {
+			reason, problem = provisioningv1.TemplateUnusableReason, fmt.Sprintf("%s: %s", reference, contradiction)
 		}
 		entry := resolvedOf(reference, &known)
 		if replaced := replacedType(p.provisioner.Spec.InstanceTypes, &known); replaced != "" {

@@ -129,6 +129,9 @@ func known(version inspection.Version) Known {
 			k.Warnings = append(k.Warnings, gap.Message)
 		}
 	}
+	if version.JoinsByToken {
+		k.Warnings = append(k.Warnings, "its user data has a bootstrap token of kubeadm: nodes that are launched after its end do not join")
+	}
 	return k
 }
 

@@ -1,0 +1,42 @@
+package constraints
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+)
+
+// Contradiction is why a provisioner can launch nothing from the launch template that it names itself, unless pods say otherwise; "" if it can.
+func (p *Provisioner) Contradiction(template *Template) string {
+	if template.CapacityType != "" && p.CapacityType != "" && template.CapacityType != p.CapacityType {
+		return fmt.Sprintf("it is for %s instances, and spec.labels has %s: %s", template.CapacityType, provisioningv1.LabelCapacityType, p.CapacityType)
+	}
+	elsewhere := !slices.ContainsFunc(template.Zones, func(zone string) bool { return slices.Contains(p.Zones, zone) })
+	if len(template.Zones) > 0 && len(p.Zones) > 0 && elsewhere {
+		return fmt.Sprintf("it is launched in %s, and spec.zones has %s", strings.Join(template.Zones, ", "), strings.Join(p.Zones, ", "))
+	}
+	return ""
+}
+
+// Alike is true for two provisioners between which pods can choose by nothing but their names, and that launch from other launch templates: nodes have the same labels, taints, zones and
+// types, and are bought alike.
+func (p *Provisioner) Alike(other *Provisioner) bool {
+	return p.Template != other.Template && p.withoutTemplate() == other.withoutTemplate()
+}
+
+// withoutTemplate is one string for all provisioners that suit the same pods.
+func (p *Provisioner) withoutTemplate() string {
+	var taints []string
+	for i := range p.Taints {
+		taints = append(taints, p.Taints[i].ToString())
+	}
+	return fmt.Sprintf("%v %q %q %q %q %q", p.Labels, sorted(taints), sorted(p.Zones), sorted(p.InstanceTypes), p.CapacityType, p.Architecture)
+}
+
+func sorted(values []string) []string {
+	values = slices.Clone(values)
+	slices.Sort(values)
+	return values
+}
