@@ -27,12 +27,17 @@ func (w *world) image(architecture string) string {
 
 func (w *world) imageFor(version, architecture string) string {
 	w.Helper()
-	parameter := "/aws/service/eks/optimized-ami/" + version + "/amazon-linux-2023/" + architecture + "/standard/recommended/image_id"
+	parameter := eksParameter(version, architecture)
 	output, err := ssm.NewFromConfig(w.person()).GetParameter(w.Context(), &ssm.GetParameterInput{Name: &parameter})
 	if err != nil {
 		w.Fatal(err)
 	}
 	return *output.Parameter.Value
+}
+
+// eksParameter is where EKS publishes the newest image of Amazon Linux 2023.
+func eksParameter(version, architecture string) string {
+	return "/aws/service/eks/optimized-ami/" + version + "/amazon-linux-2023/" + architecture + "/standard/recommended/image_id"
 }
 
 // parameter has a parameter of somebody's hold an image, and returns its name.

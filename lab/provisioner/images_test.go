@@ -1,0 +1,122 @@
+package provisioner
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/awssim"
+)
+
+// publishImage has EKS publish a newer image of Amazon Linux 2023 for the newest Kubernetes and x86_64, and returns its id.
+func (w *world) publishImage() string {
+	w.Helper()
+	older := w.image("x86_64")
+	copied, err := w.ec2().CopyImage(w.Context(), &ec2.CopyImageInput{
+		Name: aws.String("amazon-eks-node-al2023-x86_64-standard-1.36-v20991231"), SourceImageId: &older, SourceRegion: aws.String(w.Cloud.Region()),
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	if err := w.Cloud.AWS.SetPublicParameter(w.Account, w.Cloud.Region(), eksParameter("1.36", "x86_64"), *copied.ImageId); err != nil {
+		w.Fatal(err)
+	}
+	return *copied.ImageId
+}
+
+// runningImages are the images of all instances.
+func (w *world) runningImages() []string {
+	var images []string
+	for _, instance := range w.instances() {
+		images = append(images, *instance.ImageId)
+	}
+	slices.Sort(images)
+	return slices.Compact(images)
+}
+
+// TestNewerImage holds what becomes of default launch templates when EKS publishes a newer image: nothing, nodes that are launched later included, unless drift is to be followed; then there is
+// a version of it, and all nodes are replaced by nodes with it.
+func TestNewerImage(t *testing.T) {
+	w := newWorld(t)
+	older := w.image("x86_64")
+	w.provision("default", "instanceTypes: [m5.large]")
+	w.keepReplicas(1)
+	w.runningOn(1)
+	w.readyNodes(1)
+	id := w.provisioned()[0].Spec.LaunchTemplate.ID
+	newer := w.publishImage()
+	w.Cloud.AWS.ClearCalls()
+	w.Eventually("the default launch template is looked at again", func() error {
+		if w.count("DescribeLaunchTemplates") < 2 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	w.bound(w.pod("later", asking("1500m", "1Gi")))
+	if images, err := w.runningImages(), w.versions(id, 1); !slices.Equal(images, []string{older}) || err != nil {
+		t.Errorf("without drift instances run %q, and of the template there are: %v", images, err)
+	}
+	w.provision("default", "instanceTypes: [m5.large]", "drift: {maxReplacing: 2}")
+	w.told("would be from version 2")
+	w.Eventually("the pod runs on a node with the newer image", func() error {
+		if images := w.runningImages(); !slices.Equal(images, []string{newer}) {
+			return fmt.Errorf("instances run %q", images)
+		}
+		if condition := w.condition(provisioningv1.NodesCurrentCondition); condition == nil || condition.Status != metav1.ConditionTrue {
+			return fmt.Errorf("the provisioner says %+v", condition)
+		}
+		return nil
+	})
+	w.runningOn(1)
+	if err := w.versions(id, 1, 2); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRefusedPrune holds that versions that EC2 refuses to delete are told of and stay, that nodes are launched meanwhile, and that they go when it lets them.
+func TestRefusedPrune(t *testing.T) {
+	w := newWorld(t)
+	refusal, err := w.Cloud.AWS.AddFault(awssim.Fault{
+		Action: "DeleteLaunchTemplateVersions", Code: "UnauthorizedOperation", Message: "You are not authorized to perform this operation.", Status: 403,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Cloud.AWS.RemoveFault(refusal)
+	w.provision("default")
+	w.pod("one")
+	w.readyNodes(1)
+	id := w.provisioned()[0].Spec.LaunchTemplate.ID
+	for version := 2; version <= 5; version++ {
+		w.Apply(strings.ReplaceAll(provisioner("default"), "api.example.com", fmt.Sprintf("v%d.example.com", version)))
+		w.Eventually("the version is made", func() error { return w.resolves(w.templateName(id), int64(version)) })
+	}
+	w.Eventually("the provisioner says what is in the way", func() error {
+		condition := w.condition(provisioningv1.VersionsPrunedCondition)
+		if condition == nil || condition.Reason != provisioningv1.PruneFailedReason || !strings.Contains(condition.Message, "not authorized") {
+			return fmt.Errorf("it says %+v", condition)
+		}
+		return nil
+	})
+	if err := w.versions(id, 1, 2, 3, 4, 5); err != nil {
+		t.Error(err)
+	}
+	w.bound(w.pod("two", asking("12", "1Gi"))) // which the first node has no room for
+	if condition := w.condition(provisioningv1.ReadyCondition); condition == nil || condition.Status != metav1.ConditionTrue {
+		t.Errorf("the provisioner says %+v", condition)
+	}
+	w.Cloud.AWS.RemoveFault(refusal)
+	w.Eventually("what nothing needs is gone", func() error {
+		if condition := w.condition(provisioningv1.VersionsPrunedCondition); condition != nil {
+			return fmt.Errorf("the provisioner says %+v", condition)
+		}
+		return w.versions(id, 1, 3, 4, 5)
+	})
+}

@@ -1,0 +1,49 @@
+package provisioner
+
+import (
+	"fmt"
+	"testing"
+
+	eventsv1 "k8s.io/api/events/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TestToldOnce holds that a pod without a place has one event about it, however many passes look at it, and another when the reason is another.
+func TestToldOnce(t *testing.T) {
+	w := newWorld(t)
+	w.provision("default", "limits: {nodes: 0}")
+	pod := w.pod("one")
+	events := func() (count int32, notes []string) {
+		var list eventsv1.EventList
+		if err := w.Client.List(w.Context(), &list, client.InNamespace(w.Namespace)); err != nil {
+			t.Fatal(err)
+		}
+		for i := range list.Items {
+			event := &list.Items[i]
+			if event.Regarding.UID != pod.UID || event.Reason != "NoNodeLaunched" {
+				continue
+			}
+			notes, count = append(notes, event.Note), count+1
+			if event.Series != nil {
+				count += event.Series.Count
+			}
+		}
+		return count, notes
+	}
+	w.eventOf(pod, "limits of provisioner default")
+	// Later passes look at both pods; that the second was told says that there was one.
+	for i := range 3 {
+		w.eventOf(w.pod(fmt.Sprintf("later-%d", i)), "limits of provisioner default")
+	}
+	w.sleep("3m") // passes come by themselves each minute
+	if count, notes := events(); count != 1 {
+		t.Errorf("the pod was told %d times: %q", count, notes)
+	}
+	w.provision("default", "limits: {nodes: 1}", "instanceTypes: [none.large]")
+	w.Eventually("the pod is told of the other reason", func() error {
+		if count, notes := events(); count != 2 {
+			return fmt.Errorf("it was told %d times: %q", count, notes)
+		}
+		return nil
+	})
+}
