@@ -30,6 +30,10 @@ func TestContradictions(t *testing.T) {
 		{"a template in one zone, and another asked for", func(data *ec2types.RequestLaunchTemplateData) {
 			data.Placement = &ec2types.LaunchTemplatePlacementRequest{AvailabilityZone: aws.String("us-east-1a")}
 		}, "labels: {node.k8s.aws/launch-template-name: web}\nzones: [us-east-1b]", "it is launched in us-east-1a, and spec.zones has us-east-1b", "asks for topology.kubernetes.io/zone"},
+		{
+			"a template for x86_64, and types for arm64 asked for", func(*ec2types.RequestLaunchTemplateData) {}, "labels: {node.k8s.aws/launch-template-name: web}\ninstanceTypes: [m6g.large]",
+			"none of spec.instanceTypes runs images for amd64", "asks for what no instance type has",
+		},
 		{"a template that hibernates", func(data *ec2types.RequestLaunchTemplateData) {
 			data.HibernationOptions = &ec2types.LaunchTemplateHibernationOptionsRequest{Configured: aws.Bool(true)}
 		}, "labels: {node.k8s.aws/launch-template-name: web}", "it hibernates instances", "it hibernates instances"},

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
@@ -21,24 +23,9 @@ func (r *Reconciler) lookAtTemplates(ctx context.Context, p *pass) reconciling.O
 	r.Templates.Recall(p.provisioner.Status.LaunchTemplates)
 	p.layer = constraints.FromSpec(p.provisioner.Name, &p.provisioner.Spec)
 	p.known, p.made = map[constraints.Reference]templates.Known{}, map[string]defaults.Template{}
-	var resolved []provisioningv1.ResolvedLaunchTemplate
-	reason, problem := "", ""
-	for _, reference := range constraints.Named(&p.layer, nil) {
-		known, err := r.Templates.Read(ctx, reference)
-		if err != nil {
-			return outcome.Of(p.provisioner, provisioningv1.LaunchTemplatesReadyCondition, provisioningv1.TemplateUnusableReason, err)
-		}
-		p.known[reference] = known
-		if known.Problem != "" {
-			reason, problem = known.Reason, fmt.Sprintf("%s: %s", reference, known.Problem)
-		} else if contradiction := p.layer.Contradiction(&known.Template); contradiction != "" {
-			reason, problem = provisioningv1.TemplateUnusableReason, fmt.Sprintf("%s: %s", reference, contradiction)
-		}
-		entry := resolvedOf(reference, &known)
-		if replaced := replacedType(p.provisioner.Spec.InstanceTypes, &known); replaced != "" {
-			entry.Message = bounded(strings.TrimPrefix(entry.Message+"; "+replaced, "; "))
-		}
-		resolved = append(resolved, entry)
+	resolved, reason, problem, err := r.namedBySpec(ctx, p)
+	if err != nil {
+		return outcome.Of(p.provisioner, provisioningv1.LaunchTemplatesReadyCondition, provisioningv1.TemplateUnusableReason, err)
 	}
 	for _, architecture := range p.defaultArchitectures() {
 		made, err := r.Defaults.Ensure(ctx, p.provisioner, architecture)
@@ -57,6 +44,37 @@ func (r *Reconciler) lookAtTemplates(ctx context.Context, p *pass) reconciling.O
 	}
 	reconciling.True(p.provisioner, provisioningv1.LaunchTemplatesReadyCondition, provisioningv1.ReadyReason, "")
 	return reconciling.Continue()
+}
+
+// namedBySpec is the launch template that the spec names, if it names one, and why nothing can be launched as the spec says, under a reason; both are empty if something can.
+func (r *Reconciler) namedBySpec(ctx context.Context, p *pass) (resolved []provisioningv1.ResolvedLaunchTemplate, reason, problem string, err error) {
+	architecture := p.layer.Architecture
+	for _, reference := range constraints.Named(&p.layer, nil) {
+		known, err := r.Templates.Read(ctx, reference)
+		if err != nil {
+			return nil, "", "", err
+		}
+		p.known[reference], architecture = known, known.Architecture
+		entry := resolvedOf(reference, &known)
+		if replaced := replacedType(p.provisioner.Spec.InstanceTypes, &known); replaced != "" {
+			entry.Message = bounded(strings.TrimPrefix(entry.Message+"; "+replaced, "; "))
+		}
+		resolved = append(resolved, entry)
+		if known.Problem != "" {
+			return resolved, known.Reason, fmt.Sprintf("%s: %s", reference, known.Problem), nil
+		}
+		if contradiction := p.layer.Contradiction(&known.Template); contradiction != "" {
+			return resolved, provisioningv1.TemplateUnusableReason, fmt.Sprintf("%s: %s", reference, contradiction), nil
+		}
+	}
+	if problem, err = r.Region.Unsuitable(ctx, p.provisioner.Spec.InstanceTypes, architecture); err != nil {
+		// Whoever launches says so.
+		log.FromContext(ctx).Info("Instance types are not known", "error", err.Error())
+	}
+	if problem != "" {
+		reason = provisioningv1.TemplateUnusableReason
+	}
+	return resolved, reason, problem, nil
 }
 
 // namedByPods are the launch templates that pods name which have nodes, or which wait for one; no more than the most.
