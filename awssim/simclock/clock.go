@@ -23,10 +23,13 @@ type Clock struct {
 	// whether Step or the real timer drives them. It is always taken before mu.
 	firing sync.Mutex
 
-	mu      sync.Mutex
-	base    time.Time // simulated time at anchor
-	anchor  time.Time // real time at which the simulated time was base
-	rate    float64
+	mu     sync.Mutex
+	base   time.Time // simulated time at anchor
+	anchor time.Time // real time at which the simulated time was base
+	rate   float64
+	// bound is how much real time after anchor the clock runs on by itself, if it is bounded.
+	bounded bool
+	bound   time.Duration
 	waiters waiterHeap
 	seq     uint64
 	timer   *time.Timer
@@ -52,11 +55,29 @@ func (c *Clock) Now() time.Time {
 	return c.now()
 }
 
-func (c *Clock) now() time.Time {
+func (c *Clock) now() time.Time { return c.at(time.Now()) }
+
+// at is the simulated time at a real one.
+func (c *Clock) at(moment time.Time) time.Time {
+	return c.base.Add(time.Duration(float64(c.ran(moment)) * c.rate))
+}
+
+// ran is for how much real time the clock has run at a moment, since anchor.
+func (c *Clock) ran(moment time.Time) time.Duration {
 	if c.rate == 0 {
-		return c.base
+		return 0
 	}
-	return c.base.Add(time.Duration(float64(time.Since(c.anchor)) * c.rate))
+	ran := moment.Sub(c.anchor)
+	if c.bounded {
+		return min(ran, c.bound)
+	}
+	return ran
+}
+
+// rebase moves the anchor to this moment. The caller holds mu.
+func (c *Clock) rebase() {
+	moment := time.Now()
+	c.base, c.bound, c.anchor = c.at(moment), c.bound-c.ran(moment), moment
 }
 
 // Since returns the simulated time that has passed since t.
@@ -73,7 +94,18 @@ func (c *Clock) Rate() float64 {
 func (c *Clock) SetRate(rate float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.base, c.anchor, c.rate = c.now(), time.Now(), max(rate, 0)
+	c.rebase()
+	c.rate = max(rate, 0)
+	c.arm()
+}
+
+// RunFor has the clock run by itself for so much real time from now on, and then stand still until RunFor is called again. Who calls it as often as the machine
+// shows that it keeps up, keeps simulated time from running away from a busy one. A clock for which it is never called runs without end. Step is not bounded.
+func (c *Clock) RunFor(bound time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rebase()
+	c.bounded, c.bound = true, max(bound, 0)
 	c.arm()
 }
 
@@ -146,6 +178,9 @@ func (c *Clock) arm() {
 		wait = longestWait
 		if scaled := float64(left) / c.rate; scaled < float64(longestWait) {
 			wait = time.Duration(scaled) + 1
+		}
+		if c.bounded && wait > c.bound-c.ran(time.Now()) {
+			return // RunFor arms it again
 		}
 	}
 	c.timer = time.AfterFunc(wait, c.fireDue)

@@ -175,6 +175,40 @@ func TestFastClockRunsByItself(t *testing.T) {
 	}
 }
 
+// A clock that is bounded gets no further than what it was allowed to run, at whatever rates, and what waits beyond that fires when it may go on.
+func TestRunFor(t *testing.T) {
+	t.Parallel()
+	c := New(start, 0)
+	defer c.Close()
+	const bound = 50 * time.Millisecond
+	c.RunFor(bound)
+	within, beyond := c.After(49*time.Second), c.After(90*time.Second)
+	c.SetRate(1000)
+	<-within
+	for c.Since(start) < 50*time.Second {
+		time.Sleep(time.Millisecond)
+	}
+	c.SetRate(1_000_000)
+	if ran := c.Since(start); ran != 50*time.Second {
+		t.Errorf("it ran for %v", ran)
+	}
+	c.SetRate(1000)
+	select {
+	case <-beyond:
+		t.Error("what was due later has fired")
+	default:
+	}
+	c.RunFor(bound)
+	<-beyond
+	if ran := c.Since(start); ran > 100*time.Second {
+		t.Errorf("with twice the time it ran for %v", ran)
+	}
+	c.Step(time.Hour)
+	if ran := c.Since(start); ran < time.Hour {
+		t.Errorf("after a step of an hour it had run for %v", ran)
+	}
+}
+
 func TestSetRate(t *testing.T) {
 	t.Parallel()
 	c := New(start, 0)

@@ -143,14 +143,14 @@ func (h *harness) await(scenario scenario) {
 // rest waits until nothing has changed AWS for a while, of simulated time and of the time that a busy machine needs to do something.
 func (h *harness) rest() {
 	h.Helper()
-	writes, quiet := -1, time.Now()
+	writes, quiet := -1, h.env.Kept()
 	h.env.Eventually("AWS is at rest", func() error {
 		calls := h.env.Cloud.AWS.Calls()
 		if now := len(h.writes()); now != writes {
-			writes, quiet = now, time.Now()
+			writes, quiet = now, h.env.Kept()
 		}
 		since := h.clock.Now().Add(-settleTime)
-		if time.Since(quiet) < quietTime || slices.ContainsFunc(calls, func(call awssim.Call) bool { return changes(call) && call.Time.After(since) }) {
+		if h.env.Kept()-quiet < quietTime || slices.ContainsFunc(calls, func(call awssim.Call) bool { return changes(call) && call.Time.After(since) }) {
 			return errors.New("a call changed AWS a moment ago")
 		}
 		return nil

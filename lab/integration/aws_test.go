@@ -97,7 +97,7 @@ func (w *world) expectCounts(want map[string]int) {
 // rest waits until the manager has changed nothing for a while.
 func (w *world) rest() {
 	w.Helper()
-	writes, quiet := -1, time.Now()
+	writes, quiet := -1, w.Kept()
 	w.Eventually("AWS is at rest", func() error {
 		calls := w.calls()
 		now := 0
@@ -109,9 +109,9 @@ func (w *world) rest() {
 			}
 		}
 		if now != writes {
-			writes, quiet = now, time.Now()
+			writes, quiet = now, w.Kept()
 		}
-		if time.Since(quiet) < quietReal || w.clock.Since(last) < quietSimulated {
+		if w.Kept()-quiet < quietReal || w.clock.Since(last) < quietSimulated {
 			return fmt.Errorf("a call changed AWS a moment ago")
 		}
 		return nil

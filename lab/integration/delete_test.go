@@ -68,6 +68,7 @@ func TestDeletion(t *testing.T) {
 		}},
 		{"a refresh is under way", func(w *world) {
 			w.havePool()
+			w.clock.SetRate(unhurried)
 			w.editPool(func(pool *infrav1.AWSMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = "m6i.large" })
 			w.awaitCondition(infrav1.RolledOutCondition, "False", infrav1.RollingOutReason)
 		}},
@@ -96,6 +97,7 @@ func TestDeletion(t *testing.T) {
 					w.deletePool()
 				}
 			}
+			w.clock.SetRate(rate)
 			w.Eventually("the objects are gone", w.gone)
 			w.Eventually("AWS holds nothing of it", func() error { return w.remains("somebody-else") })
 			if templates := w.templates(); len(templates) != 1 || *templates[0].LaunchTemplateId != foreign {
@@ -158,6 +160,28 @@ func (w *world) pass(duration time.Duration) {
 		}
 		return nil
 	})
+}
+
+// callsDuring lets simulated time go by, and returns the calls that the manager made within it, not those of what a late test adds to it.
+func (w *world) callsDuring(duration time.Duration) []awssim.Call {
+	w.Helper()
+	w.Cloud.AWS.ClearCalls()
+	until := w.clock.Now().Add(duration)
+	w.pass(duration)
+	return slices.DeleteFunc(w.calls(), func(call awssim.Call) bool { return call.Time.After(until) })
+}
+
+// countsDuring is how often the manager called each action while simulated time went by. Look-ups that all pools share are left out: Cluster API writes its objects now and
+// then, which wakes pools, and a look-up that has aged by then is made again by whoever comes first.
+func (w *world) countsDuring(duration time.Duration) map[string]int {
+	w.Helper()
+	counts := map[string]int{}
+	for _, call := range w.callsDuring(duration) {
+		counts[call.Action]++
+	}
+	delete(counts, "DescribeImages")
+	delete(counts, "DescribeInstanceTypes")
+	return counts
 }
 
 // remove deletes an object of the test's namespace.

@@ -56,12 +56,7 @@ func TestIdleCostWithEvents(t *testing.T) {
 	w := newWorldWith(t, options{events: true})
 	w.havePool()
 	w.pass(20 * time.Minute)
-	w.Cloud.AWS.ClearCalls()
-	w.pass(time.Hour)
-	counts := map[string]int{}
-	for _, call := range w.calls() {
-		counts[call.Action]++
-	}
+	counts := w.countsDuring(time.Hour)
 	most := map[string]int{
 		"DescribeAutoScalingGroups": 5, "DescribeLaunchTemplates": 8, "DescribeLaunchTemplateVersions": 8, "DescribeLifecycleHooks": 1, "ReceiveMessage": 181,
 	}

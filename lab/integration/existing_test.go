@@ -125,13 +125,8 @@ func TestExistingTemplateIsFollowed(t *testing.T) {
 func (w *world) expectIdle() {
 	w.Helper()
 	w.pass(10 * time.Minute)
-	w.Cloud.AWS.ClearCalls()
 	const hours = 2
-	w.pass(hours * time.Hour)
-	counts := map[string]int{}
-	for _, call := range w.calls() {
-		counts[call.Action]++
-	}
+	counts := w.countsDuring(hours * time.Hour)
 	if sweeps := counts["DescribeLaunchTemplates"]; len(counts) != 1 || sweeps > hours*60/8+1 {
 		w.Errorf("at rest the manager called %v in %d hours", counts, hours)
 	}

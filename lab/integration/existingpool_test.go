@@ -75,12 +75,15 @@ func TestPoolOfExistingTemplate(t *testing.T) {
 		t.Errorf("instances are %q, want those of before, %q", got, before)
 	}
 	config := &infrav1.AWSLaunchConfig{}
-	if err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: golden}, config); err != nil {
-		t.Fatal(err)
-	}
-	if used := config.Status.UsedBy; len(used) != 1 || used[0].Name != poolName || used[0].Instances != 2 {
-		t.Errorf("it is used by %+v", used)
-	}
+	w.Eventually("the pool's two instances are counted", func() error {
+		if err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: golden}, config); err != nil {
+			return err
+		}
+		if used := config.Status.UsedBy; len(used) != 1 || used[0].Name != poolName || used[0].Instances != 2 {
+			return fmt.Errorf("it is used by %+v", used)
+		}
+		return nil
+	})
 	w.deletePool()
 	w.Eventually("the pool is gone", func() error {
 		if _, err := w.pool(); err != nil {

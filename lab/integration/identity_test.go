@@ -276,6 +276,7 @@ func TestSecretRotated(t *testing.T) {
 		}
 		return there.settled(2)
 	})
+	w.pass(5 * time.Minute) // until whoever goes by the Secret has looked at it
 	// Its owner takes the old one away.
 	if _, err := w.Cloud.AWS.AddFault(awssim.Fault{Principal: oldKey, Code: "AuthFailure", Status: 401}); err != nil {
 		t.Fatal(err)

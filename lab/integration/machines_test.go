@@ -242,9 +242,11 @@ func TestMachinesComeAndGo(t *testing.T) {
 	}
 	choose(infrav1.MachinePoolMachinesEnabled)
 	w.Eventually("each instance has a Machine once more", w.twins)
+	w.clock.SetRate(unhurried)
 	w.deletePool()
 	w.Eventually("the nodes are being drained", func() error { return equals([]int{w.cordoned()}, []int{2}) })
 	w.allowDisruptions(2)
+	w.clock.SetRate(rate)
 	w.Eventually("the objects are gone", w.gone)
 	w.Eventually("AWS holds nothing of it", func() error { return w.remains() })
 	w.Eventually("no Machine is left", func() error {

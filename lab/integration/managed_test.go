@@ -262,9 +262,20 @@ func TestManagedEdits(t *testing.T) {
 	w.expectCounts(map[string]int{"UpdateNodegroupVersion": 0, "CreateLaunchTemplateVersion": 0})
 
 	before = w.running()
+	w.clock.SetRate(0) // so that it is quick, however long it takes
 	w.editManaged(func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = "m5.large" })
 	w.editManaged(func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.AWSLaunchTemplate.RootVolume.Size = 40 })
+	w.Eventually("both edits are seen", func() error {
+		config, pool := w.managedConfig(), w.mustManaged()
+		if root := config.Spec.RootVolume; root == nil || root.Size != 40 || config.Status.ObservedGeneration != config.Generation || pool.Status.WantedVersion != config.Status.Version {
+			return fmt.Errorf("root volume %+v, version %d is wanted of %d", root, pool.Status.WantedVersion, config.Status.Version)
+		}
+		return nil
+	})
+	w.awaitManaged(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.SettlingReason)
+	w.clock.SetRate(unhurried)
 	w.awaitManaged(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.RollingOutReason)
+	w.clock.SetRate(rate)
 	w.Eventually("the nodes were replaced", func() error { return w.managedReplaced(before, 3) })
 	w.rest()
 	w.expectCounts(map[string]int{"UpdateNodegroupVersion": 1})

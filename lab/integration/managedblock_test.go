@@ -83,18 +83,11 @@ func TestManagedCapacityBlock(t *testing.T) {
 func (w *world) holdCheapWait() {
 	w.Helper()
 	w.rest()
-	w.Cloud.AWS.ClearCalls()
-	until := w.clock.Now().Add(time.Hour)
-	w.Eventually("an hour has passed", func() error {
-		if left := until.Sub(w.clock.Now()); left > 0 {
-			return fmt.Errorf("%s are left", left)
-		}
-		return nil
-	})
-	if got := w.count("DescribeAutoScalingGroups"); got > 16 {
+	counts := w.countsDuring(time.Hour)
+	if got := counts["DescribeAutoScalingGroups"]; got > 16 {
 		w.Errorf("the Auto Scaling group was looked at %d times within the hour", got)
 	}
-	if got := w.count("DescribeNodegroup"); got > 2 {
+	if got := counts["DescribeNodegroup"]; got > 2 {
 		w.Errorf("the node group was looked at %d times within the hour", got)
 	}
 }

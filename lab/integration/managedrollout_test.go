@@ -36,6 +36,7 @@ func TestManagedEditsDuringUpdate(t *testing.T) {
 	w.createSecret("managed-bootstrap", map[string][]byte{"value": []byte("#!/bin/bash\necho first\n")})
 	w.haveManaged(`dataSecretName: ""`, "dataSecretName: managed-bootstrap")
 	before := w.running()
+	w.clock.SetRate(unhurried)
 	w.editManaged(func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = "m5.large" })
 	w.awaitManaged(infrav1.RolledOutCondition, metav1.ConditionFalse, infrav1.RollingOutReason)
 	w.clock.SetRate(10) // the update is not to end meanwhile

@@ -143,15 +143,18 @@ func TestCancelledRefresh(t *testing.T) {
 	w.awaitEvents("InstanceRefreshEnded")
 }
 
-// TestEditDuringRefresh holds that an edit while a refresh is under way ends with every instance at the newest spec.
+// TestEditDuringRefresh holds that an edit while a refresh is under way, which has replaced nothing yet, ends with every instance at the newest spec.
 func TestEditDuringRefresh(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorldWith(t, options{behavior: awssim.Behavior{Capacity: []awssim.CapacityRule{{InstanceType: "m6i.large"}}}}) // so that none comes meanwhile
 	w.havePool()
 	instances := w.running()
+	w.clock.SetRate(slow)
 	w.editType("m6i.large")
 	w.awaitCondition(infrav1.RolledOutCondition, "False", infrav1.RollingOutReason)
 	w.editType("m5.large")
+	w.awaitVersions(3)
+	w.clock.SetRate(rate)
 	w.Eventually("all instances run the newest type", func() error {
 		if err := w.replaced(instances, 2); err != nil {
 			return err

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// DefaultDeadline is how long Eventually waits.
+	// DefaultDeadline is how long Eventually waits on a machine that keeps up (see Kept).
 	DefaultDeadline = 2 * time.Minute
 	pollInterval    = 25 * time.Millisecond
 	// fieldOwner is whom server-side apply takes a test for.
@@ -34,13 +34,13 @@ func (e *Env) Eventually(reason string, f func() error) {
 // EventuallyWithin is Eventually with a deadline of one's own.
 func (e *Env) EventuallyWithin(deadline time.Duration, reason string, f func() error) {
 	e.Helper()
-	end := time.Now().Add(deadline)
+	began, end := e.Kept(), time.Now().Add(patience*deadline)
 	for {
 		err := f()
 		if err == nil {
 			return
 		}
-		if time.Now().After(end) || e.Context().Err() != nil {
+		if e.Kept()-began > deadline || time.Now().After(end) || e.Context().Err() != nil {
 			e.Fatalf("after %v it was not so that %s: %v", deadline, reason, err)
 		}
 		time.Sleep(pollInterval)

@@ -51,6 +51,9 @@ var shared struct {
 	lab     *lab.Lab
 	err     error
 	tests   uint64
+	pace    pace
+	// endPace ends what keeps it.
+	endPace context.CancelFunc
 }
 
 // Main runs a package's tests and closes its laboratory, if one was started. Call it from TestMain.
@@ -67,6 +70,7 @@ func RunWith(m *testing.M, options lab.Options) int {
 	shared.options = options
 	code := m.Run()
 	if shared.lab != nil {
+		shared.endPace()
 		if err := shared.lab.Close(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = cmp.Or(code, 1)
@@ -84,14 +88,18 @@ func start(ctx context.Context) (*lab.Lab, uint64, error) {
 		ctx, cancel := context.WithTimeout(ctx, startTimeout)
 		defer cancel()
 		shared.options.WithoutCloud = true
-		shared.lab, shared.err = lab.Start(ctx, shared.options)
+		if shared.lab, shared.err = lab.Start(ctx, shared.options); shared.err == nil {
+			var paced context.Context
+			paced, shared.endPace = context.WithCancel(context.WithoutCancel(ctx))
+			go shared.pace.keep(paced, shared.lab.Client())
+		}
 	}
 	return shared.lab, shared.tests, shared.err
 }
 
 // Options says what a test wants of its part of the laboratory.
 type Options struct {
-	// AWS is what the simulated AWS starts as. The seed is always the test's own. A Clock is the test's to close.
+	// AWS is what the simulated AWS starts as. The seed is always the test's own. A Clock is the test's to close; it runs no faster than the machine keeps up.
 	AWS awssim.Options
 }
 
@@ -120,6 +128,9 @@ func NewWith(t testing.TB, options Options) *Env {
 		t.Fatalf("the laboratory did not start: %v", err)
 	}
 	options.AWS.Seed = seed(t.Name(), number)
+	if options.AWS.Clock != nil {
+		t.Cleanup(shared.pace.join(options.AWS.Clock))
+	}
 	cloud, err := l.StartCloud(t.Context(), lab.CloudOptions{AWS: options.AWS})
 	if err != nil {
 		t.Fatalf("the simulated AWS did not start: %v", err)

@@ -215,11 +215,13 @@ func TestDriftOfImages(t *testing.T) {
 // TestExpiredNodeIsReplaced holds that a node that is too old stays until another is there for its pods.
 func TestExpiredNodeIsReplaced(t *testing.T) {
 	w := newWorld(t)
+	w.clock.SetRate(5) // the node is not to expire while it comes
 	w.provision("default", "ttlSecondsUntilExpired: 600")
 	w.keepReplicas(1)
 	before := w.runningOn(1)
 	w.readyNodes(1)
 	again := w.noFleets()
+	w.clock.SetRate(rate)
 	w.Cloud.AWS.ClearCalls()
 	w.Eventually("the node is to be replaced", func() error {
 		if len(w.replacing(provisioningv1.ExpiredReason)) != 1 {
@@ -247,7 +249,7 @@ func TestExpiredNodeIsReplaced(t *testing.T) {
 
 // TestExpiryWithoutReplacement holds that a node that is too old ends all the same when limits leave no room for another, after as long as a launch may take.
 func TestExpiryWithoutReplacement(t *testing.T) {
-	w := newWorldWith(t, options{change: func(options *manager.ProvisionerOptions) { options.RegistrationTimeout = 3 * time.Minute }})
+	w := newWorldWith(t, options{change: func(options *manager.ProvisionerOptions) { options.RegistrationTimeout = 10 * time.Minute }})
 	w.provision("default", "ttlSecondsUntilExpired: 300", "limits: {nodes: 1}")
 	w.keepReplicas(1)
 	before := w.runningOn(1)

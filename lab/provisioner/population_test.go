@@ -86,6 +86,7 @@ func TestPopulation(t *testing.T) {
 			pods = append(pods, w.member(group, i))
 		}
 	}
+	w.unschedulable(pods)
 	w.start()
 	w.allBound(pods)
 }
@@ -95,6 +96,7 @@ func TestPopulationInWaves(t *testing.T) {
 	const waves = 3
 	w := newWorld(t)
 	w.populate()
+	w.stop()
 	var pods []*corev1.Pod
 	for wave := range waves {
 		for _, group := range population("data") {
@@ -103,6 +105,10 @@ func TestPopulationInWaves(t *testing.T) {
 					pods = append(pods, w.member(group, i))
 				}
 			}
+		}
+		if wave == 0 {
+			w.unschedulable(pods) // those that have to share a node are seen together
+			w.start()
 		}
 		w.Eventually("some node takes pods", func() error {
 			if slices.ContainsFunc(w.provisioned(), func(node provisioningv1.ProvisionedNode) bool { return isTrue(&node, provisioningv1.ReadyCondition) }) {

@@ -354,7 +354,7 @@ func (w *world) sleep(duration string) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	time.Sleep(parsed / rate)
+	w.clock.Sleep(parsed)
 }
 
 // terminate ends an instance as somebody else would.
