@@ -129,7 +129,7 @@ func TestLimits(t *testing.T) {
 		pods = append(pods, w.pod(fmt.Sprintf("pod-%d", i), asking("1500m", "1Gi")))
 	}
 	w.Eventually("some pod is told", func() error { return w.someTold(pods, "limits of provisioner default") })
-	w.Eventually("the limit is used up, and the provisioner counts it", func() error { // pods are told when it is, before all nodes are there
+	w.Eventually("nodes have no more CPUs, and the provisioner counts them", func() error { // pods may be told before the first node is there
 		cpus := 0
 		for _, instance := range w.instances() {
 			cpus += map[string]int{"m5.large": 2, "m5.xlarge": 4}[string(instance.InstanceType)]

@@ -115,6 +115,8 @@ func (s *service) scale(g *group) {
 	switch {
 	case have < g.desired:
 		s.launchUnits(g, g.desired-have, "")
+	case have > g.desired && g.outweighed(have-g.desired):
+		s.rebalance(g)
 	case have > g.desired:
 		s.scaleIn(g, have-g.desired)
 	default:
@@ -292,6 +294,21 @@ func (g *group) unbalanced() bool {
 		most, fewest = max(most, count[z]), min(fewest, count[z])
 	}
 	return most-fewest > 1
+}
+
+// outweighed reports whether what the group has too much of is less than any instance weighs that is to leave a zone which the group has left. More has to come in its
+// place then: taking away what has come would begin all over again. That AWS goes on until such an instance can go is inferred; it says nothing of weights here.
+func (g *group) outweighed(surplus int) bool {
+	if g.suspends(processAZRebalance) || g.suspends(processLaunch) || g.suspends(processTerminate) {
+		return false
+	}
+	least := 0
+	for _, m := range g.members {
+		if m.state == types.LifecycleStateInService && !m.protected && !slices.Contains(g.zones, m.zone) && (least == 0 || m.units < least) {
+			least = m.units
+		}
+	}
+	return least > surplus
 }
 
 // coolDown starts the cooldown anew (UG ec2-auto-scaling-scaling-cooldowns: it begins when the last instance has launched or terminated).

@@ -200,6 +200,32 @@ func TestGroupMovesToItsNewSubnets(t *testing.T) {
 	})
 }
 
+// What comes in the place of an instance that outweighs it is not taken away again before the other can go.
+func TestWeightedGroupMovesToItsNewSubnets(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	heavy, light := types.LaunchTemplateOverrides{InstanceType: aws.String("m5.xlarge"), WeightedCapacity: aws.String("2")},
+		types.LaunchTemplateOverrides{InstanceType: aws.String("m5.large"), WeightedCapacity: aws.String("1")}
+	template := f.template()
+	group := newGroup(template, 2, mixed(template, nil, heavy))
+	group.VPCZoneIdentifier = aws.String(subnetA)
+	call(f, f.asg.CreateAutoScalingGroup, group)
+	f.until(10*time.Minute, "one instance is enough", func() bool { return len(f.in(types.LifecycleStateInService)) == 1 })
+	call(f, f.asg.UpdateAutoScalingGroup, &autoscaling.UpdateAutoScalingGroupInput{
+		AutoScalingGroupName: aws.String("nodes"), VPCZoneIdentifier: aws.String(subnetB),
+		MixedInstancesPolicy: &types.MixedInstancesPolicy{LaunchTemplate: &types.LaunchTemplate{Overrides: []types.LaunchTemplateOverrides{light, heavy}}},
+	})
+	f.until(20*time.Minute, "two light ones are in its place", func() bool {
+		g := f.group()
+		return len(g.Instances) == 2 && !slices.ContainsFunc(g.Instances, func(i types.Instance) bool { return *i.AvailabilityZone != "us-east-1b" })
+	})
+	moved := ids(f.group())
+	f.step(2 * time.Hour)
+	if now := ids(f.group()); !slices.Equal(now, moved) {
+		t.Errorf("instances are %q, and were %q", now, moved)
+	}
+}
+
 func TestDeletedTemplateVersionFailsLaunches(t *testing.T) {
 	t.Parallel()
 	f := start(t)
