@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -71,19 +72,27 @@ func (w *world) edit(name string, change func(*infrav1.AWSMachinePool)) {
 	}
 }
 
-// settled is nil once a pool is ready and rolled out for its current generation.
+// settled is nil once a pool is ready and rolled out for its current generation, at the version that is wanted of a config that has acted on its spec.
 func (w *world) settled(name string) error {
 	pool, err := w.pool(name)
 	if err != nil {
 		return err
 	}
-	if pool.Status.ObservedGeneration != pool.Generation {
-		return fmt.Errorf("generation %d is observed of %d", pool.Status.ObservedGeneration, pool.Generation)
+	config := &infrav1.AWSLaunchConfig{}
+	if err := w.Client.Get(w.Context(), client.ObjectKeyFromObject(pool), config); err != nil {
+		return err
+	}
+	if pool.Status.ObservedGeneration != pool.Generation || config.Status.ObservedGeneration != config.Generation {
+		return fmt.Errorf("generation %d is observed of %d, and of the launch config %d of %d", pool.Status.ObservedGeneration, pool.Generation,
+			config.Status.ObservedGeneration, config.Generation)
 	}
 	for _, condition := range []string{infrav1.ReadyCondition, infrav1.RolledOutCondition} {
 		if !meta.IsStatusConditionTrue(pool.Status.Conditions, condition) {
 			return fmt.Errorf("conditions are %+v", pool.Status.Conditions)
 		}
+	}
+	if got, want := ptr.Deref(pool.Status.LaunchTemplateVersion, ""), fmt.Sprint(config.Status.Version); got != want {
+		return fmt.Errorf("the group is at version %s of %s", got, want)
 	}
 	return nil
 }
