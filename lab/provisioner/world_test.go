@@ -166,7 +166,7 @@ func (w *world) clear() {
 			w.Errorf("deleting every %T: %v", object, err)
 		}
 	}
-	for end := time.Now().Add(labtest.DefaultDeadline); ; time.Sleep(25 * time.Millisecond) {
+	for began := w.Kept(); ; time.Sleep(25 * time.Millisecond) {
 		var provisioners provisioningv1.ProvisionerList
 		var nodes provisioningv1.ProvisionedNodeList
 		if err := errors.Join(w.Client.List(ctx, &provisioners), w.Client.List(ctx, &nodes)); err != nil {
@@ -176,7 +176,7 @@ func (w *world) clear() {
 		if len(provisioners.Items)+len(nodes.Items) == 0 {
 			return
 		}
-		if time.Now().After(end) {
+		if w.Kept()-began > labtest.DefaultDeadline {
 			w.Errorf("%d Provisioners and %d ProvisionedNodes are left", len(provisioners.Items), len(nodes.Items))
 			return
 		}

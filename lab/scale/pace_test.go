@@ -25,11 +25,14 @@ type pace struct {
 	clock *simclock.Clock
 	// still is for how long the manager must have asked for nothing.
 	still time.Duration
+	// surely has the API server have answered meanwhile, too, so that a manager that has no turn on a busy machine is not taken for one at rest.
+	surely bool
 
 	mu sync.Mutex
-	// under are the requests under way, last is when one began or ended.
+	// under are the requests under way, last and kept when one began or ended, by real time and by what the machine kept up with.
 	under int
 	last  time.Time
+	kept  time.Duration
 }
 
 func newPace(env *labtest.Env, clock *simclock.Clock) *pace {
@@ -58,7 +61,7 @@ func (p *pace) stir(under int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.under += under
-	p.last = time.Now()
+	p.last, p.kept = time.Now(), p.Kept()
 }
 
 // stirred has somebody else than the manager done something that it will hear of.
@@ -67,7 +70,7 @@ func (p *pace) stirred() { p.stir(0) }
 func (p *pace) isStill() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.under == 0 && time.Since(p.last) >= p.still
+	return p.under == 0 && time.Since(p.last) >= p.still && (!p.surely || p.Kept() > p.kept)
 }
 
 // settle waits until the manager has nothing to do at this time.

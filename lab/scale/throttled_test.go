@@ -33,7 +33,7 @@ func (w *world) editedAtOnce(t *testing.T) {
 	t.Helper()
 	many, p, f, clock := *pools, w.pace, w.Fleet, w.clock
 	w.Cloud.AWS.SetBehavior(awssim.Behavior{Throttling: true})
-	p.still = 4 * still // to take a busy manager for one at rest would cost a beat
+	p.still, p.surely = 4*still, true // to take a busy manager for one at rest would cost a beat
 	p.advance(time.Minute, fine)
 
 	seen := p.watchConditions(f)
