@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -36,6 +37,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/defaults"
 	"github.com/slipway-project/slipway/internal/provisioning/launching"
 	"github.com/slipway-project/slipway/internal/provisioning/region"
+	"github.com/slipway-project/slipway/internal/provisioning/state"
 	"github.com/slipway-project/slipway/internal/provisioning/templates"
 )
 
@@ -123,6 +125,9 @@ func RunProvisioner(ctx context.Context, options ProvisionerOptions) error {
 	}
 	settings := controllerManagerOptions(options.Options, scheme)
 	settings.LeaderElectionID = ProvisionerLeaderElectionID
+	settings.Cache.ByObject = map[client.Object]cache.ByObject{
+		&corev1.Pod{}: {Transform: (&state.Trimmer{}).Pod}, &corev1.Node{}: {Transform: state.TrimNode},
+	}
 	manager, err := ctrl.NewManager(options.RESTConfig, settings)
 	if err != nil {
 		return fmt.Errorf("making the manager: %w", err)

@@ -3,7 +3,6 @@ package packing_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -91,7 +90,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		problem := packtest.Problems(rt)
 		problem.MaxPods = rapid.SampledFrom([]int{0, 10}).Draw(rt, "bound")
-		first := outcome(packing.Pack(problem))
+		first := packtest.Outcome(packing.Pack(problem))
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "order"), 0))
 		shuffle(r, problem.Pods)
 		shuffle(r, problem.Types)
@@ -100,7 +99,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		for i := range problem.Types {
 			shuffle(r, problem.Types[i].Offerings)
 		}
-		if diff := cmp.Diff(first, outcome(packing.Pack(problem))); diff != "" {
+		if diff := cmp.Diff(first, packtest.Outcome(packing.Pack(problem))); diff != "" {
 			rt.Fatalf("in another order:\n%s", diff)
 		}
 	})
@@ -108,29 +107,4 @@ func TestOrderDoesNotMatter(t *testing.T) {
 
 func shuffle[T any](r *rand.Rand, of []T) {
 	r.Shuffle(len(of), func(i, j int) { of[i], of[j] = of[j], of[i] })
-}
-
-// outcome is a result in lines.
-func outcome(result *packing.Result) []string {
-	var lines []string
-	for _, n := range result.New {
-		lines = append(lines, fmt.Sprintf("new %s %v: %v", n.Ask.Group(), n.Options, names(n.Pods)))
-	}
-	for name, placed := range result.Existing {
-		lines = append(lines, fmt.Sprintf("existing %s: %v", name, names(placed)))
-	}
-	for _, u := range result.Unplaced {
-		lines = append(lines, fmt.Sprintf("unplaced %s: %s", u.Pod.Name, u.Reason))
-	}
-	lines = append(lines, fmt.Sprintf("deferred %v", names(result.Deferred)))
-	slices.Sort(lines)
-	return lines
-}
-
-func names(pods []*corev1.Pod) []string {
-	var all []string
-	for _, p := range pods {
-		all = append(all, p.Name)
-	}
-	return all
 }

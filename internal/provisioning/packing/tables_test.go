@@ -25,7 +25,7 @@ func shape(result *packing.Result) (nodes, reasons []string) {
 			}
 		}
 		slices.Sort(in)
-		nodes = append(nodes, fmt.Sprintf("%s %s in %s: %s", n.Ask.Template, n.Options[0].Type, strings.Join(in, ""), strings.Join(names(n.Pods), " ")))
+		nodes = append(nodes, fmt.Sprintf("%s %s in %s: %s", n.Ask.Template, n.Options[0].Type, strings.Join(in, ""), strings.Join(packtest.Names(n.Pods), " ")))
 	}
 	for _, u := range result.Unplaced {
 		reasons = append(reasons, u.Pod.Name+" "+u.Reason)
@@ -425,7 +425,7 @@ func TestSlices(t *testing.T) {
 	if want := []string{fromDefault + "c5.2xlarge in abc: large0 large1 small0"}; !slices.Equal(nodes, want) {
 		t.Errorf("nodes are %q, want %q", nodes, want)
 	}
-	if got := names(result.Deferred); !slices.Equal(got, []string{"small1"}) {
+	if got := packtest.Names(result.Deferred); !slices.Equal(got, []string{"small1"}) {
 		t.Errorf("deferred are %v", got)
 	}
 }
@@ -438,17 +438,17 @@ func TestTriedPodsComeLast(t *testing.T) {
 		Pods: append(replicas(4, "hopeless", packtest.Asks("cpu", "1000")), replicas(2, "small", packtest.Asks("cpu", "100m"))...),
 	}
 	first := packing.Pack(&problem)
-	if got := names(first.Deferred); !slices.Equal(got, []string{"hopeless3", "small0", "small1"}) {
+	if got := packtest.Names(first.Deferred); !slices.Equal(got, []string{"hopeless3", "small0", "small1"}) {
 		t.Fatalf("deferred are %v", got)
 	}
 	for i := range problem.Pods {
 		problem.Pods[i].Tried = slices.ContainsFunc(first.Unplaced, func(u packing.Unplaced) bool { return u.Pod == problem.Pods[i].Pod })
 	}
 	second := packing.Pack(&problem)
-	if len(second.New) != 1 || !slices.Equal(names(second.New[0].Pods), []string{"small0", "small1"}) {
+	if len(second.New) != 1 || !slices.Equal(packtest.Names(second.New[0].Pods), []string{"small0", "small1"}) {
 		t.Errorf("then nodes are %+v", second.New)
 	}
-	if got := names(second.Deferred); !slices.Equal(got, []string{"hopeless0", "hopeless1", "hopeless2"}) {
+	if got := packtest.Names(second.Deferred); !slices.Equal(got, []string{"hopeless0", "hopeless1", "hopeless2"}) {
 		t.Errorf("deferred then are %v", got)
 	}
 }
@@ -469,7 +469,7 @@ func TestExistingNodes(t *testing.T) {
 	if want := []string{fromDefault + "c5.large in abc: b"}; !slices.Equal(nodes, want) {
 		t.Errorf("nodes are %q, want %q", nodes, want)
 	}
-	if got := names(result.Existing["n"]); !slices.Equal(got, []string{"a"}) {
+	if got := packtest.Names(result.Existing["n"]); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("on the node that is there are %v", got)
 	}
 }
