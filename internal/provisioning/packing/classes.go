@@ -89,14 +89,14 @@ type classifier struct {
 
 // described is what of a pod is read before all topologies are known.
 type described struct {
-	pod      Pod
-	requests corev1.ResourceList
-	key      string
-	wishes   *wishes
+	pod     Pod
+	request amounts // of the resources that were known by then
+	wishes  *wishes
 }
 
 // wishes are the parts of a class that only its spec decides.
 type wishes struct {
+	key      string
 	ways     []constraints.Requirements
 	levels   []wanted
 	reserved []int32
@@ -107,32 +107,33 @@ type wishes struct {
 func (k *classifier) classes(all []Pod, limited bool) []*class {
 	known := map[string]*wishes{}
 	read := make([]described, len(all))
+	requests := corev1.ResourceList{}
 	for i := range all {
-		d := described{pod: all[i], requests: podRequests(all[i].Pod)}
+		d := described{pod: all[i]}
+		requests = podRequests(all[i].Pod, requests)
 		for driver, volumes := range all[i].Volumes {
-			d.requests[AttachableVolumes(driver)] = *resource.NewQuantity(volumes, resource.DecimalSI)
+			requests[AttachableVolumes(driver)] = *resource.NewQuantity(volumes, resource.DecimalSI)
 		}
-		for name := range d.requests {
-			k.resources.add(name)
-		}
-		spec := k.wishKey(all[i].Pod)
-		if d.wishes = known[spec]; d.wishes == nil {
+		k.resources.addAll(requests)
+		d.request = k.resources.of(requests)
+		key := k.wishKey(all[i].Pod)
+		if d.wishes = known[string(key)]; d.wishes == nil {
+			text := string(key)
 			d.wishes = k.wishes(all[i].Pod)
-			known[spec] = d.wishes
+			d.wishes.key, known[text] = text, d.wishes
 		}
-		d.key = spec
 		read[i] = d
 	}
 	byKey := map[string]*class{}
 	for i := range read {
 		d := &read[i]
-		request := k.resources.of(d.requests)
+		request := k.resources.extended(d.request)
 		counts := k.countsOf(d.pod.Pod)
 		key := k.classKey(d, request, counts, limited)
-		c := byKey[key]
+		c := byKey[string(key)]
 		if c == nil {
 			c = &class{
-				key: key, request: request, ports: hostPorts(d.pod.Pod), zones: slices.Sorted(slices.Values(d.pod.Zones)), counts: counts,
+				key: string(key), request: request, ports: hostPorts(d.pod.Pod), zones: slices.Sorted(slices.Values(d.pod.Zones)), counts: counts,
 				ways: d.wishes.ways, levels: d.wishes.levels, reserved: d.wishes.reserved, reason: d.wishes.reason,
 			}
 			if d.pod.Zones != nil && c.zones == nil {
@@ -142,7 +143,7 @@ func (k *classifier) classes(all []Pod, limited bool) []*class {
 				c.priority = priority(d.pod.Pod)
 			}
 			c.exclusive = k.exclusive(c)
-			byKey[key] = c
+			byKey[c.key] = c
 		}
 		c.pods = append(c.pods, d.pod.Pod)
 	}
@@ -193,8 +194,8 @@ func (k *classifier) exclusive(c *class) bool {
 	return hosts(c.levels[0].apart) || hosts(c.levels[0].spread)
 }
 
-// wishKey is one string for all pods with the same wishes. Topologies may be described by the pod's own labels and namespace.
-func (k *classifier) wishKey(pod *corev1.Pod) string {
+// wishKey are the same bytes, until the next key is made, for all pods with the same wishes. Topologies may be described by the pod's own labels and namespace.
+func (k *classifier) wishKey(pod *corev1.Pod) []byte {
 	spec := &pod.Spec
 	b := k.buffer[:0]
 	for _, key := range slices.Sorted(maps.Keys(spec.NodeSelector)) {
@@ -214,7 +215,7 @@ func (k *classifier) wishKey(pod *corev1.Pod) string {
 		b = appendJSON(b, spec.Tolerations)
 	}
 	k.buffer = b
-	return string(b)
+	return b
 }
 
 // appendJSON appends a value of the API, all of which have a form in JSON.
@@ -243,10 +244,10 @@ func usesLabelKeys(spec *corev1.PodSpec) bool {
 	return false
 }
 
-// classKey is one string for all pods of a class.
-func (k *classifier) classKey(d *described, request amounts, counts []int32, limited bool) string {
+// classKey are the same bytes, until the next key is made, for all pods of a class.
+func (k *classifier) classKey(d *described, request amounts, counts []int32, limited bool) []byte {
 	b := k.buffer[:0]
-	b = append(append(b, d.key...), 1)
+	b = append(append(b, d.wishes.key...), 1)
 	for _, amount := range request {
 		b = binary.BigEndian.AppendUint64(b, uint64(amount)) //nolint:gosec // a key, not a number
 	}
@@ -264,7 +265,7 @@ func (k *classifier) classKey(d *described, request amounts, counts []int32, lim
 		b = binary.BigEndian.AppendUint32(b, uint32(priority(d.pod.Pod))) //nolint:gosec // a key, not a number
 	}
 	k.buffer = b
-	return string(b)
+	return b
 }
 
 // countsOf are the topologies that count a pod.

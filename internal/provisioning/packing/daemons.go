@@ -43,7 +43,7 @@ func (k *classifier) daemons(pods []*corev1.Pod, known map[*corev1.Pod]*daemon) 
 
 // settle reads what is known of a daemon once all pods have been read. One that may be on a node or not is minded by those that keep apart from it, and no help to others.
 func (k *classifier) settle(d *daemon) {
-	d.request = k.resources.of(podRequests(d.pod))
+	d.request = k.resources.of(podRequests(d.pod, nil))
 	d.counts = slices.Clone(k.countsOf(d.pod))
 	if !d.sure {
 		d.counts = slices.DeleteFunc(d.counts, func(place int32) bool { return k.topologies.all[place].relation != apart })

@@ -28,6 +28,9 @@ type packer struct {
 	existing []*node
 	opened   []*node
 
+	// offered is room for the options of one node.
+	offered []Option
+
 	// zones and kinds of existing nodes
 	inhabited      uint64
 	inhabitedKinds uint8
@@ -45,7 +48,7 @@ type standing struct {
 // Pack chooses nodes for the pods. Both appetites are tried, because neither is better on all pods; the outcome that leaves fewer pods, or else costs less, is taken.
 func Pack(problem *Problem) *Result {
 	p := newPacker(problem)
-	var best *Result
+	var best *outcome
 	for _, appetite := range []appetite{careful, greedy} {
 		p.begin(appetite)
 		for progress := true; progress; {
@@ -54,18 +57,11 @@ func Pack(problem *Problem) *Result {
 				progress = c.left() > 0 && p.place(c) || progress
 			}
 		}
-		if result := p.result(); best == nil || result.betterThan(best) {
-			best = result
+		if o := p.outcome(); best == nil || o.betterThan(best) {
+			best = o
 		}
 	}
-	return best
-}
-
-func (r *Result) betterThan(other *Result) bool {
-	if len(r.Unplaced) != len(other.Unplaced) {
-		return len(r.Unplaced) < len(other.Unplaced)
-	}
-	return r.Price() < other.Price()-epsilon
+	return p.result(best)
 }
 
 // appetite says when a node is exchanged for a larger one.
@@ -106,11 +102,13 @@ func newPacker(problem *Problem) *packer {
 	for _, d := range daemons {
 		k.settle(d)
 	}
+	requests := corev1.ResourceList{}
 	for i := range p.there {
 		s := &p.there[i]
 		s.used = make(amounts, len(p.resources.names))
 		for _, pod := range s.Pods {
-			s.used.add(p.resources.of(podRequests(pod)), 1)
+			requests = podRequests(pod, requests)
+			s.used.add(p.resources.of(requests), 1)
 			s.ports = append(s.ports, hostPorts(pod)...)
 			s.counts = append(s.counts, k.countsOfRunning(pod))
 		}

@@ -2,6 +2,7 @@ package packing
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -43,6 +44,30 @@ func (x *resourceIndex) add(name corev1.ResourceName) {
 	}
 }
 
+// addAll adds those of a list, always in the same order.
+func (x *resourceIndex) addAll(list corev1.ResourceList) {
+	known := 0
+	for name := range list {
+		if _, is := x.place[name]; is {
+			known++
+		}
+	}
+	if known == len(list) {
+		return // nearly always
+	}
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		x.add(name)
+	}
+}
+
+// extended are amounts that were taken when fewer resources were known.
+func (x *resourceIndex) extended(a amounts) amounts {
+	if len(a) == len(x.names) {
+		return a
+	}
+	return append(slices.Clip(a), make(amounts, len(x.names)-len(a))...)
+}
+
 // of are the amounts of a list. Resources that no pod asks for are left out.
 func (x *resourceIndex) of(list corev1.ResourceList) amounts {
 	a := make(amounts, len(x.names))
@@ -81,9 +106,9 @@ func (x *resourceIndex) room(list corev1.ResourceList) amounts {
 	return a
 }
 
-// podRequests are what the scheduler reserves for a pod, itself as one of the node's pods included.
-func podRequests(pod *corev1.Pod) corev1.ResourceList {
-	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+// podRequests are what the scheduler reserves for a pod, itself as one of the node's pods included. A list that nobody needs any more may be given to take.
+func podRequests(pod *corev1.Pod, into corev1.ResourceList) corev1.ResourceList {
+	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{Reuse: into})
 	requests[corev1.ResourcePods] = onePod
 	return requests
 }

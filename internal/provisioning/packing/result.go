@@ -15,17 +15,17 @@ import (
 // maxOptions bounds the offerings of one node. EC2 takes 300 overrides in a fleet.
 const maxOptions = 60
 
-func (p *packer) result() *Result {
-	r := &Result{Existing: map[string][]*corev1.Pod{}, Deferred: p.deferred}
-	for _, n := range p.existing {
-		if placed := n.pods(); len(placed) > 0 {
-			r.Existing[n.existing.Name] = placed
-		}
-	}
+// outcome is what one appetite came to. What it means for the pods is told of the better one alone: that takes more memory than all else.
+type outcome struct {
+	existing, opened []*node
+	unplaced         []Unplaced
+	price            float64
+}
+
+func (p *packer) outcome() *outcome {
+	o := &outcome{existing: p.existing, opened: p.opened}
 	for _, n := range p.opened {
-		r.New = append(r.New, NewNode{
-			Ask: n.group.ask, Architecture: p.catalog.types[n.chosen].Architecture, Options: p.options(n), Pods: n.pods(),
-		})
+		o.price += n.price
 	}
 	for _, c := range p.classes {
 		if c.left() == 0 {
@@ -33,14 +33,43 @@ func (p *packer) result() *Result {
 		}
 		reason := p.explain(c)
 		for _, pod := range c.pods[c.placed:] {
-			r.Unplaced = append(r.Unplaced, Unplaced{pod, reason})
+			o.unplaced = append(o.unplaced, Unplaced{pod, reason})
 		}
+	}
+	return o
+}
+
+func (o *outcome) betterThan(other *outcome) bool {
+	if len(o.unplaced) != len(other.unplaced) {
+		return len(o.unplaced) < len(other.unplaced)
+	}
+	return o.price < other.price-epsilon
+}
+
+func (p *packer) result(o *outcome) *Result {
+	r := &Result{Existing: map[string][]*corev1.Pod{}, New: make([]NewNode, 0, len(o.opened)), Unplaced: o.unplaced, Deferred: p.deferred}
+	for _, n := range o.existing {
+		if placed := n.pods(); len(placed) > 0 {
+			r.Existing[n.existing.Name] = placed
+		}
+	}
+	for _, n := range o.opened {
+		r.New = append(r.New, NewNode{
+			Ask: n.group.ask, Architecture: p.catalog.types[n.chosen].Architecture, Options: p.options(n), Pods: n.pods(),
+		})
 	}
 	return r
 }
 
 func (n *node) pods() []*corev1.Pod {
-	var all []*corev1.Pod
+	number := 0
+	for _, some := range n.content {
+		number += some.last - some.first
+	}
+	if number == 0 {
+		return nil
+	}
+	all := make([]*corev1.Pod, 0, number)
 	for _, some := range n.content {
 		all = append(all, some.class.pods[some.first:some.last]...)
 	}
@@ -50,7 +79,8 @@ func (n *node) pods() []*corev1.Pod {
 // options are the cheapest offerings that suit a node.
 func (p *packer) options(n *node) []Option {
 	chosen := &p.catalog.types[n.chosen]
-	var options []Option
+	options := p.offered[:0]
+	defer func() { p.offered = options }()
 	for word := range n.types {
 		for rest := n.types[word]; rest != 0; rest &= rest - 1 {
 			place := word*64 + bits.TrailingZeros64(rest)
@@ -84,10 +114,7 @@ func firstOptions(options []Option) []Option {
 	slices.SortFunc(options, func(a, b Option) int {
 		return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.CapacityType, b.CapacityType))
 	})
-	if len(options) > maxOptions {
-		options = slices.Clone(options[:maxOptions])
-	}
-	return options
+	return slices.Clone(options[:min(len(options), maxOptions)])
 }
 
 // explain says why pods of the class are left.

@@ -25,9 +25,9 @@ func sliced(all []Pod, bound int) (looked []Pod, deferred []*corev1.Pod) {
 }
 
 func byRank(all []Pod, bound int) (looked []Pod, deferred []*corev1.Pod) {
-	ranks := make([]rank, len(all))
+	ranks, request := make([]rank, len(all)), corev1.ResourceList{}
 	for i := range all {
-		request := podRequests(all[i].Pod)
+		request = podRequests(all[i].Pod, request)
 		ranks[i] = rank{all[i], priority(all[i].Pod), request.Cpu().MilliValue(), request.Memory().Value()}
 	}
 	slices.SortFunc(ranks, func(a, b rank) int {
