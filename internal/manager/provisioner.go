@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	listers "k8s.io/client-go/listers/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -178,8 +180,12 @@ func addProvisioner(ctx context.Context, manager ctrl.Manager, options Provision
 		return common.Reporter{Recorder: manager.GetEventRecorder(name), Progress: options.Progress}
 	}
 
+	pods, err := podsOf(ctx, manager)
+	if err != nil {
+		return err
+	}
 	passes := &provisioning.Reconciler{
-		Client: manager.GetClient(), Live: manager.GetAPIReader(), Region: here, Defaults: made, Templates: read, Asked: asked, Shortages: shortages,
+		Client: manager.GetClient(), Pods: pods, Live: manager.GetAPIReader(), Region: here, Defaults: made, Templates: read, Asked: asked, Shortages: shortages,
 		Budget: launching.NewBudget(options.Clock, options.LaunchesPerMinute), Promises: promises, Report: report(provisioning.Name), Clock: options.Clock,
 		PodsPerPass: options.PodsPerPass,
 	}
@@ -198,6 +204,19 @@ func addProvisioner(ctx context.Context, manager ctrl.Manager, options Provision
 		addListener(manager, options.Options, clients, nodes),
 		manager.Add(&provisionednode.Collector{Client: manager.GetClient(), Fleets: fleets, Clock: options.Clock, Interval: options.Intervals.Rest}),
 	)
+}
+
+// podsOf reads the pods that the manager's cache has.
+func podsOf(ctx context.Context, manager ctrl.Manager) (listers.PodLister, error) {
+	informer, err := manager.GetCache().GetInformer(ctx, &corev1.Pod{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, fmt.Errorf("watching pods: %w", err)
+	}
+	shared, is := informer.(toolscache.SharedIndexInformer)
+	if !is {
+		return nil, fmt.Errorf("watching pods: %T has no index", informer)
+	}
+	return listers.NewPodLister(shared.GetIndexer()), nil
 }
 
 // addListener has nodes hear AWS's events, if there is a queue.

@@ -122,7 +122,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 
 func (r *Reconciler) count(ctx context.Context, p *pass) reconciling.Outcome {
 	var nodes provisioningv1.ProvisionedNodeList
-	if err := r.Client.List(ctx, &nodes, client.MatchingLabels{provisioningv1.LabelProvisionerName: p.provisioner.Name}); err != nil {
+	// Every change of a node brings a pass, and copies of all of them each time would be most of what the process allocates.
+	if err := r.Client.List(ctx, &nodes, client.MatchingLabels{provisioningv1.LabelProvisionerName: p.provisioner.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return reconciling.Fail(fmt.Errorf("listing ProvisionedNodes: %w", err))
 	}
 	p.nodes = nodes.Items

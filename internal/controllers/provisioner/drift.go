@@ -173,16 +173,17 @@ func isMarked(node *provisioningv1.ProvisionedNode) bool {
 
 // mark sets the annotation, or removes it if the value is empty. A conflict with another writer does not matter: nobody else's is this value.
 func (r *Reconciler) mark(ctx context.Context, node *provisioningv1.ProvisionedNode, value string) error {
-	before := node.DeepCopy()
-	if node.Annotations == nil {
-		node.Annotations = map[string]string{}
+	marked := node.DeepCopy() // what is in the node is the cache's
+	if marked.Annotations == nil {
+		marked.Annotations = map[string]string{}
 	}
-	node.Annotations[provisioningv1.ReplaceAnnotation] = value
+	marked.Annotations[provisioningv1.ReplaceAnnotation] = value
 	if value == "" {
-		delete(node.Annotations, provisioningv1.ReplaceAnnotation)
+		delete(marked.Annotations, provisioningv1.ReplaceAnnotation)
 	}
-	if err := r.Client.Patch(ctx, node, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+	if err := r.Client.Patch(ctx, marked, client.MergeFrom(node)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("marking ProvisionedNode %q: %w", node.Name, err)
 	}
+	*node = *marked
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,7 +26,6 @@ func (r *Reconciler) read(ctx context.Context, p *pass) reconciling.Outcome {
 	var provisioners provisioningv1.ProvisionerList
 	var provisioned provisioningv1.ProvisionedNodeList
 	var nodes corev1.NodeList
-	var pods corev1.PodList
 	var sets appsv1.DaemonSetList
 	var namespaces corev1.NamespaceList
 	var claims corev1.PersistentVolumeClaimList
@@ -33,11 +33,15 @@ func (r *Reconciler) read(ctx context.Context, p *pass) reconciling.Outcome {
 	var classes storagev1.StorageClassList
 	var attaching storagev1.CSINodeList
 	var attachments storagev1.VolumeAttachmentList
-	for _, list := range []client.ObjectList{&provisioned, &provisioners, &nodes, &pods, &sets, &namespaces, &claims, &volumes, &classes, &attaching, &attachments} {
-		// Nothing of what is read is changed, and copies of all pods would cost more than all else.
+	for _, list := range []client.ObjectList{&provisioned, &provisioners, &nodes, &sets, &namespaces, &claims, &volumes, &classes, &attaching, &attachments} {
+		// Nothing of what is read is changed.
 		if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return reconciling.Fail(fmt.Errorf("listing %T: %w", list, err))
 		}
+	}
+	pods, err := r.Pods.List(labels.Everything())
+	if err != nil {
+		return reconciling.Fail(fmt.Errorf("listing pods: %w", err))
 	}
 	unseen, err := r.created.unseen(ctx, r.Live, provisioned.Items)
 	if err != nil {
@@ -50,7 +54,7 @@ func (r *Reconciler) read(ctx context.Context, p *pass) reconciling.Outcome {
 		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
 	})
 	p.cluster = &state.Cluster{
-		Provisioners: provisioners.Items, Provisioned: provisioned.Items, Nodes: nodes.Items, Pods: pods.Items, DaemonSets: sets.Items,
+		Provisioners: provisioners.Items, Provisioned: provisioned.Items, Nodes: nodes.Items, Pods: pods, DaemonSets: sets.Items,
 		Namespaces: namespaces.Items, Claims: claims.Items, Volumes: volumes.Items, Classes: classes.Items, CSINodes: attaching.Items, Attachments: attachments.Items,
 	}
 	r.keepPromises(p.cluster)

@@ -32,9 +32,9 @@ func (m *movers) note(cluster *state.Cluster, waiting map[types.UID]*corev1.Pod,
 		}
 	}
 	there := map[types.UID]bool{}
-	for i := range cluster.Pods {
-		if _, moves := before[cluster.Pods[i].UID]; moves {
-			there[cluster.Pods[i].UID] = true
+	for _, pod := range cluster.Pods {
+		if _, moves := before[pod.UID]; moves {
+			there[pod.UID] = true
 		}
 	}
 	for uid, was := range before {

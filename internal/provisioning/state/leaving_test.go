@@ -48,7 +48,7 @@ func TestPodsOfLeavingNodes(t *testing.T) {
 			one := pod("p", append(row.pod, on("node-1"), func(p *corev1.Pod) { p.Status.Phase, p.Status.Conditions = corev1.PodRunning, nil })...)
 			cluster := state.Cluster{
 				Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", launched, ready, row.node)}, Nodes: []corev1.Node{member(corev1.ConditionTrue), elsewhere},
-				Pods: []corev1.Pod{one}, Promised: row.promised,
+				Pods: []*corev1.Pod{one}, Promised: row.promised,
 			}
 			problem := cluster.Problem([]constraints.Provisioner{{Name: "default"}}, types1())
 			if len(problem.Pods) != row.packed {

@@ -50,9 +50,9 @@ func (c *Cluster) nodes(types map[string]*packing.InstanceType, daemons []*corev
 // bound are the pods of each Node.
 func (c *Cluster) bound() map[string][]*corev1.Pod {
 	on, leaving := map[string][]*corev1.Pod{}, c.leaving()
-	for i := range c.Pods {
+	for _, pod := range c.Pods {
 		// A pod that is to run elsewhere counts there alone.
-		if pod := &c.Pods[i]; pod.Spec.NodeName != "" && !done(pod) && (!leaving[pod.Spec.NodeName] || !Moves(pod)) {
+		if pod.Spec.NodeName != "" && !done(pod) && (!leaving[pod.Spec.NodeName] || !Moves(pod)) {
 			on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], pod)
 		}
 	}

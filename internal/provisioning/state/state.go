@@ -28,7 +28,7 @@ type Cluster struct {
 	Provisioners []provisioningv1.Provisioner
 	Provisioned  []provisioningv1.ProvisionedNode
 	Nodes        []corev1.Node
-	Pods         []corev1.Pod
+	Pods         []*corev1.Pod
 	DaemonSets   []appsv1.DaemonSet
 	Namespaces   []corev1.Namespace
 	Claims       []corev1.PersistentVolumeClaim
@@ -50,8 +50,8 @@ func (c *Cluster) Waiting() []*corev1.Pod {
 	if c.waiting == nil {
 		leaving := c.leaving()
 		c.waiting = []*corev1.Pod{}
-		for i := range c.Pods {
-			if pod := &c.Pods[i]; Waits(pod) || leaving[pod.Spec.NodeName] && Moves(pod) {
+		for _, pod := range c.Pods {
+			if Waits(pod) || leaving[pod.Spec.NodeName] && Moves(pod) {
 				c.waiting = append(c.waiting, pod)
 			}
 		}

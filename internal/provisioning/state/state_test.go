@@ -20,12 +20,12 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/state"
 )
 
-func pod(name string, edit ...func(*corev1.Pod)) corev1.Pod {
-	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)}}
+func pod(name string, edit ...func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)}}
 	p.Status.Phase = corev1.PodPending
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
 	for _, one := range edit {
-		one(&p)
+		one(p)
 	}
 	return p
 }
@@ -52,7 +52,7 @@ func TestWaits(t *testing.T) {
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
-			if p := pod("p", row.edit); state.Waits(&p) != row.want {
+			if state.Waits(pod("p", row.edit)) != row.want {
 				t.Errorf("it waits: %v", !row.want)
 			}
 		})
@@ -138,10 +138,10 @@ func TestNodes(t *testing.T) {
 			})},
 		}, "node-1 open team=web zone=b cpu=1930m taints=[k:NoSchedule] pods=[agent]"},
 		{"a daemon that runs counts once", state.Cluster{
-			Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", launched)}, Nodes: []corev1.Node{member(corev1.ConditionFalse)}, Pods: []corev1.Pod{agentPod},
+			Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", launched)}, Nodes: []corev1.Node{member(corev1.ConditionFalse)}, Pods: []*corev1.Pod{agentPod},
 		}, "node-1 open team=web zone=b cpu=1930m taints=[k:NoSchedule] pods=[agent-1]"},
 		{"what was promised is there", state.Cluster{
-			Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", launched)}, Pods: []corev1.Pod{pod("p")}, Promised: map[types.UID]string{"p": "n"},
+			Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", launched)}, Pods: []*corev1.Pod{pod("p")}, Promised: map[types.UID]string{"p": "n"},
 		}, "n open team=web zone=b cpu=1930m taints=[k:NoSchedule] pods=[agent p]"},
 		{"a Node that was ready and is not takes none", state.Cluster{
 			Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", launched, ready)}, Nodes: []corev1.Node{member(corev1.ConditionUnknown)},
@@ -210,7 +210,7 @@ func TestPromises(t *testing.T) {
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
-			cluster := state.Cluster{Provisioned: row.nodes, Pods: []corev1.Pod{pod("p")}, Promised: map[types.UID]string{"p": "n"}}
+			cluster := state.Cluster{Provisioned: row.nodes, Pods: []*corev1.Pod{pod("p")}, Promised: map[types.UID]string{"p": "n"}}
 			if problem := cluster.Problem([]constraints.Provisioner{{Name: "default"}}, types1()); len(problem.Pods) != row.packed {
 				t.Errorf("%d pods are packed", len(problem.Pods))
 			}
@@ -272,7 +272,7 @@ func TestAttachedVolumes(t *testing.T) {
 			says("unbounded", storagev1.CSINodeDriver{Name: packing.EBSDriver}),
 			says("full", storagev1.CSINodeDriver{Name: packing.EBSDriver, Allocatable: &storagev1.VolumeNodeResources{Count: ptr.To[int32](1)}}),
 		},
-		Pods: []corev1.Pod{
+		Pods: []*corev1.Pod{
 			pod("waits", claims("one", "old", "shared", "later", "later-old")),
 			pod("a", on("says"), claims("one", "old")), pod("b", on("says"), claims("same", "shared")), // one and same are one volume
 			pod("c", on("says-nothing"), claims("one")), pod("d", on("full"), claims("one", "old")),
@@ -344,7 +344,7 @@ func TestVolumeZones(t *testing.T) {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
 			one := cluster
-			one.Pods = []corev1.Pod{pod("p", claims(row.claims...))}
+			one.Pods = []*corev1.Pod{pod("p", claims(row.claims...))}
 			got := "not packed"
 			if packed := one.Problem(nil, types1()).Pods; len(packed) > 0 {
 				got = fmt.Sprint(packed[0].Zones)

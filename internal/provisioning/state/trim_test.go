@@ -128,7 +128,9 @@ func TestTrimmedPodsArePackedAlike(t *testing.T) {
 func TestTrimmedPods(t *testing.T) {
 	t.Parallel()
 	trimmer := &state.Trimmer{}
-	static := func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "kubelet", "other": "annotation"} }
+	static := func(p *corev1.Pod) {
+		p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "kubelet", "other": "annotation"}
+	}
 	for _, row := range []struct {
 		reason string
 		edit   func(*corev1.Pod)
@@ -148,7 +150,7 @@ func TestTrimmedPods(t *testing.T) {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
 			bare := pod("p", row.edit)
-			whole := full(&bare)
+			whole := full(bare)
 			if bare.Annotations != nil {
 				whole.Annotations[corev1.MirrorPodAnnotationKey] = "kubelet"
 			}
