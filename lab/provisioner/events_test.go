@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -32,4 +35,49 @@ func (w *world) someTold(pods []*corev1.Pod, words string) error {
 		return fmt.Errorf("events are %q", notes)
 	}
 	return nil
+}
+
+// toldOf are those of the pods that some event has words on, by their names.
+func (w *world) toldOf(pods []*corev1.Pod, words string) map[string]bool {
+	w.Helper()
+	var events eventsv1.EventList
+	if err := w.Client.List(w.Context(), &events, client.InNamespace(w.Namespace)); err != nil {
+		w.Fatal(err)
+	}
+	byUID := map[types.UID]string{}
+	for _, pod := range pods {
+		byUID[pod.UID] = pod.Name
+	}
+	told := map[string]bool{}
+	for i := range events.Items {
+		if name := byUID[events.Items[i].Regarding.UID]; name != "" && strings.Contains(events.Items[i].Note, words) {
+			told[name] = true
+		}
+	}
+	return told
+}
+
+// TestEventsOfABacklog holds that a pass tells of two hundred pods and no more, and that the others are told of by the next, though nothing else brings it.
+func TestEventsOfABacklog(t *testing.T) {
+	w := newWorldWith(t, options{unstarted: true})
+	w.provision("default")
+	var pods []*corev1.Pod
+	for i := range 250 {
+		pods = append(pods, w.pod(fmt.Sprintf("pod-%03d", i), asking("1000", "1Gi")))
+	}
+	w.unschedulable(pods)
+	w.clock.SetRate(slow)
+	w.Cleanup(func() { w.clock.SetRate(rate) })
+	w.start()
+	for i, want := range []int{200, 250} {
+		if i > 0 {
+			w.clock.Step(time.Minute)
+		}
+		w.Eventually(fmt.Sprintf("%d pods are told", want), func() error {
+			if told := len(w.toldOf(pods, "asks for 1k of cpu")); told != want {
+				return fmt.Errorf("%d are", told)
+			}
+			return nil
+		})
+	}
 }

@@ -91,9 +91,10 @@ func (r *Reconciler) plan(ctx context.Context, p *pass, chosen []packing.NewNode
 
 // leave has the pods of nodes wait, for a reason.
 func (p *pass) leave(nodes []packing.NewNode, why string) {
+	reason := "waits, because " + why
 	for i := range nodes {
 		for _, pod := range nodes[i].Pods {
-			p.result.Unplaced = append(p.result.Unplaced, packing.Unplaced{Pod: pod, Reason: "waits, because " + why})
+			p.result.Unplaced = append(p.result.Unplaced, packing.Unplaced{Pod: pod, Reason: reason})
 		}
 	}
 }

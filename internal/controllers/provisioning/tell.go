@@ -14,10 +14,11 @@ import (
 // unplacedReason is that of events on pods that no node is launched for.
 const unplacedReason = "NoNodeLaunched"
 
-// mostTold bounds how many pods one pass tells of: each event is a write to the API server, and a goroutine until it is written. The other pods are told of by later passes.
+// mostTold bounds how many pods one pass tells of: each event is a write to the API server, a goroutine until it is written, and remembered for six minutes (client-go: tools/events,
+// finishTime). The other pods are told of by later passes, of which there is one a minute at least.
 const mostTold = 200
 
-// told is what was said last of each pod, nothing if there were too many. Who is among them was looked at and found no place.
+// told is what was said last of each pod that waits, nothing if there were too many to say it of. Who is among them was looked at and found no place.
 type told map[types.UID]string
 
 // keep forgets all pods but those.
@@ -32,24 +33,35 @@ func (t *told) keep(unplaced []packing.Unplaced, deferred []*corev1.Pod) {
 	maps.DeleteFunc(*t, func(pod types.UID, _ string) bool { return !waiting[pod] })
 }
 
+// next are the pods to tell of now, no more than the most, and notes that they are told: first those of which nothing was ever said, so that no pod whose reason is another each time
+// keeps them from being told, then those whose reason is another than was said.
+func (t *told) next(unplaced []packing.Unplaced, most int) []packing.Unplaced {
+	if *t == nil {
+		*t = told{}
+	}
+	var next []packing.Unplaced
+	for _, never := range []bool{true, false} {
+		for i := range unplaced {
+			uid := unplaced[i].Pod.UID
+			said := (*t)[uid]
+			switch {
+			case said == unplaced[i].Reason, (said == "") != never:
+			case len(next) < most:
+				next = append(next, unplaced[i])
+				(*t)[uid] = unplaced[i].Reason
+			default:
+				(*t)[uid] = said
+			}
+		}
+	}
+	return next
+}
+
 // tell says why pods find no place: once, and again when the reason is another.
 func (r *Reconciler) tell(ctx context.Context, p *pass) reconciling.Outcome {
-	if r.told == nil {
-		r.told = told{}
-	}
 	r.told.keep(p.result.Unplaced, p.result.Deferred)
-	said := 0
-	for i := range p.result.Unplaced {
-		unplaced := &p.result.Unplaced[i]
-		switch {
-		case r.told[unplaced.Pod.UID] == unplaced.Reason:
-		case said < mostTold:
-			said++
-			r.told[unplaced.Pod.UID] = unplaced.Reason
-			r.Report.Warn(ctx, unplaced.Pod, unplacedReason, "The pod %s.", unplaced.Reason)
-		default:
-			r.told[unplaced.Pod.UID] = ""
-		}
+	for _, unplaced := range r.told.next(p.result.Unplaced, mostTold) {
+		r.Report.Warn(ctx, unplaced.Pod, unplacedReason, "The pod %s.", unplaced.Reason)
 	}
 	if len(p.result.Unplaced) == 0 {
 		return reconciling.Continue()

@@ -1,0 +1,70 @@
+package provisioning
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/slipway-project/slipway/internal/provisioning/packing"
+)
+
+// TestTold holds that a pass tells of no more pods than the most, of none twice for one reason, that all are told in the end though others' reasons change each time, and that the last
+// reason of each is among what was said once reasons stay.
+func TestTold(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		pods, most := rapid.IntRange(1, 20).Draw(rt, "pods"), rapid.IntRange(1, 5).Draw(rt, "most")
+		restless := rapid.IntRange(0, pods).Draw(rt, "pods whose reason changes")
+		unplaced := make([]packing.Unplaced, pods)
+		for i := range unplaced {
+			unplaced[i] = packing.Unplaced{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint(i))}}, Reason: "is large"}
+		}
+		var all told
+		said := map[types.UID][]string{}
+		pass := func() int {
+			all.keep(unplaced, nil)
+			next := all.next(unplaced, most)
+			if len(next) > most {
+				rt.Fatalf("%d pods are told of", len(next))
+			}
+			for _, one := range next {
+				before := said[one.Pod.UID]
+				if len(before) > 0 && before[len(before)-1] == one.Reason {
+					rt.Fatalf("pod %s is told twice: %q", one.Pod.UID, before)
+				}
+				said[one.Pod.UID] = append(before, one.Reason)
+			}
+			return len(next)
+		}
+		enough := (pods + most - 1) / most
+		for i := range enough {
+			for j := range restless {
+				unplaced[j].Reason = fmt.Sprintf("is large, for reason %d", i)
+			}
+			pass()
+		}
+		if len(said) != pods || len(all) != pods {
+			rt.Fatalf("of %d pods %d are told in %d passes, and %d known", pods, len(said), enough, len(all))
+		}
+		for range enough {
+			pass()
+		}
+		if again := pass(); again > 0 {
+			rt.Errorf("%d pods are told again, though nothing is another", again)
+		}
+		for i := range unplaced {
+			notes := said[unplaced[i].Pod.UID]
+			if last := notes[len(notes)-1]; last != unplaced[i].Reason {
+				rt.Errorf("pod %d was told last that it %s, and it %s", i, last, unplaced[i].Reason)
+			}
+		}
+		all.keep(unplaced[:1], nil)
+		if len(all) != 1 {
+			rt.Errorf("%d pods are remembered, and one waits", len(all))
+		}
+	})
+}
