@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/state"
 )
 
+// pod waits. It is as a cache has it.
 func pod(name string, edit ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)}}
 	p.Status.Phase = corev1.PodPending
@@ -27,7 +28,11 @@ func pod(name string, edit ...func(*corev1.Pod)) *corev1.Pod {
 	for _, one := range edit {
 		one(p)
 	}
-	return p
+	trimmed, err := (&state.Trimmer{}).Pod(p)
+	if err != nil {
+		panic(err)
+	}
+	return trimmed.(*corev1.Pod)
 }
 
 func on(node string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.NodeName = node } }

@@ -95,10 +95,10 @@ func TestTrimmedPodsArePackedAlike(t *testing.T) {
 		if rapid.Bool().Draw(rt, "requests of whole pods") {
 			problem.Pods[0].Spec.Resources = &corev1.ResourceRequirements{Requests: packtest.Amounts("cpu", "1700m"), Limits: packtest.Amounts("cpu", "2")}
 		}
-		sidecar := corev1.Container{RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways), Resources: corev1.ResourceRequirements{Requests: packtest.Amounts("cpu", "300m")}}
-		sidecar.Ports = []corev1.ContainerPort{{HostPort: 80, HostIP: "10.0.0.1", Protocol: corev1.ProtocolTCP}}
 		for i := range problem.Pods {
 			if pod := problem.Pods[i].Pod; rapid.IntRange(0, 4).Draw(rt, "sidecar") == 0 {
+				sidecar := corev1.Container{RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways), Resources: corev1.ResourceRequirements{Requests: packtest.Amounts("cpu", "300m")}}
+				sidecar.Ports = []corev1.ContainerPort{{HostPort: 80, HostIP: fmt.Sprintf("10.0.0.%d", i%3), Protocol: corev1.ProtocolTCP}}
 				pod.Spec.InitContainers = append(pod.Spec.InitContainers, sidecar)
 				pod.Spec.Overhead, pod.Spec.Priority = packtest.Amounts("cpu", "50m"), ptr.To(int32(i%3))
 			}
