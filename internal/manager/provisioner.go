@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -206,17 +207,27 @@ func addProvisioner(ctx context.Context, manager ctrl.Manager, options Provision
 	)
 }
 
-// podsOf reads the pods that the manager's cache has.
-func podsOf(ctx context.Context, manager ctrl.Manager) (listers.PodLister, error) {
+// podsOf reads the pods that the manager's cache has. They are not copied, unless the cache is of one namespace alone: it does not give away what it has.
+func podsOf(ctx context.Context, manager ctrl.Manager) (func(context.Context) ([]*corev1.Pod, error), error) {
 	informer, err := manager.GetCache().GetInformer(ctx, &corev1.Pod{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, fmt.Errorf("watching pods: %w", err)
 	}
-	shared, is := informer.(toolscache.SharedIndexInformer)
-	if !is {
-		return nil, fmt.Errorf("watching pods: %T has no index", informer)
+	if shared, is := informer.(toolscache.SharedIndexInformer); is {
+		pods := listers.NewPodLister(shared.GetIndexer())
+		return func(context.Context) ([]*corev1.Pod, error) { return pods.List(labels.Everything()) }, nil
 	}
-	return listers.NewPodLister(shared.GetIndexer()), nil
+	return func(ctx context.Context) ([]*corev1.Pod, error) {
+		var list corev1.PodList
+		if err := manager.GetClient().List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, err
+		}
+		pods := make([]*corev1.Pod, len(list.Items))
+		for i := range list.Items {
+			pods[i] = &list.Items[i]
+		}
+		return pods, nil
+	}, nil
 }
 
 // addListener has nodes hear AWS's events, if there is a queue.

@@ -209,7 +209,10 @@ func (w *world) unschedulable(pods []*corev1.Pod) {
 
 // TestSlicesOfABacklog holds that pods without a place do not keep a pass from those behind them, when there are more than it looks at.
 func TestSlicesOfABacklog(t *testing.T) {
-	w := newWorldWith(t, options{change: func(o *manager.ProvisionerOptions) { o.PodsPerPass = 3 }})
+	w := newWorldWith(t, options{change: func(o *manager.ProvisionerOptions) {
+		everywhere(o)
+		o.PodsPerPass = 3
+	}})
 	w.stop()
 	w.provision("default")
 	var hopeless, others []*corev1.Pod

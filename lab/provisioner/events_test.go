@@ -11,6 +11,8 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slipway-project/slipway/internal/manager"
 )
 
 // eventOf waits for an event on a pod that has some words.
@@ -57,9 +59,12 @@ func (w *world) toldOf(pods []*corev1.Pod, words string) map[string]bool {
 	return told
 }
 
+// everywhere has the provisioner see the pods of all namespaces, as users have it, and not the test's alone.
+func everywhere(o *manager.ProvisionerOptions) { o.Namespace = "" }
+
 // TestEventsOfABacklog holds that a pass tells of two hundred pods and no more, and that the others are told of by the next, though nothing else brings it.
 func TestEventsOfABacklog(t *testing.T) {
-	w := newWorldWith(t, options{unstarted: true})
+	w := newWorldWith(t, options{unstarted: true, change: everywhere})
 	w.provision("default")
 	var pods []*corev1.Pod
 	for i := range 250 {

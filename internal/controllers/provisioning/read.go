@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,7 +38,7 @@ func (r *Reconciler) read(ctx context.Context, p *pass) reconciling.Outcome {
 			return reconciling.Fail(fmt.Errorf("listing %T: %w", list, err))
 		}
 	}
-	pods, err := r.Pods.List(labels.Everything())
+	pods, err := r.Pods(ctx)
 	if err != nil {
 		return reconciling.Fail(fmt.Errorf("listing pods: %w", err))
 	}
