@@ -3,11 +3,14 @@ package awssim_test
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
@@ -182,5 +185,34 @@ func TestErrorsCarryTheRequestID(t *testing.T) {
 	}
 	if response.HTTPStatusCode() != http.StatusNotFound {
 		t.Errorf("status %d, want 404", response.HTTPStatusCode())
+	}
+}
+
+// Whoever sees what a call did finds the call in the log, though it is not answered yet.
+func TestCallsAreLoggedWithTheirEffect(t *testing.T) {
+	t.Parallel()
+	e := serve(t, awssim.Options{})
+	logged := make(chan bool, 1)
+	t.Cleanup(e.OnChange(func(event awssim.Event) {
+		if event.Kind == "instance" {
+			select {
+			case logged <- slices.ContainsFunc(e.Calls(), func(call awssim.Call) bool { return call.Action == "RunInstances" && call.Status == http.StatusOK }):
+			default:
+			}
+		}
+	}))
+	image := e.World().Region(region).Images[0].ID
+	_, err := ec2.NewFromConfig(e.config(key)).RunInstances(t.Context(), &ec2.RunInstancesInput{
+		ImageId: &image, InstanceType: ec2types.InstanceTypeM5Large, MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
+		SubnetId: &e.World().Region(region).Subnets[0].ID,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !<-logged {
+		t.Error("the instance was there before the call that launched it")
+	}
+	if calls := e.Calls(); len(calls) != 1 {
+		t.Errorf("one call is logged as %+v", calls)
 	}
 }

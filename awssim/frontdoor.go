@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -48,6 +49,8 @@ type visit struct {
 	faults []sim.Fault
 	output any
 	err    error // of the handler
+	// logged is true if the kernel writes a success down together with its effect.
+	logged bool
 }
 
 func (d *frontDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -73,6 +76,7 @@ func (v *visit) serve(body []byte) *wire.Response {
 	if err := v.strike(sim.Before); err != nil {
 		return v.refuse(err)
 	}
+	v.logWithEffect()
 	v.do()
 	if err := v.strike(sim.AfterEffect); err != nil {
 		return v.refuse(err)
@@ -84,8 +88,18 @@ func (v *visit) serve(body []byte) *wire.Response {
 	if err != nil {
 		return v.refuse(err)
 	}
-	v.log(response.Status, "")
+	if !v.logged {
+		v.log(response.Status, "")
+	}
 	return response
+}
+
+// logWithEffect has the kernel write a success down in the moment of its effect, so that whoever sees that finds the line; unless a fault may come in between.
+func (v *visit) logWithEffect() {
+	if v.logged = !slices.ContainsFunc(v.faults, func(f sim.Fault) bool { return f.Place == sim.AfterEffect }); v.logged {
+		record := v.record(v.wire.SuccessStatus(), "")
+		v.sim.Record = &record
+	}
 }
 
 // do has the kernel serve the request, as often as it takes to get an answer. It does not return if the client gave up waiting for one.
@@ -139,16 +153,18 @@ func (v *visit) refuse(err error) *wire.Response {
 }
 
 // log writes the call down before it is answered, so that whoever has the answer finds the line.
-func (v *visit) log(status int, code string) {
+func (v *visit) log(status int, code string) { v.kernel.Record(v.record(status, code)) }
+
+func (v *visit) record(status int, code string) sim.CallRecord {
 	token := ""
 	if v.sim.Input != nil {
 		token = wire.ClientToken(v.sim.Input)
 	}
-	v.kernel.Record(sim.CallRecord{
+	return sim.CallRecord{
 		Time: v.at, Service: v.sim.Service, Action: v.sim.Action, Principal: v.sim.Principal,
 		RequestID: v.sim.RequestID, ClientToken: token, Status: status, Code: code,
 		Account: v.sim.Account, Region: v.sim.Region,
-	})
+	}
 }
 
 func (v *visit) answer(w http.ResponseWriter, response *wire.Response) {

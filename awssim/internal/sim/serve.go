@@ -19,6 +19,8 @@ type Request struct {
 	// Began is when the request arrived; now if it is zero. Resumed is true for one that has waited: see NotYetError.
 	Began   time.Time
 	Resumed bool
+	// Record is written into the call log if the request succeeds, in the same moment; nil for nothing.
+	Record *CallRecord
 }
 
 // Do serves a request: what is due happens first, then the bucket is asked, then the handler runs,
@@ -32,6 +34,9 @@ func (k *Kernel) Do(req Request) (any, error) {
 	var err error
 	k.Locked(func() {
 		k.on(req.Account, func() { out, err = k.serve(h, req) })
+		if err == nil && req.Record != nil {
+			k.calls = append(k.calls, *req.Record)
+		}
 	})
 	var wait *NotYetError
 	switch {

@@ -3,6 +3,7 @@ package wire
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"io"
 	"net"
 	"net/http"
@@ -178,11 +179,15 @@ func (req *Request) encodeREST(requestID string, output any) (*Response, error) 
 	if err != nil {
 		return nil, err
 	}
-	status := known.status
-	if status == 0 {
-		status = http.StatusOK
+	return &Response{Status: req.SuccessStatus(), Header: header, Body: body}, nil
+}
+
+// SuccessStatus is the HTTP status of every answer to the request that is no error.
+func (req *Request) SuccessStatus() int {
+	if req.rest != nil {
+		return cmp.Or(restActions[req.Action].status, http.StatusOK)
 	}
-	return &Response{Status: status, Header: header, Body: body}, nil
+	return http.StatusOK
 }
 
 func (req *Request) restHeader(requestID string) http.Header {
