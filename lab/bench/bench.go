@@ -40,6 +40,8 @@ type Options struct {
 	CreateOnly bool
 	// Quiet is how long a foreign controller is watched at rest, in real time. Slipway's hour passes on a stepped clock.
 	Quiet time.Duration
+	// Profiles is the directory that profiles of each phase are written to, for go tool pprof: the laboratory's CPU time, and the heap of Slipway. None if empty.
+	Profiles string
 	// Log gets what the controller prints; Progress what is being done.
 	Log, Progress io.Writer
 }
@@ -47,10 +49,11 @@ type Options struct {
 // Phase is what one thing cost.
 type Phase struct {
 	Name string
-	// Took is real time, except of a quiet hour on a stepped clock.
-	Took time.Duration
-	// Calls to AWS by action.
-	Calls map[string]int
+	// Took is real time. Hours are those that passed on a stepped clock, zero for none.
+	Took  time.Duration
+	Hours int
+	// Calls to AWS by action, and Requests to the API server by verb and resource, those of the laboratory itself among them.
+	Calls, Requests map[string]int
 	// LabCPU is what the laboratory used: API server, etcd, Cluster API's webhooks and the simulated AWS.
 	LabCPU time.Duration
 	// CPU is what the controller's process used, Memory its resident set afterwards in bytes. Both are zero where it ran inside this process.
@@ -73,6 +76,11 @@ func (p Phase) Total() int {
 	return total
 }
 
+// hourly is what a pool of so many cost in an hour of a stepped clock.
+func (p Phase) hourly(pools int) float64 {
+	return float64(p.Total()) / float64(max(p.Hours, 1)) / float64(pools)
+}
+
 // Result is what one run measured.
 type Result struct {
 	Options Options
@@ -86,8 +94,8 @@ const (
 	alone, creating, coldStart, oneEdit, allEdited, quietHour, quiet = "no controller", "create", "cold start", "one edit", "all edited", "quiet hour", "quiet"
 )
 
-// garbage is the garbage collector's target of this process, in percent: with a thousand pools it takes some 3 GB.
-const garbage = 200
+// garbage is the garbage collector's target of this process, in percent: with a thousand pools it takes some 3 GB. With few pools the same memory allows for the second.
+const garbage, garbageOfFew = 200, 800
 
 // patience is how long any one thing may take.
 const patience = 20 * time.Minute
@@ -108,7 +116,11 @@ type bench struct {
 // Run measures everything that the options ask for.
 func Run(ctx context.Context, options Options) (_ Result, err error) {
 	// What is measured is a process of its own. The less this one takes of the CPUs that they share, the better.
-	defer debug.SetGCPercent(debug.SetGCPercent(garbage))
+	target := garbage
+	if options.Pools <= some {
+		target = garbageOfFew
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(target))
 	b := &bench{Options: options, clock: simclock.New(time.Now(), 1), subject: fmt.Sprintf("%d pools", options.Pools), result: Result{Options: options}}
 	defer b.clock.Close()
 	b.lab, err = lab.Start(ctx, lab.Options{
@@ -169,15 +181,31 @@ func (b *bench) say(format string, values ...any) {
 }
 
 // measure runs one phase, which may add to what is known of it.
-func (b *bench) measure(name string, do func(*Phase) error) error {
+func (b *bench) measure(ctx context.Context, name string, do func(*Phase) error) error {
+	requests, err := b.requests(ctx)
+	if err != nil {
+		return err
+	}
+	profiled, err := b.profile(ctx, name)
+	if err != nil {
+		return err
+	}
 	b.lab.Cloud.AWS.ClearCalls()
 	phase, cpu, labCPU, began := Phase{Name: name}, b.process.cpu(), ownCPU(), time.Now()
 	if err := do(&phase); err != nil {
-		return fmt.Errorf("%s of %s: %w", name, b.subject, err)
+		return errors.Join(fmt.Errorf("%s of %s: %w", name, b.subject, err), profiled())
 	}
 	phase.Took, phase.Calls, phase.CPU = time.Since(began), b.calls(), b.process.cpu()-cpu
 	phase.LabCPU = ownCPU() - labCPU
 	phase.Memory, phase.Anonymous = b.process.memory(), b.process.anonymous()
+	if err := profiled(); err != nil {
+		return err
+	}
+	after, err := b.requests(ctx)
+	if err != nil {
+		return err
+	}
+	phase.Requests = since(after, requests)
 	b.result.Phases = append(b.result.Phases, phase)
 	b.say("%s of %s: %v, %d calls, %v CPU beside the laboratory's %v, %d MB. %s", name, b.subject, phase.Took.Round(time.Millisecond), phase.Total(), phase.CPU,
 		phase.LabCPU, phase.Memory>>20, phase.Note)

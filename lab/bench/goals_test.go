@@ -38,4 +38,16 @@ func TestGoalsTable(t *testing.T) {
 	if !strings.Contains(few, "| a quiet pool among 1,000 costs at most 0.2 calls an hour | 0.100 (100 pools, AWS answering in 0s) | not measured |") {
 		t.Errorf("a hundred pools show nothing of a thousand:\n%s", few)
 	}
+	three := Result{Options: Options{Pools: 100, Own: true, Managed: true}, Phases: []Phase{{Name: quietHour, Hours: 3, Calls: calls(330)}}}
+	managed := goalsTable([]Result{three})
+	if !strings.Contains(managed, "| a quiet managed pool among 100 costs at most 1.2 calls an hour | 1.100 (100 managed pools, AWS answering in 0s) | met |") {
+		t.Errorf("three hours are not one:\n%s", managed)
+	}
+	if strings.Contains(managed, "| a quiet pool") || strings.Contains(table, "| a quiet managed pool") {
+		t.Errorf("goals are about other pools:\n%s%s", managed, table)
+	}
+	three.Phases[0].Calls = calls(390)
+	if missed := goalsTable([]Result{three}); !strings.Contains(missed, "| 1.300 (100 managed pools, AWS answering in 0s) | **not met** |") {
+		t.Errorf("a goal is missed:\n%s", missed)
+	}
 }

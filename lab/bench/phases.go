@@ -51,7 +51,7 @@ func (b *bench) applyAlone(ctx context.Context) error {
 	if err := b.idle(ctx); err != nil {
 		return err
 	}
-	err := b.measure(alone, func(phase *Phase) error {
+	err := b.measure(ctx, alone, func(phase *Phase) error {
 		phase.Note = "The objects alone are applied."
 		return b.fleet.Create(ctx, 0, b.Pools)
 	})
@@ -63,7 +63,7 @@ func (b *bench) applyAlone(ctx context.Context) error {
 
 // create measures from the first object applied to the last pool that is ready.
 func (b *bench) create(ctx context.Context) error {
-	err := b.measure(creating, func(phase *Phase) error {
+	err := b.measure(ctx, creating, func(phase *Phase) error {
 		began := time.Now()
 		if err := b.fleet.Create(ctx, 0, b.Pools); err != nil {
 			return err
@@ -129,7 +129,7 @@ func (b *bench) rest(ctx context.Context) error {
 
 // editOne measures from an edit to the version that it makes, as AWS has answered.
 func (b *bench) editOne(ctx context.Context) error {
-	return b.measure(oneEdit, func(phase *Phase) error {
+	return b.measure(ctx, oneEdit, func(phase *Phase) error {
 		var took []time.Duration
 		for i := range min(edits, b.Pools) {
 			before := b.count("CreateLaunchTemplateVersion")
@@ -165,7 +165,7 @@ func (b *bench) edit(ctx context.Context, i int, instanceType string) error {
 
 // editAll measures from the first edit to the last version.
 func (b *bench) editAll(ctx context.Context) error {
-	err := b.measure(allEdited, func(*Phase) error {
+	err := b.measure(ctx, allEdited, func(*Phase) error {
 		if err := fleet.Each(0, b.Pools, func(i int) error { return b.edit(ctx, i, "t3.2xlarge") }); err != nil {
 			return err
 		}
@@ -188,7 +188,7 @@ func (b *bench) restart(ctx context.Context) error {
 	if err := b.process.stop(); err != nil {
 		return err
 	}
-	return b.measure(coldStart, func(phase *Phase) error {
+	return b.measure(ctx, coldStart, func(phase *Phase) error {
 		began := time.Now()
 		if err := b.start(ctx); err != nil {
 			return err
@@ -220,8 +220,8 @@ func (b *bench) keepReconciles(ctx context.Context) {
 	b.result.Reconciles = b.result.Reconciles.plus(b.process.reconciles(ctx))
 }
 
-// quietHour measures an hour in which nothing happens. Slipway's manager runs inside this process for it, on a clock that is stepped from sweep to
-// sweep; another controller is watched for a while, and what it does is scaled to an hour.
+// quietHour measures an hour in which nothing happens, three of managed pools: a node group is looked at every hour and a half. Slipway's manager runs inside this
+// process for it, on a clock that is stepped from sweep to sweep; another controller is watched for a while, and what it does is scaled to an hour.
 func (b *bench) quietHour(ctx context.Context) error {
 	b.keepReconciles(ctx)
 	if err := b.process.stop(); err != nil {
@@ -234,7 +234,7 @@ func (b *bench) quietHour(ctx context.Context) error {
 		if err := b.rest(ctx); err != nil {
 			return err
 		}
-		return b.measure(quiet, func(phase *Phase) error {
+		return b.measure(ctx, quiet, func(phase *Phase) error {
 			timer := time.NewTimer(b.Quiet)
 			defer timer.Stop()
 			select {
@@ -259,10 +259,17 @@ func (b *bench) quietHour(ctx context.Context) error {
 		err = b.rest(ctx)
 	}
 	if err == nil {
-		err = b.measure(quietHour, func(phase *Phase) error {
-			err := b.passHour(ctx)
-			phase.Note = fmt.Sprintf("Inside this process, on a stepped clock: %.3f calls per pool and hour.", float64(len(b.lab.Cloud.AWS.Calls()))/float64(b.Pools))
-			return err
+		err = b.measure(ctx, quietHour, func(phase *Phase) error {
+			phase.Hours = 1
+			if b.Managed {
+				phase.Hours = 3
+			}
+			if err := b.passTime(ctx, time.Duration(phase.Hours)*time.Hour); err != nil {
+				return err
+			}
+			phase.Calls = b.calls()
+			phase.Note = fmt.Sprintf("Inside this process, %d h on a stepped clock: %.3f calls per pool and hour.", phase.Hours, phase.hourly(b.Pools))
+			return nil
 		})
 	}
 	return errors.Join(err, manager.Stop())
@@ -291,11 +298,11 @@ func (b *bench) settle(ctx context.Context) error {
 	})
 }
 
-// passHour steps the clock by the interval of sweeps, and lets the manager do each. Not all calls of a sweep need come: with a thousand pools what is due at the same
+// passTime steps the clock by the interval of sweeps, and lets the manager do each. Not all calls of a sweep need come: with a thousand pools what is due at the same
 // step may use up the request budget, which does not fill while the clock stands.
-func (b *bench) passHour(ctx context.Context) error {
+func (b *bench) passTime(ctx context.Context, duration time.Duration) error {
 	interval := observe.DefaultIntervals.Rest
-	for range int(time.Hour / interval) {
+	for range int(duration / interval) {
 		before := b.count("DescribeAutoScalingGroups")
 		b.clock.Step(interval)
 		err := await(ctx, often, "a sweep", func() error {

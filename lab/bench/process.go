@@ -27,13 +27,13 @@ type process struct {
 	command *exec.Cmd
 	ended   chan struct{}
 	err     error // valid once it has ended
-	// metrics is the address of its metrics; empty if it serves none.
-	metrics string
+	// metrics is the address of its metrics, profiler that of its profiles; empty if it serves none.
+	metrics, profiler string
 }
 
 // start starts the controller.
 func (b *bench) start(ctx context.Context) error {
-	args, metrics := b.Command, ""
+	args, metrics, profiler := b.Command, "", ""
 	if b.Own {
 		var err error
 		if metrics, err = freeAddress(ctx); err != nil {
@@ -43,6 +43,13 @@ func (b *bench) start(ctx context.Context) error {
 		if b.Unbounded {
 			args = append(args, "--aws-request-rates=0")
 		}
+		if b.Profiles != "" {
+			var err error
+			if profiler, err = freeAddress(ctx); err != nil {
+				return err
+			}
+			args = append(args, "--profiler-address="+profiler)
+		}
 	}
 	command := exec.CommandContext(context.WithoutCancel(ctx), args[0], args[1:]...) // #nosec G204 -- running the user's command is the purpose
 	command.Env = append(os.Environ(), b.lab.Environment()...)
@@ -50,7 +57,7 @@ func (b *bench) start(ctx context.Context) error {
 	if err := command.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", args[0], err)
 	}
-	p := &process{command: command, ended: make(chan struct{}), metrics: metrics}
+	p := &process{command: command, ended: make(chan struct{}), metrics: metrics, profiler: profiler}
 	go func() {
 		defer close(p.ended)
 		p.err = command.Wait()
@@ -143,18 +150,26 @@ func (p *process) reconciles(ctx context.Context) *Histogram {
 	if p == nil || p.metrics == "" {
 		return nil
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.metrics+"/metrics", http.NoBody)
-	if err != nil {
-		return nil
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
+	text, err := get(ctx, "http://"+p.metrics+"/metrics")
 	if err != nil {
 		return nil
 	}
 	return readHistogram(string(text), "controller_runtime_reconcile_time_seconds")
+}
+
+func get(ctx context.Context, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("asking for %s: %w", url, err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("asking for %s: %w", url, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", url, err)
+	}
+	return content, nil
 }

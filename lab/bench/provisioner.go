@@ -138,7 +138,7 @@ func (b *bench) comeAlone(ctx context.Context, result *ProvisionerResult) error 
 	if err := b.idle(ctx); err != nil {
 		return err
 	}
-	return b.measure("pods that come alone", func(phase *Phase) error {
+	return b.measure(ctx, "pods that come alone", func(phase *Phase) error {
 		for i := range result.Options.Alone {
 			pod := workload.Equal(1)[0]
 			pod.Name, pod.Labels = fmt.Sprintf("%s-%02d", lone, i), map[string]string{"app": lone}
@@ -180,7 +180,7 @@ func (b *bench) comeTogether(ctx context.Context, result *ProvisionerResult) err
 	if err := fleet.Each(0, len(pods), func(i int) error { return b.wait(ctx, pods[i]) }); err != nil {
 		return err
 	}
-	return b.measure("pods that wait together", func(phase *Phase) error {
+	return b.measure(ctx, "pods that wait together", func(phase *Phase) error {
 		before, began := b.count("CreateFleet"), time.Now()
 		if err := b.start(ctx); err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 // Markdown is the results as a table for each run.
 func Markdown(results []Result) string {
 	var text strings.Builder
-	if slices.ContainsFunc(results, func(result Result) bool { return result.Options.Own && !result.Options.Managed }) {
+	if slices.ContainsFunc(results, func(result Result) bool { return result.Options.Own }) {
 		text.WriteString(goalsTable(results) + "\n")
 	}
 	for i := range results {
@@ -26,6 +26,10 @@ func Markdown(results []Result) string {
 		text.WriteString("\n")
 		for _, phase := range result.Phases {
 			fmt.Fprintf(&text, "* %s: %s\n", phase.Name, actions(phase.Calls))
+		}
+		text.WriteString("\nRequests to the API server, the laboratory's own among them:\n\n")
+		for _, phase := range result.Phases {
+			fmt.Fprintf(&text, "* %s: %s\n", phase.Name, actions(phase.Requests))
 		}
 		if passes := result.Reconciles; passes != nil {
 			fmt.Fprintf(&text, "\nOf %d passes, half took at most %v s, 99 %% at most %v s, 99.9 %% at most %v s (bounds of the metric's buckets).\n",

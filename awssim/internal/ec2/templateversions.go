@@ -269,10 +269,11 @@ func (s *state) selectVersions(in *awsec2.DescribeLaunchTemplateVersionsInput) (
 
 // versionRange reads MinVersion and MaxVersion; each may be missing. The SDK says "after which" of the one and "up to which" of the other;
 // that both bounds are part of the range is an inference from the other bounds of EC2's API, as is that the aliases may be bounds and that
-// a range without versions is empty rather than an error.
+// a range without versions is empty rather than an error. A MinVersion of 0 is no bound: Cluster API Provider AWS sends it with every pruning of versions
+// (v2.13.0, pkg/cloud/services/ec2/launchtemplate.go, PruneLaunchTemplateVersions).
 func (t template) versionRange(minVersion, maxVersion *string) (lowest, highest int64, err error) {
 	lowest, highest = 1, t.lastNumber
-	if val(minVersion) != "" {
+	if val(minVersion) != "" && *minVersion != "0" {
 		if lowest, err = t.number(*minVersion); err != nil {
 			return 0, 0, err
 		}

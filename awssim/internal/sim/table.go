@@ -144,20 +144,21 @@ func (t *Table[V]) VisibleAll() []V {
 func (t *Table[V]) Len() int { return len(t.All()) }
 
 func (t *Table[V]) collect(pick func(*row[V]) (V, bool)) []V {
+	// Values may be large: what is sorted is where they are.
 	type entry struct {
 		seq   uint64
-		value V
+		value *V
 	}
 	found := make([]entry, 0, len(t.rows))
 	for _, r := range t.rows {
 		if v, ok := pick(r); ok {
-			found = append(found, entry{r.seq, v})
+			found = append(found, entry{r.seq, &v})
 		}
 	}
 	slices.SortFunc(found, func(a, b entry) int { return cmp.Compare(a.seq, b.seq) })
 	values := make([]V, len(found))
 	for i, e := range found {
-		values[i] = e.value
+		values[i] = *e.value
 	}
 	return values
 }

@@ -37,8 +37,8 @@ func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, bo
 		Named(Name).
 		For(&infrav1.AWSLaunchConfig{}, builder.WithPredicates(settings.Watched())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(common.ByCluster(common.Itself, dependents)), changes).
-		Watches(&infrav1.AWSMachinePool{}, handler.EnqueueRequestsFromMapFunc(configOfPool), builder.WithPredicates(usageChanges)).
-		Watches(&infrav1.AWSManagedMachinePool{}, handler.EnqueueRequestsFromMapFunc(configOfPool), builder.WithPredicates(usageChanges)).
+		Watches(&infrav1.AWSMachinePool{}, byUser).
+		Watches(&infrav1.AWSManagedMachinePool{}, byUser).
 		WatchesRawSource(bootstrap).
 		WatchesRawSource(r.Clouds.TemplateEvents()).
 		WithOptions(settings.Options())

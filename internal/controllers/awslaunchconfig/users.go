@@ -8,13 +8,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -71,20 +73,37 @@ func usageOf(pool client.Object) usage {
 	return found
 }
 
-// configOfPool is the launch config that a pool launches from.
-func configOfPool(_ context.Context, pool client.Object) []reconcile.Request {
-	name := usageOf(pool).config
-	if name == "" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: pool.GetNamespace(), Name: name}}}
+// countedAfter is how long after a change of its instances a pool wakes its launch config, whose status counts them. Nothing else waits for that, and a pool that
+// grows or rolls changes with each of them.
+const countedAfter = 5 * time.Second
+
+// byUser wakes the launch config that a pool launches from, or launched from before: at once if it is another, or the pool is paused or no longer.
+var byUser = handler.Funcs{
+	CreateFunc: func(_ context.Context, e event.CreateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		wakeConfigs(queue, 0, e.Object)
+	},
+	UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		before, after := usageOf(e.ObjectOld), usageOf(e.ObjectNew)
+		switch {
+		case before.config != after.config || before.paused != after.paused:
+			wakeConfigs(queue, 0, e.ObjectOld, e.ObjectNew)
+		case !maps.Equal(before.running, after.running):
+			wakeConfigs(queue, countedAfter, e.ObjectNew)
+		}
+	},
+	DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		wakeConfigs(queue, 0, e.Object)
+	},
 }
 
-// usageChanges lets through what changes a pool's usage: its instances come and go more often.
-var usageChanges = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-	before, after := usageOf(e.ObjectOld), usageOf(e.ObjectNew)
-	return before.config != after.config || before.paused != after.paused || !maps.Equal(before.running, after.running)
-}}
+// wakeConfigs wakes the launch configs that pools launch from.
+func wakeConfigs(queue workqueue.TypedRateLimitingInterface[reconcile.Request], after time.Duration, pools ...client.Object) {
+	for _, pool := range pools {
+		if name := usageOf(pool).config; name != "" {
+			queue.AddAfter(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: pool.GetNamespace(), Name: name}}, after)
+		}
+	}
+}
 
 // usages are those of the pools that launch from a launch config: its owner, or all that refer to it.
 func (r *Reconciler) usages(ctx context.Context, config *infrav1.AWSLaunchConfig) ([]usage, error) {

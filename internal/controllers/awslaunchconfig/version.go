@@ -216,11 +216,13 @@ func (r *Reconciler) reportChange(ctx context.Context, p *pass, name string, cha
 	if change.Adopted {
 		r.Report.Done(ctx, p.config, "LaunchTemplateAdopted", "Took over launch template %s, which Cluster API Provider AWS made", name)
 	}
-	if change.TemplateCreated != "" {
-		r.Report.Done(ctx, p.config, "LaunchTemplateCreated", "Created launch template %s (%s)", name, change.TemplateCreated)
-	}
 	if change.VersionCreated != 0 {
 		r.Report.Progress.VersionCreated(cmp.Or(causes[reason], "config"))
+	}
+	switch {
+	case change.TemplateCreated != "":
+		r.Report.Done(ctx, p.config, "LaunchTemplateCreated", "Created launch template %s (%s): %s", name, change.TemplateCreated, reason)
+	case change.VersionCreated != 0:
 		r.Report.Done(ctx, p.config, "LaunchTemplateVersionCreated", "Created version %d of launch template %s: %s", change.VersionCreated, name, reason)
 	}
 	if change.Warning != "" {

@@ -50,6 +50,8 @@ type Reconciler struct {
 
 	// written are this process's own writes to pools.
 	written common.Written
+	// made are the launch configs that this process made.
+	made common.Made
 	// polls are what was seen of refreshes under way.
 	polls common.Memory[poll]
 	// told is the end of a refresh that people were told of last.
@@ -66,6 +68,8 @@ type Reconciler struct {
 	emptying common.Memory[watch]
 	// changed is when something of a pool's group was changed last.
 	changed common.Memory[time.Time]
+	// awaiting times how long a new pool waits for its launch config.
+	awaiting common.Stopwatches
 	// short times how long a group has been below its desired capacity, and asked is when AWS is asked again why.
 	short common.Stopwatches
 	asked common.Memory[time.Time]
@@ -92,6 +96,8 @@ type pass struct {
 	freeName string
 	// config is the pool's, and only set while it is ready for its current generation, or holds back what EC2 would not launch. Set by ensureLaunchConfig.
 	config *infrav1.AWSLaunchConfig
+	// awaiting is true if the config has not acted on its spec yet. Set by ensureLaunchConfig.
+	awaiting bool
 	// hooksMade is whether the group was made in this pass with all its hooks.
 	hooksMade bool
 	// confirmed is what is to be recorded on the pool of what was done in AWS. Set by ensureGroup, written by reportInstances.
@@ -141,7 +147,7 @@ var ready = reconciling.Summary{
 //  10. roll instances that run another config
 //  11. say why instances are missing
 //  12. tell Cluster API which instances there are
-func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (result ctrl.Result, err error) {
 	pool := &infrav1.AWSMachinePool{}
 	if err := r.Client.Get(ctx, request.NamespacedName, pool); err != nil {
 		if isGone(err) {
@@ -163,7 +169,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		if err == nil {
 			pool.Status.ObservedGeneration = pool.Generation
 		}
-		err = errors.Join(err, reconciling.PatchStatus(ctx, r.Client, pool, before))
+		if wait := r.untold(subject, before); err == nil && wait > 0 {
+			if result.RequeueAfter == 0 || wait < result.RequeueAfter {
+				result.RequeueAfter = wait
+			}
+		} else {
+			err = errors.Join(err, reconciling.PatchStatus(ctx, r.Client, pool, before))
+		}
 		r.written.Note(pool, before, r.Clock)
 	}()
 	if common.Paused(pool, subject.owner) {
@@ -200,10 +212,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 	})
 }
 
+// briefly is how long a new pool waits for its launch config before status says so. As a rule it is ready within a second and wakes the pool; a write that holds
+// for so long would be an eighth of all that a new pool takes of the API server.
+const briefly = 2 * time.Second
+
+// untold is how long nothing is said of what a pass found, because that is expected to be over by then; zero for what is said. It is of new pools alone: nothing
+// is in AWS, and the pass did nothing but to see to it that there will be.
+func (r *Reconciler) untold(p *pass, before *infrav1.AWSMachinePool) time.Duration {
+	if !p.awaiting || p.group != nil || before.Status.ObservedGeneration != 0 {
+		r.awaiting.Reset(p.key())
+		return 0
+	}
+	return max(briefly-r.awaiting.Elapsed(p.key(), r.Clock.Now()), 0)
+}
+
 // forget drops what this process remembers of a pool.
 func (r *Reconciler) forget(pool types.NamespacedName) {
 	r.written.Forget(pool)
+	r.made.Forget(pool)
 	r.unseen.Reset(pool)
+	r.awaiting.Reset(pool)
 	r.short.Reset(pool)
 	r.hookLooks.Forget(pool)
 	r.asked.Forget(pool)

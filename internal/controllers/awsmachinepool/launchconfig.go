@@ -19,13 +19,14 @@ import (
 )
 
 // launchConfig is how the pool comes to its launch config.
-func launchConfig(p *pass) common.PoolLaunchConfig {
+func (r *Reconciler) launchConfig(p *pass) common.PoolLaunchConfig {
 	spec := &p.pool.Spec
 	return common.PoolLaunchConfig{
 		Pool: p.pool, Kind: string(inspection.AWSMachinePool), Given: given(spec.MixedInstancesPolicy), ClusterName: p.machinePool.Spec.ClusterName,
 		Inline: spec.AWSLaunchTemplate, Reference: spec.LaunchConfigRef, Template: spec.LaunchConfigTemplateRef,
 		VersionsToKeep: spec.VersionsToKeep, AdditionalTags: spec.AdditionalTags, Control: spec.LaunchConfigControl,
 		Adopt: p.adoptable(),
+		Made:  &r.made, Clock: r.Clock,
 		Complete: func(wanted *infrav1.AWSLaunchConfigSpec, present *infrav1.AWSLaunchConfig) {
 			complete(p, wanted, present)
 		},
@@ -50,7 +51,7 @@ func given(mixed *infrav1.MixedInstancesPolicy) []string {
 }
 
 func (r *Reconciler) ensureLaunchConfig(ctx context.Context, p *pass) reconciling.Outcome {
-	return launchConfig(p).Ensure(ctx, r.Client)
+	return r.launchConfig(p).Ensure(ctx, r.Client)
 }
 
 // complete adds to the launch config that is made for a pool what only pools with a group of their own want. Present is what is there, nil while nothing is.
@@ -137,4 +138,5 @@ func mirror(p *pass, config *infrav1.AWSLaunchConfig) {
 	if common.ShowLaunchConfig(p.pool, config) {
 		p.config = config
 	}
+	p.awaiting = common.HasToAct(config)
 }

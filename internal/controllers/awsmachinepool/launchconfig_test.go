@@ -52,7 +52,7 @@ func TestLaunchConfigOfAPoolStays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := yaml.Marshal(launchConfig(&pass{pool: pool, machinePool: machinePool}).Spec(source, nil))
+			got, err := yaml.Marshal((&Reconciler{}).launchConfig(&pass{pool: pool, machinePool: machinePool}).Spec(source, nil))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -40,6 +40,8 @@ type Reconciler struct {
 
 	// written are this process's own writes to pools.
 	written common.Written
+	// made are the launch configs that this process made.
+	made common.Made
 	// sightings are what was seen of node groups.
 	sightings common.Memory[sighting]
 	// unseen times how long a node group to be deleted has not been seen.
@@ -187,6 +189,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 // forget drops what this process remembers of a pool.
 func (r *Reconciler) forget(pool types.NamespacedName) {
 	r.written.Forget(pool)
+	r.made.Forget(pool)
 	r.sightings.Forget(pool)
 	r.unseen.Reset(pool)
 	r.roleChecks.Forget(pool)

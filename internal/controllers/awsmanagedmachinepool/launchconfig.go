@@ -14,13 +14,14 @@ import (
 )
 
 // launchConfig is how the pool comes to its launch config.
-func launchConfig(p *pass) common.PoolLaunchConfig {
+func (r *Reconciler) launchConfig(p *pass) common.PoolLaunchConfig {
 	spec := &p.pool.Spec
 	return common.PoolLaunchConfig{
 		Pool: p.pool, Kind: string(inspection.AWSManagedMachinePool), ClusterName: p.machinePool.Spec.ClusterName,
 		Inline: spec.AWSLaunchTemplate, Reference: spec.LaunchConfigRef, Template: spec.LaunchConfigTemplateRef,
 		VersionsToKeep: spec.VersionsToKeep, AdditionalTags: spec.AdditionalTags, Control: spec.LaunchConfigControl,
 		Adopt: p.adoptable(),
+		Made:  &r.made, Clock: r.Clock,
 		Complete: func(wanted *infrav1.AWSLaunchConfigSpec, present *infrav1.AWSLaunchConfig) {
 			complete(p, wanted, present)
 		},
@@ -34,7 +35,7 @@ func (r *Reconciler) ensureLaunchConfig(ctx context.Context, p *pass) reconcilin
 		reconciling.True(p.pool, infrav1.LaunchTemplateReadyCondition, infrav1.ReadyReason, "the pool has no launch template")
 		return reconciling.Continue()
 	}
-	return launchConfig(p).Ensure(ctx, r.Client)
+	return r.launchConfig(p).Ensure(ctx, r.Client)
 }
 
 // complete adds to the launch config that is made for a pool what only pools of EKS want. What EKS forbids in a template is refused by the pool's own

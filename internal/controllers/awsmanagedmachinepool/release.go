@@ -68,7 +68,7 @@ func (r *Reconciler) releaseTemplate(ctx context.Context, p *pass) reconciling.O
 	case end != nil:
 		return *end
 	case config == nil:
-		if made := launchConfig(p).Create(ctx, r.Client); made != reconciling.Continue() {
+		if made := r.launchConfig(p).Create(ctx, r.Client); made != reconciling.Continue() {
 			return made
 		}
 		return common.RefuseRelease(p.pool, infrav1.ReleasingReason, "the launch config was made again")

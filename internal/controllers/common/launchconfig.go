@@ -127,7 +127,7 @@ func ShowLaunchConfig(pool reconciling.Conditioned, config *infrav1.AWSLaunchCon
 	}
 	condition := meta.FindStatusCondition(config.Status.Conditions, infrav1.ReadyCondition)
 	switch {
-	case condition == nil || condition.ObservedGeneration != config.Generation || condition.Reason == reconciling.PendingReason:
+	case HasToAct(config):
 		reconciling.Unknown(pool, infrav1.LaunchTemplateReadyCondition, infrav1.WaitingForLaunchConfigReason,
 			fmt.Sprintf("AWSLaunchConfig %q has not acted on its current spec yet", config.Name))
 	case condition.Status != metav1.ConditionTrue:
@@ -144,6 +144,12 @@ func ShowLaunchConfig(pool reconciling.Conditioned, config *infrav1.AWSLaunchCon
 		return true
 	}
 	return false
+}
+
+// HasToAct is true for a launch config that has not acted on its current spec yet.
+func HasToAct(config *infrav1.AWSLaunchConfig) bool {
+	ready := meta.FindStatusCondition(config.Status.Conditions, infrav1.ReadyCondition)
+	return ready == nil || ready.ObservedGeneration != config.Generation || ready.Reason == reconciling.PendingReason
 }
 
 // holdsBack is true for a launch config that is not ready because EC2 would not launch what its spec asks for, and which goes on launching what EC2 would.

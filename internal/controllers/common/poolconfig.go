@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -30,6 +31,9 @@ type PoolLaunchConfig struct {
 	// Adopt is the id of the launch template that the config is to take over, "" for none.
 	Adopt string
 
+	// Made are the configs that this process made, by Clock.
+	Made  *Made
+	Clock clock.PassiveClock
 	// Complete adds what pools of the kind want of a config of their own. Present is the one that exists, nil while there is none.
 	Complete func(wanted *infrav1.AWSLaunchConfigSpec, present *infrav1.AWSLaunchConfig)
 	// Given are what the pool has itself of what it would else have from a launch template, as members in EC2's words.
@@ -57,7 +61,9 @@ func (p PoolLaunchConfig) Ensure(ctx context.Context, c client.Client) reconcili
 	if end != nil {
 		return *end
 	}
-	if config == nil {
+	if config != nil {
+		p.Made.Forget(client.ObjectKeyFromObject(p.Pool))
+	} else if config = p.Made.Recent(p.Pool, p.Clock); config == nil {
 		return p.Create(ctx, c)
 	}
 	source, end := p.source(ctx, c, config)
@@ -97,6 +103,7 @@ func (p PoolLaunchConfig) Create(ctx context.Context, c client.Client) reconcili
 	if end := CreateLaunchConfig(ctx, c, p.Pool, config); end != nil {
 		return *end
 	}
+	p.Made.Note(config, p.Clock)
 	p.Show(config)
 	return reconciling.Continue()
 }

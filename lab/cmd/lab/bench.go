@@ -33,6 +33,7 @@ type benchFlags struct {
 	quiet      time.Duration
 	storage    string
 	log        string
+	profiles   string
 	write      string
 }
 
@@ -54,7 +55,7 @@ func newBenchCommand() *cobra.Command {
 	set := command.Flags()
 	set.SortFlags = false
 	set.StringVar(&flags.kind, "kind", "AWSMachinePool", "the kind of pools, AWSManagedMachinePool, or Provisioner")
-	set.IntSliceVar(&flags.pools, "pools", []int{1, 100, 1000}, "how many pools; several numbers are measured one after the other")
+	set.IntSliceVar(&flags.pools, "pools", []int{1, 100, 1000}, "how many pools; several numbers are measured one after the other, and 0 is none")
 	set.IntVar(&flags.pods, "pods", 20000, "how many pods wait at once for a Provisioner's nodes")
 	set.IntVar(&flags.single, "single-pods", 31, "how many pods come one after the other for a Provisioner's nodes")
 	set.DurationVar(&flags.apart, "apart", 3*time.Second, "how long after the launch for one single pod the next comes")
@@ -65,7 +66,8 @@ func newBenchCommand() *cobra.Command {
 	set.DurationVar(&flags.quiet, "quiet", 10*time.Minute, "how long another controller is watched at rest")
 	set.StringVar(&flags.storage, "bootstrap-storage", "", "where pools keep their bootstrap data, SSM or S3; in launch templates if empty")
 	set.StringVar(&flags.log, "log", os.DevNull, "file for the controller's log")
-	set.StringVar(&flags.write, "write", "", "document whose section \"pools\" or \"provisioner\" the tables are written to")
+	set.StringVar(&flags.profiles, "profiles", "", "directory for profiles of each phase, the laboratory's CPU time and the heap of Slipway; none are made if empty")
+	set.StringVar(&flags.write, "write", "", "document whose section \"pools\", \"managed pools\", \"another controller\" or \"provisioner\" the tables are written to")
 	return command
 }
 
@@ -80,7 +82,7 @@ func (f *benchFlags) run(ctx context.Context, output, progress io.Writer) error 
 	if managed && f.storage != "" {
 		return errors.New("managed pools of EKS's images have no bootstrap data to keep: leave --bootstrap-storage out")
 	}
-	options := bench.Options{Managed: managed, CRDs: f.crds, Latency: f.latency, Quiet: f.quiet, Storage: infrav1.BootstrapStorage(f.storage), Progress: progress}
+	options := bench.Options{Managed: managed, CRDs: f.crds, Latency: f.latency, Quiet: f.quiet, Storage: infrav1.BootstrapStorage(f.storage), Profiles: f.profiles, Progress: progress}
 	if err := f.command(&options); err != nil {
 		return err
 	}
@@ -98,8 +100,15 @@ func (f *benchFlags) run(ctx context.Context, output, progress io.Writer) error 
 		})
 		return f.put(output, "provisioner", text+bench.ProvisionerMarkdown(&result), err)
 	}
+	section := "pools"
+	switch {
+	case f.controller != "":
+		section = "another controller"
+	case managed:
+		section = "managed pools"
+	}
 	results, err := f.measure(ctx, options)
-	return f.put(output, "pools", text+bench.Markdown(results), err)
+	return f.put(output, section, text+bench.Markdown(results), err)
 }
 
 const provisionerKind = "Provisioner"
@@ -121,8 +130,9 @@ func invocation() string {
 func (f *benchFlags) measure(ctx context.Context, options bench.Options) ([]bench.Result, error) {
 	var runs []bench.Options
 	for _, pools := range f.pools {
-		options.Pools = pools
-		runs = append(runs, options)
+		if options.Pools = pools; pools > 0 {
+			runs = append(runs, options)
+		}
 	}
 	if f.throttled > 0 {
 		options.Pools, options.Latency, options.CreateOnly, options.Unbounded = f.throttled, 0, true, true
