@@ -56,11 +56,15 @@ verify: generate ## Fail if generated files are not as their sources say.
 	@git diff --exit-code -- api config awssim lab || { echo "generated files differ: commit what 'make generate' wrote" >&2; exit 1; }
 
 .PHONY: bench
-bench: bench-pools bench-provisioner bench-packing ## Measure all of the below, into docs/benchmarks.md. Takes more than an hour.
+bench: bench-pools bench-managed-pools bench-provisioner bench-packing ## Measure all of the below, into docs/benchmarks.md. Takes more than an hour.
 
 .PHONY: bench-pools
 bench-pools: build ## Measure what 1, 100 and 1,000 pools cost. POOLS='1,100' for fewer. Takes some ten minutes.
 	$(BIN)/lab bench --pools $(or $(POOLS),1$(comma)100$(comma)1000) --write docs/benchmarks.md
+
+.PHONY: bench-managed-pools
+bench-managed-pools: build ## Measure what managed pools cost. POOLS='20' for fewer. Takes some ten minutes.
+	$(BIN)/lab bench --kind AWSManagedMachinePool --pools $(or $(POOLS),100) --throttled 0 --write docs/benchmarks.md
 
 .PHONY: bench-provisioner
 bench-provisioner: build ## Measure what pods wait for nodes, and what 20,000 of them take. PODS=1000 for fewer. Takes some ten minutes.

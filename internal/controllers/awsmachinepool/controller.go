@@ -212,8 +212,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	})
 }
 
-// briefly is how long a new pool waits for its launch config before status says so. As a rule it is ready within a second and wakes the pool; a write that holds
-// for so long would be an eighth of all that a new pool takes of the API server.
+// briefly is how long a new pool waits for its launch config before status says so. As a rule it is ready within a second and wakes the pool; what
+// holds no longer is not worth a write (ADR 79).
 const briefly = 2 * time.Second
 
 // untold is how long nothing is said of what a pass found, because that is expected to be over by then; zero for what is said. It is of new pools alone: nothing

@@ -61,10 +61,14 @@ func (p PoolLaunchConfig) Ensure(ctx context.Context, c client.Client) reconcili
 	if end != nil {
 		return *end
 	}
+	shown := reconciling.Continue()
 	if config != nil {
 		p.Made.Forget(client.ObjectKeyFromObject(p.Pool))
-	} else if config = p.Made.Recent(p.Pool, p.Clock); config == nil {
-		return p.Create(ctx, c)
+	} else {
+		if config = p.Made.Recent(p.Pool, p.Clock); config == nil {
+			return p.Create(ctx, c)
+		}
+		shown = reconciling.ContinueAndComeBack(unseenAtMost, "the launch config was made a moment ago and is not seen yet")
 	}
 	source, end := p.source(ctx, c, config)
 	if end != nil {
@@ -81,7 +85,7 @@ func (p PoolLaunchConfig) Ensure(ctx context.Context, c client.Client) reconcili
 	}
 	p.Show(config)
 	source.ShowProblem(p.Pool)
-	return reconciling.Continue()
+	return shown
 }
 
 // Create makes the pool's own launch config.

@@ -63,7 +63,7 @@ func newBenchCommand() *cobra.Command {
 	set.StringArrayVar(&flags.crds, "crds", nil, "directory of that controller's CustomResourceDefinitions, in place of Slipway's (may be repeated)")
 	set.DurationVar(&flags.latency, "latency", 100*time.Millisecond, "how long AWS takes to answer")
 	set.IntVar(&flags.throttled, "throttled", 100, "also create so many pools with AWS throttling as it documents, and without any request rates; 0 for not")
-	set.DurationVar(&flags.quiet, "quiet", 10*time.Minute, "how long another controller is watched at rest")
+	set.DurationVar(&flags.quiet, "quiet", 24*time.Minute, "how long another controller is watched at rest; it should be some of its resync periods")
 	set.StringVar(&flags.storage, "bootstrap-storage", "", "where pools keep their bootstrap data, SSM or S3; in launch templates if empty")
 	set.StringVar(&flags.log, "log", os.DevNull, "file for the controller's log")
 	set.StringVar(&flags.profiles, "profiles", "", "directory for profiles of each phase, the laboratory's CPU time and the heap of Slipway; none are made if empty")
