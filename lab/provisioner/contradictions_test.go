@@ -2,6 +2,7 @@ package provisioner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,4 +101,24 @@ func TestProvisionersAlike(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestTwoArchitectures holds what the documentation says of two architectures with launch templates of one's own: two provisioners that leave each other's pods alone, of which none takes the
+// other's.
+func TestTwoArchitectures(t *testing.T) {
+	w := newWorld(t)
+	x86, arm := w.template("web-x86", w.image("x86_64")), w.template("web-arm64", w.image("arm64"))
+	w.provision("blue", "incompatibleArchitecturePolicy: Ignore", "labels: {node.k8s.aws/launch-template-name: web-x86}")
+	w.provision("default", "incompatibleArchitecturePolicy: Ignore", "labels: {node.k8s.aws/launch-template-name: web-arm64}")
+	w.pod("plain")
+	w.pod("arm", selecting(corev1.LabelArchStable, "arm64"))
+	w.readyNodes(2)
+	want := []string{x86 + ":1 x86_64", arm + ":1 arm64"}
+	slices.Sort(want)
+	if launched := w.launchedFrom(); !slices.Equal(launched, want) {
+		t.Errorf("instances are launched from %q, want %q", launched, want)
+	}
+	if condition := w.condition(provisioningv1.DistinctCondition); condition != nil {
+		t.Errorf("the second says %+v", condition)
+	}
 }

@@ -15,20 +15,26 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// publishImage has EKS publish a newer image of Amazon Linux 2023 for the newest Kubernetes and x86_64, and returns its id.
-func (w *world) publishImage() string {
+// publishImage has EKS publish a newer image of Amazon Linux 2023 for the newest Kubernetes and x86_64, and returns the id of the former and of the newer.
+func (w *world) publishImage() (older, newer string) {
 	w.Helper()
-	older := w.image("x86_64")
+	older = w.image("x86_64")
 	copied, err := w.ec2().CopyImage(w.Context(), &ec2.CopyImageInput{
 		Name: aws.String("amazon-eks-node-al2023-x86_64-standard-1.36-v20991231"), SourceImageId: &older, SourceRegion: aws.String(w.Cloud.Region()),
 	})
 	if err != nil {
 		w.Fatal(err)
 	}
-	if err := w.Cloud.AWS.SetPublicParameter(w.Account, w.Cloud.Region(), eksParameter("1.36", "x86_64"), *copied.ImageId); err != nil {
+	w.recommend(*copied.ImageId)
+	return older, *copied.ImageId
+}
+
+// recommend has EKS name an image the newest.
+func (w *world) recommend(image string) {
+	w.Helper()
+	if err := w.Cloud.AWS.SetPublicParameter(w.Account, w.Cloud.Region(), eksParameter("1.36", "x86_64"), image); err != nil {
 		w.Fatal(err)
 	}
-	return *copied.ImageId
 }
 
 // runningImages are the images of all instances.
@@ -45,13 +51,12 @@ func (w *world) runningImages() []string {
 // a version of it, and all nodes are replaced by nodes with it.
 func TestNewerImage(t *testing.T) {
 	w := newWorld(t)
-	older := w.image("x86_64")
 	w.provision("default", "instanceTypes: [m5.large]")
 	w.keepReplicas(1)
 	w.runningOn(1)
 	w.readyNodes(1)
 	id := w.provisioned()[0].Spec.LaunchTemplate.ID
-	newer := w.publishImage()
+	older, newer := w.publishImage()
 	w.Cloud.AWS.ClearCalls()
 	w.Eventually("the default launch template is looked at again", func() error {
 		if w.count("DescribeLaunchTemplates") < 2 {
@@ -77,6 +82,30 @@ func TestNewerImage(t *testing.T) {
 	w.runningOn(1)
 	if err := w.versions(id, 1, 2); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestImageThatIsGone holds that an image which was kept until it was deregistered is followed by the newest, though drift is not to be followed.
+func TestImageThatIsGone(t *testing.T) {
+	w := newWorld(t)
+	other, first := w.publishImage()
+	w.provision("default", "instanceTypes: [m5.large]")
+	w.pod("one", asking("1500m", "1Gi"))
+	w.readyNodes(1)
+	if images := w.runningImages(); !slices.Equal(images, []string{first}) {
+		t.Fatalf("instances run %q, want %q", images, first)
+	}
+	if _, err := w.ec2().DeregisterImage(w.Context(), &ec2.DeregisterImageInput{ImageId: &first}); err != nil {
+		t.Fatal(err)
+	}
+	w.recommend(other)
+	name := w.templateName(w.provisioned()[0].Spec.LaunchTemplate.ID)
+	w.Eventually("there is a version with another image", func() error { return w.resolves(name, 2) })
+	w.bound(w.pod("two", asking("1500m", "1Gi")))
+	images := []string{first, other}
+	slices.Sort(images)
+	if running := w.runningImages(); !slices.Equal(running, images) {
+		t.Errorf("instances run %q, want %q", running, images)
 	}
 }
 

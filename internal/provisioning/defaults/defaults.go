@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -201,10 +202,14 @@ func (t *Templates) resolve(ctx context.Context, provisioner *provisioningv1.Pro
 }
 
 // image is the one that was looked up before for the same version of Kubernetes, or else the newest: a new image of AWS's rolls nothing by itself. Where drift is to be
-// followed it is the newest always.
+// followed, or the image of before is gone, it is the newest.
 func (t *Templates) image(ctx context.Context, query discovery.ImageQuery, seen launchtemplate.Observation, key string, follow bool) (discovery.Image, error) {
 	if id, kept := seen.ImageFor(key); kept && !follow {
-		return t.Discovery.ImageByID(ctx, id)
+		image, err := t.Discovery.ImageByID(ctx, id)
+		var gone *discovery.NotFoundError
+		if !errors.As(err, &gone) {
+			return image, err
+		}
 	}
 	return t.Discovery.Image(ctx, query)
 }
