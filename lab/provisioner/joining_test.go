@@ -13,12 +13,12 @@ import (
 
 // TestNodeThatNeverJoins holds that an instance which does not become a Node in time is ended and replaced, and that its pod gets a node as soon as one joins.
 func TestNodeThatNeverJoins(t *testing.T) {
-	w := newWorldWith(t, options{change: func(options *manager.ProvisionerOptions) { options.RegistrationTimeout = 2 * time.Minute }})
+	w := newWorldWith(t, options{change: func(options *manager.ProvisionerOptions) { options.RegistrationTimeout = 10 * time.Minute }})
 	image := w.image("x86_64")
 	id := w.template("web", image, func(data *ec2types.RequestLaunchTemplateData) { data.UserData = nil })
 	w.provision("default", "labels: {node.k8s.aws/launch-template-name: web}")
 	pod := w.pod("one")
-	w.told("did not become a Node that takes pods within 2m0s")
+	w.told("did not become a Node that takes pods within 10m0s")
 	known, err := w.statusOf("default", "web")
 	if err != nil || known.Message == "" {
 		t.Errorf("the status says nothing of user data that is missing: %+v, %v", known, err)
