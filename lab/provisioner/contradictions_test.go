@@ -110,7 +110,7 @@ func TestTwoArchitectures(t *testing.T) {
 	x86, arm := w.template("web-x86", w.image("x86_64")), w.template("web-arm64", w.image("arm64"))
 	w.provision("blue", "incompatibleArchitecturePolicy: Ignore", "labels: {node.k8s.aws/launch-template-name: web-x86}")
 	w.provision("default", "incompatibleArchitecturePolicy: Ignore", "labels: {node.k8s.aws/launch-template-name: web-arm64}")
-	w.pod("plain")
+	w.bound(w.pod("plain")) // before there is a node of the other, which it would suit
 	w.pod("arm", selecting(corev1.LabelArchStable, "arm64"))
 	w.readyNodes(2)
 	want := []string{x86 + ":1 x86_64", arm + ":1 arm64"}

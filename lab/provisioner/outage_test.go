@@ -56,19 +56,21 @@ func TestRestartWithoutTemplateAPIs(t *testing.T) {
 	image := w.image("x86_64")
 	web, own := w.template("web", image), w.template("own", image)
 	w.template("unseen", image)
+	// Each has nodes that no pod of the others suits: the scheduler fills what is there.
 	w.provision("default", "instanceTypes: [m5.large]")
 	w.provision("own", "instanceTypes: [m5.large]", "labels: {node.k8s.aws/launch-template-name: own}")
+	w.provision("named", "instanceTypes: [m5.large]")
 	pods := func(number string) {
 		for name, selector := range map[string][]string{
 			"default": {provisioningv1.LabelProvisionerName, "default"}, "own": {provisioningv1.LabelProvisionerName, "own"},
-			"web": {provisioningv1.LabelProvisionerName, "default", provisioningv1.LabelLaunchTemplateName, "web"},
+			"web": {provisioningv1.LabelProvisionerName, "named", provisioningv1.LabelLaunchTemplateName, "web"},
 		} {
 			w.pod(name+"-"+number, selecting(selector...), asking("1500m", "1Gi"))
 		}
 	}
 	pods("1")
 	w.readyNodes(3)
-	for provisioner, template := range map[string]string{"default": "web", "own": "own"} {
+	for provisioner, template := range map[string]string{"named": "web", "own": "own"} {
 		w.Eventually("the status knows "+template, func() error {
 			known, err := w.statusOf(provisioner, template)
 			if err == nil && known.Facts == nil {
@@ -82,7 +84,7 @@ func TestRestartWithoutTemplateAPIs(t *testing.T) {
 	defer again()
 	w.start()
 	pods("2")
-	unseen := w.pod("unseen", selecting(provisioningv1.LabelProvisionerName, "default", provisioningv1.LabelLaunchTemplateName, "unseen"), asking("1500m", "1Gi"))
+	unseen := w.pod("unseen", selecting(provisioningv1.LabelProvisionerName, "named", provisioningv1.LabelLaunchTemplateName, "unseen"), asking("1500m", "1Gi"))
 	w.readyNodes(6)
 	launched := w.launchedFrom()
 	for _, id := range []string{web, own} {
@@ -90,7 +92,7 @@ func TestRestartWithoutTemplateAPIs(t *testing.T) {
 			t.Errorf("%d instances are launched from %s; all are from %q", got, id, launched)
 		}
 	}
-	for provisioner, template := range map[string]string{"default": "web", "own": "own"} {
+	for provisioner, template := range map[string]string{"named": "web", "own": "own"} {
 		w.Eventually("the status says how it launches from "+template, func() error {
 			known, err := w.statusOf(provisioner, template)
 			if err == nil && (known.Facts == nil || !strings.Contains(known.Message, "as it was seen last")) {

@@ -33,7 +33,7 @@ func TestScalingMakesNoTemplates(t *testing.T) {
 	tolerating := func(pod *corev1.Pod) {
 		pod.Spec.Tolerations = []corev1.Toleration{{Key: "team", Operator: corev1.TolerationOpExists}}
 	}
-	w.pod("x86", tolerating)
+	w.pod("x86", tolerating, selecting(corev1.LabelArchStable, "amd64"))
 	w.pod("arm", tolerating, selecting(corev1.LabelArchStable, "arm64"))
 	w.readyNodes(2)
 	if writes := w.templateWrites(); !slices.Equal(writes, []string{"CreateLaunchTemplate", "CreateLaunchTemplate"}) {
