@@ -20,7 +20,7 @@ func Markdown(results []Result) string {
 		text.WriteString("| | time | calls | a pool | CPU | the laboratory's | memory | |\n|---|---|---|---|---|---|---|---|\n")
 		for _, phase := range result.Phases {
 			fmt.Fprintf(&text, "| %s | %v | %d | %.2f | %s | %v | %s | %s |\n", phase.Name, phase.Took.Round(10*time.Millisecond), phase.Total(),
-				float64(phase.Total())/float64(result.Options.Pools), orNothing(phase.CPU > 0, phase.CPU.Round(10*time.Millisecond)), phase.LabCPU.Round(10*time.Millisecond),
+				phase.hourly(result.Options.Pools), orNothing(phase.CPU > 0, phase.CPU.Round(10*time.Millisecond)), phase.LabCPU.Round(10*time.Millisecond),
 				orNothing(phase.Memory > 0, fmt.Sprintf("%d MB, %d anonymous", phase.Memory>>20, phase.Anonymous>>20)), phase.Note)
 		}
 		text.WriteString("\n")
