@@ -1,6 +1,6 @@
 // Package state turns what a cluster has (pods, Nodes, DaemonSets, volumes, provisioners and the nodes that they launched) into the values that package
 // packing decides from. It is a function of values. Nodes that are on their way are there already: with what they will have once they are ready, and
-// with the pods that they were launched for.
+// with the pods that they were launched for. What it does not read of pods and Nodes, Trimmer and TrimNode keep out of caches.
 package state
 
 import (
