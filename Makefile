@@ -47,7 +47,7 @@ scale: ## Hold what a thousand pools cost, and show what was counted. `-args -po
 	cd lab && go test -count=1 -timeout 60m -v -run TestManyPools ./scale
 
 .PHONY: lint
-lint: $(BIN)/golangci-lint ## Run the linter over all modules.
+lint: $(BIN)/golangci-lint ## Run the linter over all modules but bench/karpenter, for which it would build Karpenter and another Kubernetes first.
 	$(BIN)/golangci-lint run ./...
 	cd lab && ../$(BIN)/golangci-lint run ./...
 
