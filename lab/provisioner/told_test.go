@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -46,4 +47,21 @@ func TestToldOnce(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestPlaceThatIsNotTaken holds that a pod which the scheduler does not put on a node that is ready and has a place for it is told so, and that no other node is launched for it.
+func TestPlaceThatIsNotTaken(t *testing.T) {
+	w := newWorld(t)
+	w.provision("default", "instanceTypes: [m5.large]")
+	w.pod("first", asking("500m", "1Gi"))
+	w.readyNodes(1)
+	kept := w.pod("kept", asking("500m", "1Gi"), func(pod *corev1.Pod) { pod.Spec.SchedulerName = "nobody" })
+	kept.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "for a reason of its own"}}
+	if err := w.Client.Status().Update(w.Context(), kept); err != nil {
+		t.Fatal(err)
+	}
+	w.eventOf(kept, "has a place for the pod")
+	if nodes := w.provisioned(); len(nodes) != 1 {
+		t.Errorf("there are %d nodes", len(nodes))
+	}
 }

@@ -61,6 +61,7 @@ type Reconciler struct {
 	created created
 	movers  movers
 	told    told
+	unkept  unkept
 }
 
 // pass is one look at the cluster.

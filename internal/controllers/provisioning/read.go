@@ -109,6 +109,11 @@ func (s *readySince) note(cluster *state.Cluster, now time.Time) {
 	}
 }
 
+func (s *readySince) known(name string) bool {
+	_, ready := (*s)[name]
+	return ready
+}
+
 func (s *readySince) longerThan(name string, duration time.Duration, now time.Time) bool {
 	at, ready := (*s)[name]
 	return ready && now.Sub(at) >= duration

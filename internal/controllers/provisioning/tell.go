@@ -3,6 +3,7 @@ package provisioning
 import (
 	"context"
 	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -63,6 +64,12 @@ func (r *Reconciler) tell(ctx context.Context, p *pass) reconciling.Outcome {
 	for _, unplaced := range r.told.next(p.result.Unplaced, mostTold) {
 		r.Report.Warn(ctx, unplaced.Pod, unplacedReason, "The pod %s.", unplaced.Reason)
 	}
+	places := r.existing(p)
+	maps.DeleteFunc(places, func(_ types.UID, node string) bool { return !r.ready.known(node) })
+	for pod, node := range r.unkept.next(places, p.cluster.Waiting(), r.Clock.Now(), mostTold) {
+		r.Report.Warn(ctx, pod, unboundReason, "Node %s is ready and has a place for the pod, and the scheduler does not put it there: "+
+			"the pod's condition PodScheduled says why. No other node is launched for it.", node)
+	}
 	if len(p.result.Unplaced) == 0 {
 		return reconciling.Continue()
 	}
@@ -71,4 +78,38 @@ func (r *Reconciler) tell(ctx context.Context, p *pass) reconciling.Outcome {
 		wait = min(wait, next)
 	}
 	return reconciling.ContinueAndComeBack(wait, "some pods find no place")
+}
+
+// unboundReason is that of events on pods that the scheduler does not put where there is a place for them.
+const unboundReason = "NotBound"
+
+// unkept are pods that a ready node has a place for, and since when. To launch another node for a pod that the scheduler keeps from a good one could go on without end.
+type unkept map[types.UID]unkeptPlace
+
+type unkeptPlace struct {
+	node  string
+	since time.Time
+	told  bool
+}
+
+// next are the pods to tell of now, no more than the most, with their nodes: those that have had the same place for longer than the scheduler may take. Each is told of once.
+func (u *unkept) next(places map[types.UID]string, waiting []*corev1.Pod, now time.Time, most int) map[*corev1.Pod]string {
+	before := *u
+	*u = unkept{}
+	next := map[*corev1.Pod]string{}
+	for _, pod := range waiting {
+		node, found := places[pod.UID]
+		if !found || pod.Spec.NodeName != "" {
+			continue
+		}
+		place := before[pod.UID]
+		if place.node != node {
+			place = unkeptPlace{node: node, since: now}
+		}
+		if !place.told && now.Sub(place.since) >= bindingTime && len(next) < most {
+			next[pod], place.told = node, true
+		}
+		(*u)[pod.UID] = place
+	}
+	return next
 }

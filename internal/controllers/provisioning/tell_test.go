@@ -3,6 +3,7 @@ package provisioning
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,4 +68,32 @@ func TestTold(t *testing.T) {
 			rt.Errorf("%d pods are remembered, and one waits", len(all))
 		}
 	})
+}
+
+// TestUnkept holds when a pod is told of that has a place and is not put there: once for a place, and no sooner than the scheduler may take.
+func TestUnkept(t *testing.T) {
+	t.Parallel()
+	pods := []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{UID: "a"}}, {ObjectMeta: metav1.ObjectMeta{UID: "b"}}}
+	began := time.Now()
+	var all unkept
+	for _, row := range []struct {
+		reason string
+		after  time.Duration
+		places map[types.UID]string
+		told   int
+	}{
+		{"places are found", 0, map[types.UID]string{"a": "n", "b": "n"}, 0},
+		{"the scheduler may take its time", bindingTime - 1, map[types.UID]string{"a": "n", "b": "n"}, 0},
+		{"one is told of at a time", bindingTime, map[types.UID]string{"a": "n", "b": "n"}, 1},
+		{"then the other", bindingTime, map[types.UID]string{"a": "n", "b": "n"}, 1},
+		{"none is told of again", 2 * bindingTime, map[types.UID]string{"a": "n", "b": "n"}, 0},
+		{"another place is a new beginning", 3 * bindingTime, map[types.UID]string{"a": "m", "b": "n"}, 0},
+		{"of which is told too", 4 * bindingTime, map[types.UID]string{"a": "m", "b": "n"}, 1},
+		{"who lost its place is forgotten", 5 * bindingTime, nil, 0},
+		{"and begins anew", 6 * bindingTime, map[types.UID]string{"a": "m"}, 0},
+	} {
+		if told := all.next(row.places, pods, began.Add(row.after), 1); len(told) != row.told {
+			t.Errorf("%s: %d are told of, want %d", row.reason, len(told), row.told)
+		}
+	}
 }
