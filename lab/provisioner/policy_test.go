@@ -88,7 +88,8 @@ func TestTemplateIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Apply(strings.ReplaceAll(provisioner("default"), "api.example.com", "other.example.com"))
-	w.observed() // a pod that comes sooner may be launched from what there was
+	// A pod that comes sooner may be launched from what there was.
+	w.observed()
 	w.pod("two", func(pod *corev1.Pod) { // which the first node has no room for
 		pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("12")
 	})
