@@ -298,11 +298,11 @@ func (b *bench) settle(ctx context.Context) error {
 	})
 }
 
-// passTime steps the clock by the interval of sweeps, and lets the manager do each. Not all calls of a sweep need come: with a thousand pools what is due at the same
-// step may use up the request budget, which does not fill while the clock stands.
+// passTime steps the clock by the interval of sweeps and a beat more, as a sweep begins at a beat, and lets the manager do each. Not all calls of a sweep need come: with a
+// thousand pools what is due at the same step may use up the request budget, which does not fill while the clock stands.
 func (b *bench) passTime(ctx context.Context, duration time.Duration) error {
-	interval := observe.DefaultIntervals.Rest
-	for range int(duration / interval) {
+	interval := observe.DefaultIntervals.Rest + observe.DefaultIntervals.Motion
+	for passed := time.Duration(0); passed < duration; passed += interval {
 		before := b.count("DescribeAutoScalingGroups")
 		b.clock.Step(interval)
 		err := await(ctx, often, "a sweep", func() error {

@@ -54,8 +54,9 @@ func (w *world) quietHour(t *testing.T) {
 	t.Helper()
 	many := *pools
 	w.forget()
-	interval := observe.DefaultIntervals.Rest
-	for sweep := range int(time.Hour / interval) {
+	// A sweep begins at a beat: one that is due a moment after the last one begins at the next.
+	interval := observe.DefaultIntervals.Rest + observe.DefaultIntervals.Motion
+	for sweep := range int(time.Hour/interval) + 1 {
 		w.clock.Step(interval)
 		w.Eventually("all groups are looked at", func() error {
 			if looked := w.calls()["DescribeAutoScalingGroups"]; looked < (sweep+1)*max(1, many/100) {
