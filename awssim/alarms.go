@@ -49,13 +49,14 @@ func (s *Simulator) getAlarms(r *http.Request) (any, error) {
 }
 
 func (s *Simulator) postAlarms(r *http.Request) (any, error) {
-	var alarm struct {
+	type request struct {
 		Account string     `json:"account"`
 		Region  string     `json:"region"`
 		Name    string     `json:"name"`
 		State   AlarmState `json:"state"`
 	}
-	if err := readJSON(r, &alarm); err != nil {
+	alarm, err := readJSON[request](r)
+	if err != nil {
 		return nil, err
 	}
 	account, region := s.place(alarm.Account, alarm.Region)

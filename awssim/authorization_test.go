@@ -49,6 +49,7 @@ type workplace struct {
 const (
 	nodesRole = "eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io"
 	subnet    = "subnet-0b2000000000000aa"
+	group     = "sg-0c1000000000000ab"
 	bucket    = "data"
 	operators = "operators" // everybody in the account may become it, who is allowed to
 )
@@ -92,6 +93,24 @@ func (w *workplace) createGroup(ctx context.Context, config aws.Config, name str
 	return err
 }
 
+// createFleet asks whether an instant fleet from the template could be launched, with the tag team on the fleet and its instances.
+func (w *workplace) createFleet(ctx context.Context, config aws.Config, team string) error {
+	tags := []types.Tag{{Key: aws.String("team"), Value: &team}}
+	_, err := ec2.NewFromConfig(config).CreateFleet(ctx, &ec2.CreateFleetInput{
+		DryRun: aws.Bool(true), Type: types.FleetTypeInstant,
+		LaunchTemplateConfigs: []types.FleetLaunchTemplateConfigRequest{{
+			LaunchTemplateSpecification: &types.FleetLaunchTemplateSpecificationRequest{LaunchTemplateId: &w.template, Version: aws.String("$Latest")},
+			Overrides:                   []types.FleetLaunchTemplateOverridesRequest{{SubnetId: aws.String(subnet)}},
+		}},
+		TargetCapacitySpecification: &types.TargetCapacitySpecificationRequest{TotalTargetCapacity: aws.Int32(1), DefaultTargetCapacityType: types.DefaultTargetCapacityTypeOnDemand},
+		TagSpecifications:           []types.TagSpecification{{ResourceType: types.ResourceTypeFleet, Tags: tags}, {ResourceType: types.ResourceTypeInstance, Tags: tags}},
+	})
+	if code(err) == "DryRunOperation" {
+		return nil
+	}
+	return err
+}
+
 func (w *workplace) createNodegroup(ctx context.Context, config aws.Config, name string) error {
 	_, err := eks.NewFromConfig(config).CreateNodegroup(ctx, &eks.CreateNodegroupInput{
 		ClusterName: aws.String("blue"), NodegroupName: &name, Subnets: []string{subnet}, NodeRole: aws.String("arn:aws:iam::" + account + ":role/" + nodesRole),
@@ -128,6 +147,9 @@ var whatCallsNeed = []struct {
 		}
 		return err
 	}, []string{"ec2:RunInstances", "ec2:CreateTags", "iam:PassRole"}, "UnauthorizedOperation", 403},
+	{"a fleet", func(ctx context.Context, w *workplace, config aws.Config) error {
+		return w.createFleet(ctx, config, "blue")
+	}, []string{"ec2:CreateFleet", "ec2:CreateTags", "ec2:RunInstances", "ec2:CreateTags", "iam:PassRole"}, "UnauthorizedOperation", 403},
 	{"a group", func(ctx context.Context, w *workplace, config aws.Config) error {
 		return w.createGroup(ctx, config, "pool")
 	},
@@ -207,6 +229,67 @@ func TestCallsNeedTheirPermissions(t *testing.T) {
 				t.Errorf("an administrator is refused: %v", err)
 			}
 		})
+	}
+}
+
+// TestFleetsAreAuthorizedOnWhatTheyLaunchWith holds that ec2:CreateFleet is asked on each resource that a fleet launches with,
+// with the tags of what exists and of what the request creates.
+func TestFleetsAreAuthorizedOnWhatTheyLaunchWith(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	administrator := ec2.NewFromConfig(w.config(key))
+	must[*ec2.CreatePlacementGroupOutput](t)(administrator.CreatePlacementGroup(t.Context(), &ec2.CreatePlacementGroupInput{
+		GroupName: aws.String("spread"), Strategy: types.PlacementStrategySpread,
+		TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypePlacementGroup, Tags: []types.Tag{{Key: aws.String("team"), Value: aws.String("red")}}}},
+	}))
+	must[*ec2.CreateKeyPairOutput](t)(administrator.CreateKeyPair(t.Context(), &ec2.CreateKeyPairInput{KeyName: aws.String("debug"), KeyType: types.KeyTypeEd25519}))
+	described := must[*ec2.DescribeLaunchTemplateVersionsOutput](t)(administrator.DescribeLaunchTemplateVersions(t.Context(), &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &w.template}))
+	images := must[*ec2.DescribeImagesOutput](t)(administrator.DescribeImages(t.Context(), &ec2.DescribeImagesInput{ImageIds: []string{*described.LaunchTemplateVersions[0].LaunchTemplateData.ImageId}}))
+	root := images.Images[0].BlockDeviceMappings[0]
+	must[*ec2.CreateLaunchTemplateVersionOutput](t)(administrator.CreateLaunchTemplateVersion(t.Context(), &ec2.CreateLaunchTemplateVersionInput{
+		LaunchTemplateId: &w.template, SourceVersion: aws.String("1"), LaunchTemplateData: &types.RequestLaunchTemplateData{
+			KeyName: aws.String("debug"), Placement: &types.LaunchTemplatePlacementRequest{GroupName: aws.String("spread")},
+			BlockDeviceMappings: []types.LaunchTemplateBlockDeviceMappingRequest{{DeviceName: root.DeviceName, Ebs: &types.LaunchTemplateEbsBlockDeviceRequest{SnapshotId: root.Ebs.SnapshotId}}},
+			SecurityGroupIds:    []string{group},
+		},
+	}))
+	denying := func(resource, condition string) string {
+		if condition != "" {
+			condition = `,"Condition":` + condition
+		}
+		return `{"Statement":[{"Effect":"Allow","Action":"*","Resource":"*"},{"Effect":"Deny","Action":"ec2:CreateFleet","Resource":"arn:aws:ec2:` + resource + `"` + condition + `}]}`
+	}
+	const here, anywhere = region + ":" + account + ":", region + "::"
+	for _, row := range []struct {
+		reason, policy string
+		denied         bool
+	}{
+		{"the fleet", denying(here+"fleet/*", ""), true},
+		{"the image, which no account is a part of", denying(anywhere+"image/*", ""), true},
+		{"the snapshot, which no account is a part of", denying(anywhere+"snapshot/*", ""), true},
+		{"the instances", denying(here+"instance/*", ""), true},
+		{"the key pair", denying(here+"key-pair/debug", ""), true},
+		{"the launch template", denying(here+"launch-template/"+w.template, ""), true},
+		{"another launch template", denying(here+"launch-template/lt-0000000000000000f", ""), false},
+		{"the network interfaces", denying(here+"network-interface/*", ""), true},
+		{"the placement group", denying(here+"placement-group/spread", ""), true},
+		{"the security group", denying(here+"security-group/"+group, ""), true},
+		{"the subnet", denying(here+"subnet/"+subnet, ""), true},
+		{"another subnet", denying(here+"subnet/subnet-0b2000000000000bb", ""), false},
+		{"the volumes", denying(here+"volume/*", ""), true},
+		{"a launch template with its tag", denying(here+"launch-template/*", `{"StringEquals":{"aws:ResourceTag/team":"blue"}}`), true},
+		{"a launch template with another tag", denying(here+"launch-template/*", `{"StringEquals":{"ec2:ResourceTag/team":"red"}}`), false},
+		{"a placement group with its tag", denying(here+"placement-group/*", `{"StringEquals":{"ec2:ResourceTag/team":"red"}}`), true},
+		{"instances that the request tags", denying(here+"instance/*", `{"StringEquals":{"aws:RequestTag/team":"green"}}`), true},
+		{"instances that the launch template tags", denying(here+"instance/*", `{"StringEquals":{"aws:RequestTag/a":"b"}}`), true},
+		{"instances with another tag", denying(here+"instance/*", `{"StringEquals":{"aws:RequestTag/team":"red"}}`), false},
+	} {
+		if err := w.SetPolicies(limited, row.policy); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.createFleet(t.Context(), w.config(limited), "green"); (code(err) == "UnauthorizedOperation") != row.denied || err != nil && !row.denied {
+			t.Errorf("with %s denied, the answer is %v", row.reason, err)
+		}
 	}
 }
 
@@ -354,6 +437,26 @@ func TestSessionsHaveThePoliciesOfTheirRole(t *testing.T) {
 	must[*iam.AttachRolePolicyOutput](t)(admin.AttachRolePolicy(t.Context(), &iam.AttachRolePolicyInput{RoleName: &role, PolicyArn: policy.Arn}))
 	if err := describe(); code(err) != "UnauthorizedOperation" || !strings.Contains(err.Error(), ":assumed-role/"+role+"/session") {
 		t.Errorf("with a policy for something else the answer is %v", err)
+	}
+	// A boundary that does not allow what the policy allows takes it away; one that does leaves it.
+	groups := func() error {
+		_, err := autoscaling.NewFromConfig(config).DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{})
+		return err
+	}
+	if err := groups(); err != nil {
+		t.Errorf("what the policy allows answers %v", err)
+	}
+	for name, allowed := range map[string]bool{"ec2:*": false, "autoscaling:Describe*": true} {
+		bound := must[*iam.CreatePolicyOutput](t)(admin.CreatePolicy(t.Context(), &iam.CreatePolicyInput{
+			PolicyName: aws.String("bound-" + name[:3]), PolicyDocument: aws.String(allowing(name)),
+		})).Policy
+		must[*iam.PutRolePermissionsBoundaryOutput](t)(admin.PutRolePermissionsBoundary(t.Context(), &iam.PutRolePermissionsBoundaryInput{RoleName: &role, PermissionsBoundary: bound.Arn}))
+		if err := groups(); (err == nil) != allowed {
+			t.Errorf("with a boundary of %s, what the policy allows answers %v", name, err)
+		}
+		if err := describe(); code(err) != "UnauthorizedOperation" {
+			t.Errorf("with a boundary of %s, what the policy does not allow answers %v", name, err)
+		}
 	}
 	long := `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"arn:aws:s3:::` + strings.Repeat("x", iampolicy.MostCharacters) + `"}}`
 	if _, err := admin.CreatePolicy(t.Context(), &iam.CreatePolicyInput{PolicyName: aws.String("long"), PolicyDocument: &long}); code(err) != "LimitExceeded" {

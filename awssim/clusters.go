@@ -58,12 +58,13 @@ func (s *Simulator) ManagedNode(account, region, instance string) (node ManagedN
 }
 
 func (s *Simulator) postClusters(r *http.Request) (any, error) {
-	var in struct {
+	type request struct {
 		Account string `json:"account"`
 		Region  string `json:"region"`
 		Cluster
 	}
-	if err := readJSON(r, &in); err != nil {
+	in, err := readJSON[request](r)
+	if err != nil {
 		return nil, err
 	}
 	account, region := s.place(in.Account, in.Region)
@@ -71,14 +72,15 @@ func (s *Simulator) postClusters(r *http.Request) (any, error) {
 }
 
 func (s *Simulator) postNodes(r *http.Request) (any, error) {
-	var in struct {
+	type request struct {
 		Account  string `json:"account"`
 		Region   string `json:"region"`
 		Instance string `json:"instance"`
 		Ready    *bool  `json:"ready"`
 		Drained  *bool  `json:"drained"`
 	}
-	if err := readJSON(r, &in); err != nil {
+	in, err := readJSON[request](r)
+	if err != nil {
 		return nil, err
 	}
 	account, region := s.place(in.Account, in.Region)

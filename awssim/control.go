@@ -40,6 +40,7 @@ func (s *Simulator) controlHandler() http.Handler {
 	handle("POST /_sim/clusters", s.postClusters)
 	handle("POST /_sim/nodes", s.postNodes)
 	handle("POST /_sim/interruptions", s.postInterruptions)
+	handle("POST /_sim/statuschecks", s.postStatusChecks)
 	handle("POST /_sim/reservations", s.postReservations)
 	handle("POST /_sim/parameters", s.postParameters)
 	handle("GET /_sim/authorizations", func(*http.Request) (any, error) { return s.Authorizations(), nil })
@@ -77,13 +78,16 @@ func writeJSON(w http.ResponseWriter, answer any, err error) {
 	_, _ = w.Write(body.Bytes())
 }
 
-// readJSON decodes a body into v and refuses what v does not have.
-func readJSON(r *http.Request, v any) error {
+// readJSON decodes a body into a new value, and refuses members that the type does not have. A value that exists already is never decoded into: elements of its
+// lists would keep what the body leaves out.
+func readJSON[T any](r *http.Request) (T, error) {
+	var value T
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
 	if err != nil {
-		return fmt.Errorf("reading the request: %w", err)
+		return value, fmt.Errorf("reading the request: %w", err)
 	}
-	return DecodeStrict(body, v)
+	err = DecodeStrict(body, &value)
+	return value, err
 }
 
 // DecodeStrict decodes one JSON value and refuses members that v does not have.
@@ -155,11 +159,12 @@ func (s *Simulator) clockState() clockState {
 }
 
 func (s *Simulator) postClock(r *http.Request) (any, error) {
-	var change struct {
+	type request struct {
 		Step *duration `json:"step"`
 		Rate *float64  `json:"rate"`
 	}
-	if err := readJSON(r, &change); err != nil {
+	change, err := readJSON[request](r)
+	if err != nil {
 		return nil, err
 	}
 	if change.Step == nil && change.Rate == nil {
@@ -177,12 +182,14 @@ func (s *Simulator) postClock(r *http.Request) (any, error) {
 	return s.clockState(), nil
 }
 
-// postBehavior changes what is given and leaves the rest.
+// postBehavior changes the members that are given and leaves the rest. A list that is given takes the place of the whole list.
 func (s *Simulator) postBehavior(r *http.Request) (any, error) {
-	b := behaviorToJSON(s.Behavior())
-	if err := readJSON(r, &b); err != nil {
+	change, err := readJSON[behaviorChange](r)
+	if err != nil {
 		return nil, err
 	}
+	b := behaviorToJSON(s.Behavior())
+	change.apply(&b)
 	behavior := b.behavior()
 	if err := behavior.Check(); err != nil {
 		return nil, err

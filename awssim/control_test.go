@@ -95,12 +95,13 @@ func TestControlClock(t *testing.T) {
 func TestControlBehavior(t *testing.T) {
 	t.Parallel()
 	e := serve(t, awssim.Options{Behavior: awssim.Behavior{ReadLag: time.Second}})
-	e.ok(t, "POST", "behavior", `{"instanceTimes": {"pending": "20s", "boot": "40s"}, "throttling": true,
+	e.ok(t, "POST", "behavior", `{"instanceTimes": {"pending": "20s", "boot": "40s"}, "throttling": true, "forgetTokens": true,
 		"capacity": [{"instanceType": "m5.large", "zone": "us-east-1a", "available": 2}]}`)
 	want := awssim.Behavior{
 		InstanceTimes: awssim.InstanceTimes{Pending: 20 * time.Second, Boot: 40 * time.Second},
 		ReadLag:       time.Second, // was not named, hence stays
 		Throttling:    true,
+		ForgetTokens:  true,
 		Capacity:      []awssim.CapacityRule{{InstanceType: "m5.large", Zone: "us-east-1a", Available: 2}},
 	}
 	if diff := cmp.Diff(want, e.Behavior()); diff != "" {
@@ -108,6 +109,22 @@ func TestControlBehavior(t *testing.T) {
 	}
 	e.ok(t, "POST", "behavior", `{"capacity": [], "readLag": "0s"}`)
 	want.Capacity, want.ReadLag = nil, 0
+	if diff := cmp.Diff(want, e.Behavior()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// TestControlBehaviorListsAreReplaced holds that a rule that is sent has nothing of the rule that stood in its place before.
+func TestControlBehaviorListsAreReplaced(t *testing.T) {
+	t.Parallel()
+	e := serve(t, awssim.Options{})
+	e.ok(t, "POST", "behavior", `{"capacity": [{"instanceType": "m5.large", "zone": "us-east-1a", "market": "spot", "available": 2}],
+		"spotPrices": [{"instanceType": "m5.large", "zone": "us-east-1a", "usd": 1}],
+		"nodes": [{"cluster": "one", "nodegroup": "a", "neverReady": true, "neverDrained": true, "drainTime": "9s"}]}`)
+	e.ok(t, "POST", "behavior", `{"capacity": [{"available": 1}], "spotPrices": [{"usd": 2}], "nodes": [{"imageID": "ami-1"}]}`)
+	want := awssim.Behavior{
+		Capacity: []awssim.CapacityRule{{Available: 1}}, SpotPrices: []awssim.SpotPriceRule{{USD: 2}}, Nodes: []awssim.NodeRule{{ImageID: "ami-1"}},
+	}
 	if diff := cmp.Diff(want, e.Behavior()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

@@ -32,13 +32,14 @@ func (s *Simulator) toSpotInstance(account, region, instance, what string, f fun
 }
 
 func (s *Simulator) postInterruptions(r *http.Request) (any, error) {
-	var order struct {
+	type request struct {
 		Account   string `json:"account"`
 		Region    string `json:"region"`
 		Instance  string `json:"instance"`
 		Rebalance bool   `json:"rebalance"`
 	}
-	if err := readJSON(r, &order); err != nil {
+	order, err := readJSON[request](r)
+	if err != nil {
 		return nil, err
 	}
 	account, region := s.place(order.Account, order.Region)

@@ -32,11 +32,48 @@ type behaviorJSON struct {
 	} `json:"instanceTimes"`
 	ReadLag    duration        `json:"readLag"`
 	Throttling bool            `json:"throttling"`
+	Forget     bool            `json:"forgetTokens"`
 	Capacity   []capacityJSON  `json:"capacity"`
 	SpotPrices []spotPriceJSON `json:"spotPrices"`
 
 	Nodes       []nodeRuleJSON `json:"nodes"`
 	NodesReport bool           `json:"nodesReport"`
+}
+
+// behaviorChange is what of a behavior is to change: a member that is nil stays.
+type behaviorChange struct {
+	InstanceTimes struct {
+		Pending      *duration `json:"pending"`
+		Boot         *duration `json:"boot"`
+		ShuttingDown *duration `json:"shuttingDown"`
+	} `json:"instanceTimes"`
+	ReadLag    *duration        `json:"readLag"`
+	Throttling *bool            `json:"throttling"`
+	Forget     *bool            `json:"forgetTokens"`
+	Capacity   *[]capacityJSON  `json:"capacity"`
+	SpotPrices *[]spotPriceJSON `json:"spotPrices"`
+
+	Nodes       *[]nodeRuleJSON `json:"nodes"`
+	NodesReport *bool           `json:"nodesReport"`
+}
+
+func (c *behaviorChange) apply(to *behaviorJSON) {
+	replace(&to.InstanceTimes.Pending, c.InstanceTimes.Pending)
+	replace(&to.InstanceTimes.Boot, c.InstanceTimes.Boot)
+	replace(&to.InstanceTimes.ShuttingDown, c.InstanceTimes.ShuttingDown)
+	replace(&to.ReadLag, c.ReadLag)
+	replace(&to.Throttling, c.Throttling)
+	replace(&to.Forget, c.Forget)
+	replace(&to.Capacity, c.Capacity)
+	replace(&to.SpotPrices, c.SpotPrices)
+	replace(&to.Nodes, c.Nodes)
+	replace(&to.NodesReport, c.NodesReport)
+}
+
+func replace[T any](member, with *T) {
+	if with != nil {
+		*member = *with
+	}
 }
 
 type nodeRuleJSON struct {
@@ -77,7 +114,7 @@ type spotPriceJSON struct {
 }
 
 func behaviorToJSON(b Behavior) behaviorJSON {
-	j := behaviorJSON{ReadLag: duration(b.ReadLag), Throttling: b.Throttling, Capacity: []capacityJSON{}}
+	j := behaviorJSON{ReadLag: duration(b.ReadLag), Throttling: b.Throttling, Forget: b.ForgetTokens, Capacity: []capacityJSON{}}
 	j.InstanceTimes.Pending = duration(b.InstanceTimes.Pending)
 	j.InstanceTimes.Boot = duration(b.InstanceTimes.Boot)
 	j.InstanceTimes.ShuttingDown = duration(b.InstanceTimes.ShuttingDown)
@@ -102,7 +139,7 @@ func (j behaviorJSON) behavior() Behavior {
 			Boot:         time.Duration(j.InstanceTimes.Boot),
 			ShuttingDown: time.Duration(j.InstanceTimes.ShuttingDown),
 		},
-		ReadLag: time.Duration(j.ReadLag), Throttling: j.Throttling,
+		ReadLag: time.Duration(j.ReadLag), Throttling: j.Throttling, ForgetTokens: j.Forget,
 	}
 	for _, rule := range j.Capacity {
 		b.Capacity = append(b.Capacity, CapacityRule(rule))

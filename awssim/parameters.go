@@ -23,13 +23,14 @@ func (s *Simulator) SetPublicParameter(account, region, name, value string) erro
 }
 
 func (s *Simulator) postParameters(r *http.Request) (any, error) {
-	var in struct {
+	type request struct {
 		Account string `json:"account"`
 		Region  string `json:"region"`
 		Name    string `json:"name"`
 		Value   string `json:"value"`
 	}
-	if err := readJSON(r, &in); err != nil {
+	in, err := readJSON[request](r)
+	if err != nil {
 		return nil, err
 	}
 	account, region := s.place(in.Account, in.Region)

@@ -41,6 +41,7 @@ func TestParameterVersions(t *testing.T) {
 		{"a version that is not there", "/app/image:4", "", "ParameterVersionNotFound"},
 		{"a label", "/app/image:prod", "", "ParameterVersionNotFound"},
 		{"no such parameter", "/app/none", "", "ParameterNotFound"},
+		{"an empty level", "/app//image", "", "ValidationException"},
 		{"no name", "", "", "ValidationException"},
 	}
 	for _, row := range rows {
@@ -52,6 +53,30 @@ func TestParameterVersions(t *testing.T) {
 		if err == nil && (*out.Parameter.Value != row.want || *out.Parameter.Name != *name || !out.Parameter.LastModifiedDate.Equal(start)) {
 			t.Errorf("%s: got %s = %s of %v", row.reason, *out.Parameter.Name, *out.Parameter.Value, out.Parameter.LastModifiedDate)
 		}
+	}
+}
+
+// TestParameterWithoutPath: a name and the same with a slash before it are one parameter.
+func TestParameterWithoutPath(t *testing.T) {
+	t.Parallel()
+	c := ssm.NewFromConfig(serve(t, awssim.Options{}).config(key))
+	if _, err := put(t, c, ssm.PutParameterInput{Name: aws.String("image"), Value: aws.String("ami-1"), Type: types.ParameterTypeString}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"image", "/image", "arn:aws:ssm:us-east-1:" + account + ":parameter/image"} {
+		out, err := c.GetParameter(t.Context(), &ssm.GetParameterInput{Name: &name})
+		if err != nil || *out.Parameter.Value != "ami-1" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := put(t, c, ssm.PutParameterInput{Name: aws.String("/image"), Value: aws.String("ami-2"), Type: types.ParameterTypeString}); code(err) != "ParameterAlreadyExists" {
+		t.Errorf("another parameter with a slash: %v", err)
+	}
+	if _, err := c.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: aws.String("/image")}); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.GetParameter(t.Context(), &ssm.GetParameterInput{Name: aws.String("image")}); code(err) != "ParameterNotFound" {
+		t.Errorf("the parameter is still there: %v", err)
 	}
 }
 

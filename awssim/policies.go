@@ -30,11 +30,12 @@ func (s *Simulator) SetPolicies(accessKeyID string, documents ...string) error {
 func (s *Simulator) Authorizations() []Authorization { return s.kernel.Authorizations() }
 
 func (s *Simulator) postPolicies(r *http.Request) (any, error) {
-	var in struct {
+	type request struct {
 		AccessKeyID string            `json:"accessKeyID"`
 		Policies    []json.RawMessage `json:"policies"`
 	}
-	if err := readJSON(r, &in); err != nil {
+	in, err := readJSON[request](r)
+	if err != nil {
 		return nil, err
 	}
 	documents := make([]string, len(in.Policies))

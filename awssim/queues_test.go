@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -196,15 +197,31 @@ func TestQueueErrors(t *testing.T) {
 		{"no such queue", func() error {
 			_, err := q.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("none")})
 			return err
-		}, "QueueDoesNotExist"},
+		}, "AWS.SimpleQueueService.NonExistentQueue"},
 		{"a URL of no queue", func() error {
 			_, err := q.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: aws.String(*q.url + "-none")})
 			return err
-		}, "QueueDoesNotExist"},
+		}, "AWS.SimpleQueueService.NonExistentQueue"},
 		{"another account's", func() error {
 			_, err := q.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: aws.String("https://sqs.us-east-1.amazonaws.com/444455556666/quick")})
 			return err
 		}, "AccessDenied"},
+		{"an id of a batch has a form", func() error {
+			_, err := q.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: q.url, Entries: []types.DeleteMessageBatchRequestEntry{
+				{Id: aws.String("a b"), ReceiptHandle: handle},
+			}})
+			return err
+		}, "AWS.SimpleQueueService.InvalidBatchEntryId"},
+		{"an id of a batch has at most 80 characters", func() error {
+			_, err := q.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: q.url, Entries: []types.DeleteMessageBatchRequestEntry{
+				{Id: aws.String(strings.Repeat("a", 81)), ReceiptHandle: handle},
+			}})
+			return err
+		}, "AWS.SimpleQueueService.InvalidBatchEntryId"},
+		{"a message of control characters", func() error {
+			_, err := q.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: q.url, MessageBody: aws.String("a\x01b")})
+			return err
+		}, "InvalidMessageContents"},
 		{"too many messages", func() error {
 			_, err := q.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: q.url, MaxNumberOfMessages: 11})
 			return err
@@ -216,12 +233,12 @@ func TestQueueErrors(t *testing.T) {
 		{"an empty batch", func() error {
 			_, err := q.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: q.url, Entries: []types.DeleteMessageBatchRequestEntry{}})
 			return err
-		}, "EmptyBatchRequest"},
+		}, "AWS.SimpleQueueService.EmptyBatchRequest"},
 		{"the same id twice", func() error {
 			entry := types.DeleteMessageBatchRequestEntry{Id: aws.String("0"), ReceiptHandle: handle}
 			_, err := q.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: q.url, Entries: []types.DeleteMessageBatchRequestEntry{entry, entry}})
 			return err
-		}, "BatchEntryIdsNotDistinct"},
+		}, "AWS.SimpleQueueService.BatchEntryIdsNotDistinct"},
 		{"deleting what is gone", func() error {
 			_, err := q.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: q.url, ReceiptHandle: handle})
 			return err
@@ -229,7 +246,7 @@ func TestQueueErrors(t *testing.T) {
 		{"hiding what is gone", func() error {
 			_, err := q.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: q.url, ReceiptHandle: handle})
 			return err
-		}, "MessageNotInflight"},
+		}, "AWS.SimpleQueueService.MessageNotInflight"},
 	} {
 		if err := row.call(); code(err) != row.want {
 			t.Errorf("%s: got %v, want %q", row.reason, err, row.want)

@@ -25,12 +25,13 @@ func (s *Simulator) SetCapacityReservation(account, region string, reservation C
 }
 
 func (s *Simulator) postReservations(r *http.Request) (any, error) {
-	var in struct {
+	type request struct {
 		Account string `json:"account"`
 		Region  string `json:"region"`
 		CapacityReservation
 	}
-	if err := readJSON(r, &in); err != nil {
+	in, err := readJSON[request](r)
+	if err != nil {
 		return nil, err
 	}
 	account, region := s.place(in.Account, in.Region)

@@ -55,8 +55,8 @@ type Options struct {
 	BootstrapTokenTTL time.Duration
 	// WithoutPools leaves out Cluster API's controllers of MachinePools and KubeadmConfigs; package fleet stands in for them.
 	WithoutPools bool
-	// ClusterTopology runs Cluster API's controllers of ClusterClasses too.
-	ClusterTopology bool
+	// WithoutClusterTopology leaves out Cluster API's controllers of ClusterClasses and of the Clusters that are made from them.
+	WithoutClusterTopology bool
 	// Scheduler runs kube-scheduler and the controller of DaemonSets in the control plane that Nodes join, and what kubelets do to pods: those that are bound run, those
 	// that are deleted go.
 	Scheduler bool
@@ -179,7 +179,7 @@ func (l *Lab) startControllers(ctx context.Context, opts Options) error {
 	}
 	l.clusterAPI, err = clusterapi.Start(ctx, clusterapi.Options{
 		RESTConfig: l.Management.RESTConfig(), Definitions: sets,
-		BootstrapTokenTTL: opts.BootstrapTokenTTL, WithoutPools: opts.WithoutPools, ClusterTopology: opts.ClusterTopology,
+		BootstrapTokenTTL: opts.BootstrapTokenTTL, WithoutPools: opts.WithoutPools, WithoutClusterTopology: opts.WithoutClusterTopology,
 	})
 	if err != nil {
 		return err

@@ -64,7 +64,12 @@ func (s Statement) covers(request Request) bool {
 
 // coversAction compares without regard to case (AWS: "IAM JSON policy elements: Action").
 func (s Statement) coversAction(action string) bool {
-	matches := func(pattern string) bool { return like(strings.ToLower(action), strings.ToLower(pattern)) }
+	matches := func(pattern string) bool {
+		if !strings.ContainsAny(pattern, "*?") {
+			return strings.EqualFold(action, pattern)
+		}
+		return like(strings.ToLower(action), strings.ToLower(pattern))
+	}
 	if len(s.NotAction) > 0 {
 		return !slices.ContainsFunc(s.NotAction, matches)
 	}

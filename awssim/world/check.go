@@ -69,8 +69,8 @@ func (c *checker) instanceType(t InstanceType) {
 		c.fail("instanceTypes[%s].architectures: there is none", t.Name)
 	}
 	for _, a := range t.Architectures {
-		if !slices.Contains([]string{"i386", "x86_64", "arm64"}, a) {
-			c.fail("instanceTypes[%s].architectures: %q is none of i386, x86_64 and arm64", t.Name, a)
+		if !slices.Contains([]string{"i386", "x86_64", "arm64", "x86_64_mac", "arm64_mac"}, a) {
+			c.fail("instanceTypes[%s].architectures: %q is none of i386, x86_64, arm64, x86_64_mac and arm64_mac", t.Name, a)
 		}
 	}
 }

@@ -11,24 +11,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-var (
-	//go:embed default.yaml
-	defaultYAML []byte
-	//go:embed instancetypes.yaml
-	instanceTypesYAML []byte
-)
+//go:embed default.yaml
+var defaultYAML []byte
 
 // Default returns the embedded world. It is shared and must not be changed.
 func Default() *World { return loadDefault() }
 
-// loadDefault panics if the embedded files are wrong, which a test would have found.
+// loadDefault panics if the embedded file is wrong, which a test would have found.
 var loadDefault = sync.OnceValue(func() *World {
 	var f file
 	if err := yaml.UnmarshalStrict(defaultYAML, &f); err != nil {
 		panic("world: default.yaml: " + err.Error())
-	}
-	if err := yaml.UnmarshalStrict(instanceTypesYAML, &f.InstanceTypes); err != nil {
-		panic("world: instancetypes.yaml: " + err.Error())
 	}
 	w, err := f.world()
 	if err != nil {
@@ -41,8 +34,11 @@ var loadDefault = sync.OnceValue(func() *World {
 type file struct {
 	// Extends, if "default", takes the sections that the file leaves out from the default world.
 	Extends string `json:"extends,omitempty"`
-	// WholeCatalogue takes all instance types that a region of EC2 has, not the default world's choice of them.
-	WholeCatalogue     bool      `json:"wholeCatalogue,omitempty"`
+	// WholeCatalogue takes all instance types of the catalogue, and CatalogueTypes those with these names.
+	WholeCatalogue bool     `json:"wholeCatalogue,omitempty"`
+	CatalogueTypes []string `json:"catalogueTypes,omitempty"`
+	// FurtherRegions have a default VPC each in addition to what is written of them, and images and parameters from when they are used.
+	FurtherRegions     []Region  `json:"furtherRegions,omitempty"`
 	KubernetesReleases []Release `json:"kubernetesReleases,omitempty"`
 	ImageSeries        []Series  `json:"imageSeries,omitempty"`
 	World              `json:",inline"`
@@ -86,14 +82,9 @@ func (f *file) extend() error {
 		return fmt.Errorf("parsing the default world: %w", err)
 	}
 	if f.Regions == nil {
-		f.Regions = base.Regions
+		f.Regions, f.FurtherRegions = base.Regions, append(base.FurtherRegions, f.FurtherRegions...)
 	}
-	switch {
-	case f.WholeCatalogue && f.InstanceTypes != nil:
-		return errors.New("wholeCatalogue: there are instanceTypes too")
-	case f.WholeCatalogue:
-		f.InstanceTypes = Catalogue()
-	case f.InstanceTypes == nil:
+	if f.InstanceTypes == nil && f.CatalogueTypes == nil && !f.WholeCatalogue {
 		f.InstanceTypes = Default().InstanceTypes
 	}
 	if f.Roles == nil {
@@ -111,10 +102,27 @@ func (f *file) extend() error {
 	return nil
 }
 
+// instanceTypes returns the types that the file has or names.
+func (f *file) instanceTypes() ([]InstanceType, error) {
+	switch {
+	case f.InstanceTypes != nil && (f.WholeCatalogue || f.CatalogueTypes != nil), f.WholeCatalogue && f.CatalogueTypes != nil:
+		return nil, errors.New("instanceTypes, catalogueTypes and wholeCatalogue: only one of them may be there")
+	case f.WholeCatalogue:
+		return Catalogue(), nil
+	case f.CatalogueTypes != nil:
+		return chosenTypes(f.CatalogueTypes)
+	}
+	return f.InstanceTypes, nil
+}
+
 // world expands the series in every region and checks the outcome.
 func (f *file) world() (*World, error) {
 	w := f.World
 	var errs []error
+	var err error
+	if w.InstanceTypes, err = f.instanceTypes(); err != nil {
+		errs = append(errs, err)
+	}
 	for i := range w.Regions {
 		r := &w.Regions[i]
 		for j := range r.Images {
@@ -126,9 +134,42 @@ func (f *file) world() (*World, error) {
 			}
 		}
 	}
+	for _, r := range f.FurtherRegions {
+		r.addDefaultVPC()
+		r.later = f.imagesOf(r.Name)
+		w.Regions = append(w.Regions, r)
+	}
 	errs = append(errs, w.check()...)
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	return &w, nil
+}
+
+// imagesOf returns a function that expands the series in a region, once. The regions that are expanded at once have shown that they can be.
+func (f *file) imagesOf(region string) func() ([]Image, []Parameter) {
+	series, releases := f.ImageSeries, f.KubernetesReleases
+	return sync.OnceValues(func() ([]Image, []Parameter) {
+		r := Region{Name: region}
+		for _, s := range series {
+			if err := s.expand(&r, releases); err != nil {
+				panic("world: imageSeries " + s.Name + ": " + err.Error())
+			}
+		}
+		return r.Images, r.Parameters
+	})
+}
+
+// addDefaultVPC adds the VPC that AWS creates in each region of a new account, with a public subnet of 4,096 addresses in each zone (VPC User Guide, "Default VPCs").
+func (r *Region) addDefaultVPC() {
+	vpc := HashID("vpc-", r.Name, "default")
+	r.VPCs = append(r.VPCs, VPC{ID: vpc, CIDR: "172.31.0.0/16", Default: true})
+	r.SecurityGroups = append(r.SecurityGroups, SecurityGroup{
+		ID: HashID("sg-", r.Name, "default"), Name: "default", Description: "default VPC security group", VPC: vpc,
+	})
+	for i, zone := range r.Zones {
+		r.Subnets = append(r.Subnets, Subnet{
+			ID: HashID("subnet-", r.Name, zone.Name), VPC: vpc, Zone: zone.Name, CIDR: fmt.Sprintf("172.31.%d.0/20", 16*i), MapPublicIPOnLaunch: true, DefaultForZone: true,
+		})
+	}
 }

@@ -32,8 +32,9 @@ func minorOf(version string) (minor [2]int, err error) {
 
 func less(a, b [2]int) bool { return a[0] < b[0] || a[0] == b[0] && a[1] < b[1] }
 
-// Series is a line of images, one per Kubernetes release and architecture. In Name, Description and
-// Parameters {version}, {minor}, {arch}, {day}, {dotted} (2024.05.01) and {seconds} are replaced.
+// Series is a line of images, one per Kubernetes release and architecture. In Name, Description,
+// Parameters and ImageParameters {version}, {minor}, {arch}, {goarch} (amd64 instead of x86_64), {day},
+// {dotted} (2024.05.01) and {seconds} are replaced.
 type Series struct {
 	Name          string   `json:"name"`
 	Description   string   `json:"description,omitempty"`
@@ -44,6 +45,10 @@ type Series struct {
 	PerMinor bool   `json:"perMinor,omitempty"`
 	From     string `json:"from,omitempty"`  // first minor version
 	Until    string `json:"until,omitempty"` // last minor version
+	// Built, if it is set, is when the images were built: one per architecture, for no release of Kubernetes.
+	Built time.Time `json:"built,omitzero"`
+	// ImageParameters are the names of parameters of Systems Manager whose value is the image's id.
+	ImageParameters []string `json:"imageParameters,omitempty"`
 	// Parameters are the paths under which Systems Manager publishes the image: <path> as a JSON
 	// document and <path>/image_id, <path>/image_name.
 	Parameters []string `json:"parameters,omitempty"`
@@ -59,6 +64,12 @@ type Series struct {
 
 // expand adds the images and parameters of a series to a region.
 func (s Series) expand(r *Region, releases []Release) error {
+	if !s.Built.IsZero() {
+		for n, arch := range s.Architectures {
+			s.add(r, Release{}, arch, s.Built.Add(time.Duration(n)*time.Second))
+		}
+		return nil
+	}
 	for i, release := range releases {
 		wanted, err := s.covers(release, releases[i+1:])
 		if err != nil {
@@ -106,7 +117,7 @@ func (s Series) covers(release Release, later []Release) (bool, error) {
 func (s Series) add(r *Region, release Release, arch string, built time.Time) {
 	minor, _, _ := cutLast(release.Version)
 	fill := strings.NewReplacer(
-		"{version}", release.Version, "{minor}", minor, "{arch}", arch,
+		"{version}", release.Version, "{minor}", minor, "{arch}", arch, "{goarch}", strings.Replace(arch, "x86_64", "amd64", 1),
 		"{day}", built.Format("20060102"), "{dotted}", built.Format("2006.01.02"), "{seconds}", strconv.FormatInt(built.Unix(), 10),
 	).Replace
 	image := Image{
@@ -116,6 +127,9 @@ func (s Series) add(r *Region, release Release, arch string, built time.Time) {
 	}
 	image.complete(r.Name)
 	r.Images = append(r.Images, image)
+	for _, p := range s.ImageParameters {
+		r.Parameters = append(r.Parameters, Parameter{Name: fill(p), Value: image.ID, Public: true, DataType: "aws:ec2:image"})
+	}
 	for _, p := range s.Parameters {
 		r.Parameters = append(r.Parameters, s.published(fill(p), image, fill(s.Release))...)
 	}

@@ -5,6 +5,7 @@
 package world
 
 import (
+	"slices"
 	"time"
 )
 
@@ -84,9 +85,22 @@ type Region struct {
 	Queues         []Queue         `json:"queues,omitempty"`
 	EventRules     []EventRule     `json:"eventRules,omitempty"`
 	Clusters       []Cluster       `json:"clusters,omitempty"`
+	// later returns images and parameters that most worlds never look at; see Complete.
+	later func() ([]Image, []Parameter)
 	// NotOffered lists instance types that some zones of the region lack. All other types of the
 	// world are offered in every zone.
 	NotOffered []Absence `json:"notOffered,omitempty"`
+}
+
+// Complete returns the region with the images and parameters of AWS's that are added to it when it is first used.
+func (r *Region) Complete() *Region {
+	if r.later == nil {
+		return r
+	}
+	complete := *r
+	images, parameters := r.later()
+	complete.Images, complete.Parameters, complete.later = slices.Concat(r.Images, images), slices.Concat(r.Parameters, parameters), nil
+	return &complete
 }
 
 // Zone returns the zone of that name, or nil.
@@ -204,42 +218,71 @@ type BlockDevice struct {
 	Encrypted           bool   `json:"encrypted,omitempty"`
 }
 
-// InstanceType describes an EC2 instance type.
+// InstanceType describes an EC2 instance type. Members are as in EC2's InstanceTypeInfo unless a comment says otherwise.
 type InstanceType struct {
-	Name                     string   `json:"name"`
-	VCPUs                    int32    `json:"vcpus"`
-	Cores                    int32    `json:"cores"`
-	ThreadsPerCore           int32    `json:"threadsPerCore"`
-	MemoryMiB                int64    `json:"memoryMiB"`
-	Architectures            []string `json:"architectures"`        // x86_64, arm64, i386
-	Hypervisor               string   `json:"hypervisor,omitempty"` // nitro, xen, or empty for bare metal
-	BareMetal                bool     `json:"bareMetal,omitempty"`
-	Burstable                bool     `json:"burstable,omitempty"`
-	CurrentGeneration        bool     `json:"currentGeneration"`
-	FreeTierEligible         bool     `json:"freeTierEligible,omitempty"`
-	Processor                string   `json:"processor"` // manufacturer: Intel, AMD, AWS
-	ClockSpeedGHz            float64  `json:"clockSpeedGHz,omitempty"`
-	MaxENIs                  int32    `json:"maxENIs"`
-	IPv4PerENI               int32    `json:"ipv4PerENI"`
-	NetworkPerformance       string   `json:"networkPerformance"`
-	NetworkCards             int32    `json:"networkCards,omitempty"` // 1 if 0
-	EFA                      bool     `json:"efa,omitempty"`
-	MaxEFAInterfaces         int32    `json:"maxEFAInterfaces,omitempty"`
-	ENASupport               string   `json:"enaSupport"` // required, supported, unsupported
-	EBSOptimized             string   `json:"ebsOptimized"`
-	NVMe                     string   `json:"nvme"` // EBS NVMe: required, supported, unsupported
-	GPUs                     []GPU    `json:"gpus,omitempty"`
-	Accelerators             []GPU    `json:"accelerators,omitempty"` // inference and training chips
-	InstanceStorage          []Disk   `json:"instanceStorage,omitempty"`
-	Hibernation              bool     `json:"hibernation,omitempty"`
-	NitroEnclaves            bool     `json:"nitroEnclaves,omitempty"`
-	PlacementGroupStrategies []string `json:"placementGroupStrategies,omitempty"`
-	UsageClasses             []string `json:"usageClasses"` // on-demand, spot, capacity-block
-	BootModes                []string `json:"bootModes"`
+	Name                     string        `json:"name"`
+	VCPUs                    int32         `json:"vcpus"`
+	Cores                    int32         `json:"cores"`
+	ThreadsPerCore           int32         `json:"threadsPerCore"`
+	ValidCores               []int32       `json:"validCores,omitempty"`
+	MemoryMiB                int64         `json:"memoryMiB"`
+	Architectures            []string      `json:"architectures"`        // x86_64, arm64, i386, x86_64_mac, arm64_mac
+	Hypervisor               string        `json:"hypervisor,omitempty"` // nitro, xen, or empty for bare metal
+	BareMetal                bool          `json:"bareMetal,omitempty"`
+	Burstable                bool          `json:"burstable,omitempty"`
+	CurrentGeneration        bool          `json:"currentGeneration"`
+	FreeTierEligible         bool          `json:"freeTierEligible,omitempty"`
+	Processor                string        `json:"processor"` // manufacturer: Intel, AMD, AWS, Apple
+	ProcessorFeatures        []string      `json:"processorFeatures,omitempty"`
+	ClockSpeedGHz            float64       `json:"clockSpeedGHz,omitempty"`
+	MaxENIs                  int32         `json:"maxENIs"` // of all network cards together
+	IPv4PerENI               int32         `json:"ipv4PerENI"`
+	IPv6PerENI               int32         `json:"ipv6PerENI,omitempty"`          // no IPv6 if 0
+	IPv4PerSecondaryENI      *int32        `json:"ipv4PerSecondaryENI,omitempty"` // EC2 answers 0 for some types, and nothing for others
+	NetworkPerformance       string        `json:"networkPerformance"`
+	NetworkCards             []NetworkCard `json:"networkCards,omitempty"`     // one with all interfaces if empty
+	MaxEFAInterfaces         int32         `json:"maxEFAInterfaces,omitempty"` // no Elastic Fabric Adapters if 0
+	ENASupport               string        `json:"enaSupport"`                 // required, supported, unsupported
+	ENAExpress               bool          `json:"enaExpress,omitempty"`
+	FlexibleENAQueues        bool          `json:"flexibleENAQueues,omitempty"`
+	EncryptionInTransit      bool          `json:"encryptionInTransit,omitempty"`
+	BandwidthWeightings      []string      `json:"bandwidthWeightings,omitempty"`
+	EBSOptimized             string        `json:"ebsOptimized"`
+	NVMe                     string        `json:"nvme"` // EBS NVMe: required, supported, unsupported
+	EBS                      EBS           `json:"ebs,omitempty"`
+	GPUs                     []GPU         `json:"gpus,omitempty"`
+	InstanceStorage          []Disk        `json:"instanceStorage,omitempty"`
+	AutoRecovery             bool          `json:"autoRecovery,omitempty"`
+	DedicatedHosts           bool          `json:"dedicatedHosts,omitempty"`
+	Hibernation              bool          `json:"hibernation,omitempty"`
+	NitroEnclaves            bool          `json:"nitroEnclaves,omitempty"`
+	NitroTPM                 bool          `json:"nitroTPM,omitempty"`
+	PHC                      bool          `json:"phc,omitempty"` // precision hardware clock
+	RebootMigration          bool          `json:"rebootMigration,omitempty"`
+	PlacementGroupStrategies []string      `json:"placementGroupStrategies,omitempty"`
+	UsageClasses             []string      `json:"usageClasses"` // on-demand, spot, capacity-block
+	BootModes                []string      `json:"bootModes"`
+	RootDeviceTypes          []string      `json:"rootDeviceTypes,omitempty"`     // ebs if empty
+	VirtualizationTypes      []string      `json:"virtualizationTypes,omitempty"` // hvm if empty
+	// NeuronDevices are AWS's accelerators for inference and training. Those for inference are InferenceAccelerators too.
+	NeuronDevices         []NeuronDevice `json:"neuronDevices,omitempty"`
+	InferenceAccelerators []Accelerator  `json:"inferenceAccelerators,omitempty"`
+	FPGAs                 []Accelerator  `json:"fpgas,omitempty"`
+	MediaAccelerators     []Accelerator  `json:"mediaAccelerators,omitempty"`
+	// TCPEstablishedTimeoutSeconds is how long connections are tracked; 432000, five days, if it is 0.
+	TCPEstablishedTimeoutSeconds int32 `json:"tcpEstablishedTimeoutSeconds,omitempty"`
 	// OnDemandUSD and SpotUSD are US dollars per hour for Linux in us-east-1. If SpotUSD is 0 it
 	// follows from the other; see SpotPrice.
 	OnDemandUSD float64 `json:"onDemandUSD"`
 	SpotUSD     float64 `json:"spotUSD,omitempty"`
+}
+
+// Cards returns the network cards, of which every instance type has one or more.
+func (t *InstanceType) Cards() []NetworkCard {
+	if len(t.NetworkCards) > 0 {
+		return t.NetworkCards
+	}
+	return []NetworkCard{{MaxENIs: t.MaxENIs, Performance: t.NetworkPerformance}}
 }
 
 // spotShare is what a spot instance costs, as a share of the on-demand price, where the world does not
@@ -254,8 +297,57 @@ func (t InstanceType) SpotPrice() float64 {
 	return t.OnDemandUSD * spotShare
 }
 
-// GPU is a kind of accelerator in an instance type.
+// NetworkCard is one of the network cards of an instance type. What is 0 of the bandwidths and queues is not known.
+type NetworkCard struct {
+	MaxENIs         int32   `json:"maxENIs"`
+	FlexibleENIs    int32   `json:"flexibleENIs,omitempty"` // AdditionalFlexibleNetworkInterfaces
+	Performance     string  `json:"performance"`
+	BaselineGbps    float64 `json:"baselineGbps,omitempty"`
+	PeakGbps        float64 `json:"peakGbps,omitempty"`
+	QueuesPerENI    int32   `json:"queuesPerENI,omitempty"` // by default
+	MaxQueues       int32   `json:"maxQueues,omitempty"`
+	MaxQueuesPerENI int32   `json:"maxQueuesPerENI,omitempty"`
+}
+
+// EBS is how an instance type reaches its volumes. What is 0 or empty is not known, but for Cards: most types have none of their own for volumes.
+type EBS struct {
+	AttachmentLimit string  `json:"attachmentLimit,omitempty"` // dedicated, or shared with network interfaces and local disks
+	MaxAttachments  int32   `json:"maxAttachments,omitempty"`
+	Baseline        EBSRate `json:"baseline,omitempty"`
+	Maximum         EBSRate `json:"maximum,omitempty"`
+	Cards           int32   `json:"cards,omitempty"` // each has an equal share
+}
+
+// EBSRate is a bandwidth, in megabits and megabytes per second, with its operations per second.
+type EBSRate struct {
+	Mbps int32   `json:"mbps"`
+	IOPS int32   `json:"iops"`
+	MBps float64 `json:"mBps"`
+}
+
+// GPU is a kind of GPU in an instance type.
 type GPU struct {
+	Name         string `json:"name"`
+	Manufacturer string `json:"manufacturer"`
+	Count        int32  `json:"count"`     // 0 for a part of one
+	MemoryMiB    int32  `json:"memoryMiB"` // of each
+	// LogicalCount is how many GPUs the guest sees, Count if it is 0, and PartitionSize how much of a physical one each is, 1 if it is 0.
+	LogicalCount  int32    `json:"logicalCount,omitempty"`
+	PartitionSize float64  `json:"partitionSize,omitempty"`
+	Workloads     []string `json:"workloads,omitempty"`
+}
+
+// NeuronDevice is a kind of AWS's accelerators in an instance type.
+type NeuronDevice struct {
+	Name        string `json:"name"`
+	Count       int32  `json:"count"`
+	MemoryMiB   int32  `json:"memoryMiB"` // of each
+	Cores       int32  `json:"cores"`     // of each
+	CoreVersion int32  `json:"coreVersion"`
+}
+
+// Accelerator is a kind of another accelerator in an instance type.
+type Accelerator struct {
 	Name         string `json:"name"`
 	Manufacturer string `json:"manufacturer"`
 	Count        int32  `json:"count"`

@@ -3,10 +3,12 @@ package world
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 func TestDefaultWorldHasWhatItPromises(t *testing.T) {
@@ -95,7 +97,7 @@ func TestParseIsReproducible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Default(), a, cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Name" }, cmp.Ignore())); diff != "" {
+	if diff := cmp.Diff(Default(), a, cmpopts.IgnoreUnexported(Region{}), cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Name" }, cmp.Ignore())); diff != "" {
 		t.Errorf("a world that extends the default by nothing differs from it:\n%s", diff)
 	}
 }
@@ -104,7 +106,8 @@ func TestParseErrors(t *testing.T) {
 	t.Parallel()
 	rows := []struct{ reason, yaml, want string }{
 		{"a misspelt field", "extends: default\nregion: []", `unknown field "region"`},
-		{"two catalogues", "extends: default\nwholeCatalogue: true\ninstanceTypes: []\n", "wholeCatalogue: there are instanceTypes too"},
+		{"two catalogues", "extends: default\nwholeCatalogue: true\ninstanceTypes: []\n", "only one of them may be there"},
+		{"a type that the catalogue lacks", "extends: default\ncatalogueTypes: [m1.huge]", `no instance type "m1.huge"`},
 		{"nothing at all", "name: x", "regions: there is none"},
 		{"an unknown base", "extends: other", `"other" is no world`},
 		{"a subnet without its VPC", "extends: default\nregions:\n- name: x\n  zones: [{name: xa, id: x1}]\n  subnets: [{id: s, vpc: v, zone: xa, cidr: 10.0.0.0/24}]", `regions[x].subnets[s].vpc: there is no VPC "v"`},
@@ -141,5 +144,52 @@ func TestOffers(t *testing.T) {
 		if got := r.Offers(row.instanceType, row.zone); got != row.want {
 			t.Errorf("Offers(%s, %s) = %v, want %v", row.instanceType, row.zone, got, row.want)
 		}
+	}
+}
+
+// TestRegionsThatAWSOpensByDefault holds what each region of a new account has.
+func TestRegionsThatAWSOpensByDefault(t *testing.T) {
+	t.Parallel()
+	w := Default()
+	if got := len(w.Regions); got != 17 || w.Regions[0].Name != "us-east-1" {
+		t.Errorf("%d regions, the first %s, want 17, of which us-east-1 is the first", got, w.Regions[0].Name)
+	}
+	for i := range w.Regions {
+		r := w.Regions[i].Complete()
+		if len(r.Zones) < 2 || len(r.VPCs) != 1 || !r.VPCs[0].Default {
+			t.Errorf("%s: zones %v, VPCs %v", r.Name, r.Zones, r.VPCs)
+		}
+		for _, zone := range r.Zones {
+			if !strings.HasPrefix(zone.Name, r.Name) || !slices.ContainsFunc(r.Subnets, func(s Subnet) bool { return s.Zone == zone.Name && s.DefaultForZone && s.MapPublicIPOnLaunch }) {
+				t.Errorf("%s: zone %s has no default subnet", r.Name, zone.Name)
+			}
+		}
+		if !slices.ContainsFunc(r.SecurityGroups, func(g SecurityGroup) bool { return g.Name == "default" && g.VPC == r.VPCs[0].ID }) {
+			t.Errorf("%s: the default VPC has no default security group", r.Name)
+		}
+		images := map[string]string{}
+		for _, image := range r.Images {
+			images[image.ID] = image.Name
+		}
+		if len(images) != len(r.Images) || len(images) < 100 {
+			t.Errorf("%s: %d ids of %d images", r.Name, len(images), len(r.Images))
+		}
+		for parameter, image := range map[string]string{
+			"/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64":                      "al2023-ami-2023.",
+			"/aws/service/ami-amazon-linux-latest/amzn2-ami-hvm-arm64-gp2":                               "amzn2-ami-",
+			"/aws/service/canonical/ubuntu/server/24.04/stable/current/arm64/hvm/ebs-gp3/ami-id":         "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-arm64-server-",
+			"/aws/service/canonical/ubuntu/server/jammy/stable/current/amd64/hvm/ebs-gp2/ami-id":         "ubuntu/images/hvm-ssd/ubuntu-jammy-22.04-amd64-server-",
+			"/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64/standard/recommended/image_id": "amazon-eks-node-al2023-x86_64-standard-1.34-",
+			"/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/arm64/standard/recommended/image_id":  "amazon-eks-node-al2023-arm64-standard-1.36-",
+			"/aws/service/bottlerocket/aws-k8s-1.34/x86_64/latest/image_id":                              "bottlerocket-aws-k8s-1.34-x86_64-",
+		} {
+			n := slices.IndexFunc(r.Parameters, func(p Parameter) bool { return p.Name == parameter })
+			if n < 0 || !strings.HasPrefix(images[r.Parameters[n].Value], image) {
+				t.Errorf("%s: parameter %s does not name an image %s…", r.Name, parameter, image)
+			}
+		}
+	}
+	if a, b := w.Region("eu-west-1").Complete(), w.Region("us-west-2").Complete(); a.Images[0].ID == b.Images[0].ID || a.VPCs[0].ID == b.VPCs[0].ID || a.Subnets[0].ID == b.Subnets[0].ID {
+		t.Error("two regions share an identifier")
 	}
 }

@@ -48,7 +48,7 @@ type Problem struct {
 // Packing is the problem in Slipway's words.
 func (p *Problem) Packing() *packing.Problem {
 	problem := &packing.Problem{
-		Provisioners: []packing.Provisioner{{Provisioner: constraints.Provisioner{Name: "default"}}}, Templates: constraints.Templates{}, Types: p.Types,
+		Provisioners: []packing.Provisioner{{Provisioner: constraints.Provisioner{Name: "default", Allowed: constraints.Allowed{Prefixes: []string{""}}}}}, Templates: constraints.Templates{}, Types: p.Types,
 	}
 	for _, name := range p.Templates {
 		reference := constraints.Reference{Name: name, Version: provisioningv1.VersionLatest}

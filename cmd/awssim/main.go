@@ -54,7 +54,7 @@ credentials: an access key id that ends in twelve digits is that account's.`,
 	}
 	set := c.Flags()
 	set.StringVar(&f.listen, "listen", "127.0.0.1:4566", "address to listen on; port 0 takes a free one")
-	set.StringVar(&f.world, "world", "", "YAML file with the world that every account starts as (default: the built-in one)")
+	set.StringVar(&f.world, "world", "", "YAML file with the world that every account starts as (default: the built-in one, with every instance type)")
 	set.StringVar(&f.clockStart, "clock-start", "", "simulated time to start at, such as 2026-01-02T15:04:05Z (default: now)")
 	set.Float64Var(&f.clockRate, "clock-rate", 1, "how fast simulated time passes; 0 stands still until it is stepped")
 	set.Uint64Var(&f.seed, "seed", 0, "seed of the identifiers that are made")
@@ -104,6 +104,10 @@ func (f *flags) options() (awssim.Options, error) {
 	if f.clockRate < 0 {
 		return o, fmt.Errorf("--clock-rate: time does not go backward, but it is %v", f.clockRate)
 	}
+	// The default world has a choice of instance types, for tests that name them and count calls. A client of a simulator of its own may ask for any.
+	whole := *world.Default()
+	whole.InstanceTypes = world.Catalogue()
+	o.World = &whole
 	if f.world != "" {
 		if o.World, err = world.Load(f.world); err != nil {
 			return o, fmt.Errorf("--world: %w", err)

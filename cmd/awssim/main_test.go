@@ -155,7 +155,7 @@ func TestFlags(t *testing.T) {
 	for path, want := range map[string]string{
 		"clock":  `{"now":"2030-01-01T00:00:00Z","rate":0}`,
 		"faults": `[{"id":"f","action":"RunInstances","nth":2,"place":"before","code":"Oops","status":500}]`,
-		"behavior": `{"instanceTimes":{"pending":"10s","boot":"20s","shuttingDown":"30s"},"readLag":"1s","throttling":true,` +
+		"behavior": `{"instanceTimes":{"pending":"10s","boot":"20s","shuttingDown":"30s"},"readLag":"1s","throttling":true,"forgetTokens":false,` +
 			`"capacity":[{"instanceType":"m5.large","available":1}],"spotPrices":[],"nodes":[],"nodesReport":false}`,
 		"state?region=moon-1": `"roles":{`,
 	} {
@@ -189,5 +189,25 @@ func TestFlagErrors(t *testing.T) {
 			t.Errorf("%v: got %v, want an error about %s", row.args, err, row.want)
 		}
 		cancel()
+	}
+}
+
+// TestEveryInstanceTypeIsOffered holds that clients of a simulator of their own get whatever type AWS has, in each Region that AWS opens by default.
+func TestEveryInstanceTypeIsOffered(t *testing.T) {
+	t.Parallel()
+	o, err := (&flags{}).options()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Clock.Close()
+	for _, name := range []string{"t3.nano", "c4.large", "m9g.large", "u7i-12tb.224xlarge", "mac2.metal"} {
+		if o.World.InstanceType(name) == nil {
+			t.Errorf("there is no %s", name)
+		}
+	}
+	for _, name := range []string{"us-east-1", "us-west-2", "eu-west-1", "ap-southeast-2", "sa-east-1"} {
+		if o.World.Region(name) == nil {
+			t.Errorf("there is no Region %s", name)
+		}
 	}
 }

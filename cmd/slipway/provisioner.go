@@ -7,6 +7,7 @@ import (
 	"github.com/slipway-project/slipway/internal/controllers/provisionednode"
 	"github.com/slipway-project/slipway/internal/controllers/provisioning"
 	"github.com/slipway-project/slipway/internal/manager"
+	"github.com/slipway-project/slipway/internal/provisioning/launching"
 )
 
 // provisionerFlags are the command line of `slipway provisioner`.
@@ -35,6 +36,7 @@ func (f *provisionerFlags) bind(set *pflag.FlagSet) {
 	f.common.bind(set, &f.options.Options, manager.ProvisionerLeaderElectionID)
 	set.StringVar(&f.options.InstanceProfile, "instance-profile", manager.DefaultInstanceProfile, "name or ARN of the instance profile of nodes from default launch templates")
 	set.IntVar(&f.options.LaunchesPerMinute, "launches-per-minute", manager.DefaultLaunchesPerMinute, "most nodes launched in a minute")
+	set.DurationVar(&f.options.BatchMax, "batch-max", launching.DefaultLongest, "how long pods wait for others at most while they keep coming; a pod that comes alone never waits")
 	set.IntVar(&f.options.PodsPerPass, "pods-per-pass", provisioning.DefaultPodsPerPass, "most pending pods looked at together; it bounds memory, and others wait a moment")
 	set.DurationVar(&f.options.RegistrationTimeout, "registration-timeout", provisionednode.DefaultRegistrationTimeout, "how long an instance has to become a Node that takes pods, before it is replaced")
 }

@@ -17,6 +17,7 @@ func TestProvisionerFlags(t *testing.T) {
 		arrives     func(manager.ProvisionerOptions) bool
 	}{
 		{"launches-per-minute", "7", func(o manager.ProvisionerOptions) bool { return o.LaunchesPerMinute == 7 }},
+		{"batch-max", "10s", func(o manager.ProvisionerOptions) bool { return o.BatchMax == 10*time.Second }},
 		{"pods-per-pass", "9", func(o manager.ProvisionerOptions) bool { return o.PodsPerPass == 9 }},
 		{"registration-timeout", "3m", func(o manager.ProvisionerOptions) bool { return o.RegistrationTimeout == 3*time.Minute }},
 		{"instance-profile", "nodes", func(o manager.ProvisionerOptions) bool { return o.InstanceProfile == "nodes" }},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -321,6 +322,22 @@ func TestShortages(t *testing.T) {
 		"You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket. Launching EC2 instance failed.":   NoQuota,
 		"Could not launch Spot Instances. MaxSpotInstanceCountExceeded - Max spot instance count exceeded. Launching EC2 instance failed.":          NoQuota,
 		"The image id '[ami-1]' does not exist. Launching EC2 instance failed.":                                                                     NoLaunch,
+		// With the purchase option and EC2's code, as of groups with a mixed instances policy.
+		"Could not launch On-Demand Instances. InsufficientInstanceCapacity - We currently do not have sufficient p4d.24xlarge capacity in the Availability Zone " +
+			"you requested (us-east-1a). Our system will be working on provisioning additional capacity. Launching EC2 instance failed.": NoCapacity,
+		"Could not launch Spot Instances. InsufficientInstanceCapacity - There is no Spot capacity available that matches your request. Launching EC2 instance failed.": NoCapacity,
+		"Could not launch On-Demand Instances. ReservationCapacityExceeded - The requested reservation does not have sufficient compatible and available capacity " +
+			"for this request. Launching EC2 instance failed.": NoCapacity,
+		"Could not launch On-Demand Instances. VcpuLimitExceeded - You have requested more vCPU capacity than your current vCPU limit of 0 allows for the instance " +
+			"bucket that the specified instance type belongs to. Launching EC2 instance failed.": NoQuota,
+		"Could not launch Spot Instances. InvalidFleetConfiguration - Your requested instance type (p3.8xlarge) is not supported in your requested Availability " +
+			"Zone (us-east-2c). Launching EC2 instance failed.": NoLaunch,
+		"Could not launch On-Demand Instances. InvalidParameterCombination - The specified instance type is not eligible for Free Tier. For a list of Free Tier " +
+			"instance types, run 'describe-instance-types' with the filter 'free-tier-eligible=true'. Launching EC2 instance failed.": NoLaunch,
+		"Could not launch On-Demand Instances. InvalidCapacityReservationId.NotFound - The capacity reservation 'cr-0' was not found. Launching EC2 instance failed.": NoLaunch,
+		"Could not launch On-Demand Instances. InsufficientFreeAddressesInSubnet - There are not enough free addresses in subnet 'subnet-1' to satisfy the " +
+			"requested number of instances. Launching EC2 instance failed.": NoLaunch,
+		"The capacity reservation 'cr-0' was not found in your account. Launching EC2 instance failed.": NoLaunch,
 	} {
 		if got := shortageOf(message); got != want {
 			t.Errorf("%q is %s, want %s", message, got, want)
@@ -333,9 +350,8 @@ func TestLatestFailedLaunch(t *testing.T) {
 	r := newRig(t)
 	r.create(r.here(plain()))
 	r.settle()
-	began := r.sim.Clock().Now()
 	failed := func() *FailedLaunch {
-		failed, err := r.groups.LatestFailedLaunch(t.Context(), "pool", began)
+		failed, err := r.groups.LatestFailedLaunch(t.Context(), "pool", 5*time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -353,5 +369,71 @@ func TestLatestFailedLaunch(t *testing.T) {
 	r.sim.Clock().Step(time.Minute)
 	if got := failed(); got == nil || got.Shortage != NoCapacity {
 		t.Errorf("there is no capacity, got %+v", got)
+	}
+}
+
+// TestFailedLaunchesOfMixedGroups: of a group with a mixed instances policy AWS tells the reason in another form, by purchase option.
+func TestFailedLaunchesOfMixedGroups(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason   string
+		onDemand int64
+		want     Shortage
+		says     string
+	}{
+		{"no On-Demand capacity", 100, NoCapacity, "Could not launch On-Demand Instances. InsufficientInstanceCapacity - We currently do not have sufficient"},
+		{"no Spot capacity", 0, NoCapacity, "Could not launch Spot Instances. UnfulfillableCapacity - Unable to fulfill capacity due to your request configuration."},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.sim.SetBehavior(awssim.Behavior{Capacity: []awssim.CapacityRule{{InstanceType: "m5.large", Available: 0}}})
+			desired := plain()
+			desired.MixedInstancesPolicy = &infrav1.MixedInstancesPolicy{
+				InstancesDistribution: &infrav1.InstancesDistribution{
+					OnDemandAllocationStrategy: "prioritized", SpotAllocationStrategy: "price-capacity-optimized",
+					OnDemandBaseCapacity: ptr.To[int64](0), OnDemandPercentageAboveBaseCapacity: ptr.To(row.onDemand),
+				},
+				Overrides: []infrav1.Overrides{{InstanceType: "m5.large"}},
+			}
+			r.create(r.here(desired))
+			r.sim.Clock().Step(time.Minute)
+			got, err := r.groups.LatestFailedLaunch(t.Context(), "pool", 5*time.Minute)
+			if err != nil || got == nil || got.Shortage != row.want || !strings.HasPrefix(got.Message, row.says) {
+				t.Errorf("the failed launch is %+v, %v; want %s with %q", got, err, row.want, row.says)
+			}
+		})
+	}
+}
+
+// TestLatestFailure holds which failed launch counts, whatever the manager's clock says: launches are compared with each other alone.
+func TestLatestFailure(t *testing.T) {
+	t.Parallel()
+	activity := func(minute int, status asgtypes.ScalingActivityStatusCode, what string) asgtypes.Activity {
+		started := now.Add(time.Duration(minute) * time.Minute)
+		return asgtypes.Activity{ActivityId: awssdk.String(fmt.Sprintf("at %d", minute)), StartTime: &started, StatusCode: status, Description: &what}
+	}
+	const failed, successful, inProgress = asgtypes.ScalingActivityStatusCodeFailed, asgtypes.ScalingActivityStatusCodeSuccessful, asgtypes.ScalingActivityStatusCodeInProgress
+	const launch, end = "Launching a new EC2 instance.", "Terminating EC2 instance: i-1"
+	for _, row := range []struct {
+		reason     string
+		activities []asgtypes.Activity
+		want       string
+	}{
+		{"none at all", nil, ""},
+		{"the newest failed", []asgtypes.Activity{activity(3, failed, launch), activity(1, failed, launch)}, "at 3"},
+		{"another is under way", []asgtypes.Activity{activity(4, inProgress, launch), activity(3, failed, launch)}, "at 3"},
+		{"another one has succeeded meanwhile", []asgtypes.Activity{activity(4, successful, launch), activity(3, failed, launch)}, "at 3"},
+		{"launches have succeeded for long", []asgtypes.Activity{activity(20, successful, launch), activity(3, failed, launch)}, ""},
+		{"what failed was no launch", []asgtypes.Activity{activity(3, failed, end)}, ""},
+		{"nothing was launched since, but something ended", []asgtypes.Activity{activity(20, successful, end), activity(3, failed, launch)}, "at 3"},
+	} {
+		got := ""
+		if latest := latestFailure(row.activities, 5*time.Minute); latest != nil {
+			got = *latest.ActivityId
+		}
+		if got != row.want {
+			t.Errorf("%s: %q, want %q", row.reason, got, row.want)
+		}
 	}
 }

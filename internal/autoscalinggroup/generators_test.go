@@ -58,6 +58,7 @@ var anySpec = rapid.Custom(func(t *rapid.T) *infrav1.AWSMachinePoolSpec {
 		CapacityReservation: maybe(t, "reservation", infrav1.GroupCapacityReservation{Preference: "none"}, infrav1.GroupCapacityReservation{Preference: "default"},
 			infrav1.GroupCapacityReservation{Preference: "capacity-reservations-first", IDs: []string{"cr-0b", "cr-0a"}},
 			infrav1.GroupCapacityReservation{Preference: "capacity-reservations-only", ResourceGroupARNs: []string{"arn:aws:resource-groups:us-east-1:111122223333:group/mine"}}),
+		DeletionProtection:               rapid.SampledFrom([]infrav1.DeletionProtection{"", "none", "prevent-force-deletion", "prevent-all-deletion"}).Draw(t, "deletion"),
 		NewInstancesProtectedFromScaleIn: rapid.Bool().Draw(t, "protected"),
 	}
 	if rapid.Bool().Draw(t, "checked") {

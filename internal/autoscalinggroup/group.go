@@ -4,6 +4,8 @@
 package autoscalinggroup
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,6 +48,11 @@ type Desired struct {
 	RetiredTags []string
 }
 
+// Shrinks reports whether the group has to lose instances to be as desired.
+func (d Desired) Shrinks(group Group) bool {
+	return d.Capacity != nil && *d.Capacity < group.Capacity || d.MaxSize < group.Capacity
+}
+
 // launches says whether it is known what the group is to launch.
 func (d Desired) launches() bool { return d.LaunchTemplateID != "" }
 
@@ -72,6 +79,15 @@ type Group struct {
 	Deleting     bool
 	Created      time.Time
 	Instances    []Instance
+}
+
+// InstanceIDs returns the IDs of the group's instances.
+func (g Group) InstanceIDs() []string {
+	ids := make([]string, 0, len(g.Instances))
+	for _, instance := range g.Instances {
+		ids = append(ids, instance.ID)
+	}
+	return ids
 }
 
 // Instance is a member of a group.
@@ -124,6 +140,20 @@ func (g Group) Units() int32 {
 	return units
 }
 
+// InstanceTypes lists the types of instances, the most frequent first. Instances on their way out do not count.
+func InstanceTypes(instances []Instance) string {
+	counts := map[string]int{}
+	for _, instance := range instances {
+		if !instance.Leaving() {
+			counts[instance.InstanceType]++
+		}
+	}
+	types := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	return strings.Join(types, ", ")
+}
+
 // ProviderID is the instance as Node.spec.providerID names it.
 func (i Instance) ProviderID() string { return "aws:///" + i.AvailabilityZone + "/" + i.ID }
 
@@ -138,7 +168,7 @@ func Apply(desired Desired, group *Group) {
 	if desired.Capacity != nil {
 		group.Capacity = *desired.Capacity
 	}
-	group.SubnetIDs, group.Settings = slices.Clone(desired.SubnetIDs), desired.Settings
+	group.SubnetIDs, group.Settings = slices.Clone(desired.SubnetIDs), desired.Settings.beside(group.Settings)
 	if !desired.launches() {
 		return
 	}

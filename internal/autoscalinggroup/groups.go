@@ -2,6 +2,7 @@ package autoscalinggroup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/tagdiff"
 )
 
@@ -152,12 +154,23 @@ func (g *Groups) Create(ctx context.Context, desired Desired, name string) error
 	return nil
 }
 
-// Update makes the group as desired. It is for a group with UpdateReasons.
+// Update makes the group as desired. It is for a group with UpdateReasons. If AWS refuses the request as it is, and it changes sizes among other things, the
+// sizes are changed alone: a launch template or a setting that AWS does not take must not keep a pool from growing or shrinking.
 func (g *Groups) Update(ctx context.Context, desired Desired, group Group) error {
-	if _, err := g.api.UpdateAutoScalingGroup(ctx, updateInput(desired, group)); err != nil {
-		return fmt.Errorf("updating Auto Scaling group %q: %w", group.Name, err)
+	_, err := g.api.UpdateAutoScalingGroup(ctx, updateInput(desired, group))
+	if err == nil {
+		return nil
 	}
-	return nil
+	err = fmt.Errorf("updating Auto Scaling group %q: %w", group.Name, err)
+	sizes := differences(sizeChecks, desired, group)
+	refused := aws.FateOf(err).Kind == aws.WaitForUser || aws.IsLaunchTemplateNotFound(err)
+	if !refused || len(sizes) == 0 || len(sizes) == len(UpdateReasons(desired, group)) {
+		return err
+	}
+	if _, failed := g.api.UpdateAutoScalingGroup(ctx, sizesInput(desired, group)); failed != nil {
+		return errors.Join(err, fmt.Errorf("updating the sizes of Auto Scaling group %q alone: %w", group.Name, failed))
+	}
+	return err
 }
 
 // EnsureTags sets the tags that differ and removes those that retired. It says which keys these were.
@@ -191,10 +204,22 @@ func (g *Groups) ensureTags(ctx context.Context, tags map[string]string, retired
 	return slices.Sorted(maps.Keys(stale)), nil
 }
 
-// Delete asks for the end of the group and of its instances. It does not wait for it.
+// Unprotect sets the deletion protection of a group, which is too strict for what a pool asks for.
+func (g *Groups) Unprotect(ctx context.Context, group Group, level string) error {
+	_, err := g.api.UpdateAutoScalingGroup(ctx, &autoscaling.UpdateAutoScalingGroupInput{
+		AutoScalingGroupName: &group.Name, DeletionProtection: asgtypes.DeletionProtection(level),
+	})
+	if err != nil {
+		return fmt.Errorf("setting the deletion protection of Auto Scaling group %q: %w", group.Name, err)
+	}
+	return nil
+}
+
+// Delete begins the deletion of the group and of its instances. It does not wait for the end. A group whose deletion protection allows only empty groups to be deleted
+// must have no instances and no warm pool.
 func (g *Groups) Delete(ctx context.Context, group Group) error {
 	_, err := g.api.DeleteAutoScalingGroup(ctx, &autoscaling.DeleteAutoScalingGroupInput{
-		AutoScalingGroupName: &group.Name, ForceDelete: awssdk.Bool(true),
+		AutoScalingGroupName: &group.Name, ForceDelete: awssdk.Bool(group.Settings.DeletionProtection != OnlyEmpty),
 	})
 	if err != nil {
 		return fmt.Errorf("deleting Auto Scaling group %q: %w", group.Name, err)

@@ -147,7 +147,9 @@ func TestCreatedAndUpdatedGroupsAreAsDesired(t *testing.T) {
 		name := fmt.Sprintf("pool-%d", count)
 		first, second := r.here(anyDesired.Draw(t, "first")), r.here(anyDesired.Draw(t, "second"))
 		r.make(t, first, name)
-		r.make(t, second, name+"-afresh")
+		afresh := second
+		afresh.Settings = second.Settings.beside(first.Settings) // deletion protection stays where the second names none
+		r.make(t, afresh, name+"-afresh")
 		group := r.see(name)
 		if err := r.bring(second, first, &group); err != nil {
 			t.Fatal(err)
@@ -167,6 +169,9 @@ func TestCreatedAndUpdatedGroupsAreAsDesired(t *testing.T) {
 		}
 		r.sameInAWS(t, name, name+"-afresh", second.Capacity != nil)
 		for _, each := range []string{name, name + "-afresh"} {
+			if err := r.groups.Unprotect(r.Context(), Group{Name: each}, Unprotected); err != nil {
+				t.Fatal(err)
+			}
 			if err := r.groups.Delete(r.Context(), Group{Name: each}); err != nil {
 				t.Fatal(err)
 			}

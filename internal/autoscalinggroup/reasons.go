@@ -12,26 +12,31 @@ import (
 // check compares one thing; it returns "" if the group has it as desired, else what would change, in words.
 type check func(desired Desired, group Group) string
 
-// sizeChecks and launchChecks are how many instances there are and where, and what they are launched from. The plain settings are the rest of
-// what UpdateAutoScalingGroup changes.
+// sizeChecks and launchChecks are how many instances there are, and what they are launched from. The subnets and the plain settings are the rest
+// of what UpdateAutoScalingGroup changes.
 var (
-	sizeChecks   = []check{minSizeDiffers, maxSizeDiffers, capacityDiffers, subnetsDiffer}
+	sizeChecks   = []check{minSizeDiffers, maxSizeDiffers, capacityDiffers}
 	launchChecks = []check{templateDiffers, policyDiffers, overridesDiffer, distributionDiffers}
 )
 
 // UpdateReasons says what would change, an entry for each thing that differs; none means that the group is as desired.
 func UpdateReasons(desired Desired, group Group) []string {
-	var reasons []string
-	checks := sizeChecks
+	reasons := slices.Concat(differences(sizeChecks, desired, group), differences([]check{subnetsDiffer}, desired, group))
 	if desired.launches() {
-		checks = slices.Concat(sizeChecks, launchChecks)
+		reasons = append(reasons, differences(launchChecks, desired, group)...)
 	}
+	return append(reasons, settingsDiffer(desired.Settings, group.Settings)...)
+}
+
+// differences returns what some of the checks find.
+func differences(checks []check, desired Desired, group Group) []string {
+	var reasons []string
 	for _, differs := range checks {
 		if reason := differs(desired, group); reason != "" {
 			reasons = append(reasons, reason)
 		}
 	}
-	return append(reasons, settingsDiffer(desired.Settings, group.Settings)...)
+	return reasons
 }
 
 func minSizeDiffers(desired Desired, group Group) string {
@@ -131,9 +136,16 @@ func pointer[T comparable](what string, seen, wanted *T) string {
 	return fmt.Sprintf("%s %v → %v", what, *seen, *wanted)
 }
 
+// orNone is a value for people. One that is itself "none" is told from one that is not set.
 func orNone(text string) string {
-	if text == "" {
-		return "none"
+	switch text {
+	case "":
+		return none
+	case none:
+		return strconv.Quote(none)
 	}
 	return text
 }
+
+// none is shown for a value that is not set.
+const none = "none"

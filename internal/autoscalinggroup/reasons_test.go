@@ -57,6 +57,7 @@ func TestUpdateReasons(t *testing.T) {
 		{"max size", plain(), func(d *Desired, _ *Group) { d.MaxSize = 9 }, []string{"max size 5 → 9"}},
 		{"capacity", plain(), func(d *Desired, _ *Group) { d.Capacity = ptr.To[int32](0) }, []string{"desired capacity 3 → 0"}},
 		{"somebody else scales", plain(), func(d *Desired, g *Group) { d.Capacity, g.Capacity = nil, 5 }, nil},
+		{"a placement group whose name is none", plain(), func(d *Desired, _ *Group) { d.Settings.PlacementGroup = "none" }, []string{`placement group none → "none"`}},
 		{"version", plain(), func(d *Desired, _ *Group) { d.Version = 8 }, []string{"launch template version 7 → 8"}},
 		{"an adopted group follows its template", plain(), func(_ *Desired, g *Group) { g.Version = "$Latest" }, []string{"launch template version $Latest → 7"}},
 		{"template", plain(), func(d *Desired, _ *Group) { d.LaunchTemplateID = "lt-2" }, []string{"launch template lt-1 → lt-2"}},
@@ -212,5 +213,53 @@ func TestInstanceStates(t *testing.T) {
 		if id := instance.ProviderID(); id != "aws:///us-east-1a/i-1" {
 			t.Errorf("provider id %q", id)
 		}
+	}
+}
+
+// TestUpdateSendsWhatDiffers holds that an update has the launch template and the subnets only where they differ: AWS validates the template whenever it is sent,
+// and whenever subnets are.
+func TestUpdateSendsWhatDiffers(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason                    string
+		from                      Desired
+		change                    func(*Desired)
+		template, policy, subnets bool
+	}{
+		{"a size", plain(), func(d *Desired) { d.Capacity = ptr.To[int32](4) }, false, false, false},
+		{"a size, mixed", mixed(), func(d *Desired) { d.MaxSize = 9 }, false, false, false},
+		{"a setting", plain(), func(d *Desired) { d.Settings.Cooldown = 60 }, false, false, false},
+		{"a version", plain(), func(d *Desired) { d.Version = 8 }, true, false, false},
+		{"a version, mixed", mixed(), func(d *Desired) { d.Version = 8 }, false, true, false},
+		{"subnets", plain(), func(d *Desired) { d.SubnetIDs = []string{"subnet-a"} }, false, false, true},
+		{"what is launched is not known", plain(), func(d *Desired) { d.LaunchTemplateID, d.MaxSize = "", 9 }, false, false, false},
+	} {
+		desired := row.from
+		row.change(&desired)
+		input := updateInput(desired, groupAs(row.from))
+		if got := input.LaunchTemplate != nil; got != row.template {
+			t.Errorf("%s: launch template sent: %t", row.reason, got)
+		}
+		if got := input.MixedInstancesPolicy != nil; got != row.policy {
+			t.Errorf("%s: mixed instances policy sent: %t", row.reason, got)
+		}
+		if got := input.VPCZoneIdentifier != nil; got != row.subnets {
+			t.Errorf("%s: subnets sent: %t", row.reason, got)
+		}
+	}
+}
+
+// TestInstanceTypes holds which types are listed, and in what order.
+func TestInstanceTypes(t *testing.T) {
+	t.Parallel()
+	instance := func(kind, state string) Instance { return Instance{InstanceType: kind, LifecycleState: state} }
+	instances := []Instance{
+		instance("t3.large", "InService"), instance("m6i.large", "InService"), instance("m6i.large", "Pending"), instance("c5.large", "Terminating:Wait"),
+	}
+	if got := InstanceTypes(instances); got != "m6i.large, t3.large" {
+		t.Errorf("types are %q", got)
+	}
+	if got := InstanceTypes(nil); got != "" {
+		t.Errorf("types of no instance are %q", got)
 	}
 }

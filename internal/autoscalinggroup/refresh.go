@@ -39,10 +39,23 @@ func (g *Groups) Refreshes(ctx context.Context, group string) ([]Refresh, error)
 		seen := &output.InstanceRefreshes[i]
 		refreshes = append(refreshes, Refresh{
 			ID: awssdk.ToString(seen.InstanceRefreshId), Status: string(seen.Status), Reason: awssdk.ToString(seen.StatusReason),
-			Percentage: awssdk.ToInt32(seen.PercentageComplete), Started: awssdk.ToTime(seen.StartTime), Ended: awssdk.ToTime(seen.EndTime),
+			Percentage: awssdk.ToInt32(seen.PercentageComplete), Started: awssdk.ToTime(seen.StartTime),
 		})
 	}
 	return refreshes, nil
+}
+
+// NextAfter returns the refresh that was started next after the one with the given id, or the first of all if the id is empty. It returns nil if there is
+// none, or if that can not be told from the history, which has the newest refreshes alone.
+func NextAfter(history []Refresh, id string) *Refresh {
+	next := slices.IndexFunc(history, func(refresh Refresh) bool { return refresh.ID == id }) - 1
+	if id == "" && len(history) < refreshesRead {
+		next = len(history) - 1
+	}
+	if next < 0 {
+		return nil
+	}
+	return &history[next]
 }
 
 // Replacing says how instances are to be replaced.

@@ -38,6 +38,7 @@ func createInput(desired Desired, name string) *autoscaling.CreateAutoScalingGro
 		AvailabilityZoneImpairmentPolicy: settings.AvailabilityZoneImpairmentPolicy,
 		CapacityReservationSpecification: settings.CapacityReservationSpecification,
 		PlacementGroup:                   settings.PlacementGroup, NewInstancesProtectedFromScaleIn: settings.NewInstancesProtectedFromScaleIn,
+		DeletionProtection: settings.DeletionProtection,
 	}
 	if slices.Contains(desired.Suspended, ProcessLaunch) {
 		input.MinSize, input.DesiredCapacity = awssdk.Int32(0), awssdk.Int32(0)
@@ -45,22 +46,27 @@ func createInput(desired Desired, name string) *autoscaling.CreateAutoScalingGro
 	return input
 }
 
-// updateInput sets all that is wanted of sizes and launches, and the settings that differ; the capacity only when it differs, because setting it
-// again would undo a scaling that happened since the group was seen.
+// updateInput returns the request that makes a group as desired. It has both bounds, so that they fit each other, and else only what differs. Setting the
+// capacity again would undo a scaling that happened since the group was seen, and AWS validates a launch template whenever it is sent: a group
+// whose image was deregistered could not change its sizes.
 func updateInput(desired Desired, group Group) *autoscaling.UpdateAutoScalingGroupInput {
-	input := &autoscaling.UpdateAutoScalingGroupInput{
-		AutoScalingGroupName: &group.Name,
-		MinSize:              &desired.MinSize,
-		MaxSize:              &desired.MaxSize,
-		VPCZoneIdentifier:    awssdk.String(strings.Join(desired.SubnetIDs, ",")),
+	input := sizesInput(desired, group)
+	if subnetsDiffer(desired, group) != "" {
+		input.VPCZoneIdentifier = awssdk.String(strings.Join(desired.SubnetIDs, ","))
 	}
-	if desired.launches() {
+	if desired.launches() && len(differences(launchChecks, desired, group)) > 0 {
 		input.LaunchTemplate, input.MixedInstancesPolicy = launchSource(desired)
 	}
+	sendSettings(desired.Settings, group.Settings, input)
+	return input
+}
+
+// sizesInput returns the request that gives a group its sizes and changes nothing else.
+func sizesInput(desired Desired, group Group) *autoscaling.UpdateAutoScalingGroupInput {
+	input := &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: &group.Name, MinSize: &desired.MinSize, MaxSize: &desired.MaxSize}
 	if desired.Capacity != nil && *desired.Capacity != group.Capacity {
 		input.DesiredCapacity = desired.Capacity
 	}
-	sendSettings(desired.Settings, group.Settings, input)
 	return input
 }
 

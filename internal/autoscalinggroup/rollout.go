@@ -12,14 +12,13 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// Refresh is an instance refresh as it was seen.
+// Refresh is an instance refresh as it was seen. Started is by AWS's clock, and only for showing: nothing is decided from it.
 type Refresh struct {
 	ID         string
 	Status     string
 	Reason     string
 	Percentage int32
 	Started    time.Time
-	Ended      time.Time
 }
 
 // terminal are the statuses after which another refresh can start. Baking, Cancelling and RollbackInProgress are not among them: AWS
@@ -95,14 +94,19 @@ const (
 // Without a record nothing is cancelled and nothing goes back.
 type Rollout struct {
 	Wanted Wanted
-	// Since is when this came to be wanted. Refreshes that began before were for something else.
-	Since time.Time
+	// After is the id of the newest refresh that there was before the first one for what is wanted now, empty if there was none. That refresh, and all
+	// that AWS lists after it, are no attempts to bring what is wanted now.
+	After string
 	// Instances are the group's members.
 	Instances []Instance
 	// History are the group's refreshes, newest first.
 	History []Refresh
+	// EndSeen is when the newest refresh was first seen to have ended, by our clock.
+	EndSeen time.Time
 	// StartedID is the refresh that we started last, and StartedFor the key of what was wanted of it.
 	StartedID, StartedFor string
+	// StartedTemplate is the launch template that the group named when we started it, empty if that is not known.
+	StartedTemplate string
 	// Configs are the fingerprints of the versions of the wanted template, by number.
 	Configs map[int64]string
 	// CanGoBack is true if there is a good config to go back to, other than the wanted one.
@@ -165,8 +169,8 @@ func (r Rollout) hesitate(decision *Decision, latest *Refresh) {
 	if decision.Attempts == 0 {
 		return
 	}
-	if again := latest.Ended.Add(backOff(decision.Attempts)); r.Now.Before(again) {
-		decision.Verdict, decision.Wait = Later, again.Sub(r.Now)
+	if left := backOff(decision.Attempts) - r.Now.Sub(r.EndSeen); left > 0 {
+		decision.Verdict, decision.Wait = Later, left
 	}
 }
 
@@ -225,19 +229,19 @@ func (r Rollout) SkipsMatching() bool {
 	})
 }
 
-// attempts counts the newest refreshes that were for what is wanted now and left instances behind.
+// attempts counts the newest refreshes that were for what is wanted now and left instances behind. It goes by AWS's order: which of two moments was
+// first can not be told from AWS's clock and ours.
 func (r Rollout) attempts() int {
 	attempts := 0
 	for i := range r.History {
 		refresh := &r.History[i]
-		if refresh.Active() {
-			continue
-		}
-		// An older one that succeeded had nothing left to do then. By the record too, because AWS's clock and ours may differ.
-		if !r.ours(refresh) && refresh.Started.Before(r.Since) || refresh.Succeeded() && i > 0 {
+		// An older one that succeeded had nothing left to do then.
+		if refresh.ID == r.After || refresh.Succeeded() && i > 0 {
 			break
 		}
-		attempts++
+		if !refresh.Active() {
+			attempts++
+		}
 	}
 	return attempts
 }
@@ -247,16 +251,27 @@ func (r Rollout) ours(refresh *Refresh) bool {
 	return refresh != nil && refresh.ID != "" && refresh.ID == r.StartedID && r.StartedFor == r.Wanted.Key()
 }
 
-// supersedes is true if the refresh under way should be cancelled: it is ours and was started for something else, and either instances run that
+// supersedes reports whether the refresh under way should be cancelled: it is ours and was started for something else, and either instances run that
 // already, which it takes for done, or instances run what is wanted, which it would replace. All others it replaces with what the group names by
-// then, because it carries no desired configuration; so it can go on.
+// then, because it carries no desired configuration; so it can go on. One that was started with a template that was replaced since is cancelled if
+// any instance of that template is outdated: its versions are no longer known, and neither is which of them the refresh takes for done.
 func (r Rollout) supersedes(latest *Refresh) bool {
-	if !latest.replacing() || latest.ID != r.StartedID || r.StartedFor == "" || r.StartedFor == r.Wanted.Key() || r.preferences().Disable {
+	if !latest.replacing() || latest.ID != r.StartedID || r.StartedFor == "" || r.preferences().Disable {
+		return false
+	}
+	replaced := r.StartedTemplate != "" && r.StartedTemplate != r.Wanted.TemplateID
+	if !replaced && r.StartedFor == r.Wanted.Key() {
 		return false
 	}
 	brought := configOf(r.StartedFor)
 	return slices.ContainsFunc(r.Instances, func(i Instance) bool {
-		return !i.Leaving() && (r.Wanted.Runs(i) || i.LaunchTemplateID == r.Wanted.TemplateID && r.Configs[i.Version] == brought)
+		switch {
+		case i.Leaving():
+			return false
+		case r.Wanted.Runs(i):
+			return r.StartedFor != r.Wanted.Key()
+		}
+		return replaced && i.LaunchTemplateID == r.StartedTemplate || i.LaunchTemplateID == r.Wanted.TemplateID && r.Configs[i.Version] == brought
 	})
 }
 

@@ -28,11 +28,28 @@ func wanted() Wanted {
 		Accepted: []infrav1.AcceptedVersions{{LaunchTemplateID: "lt-capa", First: 1, Last: 7}}}
 }
 
-func ended(status string, ago time.Duration) Refresh {
-	return Refresh{ID: "r", Status: status, Started: now.Add(-time.Hour), Ended: now.Add(-ago)}
+// pastRefresh is a refresh, and how long ago it was seen to have ended.
+type pastRefresh struct {
+	Refresh
+	ago time.Duration
 }
 
-func active(status string) []Refresh { return []Refresh{{ID: "r", Status: status, Started: now}} }
+func ended(status string, ago time.Duration) pastRefresh {
+	return pastRefresh{Refresh{ID: "r", Status: status}, ago}
+}
+
+func active(status string) []pastRefresh { return []pastRefresh{ended(status, 0)} }
+
+// withHistory gives a roll-out its refreshes, newest first.
+func (r Rollout) withHistory(history []pastRefresh) Rollout {
+	for _, past := range history {
+		r.History = append(r.History, past.Refresh)
+	}
+	if len(history) > 0 {
+		r.EndSeen = r.Now.Add(-history[0].ago)
+	}
+	return r
+}
 
 func TestDecide(t *testing.T) {
 	t.Parallel()
@@ -44,7 +61,7 @@ func TestDecide(t *testing.T) {
 	for _, row := range []struct {
 		reason      string
 		instances   []Instance
-		history     []Refresh
+		history     []pastRefresh
 		preferences *infrav1.RefreshPreferences
 		want        Verdict
 		words       string
@@ -71,17 +88,17 @@ func TestDecide(t *testing.T) {
 		{"the last are replaced, it bakes", []Instance{current}, active("Baking"), nil, Rolling, "", 0},
 		{"one is being cancelled", []Instance{old}, active("Cancelling"), nil, Rolling, one, 0},
 		{"one is being rolled back", []Instance{old}, active("RollbackInProgress"), nil, Rolling, one, 0},
-		{"one failed a moment ago", []Instance{old}, []Refresh{ended("Failed", time.Minute)}, nil, Later, one, 4 * time.Minute},
-		{"one was cancelled a moment ago", []Instance{old}, []Refresh{ended("Cancelled", 0)}, nil, Later, one, 5 * time.Minute},
-		{"one was rolled back a moment ago", []Instance{old}, []Refresh{ended("RollbackSuccessful", time.Second)}, nil, Later, one, 5*time.Minute - time.Second},
-		{"one failed a while ago", []Instance{old}, []Refresh{ended("Failed", 5*time.Minute)}, nil, Start, one, 0},
-		{"the second wait is twice the first", []Instance{old}, []Refresh{ended("Failed", 5*time.Minute), ended("Cancelled", 20*time.Minute)}, nil, Later, one, 5 * time.Minute},
-		{"a success between breaks the row", []Instance{old}, []Refresh{ended("Failed", 5*time.Minute), ended("Successful", 10*time.Minute), ended("Failed", 20*time.Minute)}, nil, Start, one, 0},
-		{"one failed, and nothing is due", []Instance{current}, []Refresh{ended("Failed", 0)}, nil, RolledOut, "", 0},
-		{"one succeeded and left an instance: the next waits as after a failure", []Instance{old}, []Refresh{ended("Successful", 0)}, nil, Later, one, 5 * time.Minute},
-		{"it stopped where the user has it stop", []Instance{old}, []Refresh{ended("Successful", time.Hour)}, &infrav1.RefreshPreferences{CheckpointPercentages: []int32{50}},
+		{"one failed a moment ago", []Instance{old}, []pastRefresh{ended("Failed", time.Minute)}, nil, Later, one, 4 * time.Minute},
+		{"one was cancelled a moment ago", []Instance{old}, []pastRefresh{ended("Cancelled", 0)}, nil, Later, one, 5 * time.Minute},
+		{"one was rolled back a moment ago", []Instance{old}, []pastRefresh{ended("RollbackSuccessful", time.Second)}, nil, Later, one, 5*time.Minute - time.Second},
+		{"one failed a while ago", []Instance{old}, []pastRefresh{ended("Failed", 5*time.Minute)}, nil, Start, one, 0},
+		{"the second wait is twice the first", []Instance{old}, []pastRefresh{ended("Failed", 5*time.Minute), ended("Cancelled", 20*time.Minute)}, nil, Later, one, 5 * time.Minute},
+		{"a success between breaks the row", []Instance{old}, []pastRefresh{ended("Failed", 5*time.Minute), ended("Successful", 10*time.Minute), ended("Failed", 20*time.Minute)}, nil, Start, one, 0},
+		{"one failed, and nothing is due", []Instance{current}, []pastRefresh{ended("Failed", 0)}, nil, RolledOut, "", 0},
+		{"one succeeded and left an instance: the next waits as after a failure", []Instance{old}, []pastRefresh{ended("Successful", 0)}, nil, Later, one, 5 * time.Minute},
+		{"it stopped where the user has it stop", []Instance{old}, []pastRefresh{ended("Successful", time.Hour)}, &infrav1.RefreshPreferences{CheckpointPercentages: []int32{50}},
 			Left, one + "; the refresh ended at its last checkpoint: add 100 to refreshPreferences.checkpointPercentages to replace the rest (it is 50)", 0},
-		{"it stopped there, and now is to go on", []Instance{old}, []Refresh{ended("Successful", time.Hour)}, &infrav1.RefreshPreferences{CheckpointPercentages: []int32{50, 100}}, Start, one, 0},
+		{"it stopped there, and now is to go on", []Instance{old}, []pastRefresh{ended("Successful", time.Hour)}, &infrav1.RefreshPreferences{CheckpointPercentages: []int32{50, 100}}, Start, one, 0},
 		{"the user has protected ones ignored", []Instance{protected}, nil, &infrav1.RefreshPreferences{ScaleInProtectedInstances: "Ignore"}, Left,
 			one + "; they are protected from scale-in: remove the protection, or set refreshPreferences.scaleInProtectedInstances to Refresh", 0},
 		{"one of two is not protected", []Instance{protected, old}, nil, &infrav1.RefreshPreferences{ScaleInProtectedInstances: "Ignore"}, Start, "2 of 2 instances run version 2", 0},
@@ -91,7 +108,7 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
-			decision := Rollout{Wanted: wanted(), Since: now.Add(-2 * time.Hour), Instances: row.instances, History: row.history, Preferences: row.preferences, Now: now}.Decide()
+			decision := Rollout{Wanted: wanted(), Instances: row.instances, Preferences: row.preferences, Now: now}.withHistory(row.history).Decide()
 			if decision.Verdict != row.want || decision.Reason != row.words || decision.Wait != row.wait {
 				t.Errorf("%s, %q, wait %s; want %s, %q, wait %s", decision.Verdict, decision.Reason, decision.Wait, row.want, row.words, row.wait)
 			}
@@ -107,7 +124,7 @@ func TestDecideByTheRecord(t *testing.T) {
 	for _, row := range []struct {
 		reason      string
 		instances   []Instance
-		history     []Refresh
+		history     []pastRefresh
 		id, purpose string
 		preferences *infrav1.RefreshPreferences
 		want        Verdict
@@ -123,20 +140,18 @@ func TestDecideByTheRecord(t *testing.T) {
 		{"nor one that is being cancelled", []Instance{old, brought}, active("Cancelling"), "r", "b", nil, Rolling},
 		{"nor one that AWS rolls back", []Instance{old, brought}, active("RollbackInProgress"), "r", "b", nil, Rolling},
 		{"nor ours for what is wanted: a token rotated", []Instance{old, brought}, active("InProgress"), "r", "c", nil, Rolling},
-		{"the cancelled one was for something else: no wait", []Instance{old, brought}, []Refresh{ended("Cancelled", 0)}, "r", "b", nil, Start},
-		{"ours for this counts, whatever the clocks say", []Instance{old}, []Refresh{ended("Failed", 0)}, "r", "c", nil, Later},
-		{"ours failed: back", []Instance{old, current}, []Refresh{ended("Failed", 0)}, "r", "c", rollback, GoBack},
-		{"ours failed after the last instance: back", []Instance{current}, []Refresh{ended("Failed", 0)}, "r", "c", rollback, GoBack},
-		{"ours was cancelled: not back", []Instance{old}, []Refresh{ended("Cancelled", 0)}, "r", "c", rollback, Later},
-		{"somebody else's failed: not back", []Instance{old}, []Refresh{ended("Failed", 0)}, "other", "c", rollback, Start},
-		{"ours failed for something else: not back", []Instance{old}, []Refresh{ended("Failed", 0)}, "r", "b", rollback, Start},
+		{"ours failed: back", []Instance{old, current}, []pastRefresh{ended("Failed", 0)}, "r", "c", rollback, GoBack},
+		{"ours failed after the last instance: back", []Instance{current}, []pastRefresh{ended("Failed", 0)}, "r", "c", rollback, GoBack},
+		{"ours was cancelled: not back", []Instance{old}, []pastRefresh{ended("Cancelled", 0)}, "r", "c", rollback, Later},
+		{"somebody else's failed: not back", []Instance{old}, []pastRefresh{ended("Failed", 0)}, "other", "c", rollback, Later},
+		{"ours failed for something else: not back", []Instance{old}, []pastRefresh{ended("Failed", 0)}, "r", "b", rollback, Later},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
 			rollout := Rollout{
-				Wanted: wanted(), Since: now.Add(-time.Minute), Instances: row.instances, History: row.history, StartedID: row.id, StartedFor: row.purpose,
+				Wanted: wanted(), Instances: row.instances, StartedID: row.id, StartedFor: row.purpose,
 				Configs: map[int64]string{1: "a", 2: "b", 3: "c", 4: "c"}, CanGoBack: true, Preferences: row.preferences, Now: now,
-			}
+			}.withHistory(row.history)
 			if decision := rollout.Decide(); decision.Verdict != row.want {
 				t.Errorf("%s, want %s", decision.Verdict, row.want)
 			}
@@ -145,6 +160,89 @@ func TestDecideByTheRecord(t *testing.T) {
 				t.Error("it goes back where there is nothing to go back to")
 			}
 		})
+	}
+}
+
+// TestAttempts holds which refreshes count as attempts to bring what is wanted now: those that AWS lists before the newest one that there was when it came
+// to be wanted, whatever the clocks of AWS and of the manager say.
+func TestAttempts(t *testing.T) {
+	t.Parallel()
+	old := running("lt-1", 1, "InService")
+	past := func(id, status string) Refresh { return Refresh{ID: id, Status: status, Started: now.Add(time.Hour)} }
+	for _, row := range []struct {
+		reason   string
+		history  []Refresh
+		after    string
+		attempts int
+		want     Verdict
+	}{
+		{"an edit was taken back, and our refresh for it was cancelled", []Refresh{past("r1", "Cancelled")}, "r1", 0, Start},
+		{"the refresh for the edit before succeeded before it saw the newer one", []Refresh{past("r1", "Successful")}, "r1", 0, Start},
+		{"the refresh for what was wanted before failed", []Refresh{past("r1", "Failed"), past("r0", "Failed")}, "r1", 0, Start},
+		{"one failed since", []Refresh{past("r2", "Failed"), past("r1", "Cancelled")}, "r1", 1, Later},
+		{"one succeeded since and left an instance", []Refresh{past("r2", "Successful"), past("r1", "Cancelled")}, "r1", 1, Later},
+		{"two failed since", []Refresh{past("r3", "Failed"), past("r2", "Failed"), past("r1", "Failed")}, "r1", 2, Later},
+		{"there was none before", []Refresh{past("r1", "Failed")}, "", 1, Later},
+		{"the one before is too old to be listed", []Refresh{past("r3", "Failed"), past("r2", "Failed")}, "r1", 2, Later},
+	} {
+		rollout := Rollout{Wanted: wanted(), After: row.after, Instances: []Instance{old}, History: row.history, EndSeen: now, Now: now}
+		if decision := rollout.Decide(); decision.Attempts != row.attempts || decision.Verdict != row.want {
+			t.Errorf("%s: %d attempts, %s; want %d, %s", row.reason, decision.Attempts, decision.Verdict, row.attempts, row.want)
+		}
+	}
+}
+
+// TestLostTemplateSupersedes holds that our refresh is cancelled at once when its launch template was replaced by another.
+func TestLostTemplateSupersedes(t *testing.T) {
+	t.Parallel()
+	accepted, outdated, current := running("lt-capa", 7, "InService"), running("lt-capa", 8, "InService"), running("lt-1", 4, "InService")
+	for _, row := range []struct {
+		reason            string
+		instances         []Instance
+		template, purpose string
+		want              Verdict
+	}{
+		{"it brought what is outdated now, for another configuration", []Instance{outdated, accepted}, "lt-capa", "b", Supersede},
+		{"for the same configuration", []Instance{outdated, accepted}, "lt-capa", "c", Supersede},
+		{"all that it brought counts as what is wanted: nothing is gained", []Instance{accepted, accepted}, "lt-capa", "c", Rolling},
+		{"the template is the one that it was started with", []Instance{outdated, current}, "lt-1", "c", Rolling},
+		{"nobody recorded the template", []Instance{outdated, current}, "", "c", Rolling},
+	} {
+		rollout := Rollout{
+			Wanted: wanted(), Instances: row.instances, StartedID: "r", StartedFor: row.purpose, StartedTemplate: row.template, Now: now,
+		}.withHistory(active("InProgress"))
+		if decision := rollout.Decide(); decision.Verdict != row.want {
+			t.Errorf("%s: %s, want %s", row.reason, decision.Verdict, row.want)
+		}
+	}
+}
+
+// TestNextAfter holds how a refresh whose answer was lost is found: it is the first after the newest that there was before.
+func TestNextAfter(t *testing.T) {
+	t.Parallel()
+	history := []Refresh{{ID: "r3"}, {ID: "r2"}, {ID: "r1"}}
+	full := make([]Refresh, refreshesRead)
+	for _, row := range []struct {
+		reason  string
+		history []Refresh
+		after   string
+		want    string
+	}{
+		{"the next", history, "r1", "r2"},
+		{"the newest", history, "r2", "r3"},
+		{"none was started", history, "r3", ""},
+		{"there was none before: the first of all", history, "", "r1"},
+		{"there was none before, and there is none", nil, "", ""},
+		{"the list may not go back to the first", full, "", ""},
+		{"the one before is not listed any more", history, "r0", ""},
+	} {
+		got := ""
+		if next := NextAfter(row.history, row.after); next != nil {
+			got = next.ID
+		}
+		if got != row.want {
+			t.Errorf("%s: %q, want %q", row.reason, got, row.want)
+		}
 	}
 }
 
@@ -188,7 +286,7 @@ func TestDecideLaws(t *testing.T) {
 	states := []string{"Pending", "InService", "Standby", "Terminating", "Terminating:Wait", "Detached"}
 	rapid.Check(t, func(t *rapid.T) {
 		rollout := Rollout{
-			Wanted: Wanted{TemplateID: "lt-1", Config: "c", Versions: []int64{2, 4}, Version: 4}, Since: now.Add(-time.Hour), Now: now,
+			Wanted: Wanted{TemplateID: "lt-1", Config: "c", Versions: []int64{2, 4}, Version: 4}, Now: now,
 			Preferences: &infrav1.RefreshPreferences{Disable: rapid.Bool().Draw(t, "disabled"), Rollback: rapid.Bool().Draw(t, "rollback")},
 			CanGoBack:   rapid.Bool().Draw(t, "can go back"), Configs: map[int64]string{1: "a", 2: "c", 3: "b", 4: "c"},
 			StartedID: rapid.SampledFrom([]string{"", "r"}).Draw(t, "started"), StartedFor: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "for"),
@@ -204,7 +302,7 @@ func TestDecideLaws(t *testing.T) {
 		}
 		status := rapid.SampledFrom(append(asgtypes.InstanceRefreshStatus("").Values(), "")).Draw(t, "status")
 		if status != "" {
-			rollout.History = []Refresh{{ID: "r", Status: string(status), Started: now.Add(-30 * time.Minute), Ended: now.Add(-time.Duration(rapid.Int64Range(0, 600).Draw(t, "ago")) * time.Second)}}
+			rollout = rollout.withHistory([]pastRefresh{ended(string(status), time.Duration(rapid.Int64Range(0, 600).Draw(t, "ago"))*time.Second)})
 		}
 		decision := rollout.Decide()
 		if len(decision.Outdated) != due {
@@ -300,7 +398,8 @@ func TestRefreshPreferences(t *testing.T) {
 type fleet struct {
 	now       time.Time
 	wanted    Wanted
-	since     time.Time
+	after     string    // the newest refresh when the configuration came to be wanted
+	endSeen   time.Time // when the newest refresh was seen to have ended
 	versions  map[int64]string
 	instances []Instance
 	history   []Refresh
@@ -312,8 +411,8 @@ type fleet struct {
 func (f *fleet) point(config string) {
 	number := int64(len(f.versions) + 1)
 	f.versions[number] = config
-	if f.wanted.Config != config {
-		f.since = f.now
+	if f.wanted.Config != config && len(f.history) > 0 {
+		f.after = f.history[0].ID
 	}
 	f.wanted.Config, f.wanted.Version, f.wanted.Versions = config, number, nil
 	for version, of := range f.versions {
@@ -325,13 +424,16 @@ func (f *fleet) point(config string) {
 
 func (f *fleet) end(status string) {
 	if len(f.history) > 0 && f.history[0].Active() {
-		f.history[0].Status, f.history[0].Ended, f.left = status, f.now, nil
+		f.history[0].Status, f.endSeen, f.left = status, f.now, nil
 	}
 }
 
 func (f *fleet) minute(t *rapid.T) {
 	f.now = f.now.Add(time.Minute)
-	rollout := Rollout{Wanted: f.wanted, Since: f.since, Instances: f.instances, History: f.history, StartedID: f.id, StartedFor: f.goal, Configs: f.versions, Now: f.now}
+	rollout := Rollout{
+		Wanted: f.wanted, After: f.after, Instances: f.instances, History: f.history, EndSeen: f.endSeen,
+		StartedID: f.id, StartedFor: f.goal, Configs: f.versions, Now: f.now,
+	}
 	decision := rollout.Decide()
 	switch decision.Verdict {
 	case Start:
@@ -340,7 +442,7 @@ func (f *fleet) minute(t *rapid.T) {
 		}
 		f.launched++
 		f.id, f.goal = fmt.Sprintf("r-%d", f.launched), f.wanted.Key()
-		f.history = append([]Refresh{{ID: f.id, Status: "InProgress", Started: f.now}}, f.history...)
+		f.history = append([]Refresh{{ID: f.id, Status: "InProgress"}}, f.history...)
 		f.left = map[string]bool{}
 		for _, instance := range f.instances {
 			shielded := slices.ContainsFunc(decision.Shield, func(other Instance) bool { return other.ID == instance.ID })

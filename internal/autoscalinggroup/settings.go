@@ -1,6 +1,7 @@
 package autoscalinggroup
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -17,14 +18,18 @@ import (
 
 // AWS's defaults of a group's settings (AWS: API_CreateAutoScalingGroup).
 const (
-	defaultCooldown              = 300
-	noWarmup                     = -1
-	noPercentage                 = -1
-	policyDefault                = "Default"
-	balancedBestEffort           = string(asgtypes.CapacityDistributionStrategyBalancedBestEffort)
-	reservationsAsTemplate       = string(asgtypes.CapacityReservationPreferenceDefault)
-	healthCheckEC2               = "EC2"
-	neverEnds              int32 = 0
+	defaultCooldown        = 300
+	noWarmup               = -1
+	noPercentage           = -1
+	policyDefault          = "Default"
+	balancedBestEffort     = string(asgtypes.CapacityDistributionStrategyBalancedBestEffort)
+	reservationsAsTemplate = string(asgtypes.CapacityReservationPreferenceDefault)
+	healthCheckEC2         = "EC2"
+	// Unprotected is the level of deletion protection of a group that may be deleted. OnlyEmpty lets it be deleted once it has no instances.
+	Unprotected = string(asgtypes.DeletionProtectionNone)
+	OnlyEmpty   = string(asgtypes.DeletionProtectionPreventForceDeletion)
+
+	neverEnds int32 = 0
 )
 
 // Settings are the plain settings of a group beside its sizes and what it launches, with AWS's default in place of what a pool leaves out. So
@@ -45,6 +50,9 @@ type Settings struct {
 	Reservation                          string
 	ReservationIDs, ReservationGroupARNs []string
 	PlacementGroup                       string
+	// DeletionProtection is AWS's level. A pool that names none leaves the group's as it is, and has the digest that it had
+	// before this could be named.
+	DeletionProtection string `json:",omitempty"`
 }
 
 // defaultSettings are those of a group of which nothing is said.
@@ -52,6 +60,7 @@ func defaultSettings() Settings {
 	return Settings{
 		Cooldown: defaultCooldown, Warmup: noWarmup, TerminationPolicies: []string{policyDefault},
 		MinHealthy: noPercentage, MaxHealthy: noPercentage, Distribution: balancedBestEffort, Reservation: reservationsAsTemplate,
+		DeletionProtection: Unprotected,
 	}
 }
 
@@ -63,6 +72,7 @@ func SettingsOf(spec *infrav1.AWSMachinePoolSpec) Settings {
 	setSeconds(&settings.MaxLifetime, spec.MaxInstanceLifetime)
 	settings.CapacityRebalance, settings.ProtectNew = spec.CapacityRebalance, spec.NewInstancesProtectedFromScaleIn
 	settings.PlacementGroup = spec.PlacementGroup
+	settings.DeletionProtection = string(spec.DeletionProtection)
 	if check := spec.HealthCheck; check != nil {
 		setSeconds(&settings.GracePeriod, check.GracePeriod)
 		settings.HealthCheckTypes = healthChecks(check.Types)
@@ -96,6 +106,9 @@ func settingsOf(group *asgtypes.AutoScalingGroup) Settings {
 	set(&settings.CapacityRebalance, group.CapacityRebalance)
 	set(&settings.ProtectNew, group.NewInstancesProtectedFromScaleIn)
 	set(&settings.PlacementGroup, group.PlacementGroup)
+	if group.DeletionProtection != "" {
+		settings.DeletionProtection = string(group.DeletionProtection)
+	}
 	settings.HealthCheckTypes = healthChecks(strings.Split(awssdk.ToString(group.HealthCheckType), ","))
 	if len(group.TerminationPolicies) > 0 {
 		settings.TerminationPolicies = slices.Clone(group.TerminationPolicies)
@@ -165,8 +178,12 @@ var plainSettings = []setting{
 		}},
 	{"zonal shift", func(s Settings) string { return orText(s.ImpairedZone != "", s.ImpairedZone) }, sendImpairment},
 	{"capacity reservation", reservationText, sendReservation},
-	{"placement group", func(s Settings) string { return orText(s.PlacementGroup != "", s.PlacementGroup) },
+	{"placement group", func(s Settings) string { return orNone(s.PlacementGroup) },
 		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) { in.PlacementGroup = &s.PlacementGroup }},
+	{"deletion protection", func(s Settings) string { return s.DeletionProtection },
+		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) {
+			in.DeletionProtection = asgtypes.DeletionProtection(s.DeletionProtection)
+		}},
 	{"scale-in protection of new instances", func(s Settings) string { return strconv.FormatBool(s.ProtectNew) },
 		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) {
 			in.NewInstancesProtectedFromScaleIn = &s.ProtectNew
@@ -221,8 +238,15 @@ func healthChecks(types []string) []string {
 	return slices.Compact(list)
 }
 
+// beside returns the settings with the deletion protection of the group where the pool names none: somebody set it so that nobody deletes the group by mistake.
+func (s Settings) beside(seen Settings) Settings {
+	s.DeletionProtection = cmp.Or(s.DeletionProtection, seen.DeletionProtection)
+	return s
+}
+
 // sendSettings puts those settings into an update that differ from what was seen.
 func sendSettings(wanted, seen Settings, input *autoscaling.UpdateAutoScalingGroupInput) {
+	wanted = wanted.beside(seen)
 	for _, setting := range plainSettings {
 		if setting.text(wanted) != setting.text(seen) {
 			setting.send(wanted, input)
@@ -233,6 +257,7 @@ func sendSettings(wanted, seen Settings, input *autoscaling.UpdateAutoScalingGro
 // settingsDiffer says what would change of the settings.
 func settingsDiffer(wanted, seen Settings) []string {
 	var reasons []string
+	wanted = wanted.beside(seen)
 	for _, setting := range plainSettings {
 		if from, to := setting.text(seen), setting.text(wanted); from != to {
 			reasons = append(reasons, fmt.Sprintf("%s %s → %s", setting.name, from, to))
@@ -258,7 +283,7 @@ func seconds(value int32) string { return strconv.Itoa(int(value)) + "s" }
 
 func orText(present bool, text string) string {
 	if !present {
-		return "none"
+		return none
 	}
 	return text
 }

@@ -187,10 +187,19 @@ func (b *bucket) take(now time.Time, caller string) time.Duration {
 	return b.promise(now, caller)
 }
 
-// promise gives a caller the time of the first token that nobody waits for.
+// promise gives a caller the time of the first token that nobody waits for, or of one of its namespace's share, if that is sooner: the namespaces that wait take turns,
+// so that one whose objects ask for much delays the others by no more than its turn.
 func (b *bucket) promise(now time.Time, caller string) time.Duration {
 	delete(b.promised, caller)
-	missing := float64(len(b.promised)) + b.refused + 1 - b.tokens
+	own := namespaceOf(caller)
+	before, namespaces := 0, map[string]bool{own: true}
+	for other := range b.promised {
+		namespace := namespaceOf(other)
+		if namespaces[namespace] = true; namespace == own {
+			before++
+		}
+	}
+	missing := float64(min(len(b.promised)+1, (before+1)*len(namespaces))) + b.refused - b.tokens
 	// Never nothing, however little is missing: that would be taken for a yes.
 	wait := max(time.Millisecond, time.Duration(missing/b.limit.PerSecond*float64(time.Second)))
 	switch {
@@ -220,6 +229,17 @@ type callerKey struct{}
 // WithCaller names on whose behalf calls are made: who will come back for one that is held back. Empty for nobody in particular.
 func WithCaller(ctx context.Context, caller string) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller)
+}
+
+// CallerNamespace returns the namespace of the object on whose behalf calls are made, empty for a caller without one. Callers are named <kind>/<namespace>/<name>.
+func CallerNamespace(ctx context.Context) string { return namespaceOf(callerOf(ctx)) }
+
+func namespaceOf(caller string) string {
+	parts := strings.Split(caller, "/")
+	if len(parts) != 3 {
+		return ""
+	}
+	return parts[1]
 }
 
 func callerOf(ctx context.Context) string {

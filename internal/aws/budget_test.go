@@ -2,6 +2,7 @@ package aws
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -199,4 +200,45 @@ func TestThrottlingByAWSEmptiesTheBudget(t *testing.T) {
 	if _, ours := asThrottled(err); !ours || w.called() != 1 {
 		t.Errorf("%d calls, %v", w.called(), err)
 	}
+}
+
+// TestNamespacesTakeTurns holds that a namespace with a thousand objects that wait for a request delays the only one of another namespace by a moment.
+func TestNamespacesTakeTurns(t *testing.T) {
+	t.Parallel()
+	const flood, perSecond = 1000, 5
+	start := time.Date(2026, time.November, 22, 10, 0, 0, 0, time.UTC)
+	b := &bucket{limit: Limit{PerSecond: perSecond, Burst: 10}, tokens: 10, last: start}
+	due := map[string]time.Time{}
+	ask := func(caller string, now time.Time) bool {
+		wait := b.take(now, caller)
+		due[caller] = now.Add(wait)
+		return wait == 0
+	}
+	for i := range flood {
+		ask(fmt.Sprintf("AWSMachinePool/flood/%d", i), start)
+	}
+	arrived, quiet := start.Add(time.Second), "AWSMachinePool/quiet/pool"
+	due[quiet] = arrived
+	answered := 0
+	for now := start; now.Before(start.Add(time.Minute)); now = now.Add(10 * time.Millisecond) {
+		for caller, at := range due {
+			if at.After(now) {
+				continue
+			}
+			if ask(caller, now) {
+				answered++
+				due[caller] = now.Add(time.Millisecond) // and it asks again at once
+			}
+			if caller == quiet && !due[quiet].After(now.Add(time.Millisecond)) {
+				if waited := now.Sub(arrived); waited > 10*time.Second {
+					t.Errorf("the other namespace waited %v", waited)
+				}
+				if limit := int(now.Sub(start).Seconds()*perSecond) + 1; answered > limit {
+					t.Errorf("%d requests were sent in %v", answered, now.Sub(start))
+				}
+				return
+			}
+		}
+	}
+	t.Error("the other namespace got no request within a minute")
 }

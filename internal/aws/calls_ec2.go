@@ -18,6 +18,7 @@ type EC2 struct {
 	describeCapacityReservations   call[ec2.DescribeCapacityReservationsInput, ec2.DescribeCapacityReservationsOutput, ec2.Options]
 	describeImages                 call[ec2.DescribeImagesInput, ec2.DescribeImagesOutput, ec2.Options]
 	describeInstances              call[ec2.DescribeInstancesInput, ec2.DescribeInstancesOutput, ec2.Options]
+	describeInstanceStatus         call[ec2.DescribeInstanceStatusInput, ec2.DescribeInstanceStatusOutput, ec2.Options]
 	describeInstanceTypeOfferings  call[ec2.DescribeInstanceTypeOfferingsInput, ec2.DescribeInstanceTypeOfferingsOutput, ec2.Options]
 	describeInstanceTypes          call[ec2.DescribeInstanceTypesInput, ec2.DescribeInstanceTypesOutput, ec2.Options]
 	describeLaunchTemplates        call[ec2.DescribeLaunchTemplatesInput, ec2.DescribeLaunchTemplatesOutput, ec2.Options]
@@ -42,6 +43,7 @@ func newEC2(client *ec2.Client) *EC2 {
 		describeCapacityReservations:   client.DescribeCapacityReservations,
 		describeImages:                 client.DescribeImages,
 		describeInstances:              client.DescribeInstances,
+		describeInstanceStatus:         client.DescribeInstanceStatus,
 		describeInstanceTypeOfferings:  client.DescribeInstanceTypeOfferings,
 		describeInstanceTypes:          client.DescribeInstanceTypes,
 		describeLaunchTemplates:        client.DescribeLaunchTemplates,
@@ -98,6 +100,11 @@ func (c *EC2) DescribeCapacityReservations(ctx context.Context, input *ec2.Descr
 // DescribeImages is the SDK's.
 func (c *EC2) DescribeImages(ctx context.Context, input *ec2.DescribeImagesInput, set ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error) {
 	return c.describeImages(ctx, input, set...)
+}
+
+// DescribeInstanceStatus is the SDK's.
+func (c *EC2) DescribeInstanceStatus(ctx context.Context, input *ec2.DescribeInstanceStatusInput, set ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error) {
+	return c.describeInstanceStatus(ctx, input, set...)
 }
 
 // DescribeInstanceTypeOfferings is the SDK's.

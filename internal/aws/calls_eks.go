@@ -13,6 +13,7 @@ type EKS struct {
 	describeCluster        call[eks.DescribeClusterInput, eks.DescribeClusterOutput, eks.Options]
 	describeNodegroup      call[eks.DescribeNodegroupInput, eks.DescribeNodegroupOutput, eks.Options]
 	describeUpdate         call[eks.DescribeUpdateInput, eks.DescribeUpdateOutput, eks.Options]
+	listNodegroups         call[eks.ListNodegroupsInput, eks.ListNodegroupsOutput, eks.Options]
 	listUpdates            call[eks.ListUpdatesInput, eks.ListUpdatesOutput, eks.Options]
 	tagResource            call[eks.TagResourceInput, eks.TagResourceOutput, eks.Options]
 	untagResource          call[eks.UntagResourceInput, eks.UntagResourceOutput, eks.Options]
@@ -27,6 +28,7 @@ func newEKS(client *eks.Client) *EKS {
 		describeCluster:        client.DescribeCluster,
 		describeNodegroup:      client.DescribeNodegroup,
 		describeUpdate:         client.DescribeUpdate,
+		listNodegroups:         client.ListNodegroups,
 		listUpdates:            client.ListUpdates,
 		tagResource:            client.TagResource,
 		untagResource:          client.UntagResource,
@@ -58,6 +60,11 @@ func (c *EKS) DescribeNodegroup(ctx context.Context, input *eks.DescribeNodegrou
 // DescribeUpdate is the SDK's.
 func (c *EKS) DescribeUpdate(ctx context.Context, input *eks.DescribeUpdateInput, set ...func(*eks.Options)) (*eks.DescribeUpdateOutput, error) {
 	return c.describeUpdate(ctx, input, set...)
+}
+
+// ListNodegroups is the SDK's.
+func (c *EKS) ListNodegroups(ctx context.Context, input *eks.ListNodegroupsInput, set ...func(*eks.Options)) (*eks.ListNodegroupsOutput, error) {
+	return c.listNodegroups(ctx, input, set...)
 }
 
 // ListUpdates is the SDK's.

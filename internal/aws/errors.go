@@ -9,6 +9,8 @@ import (
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
+
+	"github.com/slipway-project/slipway/internal/boundedhttp"
 )
 
 // The codes below are EC2's (AWS: EC2 API reference, errors-overview), Auto Scaling's (its API reference, Errors of each
@@ -141,7 +143,10 @@ func IsIdempotentParameterMismatch(err error) bool {
 }
 
 // IsAccessDenied says that the credentials are not valid or do not allow the call.
-func IsAccessDenied(err error) bool { return accessCodes[Code(err)] }
+func IsAccessDenied(err error) bool { return IsAccessCode(Code(err)) }
+
+// IsAccessCode is IsAccessDenied for a code that is part of an answer.
+func IsAccessCode(code string) bool { return accessCodes[code] }
 
 // IsInsufficientCapacity says that AWS has none of what is wanted at the moment.
 func IsInsufficientCapacity(err error) bool { return IsCapacityCode(Code(err)) }
@@ -149,9 +154,17 @@ func IsInsufficientCapacity(err error) bool { return IsCapacityCode(Code(err)) }
 // IsCapacityCode is IsInsufficientCapacity for a code that is part of an answer.
 func IsCapacityCode(code string) bool { return capacityCodes[code] }
 
+// IsInstanceCapacityCode reports whether a code says that EC2 lacks capacity for instances, as opposed to addresses of a subnet, or to capacity at the
+// price that is offered.
+func IsInstanceCapacityCode(code string) bool {
+	return capacityCodes[code] && code != "InsufficientFreeAddressesInSubnet" && code != "InsufficientAddressCapacity" && code != "SpotMaxPriceTooLow"
+}
+
 // IsQuotaExceeded says that the account has as many of these as it may have.
-func IsQuotaExceeded(err error) bool {
-	code := Code(err)
+func IsQuotaExceeded(err error) bool { return IsQuotaCode(Code(err)) }
+
+// IsQuotaCode is IsQuotaExceeded for a code that is part of an answer.
+func IsQuotaCode(code string) bool {
 	if throttleCodes[code] {
 		return false
 	}
@@ -180,8 +193,9 @@ func neverSent(err error) bool {
 		invalidPtr  *smithy.InvalidParamsError
 		serializing *smithy.SerializationError
 		throttled   *ThrottledError
+		held        *NotSentError
 	)
-	return errors.As(err, &invalid) || errors.As(err, &invalidPtr) || errors.As(err, &serializing) || errors.As(err, &throttled)
+	return errors.As(err, &held) || errors.As(err, &invalid) || errors.As(err, &invalidPtr) || errors.As(err, &serializing) || errors.As(err, &throttled)
 }
 
 var (
@@ -205,6 +219,16 @@ func UserMessage(err error) string {
 		return text
 	}
 	return strings.Replace(text, inner, stable, 1)
+}
+
+// AnswerMessage is the part of UserMessage that says which call failed and what AWS answered, without the context that callers have put before it. It is empty if
+// err is not of a call.
+func AnswerMessage(err error) string {
+	if err == nil {
+		return ""
+	}
+	_, stable := callPart(err)
+	return stable
 }
 
 // callPart returns the text of the SDK's error inside err, and what to say in its place.
@@ -237,6 +261,8 @@ func callPart(err error) (inner, stable string) {
 		stable = throttled.Error()
 	case errors.Is(err, context.Canceled):
 		stable = name + ": canceled"
+	case boundedhttp.Explain(err) != "":
+		stable = name + ": " + boundedhttp.Explain(err)
 	case neverSent(err):
 		stable = name + ": " + describe(innermost(call))
 	default:

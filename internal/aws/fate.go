@@ -48,6 +48,10 @@ func FateOf(err error) Fate {
 	if throttled, ours := asThrottled(err); ours {
 		return Fate{Kind: RetrySoon, After: throttled.RetryAfter}
 	}
+	var held *NotSentError
+	if errors.As(err, &held) {
+		return Fate{Kind: RetrySoon, After: throttleRetry}
+	}
 	var users userError
 	if errors.As(err, &users) && users.WaitsForUser() {
 		return Fate{Kind: WaitForUser, After: userRetry}
@@ -71,4 +75,9 @@ func FateOf(err error) Fate {
 		// Whatever else AWS answers to is about what was asked for, or about the account: permissions, quotas, values.
 		return Fate{Kind: WaitForUser, After: userRetry}
 	}
+}
+
+// EndsByItself reports whether an error code of AWS is of something that AWS finishes or frees, or that is tried again, without anybody's help.
+func EndsByItself(code string) bool {
+	return conflictCodes[code] || inUseCodes[code] || capacityCodes[code] || throttleCodes[code]
 }

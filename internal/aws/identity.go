@@ -1,5 +1,10 @@
 package aws
 
+import (
+	"fmt"
+	"regexp"
+)
+
 // IdentityKind is the kind of object that a cluster's spec.identityRef names.
 type IdentityKind string
 
@@ -35,6 +40,21 @@ func (i Identity) Canonical() Identity {
 	}
 	return i
 }
+
+// regionName matches the names of AWS regions, of all partitions. A region becomes part of the host that requests are sent to, with credentials, and users of
+// Kubernetes choose it.
+var regionName = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]{2,12}){1,3}-[0-9]{1,2}$`)
+
+// InvalidRegionError reports that a text is not the name of an AWS region.
+type InvalidRegionError struct{ Region string }
+
+// Error implements error.
+func (e *InvalidRegionError) Error() string {
+	return fmt.Sprintf("%.64q is not the name of an AWS region: set spec.region of the AWSCluster or AWSManagedControlPlane to one, such as eu-central-1", e.Region)
+}
+
+// WaitsForUser reports that only a user can change it.
+func (*InvalidRegionError) WaitsForUser() bool { return true }
 
 // NoRegionError says that neither the cluster nor the environment names an AWS region.
 type NoRegionError struct{}

@@ -3,6 +3,7 @@ package aws
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -25,11 +26,18 @@ type callMiddleware struct {
 	budget  atomic.Pointer[budget]
 	metrics *Metrics
 	tracer  trace.Tracer
+	outages *outages
+	// mayWrite is asked before each attempt of a call that changes something; nil for always.
+	mayWrite func() error
 }
 
 func (c *callMiddleware) install(stack *middleware.Stack) error {
 	// Before: the step after which the service and the operation are known to the context is the SDK's first.
 	if err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("SlipwayCall", c.call), middleware.After); err != nil {
+		return err
+	}
+	// Last of all, so that no time passes between the question and the request.
+	if err := stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("SlipwayMayWrite", c.hold), middleware.After); err != nil {
 		return err
 	}
 	// The SDK's retry loop is named "Retry"; what is inserted after it runs once per attempt.
@@ -78,10 +86,40 @@ func (c *callMiddleware) attempt(
 	start := time.Now() //nolint:forbidigo // how long the wire takes is real time, whatever the budget counts by
 	out, metadata, err := next.HandleFinalize(ctx, in)
 	c.metrics.sent(service, action, metricCode(err), time.Since(start))
+	c.outages.record(service, err)
 	if IsThrottled(err) {
 		budget.empty(service, action)
 	}
 	return out, metadata, err
+}
+
+// readPrefixes begin the names of actions that change nothing. AssumeRole changes nothing either, and credentials to read with come of it.
+var readPrefixes = []string{"Describe", "Get", "List", "Head", "AssumeRole"}
+
+// changes reports whether an action may change something. One that is not known to change nothing may.
+func changes(action string) bool {
+	return !slices.ContainsFunc(readPrefixes, func(prefix string) bool { return strings.HasPrefix(action, prefix) })
+}
+
+// NotSentError reports a call that was not sent because this process may not write now.
+type NotSentError struct{ Err error }
+
+// Error implements error.
+func (e *NotSentError) Error() string { return e.Err.Error() }
+
+// Unwrap returns why.
+func (e *NotSentError) Unwrap() error { return e.Err }
+
+// hold keeps back a call that changes something while this process may not write.
+func (c *callMiddleware) hold(
+	ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
+) (middleware.DeserializeOutput, middleware.Metadata, error) {
+	if _, action := called(ctx); c.mayWrite != nil && changes(action) {
+		if err := c.mayWrite(); err != nil {
+			return middleware.DeserializeOutput{}, middleware.Metadata{}, &NotSentError{Err: err}
+		}
+	}
+	return next.HandleDeserialize(ctx, in)
 }
 
 // called returns the service in the spelling of IAM policies, and the action.

@@ -3,6 +3,7 @@ package aws
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"sync"
@@ -25,6 +26,8 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/utils/clock"
+
+	"github.com/slipway-project/slipway/internal/boundedhttp"
 )
 
 const (
@@ -37,6 +40,8 @@ const (
 	// DescribeLaunchTemplateVersions and DescribeImages, a few seconds.
 	callTimeout = 30 * time.Second
 	dialTimeout = 5 * time.Second
+	// longestAnswer bounds an answer after decompression: the longest are pages of launch template versions with user data, a few megabytes.
+	longestAnswer = 16 << 20
 	// idleConnections are kept per endpoint, so that a worker pool does not dial and shake hands per call.
 	idleConnections = 64
 )
@@ -82,6 +87,7 @@ type Clients struct {
 	KnownAccount func() string
 
 	credentials awssdk.CredentialsProvider
+	outages     *outages
 }
 
 // Authenticate makes sure that there are credentials, which as a rule there are, without a call. The error is a *CredentialsError if they can not
@@ -125,6 +131,8 @@ type options struct {
 	tracerProvider trace.TracerProvider
 	version        string
 	backoff        time.Duration
+	mayWrite       func() error
+	outageAfter    time.Duration
 }
 
 // Option changes how Sessions makes clients.
@@ -151,12 +159,22 @@ func WithVersion(v string) Option { return func(o *options) { o.version = v } }
 // do not wait for the SDK.
 func WithBackoff(longest time.Duration) Option { return func(o *options) { o.backoff = longest } }
 
+// WithMayWrite gives the function that is asked before each attempt of a call that may change something, right before it is sent. A call for which it returns an
+// error is not sent, and fails with a *NotSentError.
+func WithMayWrite(mayWrite func() error) Option { return func(o *options) { o.mayWrite = mayWrite } }
+
+// WithOutageAfter sets for how long calls to a service must have failed before Clients.Outage reports it: a minute otherwise.
+func WithOutageAfter(after time.Duration) Option {
+	return func(o *options) { o.outageAfter = after }
+}
+
 // NewSessions makes clients from a base configuration, which holds the controller's own credentials.
 func NewSessions(base awssdk.Config, opts ...Option) *Sessions {
 	o := options{
 		clock:          clock.RealClock{},
 		limits:         DefaultLimits(),
 		tracerProvider: otel.GetTracerProvider(),
+		outageAfter:    defaultOutageAfter,
 		version:        "dev",
 		backoff:        maxBackoff,
 	}
@@ -170,13 +188,17 @@ func NewSessions(base awssdk.Config, opts ...Option) *Sessions {
 }
 
 // For returns the clients of a principal in a region. An empty region is the one of the base configuration. An identity that comes to another
-// principal than before gets new clients, and the earlier ones are not handed out any more. It calls nothing. The error is a *NoRegionError.
+// principal than before gets new clients, and the earlier ones are not handed out any more. It calls nothing. The error is a
+// *NoRegionError or an *InvalidRegionError.
 func (s *Sessions) For(_ context.Context, principal Principal, region string) (*Clients, error) {
 	if region == "" {
 		region = s.base.Region
 	}
 	if region == "" {
 		return nil, &NoRegionError{}
+	}
+	if region != s.base.Region && !regionName.MatchString(region) {
+		return nil, &InvalidRegionError{Region: region}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,6 +212,22 @@ func (s *Sessions) For(_ context.Context, principal Principal, region string) (*
 	return clients, nil
 }
 
+// Forget drops the clients of an identity in a region, if they are those that are given, and the budgets of a region that no clients are left for.
+func (s *Sessions) Forget(clients *Clients) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := sessionKey{identity: clients.Principal.Identity, region: clients.Region}
+	if s.clients[key] == clients {
+		delete(s.clients, key)
+	}
+	for other := range s.clients {
+		if other.region == clients.Region {
+			return
+		}
+	}
+	maps.DeleteFunc(s.budgets, func(key budgetKey, _ *budget) bool { return key.region == clients.Region })
+}
+
 // newClients makes clients. The sessions are locked.
 func (s *Sessions) newClients(principal Principal, region string) *Clients {
 	cfg := s.base.Copy()
@@ -197,6 +235,7 @@ func (s *Sessions) newClients(principal Principal, region string) *Clients {
 	if cfg.HTTPClient == nil {
 		cfg.HTTPClient = newHTTPClient()
 	}
+	cfg.HTTPClient = &boundedhttp.Client{Next: cfg.HTTPClient, Limits: boundedhttp.Limits{Body: longestAnswer}}
 	cfg.RetryMaxAttempts = 0
 	cfg.Retryer = func() awssdk.Retryer {
 		return retry.NewStandard(func(o *retry.StandardOptions) {
@@ -205,8 +244,8 @@ func (s *Sessions) newClients(principal Principal, region string) *Clients {
 		})
 	}
 	calls := &callMiddleware{
-		metrics: s.options.metrics,
-		tracer:  s.options.tracerProvider.Tracer("github.com/slipway-project/slipway/internal/aws"),
+		metrics: s.options.metrics, mayWrite: s.options.mayWrite, outages: newOutages(s.options.clock, s.options.outageAfter),
+		tracer: s.options.tracerProvider.Tracer("github.com/slipway-project/slipway/internal/aws"),
 	}
 	calls.budget.Store(newBudget(s.options.clock, s.options.limits))
 	cfg.APIOptions = append(cfg.APIOptions, calls.install, SendBodies, middleware.AddUserAgentKeyValue("slipway", s.options.version))
@@ -233,7 +272,7 @@ func (s *Sessions) newClients(principal Principal, region string) *Clients {
 		Region:      region,
 		Principal:   principal,
 		AccountID:   account.get, KnownAccount: account.known,
-		credentials: cfg.Credentials,
+		credentials: cfg.Credentials, outages: calls.outages,
 	}
 }
 

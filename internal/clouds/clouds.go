@@ -90,8 +90,12 @@ type Registry struct {
 	eventQueue   string
 	eventMetrics *events.Metrics
 
-	mu      sync.Mutex
-	clouds  map[place]*Cloud
+	mu     sync.Mutex
+	clouds map[place]*Cloud
+	// used is when each namespace last asked for a cloud.
+	used map[place]map[string]time.Time
+	// expired is when clouds that nothing uses were last ended.
+	expired time.Time
 	leading context.Context //nolint:containedctx // the lifetime of sweeps that start later; never used for a call of a reconcile
 	sweeps  sync.WaitGroup
 }
@@ -103,11 +107,15 @@ type place struct {
 
 // NewRegistry returns a registry without clouds.
 func NewRegistry(sessions *aws.Sessions, principals Principals, clk clock.WithTicker, intervals observe.Intervals) *Registry {
-	return &Registry{sessions: sessions, principals: principals, clock: clk, intervals: intervals, clouds: map[place]*Cloud{}}
+	return &Registry{
+		sessions: sessions, principals: principals, clock: clk, intervals: intervals,
+		clouds: map[place]*Cloud{}, used: map[place]map[string]time.Time{},
+	}
 }
 
 // For returns the cloud of an identity in a region, for a cluster in a namespace. It calls nothing in AWS. The error is an *identity.Error if the
-// identity can not be used from there, and an *aws.NoRegionError without a region.
+// identity can not be used from there, an *aws.NoRegionError without a region, an *aws.InvalidRegionError for what is none, and a *TooManyError if the namespace
+// uses too many regions and identities already.
 //
 // An identity with other credentials than before (a new key in its Secret, another role) has a new cloud. The old one ends, and what it watched is
 // woken to look at the new one.
@@ -124,6 +132,12 @@ func (r *Registry) For(ctx context.Context, identity aws.Identity, namespace, re
 	defer r.mu.Unlock()
 	key := place{identity: principal.Identity.Canonical(), region: clients.Region}
 	old, known := r.clouds[key]
+	if err := r.admit(key, namespace); err != nil {
+		if !known {
+			r.sessions.Forget(clients)
+		}
+		return nil, err
+	}
 	if known && old.clients == clients {
 		return old, nil
 	}
@@ -187,6 +201,9 @@ func ofTemplates(intervals observe.Intervals) observe.Intervals {
 	return observe.Intervals{Rest: 2 * intervals.Rest, Motion: intervals.Motion}
 }
 
+// TemplateInterval is how often a launch template at rest is described, and with it what its launch config looked up.
+func (r *Registry) TemplateInterval() time.Duration { return ofTemplates(r.intervals).Rest }
+
 // Start runs the sweeps until the context ends. It is a manager's Runnable that needs leadership: two sweeping managers would cost twice.
 func (r *Registry) Start(ctx context.Context) error {
 	r.mu.Lock()
@@ -195,7 +212,7 @@ func (r *Registry) Start(ctx context.Context) error {
 		r.sweep(cloud) //nolint:contextcheck // sweeps live as long as the manager leads
 	}
 	r.mu.Unlock()
-	<-ctx.Done()
+	r.watchOutages(ctx)
 	// A pass that ends late may still ask for a new cloud. Nothing sweeps there any more.
 	r.mu.Lock()
 	r.leading = nil

@@ -82,7 +82,7 @@ func (s Subnet) Secondary() bool {
 
 // ImageLookup is how machine images are found by name. Empty fields have the defaults of package discovery.
 type ImageLookup struct {
-	// Format is a Go template of the image's name, with {{.BaseOS}} and {{.K8sVersion}}; * and ? are wildcards.
+	// Format is the pattern of the image's name, with {{.BaseOS}} and {{.K8sVersion}}; * and ? are wildcards.
 	Format string
 	// Org is the account that owns the images.
 	Org string
@@ -162,6 +162,17 @@ func Locate(ctx context.Context, reader client.Reader, cluster *clusterv1.Cluste
 	return Location{Region: source.region, Identity: source.identity()}, nil
 }
 
+// LocationOf returns where an EKS control plane is.
+func LocationOf(controlPlane *eksv1.AWSManagedControlPlane) Location {
+	source := fromManagedControlPlane(controlPlane)
+	return Location{Region: source.region, Identity: source.identity()}
+}
+
+// IsEKS reports whether the Cluster's control plane is Amazon EKS.
+func IsEKS(cluster *clusterv1.Cluster) bool {
+	return cluster.Spec.ControlPlaneRef.Kind == kindAWSManagedControlPlane
+}
+
 // source is what AWSCluster and AWSManagedControlPlane have in common, in CAPA's own types.
 type source struct {
 	object         string
@@ -181,7 +192,7 @@ type source struct {
 }
 
 func load(ctx context.Context, reader client.Reader, cluster *clusterv1.Cluster) (*source, error) {
-	if ref := cluster.Spec.ControlPlaneRef; ref.Kind == kindAWSManagedControlPlane {
+	if ref := cluster.Spec.ControlPlaneRef; IsEKS(cluster) {
 		controlPlane := &eksv1.AWSManagedControlPlane{}
 		if err := get(ctx, reader, cluster, ref, controlPlane); err != nil {
 			return nil, err
@@ -288,7 +299,7 @@ func (s *source) facts(cluster *clusterv1.Cluster) (*Facts, error) {
 		VPCID:                s.network.VPC.ID,
 		Subnets:              subnets(s.network.Subnets),
 		NodeSecurityGroupIDs: groups,
-		AdditionalTags:       merged(s.additionalTags),
+		AdditionalTags:       withoutReserved(s.additionalTags),
 		SSHKeyName:           s.sshKeyName,
 		ImageLookup:          s.lookup,
 		EKS:                  s.eks,

@@ -15,6 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
@@ -359,5 +360,14 @@ func TestChanged(t *testing.T) {
 				t.Errorf("it is %v, want %v", got, row.want)
 			}
 		})
+	}
+}
+
+// TestReservedTags holds that the tags of a cluster cannot say that its nodes are another namespace's.
+func TestReservedTags(t *testing.T) {
+	t.Parallel()
+	got := withoutReserved(map[string]string{"team": "infra", infrav1.TagLaunchConfig: "blue/prod/pool", infrav1.TagMachinePool: "blue/prod/pool"})
+	if diff := cmp.Diff(map[string]string{"team": "infra"}, got); diff != "" {
+		t.Errorf("tags (-want +got):\n%s", diff)
 	}
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"maps"
+	"strings"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
@@ -16,6 +17,14 @@ func (f *Facts) OwnedTags(name string, additional map[string]string) map[string]
 	maps.Copy(tags, f.Ownership())
 	tags[infrav1.TagRole] = infrav1.TagValueRoleNode
 	return tags
+}
+
+// withoutReserved returns the tags of a cluster's user without Slipway's own keys. The definitions of clusters are Cluster API Provider AWS's and accept any key;
+// an owner tag among them would mark instances, volumes, and groups as another namespace's.
+func withoutReserved(tags map[string]string) map[string]string {
+	kept := merged(tags)
+	maps.DeleteFunc(kept, func(key, _ string) bool { return strings.HasPrefix(key, infrav1.TagSlipwayPrefix) })
+	return kept
 }
 
 // AskedTags are those that people asked for, by the cluster or by a pool, whose own win.

@@ -195,19 +195,19 @@ func TestSubnetIDs(t *testing.T) {
 		want         []Subnet
 		err          error
 	}{
-		{name: "nothing said", reason: "The private subnets of the cluster, without edge zones and the pods'.", want: []Subnet{{"subnet-priv-a", "us-east-1a"}, {"subnet-priv-c", "us-east-1c"}}},
+		{name: "nothing said", reason: "The private subnets of the cluster, without edge zones and the pods'.", want: []Subnet{{ID: "subnet-priv-a", Zone: "us-east-1a"}, {ID: "subnet-priv-c", Zone: "us-east-1c"}}},
 		{
 			name: "nothing to choose from", reason: "Nodes have to be somewhere.", none: true,
 			err: &NotFoundError{Kind: "private subnet", What: "the cluster", Advice: "name subnets in spec.subnets of the pool, or zones in spec.availabilityZones"},
 		},
-		{name: "ids", reason: "In their order, once; the zone is asked of EC2 if the cluster does not know.", query: SubnetQuery{Refs: []infrav1.AWSResourceReference{byID(private + "b"), byID("subnet-pub-a"), byID(private + "b")}}, want: []Subnet{{private + "b", "us-east-1b"}, {"subnet-pub-a", "us-east-1a"}}},
+		{name: "ids", reason: "In their order, once; the zone is asked of EC2 if the cluster does not know.", query: SubnetQuery{Refs: []infrav1.AWSResourceReference{byID(private + "b"), byID("subnet-pub-a"), byID(private + "b")}}, want: []Subnet{{ID: private + "b", Zone: "us-east-1b"}, {ID: "subnet-pub-a", Zone: "us-east-1a"}}},
 		{
 			name: "unknown id", reason: "A group can not be made with it.", query: SubnetQuery{Refs: []infrav1.AWSResourceReference{byID("subnet-0b999999999999999")}},
 			err: &NotFoundError{Kind: "subnet", What: "subnet-0b999999999999999"},
 		},
-		{name: "filters", reason: "Not the pods' subnet, and not that of another VPC.", query: SubnetQuery{VPCID: vpc, Refs: []infrav1.AWSResourceReference{byFilters("tag:Name=private-us-east-1a")}}, want: []Subnet{{private + "a", "us-east-1a"}}},
-		{name: "filters of two references", reason: "As with CAPA, a subnet matches all of them.", query: SubnetQuery{VPCID: vpc, Refs: []infrav1.AWSResourceReference{byFilters("tag:Name=private-*"), byFilters("availability-zone=us-east-1c")}}, want: []Subnet{{private + "c", "us-east-1c"}}},
-		{name: "ids and filters", reason: "Both, each subnet once.", query: SubnetQuery{VPCID: vpc, Refs: []infrav1.AWSResourceReference{byFilters("tag:Name=p*-us-east-1a"), byID(private + "a")}}, want: []Subnet{{private + "a", "us-east-1a"}, {public1a, "us-east-1a"}}},
+		{name: "filters", reason: "Not the pods' subnet, and not that of another VPC.", query: SubnetQuery{VPCID: vpc, Refs: []infrav1.AWSResourceReference{byFilters("tag:Name=private-us-east-1a")}}, want: []Subnet{{ID: private + "a", Zone: "us-east-1a"}}},
+		{name: "filters of two references", reason: "As with CAPA, a subnet matches all of them.", query: SubnetQuery{VPCID: vpc, Refs: []infrav1.AWSResourceReference{byFilters("tag:Name=private-*"), byFilters("availability-zone=us-east-1c")}}, want: []Subnet{{ID: private + "c", Zone: "us-east-1c"}}},
+		{name: "ids and filters", reason: "Both, each subnet once.", query: SubnetQuery{VPCID: vpc, Refs: []infrav1.AWSResourceReference{byFilters("tag:Name=p*-us-east-1a"), byID(private + "a")}}, want: []Subnet{{ID: private + "a", Zone: "us-east-1a"}, {ID: public1a, Zone: "us-east-1a"}}},
 		{
 			name: "filters find nothing", reason: "The message says how several entries are meant.", query: SubnetQuery{VPCID: vpc, Refs: []infrav1.AWSResourceReference{byFilters("tag:Name=typo")}},
 			err: &NotFoundError{
@@ -215,12 +215,12 @@ func TestSubnetIDs(t *testing.T) {
 				Advice: "a subnet must match the filters of all entries of spec.subnets, and must not belong to the pods' network",
 			},
 		},
-		{name: "references before zones", reason: "CAPA's precedence.", query: SubnetQuery{Refs: []infrav1.AWSResourceReference{byID("subnet-pub-a")}, AvailabilityZones: []string{"us-east-1c"}}, want: []Subnet{{"subnet-pub-a", "us-east-1a"}}},
-		{name: "zones", reason: "All kinds, in the order of the zones, without the pods'.", query: SubnetQuery{AvailabilityZones: []string{"us-east-1c", "us-east-1a"}, FailureDomains: []string{"us-east-1b"}}, want: []Subnet{{"subnet-priv-c", "us-east-1c"}, {"subnet-priv-a", "us-east-1a"}, {"subnet-pub-a", "us-east-1a"}}},
-		{name: "failure domains", reason: "The MachinePool's count if the pool has no zones.", query: SubnetQuery{FailureDomains: []string{"us-east-1b"}}, want: []Subnet{{"subnet-pub-b", "us-east-1b"}}},
-		{name: "public", reason: "Of one kind.", query: SubnetQuery{AvailabilityZones: []string{"us-east-1a"}, Type: infrav1.AZSubnetTypePublic}, want: []Subnet{{"subnet-pub-a", "us-east-1a"}}},
-		{name: "private", reason: "Of the other kind.", query: SubnetQuery{AvailabilityZones: []string{"us-east-1a"}, Type: infrav1.AZSubnetTypePrivate}, want: []Subnet{{"subnet-priv-a", "us-east-1a"}}},
-		{name: "edge zone", reason: "Who names it means it.", query: SubnetQuery{AvailabilityZones: []string{"us-east-1-lax-1a"}}, want: []Subnet{{"subnet-edge", "us-east-1-lax-1a"}}},
+		{name: "references before zones", reason: "CAPA's precedence.", query: SubnetQuery{Refs: []infrav1.AWSResourceReference{byID("subnet-pub-a")}, AvailabilityZones: []string{"us-east-1c"}}, want: []Subnet{{ID: "subnet-pub-a", Zone: "us-east-1a"}}},
+		{name: "zones", reason: "All kinds, in the order of the zones, without the pods'.", query: SubnetQuery{AvailabilityZones: []string{"us-east-1c", "us-east-1a"}, FailureDomains: []string{"us-east-1b"}}, want: []Subnet{{ID: "subnet-priv-c", Zone: "us-east-1c"}, {ID: "subnet-priv-a", Zone: "us-east-1a"}, {ID: "subnet-pub-a", Zone: "us-east-1a"}}},
+		{name: "failure domains", reason: "The MachinePool's count if the pool has no zones.", query: SubnetQuery{FailureDomains: []string{"us-east-1b"}}, want: []Subnet{{ID: "subnet-pub-b", Zone: "us-east-1b"}}},
+		{name: "public", reason: "Of one kind.", query: SubnetQuery{AvailabilityZones: []string{"us-east-1a"}, Type: infrav1.AZSubnetTypePublic}, want: []Subnet{{ID: "subnet-pub-a", Zone: "us-east-1a"}}},
+		{name: "private", reason: "Of the other kind.", query: SubnetQuery{AvailabilityZones: []string{"us-east-1a"}, Type: infrav1.AZSubnetTypePrivate}, want: []Subnet{{ID: "subnet-priv-a", Zone: "us-east-1a"}}},
+		{name: "edge zone", reason: "Who names it means it.", query: SubnetQuery{AvailabilityZones: []string{"us-east-1-lax-1a"}}, want: []Subnet{{ID: "subnet-edge", Zone: "us-east-1-lax-1a"}}},
 		{
 			name: "zone without", reason: "A pool that was to be in two zones must not quietly be in one.", query: SubnetQuery{AvailabilityZones: []string{"us-east-1a", "us-east-1b"}, Type: infrav1.AZSubnetTypePrivate},
 			err: &NotFoundError{
@@ -240,6 +240,12 @@ func TestSubnetIDs(t *testing.T) {
 				tc.query.ClusterSubnets = clusterSubnets
 			}
 			got, err := p.SubnetIDs(t.Context(), tc.query)
+			for i, subnet := range got {
+				if asked := !subnet.Seen.IsZero(); asked && (subnet.Free == 0 || subnet.Public != (subnet.ID == public1a)) {
+					t.Errorf("%s is %+v", subnet.ID, subnet)
+				}
+				got[i] = Subnet{ID: subnet.ID, Zone: subnet.Zone}
+			}
 			if diff := cmp.Diff(tc.err, err); diff != "" {
 				t.Fatalf("%s error (-want +got):\n%s", tc.reason, diff)
 			}
@@ -259,16 +265,26 @@ func TestInstanceType(t *testing.T) {
 	}
 	data := world.Default().InstanceType("m6g.large")
 	want := InstanceType{
-		Name: "m6g.large", Architectures: []string{"arm64"}, VCPUs: 2, MemoryMiB: 8192, MaxNetworkInterfaces: 3, IPv4AddressesPerInterface: 10,
+		Name: "m6g.large", Architectures: []string{"arm64"}, CPUManufacturer: "AWS", VCPUs: 2, MemoryMiB: 8192, MaxNetworkInterfaces: 3, CardNetworkInterfaces: 3, IPv4AddressesPerInterface: 10,
 		Hypervisor: "nitro", CurrentGeneration: true, NitroEnclaves: data.NitroEnclaves, Hibernation: data.Hibernation, EBSRoot: true, UsageClasses: []string{"on-demand", "spot"},
-		EBSAttachments: 28, EBSAttachmentsShared: true,
+		EBSAttachments: 27, EBSAttachmentsShared: true, NetworkMbps: 750, EBSMbps: 4750,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("m6g.large (-want +got):\n%s", diff)
 	}
 	gpu, err := p.InstanceType(t.Context(), "g4dn.xlarge")
-	if err != nil || gpu.GPUs != 1 || gpu.InstanceStorageGB != 125 || gpu.LocalDisks != 1 || gpu.Architecture() != "x86_64" {
+	if err != nil || gpu.GPUs != 1 || gpu.InstanceStorageGB != 125 || gpu.Architecture() != "x86_64" {
 		t.Errorf("g4dn.xlarge: %+v, %v", gpu, err)
+	}
+	if diff := cmp.Diff([]Device{{Name: "T4", Manufacturer: "NVIDIA", Count: 1, MemoryMiB: 16384}}, gpu.GPUDevices); diff != "" || !gpu.LocalNVMe {
+		t.Errorf("g4dn.xlarge: its disks are NVMe: %v, GPUs (-want +got):\n%s", gpu.LocalNVMe, diff)
+	}
+	trained, err := p.InstanceType(t.Context(), "trn1.32xlarge")
+	if err != nil || trained.EFAInterfaces != 8 || trained.MaxNetworkInterfaces != 40 || trained.CardNetworkInterfaces != 5 {
+		t.Errorf("trn1.32xlarge: %d adapters, %d interfaces on the default card of %d, %v", trained.EFAInterfaces, trained.CardNetworkInterfaces, trained.MaxNetworkInterfaces, err)
+	}
+	if diff := cmp.Diff([]Device{{Name: "Trainium", Manufacturer: "AWS", Count: 16, MemoryMiB: 32768, Cores: 2}}, trained.NeuronDevices); diff != "" {
+		t.Errorf("trn1.32xlarge: accelerators (-want +got):\n%s", diff)
 	}
 	_, err = p.InstanceType(t.Context(), "m6g.typo")
 	wantErr := &NotFoundError{Kind: "instance type", What: "m6g.typo", Advice: "EC2 has no such type in this region"}
@@ -414,19 +430,30 @@ func TestPatientCache(t *testing.T) {
 	}
 }
 
-// A cache that nobody asks any more of the old does not keep it.
-func TestCacheForgets(t *testing.T) {
+// TestCacheIsBounded holds that a namespace that asks ever more questions, and long ones, fills no memory, and keeps the answers of another from being dropped.
+func TestCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	clock := simclock.New(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 0)
 	t.Cleanup(clock.Close)
-	c := newCache[int](clock, time.Minute)
-	for i := range 100 {
-		if _, err := c.get(t.Context(), fmt.Sprint(i), func(context.Context) (int, error) { return i, nil }); err != nil {
+	c := newCache[int](clock, time.Hour)
+	asked := 0
+	ask := func(namespace, question string) {
+		ctx := aws.WithCaller(t.Context(), "AWSLaunchConfig/"+namespace+"/pool")
+		if _, err := c.get(ctx, question, func(context.Context) (int, error) { asked++; return 0, nil }); err != nil {
 			t.Fatal(err)
 		}
-		clock.Step(30 * time.Second)
 	}
-	if len(c.answers) > 2 {
-		t.Errorf("%d answers kept", len(c.answers))
+	ask("quiet", "one")
+	for i := range 3 * mostAnswers {
+		ask("flood", strings.Repeat("x", 10_000)+fmt.Sprint(i))
+	}
+	if c.answers.Len() != mostAnswers {
+		t.Errorf("%d answers are kept", c.answers.Len())
+	}
+	asked = 0
+	ask("quiet", "one")
+	ask("flood", strings.Repeat("x", 10_000)+fmt.Sprint(3*mostAnswers-1))
+	if asked != 0 {
+		t.Errorf("%d questions were asked again", asked)
 	}
 }

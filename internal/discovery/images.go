@@ -2,11 +2,11 @@ package discovery
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-	"text/template"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -34,12 +34,17 @@ type ImageQuery struct {
 	KubernetesVersion string
 	// Architecture as EC2 writes it, x86_64 or arm64.
 	Architecture string
-	// Lookup by name. If the cluster is EKS and all of it is empty, the image is one of Amazon's, optimized for EKS.
+	// Lookup by name. If the cluster is EKS and all of it is empty, the image is one of Amazon's, optimized for EKS, as it is where EKSLookupType is set.
 	Lookup cluster.ImageLookup
 	EKS    bool
 	// EKSLookupType chooses among the EKS optimized images. If it is empty the choice is Amazon Linux 2 where CAPA
 	// chose that and it exists (up to Kubernetes 1.32), Amazon Linux 2023 from 1.33 on.
 	EKSLookupType infrav1.EKSAMILookupType
+}
+
+// ofEKS reports whether the image is one of Amazon's, optimized for EKS. A pool that names a family of them gets one, whatever its cluster looks images up by.
+func (q ImageQuery) ofEKS() bool {
+	return q.EKSLookupType != "" || q.EKS && q.Lookup == (cluster.ImageLookup{})
 }
 
 // Image is a machine image.
@@ -75,7 +80,7 @@ func (d *Discovery) Image(ctx context.Context, query ImageQuery) (Image, error) 
 			Message: "no image can be looked up without a Kubernetes version: set spec.template.spec.version of the MachinePool, or name the image by awsLaunchTemplate.ami.id",
 		}
 	}
-	if query.EKS && query.Lookup == (cluster.ImageLookup{}) {
+	if query.ofEKS() {
 		parameter, err := eksParameter(query)
 		if err != nil {
 			return Image{}, err
@@ -117,20 +122,60 @@ func nameSearch(query ImageQuery) (search, error) {
 	name, err := imageName(lookup.Format, lookup.BaseOS, strings.TrimPrefix(query.KubernetesVersion, "v"))
 	if err != nil {
 		return search{}, &InvalidQueryError{
-			Message: fmt.Sprintf("imageLookupFormat %q is not usable: %v; it may contain {{.BaseOS}} and {{.K8sVersion}}", lookup.Format, err),
+			Message: fmt.Sprintf("imageLookupFormat %s cannot be used: %v. No image is looked up, and nodes keep the launch template version that they have. "+
+				"Besides {{.BaseOS}} and {{.K8sVersion}} it must be plain text with the wildcards * and ?", quotedShort(lookup.Format), err),
 		}
+	}
+	if len(lookup.Org) > longestOwner {
+		return search{}, &InvalidQueryError{Message: fmt.Sprintf("imageLookupOrg %s cannot be used: give an AWS account id, self, or amazon", quotedShort(lookup.Org))}
 	}
 	return search{Name: name, Org: lookup.Org, Architecture: query.Architecture}, nil
 }
 
-func imageName(format, baseOS, version string) (string, error) {
-	parsed, err := template.New("imageLookupFormat").Parse(format)
-	if err != nil {
-		return "", err
+// quotedShort quotes what a tenant wrote, cut to what a message has room for.
+func quotedShort(text string) string {
+	const most = 100
+	if runes := []rune(text[:min(len(text), 4*most)]); len(runes) > most || len(text) > 4*most {
+		text = string(runes[:min(len(runes), most)]) + "…"
 	}
+	return strconv.Quote(text)
+}
+
+// longestImageName bounds the pattern of an image's name. Names have at most 128 characters (AWS: API_CreateImage); a pattern with
+// wildcards may be longer than the name, but not by much.
+const longestImageName = 255
+
+// longestOwner bounds the owner of an image: account ids have 12 digits, and EC2's aliases are shorter than this.
+const longestOwner = 64
+
+// imageName replaces {{.BaseOS}} and {{.K8sVersion}} in a format literally. CAPA executes the format as a Go template; here nothing is
+// executed, because tenants write formats, and a template can loop and allocate without bound. White space within the braces is
+// allowed, as CAPA allows it, and any other brace is an error: no image has one in its name.
+func imageName(format, baseOS, version string) (string, error) {
+	values := map[string]string{".BaseOS": baseOS, ".K8sVersion": version}
 	var name strings.Builder
-	err = parsed.Execute(&name, struct{ BaseOS, K8sVersion string }{baseOS, version})
-	return name.String(), err
+	for rest := format; rest != ""; {
+		literal, after, found := strings.Cut(rest, "{{")
+		if strings.ContainsAny(literal, "{}") {
+			return "", errors.New("braces do not match")
+		}
+		value := ""
+		if found {
+			field, tail, closed := strings.Cut(after, "}}")
+			known := false
+			if value, known = values[strings.Trim(field, " \t\r\n")]; !closed || !known {
+				return "", errors.New("there is another expression in it")
+			}
+			after = tail
+		}
+		if name.Len()+len(literal)+len(value) > longestImageName {
+			return "", fmt.Errorf("the name becomes longer than %d characters", longestImageName)
+		}
+		name.WriteString(literal)
+		name.WriteString(value)
+		rest = after
+	}
+	return name.String(), nil
 }
 
 // Suits says whether an image could have been what a query led to: the newest one of its time. What can not be told from the image counts as suiting.
@@ -139,7 +184,7 @@ func Suits(query ImageQuery, image Image) bool {
 		return false
 	}
 	version := strings.TrimPrefix(query.KubernetesVersion, "v")
-	if query.EKS && query.Lookup == (cluster.ImageLookup{}) {
+	if query.ofEKS() {
 		// All of Amazon's EKS images have the minor version between dashes in their names (AWS: eks-optimized-ami).
 		parts := strings.SplitN(version, ".", 3)
 		return len(parts) < 2 || strings.Contains(image.Name, "-"+parts[0]+"."+parts[1]+"-")
@@ -148,9 +193,30 @@ func Suits(query ImageQuery, image Image) bool {
 	if err != nil {
 		return false
 	}
-	// As a filter of EC2's: * stands for any characters, ? for one (AWS: Using_Filtering).
-	pattern := strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(search.Name))
-	return regexp.MustCompile(`^(?s:` + pattern + `)$`).MatchString(image.Name)
+	return matchesFilter(search.Name, image.Name)
+}
+
+// matchesFilter reports whether EC2 would find a name by a filter: * stands for any characters, ? for one (AWS: Using_Filtering). It takes
+// time proportional to the product of the lengths at most, whatever the pattern is.
+func matchesFilter(pattern, name string) bool {
+	wanted, present := []rune(pattern), []rune(name)
+	at, star, resume := 0, -1, 0
+	for i := 0; i < len(present); {
+		switch {
+		case at < len(wanted) && wanted[at] == '*':
+			star, resume = at, i
+			at++
+		case at < len(wanted) && (wanted[at] == '?' || wanted[at] == present[i]):
+			at++
+			i++
+		case star >= 0: // let the last * stand for one more character
+			resume++
+			at, i = star+1, resume
+		default:
+			return false
+		}
+	}
+	return strings.Trim(string(wanted[at:]), "*") == ""
 }
 
 // newest finds the image that was made last; of two made at once, the one with the greater id, so that the choice is
@@ -187,7 +253,7 @@ func (d *Discovery) newest(ctx context.Context, s search) (string, error) {
 		}
 	}
 	// What was found is known whole, and need not be described again.
-	d.images.put(newest.ID, newest)
+	d.images.put(ctx, newest.ID, newest)
 	return newest.ID, nil
 }
 

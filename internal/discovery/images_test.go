@@ -143,6 +143,31 @@ func TestImageOfEKS(t *testing.T) {
 	}
 }
 
+// TestImageOfEKSWins holds that a family that the pool names has an effect in every cluster.
+func TestImageOfEKSWins(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, nil)
+	for _, row := range []struct {
+		reason string
+		change func(*ImageQuery)
+	}{
+		{"an EKS cluster that looks images up by name", func(q *ImageQuery) {
+			q.EKS, q.Lookup = true, cluster.ImageLookup{Format: "own-{{.K8sVersion}}", Org: "111122223333", BaseOS: "flatcar"}
+		}},
+		{"a cluster that is not of EKS", func(*ImageQuery) {}},
+	} {
+		query := ImageQuery{KubernetesVersion: "v1.34.0", Architecture: "arm64", EKSLookupType: infrav1.EKSAMILookupTypeAmazonLinux2023}
+		row.change(&query)
+		got, err := p.Image(t.Context(), query)
+		if err != nil || !strings.HasPrefix(got.Name, "amazon-eks-node-al2023-arm64-standard-1.34-") {
+			t.Errorf("%s: the image is %s: %v", row.reason, got.Name, err)
+		}
+		if !Suits(query, got) || Suits(query, Image{Name: "own-1.34.0", Architecture: "arm64"}) {
+			t.Errorf("%s: the image that was looked up does not suit, or another does", row.reason)
+		}
+	}
+}
+
 func TestImageByID(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, ownImages)
@@ -193,7 +218,11 @@ func TestImageQueriesAtFault(t *testing.T) {
 	}{
 		{name: "no version", reason: "The message names both ways out.", query: ImageQuery{Architecture: "x86_64"}, parts: []string{"spec.template.spec.version", "ami.id"}},
 		{name: "broken format", reason: "The message shows the format and what may be in it.", query: ImageQuery{KubernetesVersion: "v1.30.0", Architecture: "x86_64", Lookup: cluster.ImageLookup{Format: "{{.K8sVersion"}}, parts: []string{"{{.K8sVersion", "{{.BaseOS}}"}},
-		{name: "unknown field", reason: "The same.", query: ImageQuery{KubernetesVersion: "v1.30.0", Architecture: "x86_64", Lookup: cluster.ImageLookup{Format: "{{.Version}}"}}, parts: []string{"Version", "{{.K8sVersion}}"}},
+		{name: "a loop", reason: "A template that is executed would take all memory at every start.", query: ImageQuery{KubernetesVersion: "v1.30.0", Architecture: "x86_64", Lookup: cluster.ImageLookup{Format: "{{range 2000000000}}aaaa{{end}}"}}, parts: []string{"another expression"}},
+		{name: "fields without end", reason: "A cluster's pattern and base OS have no bound of their own.", query: ImageQuery{KubernetesVersion: "v1.30.0", Architecture: "x86_64", Lookup: cluster.ImageLookup{Format: strings.Repeat("{{.BaseOS}}", 1<<16), BaseOS: strings.Repeat("x", 1<<20)}}, parts: []string{"longer than 255 characters", "…"}},
+		{name: "an owner without end", reason: "It would be in every message.", query: ImageQuery{KubernetesVersion: "v1.30.0", Architecture: "x86_64", Lookup: cluster.ImageLookup{Org: strings.Repeat("1", 1<<20)}}, parts: []string{"imageLookupOrg", "…"}},
+		{name: "a brace", reason: "No image has one in its name.", query: ImageQuery{KubernetesVersion: "v1.30.0", Architecture: "x86_64", Lookup: cluster.ImageLookup{Format: "golden}-*"}}, parts: []string{"braces do not match"}},
+		{name: "unknown field", reason: "The same.", query: ImageQuery{KubernetesVersion: "v1.30.0", Architecture: "x86_64", Lookup: cluster.ImageLookup{Format: "{{.Version}}"}}, parts: []string{"{{.Version}}", "{{.K8sVersion}}"}},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -230,5 +259,49 @@ func TestLookupsAreShared(t *testing.T) {
 	}
 	if n := p.asked("DescribeImages"); n != 1 {
 		t.Errorf("%d calls: what was found need not be described again", n)
+	}
+}
+
+func TestImageName(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ reason, format, want string }{
+		{"CAPA's default", defaultImageFormat, "capa-ami-flatcar-?1.30.2-*"},
+		{"white space as a Go template takes it", "{{ .BaseOS }}-{{\t.K8sVersion\n}}", "flatcar-1.30.2"},
+		{"no field", "golden-*", "golden-*"},
+		{"a field twice", "{{.BaseOS}}{{.BaseOS}}", "flatcarflatcar"},
+	} {
+		if got, err := imageName(row.format, "flatcar", "1.30.2"); err != nil || got != row.want {
+			t.Errorf("%s: name %q, error %v, want %q", row.reason, got, err, row.want)
+		}
+	}
+	for _, format := range []string{"{{.K8sVersion", "{{}}", "{{ . }}", "{{.BaseOS | printf}}", "{{- .BaseOS -}}", "{{{.BaseOS}}}", "}}", "{", "{{/* */}}", "{{with .}}{{end}}"} {
+		if got, err := imageName(format, "flatcar", "1.30.2"); err == nil {
+			t.Errorf("format %q became %q", format, got)
+		}
+	}
+}
+
+func TestMatchesFilter(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason, pattern, name string
+		want                  bool
+	}{
+		{"the same", "abc", "abc", true},
+		{"a part is not all", "ab", "abc", false},
+		{"more than all", "abcd", "abc", false},
+		{"any characters", "a*c", "abbbc", true},
+		{"none", "a*c", "ac", true},
+		{"one character", "a?c", "abc", true},
+		{"not none", "a?c", "ac", false},
+		{"the last star gives way", "*-1.30*-x", "a-1.30-1.30.2-x", true},
+		{"stars at the end", "a**", "a", true},
+		{"characters of a regular expression", "a.(b", "a.(b", true},
+		{"stand for themselves", "a.c", "abc", false},
+		{"hostile patterns end soon", strings.Repeat("*a", 120) + "b", strings.Repeat("a", 128), false},
+	} {
+		if got := matchesFilter(row.pattern, row.name); got != row.want {
+			t.Errorf("%s: %q matches %q: %t, want %t", row.reason, row.pattern, row.name, got, row.want)
+		}
 	}
 }

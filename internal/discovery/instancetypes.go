@@ -17,11 +17,24 @@ type InstanceType struct {
 	Architectures []string
 	VCPUs         int32
 	MemoryMiB     int64
-	// MaxNetworkInterfaces over all network cards, and IPv4AddressesPerInterface on each.
-	MaxNetworkInterfaces      int32
+	// MaxNetworkInterfaces is how many network interfaces all network cards have together, and CardNetworkInterfaces how many the default card has.
+	MaxNetworkInterfaces, CardNetworkInterfaces int32
+	// IPv4AddressesPerInterface is how many IPv4 addresses each network interface can have.
 	IPv4AddressesPerInterface int32
 	// GPUs of all kinds and makers, and NVIDIAGPUs those of NVIDIA.
 	GPUs, NVIDIAGPUs int32
+	// GPUDevices and NeuronDevices are the kinds of GPUs, and of AWS's accelerators for inference and training.
+	GPUDevices, NeuronDevices []Device
+	// CPUManufacturer such as Intel, AMD, or AWS.
+	CPUManufacturer string
+	// NetworkMbps and EBSMbps are the sustained bandwidth of all network cards together, and the maximum bandwidth to EBS, in Mbit/s; 0 if EC2 does not say.
+	NetworkMbps, EBSMbps int64
+	// EncryptionInTransit says that traffic between instances is encrypted.
+	EncryptionInTransit bool
+	// EFAInterfaces is how many network interfaces may be Elastic Fabric Adapters.
+	EFAInterfaces int32
+	// LocalNVMe says that local disks are NVMe devices.
+	LocalNVMe bool
 	// InstanceStorageGB is local disk, in GB, all disks together.
 	InstanceStorageGB int64
 	// Hypervisor is nitro or xen; empty on bare metal.
@@ -33,14 +46,22 @@ type InstanceType struct {
 	EFA, NitroEnclaves, Hibernation bool
 	// EBSRoot says that the root device may be an EBS volume.
 	EBSRoot bool
-	// EBSAttachments is how many EBS volumes can be attached, that of the root device included; 0 if EC2 does not say. They may be shared with other devices: network
-	// interfaces and local disks.
+	// EBSAttachments is how many EBS volumes can be attached, the root device included; 0 if EC2 does not say. They may be shared with network interfaces other than the
+	// first. EC2 has already subtracted the first interface, local disks and GPUs.
 	EBSAttachments       int32
 	EBSAttachmentsShared bool
-	// LocalDisks is how many there are.
-	LocalDisks int32
 	// UsageClasses of on-demand, spot, capacity-block that the type can be had in.
 	UsageClasses []string
+}
+
+// Device is a kind of GPU or accelerator of an instance type.
+type Device struct {
+	// Name and Manufacturer as EC2 writes them, such as T4 and NVIDIA.
+	Name, Manufacturer string
+	// Count of such devices, MemoryMiB of each, and Cores of each where EC2 says.
+	Count     int32
+	MemoryMiB int64
+	Cores     int32
 }
 
 // Architecture is the one that an image for this type should have: the first of x86_64 and arm64 that EC2 names. It is
@@ -87,6 +108,7 @@ func toInstanceType(info *ec2types.InstanceTypeInfo) InstanceType {
 		t.UsageClasses = append(t.UsageClasses, string(class))
 	}
 	if info.ProcessorInfo != nil {
+		t.CPUManufacturer = awssdk.ToString(info.ProcessorInfo.Manufacturer)
 		for _, architecture := range info.ProcessorInfo.SupportedArchitectures {
 			t.Architectures = append(t.Architectures, string(architecture))
 		}
@@ -100,25 +122,65 @@ func toInstanceType(info *ec2types.InstanceTypeInfo) InstanceType {
 	if info.NetworkInfo != nil {
 		t.MaxNetworkInterfaces = awssdk.ToInt32(info.NetworkInfo.MaximumNetworkInterfaces)
 		t.IPv4AddressesPerInterface = awssdk.ToInt32(info.NetworkInfo.Ipv4AddressesPerInterface)
-		t.EFA = awssdk.ToBool(info.NetworkInfo.EfaSupported)
+		t.addNetwork(info.NetworkInfo)
 	}
-	if info.GpuInfo != nil {
-		for i := range info.GpuInfo.Gpus {
-			t.GPUs += awssdk.ToInt32(info.GpuInfo.Gpus[i].Count)
-			if awssdk.ToString(info.GpuInfo.Gpus[i].Manufacturer) == "NVIDIA" {
-				t.NVIDIAGPUs += awssdk.ToInt32(info.GpuInfo.Gpus[i].Count)
-			}
-		}
-	}
+	t.addDevices(info)
 	if info.InstanceStorageInfo != nil {
+		t.LocalNVMe = info.InstanceStorageInfo.NvmeSupport == ec2types.EphemeralNvmeSupportRequired || info.InstanceStorageInfo.NvmeSupport == ec2types.EphemeralNvmeSupportSupported
 		t.InstanceStorageGB = awssdk.ToInt64(info.InstanceStorageInfo.TotalSizeInGB)
-		for i := range info.InstanceStorageInfo.Disks {
-			t.LocalDisks += awssdk.ToInt32(info.InstanceStorageInfo.Disks[i].Count)
-		}
 	}
 	if info.EbsInfo != nil {
 		t.EBSAttachments = awssdk.ToInt32(info.EbsInfo.MaximumEbsAttachments)
 		t.EBSAttachmentsShared = info.EbsInfo.AttachmentLimitType == ec2types.AttachmentLimitTypeShared
+		if info.EbsInfo.EbsOptimizedInfo != nil && info.EbsInfo.EbsOptimizedSupport == ec2types.EbsOptimizedSupportDefault {
+			t.EBSMbps = int64(awssdk.ToInt32(info.EbsInfo.EbsOptimizedInfo.MaximumBandwidthInMbps))
+		}
 	}
 	return t
+}
+
+func (t *InstanceType) addNetwork(info *ec2types.NetworkInfo) {
+	t.EFA = awssdk.ToBool(info.EfaSupported)
+	if info.EfaInfo != nil {
+		t.EFAInterfaces = awssdk.ToInt32(info.EfaInfo.MaximumEfaInterfaces)
+	}
+	t.EncryptionInTransit = awssdk.ToBool(info.EncryptionInTransitSupported)
+	t.CardNetworkInterfaces = t.MaxNetworkInterfaces
+	for i := range info.NetworkCards {
+		if awssdk.ToInt32(info.NetworkCards[i].NetworkCardIndex) == awssdk.ToInt32(info.DefaultNetworkCardIndex) {
+			t.CardNetworkInterfaces = awssdk.ToInt32(info.NetworkCards[i].MaximumNetworkInterfaces)
+		}
+		t.NetworkMbps += int64(awssdk.ToFloat64(info.NetworkCards[i].BaselineBandwidthInGbps) * 1000)
+	}
+}
+
+func (t *InstanceType) addDevices(info *ec2types.InstanceTypeInfo) {
+	if info.GpuInfo != nil {
+		for i := range info.GpuInfo.Gpus {
+			gpu := &info.GpuInfo.Gpus[i]
+			device := Device{Name: awssdk.ToString(gpu.Name), Manufacturer: awssdk.ToString(gpu.Manufacturer), Count: awssdk.ToInt32(gpu.Count)}
+			if gpu.MemoryInfo != nil {
+				device.MemoryMiB = int64(awssdk.ToInt32(gpu.MemoryInfo.SizeInMiB))
+			}
+			t.GPUDevices = append(t.GPUDevices, device)
+			t.GPUs += device.Count
+			if device.Manufacturer == "NVIDIA" {
+				t.NVIDIAGPUs += device.Count
+			}
+		}
+	}
+	if info.NeuronInfo == nil {
+		return
+	}
+	for i := range info.NeuronInfo.NeuronDevices {
+		neuron := &info.NeuronInfo.NeuronDevices[i]
+		device := Device{Name: awssdk.ToString(neuron.Name), Manufacturer: "AWS", Count: awssdk.ToInt32(neuron.Count)}
+		if neuron.MemoryInfo != nil {
+			device.MemoryMiB = int64(awssdk.ToInt32(neuron.MemoryInfo.SizeInMiB))
+		}
+		if neuron.CoreInfo != nil {
+			device.Cores = awssdk.ToInt32(neuron.CoreInfo.Count)
+		}
+		t.NeuronDevices = append(t.NeuronDevices, device)
+	}
 }

@@ -39,3 +39,9 @@ func (d *Discovery) TemplateVersion(ctx context.Context, id string, version int6
 		return data, err
 	})
 }
+
+// ForgetLaunchTemplate has a launch template and its versions described again: EC2 said that one of them is gone.
+func (d *Discovery) ForgetLaunchTemplate(id string) {
+	d.launchTemplates.answers.DeleteFunc(func(_ string, known launchtemplate.Template) bool { return known.ID == id })
+	d.templateVersions.answers.DeleteFunc(func(_ string, known launchtemplate.Data) bool { return known.TemplateID() == id })
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -33,6 +34,11 @@ type SubnetQuery struct {
 type Subnet struct {
 	ID   string
 	Zone string
+	// Public is true if instances get public addresses there (MapPublicIpOnLaunch). Like what follows it is not known of subnets that the cluster's AWS object names.
+	Public bool
+	// Free is how many addresses were free when EC2 was asked: Seen.
+	Free int
+	Seen time.Time
 }
 
 // SubnetIDs decides on the subnets by CAPA's precedence: the pool's references; else the cluster's subnets in the pool's
@@ -90,13 +96,13 @@ func (d *Discovery) SubnetsByID(ctx context.Context, ids []string) ([]Subnet, er
 
 // subnetsByID finds the zones of subnets, which the cluster knows for its own.
 func (d *Discovery) subnetsByID(ctx context.Context, ids []string, known []cluster.Subnet) ([]Subnet, error) {
-	zones := map[string]string{}
+	byID := map[string]Subnet{}
 	for _, subnet := range known {
-		zones[subnet.ID] = subnet.AvailabilityZone
+		byID[subnet.ID] = Subnet{ID: subnet.ID, Zone: subnet.AvailabilityZone}
 	}
 	var unknown []string
 	for _, id := range ids {
-		if zones[id] == "" && !slices.Contains(unknown, id) {
+		if byID[id].Zone == "" && !slices.Contains(unknown, id) {
 			unknown = append(unknown, id)
 		}
 	}
@@ -109,12 +115,14 @@ func (d *Discovery) subnetsByID(ctx context.Context, ids []string, known []clust
 			return nil, err
 		}
 		for _, subnet := range described {
-			zones[subnet.ID] = subnet.Zone
+			byID[subnet.ID] = subnet
 		}
 	}
 	found := make([]Subnet, 0, len(ids))
 	for _, id := range ids {
-		found = append(found, Subnet{ID: id, Zone: zones[id]})
+		subnet := byID[id]
+		subnet.ID = id
+		found = append(found, subnet)
 	}
 	return distinct(found), nil
 }
@@ -125,7 +133,7 @@ func (d *Discovery) describeSubnetIDs(ctx context.Context, ids []string) ([]Subn
 	if err != nil {
 		return nil, missing(err, "subnet", what, "")
 	}
-	return toSubnets(described), nil
+	return d.toSubnets(described), nil
 }
 
 func (d *Discovery) matchingSubnets(ctx context.Context, filters []infrav1.Filter) ([]Subnet, error) {
@@ -144,7 +152,7 @@ func (d *Discovery) matchingSubnets(ctx context.Context, filters []infrav1.Filte
 			Advice: "a subnet must match the filters of all entries of spec.subnets, and must not belong to the pods' network",
 		}
 	}
-	found := toSubnets(described)
+	found := d.toSubnets(described)
 	slices.SortFunc(found, func(a, b Subnet) int { return strings.Compare(a.ID, b.ID) })
 	return found, nil
 }
@@ -162,12 +170,14 @@ func (d *Discovery) describeSubnets(ctx context.Context, input *ec2.DescribeSubn
 	return found, nil
 }
 
-func toSubnets(described []ec2types.Subnet) []Subnet {
+func (d *Discovery) toSubnets(described []ec2types.Subnet) []Subnet {
 	found := make([]Subnet, 0, len(described))
 	for i := range described {
 		found = append(found, Subnet{
 			ID:   awssdk.ToString(described[i].SubnetId),
 			Zone: awssdk.ToString(described[i].AvailabilityZone),
+
+			Public: awssdk.ToBool(described[i].MapPublicIpOnLaunch), Free: int(awssdk.ToInt32(described[i].AvailableIpAddressCount)), Seen: d.clock.Now(),
 		})
 	}
 	return found

@@ -12,8 +12,8 @@ const (
 	// imageLookupTTL: which image is the newest is only asked when a launch config has none. A few minutes make all
 	// pools of a roll-out of many clusters get the same.
 	imageLookupTTL = 5 * time.Minute
-	// imageTTL: an image's properties never change, but it can be deregistered.
-	imageTTL = 15 * time.Minute
+	// imageTTL: an image's properties never change, but it can be deregistered, which launch configs check every eight minutes.
+	imageTTL = 7 * time.Minute
 	// launchTemplateTTL: the newest and the default version move, and who moves one waits for it.
 	launchTemplateTTL = time.Minute
 	// templateVersionTTL: a version never changes, but it can be deleted.

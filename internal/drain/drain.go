@@ -5,51 +5,50 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 )
 
 // evictionsPerLook bounds how long one look takes: the next one goes on. The kubelet's default is 110 pods on a node.
 const evictionsPerLook = 100
 
-// page is how many objects one list asks for.
-const page = 500
-
 // Find returns the names of the Nodes of instances by their provider ids. What has no Node is missing.
-func Find(ctx context.Context, api kubernetes.Interface, providerIDs []string) (map[string]string, error) {
+func Find(ctx context.Context, api API, providerIDs []string) (map[string]string, error) {
 	wanted := make(map[string]bool, len(providerIDs))
 	for _, id := range providerIDs {
 		wanted[id] = true
 	}
 	found := map[string]string{}
-	options := metav1.ListOptions{Limit: page}
-	for {
-		nodes, err := api.CoreV1().Nodes().List(ctx, options)
-		if err != nil {
-			return nil, fmt.Errorf("listing Nodes: %w", err)
+	err := api.EachNode(ctx, func(node *corev1.Node) bool {
+		if wanted[node.Spec.ProviderID] {
+			found[node.Spec.ProviderID] = node.Name
 		}
-		for i := range nodes.Items {
-			if node := &nodes.Items[i]; wanted[node.Spec.ProviderID] {
-				found[node.Spec.ProviderID] = node.Name
-			}
-		}
-		if nodes.Continue == "" || len(found) == len(wanted) {
-			return found, nil
-		}
-		options.Continue = nodes.Continue
+		return len(found) < len(wanted)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing Nodes: %w", err)
 	}
+	return found, nil
 }
 
 // Look takes one step in emptying the Node of an instance: it cordons it and asks for the eviction of the pods whose turn it is. A Node that is
 // gone, or that is another instance's by now, is empty.
-func Look(ctx context.Context, api kubernetes.Interface, name, providerID string) (Progress, error) {
-	node, err := api.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+func Look(ctx context.Context, api API, name, providerID string) (Progress, error) {
+	return lookWith(ctx, api, name, providerID, Terms{}, nil)
+}
+
+// LookWith is Look on the terms of whoever drains the node: it waits for the pods that they protect, and deletes pods in time for the deadline. After the deadline the
+// node counts as empty.
+func LookWith(ctx context.Context, api TrustedAPI, name, providerID string, terms Terms) (Progress, error) {
+	return lookWith(ctx, api, name, providerID, terms, api)
+}
+
+func lookWith(ctx context.Context, api API, name, providerID string, terms Terms, deleter Deleter) (Progress, error) {
+	node, err := api.Node(ctx, name)
 	if apierrors.IsNotFound(err) || err == nil && node.Spec.ProviderID != providerID {
 		return Progress{Node: name, Empty: true, Gone: true}, nil
 	}
@@ -59,14 +58,20 @@ func Look(ctx context.Context, api kubernetes.Interface, name, providerID string
 	if err := cordon(ctx, api, node); err != nil {
 		return Progress{}, err
 	}
-	pods, err := podsOf(ctx, api, name)
+	pods, err := api.Pods(ctx, name)
 	if err != nil {
-		return Progress{}, err
+		return Progress{}, fmt.Errorf("listing the pods of Node %q: %w", name, err)
 	}
-	todo := planFor(node, pods)
+	todo := planFor(node, pods, terms)
 	progress := Progress{
-		Node: name, Empty: todo.empty(),
-		Ending: len(todo.ending), Completing: len(todo.completing), Later: len(todo.later),
+		Node: name, Empty: todo.empty() || terms.over(),
+		Ending: len(todo.ending), Completing: len(todo.completing), Later: len(todo.later), Protected: len(todo.protected),
+	}
+	if !terms.Deadline.IsZero() {
+		progress.Next = terms.next(slices.Concat(todo.evict, todo.later, todo.completing, todo.protected))
+	}
+	for _, pod := range todo.remove {
+		progress.count(remove(ctx, deleter, pod, terms))
 	}
 	for i, pod := range todo.evict {
 		if i == evictionsPerLook || ctx.Err() != nil {
@@ -78,41 +83,31 @@ func Look(ctx context.Context, api kubernetes.Interface, name, providerID string
 	return progress, nil
 }
 
-// cordon keeps the scheduler from putting further pods on the node. What the node lifecycle controller follows it up with, a taint, is its own.
-func cordon(ctx context.Context, api kubernetes.Interface, node *corev1.Node) error {
+// remove deletes a pod whose time is up.
+func remove(ctx context.Context, deleter Deleter, pod *corev1.Pod, terms Terms) verdict {
+	return verdictOf(deleter.Delete(ctx, pod, terms.gracePeriod(pod)), pod)
+}
+
+// cordon keeps the scheduler from putting further pods on the node.
+func cordon(ctx context.Context, api API, node *corev1.Node) error {
 	if node.Spec.Unschedulable {
 		return nil
 	}
-	patch := []byte(`{"spec":{"unschedulable":true}}`)
-	_, err := api.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err := api.Cordon(ctx, node.Name); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("cordoning Node %q: %w", node.Name, err)
 	}
 	return nil
 }
 
-func podsOf(ctx context.Context, api kubernetes.Interface, node string) ([]corev1.Pod, error) {
-	options := metav1.ListOptions{Limit: page, FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String()}
-	var pods []corev1.Pod
-	for {
-		list, err := api.CoreV1().Pods(metav1.NamespaceAll).List(ctx, options)
-		if err != nil {
-			return nil, fmt.Errorf("listing the pods of Node %q: %w", node, err)
-		}
-		pods = append(pods, list.Items...)
-		if list.Continue == "" {
-			return pods, nil
-		}
-		options.Continue = list.Continue
-	}
-}
-
 // evict asks for one eviction. The pod's own grace period holds.
-func evict(ctx context.Context, api kubernetes.Interface, pod *corev1.Pod) verdict {
+func evict(ctx context.Context, api API, pod *corev1.Pod) verdict {
 	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
 	// A pod of the same name that came meanwhile is not this node's.
 	eviction.DeleteOptions = &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}}
-	err := api.PolicyV1().Evictions(pod.Namespace).Evict(ctx, eviction)
+	return verdictOf(api.Evict(ctx, eviction), pod)
+}
+
+func verdictOf(err error, pod *corev1.Pod) verdict {
 	var refusal apierrors.APIStatus
 	switch {
 	case err == nil:

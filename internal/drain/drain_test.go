@@ -101,7 +101,7 @@ func TestPlan(t *testing.T) {
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
-			made := planFor(node(row.node), values(row.pods))
+			made := planFor(node(row.node), values(row.pods), Terms{})
 			for what, lists := range map[string][2][]string{
 				"evicted": {names(made.evict), row.evict}, "for later": {names(made.later), row.later},
 				"ending": {names(made.ending), row.ending}, "completing": {names(made.completing), row.completing},
@@ -123,7 +123,7 @@ func TestPlanMakesProgress(t *testing.T) {
 		for i := range rapid.IntRange(0, 6).Draw(t, "pods") {
 			pods = append(pods, *pod(fmt.Sprint(i), rapid.SliceOfN(rapid.SampledFrom(changes), 0, 3).Draw(t, "kinds")...))
 		}
-		made := planFor(node(rapid.SampledFrom([]corev1.ConditionStatus{"True", "False", "Unknown"}).Draw(t, "ready")), pods)
+		made := planFor(node(rapid.SampledFrom([]corev1.ConditionStatus{"True", "False", "Unknown"}).Draw(t, "ready")), pods, Terms{})
 		if !made.empty() && len(made.evict)+len(made.ending)+len(made.completing) == 0 {
 			t.Fatalf("pods wait for nothing: %+v", made)
 		}
@@ -218,7 +218,7 @@ func TestLook(t *testing.T) {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
 			api := cluster(row.answers, row.objects...)
-			got, err := Look(t.Context(), api, nodeName, providerID)
+			got, err := Look(t.Context(), Clientset(api), nodeName, providerID)
 			row.want.Node = nodeName
 			if difference := cmp.Diff(row.want, got); err != nil || difference != "" {
 				t.Errorf("progress (-want +got):\n%s, error %v", difference, err)
@@ -235,7 +235,7 @@ func TestLookCordonsOnce(t *testing.T) {
 	t.Parallel()
 	api := cluster(map[string]error{"a": budget("")}, node("True"), pod("a"))
 	for range 2 {
-		if _, err := Look(t.Context(), api, nodeName, providerID); err != nil {
+		if _, err := Look(t.Context(), Clientset(api), nodeName, providerID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -262,16 +262,16 @@ func TestLookIsBounded(t *testing.T) {
 		objects = append(objects, pod(fmt.Sprintf("pod-%03d", i)))
 	}
 	api := cluster(nil, objects...)
-	got, err := Look(t.Context(), api, nodeName, providerID)
+	got, err := Look(t.Context(), Clientset(api), nodeName, providerID)
 	if err != nil || got.Ending != evictionsPerLook || got.Later != 20 || got.Empty {
 		t.Errorf("progress %+v, error %v", got, err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got, err = Look(ended, api, nodeName, providerID); err != nil || got.Ending != 0 || got.Later != 20 || got.Empty {
+	if got, err = Look(ended, Clientset(api), nodeName, providerID); err != nil || got.Ending != 0 || got.Later != 20 || got.Empty {
 		t.Errorf("progress %+v, error %v, after the end", got, err)
 	}
-	if got, err = Look(t.Context(), api, nodeName, providerID); err != nil || got.Ending != 20 {
+	if got, err = Look(t.Context(), Clientset(api), nodeName, providerID); err != nil || got.Ending != 20 {
 		t.Errorf("progress %+v, error %v", got, err)
 	}
 }
@@ -279,7 +279,7 @@ func TestLookIsBounded(t *testing.T) {
 func TestFind(t *testing.T) {
 	t.Parallel()
 	api := cluster(nil, node("True"), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}, Spec: corev1.NodeSpec{ProviderID: "aws:///us-east-1a/i-3"}})
-	found, err := Find(t.Context(), api, []string{providerID, "aws:///us-east-1a/i-2"})
+	found, err := Find(t.Context(), Clientset(api), []string{providerID, "aws:///us-east-1a/i-2"})
 	if difference := cmp.Diff(map[string]string{providerID: nodeName}, found); err != nil || difference != "" {
 		t.Errorf("found (-want +got):\n%s, error %v", difference, err)
 	}

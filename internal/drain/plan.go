@@ -31,11 +31,15 @@ type plan struct {
 	ending []*corev1.Pod
 	// completing are pods that asked to be left alone until they are done.
 	completing []*corev1.Pod
+	// protected are pods that the terms of the drain leave alone until they are done, or until the deadline.
+	protected []*corev1.Pod
+	// remove are pods that are deleted now, because the deadline comes.
+	remove []*corev1.Pod
 }
 
 // empty is true if nothing is left to wait for.
 func (p plan) empty() bool {
-	return len(p.evict)+len(p.later)+len(p.ending)+len(p.completing) == 0
+	return len(p.evict)+len(p.later)+len(p.ending)+len(p.completing)+len(p.protected)+len(p.remove) == 0
 }
 
 // fate is what becomes of a pod.
@@ -81,27 +85,30 @@ func ofDaemonSet(pod *corev1.Pod) bool {
 }
 
 // planFor sorts the pods of a node.
-func planFor(node *corev1.Node, pods []corev1.Pod) plan {
+func planFor(node *corev1.Node, pods []corev1.Pod, terms Terms) plan {
 	gone := unreachable(node)
 	var made plan
 	for i := range pods {
 		pod := &pods[i]
-		switch fateOf(pod, gone) {
-		case leaves:
-			if critical(pod) {
-				made.later = append(made.later, pod)
-			} else {
-				made.evict = append(made.evict, pod)
-			}
-		case ends:
+		fate := fateOf(pod, gone)
+		switch {
+		case fate == stays:
+		case fate == ends:
 			made.ending = append(made.ending, pod)
-		case completes:
+		case terms.due(pod):
+			made.remove = append(made.remove, pod)
+		case fate == completes:
 			made.completing = append(made.completing, pod)
-		case stays:
+		case terms.Protects != nil && !gone && terms.Protects(pod):
+			made.protected = append(made.protected, pod)
+		case critical(pod):
+			made.later = append(made.later, pod)
+		default:
+			made.evict = append(made.evict, pod)
 		}
 	}
 	// Critical pods go last: pods that end may still want DNS, and volumes their driver.
-	if len(made.evict) == 0 && len(made.completing) == 0 && !slices.ContainsFunc(made.ending, func(pod *corev1.Pod) bool { return !critical(pod) }) {
+	if len(made.evict)+len(made.completing)+len(made.protected)+len(made.remove) == 0 && !slices.ContainsFunc(made.ending, func(pod *corev1.Pod) bool { return !critical(pod) }) {
 		made.evict, made.later = made.later, nil
 	}
 	slices.SortFunc(made.evict, func(a, b *corev1.Pod) int {

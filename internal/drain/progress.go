@@ -22,6 +22,10 @@ type Progress struct {
 	Completing int
 	// Later are pods whose turn has not come.
 	Later int
+	// Protected are pods that are left alone until they are done, or until the deadline of the drain.
+	Protected int
+	// Next is when a pod must be deleted, or the deadline comes; zero without a deadline.
+	Next time.Time
 	// Held counts the pods that a PodDisruptionBudget holds, by namespace and name of the budget.
 	Held map[string]int
 	// Failed counts the pods whose eviction failed, by the API server's words.
@@ -59,6 +63,7 @@ func (p Progress) String() string {
 	}
 	add(p.Ending, "ending")
 	add(p.Completing, "to complete first")
+	add(p.Protected, "with an annotation against disruption")
 	for _, failure := range slices.Sorted(maps.Keys(p.Failed)) {
 		add(p.Failed[failure], "not evicted: "+failure)
 	}

@@ -4,6 +4,8 @@ package fleet
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,13 +16,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
 // EC2 is what of EC2 this package calls.
 type EC2 interface {
 	ec2.DescribeInstancesAPIClient
+	ec2.DescribeInstanceStatusAPIClient
 	CreateFleet(context.Context, *ec2.CreateFleetInput, ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error)
+	RunInstances(context.Context, *ec2.RunInstancesInput, ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error)
 	TerminateInstances(context.Context, *ec2.TerminateInstancesInput, ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error)
 }
 
@@ -35,15 +40,21 @@ const (
 )
 
 // Fleets launches instances in one account and region.
-type Fleets struct{ ec2 EC2 }
+type Fleets struct {
+	ec2          EC2
+	terminations terminations
+}
 
 // New returns the fleets that a client reaches.
 func New(client EC2) *Fleets { return &Fleets{ec2: client} }
 
 // Request is one launch of equal instances.
 type Request struct {
-	// Name of the launch. Calls with the same name are one call, and have to ask for the same.
+	// Name of the launch. EC2 treats calls with the same ClusterUID and Name as one call. They must ask for the same.
 	Name string
+	// ClusterUID identifies the cluster that launches. The fleet, its instances, and their volumes are marked with it. It is empty for a launch that
+	// an earlier release recorded: that release may have made the call already, without the mark.
+	ClusterUID string
 	// TemplateID and Version are what is launched from.
 	TemplateID string
 	Version    int64
@@ -53,7 +64,7 @@ type Request struct {
 	Offerings []Offering
 	// Nodes is how many instances are wanted. Some are better than none.
 	Nodes int32
-	// Tags of the instances and of their volumes.
+	// Tags of the fleet and of its instances, and of their volumes if the ClusterUID is set.
 	Tags map[string]string
 }
 
@@ -83,6 +94,11 @@ func (i Instance) Ends() bool {
 	return i.State == string(ec2types.InstanceStateNameShuttingDown) || i.State == string(ec2types.InstanceStateNameTerminated)
 }
 
+// Stopped reports whether the instance is stopped, or about to be.
+func (i Instance) Stopped() bool {
+	return i.State == string(ec2types.InstanceStateNameStopping) || i.State == string(ec2types.InstanceStateNameStopped)
+}
+
 // Ended is the instance as it is once it has ended.
 func (i Instance) Ended() Instance {
 	i.State = string(ec2types.InstanceStateNameTerminated)
@@ -92,8 +108,8 @@ func (i Instance) Ended() Instance {
 // Failure is why EC2 did not launch an instance of an offering.
 type Failure struct {
 	Offering
-	// Capacity is true if there is none now; else something has to be mended first.
-	Capacity bool
+	// Blame is what the failure is about.
+	Blame Blame
 	// Code and Message are EC2's.
 	Code, Message string
 }
@@ -107,7 +123,43 @@ func (f *Fleets) Launch(ctx context.Context, request Request) (Launched, error) 
 	return read(request, output), nil
 }
 
-// input is the request in EC2's words.
+// clientToken returns the token by which EC2 recognizes a repeated call. The ClusterUID is part of it, so that a launch with a copied name is never
+// answered with the instances of another cluster.
+func clientToken(r Request) string {
+	if r.ClusterUID == "" {
+		return r.Name
+	}
+	digest := sha256.Sum256([]byte(r.ClusterUID + "\x00" + r.Name))
+	return hex.EncodeToString(digest[:])
+}
+
+// tagSpecifications returns what the launch tags.
+func tagSpecifications(r Request) []ec2types.TagSpecification {
+	resources := []ec2types.ResourceType{ec2types.ResourceTypeInstance, ec2types.ResourceTypeFleet}
+	if r.ClusterUID != "" {
+		resources = append(resources, ec2types.ResourceTypeVolume)
+	}
+	var specifications []ec2types.TagSpecification
+	for _, resource := range resources {
+		specifications = append(specifications, ec2types.TagSpecification{ResourceType: resource, Tags: tagList(r.marked())})
+	}
+	return specifications
+}
+
+// marked returns the tags, with the mark of the cluster.
+func (r Request) marked() map[string]string {
+	if r.ClusterUID == "" {
+		return r.Tags
+	}
+	tags := maps.Clone(r.Tags)
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	tags[infrav1.TagClusterUID] = r.ClusterUID
+	return tags
+}
+
+// input returns the CreateFleet request.
 func input(r Request) *ec2.CreateFleetInput {
 	var overrides []ec2types.FleetLaunchTemplateOverridesRequest
 	for _, offering := range r.Offerings {
@@ -120,7 +172,7 @@ func input(r Request) *ec2.CreateFleetInput {
 	in := &ec2.CreateFleetInput{
 		// Only an instant fleet answers with its instances, and leaves nothing behind that launches more.
 		Type:        ec2types.FleetTypeInstant,
-		ClientToken: awssdk.String(r.Name),
+		ClientToken: awssdk.String(clientToken(r)),
 		LaunchTemplateConfigs: []ec2types.FleetLaunchTemplateConfigRequest{{
 			LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{
 				LaunchTemplateId: awssdk.String(r.TemplateID), Version: awssdk.String(strconv.FormatInt(r.Version, 10)),
@@ -130,10 +182,7 @@ func input(r Request) *ec2.CreateFleetInput {
 		TargetCapacitySpecification: &ec2types.TargetCapacitySpecificationRequest{
 			TotalTargetCapacity: awssdk.Int32(r.Nodes), DefaultTargetCapacityType: ec2types.DefaultTargetCapacityTypeOnDemand,
 		},
-		TagSpecifications: []ec2types.TagSpecification{
-			{ResourceType: ec2types.ResourceTypeInstance, Tags: tagList(r.Tags)},
-			{ResourceType: ec2types.ResourceTypeFleet, Tags: tagList(r.Tags)},
-		},
+		TagSpecifications: tagSpecifications(r),
 	}
 	if r.Spot {
 		in.TargetCapacitySpecification.DefaultTargetCapacityType = ec2types.DefaultTargetCapacityTypeSpot
@@ -159,7 +208,7 @@ func read(r Request, output *ec2.CreateFleetOutput) Launched {
 		}
 		for _, id := range some.InstanceIds {
 			launched.Instances = append(launched.Instances, Instance{
-				ID: id, InstanceType: string(some.InstanceType), Zone: zone, State: string(ec2types.InstanceStateNamePending), Tags: r.Tags,
+				ID: id, InstanceType: string(some.InstanceType), Zone: zone, State: string(ec2types.InstanceStateNamePending), Tags: r.marked(),
 			})
 		}
 	}
@@ -170,7 +219,9 @@ func read(r Request, output *ec2.CreateFleetOutput) Launched {
 			Offering: offeringOf(failed.LaunchTemplateAndOverrides), Code: awssdk.ToString(failed.ErrorCode), Message: awssdk.ToString(failed.ErrorMessage),
 		}
 		failure.Zone = zones[failure.SubnetID]
-		failure.Capacity = aws.IsCapacityCode(failure.Code)
+		if failure.Blame = BlameFor(failure.Code, failure.Message); failure.Blame == BlameSubnet && failure.SubnetID == "" {
+			failure.Blame = BlameTemplate // the subnet is the launch template's own
+		}
 		launched.Failures = append(launched.Failures, failure)
 	}
 	return launched
@@ -188,7 +239,7 @@ func offeringOf(answer *ec2types.LaunchTemplateAndOverridesResponse) Offering {
 
 // OfLaunch are the instances of a launch that EC2 knows, ended ones among them while EC2 remembers them.
 func (f *Fleets) OfLaunch(ctx context.Context, name string) ([]Instance, error) {
-	found, err := f.matching(ctx, ec2types.Filter{Name: awssdk.String("tag:" + TagLaunch), Values: []string{name}})
+	found, err := f.matching(ctx, ec2types.Filter{Name: awssdk.String("tag:" + TagLaunch), Values: aws.FilterValues(name)})
 	if err != nil {
 		return nil, fmt.Errorf("describing the instances of launch %q: %w", name, err)
 	}
@@ -198,7 +249,7 @@ func (f *Fleets) OfLaunch(ctx context.Context, name string) ([]Instance, error) 
 // OfCluster are all instances of a cluster's provisioners, by id, but for those that have ended.
 func (f *Fleets) OfCluster(ctx context.Context, cluster string) (map[string]Instance, error) {
 	found, err := f.matching(ctx,
-		ec2types.Filter{Name: awssdk.String("tag:" + TagCluster), Values: []string{cluster}},
+		ec2types.Filter{Name: awssdk.String("tag:" + TagCluster), Values: aws.FilterValues(cluster)},
 		ec2types.Filter{Name: awssdk.String("instance-state-name"), Values: []string{"pending", "running", "stopping", "stopped"}})
 	if err != nil {
 		return nil, fmt.Errorf("describing the instances of cluster %q: %w", cluster, err)
@@ -214,7 +265,7 @@ func (f *Fleets) Describe(ctx context.Context, ids []string) (map[string]Instanc
 	all := map[string]Instance{}
 	for batch := range slices.Chunk(ids, DescribeBatch) {
 		// A filter, because a list of ids fails as a whole when one of them is not known yet.
-		found, err := f.matching(ctx, ec2types.Filter{Name: awssdk.String("instance-id"), Values: batch})
+		found, err := f.matching(ctx, ec2types.Filter{Name: awssdk.String("instance-id"), Values: aws.FilterValues(batch...)})
 		if err != nil {
 			return nil, fmt.Errorf("describing instances %q: %w", batch, err)
 		}
@@ -255,19 +306,21 @@ func instanceOf(described *ec2types.Instance) Instance {
 	return instance
 }
 
-// Terminate ends an instance. One that is gone already is no error.
-func (f *Fleets) Terminate(ctx context.Context, id string) error {
-	_, err := f.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
-	if err != nil && aws.Code(err) != "InvalidInstanceID.NotFound" {
-		return fmt.Errorf("terminating instance %q: %w", id, err)
-	}
-	return nil
-}
-
 func tagList(tags map[string]string) []ec2types.Tag {
 	var list []ec2types.Tag
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		list = append(list, ec2types.Tag{Key: awssdk.String(key), Value: awssdk.String(tags[key])})
 	}
 	return list
+}
+
+// Probe makes the cheapest call that shows whether EC2 answers.
+func (f *Fleets) Probe(ctx context.Context) error {
+	_, err := f.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{
+		Filters: []ec2types.Filter{{Name: awssdk.String("instance-id"), Values: []string{"i-00000000000000000"}}},
+	})
+	if err != nil {
+		return fmt.Errorf("probing EC2: %w", err)
+	}
+	return nil
 }

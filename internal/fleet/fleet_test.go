@@ -1,6 +1,8 @@
 package fleet_test
 
 import (
+	"errors"
+	"maps"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
 
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/simclock"
 	"github.com/slipway-project/slipway/internal/aws"
@@ -34,6 +37,7 @@ type place struct {
 	sim      *awssim.Simulator
 	clock    *simclock.Clock
 	ec2      *ec2.Client
+	clients  *aws.Clients
 	template string
 }
 
@@ -49,7 +53,7 @@ func newPlace(t *testing.T, capacity ...awssim.CapacityRule) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &place{Fleets: fleet.New(clients.EC2), T: t, sim: sim, clock: clock, ec2: ec2.NewFromConfig(config)}
+	p := &place{Fleets: fleet.New(clients.EC2), T: t, clients: clients, sim: sim, clock: clock, ec2: ec2.NewFromConfig(config)}
 	images, err := p.ec2.DescribeImages(t.Context(), &ec2.DescribeImagesInput{Filters: []ec2types.Filter{
 		{Name: awssdk.String("name"), Values: []string{"amazon-eks-node-al2023-x86_64-standard-1.36-*"}},
 	}})
@@ -69,13 +73,18 @@ func newPlace(t *testing.T, capacity ...awssim.CapacityRule) *place {
 // request asks for nodes of a launch, of either of two types in either of two zones.
 func (p *place) request(name string, nodes int32) fleet.Request {
 	return fleet.Request{
-		Name: name, TemplateID: p.template, Version: 1, Nodes: nodes,
+		Name: name, ClusterUID: "uid", TemplateID: p.template, Version: 1, Nodes: nodes,
 		Tags: map[string]string{fleet.TagCluster: "c", fleet.TagProvisioner: "default", fleet.TagLaunch: name},
 		Offerings: []fleet.Offering{
 			{InstanceType: "m5.large", Zone: "us-east-1a", SubnetID: subnetA}, {InstanceType: "m5.large", Zone: "us-east-1b", SubnetID: subnetB},
 			{InstanceType: "m5.xlarge", Zone: "us-east-1a", SubnetID: subnetA}, {InstanceType: "m5.xlarge", Zone: "us-east-1b", SubnetID: subnetB},
 		},
 	}
+}
+
+// claimOf is what the tags of a request's instances prove.
+func claimOf(launch string) fleet.Claim {
+	return fleet.Claim{ClusterUID: "uid", Cluster: "c", Launch: launch}
 }
 
 func (p *place) launch(request fleet.Request) fleet.Launched {
@@ -143,7 +152,9 @@ func TestInstancesAreWhatWasAskedFor(t *testing.T) {
 					tags[*tag.Key] = *tag.Value
 				}
 			}
-			if diff := cmp.Diff(request.Tags, tags); diff != "" {
+			want := map[string]string{infrav1.TagClusterUID: "uid"}
+			maps.Copy(want, request.Tags)
+			if diff := cmp.Diff(want, tags); diff != "" {
 				t.Errorf("tags of the instance:\n%s", diff)
 			}
 		})
@@ -193,7 +204,7 @@ func TestShortages(t *testing.T) {
 				if failure.Message == "" {
 					t.Errorf("nothing is said of %+v", failure)
 				}
-				if failure.Capacity {
+				if failure.Blame == fleet.BlameOffering {
 					short = append(short, failure.Offering)
 				} else {
 					mistaken = append(mistaken, failure.Offering)
@@ -226,11 +237,12 @@ func TestFindAndEnd(t *testing.T) {
 	foreign := p.launch(other)
 	gone, left := first.Instances[0].ID, first.Instances[1].ID
 	for range 2 {
-		if err := p.Terminate(t.Context(), gone); err != nil {
+		if err := p.Terminate(t.Context(), first.Instances[0], claimOf("first")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := p.Terminate(t.Context(), "i-0123456789abcdef0"); err != nil {
+	never := fleet.Instance{ID: "i-0123456789abcdef0", Tags: first.Instances[0].Tags}
+	if err := p.Terminate(t.Context(), never, claimOf("first")); err != nil {
 		t.Errorf("an instance that is not there: %v", err)
 	}
 	p.clock.Step(time.Minute)
@@ -252,6 +264,11 @@ func TestFindAndEnd(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{left, second.Instances[0].ID}, ids(ofCluster), cmp.Transformer("sort", sortedStrings)); diff != "" {
 		t.Errorf("instances of the cluster:\n%s", diff)
+	}
+	for _, cluster := range []string{"*", "?"} {
+		if all, err := p.OfCluster(t.Context(), cluster); err != nil || len(all) != 0 {
+			t.Errorf("cluster %q has the instances %v of another (%v)", cluster, all, err)
+		}
 	}
 	described, err := p.Describe(t.Context(), []string{left, foreign.Instances[0].ID, "i-0123456789abcdef0"})
 	if err != nil {
@@ -302,5 +319,51 @@ func TestManyAreDescribedInBatches(t *testing.T) {
 	}
 	if calls != 2 {
 		t.Errorf("%d calls for %d ids", calls, len(wanted))
+	}
+}
+
+// TestNamesAreOfOneCluster holds that a launch by the same name in another cluster is another launch, and that one which an earlier release recorded is the launch that it made.
+func TestNamesAreOfOneCluster(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	first := p.launch(p.request("one", 1))
+	theirs := p.request("one", 1)
+	theirs.ClusterUID = "another"
+	if second := p.launch(theirs); second.Instances[0].ID == first.Instances[0].ID {
+		t.Error("another cluster is given the same instance")
+	}
+	earlier := p.request("one", 1)
+	earlier.ClusterUID = ""
+	before := p.launch(earlier)
+	if before.Instances[0].Tags[infrav1.TagClusterUID] != "" {
+		t.Errorf("the tags are %v", before.Instances[0].Tags)
+	}
+	if diff := cmp.Diff(before, p.launch(earlier)); diff != "" {
+		t.Errorf("a launch without a mark, again:\n%s", diff)
+	}
+}
+
+// TestClaims holds which instances a claim lets be terminated.
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	claim := claimOf("one")
+	for _, row := range []struct {
+		reason string
+		tags   map[string]string
+		proven bool
+	}{
+		{"launched as that", map[string]string{infrav1.TagClusterUID: "uid", fleet.TagCluster: "c", fleet.TagLaunch: "one"}, true},
+		{"launched as that by an earlier release", map[string]string{fleet.TagCluster: "c", fleet.TagLaunch: "one"}, true},
+		{"another cluster's", map[string]string{infrav1.TagClusterUID: "other", fleet.TagCluster: "c", fleet.TagLaunch: "one"}, false},
+		{"another launch's", map[string]string{infrav1.TagClusterUID: "uid", fleet.TagCluster: "c", fleet.TagLaunch: "two"}, false},
+		{"for another cluster's name", map[string]string{fleet.TagCluster: "d", fleet.TagLaunch: "one"}, false},
+		{"no launch at all", map[string]string{infrav1.TagClusterUID: "uid", fleet.TagCluster: "c"}, false},
+		{"somebody's", nil, false},
+	} {
+		err := claim.Check(fleet.Instance{ID: "i-1", Tags: row.tags})
+		var refused *fleet.NotOwnedError
+		if (err == nil) != row.proven || err != nil && !errors.As(err, &refused) {
+			t.Errorf("%s: %v", row.reason, err)
+		}
 	}
 }

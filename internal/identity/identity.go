@@ -56,13 +56,21 @@ type Resolver struct {
 	SecretNamespace string
 }
 
-// Resolve returns as whom AWS is called for a cluster in a namespace. A cluster that names no identity has the controller's own, as with CAPA. The
-// error is an *Error, or a failure to read.
+// own is the identity that stands for the manager's own credentials. CAPA's webhook has every cluster name it that names none, and its spec.allowedNamespaces says
+// which namespaces may use them (CAPA: AWSClusterControllerIdentity).
+var own = aws.Identity{Kind: aws.IdentityController, Name: capav1.AWSClusterControllerIdentityName}
+
+// Resolve returns the credentials to call AWS with for a cluster in a namespace. A cluster that names no identity has the manager's own, as with CAPA: they are free
+// for every namespace only where the AWSClusterControllerIdentity that would limit them does not exist. The error is an *Error, or a failure to read.
 func (r *Resolver) Resolve(ctx context.Context, identity aws.Identity, namespace string) (aws.Principal, error) {
-	if identity == (aws.Identity{}) {
-		return aws.Principal{}, nil
+	unnamed := identity == (aws.Identity{})
+	if unnamed {
+		identity = own
 	}
 	chain, err := r.Chain(ctx, identity)
+	if unusable, is := IsUnusable(err); is && unnamed && unusable.Reason == infrav1.IdentityNotFoundReason {
+		return aws.Principal{}, nil
+	}
 	if err != nil {
 		return aws.Principal{}, err
 	}
@@ -70,6 +78,9 @@ func (r *Resolver) Resolve(ctx context.Context, identity aws.Identity, namespace
 		if err := r.allows(ctx, link, namespace); err != nil {
 			return aws.Principal{}, err
 		}
+	}
+	if unnamed {
+		return aws.Principal{}, nil
 	}
 	return r.principal(ctx, chain)
 }

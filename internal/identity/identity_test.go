@@ -136,9 +136,10 @@ func TestAllowedNamespaces(t *testing.T) {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
 			r := resolver(t, controller("default", row.allowed), static("keys", row.allowed), role("role", row.allowed, nil), secret("keys-keys", goodKeys))
-			identities := []aws.Identity{{Kind: aws.IdentityController, Name: "default"}, {Kind: aws.IdentityStatic, Name: "keys"}, {Kind: aws.IdentityRole, Name: "role"}}
+			// A cluster that names no identity has the manager's own, which the AWSClusterControllerIdentity lends.
+			identities := []aws.Identity{{}, {Kind: aws.IdentityController, Name: "default"}, {Kind: aws.IdentityStatic, Name: "keys"}, {Kind: aws.IdentityRole, Name: "role"}}
 			if row.roleAlone {
-				identities = identities[2:]
+				identities = identities[3:]
 			}
 			for _, of := range identities {
 				_, err := r.Resolve(t.Context(), of, team)
@@ -181,7 +182,7 @@ func TestResolve(t *testing.T) {
 		refused  string
 		says     string
 	}{
-		{reason: "a cluster that names none has the controller's own, unasked"},
+		{reason: "a cluster that names none has the controller's own"},
 		{reason: "the controller's own by name", identity: of(aws.IdentityController, "default")},
 		{reason: "there is one of it", identity: of(aws.IdentityController, "another"), refused: infrav1.IdentityInvalidReason, says: `"default"`},
 		{reason: "keys", identity: of(aws.IdentityStatic, "keys"), want: aws.Principal{Keys: keys}},
@@ -258,8 +259,36 @@ func TestInstanceProfiles(t *testing.T) {
 			}
 		})
 	}
-	if err := resolver(t).AllowsInstanceProfile(t.Context(), aws.Identity{}, "admin"); err != nil {
-		t.Errorf("a cluster without an identity: %v", err)
+}
+
+// TestUnnamedIdentity holds that a cluster that names no identity has no more rights than one that names the AWSClusterControllerIdentity, and all of them where
+// there is none.
+func TestUnnamedIdentity(t *testing.T) {
+	t.Parallel()
+	limited := controller("default", &capav1.AllowedNamespaces{NamespaceList: []string{"platform"}})
+	limited.Annotations = map[string]string{identity.InstanceProfilesAnnotation: "nodes"}
+	for _, row := range []struct {
+		reason            string
+		objects           []client.Object
+		resolve, profiles string
+	}{
+		{reason: "nothing limits the manager's own credentials"},
+		{
+			reason: "they are limited to other namespaces and to one profile", objects: []client.Object{limited},
+			resolve: infrav1.IdentityNotAllowedReason, profiles: infrav1.InstanceProfileNotAllowedReason,
+		},
+		{reason: "every namespace may use them", objects: []client.Object{controller("default", everybody)}},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			r := resolver(t, row.objects...)
+			if _, err := r.Resolve(t.Context(), aws.Identity{}, team); reasonOf(t, err) != row.resolve {
+				t.Errorf("resolving: %v, want reason %q", err, row.resolve)
+			}
+			if err := r.AllowsInstanceProfile(t.Context(), aws.Identity{}, "admin"); reasonOf(t, err) != row.profiles {
+				t.Errorf("launching with a profile: %v, want reason %q", err, row.profiles)
+			}
+		})
 	}
 }
 

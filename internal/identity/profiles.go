@@ -10,17 +10,27 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// InstanceProfilesAnnotation on an identity limits which instance profiles pools that use it may launch instances with: patterns separated by commas,
-// as of path.Match, of names or ARNs. An identity that may pass many roles to EC2 would else lend every one of them to whoever may write a pool.
+// InstanceProfilesAnnotation on an identity limits the instance profiles of instances that are launched as the identity: patterns separated by commas,
+// as of path.Match, of names or ARNs. Without it, an identity that may pass many roles to EC2 would lend every one of them to each user who may write a
+// pool. It holds for what a spec names and for launch templates of others. For clusters without identityRef it is read from the
+// AWSClusterControllerIdentity "default".
 const InstanceProfilesAnnotation = "slipway.infrastructure.cluster.x-k8s.io/allowed-instance-profiles"
 
 // AllowsInstanceProfile is nil if the identity may be used to launch instances with an instance profile, given by name or ARN. An identity without
-// the annotation may be used with all, and no profile at all is always allowed. The error is an *Error, or a failure to read.
+// the annotation may be used with all, and no profile at all is always allowed. The annotation of the AWSClusterControllerIdentity holds for clusters that name no
+// identity too. The error is an *Error, or a failure to read.
 func (r *Resolver) AllowsInstanceProfile(ctx context.Context, identity aws.Identity, profile string) error {
-	if identity == (aws.Identity{}) || profile == "" {
+	if profile == "" {
 		return nil
 	}
+	unnamed := identity == (aws.Identity{})
+	if unnamed {
+		identity = own
+	}
 	link, err := r.read(ctx, identity)
+	if unusable, is := IsUnusable(err); is && unnamed && unusable.Reason == infrav1.IdentityNotFoundReason {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -39,4 +49,16 @@ func (r *Resolver) AllowsInstanceProfile(ctx context.Context, identity aws.Ident
 	return &Error{infrav1.InstanceProfileNotAllowedReason, fmt.Sprintf(
 		"%s may not be used to launch instances with instance profile %q: name one of %q, or have it added to the identity's annotation %s",
 		identity, profile, value, InstanceProfilesAnnotation)}
+}
+
+// OwnProfiles limits the instance profiles of instances that are launched with the controller's own credentials.
+type OwnProfiles struct{ Resolver *Resolver }
+
+// Problem returns why instances may not be launched with an instance profile, or "" if they may.
+func (p OwnProfiles) Problem(ctx context.Context, profile string) (string, error) {
+	err := p.Resolver.AllowsInstanceProfile(ctx, aws.Identity{}, profile)
+	if unusable, is := IsUnusable(err); is {
+		return unusable.Message, nil
+	}
+	return "", err
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/userdata"
 )
 
 // Consumer is a kind that launches from a template.
@@ -129,6 +130,9 @@ func marketRules(c *launchtemplate.Contents) []rule {
 // placeRules are about where instances are launched.
 func placeRules(c *launchtemplate.Contents) []rule {
 	return []rule{
+		// EC2: "The parameter groupName cannot be used with the parameter subnet".
+		{len(c.SecurityGroupNames) > 0, "SecurityGroups", "it names security groups " + strings.Join(c.SecurityGroupNames, ", ") + " by name, which EC2 refuses for a launch in a subnet, " +
+			"so that no node is launched: give their ids", Consumers, false},
 		{len(c.InterfaceIDs) > 0, "NetworkInterfaces", "it names network interface " + strings.Join(c.InterfaceIDs, ", ") + ", which one instance at a time can have", Consumers, false},
 		// A node is never stopped, and EC2 refuses the launch of most types (AWS: hibernating-prerequisites, UnsupportedHibernationConfiguration).
 		{c.Hibernation, "HibernationOptions", "it hibernates instances, which most instance types that a provisioner chooses among can not: remove the hibernation options", only(Provisioner), false},
@@ -142,6 +146,9 @@ func placeRules(c *launchtemplate.Contents) []rule {
 func nodegroupRules(c *launchtemplate.Contents) []rule {
 	nodegroup := only(AWSManagedMachinePool)
 	return []rule{
+		// AWS: launch-templates (EKS), "Amazon EC2 user data". Which family of images EKS chooses is the pool's to say: TOML and PowerShell are for others.
+		{c.ImageID == "" && len(c.UserData) > 0 && !userdata.MergedByEKS(c.UserData), "UserData", "EKS cannot merge its user data, which is neither a MIME multi-part message " +
+			"nor TOML or PowerShell that EKS reads, so that node groups of Amazon Linux fail: make it a MIME multi-part message", nodegroup, true},
 		{c.InstanceProfile != "", "IamInstanceProfile", "it has an instance profile, and EKS gives nodes the node role's", nodegroup, false},
 		{len(c.SubnetIDs) > 0, "NetworkInterfaces", "its network interfaces are in " + strings.Join(c.SubnetIDs, ", ") + ", and a node group has subnets of its own", nodegroup, false},
 		{c.Requirements != "", "InstanceRequirements", "it chooses instance types by requirements, and EKS has node groups list them", nodegroup, false},

@@ -40,7 +40,19 @@ func TestGaps(t *testing.T) {
 	}{
 		{reason: "a whole version is for everybody"},
 		{reason: "Auto Scaling and fleets take the image of the template; EKS chooses one", change: func(c *launchtemplate.Contents, f *Facts) { c.ImageID, f.Image = "", nil },
-			member: "ImageId", blocked: []Consumer{AWSMachinePool, Provisioner}},
+			member: "ImageId", blocked: []Consumer{AWSMachinePool, Provisioner}, beside: "UserData"},
+		{reason: "EKS merges MIME messages into its user data", change: func(c *launchtemplate.Contents, f *Facts) {
+			c.ImageID, f.Image, c.UserData = "", nil, []byte("#!/bin/bash\njoin\n")
+		}, member: "UserData", warned: []Consumer{AWSManagedMachinePool}, beside: "ImageId"},
+		{reason: "EKS merges MIME messages, such as this one", change: func(c *launchtemplate.Contents, f *Facts) {
+			c.ImageID, f.Image = "", nil
+			c.UserData = []byte("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: text/x-shellscript\n\n#!/bin/bash\n--B--\n")
+		}, member: "ImageId", blocked: []Consumer{AWSMachinePool, Provisioner}},
+		{reason: "EKS merges TOML for Bottlerocket", change: func(c *launchtemplate.Contents, f *Facts) {
+			c.ImageID, f.Image, c.UserData = "", nil, []byte("[settings.kubernetes]\nmax-pods = 42\n")
+		}, member: "ImageId", blocked: []Consumer{AWSMachinePool, Provisioner}},
+		{reason: "nodes are launched in subnets, where groups have ids", change: func(c *launchtemplate.Contents, _ *Facts) { c.SecurityGroupNames = []string{"nodes"} },
+			member: "SecurityGroups", blocked: all},
 		{reason: "an image that was deregistered launches nothing", change: func(_ *launchtemplate.Contents, f *Facts) {
 			f.Image, f.NotFound = nil, []Lack{{Member: "ImageId", Message: "no image found"}}
 		}, member: "ImageId", blocked: all},

@@ -56,6 +56,9 @@ func (r Reader) Read(ctx context.Context, reference Reference) (Version, error) 
 	return r.ReadVersion(ctx, template, number)
 }
 
+// Forget has a launch template and its versions read anew: EC2 said that one of them is gone.
+func (r Reader) Forget(id string) { r.discovery.ForgetLaunchTemplate(id) }
+
 // NumberOf is the number that a version of a template stands for. The error is a *discovery.InvalidQueryError for what is no version.
 func NumberOf(template launchtemplate.Template, version string) (int64, error) {
 	switch version {

@@ -93,3 +93,29 @@ func Lost(templateID, config string, versions []infrav1.LaunchTemplateVersionSta
 	accepted.Versions = append(accepted.Versions, before.Of(config)...)
 	return accepted
 }
+
+// mostAccepted is how many ranges status has room for (API: maxItems).
+const mostAccepted = 16
+
+// WithDeleted returns what is accepted when versions with a config were deleted by hand: they too, because instances that were launched from them run the
+// config, and the description that said so is gone. What is there already stays in front, and what does not fit is left out.
+func (a Accepted) WithDeleted(templateID, config string, numbers []int64) Accepted {
+	result := Accepted{Config: config, Versions: slices.Clone(a.Of(config))}
+	missing := slices.DeleteFunc(slices.Clone(numbers), func(number int64) bool {
+		return slices.ContainsFunc(result.Versions, func(versions infrav1.AcceptedVersions) bool { return versions.Holds(templateID, number) })
+	})
+	if len(missing) == 0 {
+		return a
+	}
+	slices.SortFunc(missing, func(a, b int64) int { return cmp.Compare(b, a) })
+	added := len(result.Versions)
+	for _, number := range missing {
+		if last := len(result.Versions) - 1; last >= added && result.Versions[last].First == number+1 {
+			result.Versions[last].First = number
+			continue
+		}
+		result.Versions = append(result.Versions, infrav1.AcceptedVersions{LaunchTemplateID: templateID, First: number, Last: number})
+	}
+	result.Versions = result.Versions[:min(len(result.Versions), mostAccepted)]
+	return result
+}

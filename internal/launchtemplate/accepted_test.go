@@ -111,3 +111,40 @@ func TestLost(t *testing.T) {
 		})
 	}
 }
+
+func TestWithDeleted(t *testing.T) {
+	t.Parallel()
+	ranges := func(bounds ...int64) (versions []infrav1.AcceptedVersions) {
+		for i := 0; i < len(bounds); i += 2 {
+			versions = append(versions, infrav1.AcceptedVersions{LaunchTemplateID: "lt-1", First: bounds[i], Last: bounds[i+1]})
+		}
+		return versions
+	}
+	many := make([]int64, 0, 40)
+	for number := int64(1); number <= 80; number += 2 {
+		many = append(many, number)
+	}
+	for _, row := range []struct {
+		reason  string
+		before  Accepted
+		deleted []int64
+		want    []infrav1.AcceptedVersions
+	}{
+		{"neighbours are a range", Accepted{}, []int64{2, 5, 3}, ranges(5, 5, 2, 3)},
+		{"what was adopted stays in front", Accepted{Config: "a", Versions: ranges(1, 4)}, []int64{7}, ranges(1, 4, 7, 7)},
+		{"what is accepted already is not repeated", Accepted{Config: "a", Versions: ranges(1, 4)}, []int64{3}, ranges(1, 4)},
+		{"what counts as another config does not count as this", Accepted{Config: "b", Versions: ranges(1, 4)}, []int64{7}, ranges(7, 7)},
+		{"no more than status takes", Accepted{}, many, nil},
+	} {
+		got := row.before.WithDeleted("lt-1", "a", row.deleted)
+		if row.want == nil {
+			if len(got.Versions) != 16 || got.Versions[0].Last != 79 {
+				t.Errorf("%s: %d ranges, the first %+v", row.reason, len(got.Versions), got.Versions[0])
+			}
+			continue
+		}
+		if difference := cmp.Diff(row.want, got.Of("a")); difference != "" {
+			t.Errorf("%s (-want +got):\n%s", row.reason, difference)
+		}
+	}
+}

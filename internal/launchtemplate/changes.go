@@ -1,11 +1,11 @@
 package launchtemplate
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -16,11 +16,16 @@ import (
 // data it says that it changed, never what, and nothing of a join token; of tags their keys.
 func Changes(old Data, wanted Input) []string {
 	var found []string
-	compare(&found, "", path{}, canonicalTree(reflect.ValueOf(old.withoutUserData()), ""), canonicalTree(reflect.ValueOf(wanted.withoutUserData()), ""))
+	if data, known := old.restored(awssdk.ToString(old.data.UserData), wanted.bootstrap); known {
+		compare(&found, "", path{}, canonicalTree(reflect.ValueOf(withoutUserData(data)), ""), canonicalTree(reflect.ValueOf(wanted.withoutUserData()), ""))
+	} else {
+		compare(&found, "", path{}, comparableTree(old.withoutUserData()), comparableTree(wanted.withoutUserData()))
+	}
 	// Were the bootstrap data the same, the old data with it would have the old fingerprint. User data may hold no more than a pointer.
-	same, err := fingerprintsOf(old.data, wanted.bootstrap)
-	if err == nil && same.Config != old.version.Fingerprints.Config {
-		found = append(found, bootstrapChanged)
+	if _, err := plainUserData(wanted.bootstrap); err == nil {
+		if _, same := old.restored(wanted.bootstrap); !same {
+			found = append(found, bootstrapChanged)
+		}
 	}
 	return found
 }
@@ -28,7 +33,7 @@ func Changes(old Data, wanted Input) []string {
 // ChangesBetween is Changes for two versions that exist.
 func ChangesBetween(old, present Data) []string {
 	var found []string
-	compare(&found, "", path{}, canonicalTree(reflect.ValueOf(old.withoutUserData()), ""), canonicalTree(reflect.ValueOf(present.withoutUserData()), ""))
+	compare(&found, "", path{}, comparableTree(old.withoutUserData()), comparableTree(present.withoutUserData()))
 	was, err := fingerprintsOf(old.data, awssdk.ToString(old.data.UserData))
 	if err != nil {
 		return found
@@ -151,10 +156,14 @@ func byKey(member string, list []any) map[string]any {
 	return elements
 }
 
-// valueText is a value for people.
+// valueText returns a value as users read it. It quotes the value "none", which EC2 has for some members, to tell it from a member that is not set.
 func valueText(value any) string {
 	if value == nil {
 		return "none"
 	}
-	return cmp.Or(fmt.Sprint(value), `""`)
+	text := fmt.Sprint(value)
+	if text == "" || text == "none" {
+		return strconv.Quote(text)
+	}
+	return text
 }

@@ -81,6 +81,9 @@ func TestChanges(t *testing.T) {
 		{"Spot", func(spec *infrav1.AWSLaunchConfigSpec, _ *launchtemplate.Resolved) {
 			spec.SpotMarketOptions = &infrav1.SpotMarketOptions{MaxPrice: ptr.To("0.2")}
 		}, []string{"market type none → spot", "Spot max price none → 0.2"}},
+		{"a value that is none is not the same as no value", func(spec *infrav1.AWSLaunchConfigSpec, _ *launchtemplate.Resolved) {
+			spec.CapacityReservationPreference = infrav1.CapacityReservationPreferenceNone
+		}, []string{`capacity reservation preference none → "none"`}},
 		{"tags by key, those of instances and volumes once", func(_ *infrav1.AWSLaunchConfigSpec, resolved *launchtemplate.Resolved) {
 			resolved.Tags = map[string]string{"team": "secret", "cost": "secret"}
 		}, []string{"tag Name removed", "tag cost added", "tag team changed"}},

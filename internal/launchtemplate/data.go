@@ -25,8 +25,10 @@ func (d Data) TemplateID() string { return d.template }
 // Number is the version's.
 func (d Data) Number() int64 { return d.version.Number }
 
-func (d Data) withoutUserData() *ec2types.ResponseLaunchTemplateData {
-	clone := *d.data
+func (d Data) withoutUserData() *ec2types.ResponseLaunchTemplateData { return withoutUserData(d.data) }
+
+func withoutUserData(data *ec2types.ResponseLaunchTemplateData) *ec2types.ResponseLaunchTemplateData {
+	clone := *data
 	clone.UserData = nil
 	return &clone
 }
@@ -55,21 +57,39 @@ func (t *Templates) Data(ctx context.Context, id string, number int64) (Data, er
 	return Data{template: id, version: version, data: output.LaunchTemplateVersions[0].LaunchTemplateData}, nil
 }
 
-// WithBootstrap is the input for the same data with the user data that was resolved: an old config with the bootstrap data of today.
+// WithBootstrap returns the input for the same data with the user data that was resolved: an old config with the bootstrap data of today.
 func (d Data) WithBootstrap(resolved Resolved) (Input, error) {
+	resolved.ImageKey = d.version.Fingerprints.Image
+	var plain *Input
+	for _, data := range d.asked() {
+		input, err := d.askAgain(data, resolved)
+		if err != nil {
+			return Input{}, err
+		}
+		if input.Fingerprints.Config == d.version.Fingerprints.Config {
+			return input, nil
+		}
+		if plain == nil {
+			plain = &input
+		}
+	}
+	return *plain, nil
+}
+
+// askAgain returns the input for the data of an answer, with the user data that was resolved.
+func (d Data) askAgain(data *ec2types.ResponseLaunchTemplateData, resolved Resolved) (Input, error) {
 	request := &ec2types.RequestLaunchTemplateData{}
-	copySet(reflect.ValueOf(request).Elem(), reflect.ValueOf(d.withoutUserData()).Elem())
+	copySet(reflect.ValueOf(request).Elem(), reflect.ValueOf(withoutUserData(data)).Elem())
 	asked, err := canonical(request)
 	if err != nil {
 		return Input{}, err
 	}
-	if answered, err := canonical(d.withoutUserData()); err != nil || asked != answered {
+	if answered, err := canonical(withoutUserData(data)); err != nil || asked != answered {
 		return Input{}, fmt.Errorf("asking again for version %d: EC2 takes no request for all that it holds", d.version.Number)
 	}
 	if len(resolved.UserData) > 0 {
 		request.UserData = awssdk.String(base64.StdEncoding.EncodeToString(resolved.UserData))
 	}
-	resolved.ImageKey = d.version.Fingerprints.Image
 	return newInput(request, resolved)
 }
 

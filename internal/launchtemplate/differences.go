@@ -64,6 +64,7 @@ func settingsOf(data any, encoded string) (Settings, error) {
 func leaveOutIdle(tree map[string]any) {
 	leaveOut(tree, "MetadataOptions", "HttpProtocolIpv6", "disabled")
 	leaveOut(tree, "EnclaveOptions", "Enabled", "false")
+	leaveOutFalse(tree)
 	specifications, tagged := tree["TagSpecifications"].([]any)
 	if !tagged {
 		return

@@ -2,7 +2,6 @@ package launchtemplate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -10,7 +9,8 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/aws/smithy-go"
+
+	"github.com/slipway-project/slipway/internal/aws"
 )
 
 // DryRun asks EC2 whether it would launch an instance from a version with the given input, in a subnet: that of the instance, and of its interfaces
@@ -20,24 +20,39 @@ func (t *Templates) DryRun(ctx context.Context, id string, version int64, input 
 		DryRun: awssdk.Bool(true), MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1),
 		LaunchTemplate: &ec2types.LaunchTemplateSpecification{LaunchTemplateId: &id, Version: awssdk.String(strconv.FormatInt(version, 10))},
 	}
-	if len(input.data.NetworkInterfaces) == 0 {
+	// EC2 takes the subnet in one of two places.
+	if request.NetworkInterfaces = interfacesIn(subnetID, reflect.ValueOf(input.data.NetworkInterfaces)); len(request.NetworkInterfaces) == 0 {
 		request.SubnetId = &subnetID
-	} else {
-		// EC2 takes the subnet in one of the two places, and interfaces of a request in the place of the template's.
-		copySet(reflect.ValueOf(&request.NetworkInterfaces).Elem(), reflect.ValueOf(input.data.NetworkInterfaces))
-		for i := range request.NetworkInterfaces {
-			if nic := &request.NetworkInterfaces[i]; nic.SubnetId == nil && nic.NetworkInterfaceId == nil {
-				nic.SubnetId = &subnetID
-			}
-		}
 	}
 	_, err := t.ec2.RunInstances(ctx, request)
-	var api smithy.APIError
+	return DryRunAnswer(err, id, version)
+}
+
+// DryRunAnswer returns nil for the error by which EC2 says that a dry run of a version would have succeeded (AWS: EC2 API reference, errors-overview, DryRunOperation), and
+// otherwise why it would not have, or why EC2 could not say.
+func DryRunAnswer(err error, id string, version int64) error {
 	switch {
-	case errors.As(err, &api) && api.ErrorCode() == "DryRunOperation": // AWS: errors-overview, "the request would have succeeded"
+	case aws.Code(err) == "DryRunOperation":
 		return nil
 	case err == nil:
 		return fmt.Errorf("trying version %d of launch template %q: EC2 answered a dry run as if it was none", version, id)
 	}
 	return fmt.Errorf("trying version %d of launch template %q: %w", version, id, err)
+}
+
+// InterfacesIn returns the network interfaces of the version as a request to launch an instance has them, which takes them in the place of the template's. Those
+// without a subnet are in the given one. There are none if the version names none.
+func (d Data) InterfacesIn(subnetID string) []ec2types.InstanceNetworkInterfaceSpecification {
+	return interfacesIn(subnetID, reflect.ValueOf(d.data.NetworkInterfaces))
+}
+
+func interfacesIn(subnetID string, templates reflect.Value) []ec2types.InstanceNetworkInterfaceSpecification {
+	var interfaces []ec2types.InstanceNetworkInterfaceSpecification
+	copySet(reflect.ValueOf(&interfaces).Elem(), templates)
+	for i := range interfaces {
+		if nic := &interfaces[i]; nic.SubnetId == nil && nic.NetworkInterfaceId == nil {
+			nic.SubnetId = &subnetID
+		}
+	}
+	return interfaces
 }

@@ -149,7 +149,7 @@ func stored(t *testing.T, spec map[string]any) infrav1.AWSLaunchConfigSpec {
 func report(t *testing.T, made Input) string {
 	t.Helper()
 	var tree map[string]any
-	if err := json.Unmarshal([]byte(made.text), &tree); err != nil {
+	if err := json.Unmarshal([]byte(asked(t, made)), &tree); err != nil {
 		t.Fatal(err)
 	}
 	userData, err := base64.StdEncoding.DecodeString(awssdk.ToString(made.data.UserData))

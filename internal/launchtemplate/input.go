@@ -52,7 +52,8 @@ type Input struct {
 	data         *ec2types.RequestLaunchTemplateData
 	// bootstrap is the bootstrap data in base64: what a node is judged by, whether user data holds it or points to it.
 	bootstrap string
-	// text is the canonical form of all of it, user data included.
+	// sent is the data as EC2 gets it, and text the canonical form of all of that, user data included.
+	sent *ec2types.RequestLaunchTemplateData
 	text string
 }
 
@@ -78,11 +79,9 @@ func newInput(data *ec2types.RequestLaunchTemplateData, resolved Resolved) (Inpu
 		fingerprints.Config = fetched.Config
 	}
 	fingerprints.Image, fingerprints.Data = resolved.ImageKey, resolved.Data
-	text, err := canonical(data)
-	if err != nil {
-		return Input{}, err
-	}
-	return Input{Fingerprints: fingerprints, data: data, bootstrap: bootstrap, text: text}, nil
+	made := Input{Fingerprints: fingerprints, data: data, bootstrap: bootstrap, sent: withoutFalse(data)}
+	made.text, err = canonical(made.sent)
+	return made, err
 }
 
 func requestData(spec *infrav1.AWSLaunchConfigSpec, resolved Resolved) *ec2types.RequestLaunchTemplateData {

@@ -47,26 +47,25 @@ type Observation struct {
 // OwnedBy is true for a template whose tags say that it is this config's.
 func (t Template) OwnedBy(owner string) bool { return t.Tags[infrav1.TagLaunchConfig] == owner }
 
-// Adoptable is true for a template that CAPA made and that no launch config owns.
-func (t Template) Adoptable() bool {
-	capas := false
-	for key, value := range t.Tags {
+// Adoptable reports whether CAPA created the template for the given cluster and nothing of Slipway's owns it. It does not say which pool
+// of the cluster uses the template: the caller proves that before it adopts.
+func (t Template) Adoptable(kubernetesName string) bool {
+	for key := range t.Tags {
 		if strings.HasPrefix(key, infrav1.TagSlipwayPrefix) {
 			return false
 		}
-		capas = capas || (strings.HasPrefix(key, infrav1.TagProviderClusterPrefix) && value == infrav1.TagValueOwned)
 	}
-	return capas
+	return t.Tags[infrav1.ClusterTagKey(kubernetesName)] == infrav1.TagValueOwned
 }
 
-// Choose picks the owner's template out of those that bear its names, and says which names are taken by somebody else's. The template with the
-// given id, unless that is empty, is the owner's too if CAPA made it: it is to be taken over.
-func Choose(owner, adopt string, names []string, found map[string]Template) (template *Template, taken []string) {
+// Choose picks the template with the owner's tag out of those with its names, and returns the names that other templates have. Only the
+// tag counts: a template that will be adopted, but is not yet, is not the owner's.
+func Choose(owner string, names []string, found map[string]Template) (template *Template, taken []string) {
 	for _, name := range names {
 		candidate, exists := found[name]
 		switch {
 		case !exists:
-		case !candidate.OwnedBy(owner) && (candidate.ID != adopt || !candidate.Adoptable()):
+		case !candidate.OwnedBy(owner):
 			taken = append(taken, name)
 		case template == nil:
 			template = &candidate
@@ -87,8 +86,11 @@ type Wanted struct {
 	RetiredTags []string
 	// Input is the data of the version.
 	Input Input
-	// Lost is the id of the template that was last found gone, so that a new one is not mistaken for a repeated request for it.
-	Lost string
+	// UID identifies the object that asks, and Lost is the id of the template of this object that was last found gone. Both are part of the
+	// client token of a new template: EC2 answers a repeated token with the first template, even after that was deleted.
+	UID, Lost string
+	// Adopt is the id of a template without the owner's tag that the caller has proven to be the owner's, empty for none.
+	Adopt string
 }
 
 // Newest returns the newest version with the given config and bootstrap fingerprints.
@@ -133,12 +135,17 @@ func (o Observation) Untouched() bool {
 // NewestSeen is the highest version number seen so far, 0 when there is none.
 func (o Observation) NewestSeen() int64 { return o.newestSeen() }
 
-// newestSeen is the highest version number seen so far, 0 when there is none.
+// newestSeen is the highest version number seen so far, in the template or among its versions, 0 when there is none.
 func (o Observation) newestSeen() int64 {
 	if o.Template == nil {
 		return 0
 	}
-	newest := o.Template.LatestVersion
+	return max(o.Template.LatestVersion, o.newestVersion())
+}
+
+// newestVersion is the highest number of the versions that were seen, 0 when there is none.
+func (o Observation) newestVersion() int64 {
+	var newest int64
 	for _, version := range o.Versions {
 		newest = max(newest, version.Number)
 	}

@@ -133,11 +133,6 @@ func TestChoose(t *testing.T) {
 	template := func(name, owner string) Template {
 		return Template{ID: "lt-" + name, Name: name, Tags: map[string]string{infrav1.TagLaunchConfig: owner}}
 	}
-	capas := func(id string, tags map[string]string) Template {
-		all := map[string]string{infrav1.ClusterTagKey("c"): infrav1.TagValueOwned}
-		maps.Copy(all, tags)
-		return Template{ID: id, Name: "pool", Tags: all}
-	}
 	for _, row := range []struct {
 		reason string
 		found  []Template
@@ -150,12 +145,9 @@ func TestChoose(t *testing.T) {
 		{"both ours: the better name", []Template{template("pool-1a2b3c4d", "a/pool"), template("pool", "a/pool")}, "lt-pool", nil},
 		{"both somebody else's", []Template{template("pool", "b/pool"), template("pool-1a2b3c4d", "")}, "", names},
 		{"a name that is not asked about", []Template{template("other", "a/pool")}, "", nil},
-		{"the one of CAPA's that is to be taken over", []Template{capas("lt-adopt", nil)}, "lt-adopt", nil},
-		{"another of CAPA's", []Template{capas("lt-other", nil)}, "", []string{"pool"}},
-		{"one of CAPA's that was taken over by somebody else", []Template{capas("lt-adopt", map[string]string{infrav1.TagLaunchConfig: "b/pool"})}, "", []string{"pool"}},
-		{"one of CAPA's that a group of Slipway's owns", []Template{capas("lt-adopt", map[string]string{infrav1.TagMachinePool: "a/pool"})}, "", []string{"pool"}},
-		{"one that nobody made for a cluster", []Template{{ID: "lt-adopt", Name: "pool"}}, "", []string{"pool"}},
-		{"one that a cluster shares", []Template{{ID: "lt-adopt", Name: "pool", Tags: map[string]string{infrav1.ClusterTagKey("c"): infrav1.TagValueShared}}}, "", []string{"pool"}},
+		{"one that CAPA created for a cluster is nobody's until it is adopted", []Template{
+			{ID: "lt-adopt", Name: "pool", Tags: map[string]string{infrav1.ClusterTagKey("c"): infrav1.TagValueOwned}},
+		}, "", []string{"pool"}},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
@@ -163,7 +155,7 @@ func TestChoose(t *testing.T) {
 			for _, one := range row.found {
 				found[one.Name] = one
 			}
-			chosen, taken := Choose("a/pool", "lt-adopt", names, found)
+			chosen, taken := Choose("a/pool", names, found)
 			id := ""
 			if chosen != nil {
 				id = chosen.ID
@@ -172,6 +164,32 @@ func TestChoose(t *testing.T) {
 				t.Errorf("chose %q, taken %q; want %q, %q", id, taken, row.want, row.taken)
 			}
 		})
+	}
+}
+
+func TestAdoptable(t *testing.T) {
+	t.Parallel()
+	ofCluster := map[string]string{infrav1.ClusterTagKey("c"): infrav1.TagValueOwned}
+	with := func(key, value string) map[string]string {
+		tags := maps.Clone(ofCluster)
+		tags[key] = value
+		return tags
+	}
+	for _, row := range []struct {
+		reason string
+		tags   map[string]string
+		want   bool
+	}{
+		{"CAPA's, of the cluster", ofCluster, true},
+		{"CAPA's, of another cluster", map[string]string{infrav1.ClusterTagKey("other"): infrav1.TagValueOwned}, false},
+		{"one that the cluster shares", map[string]string{infrav1.ClusterTagKey("c"): infrav1.TagValueShared}, false},
+		{"one without a cluster", nil, false},
+		{"one that a launch config owns", with(infrav1.TagLaunchConfig, "b/c/pool"), false},
+		{"one with another tag of Slipway's", with(infrav1.TagMachinePool, "b/c/pool"), false},
+	} {
+		if got := (Template{Tags: row.tags}).Adoptable("c"); got != row.want {
+			t.Errorf("%s: adoptable is %t, want %t", row.reason, got, row.want)
+		}
 	}
 }
 

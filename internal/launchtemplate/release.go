@@ -31,7 +31,7 @@ type CAPAForm struct {
 // its CRD, and goes by two tags of the instances (CAPA: launchtemplate.go, SDKToLaunchTemplate and LaunchTemplateNeedsUpdate). A version in this form
 // gives it no reason to replace an instance. It has no description of Slipway's.
 func (i Input) ForCAPA(form CAPAForm) (Input, error) {
-	data := *i.data
+	data := *i.sent // CAPA does not compare volumes
 	data.InstanceType = ec2types.InstanceType(form.InstanceType)
 	if options := data.MetadataOptions; options != nil {
 		explicit := *options
@@ -63,7 +63,7 @@ func (i Input) ForCAPA(form CAPAForm) (Input, error) {
 	if err != nil {
 		return Input{}, err
 	}
-	return Input{Fingerprints: fingerprints, data: &data, text: text}, nil
+	return Input{Fingerprints: fingerprints, data: &data, sent: &data, text: text}, nil
 }
 
 func orElse[T ~string](value *T, fallback T) {
@@ -88,6 +88,9 @@ func withInstanceTags(specifications []ec2types.LaunchTemplateTagSpecificationRe
 
 // Release makes a version in CAPA's form the newest, unless it is, and returns its number and the observation afterwards. The default version stays.
 func (t *Templates) Release(ctx context.Context, owner string, input Input, seen Observation) (int64, Observation, error) {
+	if err := ownedBy(owner, *seen.Template); err != nil {
+		return 0, Observation{}, err
+	}
 	newest := newestFirst(seen.Versions)
 	if len(newest) == 0 {
 		return 0, Observation{}, &VersionsUnseenError{TemplateID: seen.Template.ID}
@@ -97,7 +100,7 @@ func (t *Templates) Release(ctx context.Context, owner string, input Input, seen
 		return last.Number, seen, nil
 	}
 	output, err := t.ec2.CreateLaunchTemplateVersion(ctx, &ec2.CreateLaunchTemplateVersionInput{
-		LaunchTemplateId: &seen.Template.ID, LaunchTemplateData: input.data,
+		LaunchTemplateId: &seen.Template.ID, LaunchTemplateData: input.sent,
 		ClientToken: awssdk.String(hash(64, "release", owner, seen.Template.ID, strconv.FormatInt(seen.newestSeen(), 10), input.text)),
 	})
 	if err != nil {
@@ -110,8 +113,11 @@ func (t *Templates) Release(ctx context.Context, owner string, input Input, seen
 	return version.Number, seen.with(*seen.Template, version), nil
 }
 
-// Disown takes Slipway's own tags from a template.
-func (t *Templates) Disown(ctx context.Context, template Template) error {
+// Disown removes Slipway's own tags from the owner's template.
+func (t *Templates) Disown(ctx context.Context, owner string, template Template) error {
+	if err := ownedBy(owner, template); err != nil {
+		return err
+	}
 	own := map[string]string{}
 	for _, key := range []string{infrav1.TagLaunchConfig, infrav1.TagAccepted} {
 		if value, there := template.Tags[key]; there {

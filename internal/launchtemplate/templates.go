@@ -16,6 +16,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/tagdiff"
 )
 
@@ -64,7 +65,7 @@ func (t *Templates) Describe(ctx context.Context, names []string) (map[string]Te
 		return map[string]Template{}, nil
 	}
 	// A filter, because a list of names fails as a whole when one of them does not exist.
-	found, err := t.matching(ctx, "launch-template-name", names...)
+	found, err := t.matching(ctx, "launch-template-name", aws.FilterValues(names...)...)
 	if err != nil {
 		return nil, fmt.Errorf("describing launch templates %q: %w", names, err)
 	}
@@ -76,6 +77,15 @@ func (t *Templates) List(ctx context.Context) (map[string]Template, error) {
 	found, err := t.matching(ctx, "tag-key", infrav1.TagLaunchConfig)
 	if err != nil {
 		return nil, fmt.Errorf("describing the launch templates of launch configs: %w", err)
+	}
+	return found, nil
+}
+
+// Tagged returns all templates that have a tag with a value, by name.
+func (t *Templates) Tagged(ctx context.Context, key, value string) (map[string]Template, error) {
+	found, err := t.matching(ctx, "tag:"+key, aws.FilterValues(value)...)
+	if err != nil {
+		return nil, fmt.Errorf("describing the launch templates with tag %s: %w", key, err)
 	}
 	return found, nil
 }
@@ -175,7 +185,10 @@ func (t *Templates) Ensure(ctx context.Context, wanted Wanted, seen Observation)
 	var change Change
 	var err error
 	if seen.Template != nil && !seen.Template.OwnedBy(wanted.Owner) {
-		// What CAPA made is owned before anything of it is changed. One call sets all tags: whose it is, and which versions are accepted.
+		if seen.Template.ID != wanted.Adopt {
+			return Version{}, Observation{}, change, &NotOwnedError{Template: *seen.Template, Owner: wanted.Owner}
+		}
+		// A template is owned before anything else in it is changed. One call sets all tags: the owner's, and the accepted versions.
 		tags, err := t.ensureTags(ctx, wanted, *seen.Template)
 		if err != nil {
 			return Version{}, Observation{}, change, err
@@ -216,20 +229,49 @@ func (t *Templates) Ensure(ctx context.Context, wanted Wanted, seen Observation)
 // Add makes a version with the wanted config exist, whatever its bootstrap data, and leaves the default version as it is. The template must exist. After an error
 // the observation is no longer known.
 func (t *Templates) Add(ctx context.Context, wanted Wanted, seen Observation) (Version, Observation, Change, error) {
+	if err := ownedBy(wanted.Owner, *seen.Template); err != nil {
+		return Version{}, Observation{}, Change{}, err
+	}
 	for _, version := range seen.NewestFirst() {
 		if version.Fingerprints.Config == wanted.Input.Fingerprints.Config {
 			return version, seen, Change{}, nil
 		}
 	}
-	return t.createVersion(ctx, wanted, seen)
+	version, after, change, err := t.createVersion(ctx, wanted, seen, firstRequest)
+	if err != nil || version.Number > seen.newestVersion() {
+		return version, after, change, err
+	}
+	// EC2 repeated an earlier answer. What was seen may lack the version because it was not visible yet, or because somebody deleted it.
+	if exists, err := t.versionExists(ctx, seen.Template.ID, version.Number); err != nil || exists {
+		return version, after, change, err
+	}
+	return t.createVersion(ctx, wanted, seen, after.newestSeen())
 }
 
-// NamesTakenError says that templates of somebody else bear all the names that ours might.
-type NamesTakenError struct{ Names []string }
+// versionExists reports whether EC2 describes a version of a template.
+func (t *Templates) versionExists(ctx context.Context, id string, number int64) (bool, error) {
+	_, err := t.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
+		LaunchTemplateId: &id, Versions: []string{strconv.FormatInt(number, 10)},
+	})
+	if isVersionNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("describing version %d of launch template %q: %w", number, id, err)
+	}
+	return true, nil
+}
+
+// NamesTakenError reports that templates which the owner does not have the tag of have all the names that a new one may have.
+type NamesTakenError struct {
+	Names []string
+	Owner string
+}
 
 // Error implements error.
 func (e *NamesTakenError) Error() string {
-	return fmt.Sprintf("launch templates named %q exist and are not owned by this object", e.Names)
+	return fmt.Sprintf("launch templates named %s exist without tag %s of value %q, so that no template is created and no node is launched: "+
+		"choose another name, or delete what has it", strings.Join(e.Names, " and "), infrav1.TagLaunchConfig, e.Owner)
 }
 
 // WaitsForUser says that only a person can free a name.
@@ -238,15 +280,15 @@ func (*NamesTakenError) WaitsForUser() bool { return true }
 func (t *Templates) create(ctx context.Context, wanted Wanted, seen Observation) (Version, Observation, Change, error) {
 	name, free := wanted.freeName(seen.Taken)
 	if !free {
-		return Version{}, Observation{}, Change{}, &NamesTakenError{Names: wanted.Names}
+		return Version{}, Observation{}, Change{}, &NamesTakenError{Names: wanted.Names, Owner: wanted.Owner}
 	}
 	fingerprints := wanted.Input.Fingerprints
 	output, err := t.ec2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: &name,
-		LaunchTemplateData: wanted.Input.data,
+		LaunchTemplateData: wanted.Input.sent,
 		VersionDescription: awssdk.String(fingerprints.Description()),
 		TagSpecifications:  []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: tagList(wanted.Tags)}},
-		ClientToken:        awssdk.String(hash(64, "template", wanted.Owner, name, wanted.Lost, tagText(wanted.Tags), fingerprints.Description(), wanted.Input.text)),
+		ClientToken:        awssdk.String(hash(64, "template", wanted.Owner, wanted.UID, name, wanted.Lost, tagText(wanted.Tags), fingerprints.Description(), wanted.Input.text)),
 	})
 	if err != nil {
 		return Version{}, Observation{}, Change{}, fmt.Errorf("creating launch template %q: %w", name, err)
@@ -262,36 +304,42 @@ func (t *Templates) create(ctx context.Context, wanted Wanted, seen Observation)
 }
 
 // repeatsFollowed is how many versions that somebody deleted one pass gets past.
-const repeatsFollowed = 4
+const repeatsFollowed = 20
 
 // createDefault makes the wanted version and makes it the default.
 func (t *Templates) createDefault(ctx context.Context, wanted Wanted, seen Observation) (Version, Observation, Change, error) {
+	after := firstRequest
 	for repeats := 0; ; repeats++ {
-		version, made, change, err := t.createVersion(ctx, wanted, seen)
+		version, made, change, err := t.createVersion(ctx, wanted, seen, after)
 		if err != nil {
 			return Version{}, Observation{}, change, err
 		}
-		after, err := t.setDefault(ctx, made, version.Number)
+		done, err := t.setDefault(ctx, made, version.Number)
 		if err == nil {
-			return version, after, change, nil
+			return version, done, change, nil
 		}
 		if !isVersionNotFound(err) || repeats == repeatsFollowed {
 			return Version{}, Observation{}, change, err
 		}
-		// EC2 took the request for a repeat of an earlier one, whose version somebody deleted since: it answers with that version. Having seen
-		// a newer version makes it another request.
-		seen = made.without([]int64{version.Number})
+		// EC2 took the request for a repeat of an earlier one, and answers with a version that somebody deleted since.
+		seen, after = made.without([]int64{version.Number}), made.newestSeen()
 	}
 }
 
-func (t *Templates) createVersion(ctx context.Context, wanted Wanted, seen Observation) (Version, Observation, Change, error) {
+// firstRequest is the number that createVersion takes for data that no deleted version is known to have had.
+const firstRequest = int64(0)
+
+// createVersion makes a version with the wanted data. The client token has the data and no more, so that the same data is one version
+// whatever was seen of the template: EC2 repeats its answer after a lost one, while reads lag behind, and for a version that an observation
+// lacks. The number after, which is firstRequest or that of a version known to be deleted, makes it another request.
+func (t *Templates) createVersion(ctx context.Context, wanted Wanted, seen Observation, after int64) (Version, Observation, Change, error) {
 	fingerprints := wanted.Input.Fingerprints
-	newest := strconv.FormatInt(seen.newestSeen(), 10)
+	token := hash(64, "version", wanted.Owner, seen.Template.ID, strconv.FormatInt(after, 10), fingerprints.Description(), wanted.Input.text)
 	output, err := t.ec2.CreateLaunchTemplateVersion(ctx, &ec2.CreateLaunchTemplateVersionInput{
 		LaunchTemplateId:   &seen.Template.ID,
-		LaunchTemplateData: wanted.Input.data,
+		LaunchTemplateData: wanted.Input.sent,
 		VersionDescription: awssdk.String(fingerprints.Description()),
-		ClientToken:        awssdk.String(hash(64, "version", wanted.Owner, seen.Template.ID, newest, fingerprints.Description(), wanted.Input.text)),
+		ClientToken:        &token,
 	})
 	if err != nil {
 		return Version{}, Observation{}, Change{}, fmt.Errorf("creating a version of launch template %q: %w", seen.Template.ID, err)
@@ -337,8 +385,11 @@ func (t *Templates) ensureTags(ctx context.Context, wanted Wanted, template Temp
 // deletionBatch is how many versions one call deletes (AWS: API_DeleteLaunchTemplateVersions).
 const deletionBatch = 200
 
-// Prune deletes versions, and returns the observation afterwards and what EC2 refused to delete, by number.
-func (t *Templates) Prune(ctx context.Context, seen Observation, numbers []int64) (Observation, map[int64]string, error) {
+// Prune deletes versions of the owner's template, and returns the observation afterwards and what EC2 refused to delete, by number.
+func (t *Templates) Prune(ctx context.Context, owner string, seen Observation, numbers []int64) (Observation, map[int64]string, error) {
+	if err := ownedBy(owner, *seen.Template); err != nil {
+		return Observation{}, nil, err
+	}
 	refused := map[int64]string{}
 	for batch := range slices.Chunk(numbers, deletionBatch) {
 		versions := make([]string, len(batch))
@@ -365,8 +416,11 @@ func (t *Templates) Prune(ctx context.Context, seen Observation, numbers []int64
 	return seen.without(gone), refused, nil
 }
 
-// Delete deletes a template with all its versions. One that is gone already is no error.
-func (t *Templates) Delete(ctx context.Context, template Template) error {
+// Delete deletes the owner's template with all its versions. One that is gone already is no error.
+func (t *Templates) Delete(ctx context.Context, owner string, template Template) error {
+	if err := ownedBy(owner, template); err != nil {
+		return err
+	}
 	_, err := t.ec2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: &template.ID})
 	if err != nil && !isNotFound(err) {
 		return fmt.Errorf("deleting launch template %q: %w", template.ID, err)

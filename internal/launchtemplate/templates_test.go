@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -54,6 +55,20 @@ func newRig(t *testing.T) *rig {
 	return &rig{T: t, sim: sim, ec2: client, templates: launchtemplate.NewTemplates(client)}
 }
 
+// whateverTokensDo runs a test with a simulated EC2 that remembers the client tokens of deleted launch templates and versions, and with one that
+// forgets them: AWS documents neither.
+func whateverTokensDo(t *testing.T, test func(r *rig)) {
+	t.Helper()
+	for name, forget := range map[string]bool{"tokens are remembered": false, "tokens are forgotten": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.sim.SetBehavior(awssim.Behavior{ForgetTokens: forget})
+			test(r)
+		})
+	}
+}
+
 // wanted is a config with an instance type and a join token.
 func (r *rig) wanted(instanceType, token string) launchtemplate.Wanted {
 	r.Helper()
@@ -90,7 +105,7 @@ func (r *rig) observe(wanted launchtemplate.Wanted) launchtemplate.Observation {
 		r.Fatal(err)
 	}
 	var seen launchtemplate.Observation
-	seen.Template, seen.Taken = launchtemplate.Choose(wanted.Owner, "", wanted.Names, found)
+	seen.Template, seen.Taken = launchtemplate.Choose(wanted.Owner, wanted.Names, found)
 	if seen.Template == nil {
 		return seen
 	}
@@ -355,24 +370,28 @@ func TestNameTakenMeanwhile(t *testing.T) {
 
 func TestTemplateLost(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	whateverTokensDo(t, templateLost)
+}
+
+func templateLost(r *rig) {
+	r.Helper()
 	wanted := r.wanted("m5.large", firstToken)
 	r.ensure(wanted)
 	first := *r.observe(wanted).Template
-	if err := r.templates.Delete(t.Context(), first); err != nil {
-		t.Fatal(err)
+	if err := r.templates.Delete(r.Context(), owner, first); err != nil {
+		r.Fatal(err)
 	}
-	if err := r.templates.Delete(t.Context(), first); err != nil {
-		t.Errorf("deleting what is gone: %v", err)
+	if err := r.templates.Delete(r.Context(), owner, first); err != nil {
+		r.Errorf("deleting what is gone: %v", err)
 	}
 	wanted.Lost = first.ID
 	r.ensure(wanted)
 	second := *r.observe(wanted).Template
 	if second.ID == first.ID {
-		t.Error("the request was taken for a repeat of the first")
+		r.Error("the request was taken for a repeat of the first")
 	}
-	if err := r.templates.Delete(t.Context(), second); err != nil {
-		t.Fatal(err)
+	if err := r.templates.Delete(r.Context(), owner, second); err != nil {
+		r.Fatal(err)
 	}
 	wanted.Lost = second.ID
 	r.ensure(wanted)
@@ -381,21 +400,113 @@ func TestTemplateLost(t *testing.T) {
 // A version that somebody deleted is made again when it is wanted again, although the request for it was made before.
 func TestVersionLost(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	whateverTokensDo(t, versionLost)
+}
+
+func versionLost(r *rig) {
+	r.Helper()
 	small, large := r.wanted("m5.large", firstToken), r.wanted("m5.xlarge", firstToken)
 	r.ensure(small)
 	for want := int64(2); want < 5; want++ {
 		version, change := r.ensure(large)
 		if version.Number != want || change.VersionCreated != want {
-			t.Fatalf("version %d, change %+v, want %d", version.Number, change, want)
+			r.Fatalf("version %d, change %+v, want %d", version.Number, change, want)
 		}
 		r.ensure(small)
-		if _, err := r.ec2.DeleteLaunchTemplateVersions(t.Context(), &ec2.DeleteLaunchTemplateVersionsInput{
+		if _, err := r.ec2.DeleteLaunchTemplateVersions(r.Context(), &ec2.DeleteLaunchTemplateVersionsInput{
 			LaunchTemplateName: awssdk.String("pool"), Versions: []string{fmt.Sprint(want)},
 		}); err != nil {
-			t.Fatal(err)
+			r.Fatal(err)
 		}
 		r.hasVersions(small, 1)
+	}
+}
+
+// TestSameDataIsOneVersion makes the same data a wish again after something kept a version from being seen.
+func TestSameDataIsOneVersion(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		// unseen makes a version with the data of large, and returns what is seen of the template afterwards.
+		unseen func(r *rig, large launchtemplate.Wanted, before launchtemplate.Observation) launchtemplate.Observation
+	}{
+		{"another version was made from an observation that lacks it", func(r *rig, _ launchtemplate.Wanted, before launchtemplate.Observation) launchtemplate.Observation {
+			_, after, _, err := r.templates.Ensure(r.Context(), r.wanted("m5.2xlarge", firstToken), before)
+			if err != nil {
+				r.Fatal(err)
+			}
+			return after
+		}},
+		{"the template shows its number before the list of versions does", func(r *rig, large launchtemplate.Wanted, before launchtemplate.Observation) launchtemplate.Observation {
+			seen := r.observe(large)
+			seen.Versions = before.Versions
+			return seen
+		}},
+		{"the list of versions shows a later one first", func(r *rig, large launchtemplate.Wanted, _ launchtemplate.Observation) launchtemplate.Observation {
+			r.ensure(r.wanted("m5.2xlarge", firstToken))
+			seen := r.observe(large)
+			seen.Versions = slices.DeleteFunc(seen.Versions, func(version launchtemplate.Version) bool { return version.Number == 2 })
+			return seen
+		}},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			for name, ask := range map[string]func(*launchtemplate.Templates, context.Context, launchtemplate.Wanted, launchtemplate.Observation) (
+				launchtemplate.Version, launchtemplate.Observation, launchtemplate.Change, error){
+				"Ensure": (*launchtemplate.Templates).Ensure, "Add": (*launchtemplate.Templates).Add,
+			} {
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					r := newRig(t)
+					small, large := r.wanted("m5.large", firstToken), r.wanted("m5.xlarge", firstToken)
+					r.ensure(small)
+					before := r.observe(small)
+					if _, err := r.sim.AddFault(awssim.Fault{Action: "CreateLaunchTemplateVersion", Nth: 1, Place: awssim.AfterEffect, Drop: true}); err != nil {
+						t.Fatal(err)
+					}
+					if _, _, _, err := ask(r.templates, t.Context(), large, before); !aws.IsUncertain(err) {
+						t.Fatalf("the answer was not lost: %v", err)
+					}
+					seen := row.unseen(r, large, before)
+					there := r.numbers(large)
+					version, _, _, err := ask(r.templates, t.Context(), large, seen)
+					if err != nil || version.Number != 2 {
+						t.Errorf("version %d, want 2, error %v", version.Number, err)
+					}
+					r.hasVersions(large, there...)
+				})
+			}
+		})
+	}
+}
+
+// TestAddAfterDeletion adds data again whose version was deleted.
+func TestAddAfterDeletion(t *testing.T) {
+	t.Parallel()
+	whateverTokensDo(t, addAfterDeletion)
+}
+
+func addAfterDeletion(r *rig) {
+	r.Helper()
+	small, large, other := r.wanted("m5.large", firstToken), r.wanted("m5.xlarge", firstToken), r.wanted("m5.2xlarge", firstToken)
+	r.ensure(small)
+	r.add(large, 2)
+	r.add(other, 3)
+	if _, err := r.ec2.DeleteLaunchTemplateVersions(r.Context(), &ec2.DeleteLaunchTemplateVersionsInput{
+		LaunchTemplateName: awssdk.String("pool"), Versions: []string{"2"},
+	}); err != nil {
+		r.Fatal(err)
+	}
+	r.add(large, 4)
+	r.hasVersions(small, 1, 3, 4)
+}
+
+// add adds what is wanted, and checks the number of its version.
+func (r *rig) add(wanted launchtemplate.Wanted, want int64) {
+	r.Helper()
+	version, _, _, err := r.templates.Add(r.Context(), wanted, r.observe(wanted))
+	if err != nil || version.Number != want {
+		r.Errorf("version %d, want %d, error %v", version.Number, want, err)
 	}
 }
 
@@ -413,7 +524,7 @@ func TestVersionsUnseen(t *testing.T) {
 		t.Errorf("error %v, fate %+v", err, aws.FateOf(err))
 	}
 	r.wrote()
-	if err := r.templates.Delete(t.Context(), *seen.Template); err != nil {
+	if err := r.templates.Delete(t.Context(), owner, *seen.Template); err != nil {
 		t.Fatal(err)
 	}
 	if versions, err := r.templates.Versions(t.Context(), seen.Template.ID); err != nil || len(versions) != 0 {
@@ -445,10 +556,10 @@ func TestErrorsSayWhat(t *testing.T) {
 			return err
 		},
 		`deleting versions ["1"] of launch template "` + id: func(ctx context.Context) error {
-			_, _, err := r.templates.Prune(ctx, seen, []int64{1})
+			_, _, err := r.templates.Prune(ctx, owner, seen, []int64{1})
 			return err
 		},
-		`deleting launch template "` + id: func(ctx context.Context) error { return r.templates.Delete(ctx, *seen.Template) },
+		`deleting launch template "` + id: func(ctx context.Context) error { return r.templates.Delete(ctx, owner, *seen.Template) },
 		`describing the instances of launch template "` + id: func(ctx context.Context) error {
 			_, err := r.templates.VersionsRunning(ctx, id)
 			return err
@@ -476,7 +587,7 @@ func TestPrune(t *testing.T) {
 	if _, err := r.ec2.ModifyLaunchTemplate(t.Context(), &ec2.ModifyLaunchTemplateInput{LaunchTemplateName: awssdk.String("pool"), DefaultVersion: awssdk.String("1")}); err != nil {
 		t.Fatal(err)
 	}
-	after, refused, err := r.templates.Prune(t.Context(), seen, []int64{3, 2, 1})
+	after, refused, err := r.templates.Prune(t.Context(), owner, seen, []int64{3, 2, 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -516,7 +627,7 @@ func TestPruneInBatches(t *testing.T) {
 		t.Fatalf("%d versions are seen", len(seen.Versions))
 	}
 	r.sim.ClearCalls()
-	if _, refused, err := r.templates.Prune(t.Context(), seen, plan); err != nil || len(refused) != 0 {
+	if _, refused, err := r.templates.Prune(t.Context(), owner, seen, plan); err != nil || len(refused) != 0 {
 		t.Fatalf("refused %v, error %v", refused, err)
 	}
 	r.wrote("DeleteLaunchTemplateVersions", "DeleteLaunchTemplateVersions")
@@ -631,5 +742,32 @@ func TestTokenCoversDescription(t *testing.T) {
 	}
 	if _, _, _, err := r.templates.Ensure(t.Context(), other, before); err != nil {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestTaggedTakesTextForItself holds that a value with the wildcards of EC2's filters finds the templates that have the very value, and no others.
+func TestTaggedTakesTextForItself(t *testing.T) {
+	t.Parallel()
+	const key = "example.com/cluster"
+	r := newRig(t)
+	values := map[string]string{"star": "pro*", "question": "pro?", "escape": `pro\*`, "plain": "prod", "longer": "production"}
+	for name, value := range values {
+		if _, err := r.ec2.CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
+			LaunchTemplateName: &name, LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "m5.large"},
+			TagSpecifications: []ec2types.TagSpecification{{
+				ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: []ec2types.Tag{{Key: awssdk.String(key), Value: &value}},
+			}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, value := range values {
+		found, err := r.templates.Tagged(t.Context(), key, value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if names := slices.Collect(maps.Keys(found)); !slices.Equal(names, []string{name}) {
+			t.Errorf("templates %q have value %q, want %q", names, value, name)
+		}
 	}
 }

@@ -68,16 +68,17 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	manager, err := ctrl.NewManager(options.RESTConfig, controllerManagerOptions(options, scheme))
+	options.lease = options.LeaderElection.lease()
+	manager, err := newManager(options, LeaderElectionID, controllerManagerOptions(options, scheme))
 	if err != nil {
-		return fmt.Errorf("making the manager: %w", err)
+		return err
 	}
 	kinds, err := watchedKinds(manager)
 	if err != nil {
 		return err
 	}
 	workloads := workload.New(manager.GetAPIReader(), options.Clock)
-	workloads.Wrap = options.WrapWorkloads
+	workloads.Wrap, workloads.Loopback = options.wrapWorkloads(), options.LoopbackWorkloads
 	defer workloads.Close()
 	if err := errors.Join(addControllers(manager, options, kinds, workloads), addHealthChecks(manager, kinds.all), addWebhooks(manager, options.Webhooks)); err != nil {
 		return err
@@ -91,14 +92,12 @@ func Run(ctx context.Context, options Options) error {
 func controllerManagerOptions(options Options, scheme *runtime.Scheme) ctrl.Options {
 	grace := shutdown
 	set := ctrl.Options{
-		Scheme:                  scheme,
-		Logger:                  options.Log,
-		LeaderElection:          options.LeaderElection.Enabled,
-		LeaderElectionID:        LeaderElectionID,
-		LeaderElectionNamespace: options.LeaderElection.Namespace,
-		LeaseDuration:           &options.LeaderElection.LeaseDuration,
-		RenewDeadline:           &options.LeaderElection.RenewDeadline,
-		RetryPeriod:             &options.LeaderElection.RetryPeriod,
+		Scheme:         scheme,
+		Logger:         options.Log,
+		LeaderElection: options.LeaderElection.Enabled,
+		LeaseDuration:  &options.LeaderElection.LeaseDuration,
+		RenewDeadline:  &options.LeaderElection.RenewDeadline,
+		RetryPeriod:    &options.LeaderElection.RetryPeriod,
 		// Safe, since the process ends with the manager: the next one need not wait for the lease to run out.
 		LeaderElectionReleaseOnCancel: true,
 		HealthProbeBindAddress:        orOff(options.HealthAddress),
@@ -150,7 +149,7 @@ func addControllers(manager ctrl.Manager, options Options, kinds kinds, workload
 		Clock: options.Clock, Concurrency: options.Concurrency, WatchFilter: options.WatchFilter, Traces: options.Traces,
 	}
 	configs := &awslaunchconfig.Reconciler{
-		Client: manager.GetClient(), Secrets: manager.GetAPIReader(), Watches: secrets, Clouds: registry,
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Watches: secrets, Clouds: registry,
 		Report: common.Reporter{Recorder: manager.GetEventRecorder(awslaunchconfig.Name), Progress: options.Progress}, Clock: options.Clock,
 	}
 	pools := &awsmachinepool.Reconciler{
@@ -161,7 +160,7 @@ func addControllers(manager ctrl.Manager, options Options, kinds kinds, workload
 	managed := &awsmanagedmachinepool.Reconciler{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Clouds: registry,
 		Report: common.Reporter{Recorder: manager.GetEventRecorder(awsmanagedmachinepool.Name), Progress: options.Progress}, Clock: options.Clock,
-		SettleWindow: options.SettleWindow,
+		SettleWindow: options.SettleWindow, NodeRolePath: options.NodeRolePath, NodeRoleBoundary: options.NodeRoleBoundary,
 	}
 	identities := &awsclusteridentity.Reconciler{
 		Client: manager.GetClient(), Secrets: manager.GetAPIReader(), SecretNamespace: options.IdentitySecretNamespace,
@@ -181,7 +180,7 @@ func addControllers(manager ctrl.Manager, options Options, kinds kinds, workload
 func sessionOptions(options Options) []aws.Option {
 	settings := []aws.Option{
 		aws.WithClock(options.Clock), aws.WithTracerProvider(options.Traces), aws.WithVersion(options.Version),
-		aws.WithLimits(aws.DefaultLimits().Times(*options.RequestRates)),
+		aws.WithLimits(aws.DefaultLimits().Times(*options.RequestRates)), aws.WithMayWrite(options.lease.Check),
 	}
 	if options.Metrics != nil {
 		settings = append(settings, aws.WithMetrics(options.Metrics))

@@ -43,6 +43,12 @@ func TestValidate(t *testing.T) {
 		{"a lease that ends before the leader gives up", func(o *Options) { o.LeaderElection.LeaseDuration = 10 * time.Second }, "--leader-elect-lease-duration is 10s"},
 		{"a leader that gives up before it has tried again, jitter included", func(o *Options) { o.LeaderElection.RetryPeriod = 9 * time.Second }, "--leader-elect-renew-deadline is 10s"},
 		{"a port that there is not", func(o *Options) { o.Webhooks.Port = 65536 }, "--webhook-port is 65536"},
+		{"a path of roles that is none", func(o *Options) { o.NodeRolePath = "slipway" }, "--node-role-path"},
+		{"all roles of the account", func(o *Options) { o.NodeRolePath = "/" }, "--node-role-path"},
+		{"a boundary by its name", func(o *Options) { o.NodeRoleBoundary = "bound" }, "--node-role-permissions-boundary"},
+		{"a path and a boundary", func(o *Options) {
+			o.NodeRolePath, o.NodeRoleBoundary = "/nodes/", "arn:aws:iam::111122223333:policy/bound"
+		}, ""},
 		{"a negative retry period", func(o *Options) { o.LeaderElection.RetryPeriod = -1 }, "--leader-elect-retry-period"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {

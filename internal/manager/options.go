@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -18,7 +19,9 @@ import (
 	"github.com/slipway-project/slipway/internal/aws/events"
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/identity"
+	"github.com/slipway-project/slipway/internal/leadership"
 	"github.com/slipway-project/slipway/internal/metrics"
+	"github.com/slipway-project/slipway/internal/noderole"
 	"github.com/slipway-project/slipway/internal/secretwatch"
 )
 
@@ -40,6 +43,8 @@ type Options struct {
 	AWS awssdk.Config
 	// WrapWorkloads wraps the transports to workload clusters, as RESTConfig may wrap that to the management cluster; nil for not.
 	WrapWorkloads func(http.RoundTripper) http.RoundTripper
+	// LoopbackWorkloads allows workload clusters whose API server is on this machine, for development. A tenant could otherwise reach what listens here.
+	LoopbackWorkloads bool
 	// Clock is real time, except in tests and in the laboratory.
 	Clock clock.WithTicker
 	// Namespace is the only one that is looked at; all if empty.
@@ -70,6 +75,10 @@ type Options struct {
 	// MachinePoolMachines gives instances Machines in pools that do not say whether theirs have any.
 	MachinePoolMachines bool
 
+	// NodeRolePath begins the IAM paths of the node roles that the manager creates, followed by the cluster's name;
+	// noderole.DefaultPath if empty. NodeRoleBoundary is the ARN of the permissions boundary of all of them; none if empty.
+	NodeRolePath, NodeRoleBoundary string
+
 	// LeaderElection holds work back until this manager leads.
 	LeaderElection LeaderElection
 	// HealthAddress serves /healthz and /readyz; nowhere if empty.
@@ -95,7 +104,16 @@ type Options struct {
 	// Version names the release, to AWS among others.
 	Version string
 	Log     logr.Logger
+
+	// lease is what this process leads by; nil without leader election. Set by Run.
+	lease *leadership.Lease
 }
+
+// rolePaths matches IAM's paths, but not / alone (AWS: API_CreateRole, Path); policyARNs the ARNs of managed policies.
+var (
+	rolePaths  = regexp.MustCompile(`^/[!-~]+/$`)
+	policyARNs = regexp.MustCompile(`^arn:[a-z-]+:iam::(aws|[0-9]{12}):policy/[!-~]+$`)
+)
 
 // LeaderElection is how one of several managers is chosen to work. The zero value chooses nobody: the manager works at once.
 type LeaderElection struct {
@@ -105,6 +123,15 @@ type LeaderElection struct {
 	// LeaseDuration is how long the others wait before they take over from a leader that gives no sign; RenewDeadline is after how long without
 	// success the leader gives up; RetryPeriod is how often all of them try. Each is shorter than the one before. Zero means the default.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+}
+
+// lease returns the lease to write by, which is nil without leader election. Its limit is the renew deadline: no other manager leads until the longer duration of
+// the lease has passed.
+func (e LeaderElection) lease() *leadership.Lease {
+	if !e.Enabled {
+		return nil
+	}
+	return leadership.NewLease(e.RenewDeadline)
 }
 
 func (o Options) withDefaults() Options {
@@ -169,6 +196,8 @@ func (o Options) validate() error {
 	refuse(o.Intervals.Motion <= 0, "--observe-interval-in-motion is %v, and must be positive", o.Intervals.Motion)
 	refuse(o.Intervals.RestWithEvents < o.Intervals.Rest && o.EventQueue != "", "--observe-interval-with-events is %v, and must not be shorter than --observe-interval, which is %v",
 		o.Intervals.RestWithEvents, o.Intervals.Rest)
+	refuse(o.NodeRolePath != "" && !rolePaths.MatchString(o.NodeRolePath), "--node-role-path is %q, and must begin and end with a slash, such as %s", o.NodeRolePath, noderole.DefaultPath)
+	refuse(o.NodeRoleBoundary != "" && !policyARNs.MatchString(o.NodeRoleBoundary), "--node-role-permissions-boundary is %q, and must be the ARN of an IAM policy", o.NodeRoleBoundary)
 	refuse(o.Webhooks.Port < 0 || o.Webhooks.Port > 65535, "--webhook-port is %d, and must be a port, or 0 for none", o.Webhooks.Port)
 	election := o.LeaderElection
 	refuse(election.RetryPeriod <= 0, "--leader-elect-retry-period is %v, and must be positive", election.RetryPeriod)

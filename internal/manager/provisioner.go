@@ -18,6 +18,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	listers "k8s.io/client-go/listers/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
+	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,10 +34,14 @@ import (
 	"github.com/slipway-project/slipway/internal/controllers/provisioner"
 	"github.com/slipway-project/slipway/internal/controllers/provisioning"
 	"github.com/slipway-project/slipway/internal/discovery"
+	"github.com/slipway-project/slipway/internal/drain"
 	"github.com/slipway-project/slipway/internal/fleet"
+	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/inspection"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/metrics"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
+	"github.com/slipway-project/slipway/internal/provisioning/clustername"
 	"github.com/slipway-project/slipway/internal/provisioning/defaults"
 	"github.com/slipway-project/slipway/internal/provisioning/launching"
 	"github.com/slipway-project/slipway/internal/provisioning/region"
@@ -61,6 +66,8 @@ type ProvisionerOptions struct {
 	InstanceProfile string
 	// LaunchesPerMinute bounds how many nodes are launched; DefaultLaunchesPerMinute if zero.
 	LaunchesPerMinute int
+	// BatchMax is how long pods wait for others at most while they keep coming; launching.DefaultLongest if zero.
+	BatchMax time.Duration
 	// PodsPerPass bounds how many pending pods are looked at together; provisioning.DefaultPodsPerPass if zero.
 	PodsPerPass int
 	// RegistrationTimeout is how long an instance has to become a Node that takes pods; provisionednode.DefaultRegistrationTimeout if zero.
@@ -74,6 +81,9 @@ func (o ProvisionerOptions) withDefaults() ProvisionerOptions {
 	}
 	if o.LaunchesPerMinute == 0 {
 		o.LaunchesPerMinute = DefaultLaunchesPerMinute
+	}
+	if o.BatchMax == 0 {
+		o.BatchMax = launching.DefaultLongest
 	}
 	if o.PodsPerPass == 0 {
 		o.PodsPerPass = provisioning.DefaultPodsPerPass
@@ -90,6 +100,9 @@ func (o ProvisionerOptions) validate() error {
 	if o.LaunchesPerMinute < 0 {
 		err = errors.Join(err, fmt.Errorf("--launches-per-minute is %d, and must be positive", o.LaunchesPerMinute))
 	}
+	if o.BatchMax < 0 {
+		err = errors.Join(err, fmt.Errorf("--batch-max is %v, and must be positive", o.BatchMax))
+	}
 	if o.PodsPerPass < 0 {
 		err = errors.Join(err, fmt.Errorf("--pods-per-pass is %d, and must be positive", o.PodsPerPass))
 	}
@@ -102,10 +115,11 @@ func (o ProvisionerOptions) validate() error {
 	return err
 }
 
-// NewProvisionerScheme returns a scheme with the kinds that the provisioner reads and writes. AWSLaunchConfig is among them, though the cluster need not have it.
+// NewProvisionerScheme returns a scheme with the kinds that the provisioner reads and writes. AWSLaunchConfig and CAPA's identities are among them, though the cluster
+// need not have them.
 func NewProvisionerScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, provisioningv1.AddToScheme, infrav1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, provisioningv1.AddToScheme, infrav1.AddToScheme, capav1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("building the scheme: %w", err)
 		}
@@ -126,14 +140,14 @@ func RunProvisioner(ctx context.Context, options ProvisionerOptions) error {
 	if err != nil {
 		return err
 	}
+	options.lease = options.LeaderElection.lease()
 	settings := controllerManagerOptions(options.Options, scheme)
-	settings.LeaderElectionID = ProvisionerLeaderElectionID
 	settings.Cache.ByObject = map[client.Object]cache.ByObject{
 		&corev1.Pod{}: {Transform: (&state.Trimmer{}).Pod}, &corev1.Node{}: {Transform: state.TrimNode},
 	}
-	manager, err := ctrl.NewManager(options.RESTConfig, settings)
+	manager, err := newManager(options.Options, ProvisionerLeaderElectionID, settings)
 	if err != nil {
-		return fmt.Errorf("making the manager: %w", err)
+		return err
 	}
 	for _, object := range []client.Object{&provisioningv1.Provisioner{}, &provisioningv1.ProvisionedNode{}} {
 		name, err := find(manager, object)
@@ -156,24 +170,33 @@ func RunProvisioner(ctx context.Context, options ProvisionerOptions) error {
 
 // addProvisioner adds the controllers, and what they share.
 func addProvisioner(ctx context.Context, manager ctrl.Manager, options ProvisionerOptions) error {
-	clients, err := aws.NewSessions(options.AWS, sessionOptions(options.Options)...).For(ctx, aws.Principal{}, options.AWS.Region)
+	clients, err := aws.NewSessions(options.AWS, append(sessionOptions(options.Options), aws.WithOutageAfter(provisioner.OutageAfter))...).For(ctx, aws.Principal{}, options.AWS.Region)
 	if err != nil {
 		return fmt.Errorf("preparing AWS clients: %w", err)
 	}
-	clientset, err := kubernetes.NewForConfig(options.RESTConfig)
+	clientset, err := kubernetes.NewForConfig(drain.WithoutRetries(manager.GetConfig()))
 	if err != nil {
 		return fmt.Errorf("making the client that drains nodes: %w", err)
 	}
 	found := discovery.New(clients, options.Clock)
 	here := &region.Region{Name: clients.Region, Discovery: found}
-	fleets := fleet.New(clients.EC2)
+	uid, err := clusterUID(ctx, manager.GetAPIReader())
+	if err != nil {
+		return err
+	}
+	fleets, ownTemplates := fleet.New(clients.EC2), launchtemplate.NewTemplates(clients.EC2)
+	names := &clustername.Names{Instances: fleets, Templates: ownTemplates, Clock: options.Clock, ClusterUID: uid}
 	made := &defaults.Templates{
-		Templates: launchtemplate.NewTemplates(clients.EC2), Discovery: found, Cluster: &cluster{clientset}, Clock: options.Clock, InstanceProfile: options.InstanceProfile,
+		Templates: ownTemplates, Discovery: found, Cluster: &cluster{clientset}, Clock: options.Clock, InstanceProfile: options.InstanceProfile, ClusterUID: uid,
 	}
 	read := &templates.Reader{Inspection: inspection.NewReader(found), Configs: &configs{manager.GetAPIReader()}}
+	if read.Profiles, err = profilesOf(manager); err != nil {
+		return err
+	}
 	changed := &clouds.Queue{}
 	asked := &templates.Asked{Wake: func(name string) { changed.Add(types.NamespacedName{Name: name}) }}
-	shortages, promises := catalog.NewShortages(options.Clock), &launching.Promises{}
+	shortages, refusals, promises := catalog.NewShortages(options.Clock), launching.NewRefusals(options.Clock, fleet.DryRuns{Fleets: fleets, Versions: found}), &launching.Promises{}
+	options.Progress.ReadNodes(metrics.Held{Reader: manager.GetCache(), Clock: options.Clock, Short: shortages.Count})
 	woken := &clouds.Queue{}
 	instances := observe.NewSweep(options.Clock, observe.Source[fleet.Instance]{Describe: fleets.Describe, Batch: fleet.DescribeBatch}, options.Intervals, woken.Add)
 	settings := common.Settings{Clock: options.Clock, Concurrency: options.Concurrency, Traces: options.Traces}
@@ -186,25 +209,53 @@ func addProvisioner(ctx context.Context, manager ctrl.Manager, options Provision
 		return err
 	}
 	passes := &provisioning.Reconciler{
-		Client: manager.GetClient(), Pods: pods, Live: manager.GetAPIReader(), Region: here, Defaults: made, Templates: read, Asked: asked, Shortages: shortages,
+		Client: manager.GetClient(), Pods: pods, Live: manager.GetAPIReader(), ClusterUID: uid, Names: names, Region: here, Defaults: made, Templates: read,
+		Asked: asked, Shortages: shortages, Refusals: refusals,
 		Budget: launching.NewBudget(options.Clock, options.LaunchesPerMinute), Promises: promises, Report: report(provisioning.Name), Clock: options.Clock,
-		PodsPerPass: options.PodsPerPass,
+		BatchMax: options.BatchMax, PodsPerPass: options.PodsPerPass,
+	}
+	checks := &provisionednode.StatusChecks{
+		Client: manager.GetClient(), Fleets: fleets, Clock: options.Clock, Report: report(provisionednode.Name), Interval: options.Intervals.Rest, Wake: woken.Add,
 	}
 	nodes := &provisionednode.Reconciler{
-		Client: manager.GetClient(), Cluster: clientset, Fleets: fleets, Region: here, Instances: instances, Shortages: shortages, Promises: promises,
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), ClusterUID: uid, Names: names, Defaults: made, Templates: read, Cluster: clientset, Fleets: fleets, Region: here, Instances: instances, Checks: checks, Shortages: shortages, Refusals: refusals, Promises: promises,
 		Report: report(provisionednode.Name), Clock: options.Clock, RegistrationTimeout: options.RegistrationTimeout, Wake: woken.Add,
 	}
 	provisioners := &provisioner.Reconciler{
-		Client: manager.GetClient(), Live: manager.GetAPIReader(), Region: here, Defaults: made, Templates: read, Asked: asked, Report: report(provisioner.Name), Clock: options.Clock,
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), ClusterUID: uid, Region: here, Defaults: made, Templates: read, Names: names, Refusals: refusals, Asked: asked,
+		AWS: clients, Report: report(provisioner.Name), Clock: options.Clock,
 	}
 	return errors.Join(
 		passes.Register(manager, settings),
 		nodes.Register(ctx, manager, settings, woken),
 		provisioners.Register(manager, settings, changed),
 		manager.Add(&sweeper{instances}),
+		manager.Add(checks),
+		manager.Add(&provisioner.Outages{Client: manager.GetClient(), AWS: clients, Clock: options.Clock, Probe: fleets.Probe, Wake: changed.Add}),
 		addListener(manager, options.Options, clients, nodes),
-		manager.Add(&provisionednode.Collector{Client: manager.GetClient(), Fleets: fleets, Clock: options.Clock, Interval: options.Intervals.Rest}),
+		manager.Add(&provisionednode.Collector{
+			Client: manager.GetClient(), Live: manager.GetAPIReader(), Fleets: fleets, Clock: options.Clock, ClusterUID: uid, Interval: options.Intervals.Rest,
+		}),
 	)
+}
+
+// clusterUID returns what identifies the cluster: the UID of its kube-system namespace, which is never deleted.
+func clusterUID(ctx context.Context, reader client.Reader) (string, error) {
+	namespace := &corev1.Namespace{}
+	if err := reader.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, namespace); err != nil {
+		return "", fmt.Errorf("reading namespace %s, whose UID marks what belongs to this cluster in AWS: %w", metav1.NamespaceSystem, err)
+	}
+	return string(namespace.UID), nil
+}
+
+// profilesOf returns what limits instance profiles: the annotation of the AWSClusterControllerIdentity, because the provisioner uses its own credentials. It is
+// nil where the kind is not installed.
+func profilesOf(manager ctrl.Manager) (templates.Profiles, error) {
+	found, err := installed(manager, &capav1.AWSClusterControllerIdentity{})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return identity.OwnProfiles{Resolver: &identity.Resolver{Reader: manager.GetClient()}}, nil
 }
 
 // podsOf reads the pods that the manager's cache has. They are not copied, unless the cache is of one namespace alone: it does not give away what it has.

@@ -8,8 +8,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 )
 
 // rollouts are the milestones that are about a roll-out, and what happens to it then.
@@ -31,11 +34,14 @@ type Progress struct {
 	rollouts      *prometheus.CounterVec
 	editToVersion prometheus.Histogram
 	conditions    conditions
+	nodes         *nodes
 
 	mu    sync.Mutex
 	edits map[subject]edit
 	// said is what was last told of a pool's roll-outs.
 	said map[subject]string
+	// failures are what was last warned about, by the type of the condition.
+	failures map[subject]map[string]metav1.Condition
 }
 
 // subject is an object. Its kind is part of it: a pool and its launch config have the same name.
@@ -76,7 +82,8 @@ func NewProgress() *Progress {
 			Help:    "Time from when this manager first saw an edited AWSLaunchConfig to when its new launch template version exists.",
 			Buckets: []float64{0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800},
 		}),
-		edits: map[subject]edit{}, said: map[subject]string{},
+		nodes: newNodes(),
+		edits: map[subject]edit{}, said: map[subject]string{}, failures: map[subject]map[string]metav1.Condition{},
 	}
 }
 
@@ -149,6 +156,33 @@ func (p *Progress) Versioned(object client.Object, created bool, now time.Time) 
 	delete(p.edits, edited)
 }
 
+// Failed returns the failure that was last warned about under a type of condition since that was True, and remembers this one. An edit makes a condition
+// Unknown for a moment, and what it was before is in no status then.
+func (p *Progress) Failed(object client.Object, condition metav1.Condition) (metav1.Condition, bool) {
+	if p == nil {
+		return metav1.Condition{}, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	failing := subjectOf(object)
+	if p.failures[failing] == nil {
+		p.failures[failing] = map[string]metav1.Condition{}
+	}
+	earlier, warned := p.failures[failing][condition.Type]
+	p.failures[failing][condition.Type] = condition
+	return earlier, warned
+}
+
+// Recovered forgets a failure: the next one is news.
+func (p *Progress) Recovered(object client.Object, conditionType string) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.failures[subjectOf(object)], conditionType)
+}
+
 // Forget drops what is remembered of an object of a kind that is gone.
 func (p *Progress) Forget(kind client.Object, name types.NamespacedName) {
 	if p == nil {
@@ -159,6 +193,10 @@ func (p *Progress) Forget(kind client.Object, name types.NamespacedName) {
 	gone := subject{kindOf(kind), name}
 	delete(p.edits, gone)
 	delete(p.said, gone)
+	delete(p.failures, gone)
+	if _, is := kind.(*provisioningv1.Provisioner); is {
+		p.nodes.forget(name.Name)
+	}
 }
 
 // Describe implements prometheus.Collector.
@@ -168,6 +206,9 @@ func (p *Progress) Describe(ch chan<- *prometheus.Desc) {
 	p.rollouts.Describe(ch)
 	p.editToVersion.Describe(ch)
 	p.conditions.Describe(ch)
+	for _, collector := range p.nodes.collectors() {
+		collector.Describe(ch)
+	}
 }
 
 // Collect implements prometheus.Collector.
@@ -177,4 +218,7 @@ func (p *Progress) Collect(ch chan<- prometheus.Metric) {
 	p.rollouts.Collect(ch)
 	p.editToVersion.Collect(ch)
 	p.conditions.Collect(ch)
+	for _, collector := range p.nodes.collectors() {
+		collector.Collect(ch)
+	}
 }

@@ -177,3 +177,45 @@ func TestConditions(t *testing.T) {
 		"slipway_conditions condition=Ready kind=AWSMachinePool reason=Ready status=True 2",
 	)
 }
+
+// TestSeriesOfConditionsAreBounded holds that a user who writes ever other reasons to the status of objects gets no series for each, and hides none that many
+// objects share.
+func TestSeriesOfConditionsAreBounded(t *testing.T) {
+	t.Parallel()
+	const forged = 3000
+	scheme := runtime.NewScheme()
+	if err := infrav1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	builder := fake.NewClientBuilder().WithScheme(scheme)
+	for i := range forged / 100 {
+		pool := &infrav1.AWSMachinePool{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("pool-", i)}}
+		pool.Status.Conditions = []metav1.Condition{{Type: infrav1.ReadyCondition, Status: metav1.ConditionTrue, Reason: "Ready"}}
+		for j := range 100 {
+			pool.Status.Conditions = append(pool.Status.Conditions, metav1.Condition{Type: fmt.Sprint("Forged", j), Status: metav1.ConditionTrue, Reason: fmt.Sprint("Reason", i)})
+		}
+		builder.WithObjects(pool)
+	}
+	progress := metrics.NewProgress()
+	progress.Read(builder.Build())
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(progress)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	series, objects, ready := 0, 0.0, false
+	for _, family := range families {
+		if family.GetName() != "slipway_conditions" {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			series++
+			objects += metric.GetGauge().GetValue()
+			ready = ready || metric.GetGauge().GetValue() == forged/100 && metric.GetLabel()[0].GetValue() == infrav1.ReadyCondition
+		}
+	}
+	if series > 1001 || objects != forged+forged/100 || !ready {
+		t.Errorf("%d series count %v conditions; those that are Ready are there: %v", series, objects, ready)
+	}
+}

@@ -18,8 +18,8 @@ import (
 type Desired struct {
 	// Cluster is the name of the EKS cluster.
 	Cluster string
-	// Owner is the value of the ownership tag.
-	Owner string
+	// Owner is the value of the ownership tag, and UID identifies the object that asks: one that was created again under its name is another.
+	Owner, UID string
 	// RoleARN is that of the nodes' IAM role.
 	RoleARN string
 	// RoleName is the role's that the user gave, empty for a role of the pool's own.

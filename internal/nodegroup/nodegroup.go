@@ -14,6 +14,7 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/aws"
 )
 
 // Nodegroup is a node group as it was seen. Two sightings are the same if they are deeply equal.
@@ -162,6 +163,12 @@ const (
 	ConfigUpdate  = string(ekstypes.UpdateTypeConfigUpdate)
 )
 
+// RefusesRollback reports whether EKS answered that it does not take a node group back: the request is wrong, and is not better a moment later.
+func RefusesRollback(err error) bool {
+	code := aws.Code(err)
+	return code == "InvalidParameterException" || code == "InvalidRequestException"
+}
+
 func updateOf(update *ekstypes.Update) Update {
 	var reasons []string
 	for _, failure := range update.Errors {
@@ -173,8 +180,12 @@ func updateOf(update *ekstypes.Update) Update {
 			reasons = append(reasons, reason)
 		}
 	}
+	kind := update.Type
+	if kind == ekstypes.UpdateTypeVersionRollback { // documented for clusters; of a node group it replaces nodes as any update of its version does
+		kind = ekstypes.UpdateTypeVersionUpdate
+	}
 	return Update{
-		ID: awssdk.ToString(update.Id), Type: string(update.Type), Status: string(update.Status), Reason: strings.Join(reasons, "; "),
+		ID: awssdk.ToString(update.Id), Type: string(kind), Status: string(update.Status), Reason: strings.Join(reasons, "; "),
 		Created: awssdk.ToTime(update.CreatedAt),
 	}
 }

@@ -1,10 +1,12 @@
 package nodegroup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 
@@ -17,6 +19,7 @@ import (
 type Reader interface {
 	DescribeNodegroup(context.Context, *eks.DescribeNodegroupInput, ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error)
 	DescribeUpdate(context.Context, *eks.DescribeUpdateInput, ...func(*eks.Options)) (*eks.DescribeUpdateOutput, error)
+	eks.ListNodegroupsAPIClient
 	eks.ListUpdatesAPIClient
 }
 
@@ -53,6 +56,38 @@ func (n *Nodegroups) Describe(ctx context.Context, cluster, name string) (*Nodeg
 	}
 	seen := nodegroupOf(output.Nodegroup)
 	return &seen, nil
+}
+
+// OwnedBy returns the node groups of an EKS cluster that have the owner's tag, the oldest first, without those whose names are already known. It returns none
+// for a cluster that does not exist.
+func (n *Nodegroups) OwnedBy(ctx context.Context, cluster, owner string, known func(name string) bool) ([]*Nodegroup, error) {
+	var owned []*Nodegroup
+	pages := eks.NewListNodegroupsPaginator(n.api, &eks.ListNodegroupsInput{ClusterName: &cluster})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if aws.IsNotFound(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("listing the node groups of EKS cluster %q: %w", cluster, err)
+		}
+		for _, name := range page.Nodegroups {
+			if known(name) {
+				continue
+			}
+			group, err := n.Describe(ctx, cluster, name)
+			if err != nil {
+				return nil, err
+			}
+			if group != nil && group.OwnedBy(owner) {
+				owned = append(owned, group)
+			}
+		}
+	}
+	slices.SortFunc(owned, func(a, b *Nodegroup) int {
+		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Name, b.Name))
+	})
+	return owned, nil
 }
 
 // Create makes the node group. Lost is the ARN of one of that name that was there before, empty for none.

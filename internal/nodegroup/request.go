@@ -13,7 +13,8 @@ import (
 // tokenLength is that of client request tokens.
 const tokenLength = 64
 
-// createInput is the request for a new node group. Lost tells the token of a group that is made again from that of the one before.
+// createInput returns the request for a new node group. AWS answers a token that it has seen with what it made then, even if that was deleted since. So the
+// token differs for each object that asks and for each node group of the name that was lost.
 func createInput(desired Desired, name, lost string) *eks.CreateNodegroupInput {
 	settings := desired.Settings.Sorted()
 	input := &eks.CreateNodegroupInput{
@@ -41,7 +42,7 @@ func createInput(desired Desired, name, lost string) *eks.CreateNodegroupInput {
 	if !desired.OwnImage {
 		input.Version, input.ReleaseVersion = optional(Minor(desired.KubernetesVersion)), optional(desired.ReleaseVersion)
 	}
-	input.ClientRequestToken = awssdk.String(digest(tokenLength, "create", desired.Owner, lost, text(input)))
+	input.ClientRequestToken = awssdk.String(digest(tokenLength, "create", desired.Owner, desired.UID, lost, text(input)))
 	return input
 }
 
@@ -83,7 +84,7 @@ func configInput(change ConfigChange, seen Nodegroup) *eks.UpdateNodegroupConfig
 			input.WarmPoolConfig = wanted.WarmPool.input()
 		}
 	}
-	input.ClientRequestToken = awssdk.String(updateToken(seen, text(input)))
+	input.ClientRequestToken = awssdk.String(updateToken(seen, change.Attempt, text(input)))
 	return input
 }
 
@@ -96,14 +97,14 @@ func versionInput(change VersionChange, seen Nodegroup) *eks.UpdateNodegroupVers
 	if change.TemplateID != "" {
 		input.LaunchTemplate = specification(change.TemplateID, change.TemplateVersion)
 	}
-	input.ClientRequestToken = awssdk.String(updateToken(seen, text(input)))
+	input.ClientRequestToken = awssdk.String(updateToken(seen, change.Attempt, text(input)))
 	return input
 }
 
 // updateToken makes a request that is repeated because its answer was lost the same one, and a request that is repeated because its update failed
-// another one: every update changes when the node group was modified.
-func updateToken(seen Nodegroup, request string) string {
-	return digest(tokenLength, "update", seen.ARN, seen.Modified.UTC().Format("2006-01-02T15:04:05.000000000"), request)
+// another one: every update changes when the node group was modified, and each attempt has a number.
+func updateToken(seen Nodegroup, attempt, request string) string {
+	return digest(tokenLength, "update", seen.ARN, attempt, seen.Modified.UTC().Format("2006-01-02T15:04:05.000000000"), request)
 }
 
 func specification(id string, version int64) *ekstypes.LaunchTemplateSpecification {

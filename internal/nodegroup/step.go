@@ -18,8 +18,8 @@ type ConfigChange struct {
 	Settings *Settings
 	// Reasons say what changes, in words.
 	Reasons []string
-	// For identifies what the change is for, over time.
-	For string
+	// For identifies what the change is for, over time, and Attempt the object that asks and how often it was tried before.
+	For, Attempt string
 }
 
 // Scaling are sizes to be. A desired size of nil stays.
@@ -36,10 +36,12 @@ type VersionChange struct {
 	// KubernetesVersion and ReleaseVersion are empty for an image of the template's.
 	KubernetesVersion, ReleaseVersion string
 	Force                             bool
+	// Rollback identifies the step back to the previous minor version of Kubernetes, empty for a change that takes none.
+	Rollback string
 	// Reasons say why, in words.
 	Reasons []string
-	// For identifies what the change is for, over time.
-	For string
+	// For identifies what the change is for, over time, and Attempt the object that asks and how often it was tried before.
+	For, Attempt string
 }
 
 // Obstacle is why something that is wanted can not be done by an update of the node group.
@@ -49,7 +51,7 @@ type Obstacle string
 const (
 	// TemplateGone: the node group was made from another launch template, and EKS can not give it this one (AWS: API_UpdateNodegroupVersion).
 	TemplateGone Obstacle = "TemplateGone"
-	// Downgrade: the node group has a newer Kubernetes version, and EKS can not take it back.
+	// Downgrade: the node group has a newer Kubernetes version, and EKS does not take it back to the one that is wanted.
 	Downgrade Obstacle = "Downgrade"
 	// AheadOfControlPlane: the control plane has an older Kubernetes version than is wanted.
 	AheadOfControlPlane Obstacle = "AheadOfControlPlane"
@@ -74,7 +76,7 @@ type Step struct {
 	Message  string
 }
 
-// Attempts are the last updates of a node group by type, as far as they are remembered.
+// Attempts are the last updates of a node group by type, as far as they are remembered. Rollback is the type of steps back that EKS refused.
 type Attempts map[string]Attempt
 
 // Attempt is the last update of a type.
@@ -85,6 +87,20 @@ type Attempt struct {
 	// Attempts is how many failed in a row, and Ended when the last did.
 	Attempts int
 	Ended    time.Time
+	// Refusal is EKS's answer to a step back that it did not begin.
+	Refusal string
+}
+
+// Rollback is the type of attempts to go back to the previous minor version of Kubernetes.
+const Rollback = "Rollback"
+
+// Refused returns the attempt after this one, at a step back that EKS refuses to begin.
+func (a Attempt) Refused(rollback, refusal string, now time.Time) Attempt {
+	refused := Attempt{For: rollback, Failed: true, Attempts: 1, Ended: now, Refusal: refusal}
+	if a.Failed && a.For == rollback {
+		refused.Attempts += a.Attempts
+	}
+	return refused
 }
 
 const (
@@ -111,6 +127,14 @@ func (a Attempt) wait(change string, now time.Time) time.Duration {
 	return max(0, a.Ended.Add(BackOff(a.Attempts)).Sub(now))
 }
 
+// next identifies the attempt after this one at a change, for an object.
+func (a Attempt) next(object, change string) string {
+	if !a.Failed || a.For != change {
+		return object
+	}
+	return object + "/" + strconv.Itoa(a.Attempts)
+}
+
 // Grows is true for a change of the configuration that adds nodes.
 func (s Step) Grows(seen Nodegroup) bool {
 	return s.Config != nil && s.Config.Sizes != nil && s.Config.Sizes.Desired != nil && *s.Config.Sizes.Desired > seen.Sizes.Desired
@@ -123,7 +147,7 @@ func Next(desired Desired, seen Nodegroup, last Attempts, now time.Time) Step {
 		step.obstructed(Fixed, "EKS can not change of node group %s: %s. Make the spec as the node group is, or make a new pool and move to it",
 			seen.Name, strings.Join(differences, "; "))
 	}
-	version := step.versionChange(desired, seen)
+	version := step.versionChange(desired, seen, last[Rollback], now)
 	if version != nil {
 		step.Due = version.Reasons
 	}
@@ -137,8 +161,10 @@ func Next(desired Desired, seen Nodegroup, last Attempts, now time.Time) Step {
 		}
 	}
 	if config := step.configChange(desired, seen); config != nil {
-		step.After = last[ConfigUpdate].wait(config.For, now)
-		if step.After == 0 {
+		wait := last[ConfigUpdate].wait(config.For, now)
+		step.comeBack(wait)
+		if wait == 0 {
+			config.Attempt = last[ConfigUpdate].next(desired.UID, config.For)
 			step.Config = config
 			return step
 		}
@@ -147,11 +173,19 @@ func Next(desired Desired, seen Nodegroup, last Attempts, now time.Time) Step {
 		return step
 	}
 	if wait := last[VersionUpdate].wait(version.For, now); wait > 0 {
-		step.After = wait
+		step.comeBack(wait)
 		return step
 	}
+	version.Attempt = last[VersionUpdate].next(desired.UID, version.For)
 	step.Version = version
 	return step
+}
+
+// comeBack has something tried again after a while, or sooner if something else is.
+func (s *Step) comeBack(after time.Duration) {
+	if after > 0 && (s.After == 0 || after < s.After) {
+		s.After = after
+	}
 }
 
 func (s *Step) obstructed(obstacle Obstacle, format string, values ...any) {
@@ -209,13 +243,13 @@ func (s *Step) sizes(desired Desired, seen Sizes) (*Scaling, []string) {
 }
 
 // versionChange is what nodes should be launched from, if that is not what the node group has.
-func (s *Step) versionChange(desired Desired, seen Nodegroup) *VersionChange {
+func (s *Step) versionChange(desired Desired, seen Nodegroup, refused Attempt, now time.Time) *VersionChange {
 	change := &VersionChange{Force: desired.Force}
 	if !s.templateChange(change, desired, seen) {
 		return nil
 	}
 	if !desired.OwnImage && !seen.OwnImage() {
-		s.imageChange(change, desired, seen)
+		s.imageChange(change, desired, seen, refused, now)
 	}
 	if len(change.Reasons) == 0 {
 		return nil
@@ -264,19 +298,20 @@ func (t *Template) why(version int64) string {
 	return fmt.Sprintf("launch template version %d → %d", version, t.Version)
 }
 
-// imageChange notes another Kubernetes version, the next minor one only (EKS takes no larger step), or another release of it. What does not change is told
+// imageChange notes another Kubernetes version, by one minor version at a time (EKS takes no larger step), or another release of it. What does not change is told
 // too: without a version EKS would take that of the control plane, and without a release the newest (AWS: API_UpdateNodegroupVersion).
-func (s *Step) imageChange(change *VersionChange, desired Desired, seen Nodegroup) {
+func (s *Step) imageChange(change *VersionChange, desired Desired, seen Nodegroup, refused Attempt, now time.Time) {
 	change.KubernetesVersion, change.ReleaseVersion = seen.KubernetesVersion, seen.ReleaseVersion
 	wanted, present := minorOf(desired.KubernetesVersion), minorOf(seen.KubernetesVersion)
 	switch {
 	case wanted == 0 || wanted == present:
 		wanted = present
 	case wanted < present:
-		s.obstructed(Downgrade, "the node group has Kubernetes %s, and EKS can not take it back to %s: make a new pool", seen.KubernetesVersion, Minor(desired.KubernetesVersion))
-		wanted = present
+		if !s.rollback(change, desired, seen, refused, now) {
+			wanted = present
+		}
 	case minorOf(desired.ClusterVersion) != 0 && present+1 > minorOf(desired.ClusterVersion):
-		s.obstructed(AheadOfControlPlane, "Kubernetes %s waits for the control plane, which has %s", Minor(desired.KubernetesVersion), Minor(desired.ClusterVersion))
+		s.obstructed(AheadOfControlPlane, "%s", RefusedVersion(desired.KubernetesVersion, desired.ClusterVersion, seen.KubernetesVersion))
 		wanted = present
 	default:
 		change.KubernetesVersion, change.ReleaseVersion = fmt.Sprintf("1.%d", present+1), ""
@@ -290,6 +325,26 @@ func (s *Step) imageChange(change *VersionChange, desired Desired, seen Nodegrou
 	change.Reasons = append(change.Reasons, fmt.Sprintf("image release %s → %s", seen.ReleaseVersion, release))
 }
 
+// rollback notes the step back to the previous minor version, unless it is known that EKS does not take it. Then everything else goes on at the version that there is.
+func (s *Step) rollback(change *VersionChange, desired Desired, seen Nodegroup, refused Attempt, now time.Time) bool {
+	if why := RefusedVersion(desired.KubernetesVersion, desired.ClusterVersion, seen.KubernetesVersion); why != "" {
+		s.obstructed(Downgrade, "%s", why)
+		return false
+	}
+	previous := Minor(desired.KubernetesVersion)
+	back := fmt.Sprintf("Kubernetes %s → %s", seen.KubernetesVersion, previous)
+	if wait := refused.wait(back, now); wait > 0 {
+		s.comeBack(wait)
+		s.obstructed(Downgrade, "EKS refused to take node group %s back from Kubernetes %s to %s: %s. EKS takes a node group back by one minor version, within seven "+
+			"days of the upgrade of its cluster. Nodes stay at %s. Set spec.template.spec.version of the MachinePool to %s, or create another pool and move to it",
+			seen.Name, seen.KubernetesVersion, previous, strings.TrimSuffix(refused.Refusal, "."), seen.KubernetesVersion, seen.KubernetesVersion)
+		return false
+	}
+	change.KubernetesVersion, change.ReleaseVersion, change.Rollback = previous, "", back
+	change.Reasons = append(change.Reasons, back)
+	return true
+}
+
 // kubernetesRelease is a release that begins with the Kubernetes version, as those of Amazon Linux and Windows do; Bottlerocket's have a number of their own.
 var kubernetesRelease = regexp.MustCompile(`^1\.(\d+)(\.\d+)?-20\d\d`)
 
@@ -299,25 +354,4 @@ func releaseOf(release string, target, wanted int) bool {
 		return match[1] == strconv.Itoa(target)
 	}
 	return target == wanted
-}
-
-// Minor is the minor version, such as 1.34, of a Kubernetes version, such as v1.34.2; empty if there is none.
-func Minor(version string) string {
-	if minor := minorOf(version); minor != 0 {
-		return fmt.Sprintf("1.%d", minor)
-	}
-	return ""
-}
-
-// minorOf is the 34 of v1.34.2; 0 if there is none.
-func minorOf(version string) int {
-	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
-	if len(parts) < 2 || parts[0] != "1" {
-		return 0
-	}
-	minor, err := strconv.Atoi(parts[1])
-	if err != nil {
-		return 0
-	}
-	return minor
 }

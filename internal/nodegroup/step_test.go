@@ -60,6 +60,8 @@ func TestNext(t *testing.T) {
 		desired func(*Desired)
 		seen    func(*Nodegroup)
 		last    func(Step) Attempt
+		// refused is the step back that EKS refused.
+		refused func(Step) Attempt
 		// config and version are what changes, in words; obstacle is what is in the way.
 		config, version string
 		obstacle        Obstacle
@@ -101,7 +103,40 @@ func TestNext(t *testing.T) {
 			}},
 		{reason: "template and version together", desired: func(d *Desired) { d.Template, d.KubernetesVersion = wanted(4), "v1.32.0" },
 			version: "launch template version 3 → 4; Kubernetes 1.31 → 1.32", due: true},
-		{reason: "an earlier version", desired: func(d *Desired) { d.KubernetesVersion = "v1.30.1" }, obstacle: Downgrade},
+		{reason: "the previous version", desired: func(d *Desired) { d.KubernetesVersion, d.ClusterVersion = "v1.30.1", "1.31" }, version: "Kubernetes 1.31 → 1.30", due: true,
+			check: func(t *testing.T, step Step) {
+				if step.Version.KubernetesVersion != "1.30" || step.Version.ReleaseVersion != "" || step.Version.TemplateVersion != 3 {
+					t.Errorf("the change is %+v", step.Version)
+				}
+			}},
+		{reason: "the previous version, with a release of it", desired: func(d *Desired) {
+			d.KubernetesVersion, d.ClusterVersion, d.ReleaseVersion = "v1.30.1", "1.31", "1.30.0-20260201"
+		}, version: "Kubernetes 1.31 → 1.30; image release 1.31.4-20250116 → 1.30.0-20260201", due: true},
+		{reason: "the previous version, with a release of this one", desired: func(d *Desired) {
+			d.KubernetesVersion, d.ClusterVersion, d.ReleaseVersion = "v1.30.1", "1.31", "1.31.5-20250301"
+		}, version: "Kubernetes 1.31 → 1.30", due: true},
+		{reason: "the previous version, of a group that is behind its cluster", desired: func(d *Desired) { d.KubernetesVersion = "v1.30.1" }, obstacle: Downgrade},
+		{reason: "two versions back", desired: func(d *Desired) { d.KubernetesVersion, d.ClusterVersion = "v1.29.1", "1.31" }, obstacle: Downgrade},
+		{reason: "two versions back, and another config", desired: func(d *Desired) { d.KubernetesVersion, d.ClusterVersion, d.Template = "v1.29.1", "1.31", wanted(4) },
+			obstacle: Downgrade, version: "launch template version 3 → 4", due: true},
+		{reason: "the previous version, which EKS refused a moment ago, and another config", desired: func(d *Desired) {
+			d.KubernetesVersion, d.ClusterVersion, d.Template = "v1.30.1", "1.31", wanted(4)
+		}, obstacle: Downgrade, version: "launch template version 3 → 4", due: true, after: 9 * time.Minute,
+			refused: func(step Step) Attempt {
+				return Attempt{}.Refused(step.Version.Rollback, "it is too late", now.Add(-time.Hour)).Refused(step.Version.Rollback, "it is too late.", now.Add(-time.Minute))
+			},
+			check: func(t *testing.T, step Step) {
+				if step.Version.KubernetesVersion != "1.31" || !strings.Contains(step.Message, "from Kubernetes 1.31 to 1.30: it is too late. EKS takes") {
+					t.Errorf("the change is %+v, and it says %q", step.Version, step.Message)
+				}
+			}},
+		{reason: "the previous version, which EKS refused long ago", desired: func(d *Desired) { d.KubernetesVersion, d.ClusterVersion = "v1.30.1", "1.31" },
+			version: "Kubernetes 1.31 → 1.30", due: true,
+			refused: func(step Step) Attempt {
+				return Attempt{}.Refused(step.Version.Rollback, "it is too late", now.Add(-time.Hour))
+			}},
+		{reason: "an older release", desired: func(d *Desired) { d.ReleaseVersion = "1.31.3-20250101" },
+			version: "image release 1.31.4-20250116 → 1.31.3-20250101", due: true},
 		{reason: "a version that the control plane has not", desired: func(d *Desired) { d.KubernetesVersion, d.ClusterVersion = "v1.32.1", "1.31" },
 			obstacle: AheadOfControlPlane},
 		{reason: "an image of the template's has no version", desired: func(d *Desired) { d.KubernetesVersion, d.OwnImage = "v1.33.1", true },
@@ -163,6 +198,9 @@ func TestNext(t *testing.T) {
 				attempt := row.last(step)
 				step = Next(want, group, Attempts{VersionUpdate: attempt, ConfigUpdate: attempt}, now)
 			}
+			if row.refused != nil {
+				step = Next(want, group, Attempts{Rollback: row.refused(step)}, now)
+			}
 			var config, version string
 			if step.Config != nil {
 				config = strings.Join(step.Config.Reasons, "; ")
@@ -219,9 +257,29 @@ func TestTokens(t *testing.T) {
 	if other := token(VersionChange{TemplateID: "lt-1", TemplateVersion: 5}, seen(nil)); other == first {
 		t.Error("another version has the same token")
 	}
-	create := func(lost string) string { return *createInput(desired(nil), "group", lost).ClientRequestToken }
-	if create("") == create("arn:group") {
+	create := func(object, lost string) string {
+		return *createInput(desired(func(d *Desired) { d.UID = object }), "group", lost).ClientRequestToken
+	}
+	if create("one", "") == create("one", "arn:group") {
 		t.Error("a group that is made again has the token of the one before")
+	}
+	if create("one", "") == create("two", "") {
+		t.Error("an object that was created again has the token of the one before")
+	}
+	// An update that failed may leave the time of the last change as it was.
+	labels := func(object string) func(*Desired) {
+		return func(d *Desired) { d.UID, d.Settings.Labels = object, map[string]string{"a": "b"} }
+	}
+	update := func(object string, last Attempts) string {
+		later := now.Add(24 * time.Hour)
+		return *configInput(*Next(desired(labels(object)), seen(nil), last, later).Config, seen(nil)).ClientRequestToken
+	}
+	purpose := Next(desired(labels("one")), seen(nil), nil, now).Config.For
+	if update("one", nil) == update("one", Attempts{ConfigUpdate: {For: purpose, Failed: true, Attempts: 1, Ended: now}}) {
+		t.Error("an update that is tried again has the token of the one that failed")
+	}
+	if update("one", nil) == update("two", nil) {
+		t.Error("an object that was created again updates with the token of the one before")
 	}
 }
 

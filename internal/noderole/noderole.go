@@ -18,6 +18,14 @@ import (
 	"github.com/slipway-project/slipway/internal/tagdiff"
 )
 
+// DefaultPath begins the IAM paths of roles that Slipway creates where neither the pool nor the manager says another. IAM
+// policies are bound to it: nobody else creates roles there.
+const DefaultPath = "/slipway/"
+
+// PathOf returns the IAM path of the roles of a cluster. Each cluster has its own, because tags cannot bound who may pass a
+// role: an identity for one cluster passes the roles under its path.
+func PathOf(prefix, cluster string) string { return prefix + cluster + "/" }
+
 // Desired is the role that a pool asks for.
 type Desired struct {
 	Name string
@@ -194,6 +202,12 @@ func (r *Roles) Ensure(ctx context.Context, desired Desired, seen Role) ([]strin
 	if err != nil {
 		return done, err
 	}
+	// The boundary comes before what it bounds: IAM policies may require it of a role that another policy is attached to.
+	bounded, err := r.ensureBoundary(ctx, desired, seen)
+	done = append(done, bounded...)
+	if err != nil {
+		return done, err
+	}
 	for _, policy := range desired.policies() {
 		if slices.Contains(seen.Policies, policy) {
 			continue
@@ -212,8 +226,7 @@ func (r *Roles) Ensure(ctx context.Context, desired Desired, seen Role) ([]strin
 		}
 		done = append(done, "policy "+policy+" is detached")
 	}
-	bounded, err := r.ensureBoundary(ctx, desired, seen)
-	return slices.Concat(done, bounded), err
+	return done, nil
 }
 
 func (r *Roles) detach(ctx context.Context, name, policy string) error {

@@ -9,6 +9,7 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/google/go-cmp/cmp"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -150,5 +151,30 @@ func TestRole(t *testing.T) {
 	}
 	if err := roles.Delete(t.Context(), *role); err != nil {
 		t.Errorf("a role that is gone: %v", err)
+	}
+}
+
+// TestBoundaryComesFirst gives a role that exists a boundary and a policy, by IAM policies that allow policies to be attached
+// to bounded roles alone.
+func TestBoundaryComesFirst(t *testing.T) {
+	t.Parallel()
+	const bound = "arn:aws:iam::aws:policy/ReadOnlyAccess"
+	roles, other := newRoles(t, `{"Statement":[
+		{"Effect":"Allow","Action":["iam:GetRole","iam:ListAttachedRolePolicies","iam:PutRolePermissionsBoundary"],"Resource":"*"},
+		{"Effect":"Allow","Action":"iam:AttachRolePolicy","Resource":"*","Condition":{"StringEquals":{"iam:PermissionsBoundary":"`+bound+`"}}}
+	]}`)
+	desired := wanted(func(d *noderole.Desired) { d.Boundary = bound })
+	var tags []iamtypes.Tag
+	for key, value := range desired.Tags {
+		tags = append(tags, iamtypes.Tag{Key: &key, Value: &value})
+	}
+	if _, err := other.CreateRole(t.Context(), &iam.CreateRoleInput{
+		RoleName: &desired.Name, Path: &desired.Path, Tags: tags,
+		AssumeRolePolicyDocument: awssdk.String(`{"Statement":{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}}`),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if role := ensured(t, roles, desired); role.Boundary != bound || len(role.Policies) != len(noderole.NodePolicies("aws")) {
+		t.Errorf("the role is %+v", role)
 	}
 }

@@ -1,16 +1,25 @@
-// Package permissions owns what Slipway may do in AWS: a table of what each feature needs, and on which resources. The IAM policies that `slipway iam policy`
-// prints, and those in docs/permissions.md, are made from it. It is pure.
+// Package permissions owns what Slipway may do in AWS: a table of the actions that each feature needs, and of the resources
+// and conditions that bound them. The IAM policies that `slipway iam policy` prints, and those in docs/permissions.md, are
+// generated from it. It is pure.
 //
-// What can be bound to tags is: Slipway makes nothing without its tags, and changes and deletes only what bears them.
+// A policy allows changes only to resources that carry Slipway's owner tag, and allows that tag only on resources that are
+// being created, or that the feature adoption covers. So its holder cannot first tag and then change a resource of somebody
+// else; TestNoSequenceReachesForeignResources searches for sequences that could.
 package permissions
 
 import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/noderole"
 )
 
 // Feature is something that Slipway does and that needs permissions of its own.
@@ -33,56 +42,102 @@ const (
 	ClusterEndpoints  Feature = "cluster-endpoints"
 )
 
-// Purpose says what a feature is for. Default features are those that objects use which ask for nothing special, with the manager's default flags.
+// Purpose describes a feature.
 type Purpose struct {
 	Feature Feature
+	// Default is true for features that ordinary objects use with the manager's default flags.
 	Default bool
-	Text    string
+	// Needs are the flags of `slipway iam policy` without which the feature cannot be bounded; one of them must be given.
+	// A default feature is left out of the default policy until one is.
+	Needs []string
+	Text  string
 }
+
+// The flags of `slipway iam policy` that features need.
+const (
+	FlagCluster      = "cluster"
+	FlagEKSCluster   = "eks-cluster"
+	FlagHookRole     = "hook-role"
+	FlagBucket       = "bucket"
+	FlagQueue        = "queue"
+	FlagIdentityRole = "identity-role"
+)
 
 // Features are all features, in the order in which they are shown.
 var Features = []Purpose{
-	{MachinePools, true, "`AWSMachinePool`: launch templates and Auto Scaling groups"},
-	{ManagedPools, true, "`AWSManagedMachinePool`: launch templates and managed node groups of EKS"},
-	{NodeRoles, true, "the IAM roles of nodes of managed pools whose `roleName` does not exist"},
-	{ImageParameters, true, "images that are looked up by Systems Manager's parameters"},
-	{Adoption, false, "taking over what Cluster API Provider AWS made"},
-	{ExistingTemplates, false, "launching from templates that are not Slipway's: `existing` of launch configs, and overrides of mixed instances"},
-	{HookNotifications, false, "lifecycle hooks with a `roleARN`, by which they notify"},
-	{SSMBootstrapData, false, "`bootstrapStorage: SSM`"},
-	{S3BootstrapData, false, "`bootstrapStorage: S3`, and Ignition"},
-	{Events, false, "the flag `--event-queue`, of the manager and of the provisioner"},
-	{RoleIdentities, false, "`AWSClusterRoleIdentity`, on what assumes its role"},
-	{JustInTimeNodes, false, "`slipway provisioner`, as an identity of its own"},
-	{ClusterEndpoints, false, "`Provisioner` whose `spec.cluster` gives no endpoint"},
+	{MachinePools, true, nil, "`AWSMachinePool`: launch templates and Auto Scaling groups"},
+	{ManagedPools, true, []string{FlagEKSCluster}, "`AWSManagedMachinePool`: launch templates and managed node groups of EKS"},
+	{NodeRoles, true, []string{FlagEKSCluster}, "the IAM roles of nodes of managed pools whose `roleName` does not exist"},
+	{ImageParameters, true, nil, "images that are looked up by Systems Manager's parameters"},
+	{Adoption, false, []string{FlagCluster, FlagEKSCluster}, "taking over what Cluster API Provider AWS created in these clusters, and giving it back"},
+	{ExistingTemplates, false, nil, "launching from templates that are not Slipway's: `existing` of launch configs, and overrides of mixed instances"},
+	{HookNotifications, false, []string{FlagHookRole}, "lifecycle hooks with a `roleARN`, by which they notify"},
+	{SSMBootstrapData, false, nil, "`bootstrapStorage: SSM`"},
+	{S3BootstrapData, false, []string{FlagBucket}, "`bootstrapStorage: S3`, and Ignition"},
+	{Events, false, []string{FlagQueue}, "the flag `--event-queue`, of the manager and of the provisioner"},
+	{RoleIdentities, false, []string{FlagIdentityRole}, "`AWSClusterRoleIdentity`, for the identity that assumes its role"},
+	{JustInTimeNodes, false, nil, "`slipway provisioner`, as an identity of its own"},
+	{ClusterEndpoints, false, nil, "`Provisioner` whose `spec.cluster` gives no endpoint"},
 }
 
-// Defaults are the default features.
-func Defaults() []Feature {
+// Defaults returns the default features that the scope can bound.
+func Defaults(scope Scope) []Feature {
 	var features []Feature
 	for _, purpose := range Features {
-		if purpose.Default {
+		if purpose.Default && purpose.boundedBy(scope) {
 			features = append(features, purpose.Feature)
 		}
 	}
 	return features
 }
 
-// Scope bounds a policy. What is empty is not bounded.
+// boundedBy reports whether the scope names what the feature needs to be bounded.
+func (p Purpose) boundedBy(scope Scope) bool {
+	return len(p.Needs) == 0 || slices.ContainsFunc(p.Needs, scope.names)
+}
+
+// names reports whether a flag is given.
+func (s Scope) names(flag string) bool {
+	return map[string]bool{
+		FlagCluster: len(s.Clusters) > 0, FlagEKSCluster: len(s.EKSClusters) > 0, FlagHookRole: len(s.HookRoles) > 0,
+		FlagBucket: s.Bucket != "", FlagQueue: s.Queue != "", FlagIdentityRole: len(s.IdentityRoles) > 0,
+	}[flag]
+}
+
+// Scope bounds a policy. An empty field does not bound it.
 type Scope struct {
 	// Partition is aws, aws-cn or aws-us-gov; Account has twelve digits.
 	Partition, Account, Region string
-	// Cluster is the name of the Cluster (of Cluster API) whose pools alone are to be kept, or of the cluster that a provisioner is of.
-	Cluster string
-	// NodeRoles are further names of IAM roles that nodes may have, and NodePolicies further ARNs of what may be attached to those that Slipway makes.
-	NodeRoles, NodePolicies []string
-	// Bucket and Queue are names: of S3's with bootstrap data, of SQS's with events.
+	// Clusters are the names of the Clusters (of Cluster API) whose pools the policy is for, or of the cluster of a
+	// provisioner. EKSClusters are the names of EKS clusters, and Nodegroups patterns of the names of node groups in them
+	// that Slipway owns; DefaultNodegroups if empty.
+	Clusters, EKSClusters, Nodegroups []string
+	// RolePaths are the IAM paths of roles that Slipway creates, where nobody else may create roles. If empty, they are those
+	// of the clusters under noderole.DefaultPath.
+	RolePaths []string
+	// PermissionsBoundary is the ARN of the policy that every role that Slipway creates must have as its permissions boundary.
+	PermissionsBoundary string
+	// NodeRoles are the names, with their path, of existing IAM roles that nodes may have. HookRoles are those by which
+	// lifecycle hooks notify. NodePolicies are ARNs of further policies that may be attached to roles that Slipway creates.
+	NodeRoles, HookRoles, NodePolicies []string
+	// Bucket is the name of the S3 bucket with bootstrap data, and Queue of the SQS queue with events.
 	Bucket, Queue string
-	// IdentityRoles are the ARNs of roles that may be assumed; ImageParameters are the names of parameters that hold images, beside AWS's own.
+	// IdentityRoles are the ARNs of roles that may be assumed. ImageParameters are the names of parameters that hold
+	// images, in addition to AWS's own.
 	IdentityRoles, ImageParameters []string
+
+	// adopting is true if the policy is for Adoption too.
+	adopting bool
+	// cluster is the one that a statement is for, of a rule that has a statement for each.
+	cluster string
 }
 
-// MostCharacters is how long a managed policy may be, white space apart (AWS: "IAM and AWS STS quotas", IAM policies character limits).
+// DefaultNodegroups returns the patterns of the names that node groups have unless spec.eksNodegroupName says otherwise:
+// <namespace>_<pool>, and capa_ with a hash of it.
+func DefaultNodegroups() []string { return []string{"*_*"} }
+
+// MostCharacters is how long a managed policy may be, not counting white space (AWS: "IAM and AWS STS quotas", IAM policies
+// character limits).
 const MostCharacters = 6144
 
 // Document is an IAM policy.
@@ -115,9 +170,15 @@ func (v Values) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]string(v))
 }
 
-// Policies are what the features need, within a scope: one managed policy, or as many as it takes to keep each within IAM's bound. It fails if a statement is
-// too long for any.
+// Policies returns what the features need, within a scope: one managed policy, or as many as it takes to keep each within
+// IAM's limit. It fails if a feature cannot be bounded by the scope, or if a statement is too long for any policy.
 func Policies(scope Scope, features ...Feature) ([]Document, error) {
+	for _, purpose := range Features {
+		if slices.Contains(features, purpose.Feature) && !purpose.boundedBy(scope) {
+			return nil, fmt.Errorf("feature %s needs --%s: without it the policy would reach resources that are not Slipway's",
+				purpose.Feature, strings.Join(purpose.Needs, " or --"))
+		}
+	}
 	all := []Document{{Version: version}}
 	for _, statement := range statements(scope, features) {
 		if alone := (Document{Version: version, Statement: []Statement{statement}}); alone.Characters() > MostCharacters {
@@ -138,28 +199,40 @@ func Policies(scope Scope, features ...Feature) ([]Document, error) {
 const version = "2012-10-17"
 
 func statements(scope Scope, features []Feature) []Statement {
+	scope.adopting = slices.Contains(features, Adoption)
 	var all []Statement
 	for _, rule := range rules {
 		actions := rule.actions(features)
-		if len(actions) == 0 {
+		if len(actions) == 0 || rule.unless != nil && rule.unless(scope) {
 			continue
 		}
-		statement := Statement{Sid: rule.sid, Effect: "Allow", Action: actions}
-		if rule.on != nil {
-			statement.Resource = rule.on(scope)
+		if rule.each == nil {
+			all = append(all, rule.statement(scope, actions, rule.sid))
+			continue
 		}
-		if rule.except != nil {
-			statement.NotResource = rule.except(scope)
+		for i, name := range rule.each(scope) {
+			scope.cluster = name
+			all = append(all, rule.statement(scope, actions, rule.sid+strconv.Itoa(i+1)))
 		}
-		if rule.when != nil {
-			statement.Condition = rule.when(scope)
-		}
-		all = append(all, statement)
 	}
 	return all
 }
 
-// String is the document as JSON, for people to read.
+func (r rule) statement(scope Scope, actions []string, sid string) Statement {
+	statement := Statement{Sid: sid, Effect: "Allow", Action: actions}
+	if r.on != nil {
+		statement.Resource = r.on(scope)
+	}
+	if r.except != nil {
+		statement.NotResource = r.except(scope)
+	}
+	if r.when != nil {
+		statement.Condition = r.when(scope)
+	}
+	return statement
+}
+
+// String returns the document as indented JSON.
 func (d Document) String() string {
 	text, err := json.MarshalIndent(d, "", "  ")
 	if err != nil {
@@ -168,7 +241,7 @@ func (d Document) String() string {
 	return string(text)
 }
 
-// Characters is how many of the document's count: IAM does not count white space.
+// Characters returns the length of the document as IAM counts it, without white space.
 func (d Document) Characters() int {
 	count := 0
 	for _, character := range d.String() {
@@ -179,7 +252,7 @@ func (d Document) Characters() int {
 	return count
 }
 
-// Actions are all that some of the features needs, sorted.
+// Actions returns all actions that any of the features needs, sorted.
 func Actions(features ...Feature) []string {
 	var all []string
 	for _, rule := range rules {
@@ -189,7 +262,7 @@ func Actions(features ...Feature) []string {
 	return slices.Compact(all)
 }
 
-// actions are those of a rule that some of the features need, sorted.
+// actions returns the actions of a rule that any of the features needs, sorted.
 func (r rule) actions(features []Feature) []string {
 	var actions []string
 	for _, grant := range r.grants {
@@ -201,7 +274,7 @@ func (r rule) actions(features []Feature) []string {
 	return slices.Compact(actions)
 }
 
-// arn names resources of a service in the scope's account and region. The region of global services is empty.
+// arn returns the ARN of resources of a service. The region of global services is empty.
 func (s Scope) arn(service, region, account, resource string) string {
 	return "arn:" + cmp.Or(s.Partition, "*") + ":" + service + ":" + region + ":" + account + ":" + resource
 }
@@ -222,16 +295,69 @@ func (s Scope) roles(names ...string) []string {
 	return arns
 }
 
-// bears is met by an owner's tag: of the scope's cluster, if it has one. The value is <namespace>/<cluster>/<name>.
-func (s Scope) bears(kind, tag string) Condition {
-	key := "aws:" + kind + "/" + tag
-	if s.Cluster == "" {
-		return Condition{"Null": {key: {"false"}}}
+// paths returns the paths of roles that Slipway creates, without the slash at the beginning.
+func (s Scope) paths() []string {
+	paths := slices.Clone(s.RolePaths)
+	if len(paths) == 0 {
+		for _, cluster := range s.Clusters {
+			paths = append(paths, noderole.PathOf(noderole.DefaultPath, cluster))
+		}
 	}
-	return Condition{"StringLike": {key: {"*/" + s.Cluster + "/*"}}}
+	if len(paths) == 0 {
+		paths = []string{noderole.DefaultPath}
+	}
+	trimmed := make([]string, len(paths))
+	for i, path := range paths {
+		trimmed[i] = strings.TrimPrefix(path, "/")
+	}
+	return trimmed
 }
 
-// and adds a value to a condition.
+// nodegroups returns the patterns of the names of node groups that are Slipway's.
+func (s Scope) nodegroups() []string {
+	if len(s.Nodegroups) == 0 {
+		return DefaultNodegroups()
+	}
+	return s.Nodegroups
+}
+
+// anyCluster returns the names of all clusters, whether of Cluster API or of EKS: Cluster API Provider AWS uses either name
+// in the keys of its tags.
+func (s Scope) anyCluster() []string {
+	names := slices.Concat(s.Clusters, s.EKSClusters)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// owner requires an owner tag, of the scope's clusters if it names any. Its value is <namespace>/<cluster>/<name>. The kind is
+// ResourceTag for the tag of a resource that exists, and RequestTag for a tag that the request sets. Default launch templates of
+// Provisioners, whose owners have four parts, are defaultTemplates's.
+func (s Scope) owner(kind, tag string) Condition {
+	key := "aws:" + kind + "/" + tag
+	if len(s.Clusters) == 0 {
+		return Condition{}.and("Null", key, "false")
+	}
+	condition := Condition{}.and("StringLike", key, s.owners()...)
+	if tag == infrav1.TagLaunchConfig {
+		// An asterisk matches slashes too, so a Provisioner with the name of this cluster would be taken for one of this cluster.
+		condition = condition.and("StringNotLike", key, launchtemplate.ProvisionerOwner+"/*/*/*")
+	}
+	return condition
+}
+
+// owners returns patterns of the values of owner tags.
+func (s Scope) owners() []string {
+	if len(s.Clusters) == 0 {
+		return []string{"*/*/*"}
+	}
+	var patterns []string
+	for _, cluster := range s.Clusters {
+		patterns = append(patterns, "*/"+cluster+"/*")
+	}
+	return patterns
+}
+
+// and adds the values of a key to a condition, and returns it.
 func (c Condition) and(operator, key string, values ...string) Condition {
 	if c[operator] == nil {
 		c[operator] = map[string]Values{}
@@ -240,7 +366,20 @@ func (c Condition) and(operator, key string, values ...string) Condition {
 	return c
 }
 
-// ParseFeature finds a feature by its name.
+// unowned requires that the resource does not have an owner tag yet, whatever its value.
+func (c Condition) unowned(tag string) Condition {
+	return c.and("Null", "aws:ResourceTag/"+tag, "true")
+}
+
+// otherKeys requires a request to set or remove tags by name, and not an owner tag. Keys are compared without regard to case
+// because condition keys such as aws:ResourceTag are (AWS: IAM user guide, "IAM JSON policy elements: Condition"). A request
+// that names no key at all, which has EC2 remove every tag, would satisfy ForAllValues (AWS: IAM user guide, "Multivalued
+// context key examples").
+func (c Condition) otherKeys(tags ...string) Condition {
+	return c.and("ForAllValues:StringNotEqualsIgnoreCase", "aws:TagKeys", tags...).and("Null", "aws:TagKeys", "false")
+}
+
+// ParseFeature returns the feature of a name.
 func ParseFeature(name string) (Feature, error) {
 	var known []string
 	for _, purpose := range Features {
@@ -252,7 +391,11 @@ func ParseFeature(name string) (Feature, error) {
 	return "", fmt.Errorf("feature %q is not known: there are %s", name, strings.Join(known, ", "))
 }
 
-// Check fails for a scope that no resource could be in. Names may have IAM's wildcards.
+// names matches the names of clusters.
+var names = regexp.MustCompile(`^[A-Za-z0-9_.+=,@-]{1,100}$`)
+
+// Check fails for a scope that no resource could be in, or whose names would change the meaning of a policy. Roles, parameters,
+// queues and ARNs may have IAM's wildcards; the names of clusters may not, because keys of tags are made from them.
 func (s Scope) Check() error {
 	if partitions := []string{"", "aws", "aws-cn", "aws-us-gov"}; !slices.Contains(partitions, s.Partition) {
 		return fmt.Errorf("partition %q is not one of aws, aws-cn, aws-us-gov", s.Partition)
@@ -260,7 +403,37 @@ func (s Scope) Check() error {
 	if s.Account != "" && (len(s.Account) != 12 || strings.Trim(s.Account, "0123456789") != "") {
 		return fmt.Errorf("account %q does not have twelve digits", s.Account)
 	}
-	for _, arn := range slices.Concat(s.NodePolicies, s.IdentityRoles) {
+	return cmp.Or(s.checkNames(), s.checkARNs())
+}
+
+func (s Scope) checkNames() error {
+	for _, name := range s.anyCluster() {
+		if !names.MatchString(name) {
+			return fmt.Errorf("cluster %q must be the name of a cluster, without wildcards", name)
+		}
+	}
+	for _, name := range s.Nodegroups {
+		if name == "" || strings.ContainsAny(name, "/:") || strings.Trim(name, "*?") == "" {
+			return fmt.Errorf("node group %q must be a name or a pattern such as default_*", name)
+		}
+	}
+	for _, path := range s.RolePaths {
+		if len(path) < 3 || path[0] != '/' || path[len(path)-1] != '/' || strings.ContainsAny(path, "*?:") {
+			return fmt.Errorf("role path %q must begin and end with a slash, such as %s, and have no wildcards", path, noderole.DefaultPath)
+		}
+	}
+	return nil
+}
+
+func (s Scope) checkARNs() error {
+	if strings.ContainsAny(s.PermissionsBoundary, "*?") {
+		return fmt.Errorf("permissions boundary %q must not have wildcards", s.PermissionsBoundary)
+	}
+	arns := slices.Concat(s.NodePolicies, s.IdentityRoles)
+	if s.PermissionsBoundary != "" {
+		arns = append(arns, s.PermissionsBoundary)
+	}
+	for _, arn := range arns {
 		if !strings.HasPrefix(arn, "arn:") || strings.Count(arn, ":") < 5 {
 			return fmt.Errorf("%q is no ARN", arn)
 		}

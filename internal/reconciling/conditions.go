@@ -1,6 +1,7 @@
 package reconciling
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -59,17 +60,36 @@ type Summary struct {
 	Of []string
 	// Reason is the target's reason when all are True.
 	Reason string
+	// Unless is a condition that, while it is False, makes the target Unknown for its reason, since what the others say may no longer be so. A target that is False
+	// stays so, and its message ends with that condition's. None if empty.
+	Unless string
+	// UnlessStatus is what Unless makes the target instead of Unknown. It is False where the doubt itself is what the target denies.
+	UnlessStatus metav1.ConditionStatus
 }
 
-// Summarize computes the target. A condition that is missing, or was found for an earlier generation, is not known: nobody has looked since.
+// Summarize computes the target. A condition that is missing, or was found for an earlier generation, is not known.
 func (s Summary) Summarize(object Conditioned) {
+	// The target is set once, since its last transition must not change with what it would be without the doubt.
+	status, reason, message := s.conclude(object)
+	doubt := meta.FindStatusCondition(object.GetConditions(), s.Unless)
+	switch {
+	case doubt == nil || doubt.Status != metav1.ConditionFalse:
+	case status == metav1.ConditionFalse:
+		message += ". " + doubt.Message
+	default:
+		status, reason, message = cmp.Or(s.UnlessStatus, metav1.ConditionUnknown), doubt.Reason, doubt.Message
+	}
+	set(object, s.Target, status, reason, message)
+}
+
+// conclude returns what the target is by the conditions that it follows from.
+func (s Summary) conclude(object Conditioned) (status metav1.ConditionStatus, reason, message string) {
 	for _, conditionType := range s.Of {
 		condition := meta.FindStatusCondition(object.GetConditions(), conditionType)
 		if condition == nil || condition.ObservedGeneration != object.GetGeneration() {
 			// A pass may stop at a step that reports to a later condition: what it found out counts more than what it did not.
 			if condition = s.failed(object); condition == nil {
-				Unknown(object, s.Target, PendingReason, conditionType+" is not known yet")
-				return
+				return metav1.ConditionUnknown, PendingReason, conditionType + " is not known yet"
 			}
 			conditionType = condition.Type
 		}
@@ -78,11 +98,10 @@ func (s Summary) Summarize(object Conditioned) {
 			if condition.Message != "" {
 				message = strings.Join([]string{conditionType, condition.Message}, ": ")
 			}
-			set(object, s.Target, condition.Status, condition.Reason, message)
-			return
+			return condition.Status, condition.Reason, message
 		}
 	}
-	True(object, s.Target, s.Reason, "")
+	return metav1.ConditionTrue, s.Reason, ""
 }
 
 // failed is the first condition that was found False for the present generation.
@@ -94,6 +113,33 @@ func (s Summary) failed(object Conditioned) *metav1.Condition {
 		}
 	}
 	return nil
+}
+
+// Overview is how one condition shows the most important of others that is not as it should be.
+type Overview struct {
+	// Target is the condition that is computed.
+	Target string
+	// Of are the others, the most important first. While the first is missing nothing is known yet, and there is no target. Another one that is missing does
+	// not apply.
+	Of []string
+	// Reason is the target's reason when all are True.
+	Reason string
+}
+
+// Summarize computes the target: from the first condition that is False, or else the first that is Unknown.
+func (o Overview) Summarize(object Conditioned) {
+	if meta.FindStatusCondition(object.GetConditions(), o.Of[0]) == nil {
+		return
+	}
+	for _, status := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown} {
+		for _, conditionType := range o.Of {
+			if condition := meta.FindStatusCondition(object.GetConditions(), conditionType); condition != nil && condition.Status == status {
+				set(object, o.Target, status, condition.Reason, condition.Message)
+				return
+			}
+		}
+	}
+	True(object, o.Target, o.Reason, "")
 }
 
 // Restamp makes what was found for an earlier generation hold for the present one. It is for a spec that the pass itself wrote to, where that

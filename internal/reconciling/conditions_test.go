@@ -81,3 +81,35 @@ func TestSummarize(t *testing.T) {
 		})
 	}
 }
+
+// TestOverview holds which of several conditions an overview shows.
+func TestOverview(t *testing.T) {
+	t.Parallel()
+	overview := reconciling.Overview{Target: "Converged", Of: []string{"Ready", "Capacity", "RolledOut"}, Reason: "AllGood"}
+	set := map[metav1.ConditionStatus]func(reconciling.Conditioned, string, string, string){
+		metav1.ConditionTrue: reconciling.True, metav1.ConditionFalse: reconciling.False, metav1.ConditionUnknown: reconciling.Unknown,
+	}
+	for _, row := range []struct {
+		reason     string
+		conditions map[string]metav1.ConditionStatus
+		want       metav1.ConditionStatus
+		shown      string
+	}{
+		{"nothing is known", map[string]metav1.ConditionStatus{"RolledOut": "False"}, "", ""},
+		{"all are well, and one does not apply", map[string]metav1.ConditionStatus{"Ready": "True", "RolledOut": "True"}, "True", "AllGood"},
+		{"one is not", map[string]metav1.ConditionStatus{"Ready": "True", "Capacity": "True", "RolledOut": "False"}, "False", "WhyRolledOut"},
+		{"the first counts", map[string]metav1.ConditionStatus{"Ready": "False", "Capacity": "False", "RolledOut": "False"}, "False", "WhyReady"},
+		{"what is known to be wrong counts more than what is not known", map[string]metav1.ConditionStatus{"Ready": "True", "Capacity": "Unknown", "RolledOut": "False"}, "False", "WhyRolledOut"},
+		{"something is not known", map[string]metav1.ConditionStatus{"Ready": "True", "Capacity": "Unknown", "RolledOut": "True"}, "Unknown", "WhyCapacity"},
+	} {
+		config := &infrav1.AWSLaunchConfig{}
+		for kind, status := range row.conditions {
+			set[status](config, kind, "Why"+kind, "because")
+		}
+		overview.Summarize(config)
+		got := meta.FindStatusCondition(config.Status.Conditions, "Converged")
+		if row.want == "" && got != nil || row.want != "" && (got == nil || got.Status != row.want || got.Reason != row.shown) {
+			t.Errorf("%s: %+v, want %s, %s", row.reason, got, row.want, row.shown)
+		}
+	}
+}

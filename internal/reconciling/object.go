@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -99,6 +100,27 @@ func Patch[T client.Object](ctx context.Context, c client.Client, object T, muta
 	}
 	object.SetResourceVersion(answer.GetResourceVersion())
 	object.SetGeneration(answer.GetGeneration())
+	return nil
+}
+
+// Annotate sets an annotation of an object, or removes it if the value is empty, whatever else was changed of the object since it was read. It is no error if the object is
+// gone. The object's former annotations, which may be the cache's, are left as they are.
+func Annotate(ctx context.Context, c client.Client, object client.Object, key, value string) error {
+	changed := object.DeepCopyObject().(client.Object)
+	annotations := maps.Clone(object.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[key] = value
+	if value == "" {
+		delete(annotations, key)
+	}
+	changed.SetAnnotations(annotations)
+	if err := c.Patch(ctx, changed, client.MergeFrom(object)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("annotating %s: %w", object.GetName(), err)
+	}
+	object.SetAnnotations(changed.GetAnnotations())
+	object.SetResourceVersion(changed.GetResourceVersion())
 	return nil
 }
 

@@ -54,30 +54,34 @@ type Step[T any] struct {
 	Name string
 	// Run makes it true, or says why it can not yet.
 	Run func(ctx context.Context, subject T) Outcome
+	// Always has the step run after one that ended the pass, too. It is for showing what was seen, which must not depend on whether what is
+	// asked for is any good.
+	Always bool
 }
 
-// Run runs the steps in order until one ends the pass, and returns the soonest time that any of them asked for. After an error the queue's
-// back-off decides alone.
+// Run runs the steps in order until one ends the pass, after which only those run that always do. It returns the soonest time that any of them asked for.
+// After an error the queue's back-off decides alone.
 func Run[T any](ctx context.Context, subject T, steps []Step[T]) (ctrl.Result, error) {
 	var soonest time.Duration
 	var failures []error
+	ended := false
 	for _, step := range steps {
+		if ended && !step.Always {
+			continue
+		}
 		outcome := runStep(ctx, subject, step)
 		if outcome.err != nil {
 			traceEnd(ctx, step.Name, outcome.err.Error())
 			failures = append(failures, fmt.Errorf("%s: %w", step.Name, outcome.err))
 		}
-		if outcome.err != nil && outcome.stop {
-			break
-		}
 		if outcome.after > 0 && (soonest == 0 || outcome.after < soonest) {
 			soonest = outcome.after
 		}
-		if outcome.stop {
+		if outcome.stop && outcome.err == nil && !ended {
 			traceEnd(ctx, step.Name, outcome.why)
 			log.FromContext(ctx).V(1).Info("Pass ended early", "step", step.Name, "reason", outcome.why, "after", outcome.after)
-			break
 		}
+		ended = ended || outcome.stop
 	}
 	if err := errors.Join(failures...); err != nil {
 		return ctrl.Result{}, err

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -17,15 +18,23 @@ var gzipMagic = []byte{0x1f, 0x8b, 0x08}
 // Unpack undoes gzip. It is false for data that is not gzip, is broken, or would be larger than four MiB: far more than what EC2 takes can
 // hold of anything useful.
 func Unpack(data []byte) ([]byte, bool) {
+	unpacked, err := unpack(data, maxUnpacked)
+	return unpacked, err == nil
+}
+
+var errTooLong = errors.New("it is longer than allowed")
+
+// unpack undoes gzip. It also returns what it unpacked before an error, so that a caller knows what that cost.
+func unpack(data []byte, limit int) ([]byte, error) {
 	reader, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
-		return nil, false
+		return nil, err
 	}
-	unpacked, err := io.ReadAll(io.LimitReader(reader, maxUnpacked+1))
-	if err != nil || len(unpacked) > maxUnpacked {
-		return nil, false
+	unpacked, err := io.ReadAll(io.LimitReader(reader, int64(limit)+1))
+	if err == nil && len(unpacked) > limit {
+		err = errTooLong
 	}
-	return unpacked, true
+	return unpacked, err
 }
 
 // storedGzip writes a gzip stream without compression, by RFC 1951 (section 3.2.4) and RFC 1952. It is written out here,
@@ -59,14 +68,17 @@ func storedGzip(content []byte) []byte {
 // dataURL begins a URL that holds its own content (RFC 2397).
 var dataURL = regexp.MustCompile(`data:[A-Za-z0-9.+/;=\-]*,`)
 
-// maskDataURLs masks what data URLs hold. It returns where their content is, and what to replace.
-func maskDataURLs(text []byte, depth int) (regions, edits []edit) {
+// dataURLs masks what data URLs hold. It returns where their content is, and what to replace.
+func (m *masker) dataURLs(text []byte, depth int) (regions, edits []edit) {
 	for _, match := range dataURL.FindAllIndex(text, -1) {
+		if last := len(regions) - 1; last >= 0 && match[0] < regions[last].end {
+			continue // it is found in the content of the URL around it: to search both would double the work with each URL
+		}
 		content := edit{start: match[1], end: urlEnd(text, match[0], match[1])}
 		regions = append(regions, content)
 		decoded, offsets := percentDecode(text[content.start:content.end])
 		// Base64 needs no case of its own: it is found in any text.
-		for _, e := range pieceEdits(decoded, depth+1) {
+		for _, e := range m.pieceEdits(decoded, depth+1) {
 			edits = append(edits, edit{
 				start:       content.start + offsets[e.start],
 				end:         content.start + offsets[e.end],

@@ -3,8 +3,11 @@ package userdata
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
+	"fmt"
 	"regexp"
 	"slices"
+	"sort"
 )
 
 // A join token says nothing about what a node is: kubeadm's live for minutes, and Cluster API writes a new one into the
@@ -19,8 +22,13 @@ const (
 	// maxDepth is how many encodings may be around a token: a gzipped, base64-encoded file in a gzipped, base64-encoded
 	// multi-part message is four.
 	maxDepth = 6
-	// maxUnpacked bounds what is unpacked of one piece, so that a compression bomb costs nothing.
+	// maxUnpacked bounds what is unpacked of one compressed stream, in bytes.
 	maxUnpacked = 4 << 20
+	// maxUnpackedInAll bounds what is unpacked of all compressed streams in bootstrap data: a Secret has room for hundreds of compression
+	// bombs, each of which may hold hundreds again.
+	maxUnpackedInAll = 3 * maxUnpacked
+	// maxSearched bounds what is searched in all pieces together, as unpacked and decoded: the search is much slower than unpacking.
+	maxSearched = 6 << 20
 )
 
 const (
@@ -35,10 +43,11 @@ const (
 	valueEnd = `(?:$|[^A-Za-z0-9_.\-])`
 )
 
-// place is where a secret may stand. Group 1 of the pattern is what is masked.
+// place is where a secret may stand. Group 1 of the pattern is what is masked. Every match contains the word, which is found much faster.
 type place struct {
 	pattern *regexp.Regexp
 	mask    string
+	word    string
 }
 
 // places are all places of join secrets: fields of kubeadm's JoinConfiguration and InitConfiguration (v1beta3 and
@@ -47,21 +56,21 @@ type place struct {
 // In YAML the quotes are masked too, because they come and go with the token: 123456.1234567890123456 is quoted, being a
 // number otherwise, abcdef.0123456789abcdef is not.
 var places = slices.Concat(
-	placesOf(`token|tlsBootstrapToken|discoveryToken|bootstrapToken`, `token|discovery-token|tls-bootstrap-token`, tokenPattern, tokenMask),
-	placesOf(`certificateKey`, `certificate-key`, keyPattern, keyMask),
+	placesOf(`token|tlsBootstrapToken|discoveryToken|bootstrapToken`, `token|discovery-token|tls-bootstrap-token`, tokenPattern, tokenMask, "oken"),
+	placesOf(`certificateKey`, `certificate-key`, keyPattern, keyMask, "ertificate"),
 	// Bottlerocket's setting, alone or at the end of a dotted key (Bottlerocket: settings.kubernetes.bootstrap-token).
-	[]place{{regexp.MustCompile(`(?:^|[^A-Za-z0-9_\-])bootstrap-token[ \t]*=[ \t]*` + quote + `(` + tokenPattern + `)` + quote), tokenMask}},
-	[]place{{regexp.MustCompile(nameStart + `[A-Z0-9_]*TOKEN=(?:` + quote + `)?(` + tokenPattern + `)` + valueEnd), tokenMask}},
+	[]place{{regexp.MustCompile(`(?:^|[^A-Za-z0-9_\-])bootstrap-token[ \t]*=[ \t]*` + quote + `(` + tokenPattern + `)` + quote), tokenMask, "oken"}},
+	[]place{{regexp.MustCompile(nameStart + `[A-Z0-9_]*TOKEN=(?:` + quote + `)?(` + tokenPattern + `)` + valueEnd), tokenMask, "TOKEN"}},
 )
 
-func placesOf(fields, flags, value, mask string) []place {
+func placesOf(fields, flags, value, mask, word string) []place {
 	yaml := nameStart + `(?:` + fields + `):[ \t]+(` + quote + value + quote + `|` + value + `)` + valueEnd
 	json := quote + `(?:` + fields + `)` + quote + `\s*:\s*(?:` + quote + `)?(` + value + `)` + valueEnd
 	flag := nameStart + `--(?:` + flags + `)(?:` + quote + `)?(?:=|[\s,\\]+(?:-\s+)?)(?:` + quote + `)?(` + value + `)` + valueEnd
 	return []place{
-		{regexp.MustCompile(yaml), mask},
-		{regexp.MustCompile(json), mask},
-		{regexp.MustCompile(flag), mask},
+		{regexp.MustCompile(yaml), mask, word},
+		{regexp.MustCompile(json), mask, word},
+		{regexp.MustCompile(flag), mask, word},
 	}
 }
 
@@ -73,30 +82,72 @@ func placesOf(fields, flags, value, mask string) []place {
 // Secrets are found in plain text, and inside base64, percent-encoded and gzip-compressed pieces: cloud-init's
 // write_files with an encoding, multi-part messages, Ignition's data URLs. The hash of the cluster's CA stays: it is part
 // of what the node is. The format makes no difference: either language may carry the other's encodings.
+//
+// What CheckBounds refuses is searched up to the bounds, and returned as it is from there on.
 func Masked(data []byte, _ Format) []byte {
-	masked, _ := maskPiece(data, 0)
+	m := masker{budget: maxUnpackedInAll}
+	masked, _ := m.piece(data, 0)
 	return masked
 }
 
-// maskPiece masks text or a gzip stream, and says whether there was a secret in it.
-func maskPiece(data []byte, depth int) ([]byte, bool) {
-	edits := pieceEdits(data, depth)
+// CheckBounds returns a *TooMuchEncodedError for data with so much in its compressed and encoded pieces that they are not all searched for join secrets.
+func CheckBounds(data []byte) error {
+	m := masker{budget: maxUnpackedInAll}
+	if m.piece(data, 0); m.exceeded {
+		return &TooMuchEncodedError{}
+	}
+	return nil
+}
+
+// TooMuchEncodedError reports that the compressed and encoded pieces of bootstrap data hold too much.
+type TooMuchEncodedError struct{}
+
+// Error implements error.
+func (*TooMuchEncodedError) Error() string {
+	return fmt.Sprintf("the compressed and base64-encoded parts of the bootstrap data hold more than the %d MiB that are searched for join tokens, so that no version "+
+		"is created from it and running nodes are kept: move large files into the image, or fetch them in a pre-bootstrap command", maxSearched>>20)
+}
+
+// WaitsForUser reports that only a change by a person helps.
+func (*TooMuchEncodedError) WaitsForUser() bool { return true }
+
+// masker masks one piece of bootstrap data.
+type masker struct {
+	// budget is how many bytes may still be unpacked. A compressed stream that exceeds it is returned as it is.
+	budget int
+	// searched is how many bytes were searched.
+	searched int
+	// exceeded is true once a piece was left out because of what others hold.
+	exceeded bool
+}
+
+// piece masks text or a gzip stream, and says whether there was a secret in it.
+func (m *masker) piece(data []byte, depth int) ([]byte, bool) {
+	edits := m.pieceEdits(data, depth)
 	return apply(data, edits), len(edits) > 0
 }
 
 // pieceEdits finds what to replace in text or in a gzip stream.
-func pieceEdits(data []byte, depth int) []edit {
+func (m *masker) pieceEdits(data []byte, depth int) []edit {
 	if depth > maxDepth {
 		return nil
 	}
-	if !bytes.HasPrefix(data, gzipMagic) {
-		return maskText(data, depth)
-	}
-	unpacked, ok := Unpack(data)
-	if !ok {
+	m.searched += len(data)
+	m.exceeded = m.exceeded || m.searched > maxSearched
+	if m.exceeded {
 		return nil
 	}
-	masked, found := maskPiece(unpacked, depth+1)
+	if !bytes.HasPrefix(data, gzipMagic) {
+		return m.text(data, depth)
+	}
+	limit := min(maxUnpacked, m.budget)
+	unpacked, err := unpack(data, limit)
+	m.budget -= min(m.budget, len(unpacked))
+	m.exceeded = m.exceeded || errors.Is(err, errTooLong) && limit < maxUnpacked
+	if err != nil {
+		return nil
+	}
+	masked, found := m.piece(unpacked, depth+1)
 	if !found {
 		return nil
 	}
@@ -124,12 +175,12 @@ func apply(data []byte, edits []edit) []byte {
 	return result.Bytes()
 }
 
-// maskText finds what to replace in text, in order and without overlap.
-func maskText(text []byte, depth int) []edit {
-	regions, edits := maskDataURLs(text, depth)
-	for _, e := range slices.Concat(maskBase64(text, depth), maskPlain(text)) {
+// text finds what to replace in text, in order and without overlap.
+func (m *masker) text(text []byte, depth int) []edit {
+	regions, edits := m.dataURLs(text, depth)
+	for _, e := range slices.Concat(m.base64(text, depth), maskPlain(text)) {
 		// Inside a data URL the text is not what it seems; that has been done.
-		if !slices.ContainsFunc(regions, e.overlaps) {
+		if !e.overlapsAny(regions) {
 			edits = append(edits, e)
 		}
 	}
@@ -143,11 +194,24 @@ func maskText(text []byte, depth int) []edit {
 	return apart
 }
 
-func (e edit) overlaps(other edit) bool { return e.start < other.end && other.start < e.end }
+// overlapsAny reports whether the edit overlaps one of the regions, which are in order and do not overlap each other.
+func (e edit) overlapsAny(regions []edit) bool {
+	first := sort.Search(len(regions), func(i int) bool { return regions[i].end > e.start })
+	return first < len(regions) && regions[first].start < e.end
+}
+
+// anySecret matches whatever a place may hold. Most data has nothing like it, and is spared a search for each place.
+var anySecret = regexp.MustCompile(tokenPattern + `|` + keyPattern)
 
 func maskPlain(text []byte) []edit {
+	if !anySecret.Match(text) {
+		return nil
+	}
 	var edits []edit
 	for _, p := range places {
+		if !bytes.Contains(text, []byte(p.word)) {
+			continue
+		}
 		// A match takes the character after it, which may be the one before the next: go on from the secret's end.
 		for from := 0; from < len(text); {
 			match := p.pattern.FindSubmatchIndex(text[from:])
@@ -167,7 +231,7 @@ var (
 	wrapped    = regexp.MustCompile(`^(\r?\n[ \t]*)([A-Za-z0-9+/]+={0,2})`)
 )
 
-func maskBase64(text []byte, depth int) []edit {
+func (m *masker) base64(text []byte, depth int) []edit {
 	var edits []edit
 	for from := 0; from < len(text); {
 		match := base64Line.FindIndex(text[from:])
@@ -175,7 +239,7 @@ func maskBase64(text []byte, depth int) []edit {
 			break
 		}
 		block := readBlock(text, from+match[0], from+match[1])
-		if replacement, found := block.mask(depth); found {
+		if replacement, found := m.block(block, depth); found {
 			edits = append(edits, edit{start: block.start, end: block.end, replacement: replacement})
 		}
 		from = block.end
@@ -216,7 +280,8 @@ func readBlock(text []byte, start, end int) base64Block {
 	return block
 }
 
-func (b base64Block) mask(depth int) ([]byte, bool) {
+// block masks what base64 holds, and says whether there was a secret in it.
+func (m *masker) block(b base64Block, depth int) ([]byte, bool) {
 	encoding := base64.StdEncoding
 	if len(b.digits)%4 != 0 {
 		encoding = base64.RawStdEncoding
@@ -225,7 +290,7 @@ func (b base64Block) mask(depth int) ([]byte, bool) {
 	if err != nil {
 		return nil, false
 	}
-	masked, found := maskPiece(decoded, depth+1)
+	masked, found := m.piece(decoded, depth+1)
 	if !found {
 		return nil, false
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -313,6 +314,21 @@ func TestMaskedLeavesAlone(t *testing.T) {
 				t.Errorf("%s, but %d bytes became %d", tc.reason, len(tc.data), len(got))
 			}
 		})
+	}
+}
+
+// TestMaskedEnds holds that URLs that begin within URLs are not searched once for each way to nest them.
+func TestMaskedEnds(t *testing.T) {
+	t.Parallel()
+	done := make(chan struct{})
+	go func() {
+		Masked(bytes.Repeat([]byte("data:,"), 1000), FormatCloudConfig)
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		t.Error("6,000 bytes take more than half a minute")
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"sigs.k8s.io/yaml"
+	"go.yaml.in/yaml/v2"
 )
 
 // nodeConfigType is the type of parts that nodeadm reads (nodeadm: "Configuration").
@@ -119,21 +119,29 @@ func single(data []byte) (part, error) {
 
 // nodeConfigFields are those of a NodeConfig that a node needs (nodeadm: api/v1alpha1, ClusterDetails).
 type nodeConfigFields struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string `yaml:"kind"`
 	Spec       struct {
 		Cluster struct {
-			Name                 string `json:"name"`
-			APIServerEndpoint    string `json:"apiServerEndpoint"`
-			CertificateAuthority string `json:"certificateAuthority"`
-			CIDR                 string `json:"cidr"`
-		} `json:"cluster"`
-	} `json:"spec"`
+			Name                 string `yaml:"name"`
+			APIServerEndpoint    string `yaml:"apiServerEndpoint"`
+			CertificateAuthority string `yaml:"certificateAuthority"`
+			CIDR                 string `yaml:"cidr"`
+		} `yaml:"cluster"`
+	} `yaml:"spec"`
+}
+
+// parseNodeConfig reads the fields of a NodeConfig, and nothing else of it: the aliases of a short document can stand for gigabytes.
+func parseNodeConfig(data []byte) (fields nodeConfigFields, err error) {
+	if len(data) > Limit {
+		return fields, fmt.Errorf("it has %d bytes, and user data at most %d", len(data), Limit)
+	}
+	return fields, yaml.Unmarshal(data, &fields)
 }
 
 func isNodeConfig(data []byte) bool {
-	var fields nodeConfigFields
-	return yaml.Unmarshal(data, &fields) == nil && strings.HasPrefix(fields.APIVersion, "node.eks.aws/") && fields.Kind == "NodeConfig"
+	fields, err := parseNodeConfig(data)
+	return err == nil && strings.HasPrefix(fields.APIVersion, "node.eks.aws/") && fields.Kind == "NodeConfig"
 }
 
 // nodeConfig is a NodeConfig that says how to join, and nothing else.
@@ -156,8 +164,8 @@ func clusterOf(parts []part) (cluster EKSCluster, count int, err error) {
 		if p.contentType != nodeConfigType {
 			continue
 		}
-		var fields nodeConfigFields
-		if err := yaml.Unmarshal(p.content, &fields); err != nil || fields.Kind != "NodeConfig" {
+		fields, err := parseNodeConfig(p.content)
+		if err != nil || fields.Kind != "NodeConfig" {
 			return EKSCluster{}, 0, refused("EK15", "part %d of the bootstrap data is of type %s, and no NodeConfig: %v", i+1, nodeConfigType, err)
 		}
 		count++

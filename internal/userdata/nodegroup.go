@@ -82,9 +82,8 @@ func RenderNodegroup(data []byte, format Format, group Nodegroup) (Rendered, err
 		}
 		return Rendered{}, refused("EK16", "the bootstrap data is Ignition, which no image of Amazon EKS reads: choose another bootstrap config, or an image that reads it")
 	}
-	// A bootstrap provider may have compressed it; EKS and most families do not look into what is compressed.
-	if plain, packed := Unpack(data); packed {
-		data = plain
+	if data, err = plainNodegroupData(data, group); err != nil {
+		return Rendered{}, err
 	}
 	switch group.Family {
 	case FamilyBottlerocket:
@@ -106,12 +105,33 @@ func RenderNodegroup(data []byte, format Format, group Nodegroup) (Rendered, err
 	return fit(data, group)
 }
 
+// plainNodegroupData undoes the compression of a bootstrap provider: EKS and most families do not look into what is compressed. Data that is too long is refused before it
+// is parsed, which takes many times as much memory as data has bytes.
+func plainNodegroupData(data []byte, group Nodegroup) ([]byte, error) {
+	if plain, packed := Unpack(data); packed {
+		data = plain
+	}
+	if len(data) > Limit && !compressible(group) {
+		return nil, tooLargeForNodegroup(data)
+	}
+	return data, nil
+}
+
 // fit compresses only what cloud-init reads, and EKS does not look into.
 func fit(data []byte, group Nodegroup) (Rendered, error) {
-	if len(data) > Limit && (!group.OwnImage || group.Family != "" && group.Family != FamilyAmazonLinux2) {
-		return Rendered{}, &TooLargeError{Size: len(data), Limit: Limit, Format: FormatCloudConfig, Nodegroup: true}
+	if len(data) > Limit && !compressible(group) {
+		return Rendered{}, tooLargeForNodegroup(data)
 	}
 	return Render(data, FormatCloudConfig)
+}
+
+// compressible reports whether only cloud-init reads the user data, which undoes compression.
+func compressible(group Nodegroup) bool {
+	return group.OwnImage && (group.Family == "" || group.Family == FamilyAmazonLinux2)
+}
+
+func tooLargeForNodegroup(data []byte) error {
+	return &TooLargeError{Size: len(data), Limit: Limit, Format: FormatCloudConfig, Nodegroup: true}
 }
 
 func renderEmpty(group Nodegroup) (Rendered, error) {
@@ -188,6 +208,16 @@ func (*NodegroupDataError) WaitsForUser() bool { return true }
 
 func refused(rule, format string, values ...any) error {
 	return &NodegroupDataError{Rule: rule, Message: fmt.Sprintf(format, values...)}
+}
+
+// MergedByEKS reports whether EKS can merge user data of a launch template without an image into its own, for some family of images: a MIME multi-part
+// message for Amazon Linux, TOML for Bottlerocket, PowerShell for Windows.
+func MergedByEKS(data []byte) bool {
+	if isMultipart(data) {
+		_, err := partsOf(data)
+		return err == nil
+	}
+	return bytes.Contains(data, []byte("<powershell>")) || len(data) <= Limit && checkBottlerocket(data, Nodegroup{Family: FamilyBottlerocket}) == nil
 }
 
 // NodegroupWarnings says what of bootstrap data would be done twice: EKS sees to it for the images that it chooses.

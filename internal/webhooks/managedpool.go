@@ -13,6 +13,8 @@ import (
 type managedSubject struct {
 	pool *infrav1.AWSManagedMachinePool
 	wanted
+	// controlPlaneVersion is the Kubernetes version of the EKS cluster, empty if it is not known.
+	controlPlaneVersion string
 }
 
 // managedPoolRules are by their ids in the validation matrix; each returns a warning that says what to do, or nothing.
@@ -24,6 +26,7 @@ var managedPoolRules = map[string]func(managedSubject) string{
 	"SL25":  familyIsAlive,
 	"SL26":  unavailableNodesExist,
 	"SL27":  managedReplicasFit,
+	"SL32":  versionIsTaken,
 }
 
 func managedPoolWarnings(s managedSubject) []string {

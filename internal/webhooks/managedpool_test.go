@@ -1,9 +1,16 @@
 package webhooks
 
 import (
+	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
+	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	eksv1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -36,6 +43,69 @@ var managedWarningCases = []warningCase{
 	{rule: "SL27", reason: "a bound on one side", spec: `{awsLaunchTemplate: {}, scaling: {minSize: 1}}`, replicas: ptr.To[int32](9)},
 	{rule: "SL27", reason: "an autoscaler's replicas follow", spec: `{awsLaunchTemplate: {}, scaling: {maxSize: 3}}`, replicas: ptr.To[int32](9), autoscaled: "external-autoscaler"},
 	{rule: "SL27", reason: "above", spec: `{awsLaunchTemplate: {}, scaling: {minSize: 1, maxSize: 3}}`, replicas: ptr.To[int32](4), says: "asks for 4 replicas"},
+	{rule: "SL32", reason: "the cluster's", spec: `{awsLaunchTemplate: {}}`, version: "v1.34.2"},
+	{rule: "SL32", reason: "an older one", spec: `{awsLaunchTemplate: {}}`, version: "v1.33.2", says: "Set the version to 1.34"},
+}
+
+// TestVersionWarning holds that a version that EKS does not take is warned of with the pool and with its MachinePool, whichever is written.
+func TestVersionWarning(t *testing.T) {
+	t.Parallel()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{infrav1.AddToScheme, clusterv1.AddToScheme, eksv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	name := metav1.ObjectMeta{Namespace: "one", Name: "workers"}
+	controlPlane := &eksv1.AWSManagedControlPlane{ObjectMeta: name}
+	controlPlane.Spec.EKSClusterName, controlPlane.Spec.NetworkSpec.VPC.ID, controlPlane.Spec.Version = "blue", "vpc-1", ptr.To("v1.34")
+	controlPlane.Status.Network.SecurityGroups = map[capav1.SecurityGroupRole]capav1.SecurityGroup{
+		capav1.SecurityGroupNode: {ID: "sg-1"}, capav1.SecurityGroupEKSNodeAdditional: {ID: "sg-2"},
+	}
+	owner := &clusterv1.Cluster{ObjectMeta: name}
+	owner.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{Kind: "AWSManagedControlPlane", Name: "workers"}
+	owner.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+	for _, row := range []struct {
+		reason, version string
+		ownImage        bool
+		present         string
+		says            string
+	}{
+		{reason: "the cluster's", version: "v1.34.3"},
+		{reason: "an older one", version: "v1.33.3", says: "EKS creates a node group only with the version of the cluster, which is 1.34"},
+		{reason: "an older one that the node group has", version: "v1.33.3", present: "1.33"},
+		{reason: "an image of one's own", version: "v1.33.3", ownImage: true},
+	} {
+		pool := managedPoolWith(t, "{awsLaunchTemplate: {instanceType: m5.large}, instanceTypes: null}")
+		pool.ObjectMeta = name
+		if row.ownImage {
+			pool.Spec.AMIType = ptr.To(infrav1.AMITypeCustom)
+		}
+		if row.present != "" {
+			pool.Status.Nodegroup = &infrav1.NodegroupStatus{Name: "one_workers", KubernetesVersion: row.present}
+		}
+		machinePool := &clusterv1.MachinePool{ObjectMeta: name}
+		machinePool.Spec.ClusterName, machinePool.Spec.Template.Spec.Version = "workers", row.version
+		machinePool.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
+			APIGroup: infrav1.GroupVersion.Group, Kind: "AWSManagedMachinePool", Name: "workers",
+		}
+		reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(controlPlane, owner, pool, machinePool).Build()
+		ofPool, err := (&managedPools{reader: reader}).ValidateCreate(t.Context(), pool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := machinePool.DeepCopy()
+		before.Spec.Template.Spec.Version = "v1.34.0"
+		ofMachinePool, err := (&coreMachinePools{reader: reader}).ValidateUpdate(t.Context(), before, machinePool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for where, said := range map[string][]string{"the pool": ofPool, "its MachinePool": ofMachinePool} {
+			if row.says == "" && len(said) > 0 || row.says != "" && (len(said) != 1 || !strings.Contains(said[0], row.says)) {
+				t.Errorf("%s, with %s: it says %q", row.reason, where, said)
+			}
+		}
+	}
 }
 
 func TestManagedWarnings(t *testing.T) {
@@ -43,7 +113,7 @@ func TestManagedWarnings(t *testing.T) {
 	for _, c := range managedWarningCases {
 		t.Run(c.rule+"/"+c.reason, func(t *testing.T) {
 			t.Parallel()
-			judged(t, c, managedPoolWarnings(managedSubject{pool: managedPoolWith(t, c.spec), wanted: wantedBy(c)}))
+			judged(t, c, managedPoolWarnings(managedSubject{pool: managedPoolWith(t, c.spec), wanted: wantedBy(c), controlPlaneVersion: "1.34"}))
 		})
 	}
 }

@@ -23,7 +23,9 @@ type warningCase struct {
 	spec         string
 	replicas     *int32
 	autoscaled   string
-	says         string // empty: no warning at all
+	// version is the Kubernetes version that the MachinePool asks for, in a cluster that has 1.34.
+	version string
+	says    string // empty: no warning at all
 }
 
 // warningCases are pools that are warned of and their neighbors that are not. Replicas are those of the MachinePool; there is none if nil.
@@ -114,10 +116,11 @@ func TestWarnings(t *testing.T) {
 }
 
 func wantedBy(c warningCase) wanted {
-	if c.replicas == nil {
+	if c.replicas == nil && c.version == "" {
 		return wanted{}
 	}
 	pool := &clusterv1.MachinePool{ObjectMeta: metav1.ObjectMeta{Name: "workers"}, Spec: clusterv1.MachinePoolSpec{Replicas: c.replicas}}
+	pool.Spec.Template.Spec.Version = c.version
 	if c.autoscaled != "" {
 		pool.Annotations = map[string]string{clusterv1.ReplicasManagedByAnnotation: c.autoscaled}
 	}

@@ -1,5 +1,6 @@
-// Package webhooks owns what is said to people at admission beyond what the CRDs say: warnings about pools that AWS takes and that do not do what
-// they seem to. They refuse nothing: hard rules are in the CRDs, which hold when no webhook answers, and so the API server may go on without them.
+// Package webhooks answers at admission where the CRDs cannot: it warns of pools that AWS takes and that do not do what they seem to, and it refuses the
+// approval of a launch template version that does not exist, which only another object's status tells. Every other hard rule is in the CRDs, which hold
+// when no webhook answers. The API server may go on without the webhooks: the controllers ignore such an approval too.
 //
 // The rules are pure functions of an object and of what is known beside it; what is here reads and answers.
 package webhooks
@@ -32,6 +33,9 @@ func Register(manager ctrl.Manager, reader client.Reader) error {
 	if err := ctrl.NewWebhookManagedBy(manager, &infrav1.AWSManagedMachinePool{}).WithValidator(&managedPools{reader: reader}).Complete(); err != nil {
 		return fmt.Errorf("registering the webhook of AWSManagedMachinePool: %w", err)
 	}
+	if err := ctrl.NewWebhookManagedBy(manager, &clusterv1.MachinePool{}).WithValidator(&coreMachinePools{reader: reader}).Complete(); err != nil {
+		return fmt.Errorf("registering the webhook of MachinePool: %w", err)
+	}
 	if err := ctrl.NewWebhookManagedBy(manager, &infrav1.AWSLaunchConfig{}).WithValidator(launchConfigs{}).Complete(); err != nil {
 		return fmt.Errorf("registering the webhook of AWSLaunchConfig: %w", err)
 	}
@@ -51,6 +55,9 @@ func (m *machinePools) ValidateCreate(ctx context.Context, pool *infrav1.AWSMach
 
 // ValidateUpdate implements admission.Validator. Who changed nothing that a person writes is not warned: the controller writes provider IDs.
 func (m *machinePools) ValidateUpdate(ctx context.Context, before, pool *infrav1.AWSMachinePool) (admission.Warnings, error) {
+	if err := approvalOnPool(ctx, m.reader, before, pool, pool.Spec.LaunchConfigRef); err != nil {
+		return nil, err
+	}
 	if !pool.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(written(before), written(pool)) {
 		return nil, nil
 	}
@@ -91,11 +98,17 @@ type managedPools struct{ reader client.Reader }
 
 // ValidateCreate implements admission.Validator.
 func (m *managedPools) ValidateCreate(ctx context.Context, pool *infrav1.AWSManagedMachinePool) (admission.Warnings, error) {
-	return managedPoolWarnings(managedSubject{pool: pool, wanted: wanted{machinePoolOf(ctx, m.reader, "AWSManagedMachinePool", pool)}}), nil
+	machinePool := machinePoolOf(ctx, m.reader, "AWSManagedMachinePool", pool)
+	return managedPoolWarnings(managedSubject{
+		pool: pool, wanted: wanted{machinePool}, controlPlaneVersion: controlPlaneVersionOf(ctx, m.reader, machinePool),
+	}), nil
 }
 
 // ValidateUpdate implements admission.Validator. Who changed nothing that a person writes is not warned.
 func (m *managedPools) ValidateUpdate(ctx context.Context, before, pool *infrav1.AWSManagedMachinePool) (admission.Warnings, error) {
+	if err := approvalOnPool(ctx, m.reader, before, pool, pool.Spec.LaunchConfigRef); err != nil {
+		return nil, err
+	}
 	was, is := before.Spec.DeepCopy(), pool.Spec.DeepCopy()
 	was.ProviderIDList, is.ProviderIDList = nil, nil
 	if !pool.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(was, is) {
@@ -122,6 +135,9 @@ func (launchConfigs) ValidateCreate(_ context.Context, config *infrav1.AWSLaunch
 
 // ValidateUpdate implements admission.Validator.
 func (l launchConfigs) ValidateUpdate(ctx context.Context, before, config *infrav1.AWSLaunchConfig) (admission.Warnings, error) {
+	if err := approval(before, config, config); err != nil {
+		return nil, err
+	}
 	if !config.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(before.Spec, config.Spec) {
 		return nil, nil
 	}

@@ -1,14 +1,19 @@
-// Package workload reaches the API servers of workload clusters, by the kubeconfig Secret that Cluster API's contract says every Cluster has. It owns
-// one client for each cluster, remade when the Secret is another, and makes sure that a cluster which does not answer costs nobody time: each
-// call has a limit, is never repeated by the client itself, and after one without an answer the next fail at once for a while.
+// Package workload reaches the API servers of workload clusters, by the kubeconfig Secret that Cluster API's contract says every Cluster has. Both the
+// kubeconfig and the server belong to a tenant. A kubeconfig cannot make this process run a program, read a file, or connect to its own machine, and a server
+// cannot make it hold more than a little memory, follow a redirect, or wait. Each call has a deadline and is never repeated by the client, a server that does
+// not answer is left alone for a while, and only a few calls are under way at a time.
 package workload
 
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"sync"
 	"time"
 
@@ -16,11 +21,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slipway-project/slipway/internal/bounded"
+	"github.com/slipway-project/slipway/internal/boundedhttp"
 )
 
 const (
@@ -31,9 +38,23 @@ const (
 	// secretSuffix and secretKey say where the kubeconfig is (Cluster API: contracts/control-plane, "Cluster kubeconfig management").
 	secretSuffix = "-kubeconfig"
 	secretKey    = "value"
+	// longestKubeconfig is several times what any provider writes. A parser needs a hundred times as much memory as the text is long.
+	longestKubeconfig = 64 << 10
+	// longestHeader bounds the header of a response.
+	longestHeader = 64 << 10
+	// mostClients bounds how many clients are kept. Tenants choose how many clusters they have.
+	mostClients = 500
+	// renewAfter is how long a client is used. Then it is dropped, so that those of clusters that are gone do not stay.
+	renewAfter = 15 * time.Minute
+	// callsInNamespace and callsInAll bound how many calls are under way at a time, each of which may hold some megabytes and, at worst, a worker.
+	callsInNamespace = 8
+	callsInAll       = 32
 )
 
-// UnreachableError says why a cluster can not be talked to. Waiting may end it.
+// limits bound what is read of one response. Lists are decoded as they are read, so that a page of them is never held in whole.
+var limits = boundedhttp.Limits{Body: 16 << 20, Failure: 64 << 10}
+
+// UnreachableError reports why a cluster cannot be reached. It may be reachable later.
 type UnreachableError struct {
 	Cluster types.NamespacedName
 	Reason  string
@@ -41,39 +62,61 @@ type UnreachableError struct {
 
 // Error implements error.
 func (e *UnreachableError) Error() string {
-	return fmt.Sprintf("workload cluster %s can not be reached: %s", e.Cluster.Name, e.Reason)
+	return fmt.Sprintf("workload cluster %s cannot be reached: %s", e.Cluster.Name, e.Reason)
 }
 
-// Explain says in words why something in a workload cluster failed, without addresses and ports, so that a condition that shows it stays the same.
+// Explain describes why something in a workload cluster failed, without addresses and ports, so that a condition that shows it stays the same.
 func Explain(err error) string {
 	var unreachable *UnreachableError
+	var answer *AnswerError
 	var refusal apierrors.APIStatus
 	switch {
 	case errors.As(err, &unreachable):
 		return unreachable.Error()
+	case errors.As(err, &answer):
+		return answer.Error()
+	case errors.Is(err, errBusy):
+		return errBusy.Error()
 	case errors.As(err, &refusal):
-		return "the workload cluster's API server says: " + refusal.Status().Message
+		return "the workload cluster's API server says: " + shortened(refusal.Status().Message)
+	}
+	if refused := boundedhttp.Explain(err); refused != "" {
+		return "the workload cluster's API server cannot be used: " + refused
 	}
 	return "the workload cluster's API server does not answer"
+}
+
+// longestMessage is how much is repeated of what an API server says.
+const longestMessage = 500
+
+func shortened(message string) string {
+	if runes := []rune(message); len(runes) > longestMessage {
+		return string(runes[:longestMessage]) + "…"
+	}
+	return message
 }
 
 // Clusters are the workload clusters of a management cluster. It is safe for concurrent use.
 type Clusters struct {
 	// Wrap wraps the transport to every cluster, to watch or to break it; nil for not. It is set before the first use.
 	Wrap func(http.RoundTripper) http.RoundTripper
+	// Loopback allows API servers on this machine, for development.
+	Loopback bool
 
 	// secrets reads past caches: a cached read would hold all Secrets.
 	secrets client.Reader
 	clock   clock.PassiveClock
 
+	calls *calls
+	// mu keeps a client from being built twice.
 	mu      sync.Mutex
-	entries map[types.NamespacedName]*entry
+	entries *bounded.Map[types.NamespacedName, *entry]
 }
 
 // entry is a cluster's client and the kubeconfig that it was made from.
 type entry struct {
 	digest [sha256.Size]byte
-	api    kubernetes.Interface
+	api    *API
 	health *health
 	// transport holds the connections.
 	transport http.RoundTripper
@@ -81,12 +124,16 @@ type entry struct {
 
 // New returns the clusters whose Secrets a reader reads.
 func New(secrets client.Reader, clk clock.PassiveClock) *Clusters {
-	return &Clusters{secrets: secrets, clock: clk, entries: map[types.NamespacedName]*entry{}}
+	closed := func(_ types.NamespacedName, dropped *entry) { utilnet.CloseIdleConnectionsFor(dropped.transport) }
+	return &Clusters{
+		secrets: secrets, clock: clk, calls: newCalls(callsInAll, callsInNamespace),
+		entries: bounded.NewMap(clk, mostClients, renewAfter, closed),
+	}
 }
 
 // Client returns the client of a cluster. It reads the Secret each time, so that rotated credentials, such as EKS's tokens of 15 minutes, are
 // taken up at once, and calls nothing in the workload cluster. The error is an UnreachableError if there is no way to it now.
-func (c *Clusters) Client(ctx context.Context, cluster types.NamespacedName) (kubernetes.Interface, error) {
+func (c *Clusters) Client(ctx context.Context, cluster types.NamespacedName) (*API, error) {
 	secret := &corev1.Secret{}
 	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + secretSuffix}
 	err := c.secrets.Get(ctx, key, secret)
@@ -99,74 +146,113 @@ func (c *Clusters) Client(ctx context.Context, cluster types.NamespacedName) (ku
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.entries.Expire()
 	kubeconfig := secret.Data[secretKey]
 	digest := sha256.Sum256(kubeconfig)
-	present := c.entries[cluster]
-	if present == nil || present.digest != digest {
-		made, err := c.connect(kubeconfig)
+	present, known, _ := c.entries.Get(cluster)
+	if !known || present.digest != digest {
+		made, err := c.connect(cluster.Namespace, kubeconfig)
 		if err != nil {
 			return nil, &UnreachableError{cluster, fmt.Sprintf("Secret %s: %v", key.Name, err)}
 		}
-		c.drop(cluster)
-		made.digest = digest
-		c.entries[cluster], present = made, made
+		made.digest, present = digest, made
+		c.entries.Put(cluster.Namespace, cluster, made)
 	}
-	if present.health.silent() {
-		return nil, &UnreachableError{cluster, "its API server does not answer"}
+	if reason := present.health.silent(); reason != "" {
+		return nil, &UnreachableError{cluster, reason}
 	}
 	return present.api, nil
 }
 
 // Forget drops the client of a cluster.
-func (c *Clusters) Forget(cluster types.NamespacedName) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.drop(cluster)
-}
+func (c *Clusters) Forget(cluster types.NamespacedName) { c.entries.Delete(cluster) }
 
-// Close drops all clients, and the connections that nobody uses.
-func (c *Clusters) Close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for cluster := range c.entries {
-		c.drop(cluster)
-	}
-}
-
-// drop forgets a cluster. The clusters are locked.
-func (c *Clusters) drop(cluster types.NamespacedName) {
-	if present := c.entries[cluster]; present != nil {
-		utilnet.CloseIdleConnectionsFor(present.transport)
-		delete(c.entries, cluster)
-	}
-}
+// Close drops all clients, and the connections that nothing uses.
+func (c *Clusters) Close() { c.entries.Clear() }
 
 // connect makes a client. It calls nothing.
-func (c *Clusters) connect(kubeconfig []byte) (*entry, error) {
+func (c *Clusters) connect(namespace string, kubeconfig []byte) (*entry, error) {
 	config, err := restConfig(kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	config.Timeout, config.UserAgent = callLimit, "slipway"
-	config.QPS = -1 // a look is bounded by itself; the API server has its own fairness
-	state := &health{clock: c.clock}
-	if c.Wrap != nil {
-		config.Wrap(c.Wrap)
+	config.UserAgent, config.NegotiatedSerializer = "slipway", statuses()
+	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
+	config.QPS = -1 // a drain is bounded by itself; the API server has its own fairness
+	config.WarningHandler = rest.NoWarnings{}
+	base, err := c.transport(config)
+	if err != nil {
+		return nil, err
 	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &guarded{next: next, health: state} })
-	httpClient, err := rest.HTTPClientFor(config)
+	transport := http.RoundTripper(base)
+	if c.Wrap != nil {
+		transport = c.Wrap(transport)
+	}
+	state := &health{clock: c.clock}
+	transport = &guarded{next: &boundedhttp.Transport{Next: transport, Limits: limits}, health: state, calls: c.calls, namespace: namespace}
+	authenticated, err := rest.HTTPWrappersForConfig(config, transport)
 	if err != nil {
 		return nil, fmt.Errorf("preparing connections: %w", err)
 	}
-	api, err := kubernetes.NewForConfigAndClient(config, httpClient)
+	httpClient := &http.Client{Transport: authenticated, Timeout: callLimit, CheckRedirect: boundedhttp.RefuseRedirects}
+	api, err := rest.RESTClientForConfigAndClient(config, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("making the client: %w", err)
+		return nil, fmt.Errorf("building the client: %w", err)
 	}
-	return &entry{api: api, health: state, transport: httpClient.Transport}, nil
+	return &entry{api: &API{client: api}, health: state, transport: authenticated}, nil
 }
 
-// restConfig reads a kubeconfig that somebody else may have written: one that would run a program or read a file of this process is refused.
+// transport returns the connections to an API server. They are not those of client-go, which keeps every transport that it ever made, and decompresses.
+func (c *Clusters) transport(config *rest.Config) (*http.Transport, error) {
+	target, err := c.target(config.Host)
+	if err != nil {
+		return nil, err
+	}
+	security, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing TLS: %w", err)
+	}
+	if security == nil {
+		security = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	// HTTP/1.1 alone: a server may have HTTP/2 buffer megabytes for each stream.
+	security.NextProtos = []string{"http/1.1"}
+	dialer := &net.Dialer{Timeout: callLimit, KeepAlive: 30 * time.Second}
+	// The operator's own proxy, by HTTPS_PROXY, resolves names itself. Without one, addresses are checked when they are connected to.
+	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: target})
+	if err != nil {
+		return nil, fmt.Errorf("finding the proxy: %w", err)
+	}
+	if proxy == nil {
+		boundedhttp.GuardDialer(dialer, c.Loopback)
+	}
+	return &http.Transport{
+		Proxy: http.ProxyURL(proxy), DialContext: dialer.DialContext, TLSClientConfig: security, TLSHandshakeTimeout: callLimit,
+		TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}, DisableCompression: true,
+		MaxResponseHeaderBytes: longestHeader, ResponseHeaderTimeout: callLimit,
+		MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute,
+	}, nil
+}
+
+// target returns the URL of an API server, if it is one that may be called.
+func (c *Clusters) target(host string) (*url.URL, error) {
+	target, err := url.Parse(host)
+	if err != nil || target.Scheme != "https" || target.Hostname() == "" {
+		return nil, errors.New("the kubeconfig's server is no URL with https, which is all that is connected to")
+	}
+	if address, err := netip.ParseAddr(target.Hostname()); err == nil {
+		if err := boundedhttp.CheckAddress(address, c.Loopback); err != nil {
+			return nil, err
+		}
+	}
+	return target, nil
+}
+
+// restConfig reads a kubeconfig that a tenant may have written. It refuses one that would run a program, read a file of this process, or go through a proxy.
 func restConfig(kubeconfig []byte) (*rest.Config, error) {
+	if len(kubeconfig) > longestKubeconfig {
+		return nil, fmt.Errorf("the kubeconfig is longer than the %d KiB that are accepted", longestKubeconfig>>10)
+	}
 	raw, err := clientcmd.Load(kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
@@ -183,6 +269,9 @@ func restConfig(kubeconfig []byte) (*rest.Config, error) {
 		if cluster.CertificateAuthority != "" {
 			return nil, errFiles
 		}
+		if cluster.ProxyURL != "" {
+			return nil, errors.New("the kubeconfig names a proxy, which is not used here: set HTTPS_PROXY of the manager if it needs one")
+		}
 	}
 	config, err := clientcmd.NewDefaultClientConfig(*raw, &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {
@@ -192,56 +281,3 @@ func restConfig(kubeconfig []byte) (*rest.Config, error) {
 }
 
 var errFiles = errors.New("the kubeconfig names files, which are not read here: embed their data")
-
-// health is whether a cluster's API server answers.
-type health struct {
-	clock clock.PassiveClock
-
-	mu    sync.Mutex
-	until time.Time
-}
-
-// silent is true while the cluster is left alone.
-func (h *health) silent() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.clock.Now().Before(h.until)
-}
-
-// heard records whether there was an answer.
-func (h *health) heard(answered bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.until = time.Time{}
-	if !answered {
-		h.until = h.clock.Now().Add(silence)
-	}
-}
-
-var errSilent = errors.New("the API server did not answer a moment ago")
-
-// guarded is a transport that gives up on a cluster after one call without an answer.
-type guarded struct {
-	next   http.RoundTripper
-	health *health
-}
-
-// RoundTrip implements http.RoundTripper.
-func (g *guarded) RoundTrip(request *http.Request) (*http.Response, error) {
-	if g.health.silent() {
-		return nil, errSilent
-	}
-	response, err := g.next.RoundTrip(request)
-	// A caller that went away says nothing of the cluster; one whose time ran out does.
-	if err == nil || !errors.Is(request.Context().Err(), context.Canceled) {
-		g.health.heard(err == nil)
-	}
-	if response != nil {
-		// The client would wait and repeat the call by itself (client-go: rest.Request, retry after), which is the reconciler's to do.
-		response.Header.Del("Retry-After")
-	}
-	return response, err
-}
-
-// WrappedRoundTripper implements net.RoundTripperWrapper, so that connections are found to be closed.
-func (g *guarded) WrappedRoundTripper() http.RoundTripper { return g.next }

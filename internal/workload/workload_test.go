@@ -15,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -88,6 +87,7 @@ func newRig(t *testing.T, kubeconfig []byte) *rig {
 		clock: testclock.NewFakeClock(time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC)),
 	}
 	r.clusters = New(r.Client, r.clock)
+	r.clusters.Loopback = true
 	t.Cleanup(r.clusters.Close)
 	return r
 }
@@ -104,7 +104,7 @@ func (r *rig) rotate(kubeconfig []byte) {
 	}
 }
 
-func (r *rig) mustClient() kubernetes.Interface {
+func (r *rig) mustClient() *API {
 	r.Helper()
 	api, err := r.clusters.Client(r.Context(), capa)
 	if err != nil {
@@ -113,9 +113,8 @@ func (r *rig) mustClient() kubernetes.Interface {
 	return api
 }
 
-func (r *rig) list(api kubernetes.Interface) error {
-	_, err := api.CoreV1().Nodes().List(r.Context(), metav1.ListOptions{})
-	return err
+func (r *rig) list(api *API) error {
+	return api.EachNode(r.Context(), func(*corev1.Node) bool { return true })
 }
 
 // TestClientFollowsTheSecret holds that there is one client for as long as the Secret is the same, and another for another, with nothing called in
@@ -168,7 +167,7 @@ func TestNoWay(t *testing.T) {
 	}
 	r := newRig(t, nil)
 	_, err := r.clusters.Client(t.Context(), types.NamespacedName{Namespace: "default", Name: "other"})
-	if want := "workload cluster other can not be reached: Secret other-kubeconfig does not exist"; err == nil || Explain(err) != want {
+	if want := "workload cluster other cannot be reached: Secret other-kubeconfig does not exist"; err == nil || Explain(err) != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

@@ -124,7 +124,7 @@ func Run(ctx context.Context, options Options) (_ Result, err error) {
 	b := &bench{Options: options, clock: simclock.New(time.Now(), 1), subject: fmt.Sprintf("%d pools", options.Pools), result: Result{Options: options}}
 	defer b.clock.Close()
 	b.lab, err = lab.Start(ctx, lab.Options{
-		WithoutPools: true, WithoutSlipway: len(options.CRDs) > 0, CRDDirs: options.CRDs,
+		WithoutPools: true, WithoutClusterTopology: true, WithoutSlipway: len(options.CRDs) > 0, CRDDirs: options.CRDs,
 		Cloud: lab.CloudOptions{
 			AWS: awssim.Options{Clock: b.clock, World: fleet.World(), Behavior: awssim.Behavior{Throttling: options.Throttling}},
 			// They are the API server's of another cluster, and this one has enough to do.

@@ -147,6 +147,11 @@ func (p *process) size(name string) int64 {
 
 // reconciles are how long the process's passes took, nil if it does not say.
 func (p *process) reconciles(ctx context.Context) *Histogram {
+	return p.histogram(ctx, "controller_runtime_reconcile_time_seconds")
+}
+
+// histogram reads one of the process's metrics, nil if it serves none of that name.
+func (p *process) histogram(ctx context.Context, name string) *Histogram {
 	if p == nil || p.metrics == "" {
 		return nil
 	}
@@ -154,7 +159,7 @@ func (p *process) reconciles(ctx context.Context) *Histogram {
 	if err != nil {
 		return nil
 	}
-	return readHistogram(string(text), "controller_runtime_reconcile_time_seconds")
+	return readHistogram(string(text), name)
 }
 
 func get(ctx context.Context, url string) ([]byte, error) {

@@ -46,8 +46,12 @@ type ProvisionerOptions struct {
 type ProvisionerResult struct {
 	Options ProvisionerOptions
 	// Waits are how long pods that came alone waited for the call that launches their node, until AWS had it.
-	Waits  []time.Duration
-	Phases []Phase
+	Waits []time.Duration
+	// Stream is what was launched for pods that kept coming, AtOnce for the same pods when they waited together.
+	Stream, AtOnce Launched
+	// StreamWaits are how long nodes of the stream were waited for, from their first pod to their launch.
+	StreamWaits *Histogram
+	Phases      []Phase
 	// Peak is the largest resident set of the process that had the backlog, in bytes.
 	Peak int64
 }
@@ -68,7 +72,7 @@ func RunProvisioner(ctx context.Context, options ProvisionerOptions) (_ Provisio
 	}
 	defer b.clock.Close()
 	b.lab, err = lab.Start(ctx, lab.Options{
-		WithoutPools: true, Cloud: lab.CloudOptions{AWS: awssim.Options{Clock: b.clock, World: provisionedWorld()}, WithoutNodes: true},
+		WithoutPools: true, WithoutClusterTopology: true, Cloud: lab.CloudOptions{AWS: awssim.Options{Clock: b.clock, World: provisionedWorld()}, WithoutNodes: true},
 	})
 	if err != nil {
 		return ProvisionerResult{}, err
@@ -85,7 +89,7 @@ func RunProvisioner(ctx context.Context, options ProvisionerOptions) (_ Provisio
 	}
 	defer func() { err = errors.Join(err, b.process.stop()) }()
 	result := ProvisionerResult{Options: options}
-	for _, phase := range []func(context.Context, *ProvisionerResult) error{b.comeAlone, b.comeTogether} {
+	for _, phase := range []func(context.Context, *ProvisionerResult) error{b.comeAlone, b.comeInStream, b.comeTogether} {
 		err := phase(ctx, &result)
 		result.Phases = b.result.Phases
 		if err != nil {
@@ -195,7 +199,7 @@ func (b *bench) comeTogether(ctx context.Context, result *ProvisionerResult) err
 			return err
 		}
 		phase.Answered = time.Since(began)
-		nodes, err := b.launched(ctx, result.Options.Alone)
+		nodes, err := b.launched(ctx, 0)
 		if err != nil {
 			return err
 		}

@@ -53,6 +53,9 @@ func ProvisionerMarkdown(result *ProvisionerResult) string {
 		fmt.Fprintf(&text, "| one pending pod to CreateFleet in 0.3 s at the median, AWS answering in 100 ms | %.2f s; at best %.2f s, at worst %.2f s (%d pods, %v apart, AWS answering in %v) | %s |\n",
 			median.Seconds(), waits[0].Seconds(), waits[len(waits)-1].Seconds(), len(waits), result.Options.Apart, result.Options.Latency, verdict(median <= 300*time.Millisecond))
 	}
+	if stream, once := result.Stream, result.AtOnce; once.Nodes > 0 {
+		text.WriteString(streamRow(stream, once, result.StreamWaits))
+	}
 	if result.Peak > 0 {
 		met := verdict(result.Peak < 300<<20)
 		if result.Options.Pods < backlog && result.Peak < 300<<20 {
@@ -71,6 +74,16 @@ func ProvisionerMarkdown(result *ProvisionerResult) string {
 		fmt.Fprintf(&text, "* %s: %s\n", result.Phases[i].Name, actions(result.Phases[i].Calls))
 	}
 	return text.String()
+}
+
+// streamRow is the row of the goal that pods which keep coming cost little more than the same pods at once.
+func streamRow(stream, once Launched, waits *Histogram) string {
+	more, median := stream.USD/once.USD-1, "unknown"
+	if waits != nil {
+		median = fmt.Sprintf("at most %v s", waits.AtMost(0.5))
+	}
+	return fmt.Sprintf("| %d pods that come within %v cost at most 10 %% more than the same pods at once | %+.1f %%: %d nodes for %.2f USD an hour rather than %d for %.2f; "+
+		"a node's first pod waited %s at the median | %s |\n", streamed, streamTime, 100*more, stream.Nodes, stream.USD, once.Nodes, once.USD, median, verdict(more <= 0.1))
 }
 
 func verdict(met bool) string {

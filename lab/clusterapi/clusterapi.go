@@ -80,8 +80,8 @@ type Options struct {
 	// WithoutPools leaves out the controllers of MachinePools and KubeadmConfigs, and keeps their webhooks: for whoever stands in for
 	// them, with more pools than they would manage in the time of a test.
 	WithoutPools bool
-	// ClusterTopology runs the controllers of ClusterClasses and of the Clusters made of them too.
-	ClusterTopology bool
+	// WithoutClusterTopology leaves out the controllers of ClusterClasses and of the Clusters that are made from them.
+	WithoutClusterTopology bool
 }
 
 // Running is Cluster API at work.
@@ -106,7 +106,7 @@ func Start(ctx context.Context, opts Options) (_ *Running, err error) {
 	}); err != nil {
 		return nil, fmt.Errorf("setting feature gates: %w", err)
 	}
-	if opts.ClusterTopology { // never off again: the gates are the process's, and another laboratory in it may want it
+	if !opts.WithoutClusterTopology { // never off again: the gates are the process's, and another laboratory in it may want it
 		if err := feature.MutableGates.SetFromMap(map[string]bool{string(feature.ClusterTopology): true}); err != nil {
 			return nil, fmt.Errorf("setting feature gates: %w", err)
 		}

@@ -115,7 +115,7 @@ func addReconcilers(ctx context.Context, manager ctrl.Manager, opts Options) (cl
 			Client: writer, SecretCachingClient: secrets, APIReader: reader, ClusterCache: clusters, TokenTTL: ttl,
 		},
 	}
-	if opts.ClusterTopology {
+	if !opts.WithoutClusterTopology {
 		reconcilers["ClusterClass"] = &clusterclass.Reconciler{Client: writer}
 		reconcilers["Cluster topology"] = &topologycluster.Reconciler{Client: writer, APIReader: reader, ClusterCache: clusters}
 	}

@@ -114,7 +114,7 @@ func TestClusterClassOfManagedPools(t *testing.T) {
 	w := newWorld(t, lab.ClusterOptions{Name: donor, Managed: true, KubernetesVersion: managedVersion})
 	w.StartManager(product.Manager(product.Settings{}))
 	w.Apply(managedClass)
-	w.provideManaged(clusterName)
+	w.provideManaged(clusterName, 1)
 
 	pool := &infrav1.AWSManagedMachinePool{}
 	settled := func(maxSize int32, instanceType ec2types.InstanceType) error {
@@ -169,8 +169,8 @@ func (w *world) managedPoolOf(cluster string, pool *infrav1.AWSManagedMachinePoo
 }
 
 // provideManaged does for an EKS cluster what Cluster API Provider AWS would, which does not run here: infrastructure and control plane report what the donor's do, its EKS
-// cluster is the donor's, and the EKSConfig of its pool has made bootstrap data.
-func (w *world) provideManaged(name string) {
+// cluster is the donor's, and the EKSConfigs of its pools have made bootstrap data.
+func (w *world) provideManaged(name string, pools int) {
 	w.Helper()
 	cluster := w.madeOf(name)
 	source, infrastructure := &capav1.AWSManagedCluster{}, &capav1.AWSManagedCluster{}
@@ -203,17 +203,19 @@ func (w *world) provideManaged(name string) {
 	configs := &unstructured.UnstructuredList{}
 	configs.SetAPIVersion("bootstrap.cluster.x-k8s.io/v1beta2")
 	configs.SetKind("EKSConfigList")
-	w.Eventually("the topology controller has made the bootstrap config of the pool", func() error {
+	w.Eventually("the topology controller has made the bootstrap configs of the pools", func() error {
 		if err := w.Client.List(w.Context(), configs, client.InNamespace(w.Namespace)); err != nil {
 			return err
 		}
-		if len(configs.Items) != 1 {
+		if len(configs.Items) != pools {
 			return fmt.Errorf("there are %d", len(configs.Items))
 		}
 		return nil
 	})
-	config := &configs.Items[0]
-	w.reports(config, func() { config.Object["status"] = map[string]any{"ready": true, "dataSecretName": data} })
+	for i := range configs.Items {
+		config := &configs.Items[i]
+		w.reports(config, func() { config.Object["status"] = map[string]any{"ready": true, "dataSecretName": data} })
+	}
 }
 
 // change changes an object, and reports what its status says, as its controller would.

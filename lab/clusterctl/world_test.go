@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	shared.directory = directory
-	code := labtest.RunWith(m, lab.Options{ClusterTopology: true})
+	code := labtest.RunWith(m, lab.Options{})
 	if err := os.RemoveAll(directory); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)

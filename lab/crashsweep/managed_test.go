@@ -1,6 +1,7 @@
 package crashsweep
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -97,6 +98,7 @@ var managedScenarios = []scenario{
 		prepare: haveCAPAsManaged,
 		act: func(h *harness) {
 			deleteManaged(h)
+			h.awaitDeletion(&infrav1.AWSManagedMachinePool{}, managedName)
 			unpauseManaged(h)
 		},
 		done: managedGone,
@@ -283,6 +285,10 @@ func (h *harness) addManaged(world *World) {
 	}
 	for _, name := range groups.Nodegroups {
 		out, err := eks.NewFromConfig(h.env.AWSConfig()).DescribeNodegroup(h.env.Context(), &eks.DescribeNodegroupInput{ClusterName: &cluster, NodegroupName: &name})
+		var gone *ekstypes.ResourceNotFoundException
+		if errors.As(err, &gone) {
+			continue // it was deleted since it was listed
+		}
 		if err != nil {
 			h.Fatal(err)
 		}

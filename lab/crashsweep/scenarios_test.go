@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -102,9 +103,10 @@ var scenarios = []scenario{
 		prepare: haveCAPAsPool,
 		act: func(h *harness) {
 			deletePool(h)
+			h.awaitDeletion(&infrav1.AWSMachinePool{}, poolName)
 			unpause(h)
 		},
-		done: gone,
+		done: leavesTheGroup,
 		rate: unhurried,
 	},
 	{
@@ -148,6 +150,20 @@ func deletePool(h *harness) {
 	}
 }
 
+// awaitDeletion waits until core Cluster API has asked for the deletion of an object. A pool that it has not asked for yet is taken over once it is unpaused.
+func (h *harness) awaitDeletion(object client.Object, name string) {
+	h.Helper()
+	h.env.Eventually("the deletion of "+name+" is asked for", func() error {
+		if err := h.env.Client.Get(h.env.Context(), client.ObjectKey{Namespace: h.env.Namespace, Name: name}, object); err != nil {
+			return err
+		}
+		if object.GetDeletionTimestamp() == nil {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+}
+
 // createStoredPool keeps the bootstrap data in a parameter.
 func createStoredPool(h *harness) {
 	createPoolStoredIn(h, infrav1.BootstrapStorageSSM)
@@ -180,6 +196,19 @@ func gone(h *harness) error {
 		if !apierrors.IsNotFound(err) {
 			return err
 		}
+	}
+	return nil
+}
+
+// leavesTheGroup is nil once the pool says that its group, which it does not own, is left.
+func leavesTheGroup(h *harness) error {
+	pool, err := h.pool()
+	if err != nil {
+		return err
+	}
+	condition := meta.FindStatusCondition(pool.Status.Conditions, infrav1.DeletingCondition)
+	if condition == nil || condition.Reason != infrav1.OwnerTagMissingReason {
+		return fmt.Errorf("conditions are %+v", pool.Status.Conditions)
 	}
 	return nil
 }

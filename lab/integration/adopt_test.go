@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -121,7 +122,8 @@ func TestAdoption(t *testing.T) {
 	before := w.group()
 	w.startManager()
 	w.adopted()
-	w.expectCounts(map[string]int{"CreateLaunchTemplate": 0, "CreateLaunchTemplateVersion": 1, "CreateAutoScalingGroup": 0, "UpdateAutoScalingGroup": 1})
+	// The group's settings are updated at once, and its version once the edit has settled.
+	w.expectCounts(map[string]int{"CreateLaunchTemplate": 0, "CreateLaunchTemplateVersion": 1, "CreateAutoScalingGroup": 0, "UpdateAutoScalingGroup": 2})
 	group := w.group()
 	if *group.AutoScalingGroupARN != *before.AutoScalingGroupARN || *group.LaunchTemplate.Version != "4" {
 		t.Errorf("the group is %s at version %s", *group.AutoScalingGroupARN, *group.LaunchTemplate.Version)
@@ -247,14 +249,37 @@ func TestAdoptionKeepsImage(t *testing.T) {
 	}
 }
 
-// TestAdoptionOfTheUnready deletes pools of CAPA's that Slipway never got to run.
-func TestAdoptionOfTheUnready(t *testing.T) {
+// TestDeletionDoesNotAdopt deletes a pool of CAPA's that Slipway never got to run: its group is left, and the pool says so, until a user of AWS says whose it is.
+func TestDeletionDoesNotAdopt(t *testing.T) {
 	t.Parallel()
 	w := newCAPAsWorld(t, nil)
 	w.deletePool()
+	before := w.foreigner()
 	w.startManager()
+	condition := w.awaitCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.OwnerTagMissingReason)
+	if !strings.Contains(condition.Message, infrav1.TagMachinePool) || !strings.Contains(condition.Message, infrav1.MachinePoolFinalizer) {
+		t.Errorf("the message is %q", condition.Message)
+	}
+	w.rest()
+	if writes := w.writes(); len(writes) != 0 {
+		t.Errorf("the manager wrote %q", writes)
+	}
+	if diff := cmp.Diff(before, w.foreigner(), foreignOptions); diff != "" {
+		t.Errorf("what CAPA made has changed (-before +after):\n%s", diff)
+	}
+	if _, err := w.asg().CreateOrUpdateTags(w.Context(), &autoscaling.CreateOrUpdateTagsInput{Tags: []asgtypes.Tag{{
+		ResourceId: aws.String(poolName), ResourceType: aws.String("auto-scaling-group"), PropagateAtLaunch: aws.Bool(false),
+		Key: aws.String(infrav1.TagMachinePool), Value: aws.String(w.Namespace + "/capa/" + poolName),
+	}}}); err != nil {
+		t.Fatal(err)
+	}
 	w.Eventually("the objects are gone", w.gone)
-	w.Eventually("AWS holds nothing of it", func() error { return w.remains() })
+	w.Eventually("the group is gone", func() error {
+		if running := w.running(); len(running) != 0 {
+			return fmt.Errorf("instances are %q", running)
+		}
+		return nil
+	})
 }
 
 // TestNamesakesAreNotAdopted holds that a group of CAPA's is only taken over by the pool that it is certain to be of.

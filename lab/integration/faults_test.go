@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -172,6 +173,58 @@ func TestAccessDenied(t *testing.T) {
 			w.awaitCondition(infrav1.ReadyCondition, metav1.ConditionFalse, infrav1.AccessDeniedReason)
 			w.Cloud.AWS.RemoveFault(id)
 			w.Eventually("the pool has its two nodes", func() error { return w.settled(2) })
+		})
+	}
+}
+
+// TestOutage holds that a pool shows an outage of a service that it needs, with the time of its begin, that its nodes stay, and that what was asked for meanwhile is done
+// once AWS answers again.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	resize := func(pool *clusterv1.MachinePool) { pool.Spec.Replicas = ptr.To[int32](3) }
+	for _, row := range []struct {
+		service, says string
+		world         func(*testing.T) *world
+		have          func(*world)
+		resize        func(*world)
+		settled       func(*world, int) error
+		await         func(w *world, kind string, status metav1.ConditionStatus, reason string) metav1.Condition
+	}{
+		{
+			service: "autoscaling", says: "Auto Scaling in us-east-1 has given no answer since ", world: newWorld,
+			have:   func(w *world) { w.havePool() },
+			resize: func(w *world) { w.editMachinePool(resize) }, settled: (*world).settled, await: (*world).awaitCondition,
+		},
+		{
+			service: "eks", says: "EKS in us-east-1 has given no answer since ", world: managedWorld,
+			have:   func(w *world) { w.haveManaged() },
+			resize: func(w *world) { w.editManagedMachinePool(resize) }, settled: (*world).managedSettled, await: (*world).awaitManaged,
+		},
+	} {
+		t.Run(row.service, func(t *testing.T) {
+			t.Parallel()
+			w := row.world(t)
+			row.have(w)
+			running := w.running()
+			fault, err := w.Cloud.AWS.AddFault(awssim.Fault{Service: row.service, Code: "ServiceUnavailable", Status: 503})
+			if err != nil {
+				t.Fatal(err)
+			}
+			row.resize(w)
+			unreachable := row.await(w, infrav1.AWSReachableCondition, metav1.ConditionFalse, infrav1.AWSUnavailableReason)
+			ready := row.await(w, infrav1.ReadyCondition, metav1.ConditionUnknown, infrav1.AWSUnavailableReason)
+			for _, message := range []string{unreachable.Message, ready.Message} {
+				if !strings.Contains(message, row.says+unreachable.LastTransitionTime.UTC().Format(time.RFC3339)) {
+					t.Errorf("the message is %q, and the outage began at %s", message, unreachable.LastTransitionTime)
+				}
+			}
+			if now := w.running(); !slices.Equal(now, running) {
+				t.Errorf("during the outage, %q run, and before %q", now, running)
+			}
+			if !w.Cloud.AWS.RemoveFault(fault) {
+				t.Fatal("no fault")
+			}
+			w.Eventually("the pool has its three nodes", func() error { return row.settled(w, 3) })
 		})
 	}
 }

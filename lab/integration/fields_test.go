@@ -61,6 +61,10 @@ var fields = [][]field{
 		{"defaultInstanceWarmup", func(s *infrav1.AWSMachinePoolSpec) { s.DefaultInstanceWarmup = after(0) },
 			func(g inAWS) bool { return g.DefaultInstanceWarmup != nil && *g.DefaultInstanceWarmup == 0 }},
 		{"capacityRebalance", func(s *infrav1.AWSMachinePoolSpec) { s.CapacityRebalance = true }, func(g inAWS) bool { return aws.ToBool(g.CapacityRebalance) }},
+		{"deletionProtection", func(s *infrav1.AWSMachinePoolSpec) {
+			s.DeletionProtection = infrav1.DeletionProtectionPreventForceDeletion
+		},
+			func(g inAWS) bool { return g.DeletionProtection == asgtypes.DeletionProtectionPreventForceDeletion }},
 		{"healthCheck.types", func(s *infrav1.AWSMachinePoolSpec) {
 			s.HealthCheck = &infrav1.HealthCheck{Types: []string{"ELB", "EBS"}}
 		},
@@ -147,7 +151,8 @@ var fields = [][]field{
 		{"", func(s *infrav1.AWSMachinePoolSpec) {
 			kept := *s.DeepCopy()
 			*s = infrav1.AWSMachinePoolSpec{
-				ProviderID: kept.ProviderID, ProviderIDList: kept.ProviderIDList, MinSize: 1, MaxSize: 4,
+				DeletionProtection: infrav1.DeletionProtectionNone, // left out, it stays as it is
+				ProviderID:         kept.ProviderID, ProviderIDList: kept.ProviderIDList, MinSize: 1, MaxSize: 4,
 				AWSLaunchTemplate: kept.AWSLaunchTemplate, RefreshPreferences: kept.RefreshPreferences, NodeDrain: kept.NodeDrain,
 			}
 		}, func(g inAWS) bool { return g.WarmPoolConfiguration == nil }},

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -86,8 +85,9 @@ func TestAdoptedPoolGoesBack(t *testing.T) {
 	w.Eventually("AWS holds nothing of it", func() error { return w.remains() })
 }
 
-// TestUnseenPoolIsDeleted deletes what CAPA made and Slipway never saw, after the cluster's objects went: by the account that its ARN names.
-func TestUnseenPoolIsDeleted(t *testing.T) {
+// TestUnseenPoolIsLeft deletes a pool that CAPA created and Slipway never reconciled, after the cluster's objects are gone. Nothing proves whose its group is
+// then, so the group stays and the pool says how a user goes on.
+func TestUnseenPoolIsLeft(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		reason string
@@ -119,13 +119,11 @@ func TestUnseenPoolIsDeleted(t *testing.T) {
 				w.keeps("without an identity")
 				return
 			}
-			w.Eventually("AWS holds nothing of it", func() error { return w.remains() })
-			w.Eventually("the pool is gone", func() error {
-				if _, err := w.pool(); !apierrors.IsNotFound(err) {
-					return fmt.Errorf("reading it: %w", err)
-				}
-				return nil
-			})
+			condition := w.awaitCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.OwnerTagMissingReason)
+			if !strings.Contains(condition.Message, infrav1.TagMachinePool) || !strings.Contains(condition.Message, infrav1.MachinePoolFinalizer) {
+				t.Errorf("the message is %q", condition.Message)
+			}
+			w.keeps("without the owner tag")
 		})
 	}
 }

@@ -126,11 +126,20 @@ func (w *world) nodegroup() *ekstypes.Nodegroup {
 
 func (w *world) nodegroupNamed(name string) *ekstypes.Nodegroup {
 	w.Helper()
-	out, err := w.eks().DescribeNodegroup(w.Context(), &eks.DescribeNodegroupInput{ClusterName: aws.String(w.eksCluster), NodegroupName: &name})
+	nodegroup, err := w.describeNodegroup(name)
 	if err != nil {
 		w.Fatal(err)
 	}
-	return out.Nodegroup
+	return nodegroup
+}
+
+// describeNodegroup returns the node group of that name as EKS describes it.
+func (w *world) describeNodegroup(name string) (*ekstypes.Nodegroup, error) {
+	out, err := w.eks().DescribeNodegroup(w.Context(), &eks.DescribeNodegroupInput{ClusterName: aws.String(w.eksCluster), NodegroupName: &name})
+	if err != nil {
+		return nil, err
+	}
+	return out.Nodegroup, nil
 }
 
 // nodegroups are the names of all.

@@ -62,7 +62,12 @@ func (w *world) seenInEKS(name string) (seen inEKS, err error) {
 	if pool.Status.Nodegroup == nil {
 		return seen, fmt.Errorf("there is no node group; conditions %+v", pool.Status.Conditions)
 	}
-	seen.Nodegroup = *w.nodegroupNamed(pool.Status.Nodegroup.Name)
+	// The status names a node group before EKS has it.
+	nodegroup, err := w.describeNodegroup(pool.Status.Nodegroup.Name)
+	if err != nil {
+		return seen, err
+	}
+	seen.Nodegroup = *nodegroup
 	if seen.Resources == nil || len(seen.Resources.AutoScalingGroups) == 0 {
 		return seen, errors.New("there is no Auto Scaling group")
 	}

@@ -72,9 +72,11 @@ func TestManagedApproval(t *testing.T) {
 	w.Eventually("the label is there", func() error { return equals([]string{w.nodegroup().Labels["tier"]}, []string{"web"}) })
 	w.rest()
 	w.stopManager()
-	config, pool := w.managedConfig(), w.mustManaged()
-	config.Status, pool.Status = infrav1.AWSLaunchConfigStatus{}, infrav1.AWSManagedMachinePoolStatus{}
-	w.writeStatusOf(config, pool)
+	w.wiped(func() []client.Object {
+		config, pool := w.managedConfig(), w.mustManaged()
+		config.Status, pool.Status = infrav1.AWSLaunchConfigStatus{}, infrav1.AWSManagedMachinePoolStatus{}
+		return []client.Object{config, pool}
+	})
 	w.startManager()
 	w.Eventually("the edit waits without its status, and with the approval of another version", func() error { return w.managedAwaits(2, "1", instances) })
 	w.rest()

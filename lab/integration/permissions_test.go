@@ -12,12 +12,15 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/iampolicy"
 	awsworld "github.com/slipway-project/slipway/awssim/world"
+	"github.com/slipway-project/slipway/internal/noderole"
 	"github.com/slipway-project/slipway/internal/permissions"
 	"github.com/slipway-project/slipway/lab"
 	"github.com/slipway-project/slipway/lab/labtest"
@@ -41,7 +44,10 @@ var underPolicy = []journeyUnderPolicy{
 	{"ManagedSharedRole", TestManagedSharedRole, nil},
 	{"ManagedImageLookedUp", TestManagedImageLookedUp, nil},
 	{"ManagedCapacityBlock", TestManagedCapacityBlock, nil},
-	{"ManagedReleaseOfSlipwaysOwn", TestManagedReleaseOfSlipwaysOwn, nil},
+	{"ReleaseOfPoolsOfSlipwaysOwn", TestReleaseOfPoolsOfSlipwaysOwn, []permissions.Feature{permissions.Adoption}},
+	{"ManagedReleaseOfSlipwaysOwn", TestManagedReleaseOfSlipwaysOwn, []permissions.Feature{permissions.Adoption}},
+	{"ManagedAdopted", TestManagedAdopted, []permissions.Feature{permissions.Adoption}},
+	{"RoleOfCAPA", roleOfCAPA, []permissions.Feature{permissions.Adoption}},
 	{"ScaleOfAnAdoptedPool", TestScaleOfAnAdoptedPool, []permissions.Feature{permissions.Adoption}},
 	{"RoleChain", TestRoleChain, []permissions.Feature{permissions.RoleIdentities}},
 	{"DeletingAMachine", TestDeletingAMachine, nil},
@@ -51,6 +57,31 @@ var underPolicy = []journeyUnderPolicy{
 	{"ScaleInDrains", TestScaleInDrains, nil},
 	{"WantOfCapacity", wantOfCapacity, nil},
 	{"UpdateOfSomebodyElse", updateOfSomebodyElse, nil},
+}
+
+// roleOfCAPA has a managed pool take over the node role that CAPA left.
+func roleOfCAPA(t *testing.T) {
+	t.Parallel()
+	w := managedWorld(t)
+	name := infrav1.DefaultNodeRoleName(w.eksCluster, infrav1.DefaultNodegroupName(w.Namespace, managedName))
+	if _, err := w.iam().CreateRole(t.Context(), &iam.CreateRoleInput{
+		RoleName: &name, Tags: []iamtypes.Tag{{Key: aws.String(infrav1.KubernetesClusterTagKey(w.eksCluster)), Value: aws.String(infrav1.TagValueOwned)}},
+		AssumeRolePolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}}`),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.applyManaged()
+	w.Eventually("the pool is made", func() error { return w.managedActed(managedName) })
+	if role := w.mustManaged().Status.NodeRole; role == nil || role.Name != name || !role.Managed {
+		t.Errorf("the node role is %+v", role)
+	}
+	w.remove(&infrav1.AWSManagedMachinePool{}, managedName)
+	w.Eventually("the role is gone", func() error {
+		if role, err := w.iam().GetRole(t.Context(), &iam.GetRoleInput{RoleName: &name}); err == nil {
+			return fmt.Errorf("role %s is there", *role.Role.Arn)
+		}
+		return nil
+	})
 }
 
 // wantOfCapacity has a pool say why it stays below its size.
@@ -85,20 +116,24 @@ func updateOfSomebodyElse(t *testing.T) {
 	})
 }
 
-// held are what managers may do, and what they asked for, by the name of the journey.
+// held has what managers may do, the EKS clusters that they have, and what they asked for, by the name of the journey.
 var held = struct {
 	sync.Mutex
 	features map[string][]permissions.Feature
+	clusters map[string][]string
 	asked    map[string][]awssim.Authorization
-}{features: map[string][]permissions.Feature{}, asked: map[string][]awssim.Authorization{}}
+}{features: map[string][]permissions.Feature{}, clusters: map[string][]string{}, asked: map[string][]awssim.Authorization{}}
 
-// policyOf is what the manager of a journey may do, and the name under which it is held; nil if it may do everything.
+// ordinary are the default features of a policy that names an EKS cluster.
+func ordinary() []permissions.Feature { return permissions.Defaults(namedByTests("", "any")) }
+
+// policyOf returns what the manager of a journey may do, and the name under which it is held; nil if it may do everything.
 func policyOf(t *testing.T) (string, []permissions.Feature) {
 	held.Lock()
 	defer held.Unlock()
 	for name, features := range held.features {
 		if t.Name() == name || strings.HasPrefix(t.Name(), name+"/") {
-			return name, slices.Concat(permissions.Defaults(), features)
+			return name, slices.Concat(ordinary(), features)
 		}
 	}
 	return "", nil
@@ -114,24 +149,31 @@ func policies(t *testing.T, scope permissions.Scope, features []permissions.Feat
 	return documents
 }
 
-// namedByTests are the resources that journeys name themselves, as a user would have to name them.
-func namedByTests(region string) permissions.Scope {
+// namedByTests returns the scope of policies with the names that journeys use, as a user would have to give them.
+func namedByTests(region string, eksClusters ...string) permissions.Scope {
 	return permissions.Scope{
-		Partition: "aws", Region: region, NodeRoles: []string{"shared-nodes", "nodes/" + givenRole}, NodePolicies: []string{ssmPolicy},
+		Partition: "aws", Region: region, Clusters: []string{"capa"}, EKSClusters: eksClusters,
+		// Names of pools that say what theirs is to be, and those that follow from the namespaces of tests.
+		Nodegroups: []string{"*_*", givenGroup}, RolePaths: []string{noderole.PathOf(noderole.DefaultPath, "capa"), "/nodes/"},
+		NodeRoles: []string{"shared-nodes", givenRole, infrav1.HashedNamePrefix + "*"}, HookRoles: []string{"one"}, NodePolicies: []string{ssmPolicy},
+		Bucket: bucket, Queue: eventQueue, IdentityRoles: []string{hubRole, tenantRole},
 	}
 }
 
 // hold has the manager of a journey under policy do no more than its policy allows, and collects what it asked for.
-func hold(t *testing.T, env *labtest.Env) {
+func hold(t *testing.T, env *labtest.Env, eksCluster string) {
 	t.Helper()
 	name, features := policyOf(t)
 	if features == nil {
 		return
 	}
-	documents := policies(t, namedByTests(env.Cloud.Region()), features)
+	documents := policies(t, namedByTests(env.Cloud.Region(), eksCluster), features)
 	if err := env.Cloud.AWS.SetPolicies(lab.AccessKeyID(env.Account), documents...); err != nil {
 		t.Fatal(err)
 	}
+	held.Lock()
+	held.clusters[name] = append(held.clusters[name], eksCluster)
+	held.Unlock()
 	t.Cleanup(func() {
 		held.Lock()
 		defer held.Unlock()
@@ -164,8 +206,8 @@ func TestPolicyIsEnoughAndNoMore(t *testing.T) {
 			t.Errorf("journey %s asked for nothing", row.name)
 			continue
 		}
-		features := slices.Concat(permissions.Defaults(), row.features)
-		reduced, err := underpolicy.Reductions(namedByTests(awsworld.Default().Regions[0].Name), features)
+		features := slices.Concat(ordinary(), row.features)
+		reduced, err := underpolicy.Reductions(namedByTests(awsworld.Default().Regions[0].Name, held.clusters[t.Name()+"/journeys/"+row.name]...), features)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,9 +249,11 @@ func TestPermissionsThatAreMissing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	without := func(action string) {
-		document := policies(t, namedByTests(w.Cloud.Region()), permissions.Defaults())[0]
-		document = strings.ReplaceAll(document, strconv.Quote(action), strconv.Quote("cloudwatch:PutMetricData"))
-		if err := w.Cloud.AWS.SetPolicies(lab.AccessKeyID(w.Account), document); err != nil {
+		documents := policies(t, namedByTests(w.Cloud.Region(), w.eksCluster), ordinary())
+		for i, document := range documents {
+			documents[i] = strings.ReplaceAll(document, strconv.Quote(action), strconv.Quote("cloudwatch:PutMetricData"))
+		}
+		if err := w.Cloud.AWS.SetPolicies(lab.AccessKeyID(w.Account), documents...); err != nil {
 			t.Fatal(err)
 		}
 	}

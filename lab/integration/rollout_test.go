@@ -125,7 +125,7 @@ func TestBatchOfEditsIsOneRollout(t *testing.T) {
 	}
 	pool := w.mustPool()
 	rollout := pool.Status.Rollout
-	if rollout.Cause != "instance type t3.large → m6i.large; volume /dev/sda1 added" || rollout.Status != "Successful" || rollout.Attempts != 0 {
+	if rollout.Cause != "volume /dev/sda1 added; instance type t3.large → m6i.large" || rollout.Status != "Successful" || rollout.Attempts != 0 {
 		t.Errorf("the roll-out is %+v", rollout)
 	}
 	if running := pool.Status.RunningVersions; len(running) != 1 || running[0].Version != 3 || running[0].Instances != 2 || !running[0].UpToDate || pool.Status.WantedVersion != 3 {

@@ -94,7 +94,7 @@ func (w *world) expectHistory(want ...infrav1.LaunchConfigHistoryEntry) {
 	w.Eventually("the history is told", func() error {
 		got := w.mustConfig().Status.History
 		for i := range got {
-			got[i].Created, got[i].ConfigFingerprint, got[i].BootstrapFingerprint = metav1.Time{}, "", ""
+			got[i].Created, got[i].Launched, got[i].ConfigFingerprint, got[i].BootstrapFingerprint, got[i].LaunchTemplateID = metav1.Time{}, metav1.Time{}, "", "", ""
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			return fmt.Errorf("(-want +got):\n%s", diff)

@@ -86,8 +86,8 @@ func newWorldWith(t *testing.T, options options) *world {
 		accounts.Regions[0].EventRules = []awsworld.EventRule{{Name: eventQueue, Sources: []string{"aws.ec2", "aws.autoscaling"}, Queue: eventQueue}}
 	}
 	env := labtest.NewWith(t, labtest.Options{AWS: awssim.Options{Clock: clock, Behavior: options.behavior, World: &accounts}})
-	hold(t, env)
 	options.cluster.EKSName = cmp.Or(options.cluster.EKSName, lab.EKSClusterName(env.Namespace, "capa"))
+	hold(t, env, options.cluster.EKSName)
 	w := &world{Env: env, clock: clock, eksCluster: options.cluster.EKSName}
 	if options.events {
 		w.settings.Change = func(options *manager.Options) { options.EventQueue = eventQueue }
@@ -184,18 +184,24 @@ func edited[T client.Object](w *world, object T, name string, edit func(T)) {
 // wipeStatus empties the status of the pool's objects, as a move to another management cluster does.
 func (w *world) wipeStatus() {
 	w.Helper()
-	config, pool := w.mustConfig(), w.mustPool()
-	config.Status, pool.Status = infrav1.AWSLaunchConfigStatus{}, infrav1.AWSMachinePoolStatus{}
-	w.writeStatusOf(config, pool)
+	w.wiped(func() []client.Object {
+		config, pool := w.mustConfig(), w.mustPool()
+		config.Status, pool.Status = infrav1.AWSLaunchConfigStatus{}, infrav1.AWSMachinePoolStatus{}
+		return []client.Object{config, pool}
+	})
 }
 
-func (w *world) writeStatusOf(objects ...client.Object) {
+// wiped writes objects without their status, again if somebody else, such as core Cluster API, wrote to one meanwhile.
+func (w *world) wiped(read func() []client.Object) {
 	w.Helper()
-	for _, object := range objects {
-		if err := w.Client.Status().Update(w.Context(), object); err != nil {
-			w.Fatal(err)
+	w.Eventually("nothing is left of status", func() error {
+		for _, object := range read() {
+			if err := w.Client.Status().Update(w.Context(), object); err != nil {
+				return err
+			}
 		}
-	}
+		return nil
+	})
 }
 
 // settled is nil once the pool is ready for its current generation, rolled out at the version that is wanted of a config that has acted on its

@@ -41,6 +41,12 @@ func newWorld(t *testing.T) *world {
 // newWorldOf is a world with a cluster of its own kind.
 func newWorldOf(t *testing.T, cluster lab.ClusterOptions) *world {
 	t.Helper()
+	return newWorldAt(t, cluster, rate)
+}
+
+// newWorldAt is a world whose AWS goes by another rate.
+func newWorldAt(t *testing.T, cluster lab.ClusterOptions, rate float64) *world {
+	t.Helper()
 	clock := simclock.New(time.Now(), rate)
 	t.Cleanup(clock.Close)
 	env := labtest.NewWith(t, labtest.Options{AWS: awssim.Options{

@@ -53,10 +53,10 @@ func resources(milliCPU, memory, disk, pods int64) corev1.ResourceList {
 	return list
 }
 
-// addresses is how many pods can have an address of the instance's network interfaces, beside two on the host's network (awslabs/amazon-eks-ami,
-// nodeadm: CalcMaxPods).
+// addresses returns how many pods can have an address of the network interfaces of the instance's default network card, in addition to two on the host's network
+// (awslabs/amazon-eks-ami, nodeadm: CalcMaxPods; its eni-max-pods.txt has 100 for p5.48xlarge, whose card has 2 interfaces).
 func addresses(kind *world.InstanceType) int64 {
-	return int64(kind.MaxENIs)*int64(kind.IPv4PerENI-1) + 2
+	return int64(kind.Cards()[0].MaxENIs)*int64(kind.IPv4PerENI-1) + 2
 }
 
 // reserved is what pods can not have, in bytes and thousandths of a CPU.

@@ -51,7 +51,7 @@ func Provisioner(settings Settings, change func(*manager.ProvisionerOptions)) la
 func (s Settings) options(env lab.ManagerEnv) (manager.Options, func()) {
 	options := manager.Options{
 		RESTConfig: rest.CopyConfig(env.RESTConfig), AWS: env.AWSConfig(), Clock: env.Clock, Namespace: env.Namespace, Log: s.Log,
-		SettleWindow: manager.DefaultSettleWindow, WrapWorkloads: s.WrapWorkloads,
+		SettleWindow: manager.DefaultSettleWindow, WrapWorkloads: s.WrapWorkloads, LoopbackWorkloads: true,
 	}
 	if s.WrapKubernetes != nil {
 		options.RESTConfig.Wrap(s.WrapKubernetes)

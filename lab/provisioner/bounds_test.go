@@ -224,6 +224,6 @@ func TestSlicesOfABacklog(t *testing.T) {
 	w.start()
 	w.allBound(others)
 	for _, pod := range hopeless {
-		w.eventOf(pod, "asks for 1k of cpu")
+		w.eventOf(pod, "asks for 1000 CPU")
 	}
 }

@@ -86,13 +86,17 @@ func TestProvisionersAlike(t *testing.T) {
 				selecting(provisioningv1.LabelProvisionerName, row.provisioner)(pod)
 			}
 		}))
-		node := &corev1.Node{}
-		if err := w.Client.Get(w.Context(), client.ObjectKey{Name: name}, node); err != nil {
-			t.Fatal(err)
-		}
-		if node.Labels[provisioningv1.LabelProvisionerName] != row.provisioner || node.Labels[provisioningv1.LabelLaunchTemplateName] != row.template {
-			t.Errorf("pod %s is on a node with labels %v", row.pod, node.Labels)
-		}
+		// Nodes of the template join without the taint that keeps pods off until they have their labels.
+		w.Eventually("pod "+row.pod+" is on a node of "+row.provisioner, func() error {
+			node := &corev1.Node{}
+			if err := w.Client.Get(w.Context(), client.ObjectKey{Name: name}, node); err != nil {
+				return err
+			}
+			if node.Labels[provisioningv1.LabelProvisionerName] != row.provisioner || node.Labels[provisioningv1.LabelLaunchTemplateName] != row.template {
+				return fmt.Errorf("it is on a node with labels %v", node.Labels)
+			}
+			return nil
+		})
 	}
 	w.provision("blue", "labels: {"+byWeb+", team: blue}")
 	w.Eventually("pods have a label to choose by", func() error {

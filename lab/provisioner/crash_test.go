@@ -2,11 +2,13 @@ package provisioner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,7 +19,7 @@ import (
 )
 
 // crashes is how many points of a scenario a run of the tests does. SWEEP says otherwise, as for package crashsweep.
-const crashes = 5
+const crashes = 4
 
 // scenario is something during which a provisioner may die.
 type scenario struct {
@@ -33,6 +35,10 @@ type scenario struct {
 // three are pods that need a node each: two of a kind, which are launched by one fleet, and one of another architecture.
 func three(w *world) {
 	w.provision("default")
+	threePods(w)
+}
+
+func threePods(w *world) {
 	for _, name := range []string{"one", "two"} {
 		w.pod(name, labeled("app", "twin"), apartFrom(corev1.LabelHostname, "twin"), selecting(corev1.LabelArchStable, "amd64"))
 	}
@@ -70,10 +76,69 @@ func threeRun(w *world) error {
 	return nil
 }
 
+// startupTaint is what a daemon of the tests takes off the nodes.
+const startupTaint = "example.com/starting"
+
+// threeStart is threeRun for nodes with a startup taint, which it takes off each node that has been registered, as a daemon there would.
+func threeStart(w *world) error {
+	for _, node := range w.Nodes() {
+		kept := slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(taint corev1.Taint) bool { return taint.Key == startupTaint })
+		if len(kept) == len(node.Spec.Taints) {
+			continue
+		}
+		before := node.DeepCopy()
+		node.Spec.Taints = kept
+		if err := w.Client.Patch(w.Context(), &node, client.StrategicMergeFrom(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return err
+		}
+	}
+	return threeRun(w)
+}
+
 func awaitThree(w *world) {
 	w.Helper()
 	three(w)
 	w.Eventually("three pods run", func() error { return threeRun(w) })
+}
+
+// awaitReplica has one pod of a set run.
+func awaitReplica(w *world) {
+	w.Helper()
+	w.provision("default")
+	w.keepReplicas(1)
+	w.Eventually("the pod runs", func() error { return replicaRuns(w) })
+}
+
+// replicaRuns is nil if the pod of the set runs on the only node, whose instance runs, and which is not to be replaced.
+func replicaRuns(w *world) error {
+	nodes, instances, pods := w.provisioned(), w.instances(), w.set()
+	if len(nodes) != 1 || len(w.Nodes()) != 1 || len(instances) != 1 || len(pods) != 1 {
+		return fmt.Errorf("there are %d ProvisionedNodes, %d Nodes, %d instances and %d pods", len(nodes), len(w.Nodes()), len(instances), len(pods))
+	}
+	node, instance := &nodes[0], &instances[0]
+	if !isTrue(node, provisioningv1.ReadyCondition) || node.Annotations[provisioningv1.ReplaceAnnotation] != "" || pods[0].Spec.NodeName != node.Status.NodeName {
+		return fmt.Errorf("the pod is on %q, and the node is %+v", pods[0].Spec.NodeName, node)
+	}
+	if *instance.InstanceId != node.Status.InstanceID || instance.State.Name != ec2types.InstanceStateNameRunning {
+		return fmt.Errorf("instance %s of node %+v is %s", *instance.InstanceId, node.Status, instance.State.Name)
+	}
+	return nil
+}
+
+// awaitFailure has the node of a pod fail until shortly before it is replaced.
+func awaitFailure(w *world) {
+	w.Helper()
+	awaitReplica(w)
+	if _, err := w.ec2().StopInstances(w.Context(), &ec2.StopInstancesInput{InstanceIds: []string{*w.instances()[0].InstanceId}}); err != nil {
+		w.Fatal(err)
+	}
+	w.Eventually("the node fails", func() error {
+		if node := w.provisioned()[0]; node.Status.FailedSince == nil {
+			return fmt.Errorf("its status is %+v", node.Status)
+		}
+		return nil
+	})
+	w.sleep("9m")
 }
 
 // nodesGone is nil once nothing is left of any node.
@@ -102,12 +167,25 @@ func provisionersGone(w *world) error {
 
 var scenarios = []scenario{
 	{name: "launch and registration", prepare: func(*world) {}, act: three, done: threeRun, launched: 3},
+	{name: "initialization", prepare: func(*world) {}, done: threeStart, launched: 3, act: func(w *world) {
+		w.provision("default", "startupTaints: [{key: "+startupTaint+", effect: NoSchedule}]")
+		threePods(w)
+	}},
 	{name: "termination", prepare: awaitThree, done: nodesGone, launched: 3, act: func(w *world) {
 		w.provision("default", "ttlSeconds: 30")
 		if err := w.Client.DeleteAllOf(w.Context(), &corev1.Pod{}, client.InNamespace(w.Namespace), client.GracePeriodSeconds(0)); err != nil {
 			w.Fatal(err)
 		}
 	}},
+	{name: "replacement", prepare: awaitReplica, done: replicaRuns, launched: 2, act: func(w *world) {
+		node := w.provisioned()[0]
+		before := client.MergeFrom(node.DeepCopy())
+		node.Annotations = map[string]string{provisioningv1.ReplaceAnnotation: "its disk fails"}
+		if err := w.Client.Patch(w.Context(), &node, before); err != nil {
+			w.Fatal(err)
+		}
+	}},
+	{name: "repair", prepare: awaitFailure, act: func(*world) {}, done: replicaRuns, launched: 2},
 	{name: "deletion of the provisioner", prepare: awaitThree, done: provisionersGone, launched: 3, act: func(w *world) {
 		if err := w.Client.DeleteAllOf(w.Context(), &provisioningv1.Provisioner{}); err != nil {
 			w.Fatal(err)

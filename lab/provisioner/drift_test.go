@@ -77,7 +77,6 @@ func TestDrift(t *testing.T) {
 	w.keepReplicas(2)
 	before := w.runningOn(2)
 	w.readyNodes(2)
-	w.allowDisruptions(0)
 	again := w.noFleets()
 	w.Cloud.AWS.ClearCalls()
 	w.newVersion(id, image)
@@ -97,6 +96,7 @@ func TestDrift(t *testing.T) {
 	if nodes := w.replacing(provisioningv1.DriftedReason); len(nodes) != 1 || nodes[0].DeletionTimestamp != nil {
 		t.Errorf("being replaced are %+v", nodes)
 	}
+	w.allowDisruptions(0) // from the beginning it would keep the node, and no other would be launched
 	again()
 	w.Eventually("the node is to end, and a budget holds its pod", func() error {
 		ending := slices.DeleteFunc(w.provisioned(), func(node provisioningv1.ProvisionedNode) bool { return node.DeletionTimestamp == nil })

@@ -79,7 +79,7 @@ func TestEventsOfABacklog(t *testing.T) {
 			w.clock.Step(time.Minute)
 		}
 		w.Eventually(fmt.Sprintf("%d pods are told", want), func() error {
-			if told := len(w.toldOf(pods, "asks for 1k of cpu")); told != want {
+			if told := len(w.toldOf(pods, "asks for 1000 CPU")); told != want {
 				return fmt.Errorf("%d are", told)
 			}
 			return nil

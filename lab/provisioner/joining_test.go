@@ -18,7 +18,7 @@ func TestNodeThatNeverJoins(t *testing.T) {
 	id := w.template("web", image, func(data *ec2types.RequestLaunchTemplateData) { data.UserData = nil })
 	w.provision("default", "labels: {node.k8s.aws/launch-template-name: web}")
 	pod := w.pod("one")
-	w.told("did not become a Node that takes pods within 10m0s")
+	w.told("was not initialized within 10m")
 	known, err := w.statusOf("default", "web")
 	if err != nil || known.Message == "" {
 		t.Errorf("the status says nothing of user data that is missing: %+v, %v", known, err)

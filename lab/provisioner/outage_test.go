@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
@@ -59,7 +61,7 @@ func TestRestartWithoutTemplateAPIs(t *testing.T) {
 	// Each has nodes that no pod of the others suits: the scheduler fills what is there.
 	w.provision("default", "instanceTypes: [m5.large]")
 	w.provision("own", "instanceTypes: [m5.large]", "labels: {node.k8s.aws/launch-template-name: own}")
-	w.provision("named", "instanceTypes: [m5.large]")
+	w.provision("named", "instanceTypes: [m5.large]", "allowedLaunchTemplates: {names: [web, unseen]}")
 	pods := func(number string) {
 		for name, selector := range map[string][]string{
 			"default": {provisioningv1.LabelProvisionerName, "default"}, "own": {provisioningv1.LabelProvisionerName, "own"},
@@ -121,6 +123,22 @@ func (w *world) observed() {
 	})
 }
 
+// unready waits until the provisioner has seen the spec as it is, and reports that it cannot launch from it.
+func (w *world) unready(name string) {
+	w.Helper()
+	w.Eventually("Provisioner "+name+" is not ready", func() error {
+		provisioner := &provisioningv1.Provisioner{}
+		if err := w.Client.Get(w.Context(), client.ObjectKey{Name: name}, provisioner); err != nil {
+			return err
+		}
+		ready := meta.FindStatusCondition(provisioner.Status.Conditions, provisioningv1.ReadyCondition)
+		if ready == nil || ready.Status == metav1.ConditionTrue || ready.ObservedGeneration != provisioner.Generation {
+			return fmt.Errorf("it is at generation %d, and its condition is %+v", provisioner.Generation, ready)
+		}
+		return nil
+	})
+}
+
 // TestEditWithoutTemplateAPIs holds that nodes are launched on after an edit of what default launch templates are not made of, and that nothing is launched from what was before after an
 // edit of what they are made of: not after a restart either, because the status stays of the former spec until there is a template of the new one.
 func TestEditWithoutTemplateAPIs(t *testing.T) {
@@ -137,6 +155,8 @@ func TestEditWithoutTemplateAPIs(t *testing.T) {
 	w.readyNodes(2)
 	w.observed()
 	w.Apply(strings.ReplaceAll(provisioner("default", "instanceTypes: [m5.large]", "limits: {nodes: 4}"), "api.example.com", "other.example.com"))
+	// Pods and Provisioners are watched apart: for a pod that is seen before the edit, a node of the former spec is launched.
+	w.unready("default")
 	const says = "making the default launch template"
 	three := w.pod("three", asking("1500m", "1Gi"))
 	w.eventOf(three, says)
@@ -162,4 +182,43 @@ func TestEditWithoutTemplateAPIs(t *testing.T) {
 	if launched := w.launchedFrom(); !slices.Equal(launched, []string{before, before, after, after}) {
 		t.Errorf("instances are launched from %q", launched)
 	}
+}
+
+// TestOutage holds that a Provisioner at rest shows an outage of EC2 with the time of its begin, that pods are launched for once EC2 answers again, and that the
+// outage is shown no longer then.
+func TestOutage(t *testing.T) {
+	w := newWorld(t)
+	w.provision("default", "instanceTypes: [m5.large]")
+	w.pod("one", asking("1500m", "1Gi"))
+	w.readyNodes(1)
+	readyIs := func(status metav1.ConditionStatus, message string) func() error {
+		return func() error {
+			provisioner := &provisioningv1.Provisioner{}
+			if err := w.Client.Get(w.Context(), client.ObjectKey{Name: "default"}, provisioner); err != nil {
+				return err
+			}
+			ready := meta.FindStatusCondition(provisioner.Status.Conditions, provisioningv1.ReadyCondition)
+			if ready == nil || ready.Status != status || !strings.Contains(ready.Message, message) {
+				return fmt.Errorf("its condition is %+v", ready)
+			}
+			return nil
+		}
+	}
+	w.Eventually("the Provisioner is ready", readyIs(metav1.ConditionTrue, ""))
+	fault, err := w.Cloud.AWS.AddFault(awssim.Fault{Service: "ec2", Code: "Unavailable", Message: "The server is overloaded.", Status: 503})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Eventually("the Provisioner shows the outage", readyIs(metav1.ConditionFalse, "EC2 in us-east-1 has given no answer since "))
+	two := w.pod("two", asking("1500m", "1Gi"))
+	w.sleep("5m")
+	if nodes := w.Nodes(); len(nodes) != 1 {
+		t.Errorf("%d nodes are there during the outage", len(nodes))
+	}
+	if !w.Cloud.AWS.RemoveFault(fault) {
+		t.Fatal("no fault")
+	}
+	w.bound(two)
+	w.Eventually("the Provisioner is ready again", readyIs(metav1.ConditionTrue, ""))
+	w.readyNodes(2)
 }

@@ -23,7 +23,7 @@ import (
 
 // The policies that `slipway iam policy --feature just-in-time-nodes` prints for the cluster of the tests, with the further features of each.
 var (
-	scope    = permissions.Scope{Partition: "aws", Cluster: cluster, Queue: eventQueue, ImageParameters: []string{"/team/*"}}
+	scope    = permissions.Scope{Partition: "aws", Clusters: []string{cluster}, Queue: eventQueue, ImageParameters: []string{"/team/*"}}
 	features = []permissions.Feature{permissions.JustInTimeNodes, permissions.Events, permissions.ClusterEndpoints}
 )
 
@@ -56,7 +56,7 @@ func TestEveryPermissionIsNeeded(t *testing.T) {
 	for name, journey := range map[string]func(*testing.T){
 		"PendingPodGetsNode": TestPendingPodGetsNode, "EmptyNodeEnds": TestEmptyNodeEnds, "DeletedProvisioner": TestDeletedProvisioner,
 		"TemplateByLabel": TestTemplateByLabel, "TemplateIsKept": TestTemplateIsKept, "VersionsPruned": TestVersionsPruned, "SpotInterruption": TestSpotInterruption,
-		"DriftOfImages": TestDriftOfImages, "ClusterEndpoints": TestClusterEndpoints,
+		"DriftOfImages": TestDriftOfImages, "ClusterEndpoints": TestClusterEndpoints, "LaunchConfigRef": TestLaunchConfigRef,
 	} {
 		t.Run(name, journey)
 	}

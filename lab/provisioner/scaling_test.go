@@ -29,7 +29,7 @@ func (w *world) templateWrites() []string {
 func TestScalingMakesNoTemplates(t *testing.T) {
 	w := newWorld(t)
 	w.template("web", w.image("x86_64"))
-	w.provision("default", "ttlSeconds: 120", "labels: {team: batch}", "taints: [{key: team, value: batch, effect: NoSchedule}]")
+	w.provision("default", "ttlSeconds: 120", "labels: {team: batch}", "taints: [{key: team, value: batch, effect: NoSchedule}]", "allowedLaunchTemplates: {names: [web]}")
 	tolerating := func(pod *corev1.Pod) {
 		pod.Spec.Tolerations = []corev1.Toleration{{Key: "team", Operator: corev1.TolerationOpExists}}
 	}

@@ -91,7 +91,7 @@ func (w *world) launchedFrom() []string {
 func TestTemplateByLabel(t *testing.T) {
 	w := newWorld(t)
 	id := w.template("web", w.image("x86_64"))
-	w.provision("default")
+	w.provision("default", "allowedLaunchTemplates: {names: [web]}")
 	w.pod("named", selecting(provisioningv1.LabelLaunchTemplateName, "web"))
 	w.pod("plain")
 	nodes := w.readyNodes(2)

@@ -87,11 +87,16 @@ func TestLaunchConfigRef(t *testing.T) {
 	}
 	says("there is no AWSLaunchConfig")
 	config := &infrav1.AWSLaunchConfig{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "web"}}
-	config.Spec.ClusterName = "none"
+	config.Spec.ClusterName = cluster
 	if err := w.Client.Create(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
 	says("has no launch template yet")
+	if _, err := w.ec2().CreateTags(t.Context(), &ec2.CreateTagsInput{Resources: []string{id}, Tags: []ec2types.Tag{
+		{Key: aws.String(infrav1.TagLaunchConfig), Value: aws.String(w.Namespace + "/" + cluster + "/web")},
+	}}); err != nil {
+		t.Fatal(err)
+	}
 	config.Status.LaunchTemplateID, config.Status.Version = id, 1 // as its controller does, in the management cluster
 	if err := w.Client.Status().Update(t.Context(), config); err != nil {
 		t.Fatal(err)
@@ -134,7 +139,7 @@ func TestWithoutTemplateAPIs(t *testing.T) {
 	w := newWorld(t)
 	w.template("web", w.image("x86_64"))
 	w.provision("default", "instanceTypes: [m5.large]")
-	w.provision("named", "instanceTypes: [m5.large]")
+	w.provision("named", "instanceTypes: [m5.large]", "allowedLaunchTemplates: {names: [web]}")
 	plain := selecting(provisioningv1.LabelProvisionerName, "default") // or the scheduler may give it a node of web
 	named := selecting(provisioningv1.LabelProvisionerName, "named", provisioningv1.LabelLaunchTemplateName, "web")
 	w.pod("default-1", plain, asking("1500m", "1Gi"))
@@ -245,7 +250,7 @@ func TestStatusOfNamedTemplates(t *testing.T) {
 	w := newWorld(t)
 	image := w.image("x86_64")
 	id := w.template("web", image)
-	w.provision("default")
+	w.provision("default", "allowedLaunchTemplates: {prefixes: [we, miss]}")
 	w.pod("one", selecting(provisioningv1.LabelLaunchTemplateName, "web"))
 	lost := w.pod("two", selecting(provisioningv1.LabelLaunchTemplateName, "missing"))
 	entries := func(want ...string) {

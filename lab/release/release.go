@@ -62,7 +62,7 @@ func Write(root, directory, image string) error {
 			return err
 		}
 	}
-	policies, err := permissions.Policies(permissions.Scope{}, permissions.Defaults()...)
+	policies, err := permissions.Policies(permissions.Scope{}, permissions.Defaults(permissions.Scope{})...)
 	if err != nil {
 		return fmt.Errorf("making the IAM policies: %w", err)
 	}

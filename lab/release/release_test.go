@@ -18,7 +18,7 @@ func TestRelease(t *testing.T) {
 	if err := Write("../..", directory, "registry.example.com:5000/slipway:v1.2.3"); err != nil {
 		t.Fatal(err)
 	}
-	policies, err := permissions.Policies(permissions.Scope{}, permissions.Defaults()...)
+	policies, err := permissions.Policies(permissions.Scope{}, permissions.Defaults(permissions.Scope{})...)
 	if err != nil {
 		t.Fatal(err)
 	}

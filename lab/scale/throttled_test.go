@@ -173,10 +173,13 @@ func (p *pace) watchConditions(f *fleet.Fleet) (problems func() []string) {
 	}
 }
 
-// wrong is what of an object's conditions tells of an error, "" if nothing does.
+// rollingOut are the conditions that are False while an edit is rolled out, which is no error.
+var rollingOut = []string{infrav1.RolledOutCondition, infrav1.ConvergedCondition}
+
+// wrong returns what an object's conditions report as an error, "" for none.
 func wrong(object conditioned) string {
 	for _, condition := range object.GetConditions() {
-		waits := condition.Status == "False" && condition.Type != infrav1.PausedCondition && condition.Type != infrav1.RolledOutCondition
+		waits := condition.Status == "False" && condition.Type != infrav1.PausedCondition && !slices.Contains(rollingOut, condition.Type)
 		if waits || limits.MatchString(condition.Message) || condition.Reason == infrav1.AWSUnavailableReason {
 			return fmt.Sprintf("%s: condition %s is %s, %s: %s", object.GetName(), condition.Type, condition.Status, condition.Reason, condition.Message)
 		}

@@ -27,7 +27,7 @@ import (
 func TestMain(m *testing.M) {
 	// A tenth of the time would go to collecting garbage.
 	debug.SetGCPercent(200)
-	labtest.MainWith(m, lab.Options{WithoutPools: true})
+	labtest.MainWith(m, lab.Options{WithoutPools: true, WithoutClusterTopology: true})
 }
 
 // patience is how long a thousand pools may take on a busy machine. On two idle cores it is less than a minute.

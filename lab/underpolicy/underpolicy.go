@@ -4,6 +4,7 @@ package underpolicy
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/slipway-project/slipway/awssim/iampolicy"
 	"github.com/slipway-project/slipway/internal/permissions"
@@ -22,7 +23,8 @@ func Documents(scope permissions.Scope, features []permissions.Feature) ([]strin
 	return documents, nil
 }
 
-// Reductions are the policies of features, each without one action of one statement: "<Sid> <action>".
+// Reductions returns the policies of features, each without one action of one statement: "<Sid> <action>". Statements that are
+// repeated for each cluster, whose Sids end with a number, count as one.
 func Reductions(scope permissions.Scope, features []permissions.Feature) (map[string][]iampolicy.Policy, error) {
 	documents, err := Documents(scope, features)
 	if err != nil {
@@ -35,16 +37,29 @@ func Reductions(scope permissions.Scope, features []permissions.Feature) (map[st
 		}
 	}
 	reduced := map[string][]iampolicy.Policy{}
-	for i, policy := range whole {
-		for j, statement := range policy.Statements {
+	for _, policy := range whole {
+		for _, statement := range policy.Statements {
 			for _, action := range statement.Action {
-				less := slices.Clone(policy.Statements)
-				less[j].Action = slices.DeleteFunc(slices.Clone(statement.Action), func(other string) bool { return other == action })
-				without := slices.Clone(whole)
-				without[i].Statements = less
-				reduced[fmt.Sprintf("%s %s", statement.SID, action)] = without
+				sid := unnumbered(statement.SID)
+				reduced[fmt.Sprintf("%s %s", sid, action)] = without(whole, sid, action)
 			}
 		}
 	}
 	return reduced, nil
+}
+
+func unnumbered(sid string) string { return strings.TrimRight(sid, "0123456789") }
+
+// without returns policies whose statement of a Sid lacks an action.
+func without(policies []iampolicy.Policy, sid, action string) []iampolicy.Policy {
+	less := slices.Clone(policies)
+	for i := range less {
+		less[i].Statements = slices.Clone(less[i].Statements)
+		for j := range less[i].Statements {
+			if statement := &less[i].Statements[j]; unnumbered(statement.SID) == sid {
+				statement.Action = slices.DeleteFunc(slices.Clone(statement.Action), func(other string) bool { return other == action })
+			}
+		}
+	}
+	return less
 }

@@ -3,6 +3,7 @@ package v1beta2
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -39,6 +40,8 @@ type AWSLaunchConfigSpec struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +slipway:rule=SL71
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$')`,message="clusterName is the name of a Cluster: lower case letters, digits, - and ."
 	// +slipway:rule=SL2
 	// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message="clusterName can not be changed: make a new AWSLaunchConfig"
 	ClusterName string `json:"clusterName"`
@@ -188,7 +191,7 @@ type AWSLaunchConfigStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	LastLostTemplateID string `json:"lastLostTemplateID,omitempty"`
 
-	// Version is the number of the version that the spec asks for: the one to launch from.
+	// Version is the number of the version to launch from. It is not what the spec asks for while that is held back.
 	// +optional
 	Version int64 `json:"version,omitempty"`
 
@@ -241,6 +244,16 @@ type AWSLaunchConfigStatus struct {
 	// +optional
 	Launched *ResolvedLaunchConfig `json:"launched,omitempty"`
 
+	// LaunchedImageID is the image of the version to launch from, for kubectl get. It stays as it is while an edit is held back.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	LaunchedImageID string `json:"launchedImageID,omitempty"`
+
+	// LaunchedInstanceType is the instance type of the version to launch from, for kubectl get. It stays as it is while an edit is held back.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	LaunchedInstanceType string `json:"launchedInstanceType,omitempty"`
+
 	// Versions are the newest versions of the template, newest first.
 	// +optional
 	// +listType=atomic
@@ -258,8 +271,9 @@ type AWSLaunchConfigStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Users string `json:"users,omitempty"`
 
-	// History lists the configurations that were asked for, newest first: versions that differ by their join token alone are one. Those
-	// whose versions were deleted stay listed, until status is lost.
+	// History lists the launches, newest first: an entry is added when a pool reports the first instance with another configuration
+	// than the launch before. What was asked for and never launched has no entry, and a new join token has none. Entries stay when
+	// their versions are deleted, until status is lost.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
@@ -344,12 +358,12 @@ type LaunchTemplateVersionStatus struct {
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".spec.clusterName",description="Cluster whose nodes are launched"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status",description="Whether the launch template has the version that the spec asks for"
 // +kubebuilder:printcolumn:name="Template",type="string",JSONPath=".status.launchTemplateID",description="EC2 launch template"
-// +kubebuilder:printcolumn:name="Version",type="integer",JSONPath=".status.version",description="Version that the spec asks for"
+// +kubebuilder:printcolumn:name="Version",type="integer",JSONPath=".status.version",description="Version to launch from"
 // +kubebuilder:printcolumn:name="Default",type="integer",JSONPath=".status.defaultVersion",description="Default version of the template"
-// +kubebuilder:printcolumn:name="Image",type="string",JSONPath=".status.resolved.imageID",description="Image"
-// +kubebuilder:printcolumn:name="Instance Type",type="string",JSONPath=".status.resolved.instanceType",description="Instance type"
+// +kubebuilder:printcolumn:name="Image",type="string",JSONPath=".status.launchedImageID",description="Image of the version to launch from"
+// +kubebuilder:printcolumn:name="Instance Type",type="string",JSONPath=".status.launchedInstanceType",description="Instance type of the version to launch from"
 // +kubebuilder:printcolumn:name="Used By",type="string",JSONPath=".status.users",description="Pools that launch from it"
-// +kubebuilder:printcolumn:name="Pending",type="integer",priority=1,JSONPath=".status.pendingVersion",description="Version that waits for approval"
+// +kubebuilder:printcolumn:name="Pending",type="integer",priority=1,JSONPath=".status.pendingVersion",description="Version that is held back"
 // +kubebuilder:printcolumn:name="Made From",type="string",priority=1,JSONPath=".metadata.annotations['slipway\\.infrastructure\\.cluster\\.x-k8s\\.io/launch-config-template']",description="AWSLaunchConfigTemplate that it was made from"
 // +kubebuilder:printcolumn:name="Template Name",type="string",priority=1,JSONPath=".status.launchTemplateName",description="Name of the EC2 launch template"
 // +kubebuilder:printcolumn:name="Kubernetes",type="string",priority=1,JSONPath=".spec.kubernetesVersion",description="Kubernetes version"
@@ -388,6 +402,17 @@ func (c *AWSLaunchConfig) Accepts(launchTemplateID string, version int64) bool {
 // WhatIsLaunched is what the version to launch from comes to, nil while that is not known.
 func (c *AWSLaunchConfig) WhatIsLaunched() *ResolvedLaunchConfig {
 	return cmp.Or(c.Status.Launched, c.Status.Resolved)
+}
+
+// HasVersion reports whether the launch template is known to have a version, given by its number as text. It is false for a number that was never
+// one, and for a version that is too old to be listed.
+func (c *AWSLaunchConfig) HasVersion(text string) bool {
+	number, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return false
+	}
+	return number > 0 && number == c.Status.PendingVersion ||
+		slices.ContainsFunc(c.Status.Versions, func(version LaunchTemplateVersionStatus) bool { return version.Number == number })
 }
 
 // GetConditions returns the conditions, as Cluster API's helpers want it.

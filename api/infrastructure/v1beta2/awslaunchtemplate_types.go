@@ -53,10 +53,13 @@ type AWSLaunchTemplate struct {
 	// +optional
 	AMI AMIReference `json:"ami,omitempty,omitzero"`
 
-	// ImageLookupFormat is the pattern for the name of the image to look up: a Go text template that may use
-	// {{.BaseOS}} and {{.K8sVersion}} (without the leading v). Default: the cluster's, else CAPA's pattern.
+	// ImageLookupFormat is the pattern for the name of the image to look up: text with the wildcards * and ?, in which
+	// {{.BaseOS}} and {{.K8sVersion}} (without the leading v) are replaced. No other expression is possible.
+	// Default: the cluster's, else CAPA's pattern.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
+	// +slipway:rule=SL70
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([^{}]|[{][{]\\s*[.](BaseOS|K8sVersion)\\s*[}][}])*$')`,message="imageLookupFormat may contain {{.BaseOS}} and {{.K8sVersion}} and no other expression or brace"
 	ImageLookupFormat string `json:"imageLookupFormat,omitempty"`
 
 	// ImageLookupOrg is the AWS account id, or owner alias, whose images are looked up. Default: the cluster's, else
@@ -145,7 +148,8 @@ type AMIReference struct {
 	// +kubebuilder:validation:MaxLength=2048
 	ID *string `json:"id,omitempty"`
 
-	// EKSOptimizedLookupType has the Amazon EKS optimized image of this family looked up, for the Kubernetes version.
+	// EKSOptimizedLookupType has the Amazon EKS optimized image of this family looked up, for the Kubernetes version. It
+	// takes precedence over what the cluster looks images up by (imageLookupFormat, imageLookupOrg, imageLookupBaseOS).
 	// +optional
 	EKSOptimizedLookupType *EKSAMILookupType `json:"eksLookupType,omitempty"`
 }

@@ -108,6 +108,19 @@ type InstanceMaintenancePolicy struct {
 // +kubebuilder:validation:Enum=balanced-best-effort;balanced-only
 type AvailabilityZoneDistribution string
 
+// DeletionProtection is a level of protection of a group from being deleted, as AWS writes it.
+//
+// +slipway:rule=SL75
+// +kubebuilder:validation:Enum=none;prevent-force-deletion;prevent-all-deletion
+type DeletionProtection string
+
+// The levels.
+const (
+	DeletionProtectionNone                 DeletionProtection = "none"
+	DeletionProtectionPreventForceDeletion DeletionProtection = "prevent-force-deletion"
+	DeletionProtectionPreventAllDeletion   DeletionProtection = "prevent-all-deletion"
+)
+
 // AvailabilityZoneImpairmentPolicy says what a group does when AWS shifts traffic away from a zone.
 //
 // +slipway:rule=SL9

@@ -85,6 +85,11 @@ type AWSMachinePoolStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	RunningVersions []RunningVersion `json:"runningVersions,omitempty"`
 
+	// InstanceTypes are the types of the running instances, the most frequent first: m5.large, m6i.large.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	InstanceTypes string `json:"instanceTypes,omitempty"`
+
 	// Rollout is the newest roll-out, with the instance refresh that carries it.
 	// +optional
 	Rollout *RolloutStatus `json:"rollout,omitempty"`
@@ -184,15 +189,32 @@ type RolloutStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	StartedFor string `json:"startedFor,omitempty"`
 
+	// StartedTemplateID is the launch template that the group launched from when it was started. The refresh is cancelled if
+	// another template takes its place.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	StartedTemplateID string `json:"startedTemplateID,omitempty"`
+
 	// RolledBackFrom is the fingerprint of the configuration that the pool went back from, after a refresh to it failed. It
 	// is not tried again until the spec asks for another.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	RolledBackFrom string `json:"rolledBackFrom,omitempty"`
 
-	// Attempts is how many refreshes in a row, since the configuration came to be wanted, left instances behind.
+	// Attempts is how many refreshes in a row left instances behind since attemptsFor came to be wanted.
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
+
+	// AttemptsFor is the wantedConfig that attempts are counted for, and the launch template that it is launched from.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	AttemptsFor string `json:"attemptsFor,omitempty"`
+
+	// AttemptsAfter is the id of the newest refresh that there was before the first attempt, empty if there was none. Refreshes
+	// are counted in the order in which AWS lists them.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	AttemptsAfter string `json:"attemptsAfter,omitempty"`
 
 	// Status is AWS's: Pending, InProgress, Baking, Successful, Failed, Cancelling, Cancelled, RollbackInProgress,
 	// RollbackSuccessful or RollbackFailed.
@@ -209,9 +231,14 @@ type RolloutStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
 
-	// StartTime is when the refresh began.
+	// StartTime is when the refresh began, by AWS's clock.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// EndSeenTime is when Slipway first saw that the refresh had ended, by its own clock. The wait before the next attempt is
+	// measured from it.
+	// +optional
+	EndSeenTime *metav1.Time `json:"endSeenTime,omitempty"`
 }
 
 // AWSMachinePoolInstanceStatus is one instance of the group.

@@ -153,6 +153,12 @@ type AWSMachinePoolSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('0s') && duration(self) <= duration('596523h')`,message="defaultInstanceWarmup must be a duration in whole seconds that is not negative, such as 300s or 5m"
 	DefaultInstanceWarmup *metav1.Duration `json:"defaultInstanceWarmup,omitempty"`
 
+	// DeletionProtection keeps the group from being deleted, by Slipway or by others: prevent-force-deletion until it has no
+	// instances, prevent-all-deletion always. A pool that is deleted waits, with its nodes: under prevent-force-deletion until
+	// the group is empty, for which Slipway scales it to zero, and under prevent-all-deletion until this is changed. Default: as the group is, which AWS creates with none.
+	// +optional
+	DeletionProtection DeletionProtection `json:"deletionProtection,omitempty"`
+
 	// CapacityRebalance launches a replacement for a Spot Instance as soon as AWS says that it may be interrupted.
 	// +optional
 	CapacityRebalance bool `json:"capacityRebalance,omitempty"`
@@ -263,7 +269,8 @@ type AWSMachinePoolSpec struct {
 // +kubebuilder:storageversion
 // +kubebuilder:resource:path=awsmachinepools,scope=Namespaced,categories=cluster-api,shortName=awsmp
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster that the pool belongs to"
-// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status",description="Whether the pool is as its spec asks for"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status",description="Whether nodes can be launched as the spec asks for"
+// +kubebuilder:printcolumn:name="Status",type="string",JSONPath=".status.conditions[?(@.type=='Converged')].reason",description="Converged, or the most important thing that is not as the spec asks for"
 // +kubebuilder:printcolumn:name="Replicas",type="integer",JSONPath=".status.replicas",description="Instances of the group"
 // +kubebuilder:printcolumn:name="UpToDate",type="integer",JSONPath=".status.upToDateReplicas",description="Instances that run the wanted configuration"
 // +kubebuilder:printcolumn:name="MinSize",type="integer",JSONPath=".spec.minSize",description="Smallest size of the group"
@@ -274,8 +281,8 @@ type AWSMachinePoolSpec struct {
 // +kubebuilder:printcolumn:name="Refresh",type="string",priority=1,JSONPath=".status.rollout.status",description="Newest instance refresh"
 // +kubebuilder:printcolumn:name="Done%",type="integer",priority=1,JSONPath=".status.rollout.percentageComplete",description="How much of the newest instance refresh is done"
 // +kubebuilder:printcolumn:name="Cause",type="string",priority=1,JSONPath=".status.rollout.cause",description="Why instances are replaced, or were last"
-// +kubebuilder:printcolumn:name="Instance Type",type="string",priority=1,JSONPath=".spec.awsLaunchTemplate.instanceType",description="Instance type"
-// +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Ready')].message",description="What is in the way"
+// +kubebuilder:printcolumn:name="Instance Type",type="string",priority=1,JSONPath=".status.instanceTypes",description="Types of the running instances"
+// +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Converged')].message",description="What is in the way"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
 // AWSMachinePool is the infrastructure of a MachinePool: an EC2 Auto Scaling group that launches its instances from

@@ -57,7 +57,13 @@ type AWSManagedMachinePoolStatus struct {
 	// +kubebuilder:validation:MaxLength=32
 	LaunchTemplateVersion *string `json:"launchTemplateVersion,omitempty"`
 
-	// Nodegroup is the EKS node group.
+	// InstanceTypes are the types of the running instances, the most frequent first: m5.large, m6i.large.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	InstanceTypes string `json:"instanceTypes,omitempty"`
+
+	// Nodegroup is the EKS node group. Its name is recorded here before EKS is called with it, and stays when the node
+	// group is gone.
 	// +optional
 	Nodegroup *NodegroupStatus `json:"nodegroup,omitempty"`
 

@@ -71,9 +71,10 @@ import (
 // +slipway:rule=EK22
 // +kubebuilder:validation:XValidation:rule=`has(self.remoteAccess) == has(oldSelf.remoteAccess) && (!has(self.remoteAccess) || ((has(self.remoteAccess.sshKeyName) ? self.remoteAccess.sshKeyName : "") == (has(oldSelf.remoteAccess.sshKeyName) ? oldSelf.remoteAccess.sshKeyName : "") && (has(self.remoteAccess.sourceSecurityGroups) ? self.remoteAccess.sourceSecurityGroups : []) == (has(oldSelf.remoteAccess.sourceSecurityGroups) ? oldSelf.remoteAccess.sourceSecurityGroups : []) && (has(self.remoteAccess.public) ? self.remoteAccess.public : false) == (has(oldSelf.remoteAccess.public) ? oldSelf.remoteAccess.public : false)))`,message="EKS can not change the remoteAccess of a node group: put remoteAccess back, or make a new pool and move to it",fieldPath=".remoteAccess"
 type AWSManagedMachinePoolSpec struct {
-	// EKSNodegroupName is the name of the node group in EKS. It is fixed once the pool exists. Default: CAPA's, which
-	// is <namespace>_<name> with _ for every dot or, where that has more than 63 characters, capa_ and a hash of it;
-	// status.nodegroup.name shows it.
+	// EKSNodegroupName is the name of the node group in EKS. It is fixed once the pool exists. A name in the form of
+	// CAPA's default can be left out again, and the node group keeps it. Default: CAPA's, which is <namespace>_<name>
+	// with _ for every dot or, where that has more than 63 characters, capa_ and a hash of it. status.nodegroup.name
+	// shows the name, from before the node group is created.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +slipway:rule=EK23
@@ -124,14 +125,16 @@ type AWSManagedMachinePoolSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[a-zA-Z0-9_+=,.@-]{1,64}$')`,message="give the name of an IAM role, not its ARN"
 	RoleName string `json:"roleName,omitempty"`
 
-	// RolePath is the IAM path of a role that is made. Default: /.
+	// RolePath is the IAM path of a role that Slipway creates. Default: the manager's --node-role-path and the Cluster's
+	// name, such as /slipway/blue/. The path of an existing role does not change.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +slipway:rule=SL22
 	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^/([!-~]+/)?$')`,message="an IAM path begins and ends with a slash, such as /nodes/"
 	RolePath string `json:"rolePath,omitempty"`
 
-	// RolePermissionsBoundary is the ARN of the policy that bounds what a role that is made may do.
+	// RolePermissionsBoundary is the ARN of the policy that bounds what a role that Slipway creates may do. Default: the
+	// manager's --node-role-permissions-boundary; where that is set, no other is accepted.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	// +slipway:rule=SL22
@@ -139,8 +142,9 @@ type AWSManagedMachinePoolSpec struct {
 	RolePermissionsBoundary string `json:"rolePermissionsBoundary,omitempty"`
 
 	// AMIVersion is the release version of the EKS image, such as 1.34.1-20251103. Without it the newest of the
-	// Kubernetes version is taken when the node group is made or its Kubernetes version changes, and kept. It is for
-	// images that EKS chooses: not together with an image of the launch template.
+	// Kubernetes version is taken when the node group is made or its Kubernetes version changes, and kept. An older
+	// release than that of the nodes takes them back to it. It is for images that EKS chooses: not together with an image
+	// of the launch template.
 	// +optional
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=128
@@ -276,7 +280,8 @@ type AWSManagedMachinePoolSpec struct {
 // +kubebuilder:storageversion
 // +kubebuilder:resource:path=awsmanagedmachinepools,scope=Namespaced,categories=cluster-api,shortName=awsmmp
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster that the pool belongs to"
-// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status",description="Whether the pool is as its spec asks for"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status",description="Whether nodes can be launched as the spec asks for"
+// +kubebuilder:printcolumn:name="Status",type="string",JSONPath=".status.conditions[?(@.type=='Converged')].reason",description="Converged, or the most important thing that is not as the spec asks for"
 // +kubebuilder:printcolumn:name="Replicas",type="integer",JSONPath=".status.replicas",description="Instances of the node group"
 // +kubebuilder:printcolumn:name="UpToDate",type="integer",JSONPath=".status.upToDateReplicas",description="Instances that run the wanted configuration"
 // +kubebuilder:printcolumn:name="MinSize",type="integer",JSONPath=".spec.scaling.minSize",description="Smallest size of the node group"
@@ -288,15 +293,16 @@ type AWSManagedMachinePoolSpec struct {
 // +kubebuilder:printcolumn:name="Rollout",type="string",JSONPath=".status.conditions[?(@.type=='RolledOut')].reason",description="Whether all instances run the wanted configuration"
 // +kubebuilder:printcolumn:name="Update",type="string",priority=1,JSONPath=".status.update.status",description="Newest update of the node group"
 // +kubebuilder:printcolumn:name="Cause",type="string",priority=1,JSONPath=".status.update.cause",description="Why nodes are replaced, or were last"
+// +kubebuilder:printcolumn:name="Instance Type",type="string",priority=1,JSONPath=".status.instanceTypes",description="Types of the running instances"
 // +kubebuilder:printcolumn:name="Nodegroup Name",type="string",priority=1,JSONPath=".status.nodegroup.name",description="Name of the node group in EKS"
-// +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Ready')].message",description="What is in the way"
+// +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Converged')].message",description="What is in the way"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
 // AWSManagedMachinePool is the infrastructure of a MachinePool: an EKS managed node group, which launches its instances
 // from an EC2 launch template where the pool has one.
 //
 // +slipway:rule=EK22
-// +kubebuilder:validation:XValidation:rule=`(has(self.spec.eksNodegroupName) ? self.spec.eksNodegroupName : "") == (has(oldSelf.spec.eksNodegroupName) ? oldSelf.spec.eksNodegroupName : "") || ((has(self.spec.eksNodegroupName) ? self.spec.eksNodegroupName : "") == (has(oldSelf.status) && has(oldSelf.status.nodegroup) ? oldSelf.status.nodegroup.name : (has(self.spec.eksNodegroupName) ? self.spec.eksNodegroupName : "")) && (!has(oldSelf.spec.eksNodegroupName) || oldSelf.spec.eksNodegroupName == "")) || ((!has(self.spec.eksNodegroupName) || self.spec.eksNodegroupName == "") && oldSelf.spec.eksNodegroupName.endsWith('_' + self.metadata.name))`,message="EKS can not rename a node group: put eksNodegroupName back, or make a new pool and move to it",fieldPath=".spec.eksNodegroupName"
+// +kubebuilder:validation:XValidation:rule=`(has(self.spec.eksNodegroupName) ? self.spec.eksNodegroupName : "") == (has(oldSelf.spec.eksNodegroupName) ? oldSelf.spec.eksNodegroupName : "") || ((has(self.spec.eksNodegroupName) ? self.spec.eksNodegroupName : "") == (has(oldSelf.status) && has(oldSelf.status.nodegroup) ? oldSelf.status.nodegroup.name : (has(self.spec.eksNodegroupName) ? self.spec.eksNodegroupName : "")) && (!has(oldSelf.spec.eksNodegroupName) || oldSelf.spec.eksNodegroupName == "")) || ((!has(self.spec.eksNodegroupName) || self.spec.eksNodegroupName == "") && (oldSelf.spec.eksNodegroupName.matches('^capa_[0-9a-z]{27}$') || (oldSelf.spec.eksNodegroupName.matches('^[a-z0-9-]+_') && oldSelf.spec.eksNodegroupName.endsWith('_' + self.metadata.name.replace('.', '_')) && !oldSelf.spec.eksNodegroupName.substring(0, size(oldSelf.spec.eksNodegroupName) - size(self.metadata.name) - 1).contains('_'))))`,message="EKS can not rename a node group: put eksNodegroupName back, or make a new pool and move to it",fieldPath=".spec.eksNodegroupName"
 // +slipway:rule=EK22
 // +kubebuilder:validation:XValidation:rule=`(has(self.spec.roleName) ? self.spec.roleName : "") == (has(oldSelf.spec.roleName) ? oldSelf.spec.roleName : "") || ((!has(oldSelf.spec.roleName) || oldSelf.spec.roleName == "") && (!has(oldSelf.status) || !has(oldSelf.status.nodeRole) || oldSelf.status.nodeRole.name == (has(self.spec.roleName) ? self.spec.roleName : "")))`,message="EKS can not change the role of a node group: put roleName back, or make a new pool and move to it",fieldPath=".spec.roleName"
 type AWSManagedMachinePool struct {

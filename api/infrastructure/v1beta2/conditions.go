@@ -19,9 +19,14 @@ const (
 // Condition types. All of them are metav1.Condition with positive polarity, except Paused, Deleting and
 // DeprecatedFieldsInUse, which are True while the thing that they name goes on.
 const (
-	// ReadyCondition sums up all others: True when the object has what its spec asks for. It is the one that Cluster
-	// API copies to the MachinePool.
+	// ReadyCondition is True when the object can do its work: for a pool, when its group or node group exists and launches what the spec asks
+	// for. It does not depend on RolledOut and CapacityAvailable: while instances are replaced or missing, the nodes that there are work. Cluster API
+	// copies it to the MachinePool. Converged is True when nothing is left to do at all.
 	ReadyCondition = "Ready"
+
+	// ConvergedCondition is True when a pool is as its spec asks for in every respect: Ready, with all its capacity, no node left to drain, and all instances
+	// of the wanted configuration. Otherwise its reason and message are those of the most important condition that is not as it should be.
+	ConvergedCondition = "Converged"
 
 	// PausedCondition is True while nothing is done, because the Cluster or the object is paused.
 	PausedCondition = "Paused"
@@ -55,19 +60,23 @@ const (
 	// NodegroupHealthyCondition is True when EKS says of no fault of the node group; its message has EKS's health issues in words.
 	NodegroupHealthyCondition = "NodegroupHealthy"
 
+	// AWSReachableCondition is False while AWS gives no answers; its message says which service, and since when. Its last transition is that time. It is missing
+	// while AWS answers. Ready repeats it.
+	AWSReachableCondition = "AWSReachable"
+
 	// DeprecatedFieldsCondition is True for a pool that uses fields that will go away; its message says which, what to use and until
 	// when. It is missing where there are none, and no part of Ready.
 	DeprecatedFieldsCondition = "DeprecatedFieldsInUse"
 
-	// RolledOutCondition is True when no instance of the pool runs another configuration than the wanted one.
+	// RolledOutCondition is True when no instance of the pool runs another configuration than the wanted one. Ready does not depend on it.
 	RolledOutCondition = "RolledOut"
 
 	// NodesDrainedCondition is False while nodes are emptied whose instances are about to end; its message says what is in the way. A
 	// pool of which no instance had to wait has no such condition.
 	NodesDrainedCondition = "NodesDrained"
 
-	// CapacityAvailableCondition is True when the Auto Scaling group has the capacity that it asks for, and False while launches fail. It is no part
-	// of Ready: what runs works.
+	// CapacityAvailableCondition is True when the Auto Scaling group has the capacity that it asks for, and False while launches fail. Ready does not depend
+	// on it: the instances that there are work.
 	CapacityAvailableCondition = "CapacityAvailable"
 
 	// ResolvedCondition is True when all that an AWSLaunchConfig names was found in AWS: image, instance type,
@@ -94,8 +103,12 @@ const (
 
 // Reasons that several conditions share.
 const (
+	// ConvergedReason is the reason of a Converged condition that is True.
+	ConvergedReason = "Converged"
 	// ReadyReason is the reason of conditions that are True because all is as it should be.
 	ReadyReason = "Ready"
+	// PendingReason is the reason of Ready while a condition that it follows from is not known for the current generation.
+	PendingReason = "Pending"
 	// NotPausedReason is the reason of a Paused condition that is False.
 	NotPausedReason = "NotPaused"
 	// PausedReason is the reason of a Paused condition that is True.
@@ -112,7 +125,14 @@ const (
 	QuotaExceededReason = "QuotaExceeded"
 	// NameTakenReason says that the name is held by a resource in AWS that this object does not own.
 	NameTakenReason = "NameTaken"
+	// OwnerTagMissingReason reports that spec or status names a resource in AWS that exists without the tag that marks it as this
+	// object's. The message names the resource and the tag. Slipway neither changes the resource nor creates another until the tag is back.
+	OwnerTagMissingReason = "OwnerTagMissing"
 )
+
+// ExistingNotAllowedReason of LaunchTemplateReady reports that spec.existing names a launch template that belongs to another namespace or
+// cluster, by its tags. It is neither read nor launched from.
+const ExistingNotAllowedReason = "ExistingNotAllowed"
 
 // Reasons of ClusterInfrastructureReady.
 const (
@@ -190,6 +210,9 @@ const (
 	ImageNotFoundReason = "ImageNotFound"
 	// InstanceTypeNotFoundReason says that the region does not know the instance type.
 	InstanceTypeNotFoundReason = "InstanceTypeNotFound"
+	// NitroEnclaveEdgeZoneUnsupportedReason says that enclaveOptions is enabled, and a subnet or zone of the pool is in a Local Zone or Wavelength
+	// Zone, where AWS has no Nitro Enclaves.
+	NitroEnclaveEdgeZoneUnsupportedReason = "NitroEnclaveEdgeZoneUnsupported"
 	// ArchitectureMismatchReason says that the instance type can not run the image's architecture.
 	ArchitectureMismatchReason = "ArchitectureMismatch"
 	// SecurityGroupNotFoundReason says that a security group named by id, or by filters, does not exist.
@@ -229,6 +252,8 @@ const (
 	ASGNotFoundReason = "ASGNotFound"
 	// ASGDeletionInProgressReason says that the group, or its instances, are being deleted. CAPA's value.
 	ASGDeletionInProgressReason = "ASGDeletionInProgress"
+	// ASGDeletionProtectedReason says that spec.deletionProtection keeps the group, and the pool with it, from being deleted.
+	ASGDeletionProtectedReason = "ASGDeletionProtected"
 	// ASGDeleteFailedReason says that the group could not be deleted.
 	ASGDeleteFailedReason = "ASGDeleteFailed"
 	// ReplicasOutOfBoundsReason says that the MachinePool asks for more or fewer replicas than maxSize and minSize

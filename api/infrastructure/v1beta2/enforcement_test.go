@@ -236,6 +236,7 @@ var enforcement = map[string]string{
 	"SL29": inCRD,     // a dry run is of one image and type
 	"SL28": inCRD,     // metadata options in one place
 	"SL27": inWebhook, // replicas of the MachinePool within the bounds of a managed pool
+	"SL32": inWebhook, // EKS takes the cluster's Kubernetes version for a new node group, and none back
 	"SL30": inCRD,     // a template has nothing that is of one pool, written by its controller
 	"SL31": inCRD,     // a template names no node group
 	"SL40": inCRD,     // a template of launch configs names no EC2 launch template
@@ -246,6 +247,9 @@ var enforcement = map[string]string{
 	"SL50": inCRD,     // of a launch template of somebody else's nothing is set
 	"SL51": inCRD,     // a launch config stays with its launch template
 	"SL52": inCRD,     // a version is a number, latest or default
+	"SL70": inCRD,     // the pattern of an image's name has two fields, and nothing is executed; a cluster's pattern is a condition
+	"SL71": inCRD,     // the name of a Cluster is part of owner tags, in which a slash separates
+	"SL75": inCRD,     // deletion protection has three levels
 }
 
 // TestEveryRuleHasItsPlace fails when a rule of the matrix is forgotten, when the table knows a rule that does not

@@ -16,6 +16,10 @@ var existingCases = []ruleCase{
 		refuse: `{instanceType: null, existing: {version: latest}}`, says: "give either id or name",
 	},
 	{
+		rule: "SL71", reason: "a slash separates the parts of an owner tag: a/b would be another owner's cluster", accept: `{clusterName: one}`,
+		refuse: `{clusterName: a/b}`, says: "clusterName is the name of a Cluster",
+	},
+	{
 		rule: "SL6", reason: "an id is no name", accept: `{instanceType: null, existing: {id: lt-01234567}}`,
 		refuse: `{instanceType: null, existing: {id: theirs}}`, says: "give the id of a launch template",
 	},

@@ -358,6 +358,11 @@ var groupCases = []ruleCase{
 		says: "maxInstanceLifetime must be at least 24h",
 	},
 	{
+		rule: "SL75", reason: "a level of AWS's",
+		accept: `{deletionProtection: prevent-all-deletion}`, refuse: `{deletionProtection: prevent-deletion}`,
+		says: `supported values: "none", "prevent-force-deletion", "prevent-all-deletion"`,
+	},
+	{
 		rule: "AS20", reason: "reservations-then-balanced needs a reservation, and is not offered yet",
 		accept: `{availabilityZoneDistribution: balanced-only}`, refuse: `{availabilityZoneDistribution: reservations-then-balanced}`,
 		says: `supported values: "balanced-best-effort", "balanced-only"`,

@@ -4,7 +4,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // Bounds of what an AWSLaunchConfig's status lists.
 const (
-	// MaxLaunchConfigHistory is how many configurations status.history lists, newest first.
+	// MaxLaunchConfigHistory is how many launches status.history lists, newest first.
 	MaxLaunchConfigHistory = 20
 	// MaxLaunchConfigUsers is how many pools status.usedBy lists, however many there are.
 	MaxLaunchConfigUsers = 64
@@ -27,7 +27,7 @@ type LaunchConfigUser struct {
 	Instances int32 `json:"instances,omitempty"`
 }
 
-// LaunchConfigCause is why a configuration came to be asked for.
+// LaunchConfigCause is why a configuration was launched.
 // +kubebuilder:validation:Enum=First;Edited;RolledBack;Pinned;TemplateLost;Adopted;WaitingForApproval;NotVerified
 type LaunchConfigCause string
 
@@ -45,28 +45,38 @@ const (
 	LaunchConfigCauseTemplateLost LaunchConfigCause = "TemplateLost"
 	// LaunchConfigCauseAdopted is a launch template of Cluster API Provider AWS's that was taken over.
 	LaunchConfigCauseAdopted LaunchConfigCause = "Adopted"
-	// LaunchConfigCauseWaitingForApproval is an edit whose version nobody has approved yet.
+	// LaunchConfigCauseWaitingForApproval was written by earlier releases for a version that was not launched. Such entries are dropped.
 	LaunchConfigCauseWaitingForApproval LaunchConfigCause = "WaitingForApproval"
-	// LaunchConfigCauseNotVerified is an edit that spec.verify holds back: EC2 would not launch an instance from its version.
+	// LaunchConfigCauseNotVerified was written by earlier releases for a version that was not launched. Such entries are dropped.
 	LaunchConfigCauseNotVerified LaunchConfigCause = "NotVerified"
 )
 
-// LaunchConfigHistoryEntry is a configuration that was asked for. Versions that differ by their join token alone are one.
+// LaunchConfigHistoryEntry is a launch: a configuration that instances were launched with, after they were launched with another. New join tokens
+// are no launch. Nothing of an entry changes later but runBy and deleted.
 type LaunchConfigHistoryEntry struct {
-	// Version is the number of the newest version with the configuration.
+	// Version is the number of the version that was launched.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Version int64 `json:"version"`
 
-	// Created is when that version was made.
+	// LaunchTemplateID is the id of the launch template that the version is of.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	LaunchTemplateID string `json:"launchTemplateID,omitempty"`
+
+	// Launched is when an instance with the configuration was first reported by a pool.
+	// +optional
+	Launched metav1.Time `json:"launched,omitempty,omitzero"`
+
+	// Created is when the version was created, which is long before where an earlier one was launched again.
 	// +optional
 	Created metav1.Time `json:"created,omitempty,omitzero"`
 
-	// Cause is why the configuration came to be asked for, empty where that is not known any more.
+	// Cause is why the configuration was launched, empty where that is not known any more.
 	// +optional
 	Cause LaunchConfigCause `json:"cause,omitempty"`
 
-	// Change is what differs from the configuration before, in words.
+	// Change is the difference from the launch before, whatever was asked for in between and never launched.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Change string `json:"change,omitempty"`
@@ -81,7 +91,7 @@ type LaunchConfigHistoryEntry struct {
 	// +kubebuilder:validation:MaxLength=128
 	BootstrapFingerprint string `json:"bootstrapFingerprint,omitempty"`
 
-	// RunBy are the pools with instances that run it.
+	// RunBy are the pools with instances that run the configuration now. They are listed once, with its latest launch.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64

@@ -64,6 +64,10 @@ const (
 	// TagTokens of a launch template says that instances want session tokens (IMDSv2) where the spec says nothing of IMDS; the value is
 	// required. Templates that were begun by an earlier release, by CAPA or for a pool have it not.
 	TagTokens = TagSlipwayPrefix + "metadata-tokens"
+
+	// TagClusterUID holds the UID of the kube-system namespace of the cluster that just-in-time nodes and their default launch templates were
+	// created for. Two clusters may have the same name; no two have the same UID.
+	TagClusterUID = TagSlipwayPrefix + "cluster-uid"
 )
 
 // ClusterTagKey returns the key of the tag that marks what a Cluster API provider owns in the cluster.

@@ -64,6 +64,21 @@ var launchTemplateCases = []ruleCase{
 		says:   "ami says which image to take",
 	},
 	{
+		rule: "SL70", reason: "the two fields are replaced, with white space as CAPA takes it",
+		accept: `{imageLookupFormat: "capa-ami-{{.BaseOS}}-?{{ .K8sVersion }}-*"}`, refuse: `{imageLookupFormat: "{{.Version}}"}`,
+		says: "may contain {{.BaseOS}} and {{.K8sVersion}}",
+	},
+	{
+		rule: "SL70", reason: "nothing else is executed",
+		accept: `{imageLookupFormat: ""}`, refuse: `{imageLookupFormat: "{{range 2000000000}}aaaa{{end}}"}`,
+		says: "may contain {{.BaseOS}} and {{.K8sVersion}}",
+	},
+	{
+		rule: "SL70", reason: "no image has a brace in its name",
+		accept: `{imageLookupFormat: "golden-*"}`, refuse: `{imageLookupFormat: "golden-{*"}`,
+		says: "may contain {{.BaseOS}} and {{.K8sVersion}}",
+	},
+	{
 		rule: "BD1", reason: "a volume without a device name is attached nowhere",
 		accept: `{nonRootVolumes: [{deviceName: /dev/sdb, size: 8}]}`, refuse: `{nonRootVolumes: [{size: 8}]}`,
 		says: "needs a deviceName",

@@ -33,7 +33,7 @@ var enforcement = map[string]string{
 	"PV16": "constraints: the condition LaunchTemplatesReady, and the pod gets the reason",
 	"PV17": "inspection: the condition for an interface that exists; constraints: nodes are in the zone of a subnet alone, and the condition where spec.zones has another",
 	"PV18": "inspection: the condition for a Capacity Block, and for hibernation",
-	"PV19": "no field: there are no requirements, and a label has one value",
+	"PV19": inCRD, // requirements are about instances alone
 	"PV20": inCRD,
 	"PV21": "provisioner: the condition Distinct; the first by name launches, and pods that mind choose by provisioning.karpenter.sh/name",
 	"PV22": "packing: pods with and without a launch template are packed apart",
@@ -51,6 +51,15 @@ var enforcement = map[string]string{
 
 	"SP10": inCRD, // a budget that lets something happen
 	"SP11": inCRD, // one cluster for life
+	"SP12": inCRD, // launch templates that pods may name
+
+	"SP20": inCRD, // operators of requirements, with as many values as they take
+	"SP21": inCRD, // values that the label can have
+	"SP22": inCRD, // extra resources that a node can have
+
+	"SP30": inCRD, // a disruption budget is a number of nodes, and its window has a beginning and a length
+	"SP31": inCRD, // a schedule is one of cron
+	"SP32": inCRD, // a duration has a length
 }
 
 // trials are the tests of rules that are not in the CRD: the directory of a package, and a test.

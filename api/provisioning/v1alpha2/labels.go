@@ -16,6 +16,15 @@ const (
 	LabelCapacityType = "node.k8s.aws/capacity-type"
 )
 
+// Labels of Karpenter that nodes carry, and that pods and requirements may name.
+const (
+	// KarpenterLabelCapacityType is LabelCapacityType under Karpenter's name.
+	KarpenterLabelCapacityType = "karpenter.sh/capacity-type"
+
+	// InstanceLabelPrefix begins the keys of labels that describe the instance type.
+	InstanceLabelPrefix = "karpenter.k8s.aws/instance-"
+)
+
 // Labels of before March 2021, which mean the same. They are read, with a warning, and never put on a node.
 const (
 	// LegacyLabelLaunchTemplateID is the id of the EC2 launch template, lt-....

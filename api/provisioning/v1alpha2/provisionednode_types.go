@@ -7,9 +7,15 @@ import (
 // ProvisionedNodeFinalizer keeps a ProvisionedNode until its instance has ended, or has never been.
 const ProvisionedNodeFinalizer = "provisioning.karpenter.sh/instance"
 
+// NodeFinalizer keeps the Node of a ProvisionedNode until its pods have left and its instance has ended: deleting the Node ends both.
+const NodeFinalizer = "provisioning.karpenter.sh/termination"
+
 // ReplaceAnnotation on a ProvisionedNode has the node replaced: it ends once its pods have places elsewhere. Its value says why, for people. A value that begins with
 // DriftedReason is Slipway's own, and is taken away when the node is no longer drifted.
 const ReplaceAnnotation = "provisioning.karpenter.sh/replace"
+
+// RetryAnnotation on a Provisioner has launches begin anew after nodes failed to start: any value that it did not have before does.
+const RetryAnnotation = "provisioning.karpenter.sh/retry"
 
 // ProvisionedNodeSpec is what was decided before anything was launched. It never changes: what is launched twice with it is launched once.
 //
@@ -61,6 +67,23 @@ type ProvisionedNodeSpec struct {
 	// +kubebuilder:validation:MaxItems=50
 	Taints []Taint `json:"taints,omitempty"`
 
+	// StartupTaints that the Node gets when it registers, and that another controller removes.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	StartupTaints []Taint `json:"startupTaints,omitempty"`
+
+	// AwaitedResources are the extended resources that pods of the node request, such as nvidia.com/gpu. The node is initialized once its Node has them.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=317
+	AwaitedResources []string `json:"awaitedResources,omitempty"`
+
+	// ExtraResources that the node will have in addition to those of its instance type.
+	// +optional
+	ExtraResources ExtraResources `json:"extraResources,omitempty"`
+
 	// Reserved is what of its provisioner's limits the node takes until its instance is known: as much as the largest of its offerings has.
 	// +optional
 	Reserved ProvisionedResources `json:"reserved,omitempty,omitzero"`
@@ -79,6 +102,12 @@ type NodeLaunch struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Nodes int32 `json:"nodes"`
+
+	// ClusterUID is the UID of the kube-system namespace of the cluster that the nodes are launched for. The instances are tagged with it. It is missing
+	// where an earlier release recorded the launch.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ClusterUID string `json:"clusterUID,omitempty"`
 }
 
 // LaunchTemplateVersion is one version of an EC2 launch template.
@@ -168,9 +197,26 @@ type ProvisionedNodeStatus struct {
 	// +optional
 	LaunchTime *metav1.Time `json:"launchTime,omitempty"`
 
-	// ReadyTime is when the node took pods first.
+	// ReadyTime is when the node was initialized: it took pods for the first time.
 	// +optional
 	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
+
+	// AwaySince is when the Node, which had registered, was found gone. It is missing while the Node is there.
+	// +optional
+	AwaySince *metav1.Time `json:"awaySince,omitempty"`
+
+	// FailedSince is when the node, which had been initialized, was found failed: not ready, its instance stopped, or
+	// its instance failing an EC2 status check. It is missing while the node is well.
+	// +optional
+	FailedSince *metav1.Time `json:"failedSince,omitempty"`
+
+	// TerminateTime is when EC2 was first asked to terminate the instance.
+	// +optional
+	TerminateTime *metav1.Time `json:"terminateTime,omitempty"`
+
+	// DrainTime is when the drain of the node began, after its deletion.
+	// +optional
+	DrainTime *metav1.Time `json:"drainTime,omitempty"`
 
 	// EmptySince is when the last pod left that is not of a daemon set. It is missing while there are some.
 	// +optional

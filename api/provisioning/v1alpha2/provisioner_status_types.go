@@ -30,6 +30,12 @@ type ProvisionerStatus struct {
 	// +kubebuilder:validation:MaxItems=50
 	LaunchTemplates []ResolvedLaunchTemplate `json:"launchTemplates,omitempty"`
 
+	// FailedStarts are launch templates whose nodes did not start, with what was missing. While one waits, no node of its kind is launched.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	FailedStarts []FailedStart `json:"failedStarts,omitempty"`
+
 	// Nodes is how many nodes there are, those included that were launched and have not joined yet.
 	// +optional
 	Nodes int32 `json:"nodes,omitempty"`
@@ -37,6 +43,47 @@ type ProvisionerStatus struct {
 	// Resources of all these nodes together: what spec.limits bound.
 	// +optional
 	Resources *ProvisionedResources `json:"resources,omitempty"`
+}
+
+// FailedStart counts the rounds of nodes that were launched from one version of a launch template and did not start. A node that starts removes it.
+type FailedStart struct {
+	// LaunchTemplateID is the launch template that the nodes were launched from.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	LaunchTemplateID string `json:"launchTemplateID"`
+
+	// LaunchTemplateVersion is the number of the version.
+	// +required
+	LaunchTemplateVersion int64 `json:"launchTemplateVersion"`
+
+	// Resource that was missing, such as nvidia.com/gpu. It is empty if the instances did not become Nodes, were not ready, or kept a startup taint; then no node at
+	// all is launched from the version while it waits, and else none for pods that request the resource.
+	// +optional
+	// +kubebuilder:validation:MaxLength=317
+	Resource string `json:"resource,omitempty"`
+
+	// Tries is the number of rounds of nodes that failed in a row.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Tries int32 `json:"tries"`
+
+	// LastTime is when the last round failed.
+	// +required
+	LastTime metav1.Time `json:"lastTime"`
+
+	// Generation of the spec when the last round failed. An entry of another generation no longer counts.
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+
+	// Retry is the value of the annotation provisioning.karpenter.sh/retry then. An entry of another value no longer counts.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Retry string `json:"retry,omitempty"`
+
+	// Message says what the last node lacked.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
 }
 
 // ProvisionedResources are sums over nodes.
@@ -85,6 +132,11 @@ type ResolvedLaunchTemplate struct {
 	// +optional
 	Architecture Architecture `json:"architecture,omitempty"`
 
+	// Accelerator that the image of a default launch template has the driver of: nvidia or neuron. It is empty for the standard image.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Accelerator string `json:"accelerator,omitempty"`
+
 	// Generated is true for a default launch template, which Slipway made.
 	// +optional
 	Generated bool `json:"generated,omitempty"`
@@ -129,6 +181,11 @@ type LaunchTemplateFacts struct {
 	// EphemeralStorage is the size of the volume that has it, where that is not as the instance type says.
 	// +optional
 	EphemeralStorage *resource.Quantity `json:"ephemeralStorage,omitempty"`
+
+	// InstanceProfile of the launch template: a name or an ARN.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	InstanceProfile string `json:"instanceProfile,omitempty"`
 
 	// FixesSubnet says that instances are launched in the subnet of the launch template.
 	// +optional

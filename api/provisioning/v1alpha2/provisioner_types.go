@@ -2,6 +2,7 @@ package v1alpha2
 
 import (
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -15,6 +16,8 @@ import (
 // +kubebuilder:validation:XValidation:rule=`!has(self.architecture) || !(has(self.launchTemplateRef) || has(self.launchConfigRef))`,message="a launch template has the architecture of its image: remove architecture, or the reference to the launch template",fieldPath=".architecture"
 // +slipway:rule=SP1
 // +kubebuilder:validation:XValidation:rule=`(has(self.launchTemplateRef) ? 1 : 0) + (has(self.launchConfigRef) ? 1 : 0) + (has(self.labels) && ('node.k8s.aws/launch-template-name' in self.labels || 'kubernetes.amazonaws.com/launchTemplateId' in self.labels) ? 1 : 0) <= 1`,message="name one launch template: by a label, by launchTemplateRef or by launchConfigRef"
+// +slipway:rule=SP7
+// +kubebuilder:validation:XValidation:rule=`!has(self.taints) || !has(self.startupTaints) || self.startupTaints.all(s, !self.taints.exists(t, t.key == s.key && t.effect == s.effect))`,message="a taint stays, or is removed while the node starts: list it in taints or in startupTaints",fieldPath=".startupTaints"
 type ProvisionerSpec struct {
 	// Cluster that the nodes join.
 	// +required
@@ -33,7 +36,17 @@ type ProvisionerSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.all(t, self.filter(o, o.key == t.key && o.effect == t.effect).size() == 1)`,message="a node has one taint of a key and an effect"
 	Taints []Taint `json:"taints,omitempty"`
 
-	// Zones that nodes may be in. Default: those of the subnets.
+	// StartupTaints are taints that nodes get once, when they register, and that another controller removes when its part of the node is ready: a network plugin, for
+	// example. Pods need not tolerate them. A node that still has one when it should have been initialized is replaced. Taints whose key begins with readiness.k8s.io/
+	// or ends with /agent-not-ready are startup taints without being listed here. Default: none.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	// +slipway:rule=SP7
+	// +kubebuilder:validation:XValidation:rule=`self.all(t, self.filter(o, o.key == t.key && o.effect == t.effect).size() == 1)`,message="a node has one taint of a key and an effect"
+	StartupTaints []Taint `json:"startupTaints,omitempty"`
+
+	// Zones that nodes may be in: pods choose among them. Default: those of the subnets.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=50
@@ -42,7 +55,7 @@ type ProvisionerSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.all(z, z.matches('^[a-z]{2,}(-[a-z0-9]+)+$'))`,message="give names of zones such as us-east-1a"
 	Zones []string `json:"zones,omitempty"`
 
-	// InstanceTypes that nodes may have. Default: every type of the region that suits.
+	// InstanceTypes that nodes may have: pods choose among them. Default: every type of the region that suits.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1000
@@ -50,6 +63,25 @@ type ProvisionerSpec struct {
 	// +slipway:rule=SP2
 	// +kubebuilder:validation:XValidation:rule=`self.all(t, t.matches('^[a-z0-9-]+[.][a-z0-9-]+$'))`,message="give names of instance types such as m5.large"
 	InstanceTypes []string `json:"instanceTypes,omitempty"`
+
+	// Requirements that all nodes satisfy, in addition to zones, instanceTypes and architecture. Where they allow both capacity types, nodes are Spot Instances, and On-Demand
+	// Instances while AWS has no suitable Spot capacity.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Requirements []Requirement `json:"requirements,omitempty"`
+
+	// Weight orders Provisioners that suit the same pods: the highest weight launches, and among equal weights the first by name. Default: 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Weight *int32 `json:"weight,omitempty"`
+
+	// ExtraResources are resources that every node from the Provisioner's own or default launch template has in addition to those of its instance type: huge pages that its
+	// user data reserves, network interfaces for vpc.amazonaws.com/efa, or devices of a device plugin. Huge pages are taken from the node's memory. Pods that ask for them
+	// get nodes. Default: none.
+	// +optional
+	ExtraResources ExtraResources `json:"extraResources,omitempty"`
 
 	// TTLSeconds is how long, in seconds, a node stays on which no pod runs but those of daemon sets. Default: for good.
 	// +optional
@@ -68,6 +100,21 @@ type ProvisionerSpec struct {
 	// +optional
 	Drift *Drift `json:"drift,omitempty"`
 
+	// Disruption bounds how many nodes are disrupted voluntarily at a time: those that are empty, expired, or drifted, and those whose replacement was requested. With
+	// spec.drift, its maxReplacing holds as well.
+	// +optional
+	Disruption *Disruption `json:"disruption,omitempty"`
+
+	// TerminationGracePeriod bounds the drain of a node: after it the instance is terminated. Pods that are still there are
+	// deleted in time for their own grace period, whatever PodDisruptionBudgets and karpenter.sh/do-not-disrupt ask for. With it, pods with karpenter.sh/do-not-disrupt
+	// delay the replacement of their node, and do not prevent it. Default: a drain takes as long as its pods need.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +slipway:rule=SP32
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]{1,5}h)?([0-9]{1,6}m)?([0-9]{1,7}s)?$') && self.size() > 0`,message="a duration has hours, minutes, and seconds, such as 48h, 1h30m, or 300s"
+	TerminationGracePeriod *metav1.Duration `json:"terminationGracePeriod,omitempty"`
+
 	// Labels of all nodes, unless a pod asks for another value. Those of node.k8s.aws choose the launch template and how capacity is bought.
 	// +optional
 	Labels Labels `json:"labels,omitempty"`
@@ -79,6 +126,11 @@ type ProvisionerSpec struct {
 	// LaunchConfigRef is the AWSLaunchConfig whose launch template has the nodes of pods that name none.
 	// +optional
 	LaunchConfigRef *LaunchConfigReference `json:"launchConfigRef,omitempty"`
+
+	// AllowedLaunchTemplates are the EC2 launch templates that pods may name by node.k8s.aws/launch-template-name, beside the one that their nodes would be launched
+	// from anyway. Default: none.
+	// +optional
+	AllowedLaunchTemplates *AllowedLaunchTemplates `json:"allowedLaunchTemplates,omitempty"`
 
 	// Subnets that nodes may be in. Default: those with the tag kubernetes.io/cluster/ and the name of the cluster.
 	// +optional
@@ -216,6 +268,8 @@ type TaintEffect string
 // +kubebuilder:validation:XValidation:rule=`!self.exists(k, k in ['topology.kubernetes.io/zone', 'failure-domain.beta.kubernetes.io/zone', 'node.kubernetes.io/instance-type', 'beta.kubernetes.io/instance-type'])`,message="set spec.zones or spec.instanceTypes in place of the label: a node's zone and instance type are what it was launched with"
 // +slipway:rule=SP6
 // +kubebuilder:validation:XValidation:rule=`!self.exists(k, k in ['topology.kubernetes.io/region', 'failure-domain.beta.kubernetes.io/region', 'kubernetes.io/os', 'beta.kubernetes.io/os'])`,message="region and operating system are those of the instance: remove the label"
+// +slipway:rule=SP6
+// +kubebuilder:validation:XValidation:rule=`!self.exists(k, k.startsWith('karpenter.k8s.aws/'))`,message="labels of karpenter.k8s.aws/ say what the instance is: limit it in spec.requirements in place of the label"
 // +slipway:rule=PV20
 // +kubebuilder:validation:XValidation:rule=`self.all(k, k != 'kubernetes.io/hostname' && !k.startsWith('kubernetes.io/cluster/') && !k.matches('^([^/]+[.])?karpenter[.]sh/'))`,message="kubernetes.io/hostname, kubernetes.io/cluster/ and karpenter.sh/ are set by others: remove the label"
 type Labels map[string]string
@@ -247,6 +301,49 @@ type LaunchTemplateReference struct {
 	// +slipway:rule=PV7
 	// +kubebuilder:validation:XValidation:rule=`!self.matches('^[0-9]+$') || self.matches('^[1-9][0-9]{0,17}$')`,message="the number of a version is above 0, without zeros before it, and of at most 18 digits"
 	Version string `json:"version,omitempty"`
+}
+
+// AllowedLaunchTemplates selects EC2 launch templates: those with one of the names, those whose name begins with one of the prefixes, and those that have all of
+// the tags. What instances of a launch template may do in AWS is up to its instance profile, so whoever may write pods has the permissions of every profile here.
+//
+// +slipway:rule=SP12
+// +kubebuilder:validation:XValidation:rule=`has(self.names) || has(self.prefixes) || has(self.tags)`,message="set names, prefixes, or tags: pods may name no launch template otherwise"
+type AllowedLaunchTemplates struct {
+	// Names of launch templates.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MinLength=3
+	// +kubebuilder:validation:items:MaxLength=128
+	Names []string `json:"names,omitempty"`
+
+	// Prefixes of names of launch templates.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=128
+	Prefixes []string `json:"prefixes,omitempty"`
+
+	// Tags that a launch template must have, all of them.
+	// +optional
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=20
+	// +slipway:rule=SP12
+	// +kubebuilder:validation:XValidation:rule=`self.all(k, k.size() >= 1 && k.size() <= 128 && self[k].size() <= 256)`,message="a tag has a key of 1 to 128 characters and a value of at most 256"
+	Tags map[string]string `json:"tags,omitempty"`
+
+	// InstanceProfiles limits the instance profiles that these launch templates may have: names or ARNs, with * for any characters but / and ? for any one. A launch
+	// template without an instance profile is always allowed. Default: any.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	InstanceProfiles []string `json:"instanceProfiles,omitempty"`
 }
 
 // LaunchConfigReference names an AWSLaunchConfig.

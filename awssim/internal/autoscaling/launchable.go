@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/shape"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
@@ -60,7 +61,7 @@ func (s *service) checkAlternative(n *settings, base resolved, i int, o types.La
 	}
 	instanceType := valOr(o.InstanceType, string(template.data.InstanceType))
 	if req := requirementsOf(o, template); req != nil {
-		if err := checkRequirements(req, template); err != nil {
+		if err := checkSimulated(req); err != nil {
 			return err
 		}
 		matches := s.matching(n, req, i, s.architectureOf(o, template))
@@ -122,12 +123,12 @@ func (s *service) attributeBased(c configuration) bool {
 }
 
 // requirementsOf returns the attributes by which an override, or the template itself, chooses instance types.
-func requirementsOf(o types.LaunchTemplateOverrides, t resolved) *types.InstanceRequirements {
+func requirementsOf(o types.LaunchTemplateOverrides, t resolved) *ec2types.InstanceRequirementsRequest {
 	if o.InstanceRequirements != nil {
-		return o.InstanceRequirements
+		return ptr(shape.Convert[ec2types.InstanceRequirementsRequest](*o.InstanceRequirements))
 	}
-	if o.InstanceType == nil && t.data.InstanceType == "" && t.data.InstanceRequirements != nil {
-		return fromTemplateRequirements(t.data.InstanceRequirements)
+	if o.InstanceType == nil && t.data.InstanceType == "" {
+		return t.data.InstanceRequirements
 	}
 	return nil
 }
@@ -139,6 +140,10 @@ func checkTemplate(t resolved, n *settings) error {
 	}
 	if p := t.data.Placement; p != nil && (val(p.HostId) != "" || val(p.Affinity) == "host") {
 		return invalid("You must use a valid fully-formed launch template. Dedicated Host id and affinity are not supported in an Auto Scaling group.")
+	}
+	// Code and message as users report them, hashicorp/terraform-provider-aws#4570: this is a check of Auto Scaling's own, before EC2 is asked.
+	if len(t.data.NetworkInterfaces) > 0 && len(t.data.SecurityGroupIds)+len(t.data.SecurityGroups) > 0 {
+		return sim.Errorf("InvalidQueryParameter", "Invalid launch template: When a network interface is provided, the security groups must be a part of it.")
 	}
 	return checkInterfaces(t.data.NetworkInterfaces, n)
 }

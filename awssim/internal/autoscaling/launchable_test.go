@@ -52,6 +52,25 @@ func TestPlacementGroupReachesInstances(t *testing.T) {
 	}, "ValidationError", "cluster placement group")
 }
 
+// TestSecurityGroupsByName: a launch in a subnet takes ids of security groups alone, and with network interfaces the groups are part of those.
+func TestSecurityGroupsByName(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	named := f.template(func(d *ec2types.RequestLaunchTemplateData) { d.SecurityGroups = []string{"default"} })
+	fails(f, f.asg.CreateAutoScalingGroup, newGroup(named, 1), "ValidationError",
+		"You must use a valid fully-formed launch template. The parameter groupName cannot be used with the parameter subnet")
+	for _, change := range []func(*ec2types.RequestLaunchTemplateData){
+		func(d *ec2types.RequestLaunchTemplateData) { d.SecurityGroups = []string{"default"} },
+		func(d *ec2types.RequestLaunchTemplateData) { d.SecurityGroupIds = []string{"sg-0c1000000000000ab"} },
+	} {
+		both := f.template(change, func(d *ec2types.RequestLaunchTemplateData) {
+			d.NetworkInterfaces = []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{{DeviceIndex: aws.Int32(0)}}
+		})
+		fails(f, f.asg.CreateAutoScalingGroup, newGroup(both, 1), "InvalidQueryParameter",
+			"Invalid launch template: When a network interface is provided, the security groups must be a part of it.")
+	}
+}
+
 func TestTypeNeedNotBeOfferedInEveryZone(t *testing.T) {
 	t.Parallel()
 	lacking := func(zones ...string) func(*awssim.Options) {
@@ -96,20 +115,45 @@ func TestTemplateRequirementsMakeAGroupAttributeBased(t *testing.T) {
 	})
 }
 
+// TestTemplateRequirementsAreNotIgnored holds that attributes of a launch template choose among the types of the world, m5.xlarge being the cheapest of four vCPUs
+// of Intel that has disks of no kind and is not burstable.
 func TestTemplateRequirementsAreNotIgnored(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	for _, change := range []func(*ec2types.InstanceRequirementsRequest){
-		func(r *ec2types.InstanceRequirementsRequest) { r.RequireEncryptionInTransit = aws.Bool(true) },
-		func(r *ec2types.InstanceRequirementsRequest) {
-			r.NetworkBandwidthGbps = &ec2types.NetworkBandwidthGbpsRequest{Min: aws.Float64(10)}
-		},
-		func(r *ec2types.InstanceRequirementsRequest) {
-			r.BaselineEbsBandwidthMbps = &ec2types.BaselineEbsBandwidthMbpsRequest{Min: aws.Int32(1000)}
-		},
+	for _, row := range []struct {
+		reason string
+		change func(*ec2types.InstanceRequirementsRequest)
+		has    func(*world.InstanceType) bool
+	}{
+		{"encryption between instances", func(r *ec2types.InstanceRequirementsRequest) { r.RequireEncryptionInTransit = aws.Bool(true) },
+			func(i *world.InstanceType) bool { return i.EncryptionInTransit }},
+		{"a baseline of the network", func(r *ec2types.InstanceRequirementsRequest) {
+			r.NetworkBandwidthGbps = &ec2types.NetworkBandwidthGbpsRequest{Min: aws.Float64(1.5)}
+		}, func(i *world.InstanceType) bool { return i.NetworkCards[0].BaselineGbps >= 1.5 }},
+		{"a baseline of volumes", func(r *ec2types.InstanceRequirementsRequest) {
+			r.BaselineEbsBandwidthMbps = &ec2types.BaselineEbsBandwidthMbpsRequest{Min: aws.Int32(1250)}
+		}, func(i *world.InstanceType) bool { return i.EBS.Baseline.Mbps >= 1250 }},
 	} {
-		fails(f, f.asg.CreateAutoScalingGroup, newGroup("", 1, mixed(f.requiring(4, change), nil)), "ValidationError", "not available in this Region")
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			f := start(t)
+			f.running(newGroup("", 1, mixed(f.requiring(4), nil)))
+			if kind := f.sim.World().InstanceType(*f.group().Instances[0].InstanceType); row.has(kind) {
+				t.Fatalf("%s would be chosen without the attribute", kind.Name)
+			}
+			f = start(t)
+			f.running(newGroup("", 1, mixed(f.requiring(4, row.change), nil)))
+			if kind := f.sim.World().InstanceType(*f.group().Instances[0].InstanceType); !row.has(kind) {
+				t.Errorf("chose %+v", kind)
+			}
+		})
 	}
+	f := start(t)
+	factors := func(r *ec2types.InstanceRequirementsRequest) {
+		r.BaselinePerformanceFactors = &ec2types.BaselinePerformanceFactorsRequest{Cpu: &ec2types.CpuPerformanceFactorRequest{
+			References: []ec2types.PerformanceFactorReferenceRequest{{InstanceFamily: aws.String("m6i")}},
+		}}
+	}
+	fails(f, f.asg.CreateAutoScalingGroup, newGroup("", 1, mixed(f.requiring(4, factors), nil)), "ValidationError", "not available in this Region")
 }
 
 func TestSpotPriceProtection(t *testing.T) {

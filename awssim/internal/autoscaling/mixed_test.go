@@ -2,6 +2,7 @@ package autoscaling_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -220,7 +221,7 @@ func TestPoliciesAreRefused(t *testing.T) {
 		{"type and requirements exclude each other", mixed(template, nil, types.LaunchTemplateOverrides{InstanceType: aws.String("m5.large"), InstanceRequirements: requirements}), "both InstanceType and InstanceRequirements"},
 		{"all are weighted or none", mixed(template, nil, types.LaunchTemplateOverrides{InstanceType: aws.String("m5.large"), WeightedCapacity: aws.String("2")}, of("c5.large")[0]), "weight for all"},
 		{"a weight is at most 999", mixed(template, nil, types.LaunchTemplateOverrides{InstanceType: aws.String("m5.large"), WeightedCapacity: aws.String("1000")}), "whole number"},
-		{"strategies are known", mixed(template, &types.InstancesDistribution{SpotAllocationStrategy: aws.String("best")}, of("m5.large")...), "Invalid spot allocation strategy"},
+		{"strategies are known", mixed(template, &types.InstancesDistribution{SpotAllocationStrategy: aws.String("best")}, of("m5.large")...), "SpotAllocationStrategy is not valid. Valid options are: [lowest-price, "},
 		{"pools go with lowest price", mixed(template, &types.InstancesDistribution{SpotAllocationStrategy: aws.String("capacity-optimized"), SpotInstancePools: aws.Int32(3)}, of("m5.large")...), "SpotInstancePools"},
 		{"prioritized needs types", mixed(template, &types.InstancesDistribution{OnDemandAllocationStrategy: aws.String("prioritized")}, types.LaunchTemplateOverrides{InstanceRequirements: requirements}), "prioritized"},
 		{"the percentage is one", mixed(template, &types.InstancesDistribution{OnDemandPercentageAboveBaseCapacity: aws.Int32(101)}, of("m5.large")...), "between 0 and 100"},
@@ -237,5 +238,36 @@ func TestPoliciesAreRefused(t *testing.T) {
 	for _, tt := range tests {
 		t.Log(tt.reason)
 		fails(f, f.asg.CreateAutoScalingGroup, newGroup(template, 1, tt.change), "ValidationError", tt.words)
+	}
+}
+
+// TestFailedLaunchesSayThePurchaseOption: of a group with a mixed instances policy an activity has the purchase option and EC2's code.
+func TestFailedLaunchesSayThePurchaseOption(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason     string
+		percentage int32
+		types      []string
+		want       string
+	}{
+		{"On-Demand", 100, []string{"m5.large"},
+			"Could not launch On-Demand Instances. InsufficientInstanceCapacity - We currently do not have sufficient m5.large capacity in the Availability Zone you requested"},
+		{"Spot", 0, []string{"m5.large"}, "Could not launch Spot Instances. UnfulfillableCapacity - Unable to fulfill capacity due to your request configuration. " +
+			"Please adjust your request and try again. Launching EC2 instance failed."},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			f := start(t, func(o *awssim.Options) {
+				o.Behavior.Capacity = []awssim.CapacityRule{{InstanceType: "m5.large"}}
+			})
+			call(f, f.asg.CreateAutoScalingGroup, newGroup("", 1, mixed(f.template(), &types.InstancesDistribution{
+				OnDemandPercentageAboveBaseCapacity: aws.Int32(row.percentage),
+			}, of(row.types...)...)))
+			f.step(time.Minute)
+			got := aws.ToString(f.activities()[0].StatusMessage)
+			if !strings.HasPrefix(got, row.want) || !strings.HasSuffix(got, " Launching EC2 instance failed.") {
+				t.Errorf("the launch failed with %q, want %q", got, row.want)
+			}
+		})
 	}
 }

@@ -13,8 +13,9 @@ type Group struct {
 	types.AutoScalingGroup
 	Warm       []types.Instance // in its warm pool
 	Refreshing bool             // an instance refresh is active
-	// Failure is why the last launch failed; nil once one has succeeded.
-	Failure *sim.Error
+	// Failure is why the last launch failed, and FailureMessage what its activity says; nil and "" once one has succeeded.
+	Failure        *sim.Error
+	FailureMessage string
 }
 
 // LookupGroup returns the group of that name as it is now, whatever the read lag. Only for code under the kernel's lock.
@@ -24,7 +25,7 @@ func LookupGroup(r *sim.Region, name string) (Group, bool) {
 	if g == nil {
 		return Group{}, false
 	}
-	found := Group{AutoScalingGroup: g.describe(s), Refreshing: g.refresh != nil, Failure: g.failure}
+	found := Group{AutoScalingGroup: g.describe(s), Refreshing: g.refresh != nil, Failure: g.failure, FailureMessage: g.failureMessage}
 	for _, m := range g.members {
 		if m.warmed() {
 			found.Warm = append(found.Warm, m.describe(s))

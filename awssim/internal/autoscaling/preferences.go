@@ -30,6 +30,8 @@ type preferences struct {
 	alarms           []string
 	scaleInProtected types.ScaleInProtectedInstances
 	standby          types.StandbyInstances
+	// asked has what answers show only if it was asked for.
+	asked types.RefreshPreferences
 }
 
 // groupDefaults are the group's settings that preferences fall back to (UG understand-instance-refresh-default-values).
@@ -56,6 +58,7 @@ func resolvePreferences(asked *types.RefreshPreferences, group groupDefaults) (p
 		autoRollback:     val(asked.AutoRollback),
 		scaleInProtected: asked.ScaleInProtectedInstances,
 		standby:          asked.StandbyInstances,
+		asked:            *asked,
 	}
 	if group.policy != nil {
 		p.minHealthy, p.maxHealthy = int(val(group.policy.MinHealthyPercentage)), int(val(group.policy.MaxHealthyPercentage))
@@ -164,15 +167,16 @@ func validateCheckpoints(a *types.RefreshPreferences) error {
 	return nil
 }
 
-// describe returns the preferences as DescribeInstanceRefreshes shows them: with the defaults (UG check-status-instance-refresh).
+// describe returns the preferences as DescribeInstanceRefreshes shows them: with the defaults (UG check-status-instance-refresh), but for what becomes
+// of instances that are protected or in standby (recorded in 2026, gnosia93/get-started-eks).
 func (p preferences) describe() *types.RefreshPreferences {
 	out := &types.RefreshPreferences{
 		MinHealthyPercentage:      number(p.minHealthy),
 		InstanceWarmup:            number(p.warmup),
 		SkipMatching:              ptr(p.skipMatching),
 		AutoRollback:              ptr(p.autoRollback),
-		ScaleInProtectedInstances: p.scaleInProtected,
-		StandbyInstances:          p.standby,
+		ScaleInProtectedInstances: p.asked.ScaleInProtectedInstances,
+		StandbyInstances:          p.asked.StandbyInstances,
 		BakeTime:                  optional(*number(p.bakeTime)),
 	}
 	if p.maxExplicit {

@@ -104,7 +104,6 @@ func TestRefreshReplacesEveryInstanceByWhatTheGroupNames(t *testing.T) {
 	}
 	want := &types.RefreshPreferences{
 		MinHealthyPercentage: aws.Int32(90), InstanceWarmup: aws.Int32(0), SkipMatching: aws.Bool(false), AutoRollback: aws.Bool(false),
-		ScaleInProtectedInstances: types.ScaleInProtectedInstancesWait, StandbyInstances: types.StandbyInstancesWait,
 	}
 	if diff := cmp.Diff(want, r.Preferences, cmp.AllowUnexported(types.RefreshPreferences{}), ignoreDocument); diff != "" {
 		t.Errorf("preferences with their defaults (-want +got):\n%s", diff)

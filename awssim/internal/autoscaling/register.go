@@ -121,7 +121,12 @@ func (s *service) describeLifecycleHookTypes(*sim.Call,
 
 // The actions that make policies, scheduled actions, notifications and launch configurations are not there, so there are none to describe.
 
-func (s *service) describePolicies(*sim.Call, *autoscaling.DescribePoliciesInput) (*autoscaling.DescribePoliciesOutput, error) {
+func (s *service) describePolicies(_ *sim.Call, in *autoscaling.DescribePoliciesInput) (*autoscaling.DescribePoliciesOutput, error) {
+	if name := val(in.AutoScalingGroupName); name != "" {
+		if _, there := s.views.Visible(name); !there { // seen of AWS; no page has it
+			return nil, invalid("Group %s not found", name)
+		}
+	}
 	return &autoscaling.DescribePoliciesOutput{}, nil
 }
 

@@ -97,6 +97,9 @@ func (s *service) defaults() settings {
 		capacityUnit: capacityTypeUnits, cooldown: defaultCooldown, healthCheckType: "EC2", policies: []string{policyDefault},
 		serviceLinkedRole: "arn:aws:iam::" + s.region.Account.ID + ":role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling",
 		deletion:          types.DeletionProtectionNone,
+		// Shown of groups for which nobody set them (cloud-custodian, recordings of test_asg_suspend_force of 2026).
+		reservation: &types.CapacityReservationSpecification{CapacityReservationPreference: types.CapacityReservationPreferenceDefault},
+		lifecycle:   &types.InstanceLifecyclePolicy{RetentionTriggers: &types.RetentionTriggers{TerminateHookAbandon: types.RetentionActionTerminate}},
 	}
 }
 

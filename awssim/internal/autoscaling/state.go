@@ -77,11 +77,13 @@ type group struct {
 	replacing int        // instances taken out of service for their health, whose replacements are still to be launched
 	failures  int        // failed launches in a row
 	failure   *sim.Error // of the last launch, if it failed
-	retryAt   time.Time
-	coolUntil time.Time
-	holdUntil time.Time // a change of capacity that honors the cooldown waits until then
-	balanceAt time.Time // rebalancing failed and waits until then
-	balancing *member   // launched to even out the zones; what it replaces goes when it is in service
+	// failureMessage is what the activity of that launch says.
+	failureMessage string
+	retryAt        time.Time
+	coolUntil      time.Time
+	holdUntil      time.Time // a change of capacity that honors the cooldown waits until then
+	balanceAt      time.Time // rebalancing failed and waits until then
+	balancing      *member   // launched to even out the zones; what it replaces goes when it is in service
 
 	wakeAt time.Time
 }

@@ -131,6 +131,7 @@ func TestEverySettingIsShown(t *testing.T) {
 		AvailabilityZoneDistribution:     &types.AvailabilityZoneDistribution{CapacityDistributionStrategy: types.CapacityDistributionStrategyBalancedBestEffort},
 		AvailabilityZoneImpairmentPolicy: &types.AvailabilityZoneImpairmentPolicy{ZonalShiftEnabled: aws.Bool(true), ImpairedZoneHealthCheckBehavior: types.ImpairedZoneHealthCheckBehaviorIgnoreUnhealthy},
 		CapacityReservationSpecification: &types.CapacityReservationSpecification{CapacityReservationPreference: types.CapacityReservationPreferenceNone},
+		InstanceLifecyclePolicy:          &types.InstanceLifecyclePolicy{RetentionTriggers: &types.RetentionTriggers{TerminateHookAbandon: types.RetentionActionTerminate}},
 		LaunchTemplate:                   &types.LaunchTemplateSpecification{LaunchTemplateId: aws.String(template), LaunchTemplateName: got.LaunchTemplate.LaunchTemplateName, Version: aws.String("1")},
 		ServiceLinkedRoleARN:             aws.String("arn:aws:iam::123456789012:role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"),
 		VPCZoneIdentifier:                aws.String(subnets),
@@ -140,7 +141,7 @@ func TestEverySettingIsShown(t *testing.T) {
 		t.Errorf("group (-want +got):\n%s", diff)
 	}
 	fails(f, f.asg.DeleteAutoScalingGroup, &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String("nodes"), ForceDelete: aws.Bool(true)},
-		"ResourceInUse", "prevent-force-deletion")
+		"ValidationError", "prevent-force-deletion")
 	call(f, f.asg.UpdateAutoScalingGroup, &autoscaling.UpdateAutoScalingGroupInput{
 		AutoScalingGroupName: aws.String("nodes"), DefaultInstanceWarmup: aws.Int32(-1), MaxInstanceLifetime: aws.Int32(0),
 		InstanceMaintenancePolicy: &types.InstanceMaintenancePolicy{MinHealthyPercentage: aws.Int32(-1), MaxHealthyPercentage: aws.Int32(-1)},

@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -27,6 +28,7 @@ func registerAuthorization(reg *sim.Registry) {
 			sim.AuthorizeUnscoped(reg, service, action)
 		}
 	}
+	sim.AuthorizeUnscoped(reg, service, "GetInstanceTypesFromInstanceRequirements")
 	sim.Authorize(reg, service, "CreateLaunchTemplate", askCreateTemplate)
 	sim.Authorize(reg, service, "CreateLaunchTemplateVersion", func(c *sim.Call, in *awsec2.CreateLaunchTemplateVersionInput) []sim.Question {
 		return askTemplate(c, in.LaunchTemplateId, in.LaunchTemplateName)
@@ -65,8 +67,17 @@ func registerAuthorization(reg *sim.Registry) {
 	})
 }
 
-// askCreateFleet: a fleet is launched as instances are, by whoever creates it (EC2 user guide, work-with-ec2-fleets, "Prerequisites"). That each tag given with it
-// asks for ec2:CreateTags by CreateFleet too is how Karpenter's reference policy has it (AllowScopedResourceCreationTagging).
+// fleetResources lists the resource types, in addition to the fleet, on which ec2:CreateFleet is authorized (AWS: Service
+// Authorization Reference, list_amazonec2, CreateFleet). Karpenter's controller policy grants it on these too: existing
+// resources without conditions, launch templates by aws:ResourceTag, and what is launched by aws:RequestTag
+// (karpenter.sh/docs/reference/cloudformation, AllowScopedEC2InstanceAccessActions and the statements after it).
+var fleetResources = []string{
+	"image", "instance", "key-pair", "launch-template", "network-interface", "placement-group", "security-group", "snapshot", "subnet", "volume",
+}
+
+// askCreateFleet returns what a fleet needs: ec2:CreateFleet on the fleet and on everything that it launches with, and what its
+// creator would need to launch the instances (EC2 user guide, work-with-ec2-fleets, "Prerequisites"). Karpenter's controller
+// policy also grants ec2:CreateTags by CreateFleet for the tags of the fleet (AllowScopedResourceCreationTagging).
 func askCreateFleet(c *sim.Call, in *awsec2.CreateFleetInput) []sim.Question {
 	s := stateOf(c.Region)
 	templates, err := s.fleetTemplates(in)
@@ -85,17 +96,41 @@ func askCreateFleet(c *sim.Call, in *awsec2.CreateFleetInput) []sim.Question {
 		}
 	}
 	asked := []iampolicy.Request{{Action: "ec2:CreateFleet", Resource: arn, Context: sim.Tagging(iampolicy.Context{}, tagMap(tags))}}
+	var launches []iampolicy.Request
 	if len(tags) > 0 {
-		asked = append(asked, iampolicy.Request{
+		launches = append(launches, iampolicy.Request{
 			Action: "ec2:CreateTags", Resource: arn, Context: sim.Tagging(iampolicy.Context{"ec2:CreateAction": {"CreateFleet"}}, tagMap(tags)),
 		})
 	}
 	for _, p := range pools {
 		launched := p.in
 		launched.TagSpecifications = mergeTagSpecifications(launched.TagSpecifications, in.TagSpecifications)
-		asked = append(asked, (&launch{state: s, in: launched, source: p.template}).permissions(iampolicy.Context{})...)
+		launches = append(launches, (&launch{state: s, in: launched, source: p.template}).permissions(iampolicy.Context{})...)
 	}
-	return questions(asked)
+	for _, request := range launches {
+		if request.Action == "ec2:RunInstances" && slices.Contains(fleetResources, resourceType(request.Resource)) {
+			request.Action = "ec2:CreateFleet"
+			asked = append(asked, request)
+		}
+	}
+	return questions(distinct(append(asked, launches...)))
+}
+
+// resourceType returns the type of resource that an ARN of EC2 names.
+func resourceType(arn string) string {
+	kind, _, _ := strings.Cut(arn[strings.LastIndex(arn, ":")+1:], "/")
+	return kind
+}
+
+// distinct leaves out requests that were asked before: the pools of a fleet have most of what they launch with in common.
+func distinct(requests []iampolicy.Request) []iampolicy.Request {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(requests, func(request iampolicy.Request) bool {
+		key := fmt.Sprint(request) // prints maps in the order of their keys
+		known := seen[key]
+		seen[key] = true
+		return known
+	})
 }
 
 // askTerminate asks for each instance (EC2 user guide, iam-policies-for-amazon-ec2, "Supported resource-level permissions").
@@ -199,7 +234,7 @@ func (l *launch) permissions(shared iampolicy.Context) []iampolicy.Request {
 		}
 	}
 	for _, arn := range l.usedResources() {
-		run(arn, iampolicy.Context{})
+		run(arn, sim.Tagged(iampolicy.Context{}, l.state.tagsOf(arn), service))
 	}
 	made := []types.ResourceType{types.ResourceTypeInstance, types.ResourceTypeVolume, types.ResourceTypeNetworkInterface}
 	for _, kind := range made {
@@ -246,6 +281,30 @@ func (l *launch) usedResources() []string {
 		}
 	}
 	return slices.Compact(slices.Sorted(slices.Values(arns)))
+}
+
+// tagsOf returns the tags of an existing resource. ARNs of key pairs and placement groups have names in place of ids.
+func (s *state) tagsOf(arn string) map[string]string {
+	kind, id, _ := strings.Cut(arn[strings.LastIndex(arn, ":")+1:], "/")
+	switch kind {
+	case "key-pair":
+		for _, pair := range s.keyPairs.All() {
+			if val(pair.KeyName) == id {
+				return tagMap(pair.Tags)
+			}
+		}
+	case "placement-group":
+		for _, group := range s.placements.All() {
+			if val(group.GroupName) == id {
+				return tagMap(group.Tags)
+			}
+		}
+	default:
+		if _, tags, err := s.findTaggable(id); err == nil {
+			return tagMap(tags)
+		}
+	}
+	return nil
 }
 
 // passes are the permissions of what a launch hands over to EC2: a role, and the name of a parameter that holds the image (IAM user guide,

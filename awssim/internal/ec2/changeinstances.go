@@ -142,7 +142,7 @@ func rebootInstances(c *sim.Call, in *awsec2.RebootInstancesInput) (*awsec2.Rebo
 	}
 	for _, i := range found {
 		i.life++
-		i.booted = false
+		i.booted, i.checks = false, i.checks.rebooted()
 		s.instances.Put(i.id(), i)
 		s.later(s.kernel.Behavior().InstanceTimes.Boot, i, s.boot)
 	}
@@ -242,7 +242,7 @@ func (s *state) changeGroups(i instance, ids []string) (instance, error) {
 		return i, nil
 	}
 	subnet, _ := s.subnets.Get(val(i.api.SubnetId))
-	groups, err := (&launch{state: s}).findGroups(ids, subnet)
+	groups, err := (&launch{state: s}).findGroups(ids, subnet, true)
 	if err != nil {
 		return i, err
 	}

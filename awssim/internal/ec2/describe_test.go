@@ -171,6 +171,12 @@ func TestZonesAndRegions(t *testing.T) {
 	if err != nil || len(zones.AvailabilityZones) != 1 || *zones.AvailabilityZones[0].ZoneName != "us-east-1b" {
 		t.Errorf("zones by id: %v, %v", zones, err)
 	}
+	for _, in := range []*ec2.DescribeAvailabilityZonesInput{{ZoneNames: []string{"us-east-1a"}}, {ZoneIds: []string{"use1-az1"}}} {
+		zones, err := r.ec2.DescribeAvailabilityZones(t.Context(), in)
+		if err != nil || len(zones.AvailabilityZones) != 1 || *zones.AvailabilityZones[0].ZoneName != "us-east-1a" {
+			t.Errorf("the zones of %v %v are %v, %v", in.ZoneNames, in.ZoneIds, zones, err)
+		}
+	}
 	_, err = r.ec2.DescribeAvailabilityZones(t.Context(), &ec2.DescribeAvailabilityZonesInput{ZoneNames: []string{"us-east-1z"}})
 	wantError(t, err, "InvalidParameterValue", "us-east-1z")
 	regions, err := r.ec2.DescribeRegions(t.Context(), &ec2.DescribeRegionsInput{})

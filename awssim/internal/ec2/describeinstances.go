@@ -112,29 +112,10 @@ var statusFilters = filterTable[instance]{
 	"availability-zone-id":         instanceFilters["availability-zone-id"],
 	"instance-state-code":          instanceFilters["instance-state-code"],
 	"instance-state-name":          instanceFilters["instance-state-name"],
-	"instance-status.reachability": func(i instance) []string { return enum(i.reachability()) },
-	"instance-status.status":       func(i instance) []string { return enum(i.status()) },
-	"system-status.reachability":   func(i instance) []string { return enum(i.reachability()) },
-	"system-status.status":         func(i instance) []string { return enum(i.status()) },
-}
-
-// status is the result of the status checks: they pass once the instance has booted (User Guide, "Status checks for Amazon EC2 instances").
-func (i instance) status() types.SummaryStatus {
-	switch {
-	case i.booted:
-		return types.SummaryStatusOk
-	case i.in(types.InstanceStateNamePending, types.InstanceStateNameRunning):
-		return types.SummaryStatusInitializing
-	default:
-		return types.SummaryStatusNotApplicable
-	}
-}
-
-func (i instance) reachability() types.StatusType {
-	if i.booted {
-		return types.StatusTypePassed
-	}
-	return types.StatusTypeInitializing
+	"instance-status.reachability": func(i instance) []string { return enum(i.reachability(i.checks.instanceFails())) },
+	"instance-status.status":       func(i instance) []string { return enum(i.status(i.checks.instanceFails())) },
+	"system-status.reachability":   func(i instance) []string { return enum(i.reachability(i.checks.systemFails())) },
+	"system-status.status":         func(i instance) []string { return enum(i.status(i.checks.systemFails())) },
 }
 
 // describeInstanceStatus shows running instances only, unless all are asked for (SDK, DescribeInstanceStatusInput.IncludeAllInstances).
@@ -163,13 +144,10 @@ func describeInstanceStatus(c *sim.Call, in *awsec2.DescribeInstanceStatusInput)
 	}
 	out := &awsec2.DescribeInstanceStatusOutput{NextToken: next}
 	for _, i := range found {
-		summary := &types.InstanceStatusSummary{Status: i.status()}
-		if i.status() != types.SummaryStatusNotApplicable {
-			summary.Details = []types.InstanceStatusDetails{{Name: types.StatusNameReachability, Status: i.reachability()}}
-		}
 		out.InstanceStatuses = append(out.InstanceStatuses, types.InstanceStatus{
 			InstanceId: i.api.InstanceId, AvailabilityZone: i.api.Placement.AvailabilityZone, AvailabilityZoneId: i.api.Placement.AvailabilityZoneId,
-			InstanceState: i.api.State, InstanceStatus: summary, SystemStatus: summary, Operator: i.api.Operator,
+			InstanceState: i.api.State, Operator: i.api.Operator,
+			InstanceStatus: i.summary(i.checks.instanceFails()), SystemStatus: i.summary(i.checks.systemFails()),
 		})
 	}
 	return out, nil

@@ -311,7 +311,7 @@ func TestEveryFilterFindsByItsOwnValue(t *testing.T) {
 		checkFilters(t, "security group", groupListing.filters, s.groups.All()[0])
 		checkFilters(t, "key pair", keyPairFilters, s.keyPairs.All()[0])
 		checkFilters(t, "volume", volumeListing.filters, s.volumes.All()[0])
-		checkFilters(t, "instance type", typeFilters, typeInfo(c.kernel.World().InstanceTypes[0]))
+		checkFilters(t, "instance type", typeFilters, typeInfo(&c.kernel.World().InstanceTypes[0]))
 	})
 }
 

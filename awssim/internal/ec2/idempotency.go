@@ -12,7 +12,8 @@ import (
 type tokenKey struct{ action, token string }
 
 // tokenUse remembers the request that a token was first used with and its answer. Tokens are remembered for as long as the simulation
-// lasts; AWS promises a time only for instances (inference: nobody who retries can tell the difference).
+// lasts; AWS promises a time only for instances (inference: nobody who retries can tell the difference). Behavior.ForgetTokens lets those
+// of launch templates go with what they created.
 type tokenUse struct {
 	request any
 	answer  any
@@ -49,6 +50,19 @@ func remember[O any](s *state, action string, token *string, request any, answer
 	if val(token) != "" {
 		s.tokens[tokenKey{action, *token}] = tokenUse{request: request, answer: shape.Clone(*answer)}
 	}
+}
+
+// answersFor reports whether a repeated request is answered with the template and version, 0 for any, that the first one created.
+func (s *state) answersFor(id *string, version int64) bool {
+	if !s.kernel.Behavior().ForgetTokens {
+		return true
+	}
+	t, exists := s.templates.Get(*id)
+	if !exists || version == 0 {
+		return exists
+	}
+	_, exists = t.versions.Get(versionKey(version))
+	return exists
 }
 
 func checkToken(token string, limit int) error {

@@ -93,13 +93,17 @@ var imageListing = listing[types.Image]{
 func describeImages(c *sim.Call, in *awsec2.DescribeImagesInput) (*awsec2.DescribeImagesOutput, error) {
 	s := stateOf(c.Region)
 	all := s.images.VisibleAll()
+	var missing []string
 	for _, id := range in.ImageIds {
 		if err := imageID.check(id); err != nil {
 			return nil, err
 		}
 		if !slices.ContainsFunc(all, func(i types.Image) bool { return *i.ImageId == id }) {
-			return nil, imageNotFound(id)
+			missing = append(missing, id)
 		}
+	}
+	if len(missing) > 0 {
+		return nil, imageNotFound(missing...)
 	}
 	var candidates []types.Image
 	for _, i := range all {

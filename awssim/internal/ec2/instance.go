@@ -28,6 +28,7 @@ type instance struct {
 	userData    string // decoded
 	encodedData string // as it was given
 	booted      bool
+	checks      statusChecks
 	hasPublic   bool // it has a public address while it runs
 	life        int  // counts the changes of state, so that a timer of an earlier one does nothing
 	keepAlive   bool

@@ -246,7 +246,7 @@ func (s *state) detach(volume string, deleteIt bool) {
 // stop starts to stop a running instance.
 func (s *state) stop(i instance) {
 	i = s.explain(i.change(types.InstanceStateNameStopping), userInitiated)
-	i.booted = false
+	i.booted, i.checks = false, statusChecks{} // it starts again on another host
 	s.putInstance(i)
 	s.later(s.kernel.Behavior().InstanceTimes.ShuttingDown, i, func(i instance) {
 		i = i.change(types.InstanceStateNameStopped)

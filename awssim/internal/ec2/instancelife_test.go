@@ -1,6 +1,7 @@
 package ec2_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -145,4 +146,81 @@ func TestModifyAndReboot(t *testing.T) {
 	if err != nil || metadata.InstanceMetadataOptions.HttpTokens != types.HttpTokensStateRequired || metadata.InstanceMetadataOptions.HttpEndpoint != types.InstanceMetadataEndpointStateEnabled {
 		t.Errorf("metadata options are %+v, %v", metadata, err)
 	}
+}
+
+// TestStatusChecksFail holds what DescribeInstanceStatus shows of failed checks, which filters find them, and what ends them.
+func TestStatusChecksFail(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, withBehavior(awssim.Behavior{InstanceTimes: awssim.InstanceTimes{Boot: time.Minute}}))
+	out, err := r.run(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := *out.Instances[0].InstanceId
+	fail := func(check string) error { return r.sim.FailStatusCheck("123456789012", region, id, check) }
+	if fail(awssim.SystemStatusCheck) == nil {
+		t.Error("a check fails of an instance that is initializing")
+	}
+	r.clock.Step(2 * time.Minute)
+	if fail("disk") == nil {
+		t.Error("a check fails that does not exist")
+	}
+	shown := func(filter string) string {
+		t.Helper()
+		in := &ec2.DescribeInstanceStatusInput{}
+		if filter != "" {
+			in.Filters = []types.Filter{{Name: &filter, Values: []string{"impaired"}}}
+		}
+		out, err := r.ec2.DescribeInstanceStatus(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(out.InstanceStatuses) == 0 {
+			return ""
+		}
+		one := out.InstanceStatuses[0]
+		text := fmt.Sprintf("system %s, instance %s", one.SystemStatus.Status, one.InstanceStatus.Status)
+		if since := one.InstanceStatus.Details[0].ImpairedSince; since != nil {
+			text += " since " + since.Format("15:04:05")
+		}
+		return text
+	}
+	expect := func(reason, filter, want string) {
+		t.Helper()
+		if got := shown(filter); got != want {
+			t.Errorf("%s: %q is shown, want %q", reason, got, want)
+		}
+	}
+	since := r.clock.Now().UTC().Format("15:04:05")
+	if err := fail(awssim.InstanceStatusCheck); err != nil {
+		t.Fatal(err)
+	}
+	expect("the instance fails", "", "system ok, instance impaired since "+since)
+	expect("the system is sound", "system-status.status", "")
+	if _, err := r.ec2.RebootInstances(t.Context(), &ec2.RebootInstancesInput{InstanceIds: []string{id}}); err != nil {
+		t.Fatal(err)
+	}
+	r.clock.Step(2 * time.Minute)
+	expect("a reboot helps", "", "system ok, instance ok")
+	since = r.clock.Now().UTC().Format("15:04:05")
+	if err := fail(awssim.SystemStatusCheck); err != nil {
+		t.Fatal(err)
+	}
+	for _, filter := range []string{"", "system-status.status", "instance-status.status"} {
+		expect("the host fails, and the instance with it", filter, "system impaired, instance impaired since "+since)
+	}
+	if _, err := r.ec2.RebootInstances(t.Context(), &ec2.RebootInstancesInput{InstanceIds: []string{id}}); err != nil {
+		t.Fatal(err)
+	}
+	r.clock.Step(2 * time.Minute)
+	expect("a reboot keeps the host", "system-status.status", "system impaired, instance impaired since "+since)
+	if _, err := r.ec2.StopInstances(t.Context(), &ec2.StopInstancesInput{InstanceIds: []string{id}}); err != nil {
+		t.Fatal(err)
+	}
+	r.clock.Step(2 * time.Minute)
+	if _, err := r.ec2.StartInstances(t.Context(), &ec2.StartInstancesInput{InstanceIds: []string{id}}); err != nil {
+		t.Fatal(err)
+	}
+	r.clock.Step(2 * time.Minute)
+	expect("it starts on another host", "", "system ok, instance ok")
 }

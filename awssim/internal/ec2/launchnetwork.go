@@ -157,7 +157,7 @@ func (l *launch) checkInterfacesFitType() error {
 		return sim.Errorf("AttachmentLimitExceeded", "Interface count %d exceeds the limit for %s", n, l.kind.Name)
 	}
 	for _, n := range l.in.NetworkInterfaces {
-		if strings.HasPrefix(val(n.InterfaceType), "efa") && !l.kind.EFA {
+		if strings.HasPrefix(val(n.InterfaceType), "efa") && l.kind.MaxEFAInterfaces == 0 {
 			return sim.Errorf("Unsupported", "The instance type %s does not support Elastic Fabric Adapters.", l.kind.Name)
 		}
 	}
@@ -178,7 +178,7 @@ func (l *launch) place() error {
 		if err != nil {
 			return err
 		}
-		groups, err := l.findGroups(spec.Groups, subnet)
+		groups, err := l.findGroups(spec.Groups, subnet, val(spec.SubnetId) != "")
 		if err != nil {
 			return err
 		}
@@ -272,8 +272,10 @@ func (s *state) zonesOffering(instanceType string) []string {
 	return zones
 }
 
-// findGroups are the security groups of an interface: those that are named, or the VPC's default group.
-func (l *launch) findGroups(ids []string, subnet types.Subnet) ([]types.GroupIdentifier, error) {
+// findGroups returns the security groups of an interface: those that are named, or the VPC's default group. Names are for launches in the default
+// VPC that name no subnet: hashicorp/terraform#12123 has EC2's refusal, crossplane-contrib/provider-aws#1519 and #1752 have Auto Scaling's for a
+// launch template with names, beside a subnet and without one.
+func (l *launch) findGroups(ids []string, subnet types.Subnet, named bool) ([]types.GroupIdentifier, error) {
 	var groups []types.GroupIdentifier
 	for _, id := range ids {
 		group, err := l.state.findGroup(id)
@@ -286,7 +288,7 @@ func (l *launch) findGroups(ids []string, subnet types.Subnet) ([]types.GroupIde
 		groups = append(groups, types.GroupIdentifier{GroupId: group.GroupId, GroupName: group.GroupName})
 	}
 	names := l.in.SecurityGroups
-	if len(names) > 0 && !val(l.state.vpcOf(subnet).IsDefault) {
+	if len(names) > 0 && named {
 		return nil, invalidCombination("The parameter groupName cannot be used with the parameter subnet")
 	}
 	if len(ids) == 0 && len(names) == 0 {
@@ -295,16 +297,11 @@ func (l *launch) findGroups(ids []string, subnet types.Subnet) ([]types.GroupIde
 	for _, name := range names {
 		group, ok := l.state.groupByName(val(subnet.VpcId), name)
 		if !ok {
-			return nil, sim.Errorf("InvalidGroup.NotFound", "The security group '%s' does not exist in VPC '%s'", name, val(subnet.VpcId))
+			return nil, sim.Errorf("InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC '%s'", name, val(subnet.VpcId))
 		}
 		groups = append(groups, types.GroupIdentifier{GroupId: group.GroupId, GroupName: group.GroupName})
 	}
 	return groups, nil
-}
-
-func (s *state) vpcOf(subnet types.Subnet) types.Vpc {
-	vpc, _ := s.vpcs.Get(val(subnet.VpcId))
-	return vpc
 }
 
 func (s *state) findGroup(id string) (types.SecurityGroup, error) {

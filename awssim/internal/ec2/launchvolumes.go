@@ -73,10 +73,18 @@ func (l *launch) ruleTemplateVolumes() error {
 	}
 	for _, m := range mappings {
 		if ebs := val(m.Ebs); ebs.Encrypted != nil && val(ebs.SnapshotId) != "" {
-			return sim.Errorf("InvalidBlockDeviceMapping", "the encrypted flag cannot be specified since device %s has a snapshot specified.", val(m.DeviceName))
+			return encryptedFlag(val(m.DeviceName))
 		}
 	}
 	return nil
+}
+
+// encryptedFlag refuses an encryption value for a volume of a snapshot. EC2 also refuses the value false where the image, not the request, names
+// the snapshot, as every image does for its root device: aws/aws-sdk-net#515 for RunInstances; hashicorp/terraform-provider-aws#4553 and
+// testAccLaunchTemplateConfig_BlockDeviceMappings_EBS for Auto Scaling, until at least 2020. The value true encrypts the copy (EBS User Guide,
+// "Encryption by default": launching from unencrypted snapshots with encryption).
+func encryptedFlag(device string) error {
+	return sim.Errorf("InvalidBlockDeviceMapping", "the encrypted flag cannot be specified since device %s has a snapshot specified.", device)
 }
 
 func checkMapping(m types.BlockDeviceMapping) error {
@@ -199,6 +207,9 @@ func (l *launch) planDevice(device string, ofImage *types.EbsBlockDevice, reques
 		return nil
 	}
 	ebs := changedVolume(val(ofImage), val(request.Ebs))
+	if encrypted := val(request.Ebs).Encrypted; encrypted != nil && !*encrypted && val(ebs.SnapshotId) != "" {
+		return encryptedFlag(device)
+	}
 	if err := l.sizeVolume(&ebs); err != nil {
 		return err
 	}

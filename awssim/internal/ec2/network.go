@@ -332,9 +332,10 @@ func deleteSecurityGroup(c *sim.Call, in *awsec2.DeleteSecurityGroupInput) (*aws
 func describeAvailabilityZones(c *sim.Call, in *awsec2.DescribeAvailabilityZonesInput) (*awsec2.DescribeAvailabilityZonesOutput, error) {
 	s := stateOf(c.Region)
 	byName, byID := setOf(in.ZoneNames), setOf(in.ZoneIds)
+	some := len(byName)+len(byID) > 0
 	var all []types.AvailabilityZone
 	for _, z := range s.region.World().Zones {
-		if len(byName)+len(byID) > 0 && !byName[z.Name] && !byID[z.ID] {
+		if some && !byName[z.Name] && !byID[z.ID] {
 			continue
 		}
 		delete(byName, z.Name)

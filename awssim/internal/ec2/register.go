@@ -60,6 +60,7 @@ func registerResources(reg *sim.Registry) {
 	sim.Handle(reg, service, "RegisterImage", registerImage)
 	sim.Handle(reg, service, "DescribeInstanceTypeOfferings", describeInstanceTypeOfferings)
 	sim.Handle(reg, service, "DescribeInstanceTypes", describeInstanceTypes)
+	sim.Handle(reg, service, "GetInstanceTypesFromInstanceRequirements", getInstanceTypesFromInstanceRequirements)
 	sim.Handle(reg, service, "DescribeSpotPriceHistory", describeSpotPriceHistory)
 	sim.Handle(reg, service, "CreateKeyPair", createKeyPair)
 	sim.Handle(reg, service, "DeleteKeyPair", deleteKeyPair)

@@ -34,6 +34,7 @@ type state struct {
 	addresses map[string]*addressPool // by subnet id
 	watchers  []func(Instance)
 	drafts    []*draft // of the fleet that is being planned
+	typeInfos []types.InstanceTypeInfo
 }
 
 func stateOf(r *sim.Region) *state { return sim.Store(r, newState) }

@@ -80,6 +80,10 @@ var profileARN = regexp.MustCompile(`^arn:aws[a-z-]*:iam::\d{12}:instance-profil
 // parameter instead of an AMI ID").
 const imageAlias = "resolve:ssm:"
 
+// templateImage is what a template may have for an image. Its length is judged when an instance is launched: moto's tests of launch templates, which are
+// verified on AWS, store ami-def456.
+var templateImage = regexp.MustCompile(`^ami-[0-9a-f]+$`)
+
 // checkTemplateIDs refuses ids that are malformed. Whether they name something is seen at launch.
 func checkTemplateIDs(data *types.RequestLaunchTemplateData) error {
 	type reference struct {
@@ -91,8 +95,8 @@ func checkTemplateIDs(data *types.RequestLaunchTemplateData) error {
 		{kernelID, data.KernelId}, {ramDiskID, data.RamDiskId}, {hostID, placement.HostId}, {placementID, placement.GroupId},
 		{reservationID, reservation.CapacityReservationId},
 	}
-	if !strings.HasPrefix(val(data.ImageId), imageAlias) {
-		references = append(references, reference{imageID, data.ImageId})
+	if id := val(data.ImageId); id != "" && !strings.HasPrefix(id, imageAlias) && !templateImage.MatchString(id) {
+		return imageID.check(id)
 	}
 	for i := range data.SecurityGroupIds {
 		references = append(references, reference{templateGroup, &data.SecurityGroupIds[i]})
@@ -138,8 +142,7 @@ func checkTemplateNamedValues(data *types.RequestLaunchTemplateData) error {
 	return nil
 }
 
-// checkTemplateRequirements holds the rules of instance requirements (SDK, RequestLaunchTemplateData.InstanceRequirements and
-// InstanceRequirementsRequest).
+// checkTemplateRequirements holds the rules of instance requirements in a launch template (SDK, RequestLaunchTemplateData.InstanceRequirements).
 func checkTemplateRequirements(data *types.RequestLaunchTemplateData) error {
 	r := data.InstanceRequirements
 	switch {
@@ -151,6 +154,11 @@ func checkTemplateRequirements(data *types.RequestLaunchTemplateData) error {
 		// User Guide, "Create a launch template": a parameter can not be used together with instance requirements.
 		return invalidCombination("A Systems Manager parameter for the AMI may not be specified together with InstanceRequirements.")
 	}
+	return checkRequirements(r)
+}
+
+// checkRequirements holds the rules of instance requirements wherever they are given (SDK, InstanceRequirementsRequest).
+func checkRequirements(r *types.InstanceRequirementsRequest) error {
 	if err := checkRequiredRanges(r); err != nil {
 		return err
 	}

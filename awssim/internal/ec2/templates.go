@@ -70,7 +70,8 @@ func createLaunchTemplate(c *sim.Call, in *awsec2.CreateLaunchTemplateInput) (*a
 	s := stateOf(c.Region)
 	request := shape.Clone(*in)
 	request.DryRun = nil
-	if previous, err := replay[awsec2.CreateLaunchTemplateOutput](s, c.Action, in.ClientToken, maxTemplateToken, request); previous != nil || err != nil {
+	previous, err := replay[awsec2.CreateLaunchTemplateOutput](s, c.Action, in.ClientToken, maxTemplateToken, request)
+	if err != nil || previous != nil && s.answersFor(previous.LaunchTemplate.LaunchTemplateId, 0) {
 		return previous, err
 	}
 	tags, err := s.checkNewTemplate(in)
@@ -293,13 +294,19 @@ func modifyLaunchTemplate(c *sim.Call, in *awsec2.ModifyLaunchTemplateInput) (*a
 	if previous, err := replay[awsec2.ModifyLaunchTemplateOutput](s, c.Action, in.ClientToken, maxTemplateToken, request); previous != nil || err != nil {
 		return previous, err
 	}
+	if val(in.LaunchTemplateId) != "" && val(in.LaunchTemplateName) != "" {
+		return nil, invalidCombination("Either provide launch template ID or launch template name to modify the template.") // moto, verified on AWS
+	}
 	t, err := s.findTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
 	if err != nil {
 		return nil, err
 	}
 	if val(in.DefaultVersion) != "" {
 		v, err := t.version(*in.DefaultVersion)
-		if err != nil {
+		switch {
+		case err != nil && sim.AsError(err).Code == codeVersionNotFound: // moto, ec2/exceptions.py, InvalidLaunchTemplateVersionNotFound: verified on AWS
+			return nil, sim.Errorf(codeVersionNotFound, "The launch template version %s is not found for the specified launch template.", *in.DefaultVersion)
+		case err != nil:
 			return nil, err
 		}
 		t.defaultVersion = v.number

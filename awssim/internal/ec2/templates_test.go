@@ -113,6 +113,24 @@ func TestCreateLaunchTemplateRefuses(t *testing.T) {
 	}
 }
 
+// TestMessagesOfTemplates holds what AWS was seen to answer: moto's tests that are verified on AWS.
+func TestMessagesOfTemplates(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	// The length of an image's id is judged when an instance is launched.
+	id := r.template("odd", &types.RequestLaunchTemplateData{ImageId: aws.String("ami-def456")})
+	_, err := r.ec2.DescribeLaunchTemplateVersions(t.Context(), &ec2.DescribeLaunchTemplateVersionsInput{})
+	wantError(t, err, "MissingParameter", "To describe the launch template data for all your launch templates, for ‘--versions’ specify")
+	_, err = r.ec2.DescribeLaunchTemplateVersions(t.Context(), &ec2.DescribeLaunchTemplateVersionsInput{Versions: []string{"1"}})
+	wantError(t, err, "InvalidParameterValue", "To describe the launch template data for all your launch templates, for ‘--versions’ specify")
+	_, err = r.ec2.ModifyLaunchTemplate(t.Context(), &ec2.ModifyLaunchTemplateInput{LaunchTemplateId: &id, LaunchTemplateName: aws.String("odd"), DefaultVersion: aws.String("1")})
+	wantError(t, err, "InvalidParameterCombination", "Either provide launch template ID or launch template name to modify the template.")
+	_, err = r.ec2.ModifyLaunchTemplate(t.Context(), &ec2.ModifyLaunchTemplateInput{LaunchTemplateId: &id, DefaultVersion: aws.String("2")})
+	wantError(t, err, "InvalidLaunchTemplateId.VersionNotFound", "The launch template version 2 is not found for the specified launch template.")
+	_, err = r.ec2.DescribeImages(t.Context(), &ec2.DescribeImagesInput{ImageIds: []string{"ami-abcd1234", "ami-1234abcd"}})
+	wantError(t, err, "InvalidAMIID.NotFound", "The image ids '[ami-abcd1234, ami-1234abcd]' do not exist")
+}
+
 func TestLaunchTemplateWarning(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -452,6 +470,52 @@ func TestClientTokens(t *testing.T) {
 	modify.ClientToken = aws.String(strings.Repeat("t", 129))
 	_, err = r.ec2.ModifyLaunchTemplate(t.Context(), modify)
 	wantError(t, err, "InvalidClientToken", "128")
+}
+
+// TestTokensOfDeletedTemplates repeats requests whose template or version was deleted, with both answers that EC2 may give.
+func TestTokensOfDeletedTemplates(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason  string
+		forget  bool
+		version int64
+		sameID  bool
+	}{
+		{"EC2 remembers the tokens of what was deleted", false, 2, true},
+		{"EC2 forgets the tokens of what was deleted", true, 3, false},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, withBehavior(awssim.Behavior{ForgetTokens: row.forget}))
+			create := &ec2.CreateLaunchTemplateInput{LaunchTemplateName: aws.String("pool"), LaunchTemplateData: typed("m5.large"), ClientToken: aws.String("create")}
+			first, err := r.ec2.CreateLaunchTemplate(t.Context(), create)
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := first.LaunchTemplate.LaunchTemplateId
+			add := &ec2.CreateLaunchTemplateVersionInput{LaunchTemplateId: id, LaunchTemplateData: typed("m5.xlarge"), ClientToken: aws.String("version")}
+			expect := func(want int64) {
+				t.Helper()
+				out, err := r.ec2.CreateLaunchTemplateVersion(t.Context(), add)
+				if err != nil || *out.LaunchTemplateVersion.VersionNumber != want {
+					t.Errorf("version %v, error %v, want version %d", out, err, want)
+				}
+			}
+			expect(2)
+			expect(2)
+			if _, err := r.ec2.DeleteLaunchTemplateVersions(t.Context(), &ec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateId: id, Versions: []string{"2"}}); err != nil {
+				t.Fatal(err)
+			}
+			expect(row.version)
+			if _, err := r.ec2.DeleteLaunchTemplate(t.Context(), &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: id}); err != nil {
+				t.Fatal(err)
+			}
+			again, err := r.ec2.CreateLaunchTemplate(t.Context(), create)
+			if err != nil || (*again.LaunchTemplate.LaunchTemplateId == *id) != row.sameID {
+				t.Errorf("template %v, error %v; the first was %s", again, err, *id)
+			}
+		})
+	}
 }
 
 func TestQuotas(t *testing.T) {

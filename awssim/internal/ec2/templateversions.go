@@ -19,6 +19,8 @@ const (
 	aliasDefault = "$Default"
 )
 
+const codeVersionNotFound = "InvalidLaunchTemplateId.VersionNotFound"
+
 const maxVersionsPerDelete = 200 // SDK, DeleteLaunchTemplateVersionsInput.Versions
 
 func versionKey(number int64) string { return strconv.FormatInt(number, 10) }
@@ -54,7 +56,7 @@ func (t template) read(selector string, get func(string) (templateVersion, bool)
 	}
 	v, ok := get(versionKey(number))
 	if !ok {
-		return templateVersion{}, sim.Errorf("InvalidLaunchTemplateId.VersionNotFound",
+		return templateVersion{}, sim.Errorf(codeVersionNotFound,
 			"Could not find the specified version %d for the launch template with ID %s.", number, t.id)
 	}
 	return v, nil
@@ -64,7 +66,8 @@ func createLaunchTemplateVersion(c *sim.Call, in *awsec2.CreateLaunchTemplateVer
 	s := stateOf(c.Region)
 	request := shape.Clone(*in)
 	request.DryRun = nil
-	if previous, err := replay[awsec2.CreateLaunchTemplateVersionOutput](s, c.Action, in.ClientToken, maxTemplateToken, request); previous != nil || err != nil {
+	previous, err := replay[awsec2.CreateLaunchTemplateVersionOutput](s, c.Action, in.ClientToken, maxTemplateToken, request)
+	if err != nil || previous != nil && s.answersFor(previous.LaunchTemplateVersion.LaunchTemplateId, *previous.LaunchTemplateVersion.VersionNumber) {
 		return previous, err
 	}
 	t, err := s.findTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
@@ -286,6 +289,12 @@ func (t template) versionRange(minVersion, maxVersion *string) (lowest, highest 
 	return lowest, highest, nil
 }
 
+// describeHint is what EC2 answers to a request for the versions of no template in particular.
+const describeHint = "To describe the launch template data for all your launch templates, for ‘--versions’ specify ‘$Latest’, ‘$Default’, or both, and omit " +
+	"‘--launch-template-id’, ‘--launch-template-name’, and version numbers. To describe the launch template data for a specific launch template, specify " +
+	"‘--launch-template-id’ or ‘--launch-template-name’, and for ‘--versions’ specify one or more of the following values: ‘$Latest’, ‘$Default’, or one or " +
+	"more version numbers."
+
 func (t template) chosenVersions(selectors []string) ([]versionOf, error) {
 	chosen := map[int64]bool{}
 	var found []versionOf
@@ -308,14 +317,15 @@ func newestFirst(versions []versionOf) []versionOf {
 }
 
 // aliasedVersions is the latest or default version, or both, of every template of the account (SDK,
-// DescribeLaunchTemplateVersionsInput.Versions: without an id or name only the aliases are valid).
+// DescribeLaunchTemplateVersionsInput.Versions: without an id or name only the aliases are valid). The message of both errors is AWS's (moto,
+// ec2/models/launch_templates.py, describe_launch_template_versions: verified on AWS).
 func (s *state) aliasedVersions(selectors []string, ranged bool) ([]versionOf, error) {
 	if ranged || len(selectors) == 0 {
-		return nil, sim.Errorf("MissingParameter", "Either the launch template ID or the launch template name is required.")
+		return nil, sim.Errorf("MissingParameter", "%s", describeHint)
 	}
 	for _, selector := range selectors {
 		if selector != aliasLatest && selector != aliasDefault {
-			return nil, sim.Errorf("InvalidParameterValue", "Without a launch template ID or name, the only valid values for the version are $Latest and $Default; got '%s'.", selector)
+			return nil, sim.Errorf("InvalidParameterValue", "%s", describeHint)
 		}
 	}
 	var found []versionOf

@@ -1,6 +1,7 @@
 package ec2_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -26,6 +27,42 @@ func TestEncryptionOfASnapshot(t *testing.T) {
 		}}
 	})
 	wantError(t, err, "", "")
+}
+
+// TestEncryptionOfTheImagesDevices: a launch may have the root volume encrypted, and must not say that it is not, with a template or without.
+func TestEncryptionOfTheImagesDevices(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	root := r.image(types.ArchitectureValuesX8664).RootDeviceName
+	for _, row := range []struct {
+		reason, device string
+		encrypted      *bool
+		code           string
+	}{
+		{"the image has a snapshot for its root device", *root, aws.Bool(false), "InvalidBlockDeviceMapping"},
+		{"a copy of the snapshot is encrypted", *root, aws.Bool(true), ""},
+		{"the snapshot decides", *root, nil, ""},
+		{"an empty volume has no snapshot", "/dev/sdb", aws.Bool(false), ""},
+	} {
+		data := &types.RequestLaunchTemplateData{BlockDeviceMappings: []types.LaunchTemplateBlockDeviceMappingRequest{{
+			DeviceName: aws.String(row.device), Ebs: &types.LaunchTemplateEbsBlockDeviceRequest{VolumeSize: aws.Int32(20), Encrypted: row.encrypted},
+		}}}
+		template := r.template("device-"+strings.ReplaceAll(row.reason, " ", "-"), data)
+		words := ""
+		if row.code != "" {
+			words = "the encrypted flag cannot be specified since device " + row.device + " has a snapshot specified."
+		}
+		_, err := r.run(func(in *ec2.RunInstancesInput) {
+			in.LaunchTemplate = &types.LaunchTemplateSpecification{LaunchTemplateId: aws.String(template)}
+		})
+		wantError(t, err, row.code, words)
+		_, err = r.run(func(in *ec2.RunInstancesInput) {
+			in.BlockDeviceMappings = []types.BlockDeviceMapping{{
+				DeviceName: aws.String(row.device), Ebs: &types.EbsBlockDevice{VolumeSize: aws.Int32(20), Encrypted: row.encrypted},
+			}}
+		})
+		wantError(t, err, row.code, words)
+	}
 }
 
 // TestSpotMaximumPrice: a price below the present one is refused when it comes to launching, not before.

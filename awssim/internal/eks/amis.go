@@ -104,9 +104,16 @@ func releaseName(image world.Image, version string) string {
 	return version + "-" + day
 }
 
-// findRelease returns the build that is asked for, the newest if none is. There may be none: EKS has not published it (inference for the words).
+// lastOfAmazonLinux2 is the last minor version of Kubernetes that EKS publishes images of Amazon Linux 2 for (UG eks-linux-ami-versions).
+const lastOfAmazonLinux2 = 32
+
+// findRelease returns the build that is asked for, the newest if none is. There may be none: EKS has not published it (inference for the words, but for
+// Amazon Linux 2: Azure/telescope#1134 and what users report).
 func (s *service) findRelease(amiType types.AMITypes, version, wanted string) (release, error) {
 	all := s.releases(amiType, version)
+	if imageLines[amiType].family == amazonLinux2 && minor(version) > lastOfAmazonLinux2 {
+		return release{}, invalid("AMI Type %s is only supported for kubernetes versions 1.%d or earlier", amiType, lastOfAmazonLinux2)
+	}
 	if len(all) == 0 {
 		return release{}, invalid("Requested Nodegroup AMI type %s is not supported for Kubernetes version %s", amiType, version)
 	}
@@ -138,8 +145,8 @@ func (l imageLine) fits(t *world.InstanceType) bool {
 	case "nvidia":
 		return len(t.GPUs) > 0
 	case "neuron":
-		return len(t.Accelerators) > 0
+		return len(t.NeuronDevices) > 0
 	default:
-		return l.family == windows || l.family == bottlerocket || len(t.GPUs)+len(t.Accelerators) == 0
+		return l.family == windows || l.family == bottlerocket || len(t.GPUs)+len(t.NeuronDevices) == 0
 	}
 }

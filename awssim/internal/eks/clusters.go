@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -48,6 +49,12 @@ func (s *service) setCluster(c world.Cluster) error {
 			}
 			made.securityGroup = group
 		}
+	}
+	switch had := made.Version; {
+	case had == "" || minor(c.Version) < minor(had):
+		made.upgraded = time.Time{}
+	case minor(c.Version) > minor(had):
+		made.upgraded = s.kernel.Now()
 	}
 	made.Cluster = c
 	s.clusters[c.Name] = made

@@ -51,7 +51,7 @@ func (s *service) createNodegroup(c *sim.Call, in *eks.CreateNodegroupInput) (*e
 	s.changed(g)
 	iam.EnsureServiceLinkedRole(c.Account, linkedRole, linkedService)
 	out := &eks.CreateNodegroupOutput{Nodegroup: s.describeGroup(g)}
-	s.remember(g, c.Action, in.ClientRequestToken, request, out)
+	s.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil
 }
 

@@ -74,7 +74,7 @@ func (s *service) unmake(g *group) {
 	}
 }
 
-// drop forgets a group that is deleted, and with it the tokens that made it and changed it.
+// drop forgets a group that is deleted. The tokens that made it and changed it go on answering for it.
 func (s *service) drop(g *group) {
 	g.gone = true
 	delete(s.groups, g.key())
@@ -82,11 +82,6 @@ func (s *service) drop(g *group) {
 	s.views.Delete(g.key())
 	for _, u := range g.history {
 		s.updates.Delete(g.updateKey(u.id))
-	}
-	for token, use := range s.tokens {
-		if use.group == g.key() {
-			delete(s.tokens, token)
-		}
 	}
 	s.kernel.Emit(sim.Event{Account: s.region.Account.ID, Region: s.region.Name, Kind: "nodegroup", ID: g.key(), State: "DELETED"})
 }

@@ -28,7 +28,11 @@ var launchIssues = map[string]types.NodegroupIssueCode{
 	"NoSuchEntity":                      types.NodegroupIssueCodeIamNodeRoleNotFound,
 	// What a template makes launches fail with whatever the time and place, Auto Scaling refuses at once.
 	"ValidationError": types.NodegroupIssueCodeEc2LaunchTemplateInvalidConfiguration,
+	codeNotMultipart:  types.NodegroupIssueCodeEc2LaunchTemplateInvalidConfiguration,
 }
+
+// codeNotMultipart is the code inside the simulation for user data that EKS cannot merge into its own. No client sees it.
+const codeNotMultipart = "NotMultipart"
 
 // issueOf is what the health of a group says of an error of another service.
 func issueOf(err error, resources ...string) types.Issue {
@@ -44,10 +48,7 @@ func issueOf(err error, resources ...string) types.Issue {
 func (s *service) whyNoNodes(g *group, nodes []node) types.Issue {
 	if found, ok := autoscaling.LookupGroup(s.region, g.made.asg); ok && found.Failure != nil {
 		i := issueOf(found.Failure, g.made.asg)
-		i.Message = ptr("Could not launch On-Demand Instances. " + found.Failure.Code + " - " + found.Failure.Message + " Launching EC2 instance failed.")
-		if g.capacityType == types.CapacityTypesSpot {
-			i.Message = ptr("Could not launch Spot Instances. " + found.Failure.Code + " - " + found.Failure.Message + " Launching EC2 instance failed.")
-		}
+		i.Message = ptr(found.FailureMessage)
 		return i
 	}
 	var waiting []string

@@ -40,6 +40,7 @@ func SetNode(r *sim.Region, instance string, state NodeState) {
 // node is one instance of a group and its node.
 type node struct {
 	id       string
+	name     string // in Kubernetes: the instance's private DNS name
 	version  string // of EKS's template
 	ready    bool
 	launched time.Time
@@ -62,7 +63,7 @@ func (s *service) nodesOf(g *group) []node {
 			n.version = val(m.LaunchTemplate.Version)
 		}
 		if i, ok := ec2.LookupInstance(s.region, n.id); ok {
-			n.launched = val(i.LaunchTime)
+			n.launched, n.name = val(i.LaunchTime), val(i.PrivateDnsName)
 			n.ready = m.LifecycleState == asgtypes.LifecycleStateInService && s.ready(g, i)
 		}
 		nodes = append(nodes, n)

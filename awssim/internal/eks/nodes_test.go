@@ -25,7 +25,9 @@ func TestUserDataByFamily(t *testing.T) {
 		own     string
 		want    []string
 	}{
-		{types.AMITypesAl2X8664, "1.30", "#!/bin/sh\necho own", []string{"multipart/mixed", "echo own", "/etc/eks/bootstrap.sh demo --kubelet-extra-args '--node-labels=", "--register-with-taints=k=v:NoExecute"}},
+		{types.AMITypesAl2X8664, "1.30",
+			"Content-Type: multipart/mixed; boundary=B\r\nMIME-Version: 1.0\r\n\r\n--B\r\nContent-Type: text/x-shellscript\r\n\r\n#!/bin/sh\necho own\r\n--B--\r\n",
+			[]string{"multipart/mixed", "echo own", "/etc/eks/bootstrap.sh demo --kubelet-extra-args '--node-labels=", "--register-with-taints=k=v:NoExecute"}},
 		{
 			types.AMITypesAl2023X8664Standard, "1.35",
 			"MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"B\"\n\n--B\nContent-Type: application/node.eks.aws\n\nkind: NodeConfig # own\n\n--B--\n",
@@ -49,6 +51,73 @@ func TestUserDataByFamily(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// EKS cannot merge user data for Amazon Linux that is not MIME multi-part: the creation fails, an update fails and leaves the group as it was.
+func TestUserDataMustBeMultipart(t *testing.T) {
+	t.Parallel()
+	multipart := "Content-Type: multipart/mixed; boundary=\"B\"\nMIME-Version: 1.0\n\n--B\nContent-Type: text/cloud-config\n\n#cloud-config\n--B--\n"
+	for _, row := range []struct {
+		reason  string
+		amiType types.AMITypes
+		own     string
+		refused bool
+	}{
+		{"a script", types.AMITypesAl2X8664, "#!/bin/sh\necho own\n", true},
+		{"cloud-config", types.AMITypesAl2023X8664Standard, "#cloud-config\nruncmd: []\n", true},
+		{"a NodeConfig", types.AMITypesAl2023X8664Standard, "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n", true},
+		{"a MIME message of one part", types.AMITypesAl2023X8664Standard, "MIME-Version: 1.0\nContent-Type: text/cloud-config\n\n#cloud-config\n", true},
+		{"a message without an end", types.AMITypesAl2X8664, strings.TrimSuffix(multipart, "--B--\n"), true},
+		{"a message", types.AMITypesAl2023X8664Standard, multipart, false},
+		{"none", types.AMITypesAl2023X8664Standard, "", false},
+		{"Bottlerocket reads TOML", types.AMITypesBottlerocketX8664, "[settings.host-containers.admin]\nenabled = true\n", false},
+		{"Windows reads PowerShell", types.AMITypesWindowsCore2022X8664, "<powershell>\nWrite-Host own\n</powershell>\n", false},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			f := start(t)
+			if row.amiType == types.AMITypesAl2X8664 {
+				f.setCluster("1.30")
+			}
+			template := f.template(func(d *data) { d.UserData = aws.String(encode(row.own)) })
+			call(f, f.eks.CreateNodegroup, newGroup(1, onTemplate(template, "1"), func(in *create) { in.AmiType = row.amiType }))
+			want := types.NodegroupStatusActive
+			if row.refused {
+				want = types.NodegroupStatusCreateFailed
+			}
+			f.awaitStatus(want)
+			issues := f.group("nodes").Health.Issues
+			if !row.refused {
+				return
+			}
+			if len(issues) != 1 || issues[0].Code != types.NodegroupIssueCodeEc2LaunchTemplateInvalidConfiguration ||
+				*issues[0].Message != "User data was not in the MIME multipart format." {
+				t.Errorf("the health issues are %+v", issues)
+			}
+			f.checkUpdateToUserData(row.amiType, row.own)
+		})
+	}
+}
+
+// checkUpdateToUserData creates another group and updates it to a version with the user data, which must fail.
+func (f *fixture) checkUpdateToUserData(amiType types.AMITypes, own string) {
+	f.t.Helper()
+	call(f, f.eks.DeleteNodegroup, &eks.DeleteNodegroupInput{ClusterName: aws.String(clusterName), NodegroupName: aws.String("nodes")})
+	f.until(time.Hour, "the deletion", func() bool {
+		return len(call(f, f.eks.ListNodegroups, &eks.ListNodegroupsInput{ClusterName: aws.String(clusterName)}).Nodegroups) == 0
+	})
+	template := f.template()
+	f.active(newGroup(1, onTemplate(template, "1"), func(in *create) { in.AmiType = amiType }))
+	bad := f.version(template, func(d *data) { d.UserData = aws.String(encode(own)) })
+	out := call(f, f.eks.UpdateNodegroupVersion, newVersion(toTemplate(template, bad))).Update
+	f.awaitStatus(types.NodegroupStatusActive)
+	u := f.update(out.Id)
+	if u.Status != types.UpdateStatusFailed || len(u.Errors) != 1 || string(u.Errors[0].ErrorCode) != "Ec2LaunchTemplateInvalidConfiguration" {
+		f.t.Errorf("the update is %s: %+v", u.Status, u.Errors)
+	}
+	if version := *f.group("nodes").LaunchTemplate.Version; version != "1" {
+		f.t.Errorf("the group is on version %s", version)
 	}
 }
 
@@ -79,7 +148,7 @@ func TestManagedNode(t *testing.T) {
 	}
 }
 
-// Releases are the builds of the image; without one the newest is taken, and there is no way back.
+// Releases are the builds of the image; without one the newest is taken, and an older one is a roll-back.
 func TestReleases(t *testing.T) {
 	t.Parallel()
 	const older = "1.35.0-20251201"
@@ -112,7 +181,12 @@ func TestReleases(t *testing.T) {
 	if g := f.group("nodes"); *g.ReleaseVersion == older || image() == "ami-0123456789abcdef0" {
 		t.Errorf("after an update the group runs %s, %s", *g.ReleaseVersion, image())
 	}
-	fails(f, f.eks.UpdateNodegroupVersion, newVersion(toVersion("1.35", older)), "InvalidParameterException", "older")
+	call(f, f.eks.UpdateNodegroupVersion, newVersion(toVersion("1.35", older)))
+	f.awaitStatus(types.NodegroupStatusActive)
+	f.step(time.Minute)
+	if g := f.group("nodes"); *g.ReleaseVersion != older || image() != "ami-0123456789abcdef0" {
+		t.Errorf("after it went back the group runs %s, %s", *g.ReleaseVersion, image())
+	}
 }
 
 // Fifty groups are made and updated at once: none waits for another.

@@ -12,7 +12,7 @@ func (s *service) checkRemote(n *settings) error {
 	}
 	if val(n.remote.Ec2SshKey) == "" {
 		if len(n.remote.SourceSecurityGroups) > 0 {
-			return invalid("ec2SshKey must be specified with sourceSecurityGroups.")
+			return invalid("ec2SshKey in remote-access can't be empty")
 		}
 		return nil
 	}

@@ -64,7 +64,10 @@ func (s *service) makeTemplate(g *group, n *settings) (version int64, err error)
 			g.builds[version] = *n
 		}
 	}()
-	data := s.templateData(g, n)
+	data, err := s.templateData(g, n)
+	if err != nil {
+		return 0, err
+	}
 	if g.made.template != "" {
 		out, err := call[awsec2.CreateLaunchTemplateVersionOutput](s, "ec2", "CreateLaunchTemplateVersion", &awsec2.CreateLaunchTemplateVersionInput{
 			LaunchTemplateId: ptr(g.made.template), LaunchTemplateData: data,
@@ -86,7 +89,7 @@ func (s *service) makeTemplate(g *group, n *settings) (version int64, err error)
 }
 
 // templateData is the user's launch template with what EKS adds, or EKS's own without one (UG launch-templates).
-func (s *service) templateData(g *group, n *settings) *ec2types.RequestLaunchTemplateData {
+func (s *service) templateData(g *group, n *settings) (*ec2types.RequestLaunchTemplateData, error) {
 	d := &ec2types.RequestLaunchTemplateData{}
 	if n.source != nil {
 		copied := shape.Clone(n.source.data)
@@ -100,12 +103,16 @@ func (s *service) templateData(g *group, n *settings) *ec2types.RequestLaunchTem
 		addGroups(d, g.cluster.securityGroup, g.made.remoteGroup)
 	}
 	if !n.source.custom() {
-		d.UserData = optional(s.userData(g, n, val(d.UserData)))
+		merged, err := s.userData(g, n, val(d.UserData))
+		if err != nil {
+			return nil, err
+		}
+		d.UserData = optional(merged)
 	}
 	for _, resource := range []ec2types.ResourceType{ec2types.ResourceTypeInstance, ec2types.ResourceTypeVolume} {
 		addTags(d, resource, ec2Tags(g.ownTags()))
 	}
-	return d
+	return d, nil
 }
 
 // ownData is what the template of a group without a user's template has: the disk, the key, and instance metadata with tokens for Amazon

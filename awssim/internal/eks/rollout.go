@@ -266,8 +266,8 @@ func (s *service) stepVictim(g *group, n node, v *victim) bool {
 			return true
 		case g.roll.force: // SDK UpdateNodegroupVersionInput.Force
 			v.drained = now
-		default: // message seen in many reports
-			s.rollBack(g, types.ErrorCodePodEvictionFailure, "Reached max retries while trying to evict pods from nodes in node group "+g.name, []string{n.id})
+		default: // message and the node's name: aws/containers-roadmap#1282
+			s.rollBack(g, types.ErrorCodePodEvictionFailure, "Reached max retries while trying to evict pods from nodes in node group "+g.name, []string{n.name})
 			return false
 		}
 	}

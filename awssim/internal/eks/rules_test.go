@@ -69,6 +69,12 @@ func named(name string) func(*create) {
 	return func(in *create) { in.NodegroupName = aws.String(name) }
 }
 
+func withTaint(key, value string) func(*create) {
+	return func(in *create) {
+		in.Taints = []types.Taint{{Key: aws.String(key), Value: aws.String(value), Effect: types.TaintEffectNoSchedule}}
+	}
+}
+
 // refuses wants a creation to be refused.
 func (f *fixture) refuses(reason string, in *create, code, words string) {
 	f.t.Helper()
@@ -135,6 +141,14 @@ func TestCreationRules(t *testing.T) {
 		{"a label of Kubernetes's own", func(in *create) { in.Labels = map[string]string{"topology.kubernetes.io/zone": "1"} }, parameter, "reserved prefixes"},
 		{"a long label", func(in *create) { in.Labels = map[string]string{strings.Repeat("k", 64): "1"} }, parameter, "63 characters"},
 		{"a long value", func(in *create) { in.Labels = map[string]string{"k": strings.Repeat("v", 64)} }, parameter, "63 characters"},
+		{"a long label with a prefix", func(in *create) {
+			in.Labels = map[string]string{strings.Repeat("p", 40) + "/" + strings.Repeat("k", 23): "1"}
+		}, parameter, "63 characters"},
+		{"an empty value", func(in *create) { in.Labels = map[string]string{"k": ""} }, parameter, "63 characters"},
+		{"a long taint", withTaint(strings.Repeat("k", 64), ""), parameter, "63 characters"},
+		{"a long taint with a prefix", withTaint(strings.Repeat("p", 40)+"/"+strings.Repeat("k", 23), ""), parameter, "63 characters"},
+		{"a taint with a long value", withTaint("k", strings.Repeat("v", 64)), parameter, "at most 63"},
+		{"a taint of 63 characters", withTaint(strings.Repeat("p", 40)+"/"+strings.Repeat("k", 22), strings.Repeat("v", 63)), "", ""},
 		{"a taint without effect", func(in *create) { in.Taints = []types.Taint{{Key: aws.String("k")}} }, parameter, "effect"},
 		{"a taint with Kubernetes's spelling", func(in *create) { in.Taints = []types.Taint{{Key: aws.String("k"), Effect: "NoSchedule"}} }, parameter, "effect"},
 		{"a taint twice", func(in *create) {
@@ -156,7 +170,7 @@ func TestCreationRules(t *testing.T) {
 		}, parameter, "all of its values"},
 		{"a tag of AWS's own", func(in *create) { in.Tags = map[string]string{"aws:a": "1"} }, parameter, "aws:"},
 		{"an unknown AMI type", func(in *create) { in.AmiType = "AL3" }, parameter, "amiType"},
-		{"an AMI type that is not published for the version", func(in *create) { in.AmiType = types.AMITypesAl2X8664 }, parameter, "not supported for Kubernetes version 1.35"},
+		{"an AMI type that is not published for the version", func(in *create) { in.AmiType = types.AMITypesAl2X8664 }, parameter, "AMI Type AL2_x86_64 is only supported for kubernetes versions 1.32 or earlier"},
 		{"an instance type of another architecture", func(in *create) { in.InstanceTypes = []string{"m6g.large"} }, parameter, "[m6g.large] is not a valid instance type for requested amiType AL2023_x86_64_STANDARD"},
 		{"an instance type with a GPU and an image without", func(in *create) { in.InstanceTypes = []string{"g5.xlarge"} }, parameter, "not a valid instance type"},
 		{"an image for GPUs and an instance type without", func(in *create) {

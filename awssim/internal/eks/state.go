@@ -63,6 +63,8 @@ type cluster struct {
 	created       time.Time
 	vpc           string
 	securityGroup string // that EKS makes
+	// upgraded is when the cluster got its minor version by an upgrade. It is zero if the cluster was created with it, or went back to it.
+	upgraded time.Time
 }
 
 // group is one managed node group as it is now.

@@ -9,7 +9,6 @@ import (
 type tokenUse struct {
 	request, output any
 	at              time.Time
-	group           string // key of the group that it was about
 }
 
 // tokenLife is how long EKS remembers a token (inference: what EC2 promises at least).
@@ -28,9 +27,15 @@ func replay[O any](s *service, action string, token *string, request any) (*O, e
 	return use.output.(*O), nil
 }
 
-// remember keeps the answer for as long as the group is there: a group of the same name that is made later is another one (inference).
-func (s *service) remember(g *group, action string, token *string, request, output any) {
+// remember keeps the answer, also after the group is gone: EC2 answers a token of a launch template that was deleted with that template, and AWS documents nothing
+// else for EKS (inference).
+func (s *service) remember(action string, token *string, request, output any) {
+	for known, use := range s.tokens {
+		if s.kernel.Now().Sub(use.at) > tokenLife {
+			delete(s.tokens, known)
+		}
+	}
 	if val(token) != "" {
-		s.tokens[action+"/"+*token] = tokenUse{request: request, output: output, at: s.kernel.Now(), group: g.key()}
+		s.tokens[action+"/"+*token] = tokenUse{request: request, output: output, at: s.kernel.Now()}
 	}
 }

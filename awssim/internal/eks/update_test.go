@@ -173,7 +173,8 @@ func TestUpdateFailsIfNodesDoNotJoin(t *testing.T) {
 	f := start(t)
 	template := f.template(withType("m5.large"))
 	f.active(newGroup(2, onTemplate(template, "1")))
-	bad := f.version(template, withType("m5.xlarge"), func(d *ec2types.RequestLaunchTemplateData) { d.UserData = aws.String("I2Jyb2tlbg==") })
+	broken := "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: text/cloud-config\n\n#broken\n--B--\n"
+	bad := f.version(template, withType("m5.xlarge"), func(d *ec2types.RequestLaunchTemplateData) { d.UserData = aws.String(encode(broken)) })
 	behavior := f.sim.Behavior()
 	behavior.Nodes = []awssim.NodeRule{{UserData: "#broken", NeverReady: true}}
 	f.sim.SetBehavior(behavior)
@@ -234,6 +235,8 @@ func TestUpdateAndDrain(t *testing.T) {
 				t.Errorf("%s after %s: %+v", u.Status, took, u.Errors)
 			} else if row.want == types.UpdateStatusFailed && u.Errors[0].ErrorCode != types.ErrorCodePodEvictionFailure {
 				t.Errorf("the error is %s", u.Errors[0].ErrorCode)
+			} else if row.want == types.UpdateStatusFailed && (len(u.Errors[0].ResourceIds) != 1 || !strings.HasSuffix(u.Errors[0].ResourceIds[0], ".ec2.internal")) {
+				t.Errorf("the error is of %v, and not of a node by its name", u.Errors[0].ResourceIds)
 			}
 			f.step(time.Minute)
 			if got := f.types(); !slices.Equal(got, row.types) {
@@ -303,6 +306,20 @@ func TestUpdateConfig(t *testing.T) {
 	}
 	if u := f.update(out.Id); u.Status != types.UpdateStatusSuccessful || u.Type != types.UpdateTypeConfigUpdate || len(u.Params) != 7 {
 		t.Errorf("the update is %s %s %d", u.Type, u.Status, len(u.Params))
+	} else {
+		params := map[types.UpdateParamType]string{}
+		for _, p := range u.Params {
+			params[p.Type] = *p.Value
+		}
+		for kind, want := range map[types.UpdateParamType]string{
+			types.UpdateParamTypeLabelsToAdd: `{"b":"3"}`, types.UpdateParamTypeLabelsToRemove: `["a"]`,
+			types.UpdateParamTypeTaintsToAdd:    `[{"effect":"NO_SCHEDULE","value":"2","key":"k"}]`,
+			types.UpdateParamTypeTaintsToRemove: `[{"effect":"NO_EXECUTE","value":"","key":"other"}]`,
+		} {
+			if params[kind] != want {
+				t.Errorf("%s is %s, want %s", kind, params[kind], want)
+			}
+		}
 	}
 	f.step(5 * time.Minute)
 	after := f.autoScalingGroup().Instances
@@ -350,5 +367,71 @@ func TestUpdateIsIdempotentByItsToken(t *testing.T) {
 	}
 	if len(f.types()) != 0 || *f.group("nodes").LaunchTemplate.Version != "2" {
 		t.Errorf("an empty group launches %v", f.types())
+	}
+}
+
+// TestKubernetesVersionGoesBack holds that a node group goes back by one minor version, from the version that its cluster was upgraded to
+// within the last seven days.
+func TestKubernetesVersionGoesBack(t *testing.T) {
+	t.Parallel()
+	const parameter = "InvalidParameterException"
+	for _, row := range []struct {
+		reason    string
+		upgrades  []string // of the cluster, in steps; the group follows each
+		rollback  string   // of the cluster afterwards
+		later     time.Duration
+		wanted    string
+		code, say string
+	}{
+		{"the day after", []string{"1.34", "1.35"}, "", 24 * time.Hour, "1.34", "", ""},
+		{"on the seventh day", []string{"1.34", "1.35"}, "", 7*24*time.Hour - time.Hour, "1.34", "", ""},
+		{"on the eighth day", []string{"1.34", "1.35"}, "", 7*24*time.Hour + time.Minute, "1.34", parameter, "more than 7 days have passed"},
+		{"by two versions", []string{"1.33", "1.34", "1.35"}, "", time.Hour, "1.33", parameter, "should be equal to"},
+		{"of a cluster that was created with its version", []string{"1.35"}, "", time.Hour, "1.34", parameter, "was not upgraded"},
+		{"after the cluster went back", []string{"1.34", "1.35"}, "1.34", time.Hour, "1.34", "", ""},
+		{"a second version, after the cluster went back", []string{"1.33", "1.34"}, "1.33", time.Hour, "1.32", parameter, "should be equal to"},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			f := start(t)
+			name := "fresh"
+			set := func(version string) {
+				if err := f.sim.SetCluster(account, region, awssim.Cluster{Name: name, Version: version, Subnets: []string{subnetA, subnetB, subnetC}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			inCluster := func(in *eks.UpdateNodegroupVersionInput) { in.ClusterName = &name }
+			active := func() {
+				f.until(time.Minute, "ACTIVE", func() bool {
+					out := call(f, f.eks.DescribeNodegroup, &eks.DescribeNodegroupInput{ClusterName: &name, NodegroupName: aws.String("nodes")})
+					return out.Nodegroup.Status == types.NodegroupStatusActive
+				})
+			}
+			for i, version := range row.upgrades {
+				set(version)
+				if i == 0 {
+					call(f, f.eks.CreateNodegroup, newGroup(0, func(in *eks.CreateNodegroupInput) { in.ClusterName = &name }))
+				} else {
+					call(f, f.eks.UpdateNodegroupVersion, newVersion(inCluster, toVersion(version, "")))
+				}
+				active()
+			}
+			if row.rollback != "" {
+				set(row.rollback)
+			}
+			f.step(row.later)
+			_, err := f.eks.UpdateNodegroupVersion(t.Context(), newVersion(inCluster, toVersion(row.wanted, "")))
+			if code, message := errorOf(err); code != row.code || !strings.Contains(message, row.say) {
+				t.Fatalf("it answers %s: %s, want %s with %q", code, message, row.code, row.say)
+			}
+			if row.code != "" {
+				return
+			}
+			active()
+			out := call(f, f.eks.DescribeNodegroup, &eks.DescribeNodegroupInput{ClusterName: &name, NodegroupName: aws.String("nodes")})
+			if group := out.Nodegroup; *group.Version != row.wanted || !strings.HasPrefix(*group.ReleaseVersion, row.wanted+".0-") {
+				t.Errorf("the group is on %s, %s", *group.Version, *group.ReleaseVersion)
+			}
+		})
 	}
 }

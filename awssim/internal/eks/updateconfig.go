@@ -41,7 +41,7 @@ func (s *service) updateNodegroupConfig(c *sim.Call, in *eks.UpdateNodegroupConf
 	g.config = changed
 	u := s.begin(g, types.UpdateTypeConfigUpdate, configParams(in))
 	out := &eks.UpdateNodegroupConfigOutput{Update: u.view}
-	s.remember(g, c.Action, in.ClientRequestToken, request, out)
+	s.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil
 }
 
@@ -107,6 +107,7 @@ func retainted(taints []types.Taint, in *types.UpdateTaintsPayload) []types.Tain
 	return taints
 }
 
+// configParams returns what an update shows of a request: labels and taints as JSON (AWS CLI, examples of update-nodegroup-config).
 func configParams(in *eks.UpdateNodegroupConfigInput) []types.UpdateParam {
 	p := params{}
 	if c := in.ScalingConfig; c != nil {
@@ -124,10 +125,10 @@ func configParams(in *eks.UpdateNodegroupConfigInput) []types.UpdateParam {
 	}
 	if t := in.Taints; t != nil {
 		if len(t.AddOrUpdateTaints) > 0 {
-			p.object(types.UpdateParamTypeTaintsToAdd, taintFlags(t.AddOrUpdateTaints))
+			p.object(types.UpdateParamTypeTaintsToAdd, shownTaints(t.AddOrUpdateTaints))
 		}
 		if len(t.RemoveTaints) > 0 {
-			p.object(types.UpdateParamTypeTaintsToRemove, taintFlags(t.RemoveTaints))
+			p.object(types.UpdateParamTypeTaintsToRemove, shownTaints(t.RemoveTaints))
 		}
 	}
 	if c := in.UpdateConfig; c != nil {
@@ -144,6 +145,21 @@ func configParams(in *eks.UpdateNodegroupConfigInput) []types.UpdateParam {
 		p.add(types.UpdateParamTypeWarmPoolState, string(w.PoolState))
 	}
 	return p
+}
+
+// shownTaint is a taint as the parameters of an update have it.
+type shownTaint struct {
+	Effect types.TaintEffect `json:"effect"`
+	Value  string            `json:"value"`
+	Key    string            `json:"key"`
+}
+
+func shownTaints(taints []types.Taint) []shownTaint {
+	var shown []shownTaint
+	for _, t := range taints {
+		shown = append(shown, shownTaint{Effect: t.Effect, Value: val(t.Value), Key: val(t.Key)})
+	}
+	return shown
 }
 
 // applyConfig carries out an update of the configuration. Labels and taints of nodes that run are changed through Kubernetes; later nodes have

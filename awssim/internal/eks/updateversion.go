@@ -1,6 +1,8 @@
 package eks
 
 import (
+	"time"
+
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
@@ -35,7 +37,7 @@ func (s *service) updateNodegroupVersion(c *sim.Call, in *eks.UpdateNodegroupVer
 	}
 	u := s.begin(g, types.UpdateTypeVersionUpdate, p)
 	out := &eks.UpdateNodegroupVersionOutput{Update: u.view}
-	s.remember(g, c.Action, in.ClientRequestToken, request, out)
+	s.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil
 }
 
@@ -96,20 +98,42 @@ func (s *service) chooseUpdate(n *settings, g *group, version, wanted string) er
 	if version == "" { // SDK UpdateNodegroupVersionInput.Version: "updated to match the cluster's current Kubernetes version"
 		version = g.cluster.Version
 	}
-	// Message seen in aws-controllers-k8s/community#2957. One minor at a time is an inference from how clusters are upgraded.
-	if m := minor(version); m < minor(g.version) || m > minor(g.cluster.Version) || m > minor(g.version)+1 {
-		return invalid("Nodegroup Kubernetes version should be equal to Cluster kubernetes version %s or NodeGroup kubernetes version %s", g.cluster.Version, g.version)
+	if err := s.checkStep(g, minor(version)); err != nil {
+		return err
 	}
+	// A release may be older than the one that the group has: managed node groups can be rolled back since March 2021
+	// (awsdocs/amazon-eks-user-guide pull request 340, by EKS). The SDK still says otherwise of UpdateNodegroupVersion.
 	found, err := s.findRelease(n.amiType, version, wanted)
 	if err != nil {
 		return err
 	}
-	if version == g.version {
-		// SDK UpdateNodegroupVersion: "You cannot roll back a node group to an earlier Kubernetes version or AMI version."
-		if current, err := s.findRelease(n.amiType, version, g.release); err == nil && found.built.Before(current.built) {
-			return invalid("Requested release version %s is older than the node group's release version %s.", found.version, g.release)
-		}
-	}
 	n.version, n.release, n.image = version, found.version, found.image
+	return nil
+}
+
+// rollbackWindow is how long after its upgrade a cluster can go back (UG rollback-cluster, "7-day window").
+const rollbackWindow = 7 * 24 * time.Hour
+
+// checkStep refuses a minor version that the group cannot be updated to. Forward, that is one minor version at a time, which is an
+// inference from how clusters are upgraded, up to the cluster's. Back, it is the version before the cluster's, because nodes go back
+// before the control plane does: one minor version, within seven days of the cluster's upgrade (UG rollback-cluster, "Single version
+// only", "7-day window", and "Managed Node Groups (MNG)"). That the cluster's prerequisites hold for its node groups, and the
+// words of their refusals, are inferences.
+func (s *service) checkStep(g *group, wanted int) error {
+	has, top := minor(g.version), minor(g.cluster.Version)
+	switch {
+	case wanted >= has && wanted <= top && wanted <= has+1:
+		return nil
+	case wanted == top && has-wanted == 1: // the control plane went back already
+		return nil
+	case wanted < 0 || wanted != has-1 || has != top:
+		// Message seen in aws-controllers-k8s/community#2957.
+		return invalid("Nodegroup Kubernetes version should be equal to Cluster kubernetes version %s or NodeGroup kubernetes version %s", g.cluster.Version, g.version)
+	case g.cluster.upgraded.IsZero():
+		return invalid("Nodegroup cannot be rolled back to Kubernetes version 1.%d: cluster %s was not upgraded to version %s", wanted, g.cluster.Name, g.cluster.Version)
+	case s.kernel.Now().Sub(g.cluster.upgraded) > rollbackWindow:
+		return invalid("Nodegroup cannot be rolled back to Kubernetes version 1.%d: more than 7 days have passed since cluster %s was upgraded to version %s",
+			wanted, g.cluster.Name, g.cluster.Version)
+	}
 	return nil
 }

@@ -3,33 +3,37 @@ package eks
 import (
 	"encoding/base64"
 	"fmt"
+	"mime"
+	"net/mail"
 	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
 // userData returns what nodes of an EKS image boot with, in base64: what the user gave and what EKS adds, by the family of the image (UG
 // launch-templates, "Amazon EC2 user data"). Labels and taints of the group are in it, so that nodes have them when they register.
-func (s *service) userData(g *group, n *settings, given string) string {
+func (s *service) userData(g *group, n *settings, given string) (string, error) {
 	own, err := base64.StdEncoding.DecodeString(given)
 	if err != nil {
 		own = []byte(given)
 	}
 	view, _ := s.clusterViews.Get(g.cluster.Name)
 	labels := nodeLabels(g, n)
-	var text string
+	text := ""
 	switch imageLines[n.amiType].family {
 	case bottlerocket:
 		text = bottlerocketData(view, labels, n.taints, string(own))
 	case windows:
 		text = windowsData(view, labels, string(own))
 	case amazonLinux2023:
-		text = multipart(string(own), "application/node.eks.aws", nodeConfig(view, labels, n.taints))
+		text, err = multipart(string(own), "application/node.eks.aws", nodeConfig(view, labels, n.taints))
 	default:
-		text = multipart(string(own), `text/x-shellscript; charset="us-ascii"`, bootstrapScript(view, labels, n.taints))
+		text, err = multipart(string(own), `text/x-shellscript; charset="us-ascii"`, bootstrapScript(view, labels, n.taints))
 	}
-	return base64.StdEncoding.EncodeToString([]byte(text))
+	return base64.StdEncoding.EncodeToString([]byte(text)), err
 }
 
 // Labels that EKS gives the nodes of managed groups (UG managed-node-groups, launch-templates).
@@ -99,34 +103,34 @@ func bootstrapScript(c *types.Cluster, labels map[string]string, taints []types.
 
 const boundary = "//"
 
-// multipart appends EKS's part to the user's MIME multi-part message, which EKS's images merge when they boot. Anything else that the user
-// gave stands before it as a part of its own.
-func multipart(own, contentType, part string) string {
-	own = strings.TrimSpace(own)
-	if i := strings.Index(own, "--"+boundaryOf(own)+"--"); boundaryOf(own) != "" && i >= 0 {
-		return own[:i] + "--" + boundaryOf(own) + "\nContent-Type: " + contentType + "\n\n" + part + "\n--" + boundaryOf(own) + "--\n"
+// multipart appends EKS's part to the user's MIME multi-part message, which EKS's images merge when they boot. EKS refuses any other user data
+// for Amazon Linux (UG launch-templates: it "must be in the MIME multi-part archive format"). Users report the message with health code
+// Ec2LaunchTemplateInvalidConfiguration: terraform-aws-modules/terraform-aws-eks#1875 and #2955 for a creation, hashicorp/terraform-provider-aws,
+// TestAccAWSEksNodeGroup_LaunchTemplate_Version, for an update.
+func multipart(own, contentType, part string) (string, error) {
+	if strings.TrimSpace(own) == "" {
+		return fmt.Sprintf("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=%q\n\n--%s\nContent-Type: %s\n\n%s\n--%s--\n",
+			boundary, boundary, contentType, part, boundary), nil
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=%q\n\n", boundary)
-	if own != "" {
-		fmt.Fprintf(&b, "--%s\nContent-Type: text/x-shellscript; charset=\"us-ascii\"\n\n%s\n\n", boundary, own)
+	end := "--" + boundaryOf(own) + "--"
+	body, _, closed := strings.Cut(own, end)
+	if end == "----" || !closed {
+		return "", sim.Errorf(codeNotMultipart, "User data was not in the MIME multipart format.")
 	}
-	fmt.Fprintf(&b, "--%s\nContent-Type: %s\n\n%s\n--%s--\n", boundary, contentType, part, boundary)
-	return b.String()
+	return body + "--" + boundaryOf(own) + "\nContent-Type: " + contentType + "\n\n" + part + "\n" + end + "\n", nil
 }
 
-// boundaryOf returns the boundary of a MIME multi-part message, or "" for what is none.
+// boundaryOf returns the boundary of a MIME multi-part message, or "" for any other text.
 func boundaryOf(message string) string {
-	header, _, _ := strings.Cut(message, "\n\n")
-	if !strings.Contains(strings.ToLower(header), "multipart/mixed") {
+	read, err := mail.ReadMessage(strings.NewReader(message))
+	if err != nil {
 		return ""
 	}
-	_, after, found := strings.Cut(header, "boundary=")
-	if !found {
+	kind, parameters, err := mime.ParseMediaType(read.Header.Get("Content-Type"))
+	if err != nil || !strings.HasPrefix(kind, "multipart/") {
 		return ""
 	}
-	after, _, _ = strings.Cut(after, "\n")
-	return strings.Trim(strings.TrimSpace(after), `"`)
+	return parameters["boundary"]
 }
 
 func bottlerocketData(c *types.Cluster, labels map[string]string, taints []types.Taint, own string) string {

@@ -81,15 +81,16 @@ func checkEnum[E ~string](member string, v E, known []E) error {
 	return nil
 }
 
-// checkLabels: keys and values are of 1 to 63 characters in the model; the guide reserves EKS's own prefix (inference for the words).
+// checkLabels holds the bounds of EKS's model: keys and values of 1 to 63 characters (API reference, CreateNodegroup, labels; botocore, shapes labelKey and
+// labelValue). A prefix counts, other than in Kubernetes. The guide reserves EKS's own prefix (inference for the words).
 func checkLabels(labels map[string]string) error {
 	for _, key := range sortedKeys(labels) {
 		value := labels[key]
-		if n := len(key[strings.LastIndex(key, "/")+1:]); n < 1 || n > maxLabelLength || len(key) > 253+1+maxLabelLength {
-			return invalid("Label key %q must have from 1 to 63 characters after its prefix.", key)
+		if len(key) < 1 || len(key) > maxLabelLength {
+			return invalid("Label key %q must have from 1 to 63 characters.", key)
 		}
-		if len(value) > maxLabelLength {
-			return invalid("The value of label %q must have at most 63 characters.", key)
+		if len(value) < 1 || len(value) > maxLabelLength {
+			return invalid("The value of label %q must have from 1 to 63 characters.", key)
 		}
 		prefix, _, _ := strings.Cut(key, "/")
 		if prefix == "eks.amazonaws.com" || prefix == "kubernetes.io" || prefix == "k8s.io" || strings.HasSuffix(prefix, ".kubernetes.io") && prefix != "node.kubernetes.io" {
@@ -99,14 +100,16 @@ func checkLabels(labels map[string]string) error {
 	return nil
 }
 
+// checkTaints holds the bounds of EKS's model: keys of 1 to 63 characters, the prefix included, and values of up to 63 (API reference, Taint; botocore, shapes
+// taintKey and taintValue).
 func checkTaints(taints []types.Taint) error {
 	if len(taints) > maxTaints {
 		return invalid("A node group can have at most %d taints, not %d.", maxTaints, len(taints))
 	}
 	seen := map[string]bool{}
 	for _, t := range taints {
-		if n := len(val(t.Key)); n < 1 || n > 253+1+maxLabelLength || len(val(t.Value)) > maxLabelLength {
-			return invalid("Taint %q must have a key, and key and value must have at most 63 characters.", val(t.Key))
+		if n := len(val(t.Key)); n < 1 || n > maxLabelLength || len(val(t.Value)) > maxLabelLength {
+			return invalid("Taint %q: the key must have from 1 to 63 characters, and the value at most 63.", val(t.Key))
 		}
 		if t.Effect == "" || !slices.Contains(t.Effect.Values(), t.Effect) {
 			return invalid("%q is not a valid effect of taint %q", t.Effect, *t.Key)

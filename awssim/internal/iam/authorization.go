@@ -18,7 +18,7 @@ const service = "iam"
 
 func registerAuthorization(reg *sim.Registry) {
 	reg.Refuse(service, func(message string) *sim.Error { return sim.Errorf("AccessDenied", "%s", message).WithStatus(403) })
-	reg.OfRoles(policiesOf)
+	reg.OfRoles(permissionsOf)
 	sim.AuthorizeUnscoped(reg, service, "ListRoles", "ListInstanceProfiles")
 	sim.Authorize(reg, service, "CreateRole", askCreateRole)
 	sim.Authorize(reg, service, "GetRole", func(c *sim.Call, in *iam.GetRoleInput) []sim.Question { return askRole(c, in.RoleName, nil) })
@@ -109,14 +109,25 @@ func EnsureServiceLinkedRole(a *sim.Account, name, service string) {
 	})
 }
 
-// policiesOf are the account's own managed policies that are attached to the role of a session. What AWS's managed policies allow is not simulated, so that they
-// have no part in it: a role with none but those may do everything.
-func policiesOf(a *sim.Account, session string) ([]iampolicy.Policy, error) {
+// permissionsOf returns the account's own managed policies that are attached to the role of a session, and the one that is its
+// permissions boundary. What AWS's managed policies allow is not simulated, so that they have no part in it: a role with none but
+// those may do everything.
+func permissionsOf(a *sim.Account, session string) (sim.Permissions, error) {
 	_, name, _ := strings.Cut(session, ":assumed-role/")
 	name, _, _ = strings.Cut(name, "/")
 	role, _ := FindRole(a, name)
+	policies, err := ownPolicies(a, role.Policies...)
+	if err != nil {
+		return sim.Permissions{}, err
+	}
+	boundary, err := ownPolicies(a, role.PermissionsBoundary)
+	return sim.Permissions{Policies: policies, Boundary: boundary}, err
+}
+
+// ownPolicies returns those of some managed policies that are the account's own.
+func ownPolicies(a *sim.Account, arns ...string) ([]iampolicy.Policy, error) {
 	var policies []iampolicy.Policy
-	for _, arn := range role.Policies {
+	for _, arn := range arns {
 		own, ok := of(a).policies.Get(arn)
 		if !ok {
 			continue

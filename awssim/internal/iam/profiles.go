@@ -162,6 +162,9 @@ func removeRoleFromInstanceProfile(c *sim.Call, in *iam.RemoveRoleFromInstancePr
 	if err != nil {
 		return nil, err
 	}
+	if _, there := s.roles.Get(str(in.RoleName)); !there {
+		return nil, noSuchEntity("The role with name %s cannot be found.", str(in.RoleName))
+	}
 	if p.Role == "" || p.Role != str(in.RoleName) {
 		return nil, noSuchEntity("The role %s is not in instance profile %s.", str(in.RoleName), p.Name)
 	}

@@ -1,6 +1,7 @@
 package iam
 
 import (
+	"encoding/json"
 	"errors"
 	"net/url"
 	"regexp"
@@ -38,6 +39,9 @@ func checkPath(path string) error {
 }
 
 func checkDocument(document string) error {
+	if !json.Valid([]byte(document)) {
+		return sim.Errorf("MalformedPolicyDocument", "This policy contains invalid Json")
+	}
 	if _, err := parsePolicy(document); err != nil {
 		return sim.Errorf("MalformedPolicyDocument", "This policy contains invalid Json or statements: %s", err)
 	}
@@ -101,7 +105,7 @@ func (r Role) answer() types.Role {
 	}
 	if r.PermissionsBoundary != "" {
 		answer.PermissionsBoundary = &types.AttachedPermissionsBoundary{
-			PermissionsBoundaryArn: &r.PermissionsBoundary, PermissionsBoundaryType: types.PermissionsBoundaryAttachmentTypePolicy,
+			PermissionsBoundaryArn: &r.PermissionsBoundary, PermissionsBoundaryType: boundaryType,
 		}
 	}
 	if len(r.Tags) > 0 {
@@ -110,12 +114,16 @@ func (r Role) answer() types.Role {
 	return answer
 }
 
+// boundaryType is what IAM answers (AWS CLI, examples of create-user). Its model has another value.
+const boundaryType = types.PermissionsBoundaryAttachmentType("Policy")
+
 func getRole(c *sim.Call, in *iam.GetRoleInput) (*iam.GetRoleOutput, error) {
 	role, ok := of(c.Account).roles.Visible(str(in.RoleName))
 	if !ok {
 		return nil, noSuchEntity("The role with name %s cannot be found.", str(in.RoleName))
 	}
 	answer := role.answer()
+	answer.RoleLastUsed = &types.RoleLastUsed{} // empty for a role that was never used
 	return &iam.GetRoleOutput{Role: &answer}, nil
 }
 

@@ -48,7 +48,7 @@ func (a *Account) Region(name string) (*Region, error) {
 		return nil, Errorf("InvalidClientTokenId", "The simulated world has no region %q; it has %s.",
 			name, strings.Join(a.kernel.world.RegionNames(), ", ")).WithStatus(403)
 	}
-	r := &Region{Name: name, Account: a, world: w, stores: map[reflect.Type]any{}}
+	r := &Region{Name: name, Account: a, world: w.Complete(), stores: map[reflect.Type]any{}}
 	a.regions[name] = r
 	return r, nil
 }

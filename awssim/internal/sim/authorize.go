@@ -2,7 +2,9 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/slipway-project/slipway/awssim/iampolicy"
 )
@@ -55,8 +57,34 @@ func AuthorizeFree(reg *Registry, service string, actions ...string) {
 	}
 }
 
-// OfRoles sets how the policies of a session are found: those of its role. Without any, the session is the account's administrator.
-func (reg *Registry) OfRoles(find func(account *Account, session string) ([]iampolicy.Policy, error)) {
+// Permissions are what a caller is held to. Without policies it is the account's administrator, within its permissions
+// boundary, if it has one.
+type Permissions struct {
+	Policies []iampolicy.Policy
+	// Boundary is the permissions boundary, of which there is one at most.
+	Boundary []iampolicy.Policy
+}
+
+// decide returns what the policies and the boundary say together: both must allow a request, and a Deny of either wins (AWS:
+// IAM user guide, "Permissions boundaries for IAM entities").
+func (p Permissions) decide(request iampolicy.Request) iampolicy.Decision {
+	decision := iampolicy.Allowed
+	for _, policies := range [][]iampolicy.Policy{p.Policies, p.Boundary} {
+		if len(policies) == 0 {
+			continue
+		}
+		switch of := iampolicy.Evaluate(policies, request); {
+		case of == iampolicy.ExplicitlyDenied:
+			return of
+		case of != iampolicy.Allowed:
+			decision = of
+		}
+	}
+	return decision
+}
+
+// OfRoles sets how the permissions of a session are found: those of its role.
+func (reg *Registry) OfRoles(find func(account *Account, session string) (Permissions, error)) {
 	reg.ofRoles = find
 }
 
@@ -81,11 +109,13 @@ func (k *Kernel) Authorizations() []Authorization {
 
 // authorize refuses a call that the policies of its caller do not allow.
 func (k *Kernel) authorize(h *Handler, c *Call, input any) error {
-	policies, err := k.policiesOf(c)
-	if err != nil || len(policies) == 0 {
+	permissions, err := k.permissionsOf(c)
+	if err != nil {
 		return err
 	}
-	c.policies = policies
+	if c.permissions = permissions; c.administers() {
+		return nil
+	}
 	if h.questions == nil {
 		return &Error{
 			Code: "NotImplemented", Status: http.StatusNotImplemented,
@@ -100,19 +130,24 @@ func (k *Kernel) authorize(h *Handler, c *Call, input any) error {
 	return nil
 }
 
-func (k *Kernel) policiesOf(c *Call) ([]iampolicy.Policy, error) {
+// administers reports whether the caller may do everything.
+func (c *Call) administers() bool {
+	return len(c.permissions.Policies)+len(c.permissions.Boundary) == 0
+}
+
+func (k *Kernel) permissionsOf(c *Call) (Permissions, error) {
 	if policies := k.policies[c.AccessKey]; len(policies) > 0 {
-		return policies, nil
+		return Permissions{Policies: policies}, nil
 	}
 	if _, session := k.sessions[c.AccessKey]; session && k.registry.ofRoles != nil {
 		return k.registry.ofRoles(c.Account, c.Principal)
 	}
-	return nil, nil
+	return Permissions{}, nil
 }
 
 // ask decides a question, writes it down, and returns the refusal, if any.
 func (c *Call) ask(question Question) error {
-	decision := iampolicy.Evaluate(c.policies, question.Request)
+	decision := c.permissions.decide(question.Request)
 	if question.Granted && decision == iampolicy.ImplicitlyDenied {
 		return nil // not written down: no policy of the caller has a part in it
 	}
@@ -139,7 +174,7 @@ func (c *Call) ask(question Question) error {
 
 // Permits reports whether the caller may do something that a call does not need, but that changes what it answers.
 func (c *Call) Permits(request iampolicy.Request) bool {
-	return len(c.policies) == 0 || c.ask(Question{Request: request}) == nil
+	return c.administers() || c.ask(Question{Request: request}) == nil
 }
 
 // Tagged is the context of a resource with tags: aws:ResourceTag, and the service's own key for the same if it has one, such as ec2:ResourceTag.
@@ -154,8 +189,8 @@ func Tagged(context iampolicy.Context, tags map[string]string, services ...strin
 
 // Tagging is the context of a request that sets tags (AWS: IAM user guide, "AWS global condition context keys": aws:RequestTag, aws:TagKeys).
 func Tagging(context iampolicy.Context, tags map[string]string) iampolicy.Context {
-	for key, value := range tags {
-		context["aws:RequestTag/"+key] = []string{value}
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		context["aws:RequestTag/"+key] = []string{tags[key]}
 		context["aws:TagKeys"] = append(context["aws:TagKeys"], key)
 	}
 	return context

@@ -14,6 +14,9 @@ type Behavior struct {
 	InstanceTimes InstanceTimes
 	// ReadLag is how far reads (Describe…) lag behind writes.
 	ReadLag time.Duration
+	// ForgetTokens lets EC2 forget the client token of a launch template or version once that is deleted, so that a repeated request creates another one.
+	// EC2 is not documented to do so, nor to remember the token, which it does otherwise: clients have to be right with either.
+	ForgetTokens bool
 	// Throttling turns on the token buckets that AWS documents.
 	Throttling bool
 	// Capacity lists where EC2 runs out of instances.

@@ -6,8 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"time"
-
-	"github.com/slipway-project/slipway/awssim/iampolicy"
 )
 
 // Call is one request being served. It is good only while its handler runs.
@@ -23,7 +21,7 @@ type Call struct {
 	Now       time.Time
 	Began     time.Time // before Now for a request that has waited, see NotYetError
 
-	policies []iampolicy.Policy // of the caller; none for an administrator
+	permissions Permissions // of the caller
 }
 
 // Handler serves one action.
@@ -40,7 +38,7 @@ type Registry struct {
 	handlers map[string]map[string]*Handler
 	dumpers  map[string]func(*Region) any
 	refusals map[string]func(message string) *Error
-	ofRoles  func(*Account, string) ([]iampolicy.Policy, error)
+	ofRoles  func(*Account, string) (Permissions, error)
 }
 
 // NewRegistry returns an empty registry.

@@ -3,10 +3,12 @@ package sqs
 import (
 	"crypto/md5" //nolint:gosec // it is what SQS answers, and SDKs check
 	"encoding/hex"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -71,6 +73,15 @@ func getQueueAttributes(c *sim.Call, in *sqs.GetQueueAttributesInput) (*sqs.GetQ
 
 func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
 
+// entryID is the form of ids in a batch (API DeleteMessageBatchRequestEntry, Id).
+var entryID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
+
+// badCharacter finds what a message must not contain (API SendMessage, MessageBody: "#x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to
+// #x10FFFF").
+func badCharacter(r rune) bool {
+	return r < 0x20 && r != 0x9 && r != 0xA && r != 0xD || r == 0xFFFE || r == 0xFFFF
+}
+
 func sendMessage(c *sim.Call, in *sqs.SendMessageInput) (*sqs.SendMessageOutput, error) {
 	s := of(c.Region)
 	q, err := s.find(in.QueueUrl)
@@ -81,6 +92,8 @@ func sendMessage(c *sim.Call, in *sqs.SendMessageInput) (*sqs.SendMessageOutput,
 		return nil, missing("MessageBody")
 	case len(*in.MessageBody) > longestBody: // API SendMessage: 1 MiB
 		return nil, invalid("(body)", "MessageBody", "Message must be shorter than 1048576 bytes")
+	case !utf8.ValidString(*in.MessageBody) || strings.ContainsFunc(*in.MessageBody, badCharacter):
+		return nil, sim.Errorf("InvalidMessageContents", "The message contains characters outside the allowed set.")
 	case len(in.MessageAttributes) > 0, len(in.MessageSystemAttributes) > 0, in.DelaySeconds != 0, in.MessageGroupId != nil, in.MessageDeduplicationId != nil:
 		return nil, sim.Errorf("UnsupportedOperation", "The simulated queues have no attributes, delays, groups and deduplication of messages.")
 	}
@@ -212,6 +225,10 @@ func deleteMessageBatch(c *sim.Call, in *sqs.DeleteMessageBatchInput) (*sqs.Dele
 	for _, entry := range in.Entries {
 		if entry.Id == nil {
 			return nil, missing("DeleteMessageBatchRequestEntry.Id")
+		}
+		if !entryID.MatchString(*entry.Id) {
+			return nil, sim.Errorf("InvalidBatchEntryId", "A batch entry id can only contain alphanumeric characters, hyphens and underscores. "+
+				"It can be at most 80 letters long.")
 		}
 		if ids[*entry.Id] {
 			return nil, sim.Errorf("BatchEntryIdsNotDistinct", "Id %s repeated.", *entry.Id)

@@ -50,7 +50,7 @@ func askEach(c *sim.Call, references ...string) []sim.Question {
 func Permission(r *sim.Region, action, reference string) iampolicy.Request {
 	s := of(r)
 	name, _, _ := s.split(reference)
-	p, ok := s.parameters.Get(name)
+	p, ok := s.parameters.Get(key(name))
 	if !ok {
 		p = parameter{ARN: s.arn(name, strings.HasPrefix(name, "/aws/"))}
 	}

@@ -12,13 +12,13 @@ import (
 // AWS publishes nothing by. Only for code under the kernel's lock.
 func Publish(r *sim.Region, name, value string, now time.Time) error {
 	s := of(r)
-	p, exists := s.parameters.Get(name)
+	p, exists := s.parameters.Get(key(name))
 	if !exists || !p.Public {
 		return fmt.Errorf("there is no public parameter %s", name)
 	}
 	v := p.newest()
 	v.Value, v.Modified = value, now
 	p.Versions = append(slices.Clone(p.Versions), v)
-	s.parameters.Put(name, p)
+	s.parameters.Put(key(name), p)
 	return nil
 }

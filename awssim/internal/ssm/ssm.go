@@ -64,7 +64,7 @@ func build(r *sim.Region) *state {
 		if p.DataType != "" {
 			v.DataType = p.DataType
 		}
-		s.parameters.Put(p.Name, parameter{
+		s.parameters.Put(key(p.Name), parameter{
 			Name: p.Name, ARN: s.arn(p.Name, p.Public), Public: p.Public, Versions: []version{v},
 		})
 	}
@@ -94,7 +94,11 @@ func Value(r *sim.Region, reference string) (string, error) {
 // find returns the parameter and version that a reference means, and the version's number.
 func (s *state) find(reference string, get func(*sim.Table[parameter], string) (parameter, bool)) (parameter, version, int, error) {
 	name, selector, selected := s.split(reference)
-	p, ok := get(s.parameters, name)
+	if strings.Contains(name, "//") { // the message is AWS's (moto, ssm/models.py, put_parameter)
+		return parameter{}, version{}, 0, invalid("Parameter name: can't be prefixed with \"ssm\" (case-insensitive). If formed as a path, it can consist of " +
+			"sub-paths divided by slash symbol; each sub-path can be formed as a mix of letters, numbers and the following 3 symbols .-_")
+	}
+	p, ok := get(s.parameters, key(name))
 	if !ok {
 		return p, version{}, 0, sim.Errorf("ParameterNotFound", "Parameter %s not found.", reference)
 	}
@@ -109,13 +113,22 @@ func (s *state) find(reference string, get func(*sim.Table[parameter], string) (
 	return p, p.Versions[n-1-p.Forgotten], n, nil
 }
 
+// key returns the name by which a parameter is kept. x and /x are one parameter, as their ARN is one (moto and LocalStack verified it on AWS); it is shown
+// by the name that it was created with (inference).
+func key(name string) string {
+	if bare := strings.TrimPrefix(name, "/"); !strings.Contains(bare, "/") {
+		return bare
+	}
+	return name
+}
+
 // split takes an ARN's beginning and the selector :version off a reference. The ARN of /a/b and that of
 // a/b look alike, so both are tried.
 func (s *state) split(reference string) (name, selector string, selected bool) {
 	if strings.HasPrefix(reference, "arn:") {
 		_, after, _ := strings.Cut(reference, ":parameter")
 		name, selector, selected = strings.Cut(after, ":")
-		if _, ok := s.parameters.Get(name); !ok {
+		if _, ok := s.parameters.Get(key(name)); !ok {
 			name = strings.TrimPrefix(name, "/")
 		}
 		return name, selector, selected

@@ -36,7 +36,7 @@ func resource(c *sim.Call, kind types.ResourceTypeForTagging, id *string) (param
 	if kind != types.ResourceTypeForTaggingParameter {
 		return parameter{}, sim.Errorf("InvalidResourceType", "The simulated Systems Manager has no resources of type %s.", kind)
 	}
-	p, ok := of(c.Region).parameters.Get(str(id))
+	p, ok := of(c.Region).parameters.Get(key(str(id)))
 	if !ok || p.Public {
 		return parameter{}, sim.Errorf("InvalidResourceId", "The resource ID is not valid. Verify that you entered the correct ID and try again.")
 	}
@@ -51,7 +51,7 @@ func addTags(c *sim.Call, in *ssm.AddTagsToResourceInput) (*ssm.AddTagsToResourc
 	if p.Tags, err = tagged(p.Tags, in.Tags); err != nil {
 		return nil, err
 	}
-	of(c.Region).parameters.Put(p.Name, p)
+	of(c.Region).parameters.Put(key(p.Name), p)
 	return &ssm.AddTagsToResourceOutput{}, nil
 }
 
@@ -64,7 +64,7 @@ func removeTags(c *sim.Call, in *ssm.RemoveTagsFromResourceInput) (*ssm.RemoveTa
 	for _, key := range in.TagKeys {
 		delete(p.Tags, key)
 	}
-	of(c.Region).parameters.Put(p.Name, p)
+	of(c.Region).parameters.Put(key(p.Name), p)
 	return &ssm.RemoveTagsFromResourceOutput{}, nil
 }
 

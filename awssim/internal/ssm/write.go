@@ -51,7 +51,7 @@ func putParameter(c *sim.Call, in *ssm.PutParameterInput) (*ssm.PutParameterOutp
 	if err := s.checkName(name); err != nil {
 		return nil, err
 	}
-	p, exists := s.parameters.Get(name)
+	p, exists := s.parameters.Get(key(name))
 	overwrite := in.Overwrite != nil && *in.Overwrite
 	switch {
 	case exists && !overwrite:
@@ -78,7 +78,7 @@ func putParameter(c *sim.Call, in *ssm.PutParameterInput) (*ssm.PutParameterOutp
 		p.Forgotten++
 		p.Versions = p.Versions[1:]
 	}
-	s.parameters.Put(name, p)
+	s.parameters.Put(key(name), p)
 	return &ssm.PutParameterOutput{Version: int64(p.number()), Tier: v.Tier}, nil
 }
 
@@ -174,14 +174,14 @@ func (v *version) matchPattern() error {
 }
 
 func (s *state) remove(name string) error {
-	p, ok := s.parameters.Get(name)
+	p, ok := s.parameters.Get(key(name))
 	if !ok {
-		return sim.Errorf("ParameterNotFound", "Parameter %s not found.", name)
+		return sim.Errorf("ParameterNotFound", "") // AWS's answer has no message
 	}
 	if p.Public {
 		return sim.Errorf("AccessDeniedException", "No access to reserved parameter name: %s.", name)
 	}
-	s.parameters.Delete(name)
+	s.parameters.Delete(key(name))
 	return nil
 }
 

@@ -90,7 +90,11 @@ func (req *Request) EncodeError(requestID string, err *sim.Error) *Response {
 		if marshalErr != nil {
 			panic("wire: two strings do not marshal: " + marshalErr.Error())
 		}
-		return req.respond(err.HTTPStatus(), requestID, req.jsonType(), body)
+		answer := req.respond(err.HTTPStatus(), requestID, req.jsonType(), body)
+		if req.Service == "sqs" {
+			answer.Header.Set("X-Amzn-Query-Error", queryError(err))
+		}
+		return answer
 	}
 	e := &xmlEncoder{}
 	e.raw(xml.Header)
@@ -117,6 +121,27 @@ func (req *Request) EncodeError(requestID string, err *sim.Error) *Response {
 		e.element("RequestId", func() { e.text(requestID) })
 	})
 	return req.respond(err.HTTPStatus(), requestID, "text/xml;charset=UTF-8", e.b.Bytes())
+}
+
+// queryErrorCodes are the ends of the codes that SQS's errors have in its older protocol (SDK for Go, sqs, schemas: the trait AWSQueryError of each error).
+var queryErrorCodes = map[string]string{
+	"QueueDoesNotExist": "NonExistentQueue", "BatchEntryIdsNotDistinct": "BatchEntryIdsNotDistinct", "BatchRequestTooLong": "BatchRequestTooLong",
+	"EmptyBatchRequest": "EmptyBatchRequest", "InvalidBatchEntryId": "InvalidBatchEntryId", "MessageNotInflight": "MessageNotInflight",
+	"PurgeQueueInProgress": "PurgeQueueInProgress", "QueueDeletedRecently": "QueueDeletedRecently",
+	"TooManyEntriesInBatchRequest": "TooManyEntriesInBatchRequest", "UnsupportedOperation": "UnsupportedOperation",
+}
+
+// queryError is the header by which clients that were written for the older protocol get the code of an error that they know (Smithy: awsQueryCompatible).
+// botocore and the SDK for Go show that code in the place of the error's name.
+func queryError(err *sim.Error) string {
+	code, fault := err.Code, "Sender"
+	if known, ok := queryErrorCodes[code]; ok {
+		code = "AWS.SimpleQueueService." + known
+	}
+	if err.HTTPStatus() >= http.StatusInternalServerError {
+		fault = "Receiver"
+	}
+	return code + ";" + fault
 }
 
 type xmlEncoder struct {

@@ -79,6 +79,17 @@ var Transitions = []Transition{
 	{
 		Rule: "EK22", Reason: "the name that CAPA's webhook wrote may go", From: `{eksNodegroupName: default_pool}`, To: `{}`,
 	},
+	{
+		Rule: "EK22", Reason: "the hashed name that CAPA's webhook wrote may go", From: `{eksNodegroupName: capa_fzu5lemasu8b6vfyfi2qv2sgu5t}`, To: `{}`,
+	},
+	{
+		Rule: "EK22", Reason: "no default has an underscore in its namespace", From: `{eksNodegroupName: my_own_pool}`, To: `{}`,
+		Says: "EKS can not rename a node group",
+	},
+	{
+		Rule: "EK22", Reason: "nor one that only begins as a hashed name does", From: `{eksNodegroupName: capa_nodes}`, To: `{}`,
+		Says: "EKS can not rename a node group",
+	},
 	{Rule: "EK22", Reason: "no group yet", From: `{}`, To: `{eksNodegroupName: b}`},
 	{
 		Rule: "EK22", Reason: "the name that it has may be written down", Status: `{nodegroup: {name: default_pool}}`,

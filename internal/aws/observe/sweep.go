@@ -109,6 +109,13 @@ func (s *Sweep[V]) Get(ctx context.Context, object types.NamespacedName, names [
 	return s.ask(ctx, object, names)
 }
 
+// Peek returns what is known of a name without asking AWS, and whether something of that name is known to exist.
+func (s *Sweep[V]) Peek(name string) (V, bool) {
+	found, _ := s.known([]string{name})
+	value, exists := found[name]
+	return value, exists
+}
+
 // InMotion says whether the object waits for something to move in what it watches.
 func (s *Sweep[V]) InMotion(object types.NamespacedName, motion bool) {
 	s.mu.Lock()
@@ -126,9 +133,19 @@ func (s *Sweep[V]) Invalidate(name string) {
 	})
 }
 
-// Put records what a name is after a call that changed it, so that nobody needs to look. It wakes nobody.
-func (s *Sweep[V]) Put(name string, value V) {
-	s.write(name, func(sighting *sighting[V]) { sighting.known, sighting.exists, sighting.value = true, true, value })
+// Replace records what a name is after a call that changed it, in place of what it was when the caller decided to call, nil if it did not exist. It wakes
+// nobody. A sweep may have seen the name meanwhile. If it saw anything else, the value lacks what another caller changed, so that the name is described
+// again when it is next asked for.
+func (s *Sweep[V]) Replace(name string, before *V, value V) {
+	s.write(name, func(sighting *sighting[V]) {
+		asBefore := sighting.exists == (before != nil) && (before == nil || reflect.DeepEqual(sighting.value, *before))
+		if sighting.known && (asBefore || sighting.exists && reflect.DeepEqual(sighting.value, value)) {
+			sighting.exists, sighting.value = true, value
+			return
+		}
+		var none V
+		sighting.known, sighting.exists, sighting.value = false, false, none
+	})
 }
 
 // write changes what is known of a name, if anybody watches it.
@@ -175,22 +192,33 @@ func (s *Sweep[V]) drop(object types.NamespacedName, names []string) {
 func (s *Sweep[V]) Run(ctx context.Context) {
 	ticker := s.clock.NewTicker(s.intervals.Motion)
 	defer ticker.Stop()
-	lastFull := s.clock.Now()
+	lastFull, failed := s.clock.Now(), false
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
 		}
-		full := !s.clock.Now().Before(lastFull.Add(s.rest()))
+		wait := s.rest()
+		if failed {
+			wait = min(wait, afterFailure)
+		}
+		full := !s.clock.Now().Before(lastFull.Add(wait))
 		if full {
 			lastFull = s.clock.Now()
 		}
-		s.sweep(ctx, full)
+		if complete := s.sweep(ctx, full); full {
+			failed = !complete
+		}
 	}
 }
 
-func (s *Sweep[V]) sweep(ctx context.Context, full bool) {
+// afterFailure is how long after a full sweep that failed the next begins, so that an outage of AWS, and its end, are noticed though everything is at rest.
+const afterFailure = 30 * time.Second
+
+// sweep looks at all names or at those in motion. It returns false if AWS did not answer for some of them.
+func (s *Sweep[V]) sweep(ctx context.Context, full bool) bool {
+	complete := true
 	s.mu.Lock()
 	if full {
 		s.start.expire()
@@ -203,7 +231,7 @@ func (s *Sweep[V]) sweep(ctx context.Context, full bool) {
 		found, err := s.source.Describe(ctx, names)
 		if err != nil {
 			if ctx.Err() != nil {
-				return
+				return false
 			}
 			if aws.IsThrottled(err) {
 				// Of no interest to anybody: the next sweep comes soon, and what moves is also looked at by who waits for it.
@@ -211,12 +239,14 @@ func (s *Sweep[V]) sweep(ctx context.Context, full bool) {
 				continue
 			}
 			log.FromContext(ctx).Error(err, "Sweeping failed, the next sweep tries again", "names", len(names))
+			complete = false
 			continue
 		}
 		for _, object := range s.record(names, found, epochs, nil) {
 			s.wake(object)
 		}
 	}
+	return complete
 }
 
 // due are the names to look at, of all watchers or of those in motion, and what was heard of. An object that has its thing is not interested in the other names which

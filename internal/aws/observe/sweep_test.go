@@ -143,6 +143,9 @@ func (r *rig) expect(reason string, calls [][]string, woken ...string) {
 	r.calls, r.woken = nil, nil
 }
 
+// replace records a write of a name that existed.
+func (r *rig) replace(name, before, value string) { r.sweep.Replace(name, &before, value) }
+
 func (r *rig) knows(reason, name, want string) {
 	r.Helper()
 	r.sweep.mu.Lock()
@@ -300,12 +303,12 @@ func TestInvalidate(t *testing.T) {
 	r.knows("a name that nobody watches", "unwatched", "unwatched")
 }
 
-func TestPut(t *testing.T) {
+func TestReplace(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 10)
 	r.get("one", false, "a")
 	r.set("a", "1")
-	r.sweep.Put("a", "1")
+	r.sweep.Replace("a", nil, "1")
 	r.expect("", [][]string{{"a"}})
 	if found := r.get("one", false, "a"); found["a"] != "1" {
 		t.Errorf("found %v", found)
@@ -315,7 +318,7 @@ func TestPut(t *testing.T) {
 	r.sweep.InMotion(object("one"), true)
 	tick()
 	r.expect("and what AWS says of it is no news", [][]string{{"a"}})
-	r.sweep.Put("unwatched", "1")
+	r.sweep.Replace("unwatched", nil, "1")
 	r.knows("a name that nobody watches", "unwatched", "unwatched")
 }
 
@@ -327,25 +330,25 @@ func TestAnswersFromBefore(t *testing.T) {
 		write  func(*rig)
 		known  string
 	}{
-		{"the name was written", func(r *rig) { r.sweep.Put("a", "new") }, "new"},
-		{"the name was written twice", func(r *rig) { r.sweep.Put("a", "newer"); r.sweep.Put("a", "new") }, "new"},
+		{"the name was written", func(r *rig) { r.replace("a", "old", "new") }, "new"},
+		{"the name was written twice", func(r *rig) { r.replace("a", "old", "newer"); r.replace("a", "newer", "new") }, "new"},
 		{"the name was invalidated", func(r *rig) { r.sweep.Invalidate("a") }, "unknown"},
 		{"nobody watches it any more", func(r *rig) { r.sweep.Forget(object("one")) }, "unwatched"},
 		{"it was forgotten and watched anew", func(r *rig) {
 			r.sweep.Forget(object("one"))
 			r.sweep.watch(object("two"), []string{"a"})
 		}, "unknown"},
-		{"another name was written", func(r *rig) { r.sweep.Put("b", "new") }, "old"},
+		{"another name was written", func(r *rig) { r.sweep.Replace("b", nil, "new") }, "old"},
 		{"it was written, forgotten and watched anew", func(r *rig) {
-			r.sweep.Put("a", "gone")
+			r.replace("a", "old", "gone")
 			r.sweep.Forget(object("one"))
 			r.sweep.watch(object("two"), []string{"a"})
 		}, "unknown"},
 		{"it was forgotten, watched anew and written", func(r *rig) {
 			r.sweep.Forget(object("one"))
 			r.sweep.watch(object("two"), []string{"a"})
-			r.sweep.Put("a", "new")
-		}, "new"},
+			r.replace("a", "old", "new")
+		}, "unknown"},
 	} {
 		for name, ask := range map[string]func(*rig){
 			"a get":   func(r *rig) { r.get("one", true, "b", "a") },
@@ -361,6 +364,41 @@ func TestAnswersFromBefore(t *testing.T) {
 				r.knows(row.reason, "a", row.known)
 			})
 		}
+	}
+}
+
+// TestSeenBeforeReplace holds that what a write left does not take the place of what a sweep saw after the writer decided to write.
+func TestSeenBeforeReplace(t *testing.T) {
+	t.Parallel()
+	before := "before"
+	for _, row := range []struct {
+		reason      string
+		before      *string
+		seen, known string
+	}{
+		{"the sweep saw nothing new", &before, "before", "written"},
+		{"the sweep saw the write", &before, "written", "written"},
+		{"the sweep saw a change by another", &before, "foreign", "unknown"},
+		{"the sweep saw it deleted", &before, "", "unknown"},
+		{"it did not exist", nil, "", "written"},
+		{"another made it", nil, "foreign", "unknown"},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, 10)
+			if row.before != nil {
+				r.set("a", *row.before)
+			}
+			r.get("one", false, "a")
+			r.mu.Lock()
+			if delete(r.world, "a"); row.seen != "" {
+				r.world["a"] = row.seen
+			}
+			r.mu.Unlock()
+			r.sweep.sweep(t.Context(), true)
+			r.sweep.Replace("a", row.before, "written")
+			r.knows(row.reason, "a", row.known)
+		})
 	}
 }
 
@@ -441,7 +479,7 @@ func TestConcurrentUse(t *testing.T) {
 					t.Error(err)
 				}
 				r.sweep.InMotion(who, round%2 == 0)
-				r.sweep.Put(name, fmt.Sprint(round))
+				r.replace(name, fmt.Sprint(round), fmt.Sprint(round+1))
 				if round%10 == 9 {
 					r.sweep.Forget(who)
 				}

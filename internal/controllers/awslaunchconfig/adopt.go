@@ -16,37 +16,6 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// refuseAdoption is an error for a template that is to be taken over and belongs to another config: to launch from a new one would replace every
-// instance.
-func refuseAdoption(config *infrav1.AWSLaunchConfig, found map[string]launchtemplate.Template) error {
-	adopt := config.Annotations[infrav1.AdoptTemplateAnnotation]
-	for _, template := range found {
-		if template.ID == adopt && !template.OwnedBy(owner(config)) && !template.Adoptable() {
-			return &notAdoptableError{template: template}
-		}
-	}
-	return nil
-}
-
-type notAdoptableError struct{ template launchtemplate.Template }
-
-// Error implements error.
-func (e *notAdoptableError) Error() string {
-	return fmt.Sprintf("the group to be taken over launches from launch template %s (%s), which belongs to %q", e.template.Name, e.template.ID,
-		e.template.Tags[infrav1.TagLaunchConfig])
-}
-
-// WaitsForUser says that only a person can end it.
-func (*notAdoptableError) WaitsForUser() bool { return true }
-
-func nameTakenOr(err error, reason string) string {
-	var taken *notAdoptableError
-	if errors.As(err, &taken) {
-		return infrav1.NameTakenReason
-	}
-	return reason
-}
-
 // runningImage is that of the newest version that CAPA made, or the one that is looked up if that can not have been meant.
 func (r *Reconciler) runningImage(
 	ctx context.Context, p *pass, key, architecture string, lookUp func() (discovery.Image, error),
@@ -70,6 +39,15 @@ func (r *Reconciler) runningImage(
 // from status if somebody took the tag away. Versions that are being taken over, and those of a template that was lost, are added once: as what the
 // spec asks for now.
 func acceptedFor(p *pass) launchtemplate.Accepted {
+	accepted := acceptedBefore(p)
+	if config := p.input.Fingerprints.Config; len(p.deleted) > 0 && p.config.Status.ConfigFingerprint == config {
+		return accepted.WithDeleted(p.seen.Template.ID, config, p.deleted)
+	}
+	return accepted
+}
+
+// acceptedBefore is acceptedFor without the versions that were found deleted in this pass.
+func acceptedBefore(p *pass) launchtemplate.Accepted {
 	status := &p.config.Status
 	accepted := launchtemplate.Accepted{Config: status.ConfigFingerprint, Versions: status.AcceptedVersions}
 	switch {
@@ -113,6 +91,9 @@ func reportAdoption(p *pass) error {
 	through := p.accepted.Versions[own].Last
 	message := fmt.Sprintf("versions up to %d of launch template %s are Cluster API Provider AWS's", through, p.seen.Template.Name)
 	foreign, exists := p.seen.NewestForeign(through)
+	if !exists && said == nil {
+		return nil // versions of Slipway's that were deleted by hand
+	}
 	if !exists || p.accepted.Config != p.input.Fingerprints.Config {
 		reconciling.True(p.config, infrav1.AdoptedCondition, infrav1.AdoptedReason, message)
 		return nil

@@ -33,7 +33,7 @@ func (r *Reconciler) readBootstrap(ctx context.Context, p *pass) reconciling.Out
 	key := types.NamespacedName{Namespace: p.config.Namespace, Name: bootstrap.DataSecretName}
 	r.Watches.Watch(p.key(), key)
 	secret := &corev1.Secret{}
-	if err := r.Secrets.Get(ctx, key, secret); err != nil {
+	if err := r.Live.Get(ctx, key, secret); err != nil {
 		if !apierrors.IsNotFound(err) {
 			return reconciling.Fail(fmt.Errorf("reading Secret %q: %w", key.Name, err))
 		}
@@ -41,6 +41,9 @@ func (r *Reconciler) readBootstrap(ctx context.Context, p *pass) reconciling.Out
 	}
 	r.Watches.Read(p.key(), secret.ResourceVersion)
 	format, err := userdata.ParseFormat(string(secret.Data[secretFormat]))
+	if err == nil {
+		err = userdata.CheckBounds(secret.Data[secretValue])
+	}
 	if err != nil {
 		return notBootstrapped(p, infrav1.BootstrapDataInvalidReason, fmt.Sprintf("Secret %q: %v", key.Name, err))
 	}

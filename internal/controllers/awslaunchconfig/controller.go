@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -32,8 +33,8 @@ const Name = "awslaunchconfig"
 // Reconciler reconciles AWSLaunchConfigs.
 type Reconciler struct {
 	Client client.Client
-	// Secrets reads bootstrap data past the cache, which holds no Secrets.
-	Secrets client.Reader
+	// Live reads past the cache: bootstrap data, because the cache holds no Secrets, and the pool that a template is adopted for.
+	Live client.Reader
 	// Watches wakes a config whose bootstrap data changed.
 	Watches SecretWatcher
 	Clouds  *clouds.Registry
@@ -43,7 +44,7 @@ type Reconciler struct {
 	memory memory
 	// written are this process's own writes to configs.
 	written common.Written
-	// unseen times how long a template to be deleted has not been seen.
+	// unseen measures how long EC2 has not returned a template that status names, or that must be deleted.
 	unseen common.Stopwatches
 }
 
@@ -68,8 +69,14 @@ type pass struct {
 	cloud *clouds.Cloud
 	// seen is the template in AWS. Set by observe, kept true by ensureVersion and prune.
 	seen launchtemplate.Observation
-	// lost is the id of a template that was deleted by somebody else. Set by observe.
+	// swept is the template as the sweeps know it from this pass: as it was read from them, or was put there since. Nil if neither. Set by observe and remember.
+	swept *launchtemplate.Template
+	// lost is the id of a template that was deleted outside Slipway. Set by observe.
 	lost string
+	// adopt is the id of the template seen if it is not the config's yet, and proven to be its pool's. Set by observe.
+	adopt string
+	// deleted are versions with the configuration in status that were deleted by hand. Set by readVersions.
+	deleted []int64
 	// delivery is how bootstrap data reaches instances, nothing for a config without. Set by readBootstrap.
 	delivery delivery
 	// nodegroupData is the bootstrap data of a config that a node group launches from, and nodegroupFormat its format. Set by readBootstrap; resolve makes
@@ -100,6 +107,7 @@ var ready = reconciling.Summary{
 		infrav1.LaunchTemplateReadyCondition,
 	},
 	Reason: infrav1.ReadyReason,
+	Unless: infrav1.AWSReachableCondition,
 }
 
 // Reconcile follows the template of somebody else's that a config names (existing.go), or makes its own what its spec says:
@@ -117,6 +125,7 @@ var ready = reconciling.Summary{
 //  11. say what is launched, where that is not what the spec asks for
 //  12. have EC2 try what is launched, if it has not
 //  13. prune versions that nobody uses, and bootstrap data that none points to
+//  14. schedule a check of what was looked up: an image can be deregistered, and security groups tagged, without an event
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
 	config := &infrav1.AWSLaunchConfig{}
 	if err := r.Client.Get(ctx, request.NamespacedName, config); err != nil {
@@ -139,7 +148,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		if err == nil {
 			config.Status.ObservedGeneration = config.Generation
 		}
-		err = errors.Join(err, reconciling.PatchStatus(ctx, r.Client, config, before))
+		err = errors.Join(err, r.Report.PatchStatus(ctx, r.Client, config, before))
 		r.written.Note(config, before, r.Clock)
 	}()
 	usages, err := r.usages(ctx, config)
@@ -156,7 +165,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 			return ctrl.Result{}, nil // others hold the object: there is nothing in AWS to clean up
 		}
 		reconciling.False(config, infrav1.ReadyCondition, infrav1.DeletingReason, "")
-		return reconciling.Run(ctx, subject, r.deletion())
+		return reconciling.RunDeletion(ctx, r.Live, config, subject, r.deletion())
 	}
 	defer summary(config).Summarize(config)
 	if config.Spec.Existing != nil {
@@ -178,6 +187,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		{Name: "saying what is launched", Run: r.showLaunched},
 		{Name: "trying what is launched", Run: r.tryLaunch},
 		{Name: "pruning versions", Run: r.prune},
+		{Name: "scheduling the next check", Run: r.scheduleCheck},
 	})
 }
 
@@ -224,6 +234,17 @@ func names(config *infrav1.AWSLaunchConfig) []string {
 	return common.Names(wanted, config.Spec.ClusterName, config, shortestName, longestName)
 }
 
+// freeNames returns the names that a new template may have. A name that the user asks for is the only one: another would be a surprise.
+func freeNames(p *pass) []string {
+	all, wanted := names(p.config), p.config.Spec.LaunchTemplateName
+	asked := wanted != "" && metav1.GetControllerOf(p.config) == nil ||
+		slices.ContainsFunc(p.usages, func(used usage) bool { return used.named != "" && used.named == wanted })
+	if asked {
+		return all[:1]
+	}
+	return all
+}
+
 // candidates are the names under which the template is looked for: a template that CAPA made bears the pool's, whatever the spec says, because CAPA
 // did not heed it.
 func candidates(config *infrav1.AWSLaunchConfig) []string {
@@ -234,9 +255,9 @@ func candidates(config *infrav1.AWSLaunchConfig) []string {
 	return all
 }
 
-// choose picks the config's template, which may be one that is to be taken over.
+// choose picks the template with the config's owner tag.
 func choose(config *infrav1.AWSLaunchConfig, found map[string]launchtemplate.Template) (template *launchtemplate.Template, taken []string) {
-	return launchtemplate.Choose(owner(config), config.Annotations[infrav1.AdoptTemplateAnnotation], candidates(config), found)
+	return launchtemplate.Choose(owner(config), candidates(config), found)
 }
 
 // owner is the value of the ownership tag of a config's template, and of the groups that use it.
@@ -249,6 +270,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.memory.forgetTemplate(key)
 	r.memory.stored.Forget(key)
 	r.memory.reasons.Forget(key)
+	r.memory.changed.Forget(key)
 	r.written.Forget(key)
 	r.unseen.Reset(key)
 	r.Watches.Forget(key)
@@ -267,6 +289,8 @@ type memory struct {
 	inspected common.Memory[inspection.Version]
 	// reasons are why versions were wanted, by number.
 	reasons common.Memory[map[int64]string]
+	// changed is when this process last changed the template, by its own clock.
+	changed common.Memory[time.Time]
 }
 
 // forgetTemplate drops what was seen of the template and its versions: the next pass looks.

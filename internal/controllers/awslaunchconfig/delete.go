@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -51,8 +52,9 @@ func (r *Reconciler) reachCloudForDeletion(ctx context.Context, p *pass) reconci
 	return outcome
 }
 
-// leaveToPool lets go of a config that somebody deleted under a living pool, and keeps the template: the pool makes the config again, which finds the
-// template by its tags. To wait for the pool would be to wait for ever, and to delete the template would take it from a group that uses it.
+// leaveToPool lets go of a config that was deleted while its pool lives on, and keeps the template: the pool creates the config again, which finds the template
+// by its tags. To wait for the pool would be to wait forever, and to delete the template would take it from a group that uses it. The same holds for a pool
+// that has taken the place of the config's own, which somebody removed with its finalizer.
 func (r *Reconciler) leaveToPool(ctx context.Context, p *pass) reconciling.Outcome {
 	reference := metav1.GetControllerOf(p.config)
 	if reference == nil {
@@ -64,16 +66,29 @@ func (r *Reconciler) leaveToPool(ctx context.Context, p *pass) reconciling.Outco
 		return reconciling.Continue()
 	}
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: p.config.Namespace, Name: reference.Name}, pool)
-	if apierrors.IsNotFound(err) || (err == nil && (pool.GetUID() != reference.UID || pool.GetDeletionTimestamp() != nil)) {
-		return reconciling.Continue()
-	}
-	if err != nil {
+	if client.IgnoreNotFound(err) != nil {
 		return reconciling.Fail(fmt.Errorf("reading %s %q: %w", reference.Kind, reference.Name, err))
 	}
-	if releasing(p.config) {
+	switch {
+	case err != nil || pool.GetDeletionTimestamp() != nil:
+		return reconciling.Continue()
+	case pool.GetUID() != reference.UID && !launchesFrom(pool, p.config):
+		return reconciling.Continue()
+	case pool.GetUID() == reference.UID && releasing(p.config):
 		return r.disown(ctx, p)
 	}
 	return r.release(ctx, p)
+}
+
+// launchesFrom reports whether a pool has a launch config of its own, with the name of this one.
+func launchesFrom(pool client.Object, config *infrav1.AWSLaunchConfig) bool {
+	switch pool := pool.(type) {
+	case *infrav1.AWSMachinePool:
+		return pool.Spec.LaunchConfigRef == nil && pool.Name == config.Name
+	case *infrav1.AWSManagedMachinePool:
+		return pool.Spec.LaunchConfigRef == nil && pool.Name == config.Name && pool.Spec.Templated()
+	}
+	return false
 }
 
 // awaitConsumers waits while a group of the config uses the template: a group without its template can not replace an instance.
@@ -94,11 +109,20 @@ func (r *Reconciler) awaitConsumers(ctx context.Context, p *pass) reconciling.Ou
 		return outcome.Of(p.config, infrav1.DeletingCondition, infrav1.LaunchTemplateDeleteFailedReason, err)
 	}
 	if len(inUse) > 0 {
-		message := fmt.Sprintf("a group uses versions %v of launch template %s", slices.Sorted(maps.Keys(inUse)), p.seen.Template.ID)
+		message := fmt.Sprintf("Auto Scaling groups or node groups still use launch template %s (version %s); it is deleted once none does", p.seen.Template.ID, joined(inUse))
 		reconciling.True(p.config, infrav1.DeletingCondition, infrav1.DeletingReason, message)
 		return reconciling.ComeBack(stillUsed, message)
 	}
 	return reconciling.Continue()
+}
+
+// joined lists versions for a message, in order.
+func joined(versions map[int64]bool) string {
+	var texts []string
+	for _, version := range slices.Sorted(maps.Keys(versions)) {
+		texts = append(texts, strconv.FormatInt(version, 10))
+	}
+	return strings.Join(texts, ", ")
 }
 
 // deleteTemplate deletes what is ours. A template that can not be seen is looked for a second time, because one that was made a moment before
@@ -106,14 +130,34 @@ func (r *Reconciler) awaitConsumers(ctx context.Context, p *pass) reconciling.Ou
 func (r *Reconciler) deleteTemplate(ctx context.Context, p *pass) reconciling.Outcome {
 	if p.seen.Template == nil {
 		if wait := r.unseen.Elapsed(p.key(), r.Clock.Now()); wait < lookAgain {
-			return reconciling.ComeBack(lookAgain-wait, "no launch template can be seen; looking once more")
+			const message = "EC2 lists no launch template of this object; it is asked again, since a launch template that was just created may not be visible yet"
+			reconciling.True(p.config, infrav1.DeletingCondition, infrav1.DeletingReason, message)
+			return reconciling.ComeBack(lookAgain-wait, message)
 		}
-		return reconciling.Continue()
+		return r.leaveUnowned(ctx, p)
 	}
-	if err := p.cloud.Templates.Delete(ctx, *p.seen.Template); err != nil {
+	if err := p.cloud.Templates.Delete(ctx, owner(p.config), *p.seen.Template); err != nil {
 		return outcome.Of(p.config, infrav1.DeletingCondition, infrav1.LaunchTemplateDeleteFailedReason, err)
 	}
 	r.Report.Done(ctx, p.config, "LaunchTemplateDeleted", "Deleted launch template %s (%s)", p.seen.Template.Name, p.seen.Template.ID)
+	return reconciling.Continue()
+}
+
+// leaveUnowned reports a template that status names and that does not have the config's owner tag: it stays in AWS. A template of the
+// annotation that was not adopted stays too.
+func (r *Reconciler) leaveUnowned(ctx context.Context, p *pass) reconciling.Outcome {
+	id := p.config.Status.LaunchTemplateID
+	if id == "" {
+		return reconciling.Continue()
+	}
+	present, err := p.cloud.Templates.One(ctx, id, "")
+	if err != nil {
+		return outcome.Of(p.config, infrav1.DeletingCondition, infrav1.LaunchTemplateDeleteFailedReason, err)
+	}
+	if present != nil && !present.OwnedBy(owner(p.config)) {
+		r.Report.Warn(ctx, p.config, "LaunchTemplateLeft", "Launch template %s stays in AWS, because it does not have tag %s with value %q: delete it yourself if nothing uses it",
+			id, infrav1.TagLaunchConfig, owner(p.config))
+	}
 	return reconciling.Continue()
 }
 

@@ -2,6 +2,7 @@ package awslaunchconfig
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -51,6 +52,9 @@ func (r *Reconciler) seeExisting(ctx context.Context, p *pass) reconciling.Outco
 	if !exists || existing.ID != "" && template.ID != existing.ID {
 		return r.lostExisting(ctx, p, name)
 	}
+	if other := template.OtherOwner(p.config.Namespace); other != "" {
+		return r.refuseExisting(p, name, other)
+	}
 	if remembered, _ := r.memory.seen.Get(p.key()); remembered.IsOf(template) {
 		p.seen = remembered
 		return reconciling.Continue()
@@ -60,6 +64,16 @@ func (r *Reconciler) seeExisting(ctx context.Context, p *pass) reconciling.Outco
 		return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateReconcileFailedReason, err)
 	}
 	return reconciling.Continue()
+}
+
+// refuseExisting reports that the template belongs to another namespace or cluster. Its versions hold user data with that cluster's join
+// tokens, so they are not read, and pools launch nothing from it.
+func (r *Reconciler) refuseExisting(p *pass, name, other string) reconciling.Outcome {
+	message := fmt.Sprintf("launch template %s, which spec.existing names, belongs to %s by its tags. It is not read, and no node is launched from it: "+
+		"name a launch template of your own", name, other)
+	r.memory.forgetTemplate(p.key())
+	reconciling.False(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.ExistingNotAllowedReason, message)
+	return reconciling.Stop(message)
 }
 
 // lostExisting says that the template is not there. What status says of it stays: pools go on with it. The sweeps wake the config when it is there again.
@@ -89,11 +103,15 @@ func (r *Reconciler) inspectExisting(ctx context.Context, p *pass) reconciling.O
 	if err != nil {
 		return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, reasonOr(err, infrav1.VersionNotFoundReason), err)
 	}
+	if end := r.checkProfile(ctx, p, version.InstanceProfile); end != nil {
+		return *end
+	}
 	if !exists {
 		r.memory.forgetTemplate(p.key())
 		return reconciling.ComeBack(lookAgain, "the version is not among those of its launch template yet")
 	}
 	p.version, p.config.Status.Resolved = seen, resolvedStatus(&version.Resolved)
+	showColumns(p.config)
 	r.showExisting(ctx, p)
 	reconciling.True(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.ReadyReason, "")
 	r.Report.Progress.Versioned(p.config, false, r.Clock.Now())
@@ -101,20 +119,38 @@ func (r *Reconciler) inspectExisting(ctx context.Context, p *pass) reconciling.O
 		return outcome.Of(p.config, infrav1.ResolvedCondition, lackReasons[member], &unusableVersionError{version: number, message: message})
 	}
 	reconciling.True(p.config, infrav1.ResolvedCondition, infrav1.ReadyReason, "")
-	return reconciling.Continue()
+	return r.scheduleCheck(ctx, p)
 }
 
-// inspected reads a version once: it never changes. One that nobody can launch from is looked at again, because what it names may be mended.
+// inspected returns what the version and the things that it names are. The version never changes, and is read once. One that nothing can launch from is read in
+// each pass, because what it names may be mended, and one whose image is gone is read again: the owner can deregister the image, which no event tells.
 func (r *Reconciler) inspected(ctx context.Context, p *pass, number int64) (inspection.Version, error) {
 	known, remembered := r.memory.inspected.Get(p.key())
-	if _, lack := inspection.ForNobody(known.Gaps); remembered && known.Template.ID == p.seen.Template.ID && known.Number == number && lack == "" {
-		return known, nil
+	_, lack := inspection.ForNobody(known.Gaps)
+	if remembered && known.Template.ID == p.seen.Template.ID && known.Number == number && lack == "" {
+		gone, err := r.imageGone(ctx, p, known.ImageID)
+		if err != nil || !gone {
+			return known, err
+		}
 	}
 	version, err := inspection.NewReader(p.cloud.Discovery).ReadVersion(ctx, *p.seen.Template, number)
 	if err == nil {
 		r.memory.inspected.Put(p.key(), version)
 	}
 	return version, err
+}
+
+// imageGone reports whether an image does not exist any longer. No image is never gone.
+func (r *Reconciler) imageGone(ctx context.Context, p *pass, id string) (bool, error) {
+	if id == "" {
+		return false, nil
+	}
+	_, err := p.cloud.Discovery.ImageByID(ctx, id)
+	var missing *discovery.NotFoundError
+	if errors.As(err, &missing) {
+		return true, nil
+	}
+	return false, err
 }
 
 // showExisting shows the version in status, and tells people when another one takes its place.
@@ -131,6 +167,7 @@ func (r *Reconciler) showExisting(ctx context.Context, p *pass) {
 	}
 	p.input.Fingerprints = p.version.Fingerprints
 	writeStatus(p, r.reasons(p, reason))
+	r.recordLaunch(p, func(from int64) string { return r.whatMoved(ctx, p, from) })
 	if !slices.ContainsFunc(status.Versions, func(listed infrav1.LaunchTemplateVersionStatus) bool { return listed.Number == p.version.Number }) {
 		// An old one of many: pools look for what they launch among those that are listed.
 		status.Versions = append(status.Versions[:infrav1.MaxLaunchConfigStatusVersions-1], versionStatus(p.version, reason))

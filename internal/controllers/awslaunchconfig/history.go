@@ -1,9 +1,7 @@
 package awslaunchconfig
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -17,52 +15,118 @@ const (
 	pinnedPrefix     = "pinned: "
 )
 
-// heldBack is a version that is not launched yet, and why; the zero value is none.
-type heldBack struct {
-	version int64
-	cause   infrav1.LaunchConfigCause
+// withLaunch returns the history with an entry in front, unless the last entry has its configuration. Entries are never changed and never
+// sorted: they are what was launched, in order. The oldest ones go when there are too many.
+func withLaunch(history []infrav1.LaunchConfigHistoryEntry, launched infrav1.LaunchConfigHistoryEntry) []infrav1.LaunchConfigHistoryEntry {
+	if len(history) > 0 && history[0].ConfigFingerprint == launched.ConfigFingerprint {
+		return history
+	}
+	history = slices.Insert(slices.Clone(history), 0, launched)
+	return history[:min(len(history), infrav1.MaxLaunchConfigHistory)]
 }
 
-// history lists the configurations that were asked for, newest first: one entry for all versions that differ by their join token alone. What status listed before
-// stays when its versions are deleted.
-func history(seen launchtemplate.Observation, templateID string, reasons map[int64]string, held heldBack, usages []usage, before []infrav1.LaunchConfigHistoryEntry,
-) []infrav1.LaunchConfigHistoryEntry {
-	var entries []infrav1.LaunchConfigHistoryEntry
-	find := func(list []infrav1.LaunchConfigHistoryEntry, config string) int {
-		return slices.IndexFunc(list, func(entry infrav1.LaunchConfigHistoryEntry) bool { return entry.ConfigFingerprint == config })
-	}
-	for _, version := range seen.NewestFirst() {
-		i := find(entries, version.Fingerprints.Config)
-		if i < 0 {
-			entries = append(entries, infrav1.LaunchConfigHistoryEntry{
-				Version: version.Number, Created: metav1.NewTime(version.Created),
-				ConfigFingerprint: version.Fingerprints.Config, BootstrapFingerprint: version.Fingerprints.Bootstrap,
-			})
-			i = len(entries) - 1
-		}
-		entry := &entries[i]
-		if reason := reasons[version.Number]; entry.Change == "" && reason != "" && reason != reasonToken && reason != reasonDelivery {
-			entry.Cause, entry.Change = causeOf(reason), reason
-		}
-		if version.Number == held.version {
-			entry.Cause = held.cause
-		}
+// onlyLaunches returns the history without what earlier releases listed and was never launched.
+func onlyLaunches(history []infrav1.LaunchConfigHistoryEntry) []infrav1.LaunchConfigHistoryEntry {
+	return slices.DeleteFunc(slices.Clone(history), func(entry infrav1.LaunchConfigHistoryEntry) bool {
+		return entry.Cause == infrav1.LaunchConfigCauseWaitingForApproval || entry.Cause == infrav1.LaunchConfigCauseNotVerified
+	})
+}
+
+// withUsers returns the history with what is true of its entries now: who runs them, and whether their versions still exist. A configuration that was
+// launched several times counts with its latest launch. Versions that count as the wanted configuration count with that.
+func withUsers(config *infrav1.AWSLaunchConfig, seen launchtemplate.Observation, usages []usage) []infrav1.LaunchConfigHistoryEntry {
+	history := onlyLaunches(config.Status.History)
+	listed := map[string]bool{}
+	for i := range history {
+		entry := &history[i]
+		configuration := entry.ConfigFingerprint
+		_, exists := newestOf(seen, configuration)
+		entry.RunBy, entry.Deleted = nil, !exists
 		for _, used := range usages {
-			entry.RunBy = addUser(entry.RunBy, used.user, used.running[versionOfTemplate{templateID, version.Number}])
+			for running, instances := range used.running {
+				version, ours := versionOf(seen, running.version)
+				has := ours && running.template == seen.Template.ID && version.Fingerprints.Config == configuration
+				accepted := configuration == config.Status.ConfigFingerprint && config.Accepts(running.template, running.version)
+				if (has || accepted) && !listed[configuration] {
+					entry.RunBy = addUser(entry.RunBy, used.user, instances)
+				}
+			}
+		}
+		listed[configuration] = true
+	}
+	return history
+}
+
+// runs reports whether a pool has an instance of what is wanted, by what the pools report.
+func runs(config *infrav1.AWSLaunchConfig, usages []usage) bool {
+	for _, used := range usages {
+		for version, instances := range used.running {
+			if instances > 0 && config.Accepts(version.template, version.version) {
+				return true
+			}
 		}
 	}
-	for _, old := range before {
-		i := find(entries, old.ConfigFingerprint)
-		if i >= 0 && entries[i].Change == "" {
-			entries[i].Cause, entries[i].Change = old.Cause, old.Change // the version that said it is deleted
+	return false
+}
+
+// recordLaunch adds to the history what instances began to run, and how that differs from what was launched before. Status has the wanted version,
+// and which others count as it, already. Change returns the difference from a version of the template, in words.
+func (r *Reconciler) recordLaunch(p *pass, change func(from int64) string) {
+	status := &p.config.Status
+	if runs(p.config, p.usages) {
+		launched := infrav1.LaunchConfigHistoryEntry{
+			Version: p.version.Number, LaunchTemplateID: p.seen.Template.ID, Launched: metav1.NewTime(r.Clock.Now()), Created: metav1.NewTime(p.version.Created),
+			ConfigFingerprint: p.version.Fingerprints.Config, BootstrapFingerprint: p.version.Fingerprints.Bootstrap,
 		}
-		if i < 0 {
-			old.Deleted, old.RunBy = true, nil
-			entries = append(entries, old)
+		history := onlyLaunches(status.History)
+		if len(history) == 0 {
+			launched.Cause, launched.Change = beginning(status.Versions)
+		} else if before := history[0]; before.ConfigFingerprint != launched.ConfigFingerprint {
+			launched.Change = configurationChanged
+			if number, exists := newestOf(p.seen, before.ConfigFingerprint); exists {
+				launched.Change = change(number)
+			}
+			launched.Cause, launched.Change = steered(p.config, launched.Change)
+		}
+		status.History = withLaunch(history, launched)
+	}
+	status.History = withUsers(p.config, p.seen, p.usages)
+}
+
+// newestOf returns the number of the newest version with a configuration.
+func newestOf(seen launchtemplate.Observation, config string) (int64, bool) {
+	for _, version := range seen.NewestFirst() {
+		if version.Fingerprints.Config == config {
+			return version.Number, true
 		}
 	}
-	slices.SortStableFunc(entries, func(a, b infrav1.LaunchConfigHistoryEntry) int { return cmp.Compare(b.Version, a.Version) })
-	return entries[:min(len(entries), infrav1.MaxLaunchConfigHistory)]
+	return 0, false
+}
+
+// beginning returns the cause of the first launch, as far as the versions say it: their reasons are lost with status.
+func beginning(versions []infrav1.LaunchTemplateVersionStatus) (infrav1.LaunchConfigCause, string) {
+	for _, version := range versions {
+		for reason, cause := range map[string]infrav1.LaunchConfigCause{
+			reasonFirst: infrav1.LaunchConfigCauseFirst, reasonAdopted: infrav1.LaunchConfigCauseAdopted, reasonLost: infrav1.LaunchConfigCauseTemplateLost,
+		} {
+			if version.Reason == reason {
+				return cause, reason
+			}
+		}
+	}
+	return "", ""
+}
+
+// steered returns why a change was launched, and the change with the same at its beginning.
+func steered(config *infrav1.AWSLaunchConfig, change string) (infrav1.LaunchConfigCause, string) {
+	prefix, cause := "", infrav1.LaunchConfigCauseEdited
+	switch {
+	case config.Spec.PinnedVersion != nil:
+		prefix, cause = pinnedPrefix, infrav1.LaunchConfigCausePinned
+	case config.Status.RolledBackFrom != "" && config.Status.RolledBackFrom != config.Status.ConfigFingerprint:
+		prefix, cause = rolledBackPrefix, infrav1.LaunchConfigCauseRolledBack
+	}
+	return cause, bounded(prefix + change)
 }
 
 // addUser counts more instances of a pool.
@@ -80,21 +144,4 @@ func addUser(listed []infrav1.LaunchConfigUser, user infrav1.LaunchConfigUser, i
 	}
 	listed[i].Instances += instances
 	return listed
-}
-
-// causeOf is the cause that a reason tells of.
-func causeOf(reason string) infrav1.LaunchConfigCause {
-	switch {
-	case reason == reasonFirst:
-		return infrav1.LaunchConfigCauseFirst
-	case reason == reasonLost:
-		return infrav1.LaunchConfigCauseTemplateLost
-	case reason == reasonAdopted:
-		return infrav1.LaunchConfigCauseAdopted
-	case strings.HasPrefix(reason, rolledBackPrefix):
-		return infrav1.LaunchConfigCauseRolledBack
-	case strings.HasPrefix(reason, pinnedPrefix):
-		return infrav1.LaunchConfigCausePinned
-	}
-	return infrav1.LaunchConfigCauseEdited
 }

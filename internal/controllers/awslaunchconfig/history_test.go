@@ -1,107 +1,154 @@
 package awslaunchconfig
 
 import (
-	"strings"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
-// TestHistory holds what status.history says, most of all that join tokens make no entries and that pruning takes none away.
-func TestHistory(t *testing.T) {
-	t.Parallel()
-	at := func(number int64) time.Time { return time.Date(2026, time.November, int(number), 0, 0, 0, 0, time.UTC) }
-	version := func(number int64, config string) launchtemplate.Version {
-		return launchtemplate.Version{Number: number, Created: at(number), Fingerprints: launchtemplate.Fingerprints{Config: config, Bootstrap: "t" + config}}
+// launches is a config of a pool, and what the pool reports.
+type launches struct {
+	*rig
+	pool *infrav1.AWSMachinePool
+}
+
+func newLaunches(t *testing.T) *launches {
+	t.Helper()
+	pool := &infrav1.AWSMachinePool{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: configName, UID: "pool-1"}}
+	return &launches{pool: pool, rig: newRig(t, pool, launchConfig(func(config *infrav1.AWSLaunchConfig) {
+		config.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: infrav1.GroupVersion.String(), Kind: "AWSMachinePool", Name: configName, UID: "pool-1", Controller: ptr.To(true),
+		}}
+	}))}
+}
+
+// runs has the pool report instances by version, and reconciles.
+func (l *launches) runs(instances map[int64]int32) *infrav1.AWSLaunchConfig {
+	l.Helper()
+	config := l.reconcile()
+	if err := l.client.Get(l.Context(), client.ObjectKeyFromObject(l.pool), l.pool); err != nil {
+		l.Fatal(err)
 	}
-	entry := func(number int64, config string, cause infrav1.LaunchConfigCause, change string) infrav1.LaunchConfigHistoryEntry {
-		return infrav1.LaunchConfigHistoryEntry{
-			Version: number, Created: metav1.NewTime(at(number)), Cause: cause, Change: change, ConfigFingerprint: config, BootstrapFingerprint: "t" + config,
-		}
-	}
-	runs := func(name string, counts map[int64]int32) usage {
-		used := usage{user: infrav1.LaunchConfigUser{Kind: "AWSMachinePool", Name: name, Instances: 9}, running: map[versionOfTemplate]int32{}}
-		for number, count := range counts {
-			used.running[versionOfTemplate{"lt-1", number}] = count
-		}
-		used.running[versionOfTemplate{"lt-2", 2}] = 5 // of another template
-		return used
-	}
-	by := func(e infrav1.LaunchConfigHistoryEntry, name string, instances int32) infrav1.LaunchConfigHistoryEntry {
-		e.RunBy = append(e.RunBy, infrav1.LaunchConfigUser{Kind: "AWSMachinePool", Name: name, Instances: instances})
-		return e
-	}
-	deleted := func(e infrav1.LaunchConfigHistoryEntry) infrav1.LaunchConfigHistoryEntry {
-		e.Deleted = true
-		return e
-	}
-	const edit = "instance type a → b"
-	for _, row := range []struct {
-		reason   string
-		versions []launchtemplate.Version
-		reasons  map[int64]string
-		held     heldBack
-		usages   []usage
-		before   []infrav1.LaunchConfigHistoryEntry
-		want     []infrav1.LaunchConfigHistoryEntry
-	}{
-		{
-			reason:   "tokens are no entries, and instances of before a token count",
-			versions: []launchtemplate.Version{version(1, "a"), version(2, "b"), version(3, "b")},
-			reasons:  map[int64]string{1: reasonFirst, 2: edit, 3: reasonToken},
-			usages:   []usage{runs("x", map[int64]int32{1: 1, 2: 2, 3: 4}), runs("y", map[int64]int32{3: 1})},
-			want: []infrav1.LaunchConfigHistoryEntry{
-				by(by(entry(3, "b", infrav1.LaunchConfigCauseEdited, edit), "x", 6), "y", 1), by(entry(1, "a", infrav1.LaunchConfigCauseFirst, reasonFirst), "x", 1),
-			},
-		},
-		{
-			reason:   "a version waits",
-			versions: []launchtemplate.Version{version(1, "a"), version(2, "b")}, reasons: map[int64]string{2: edit}, held: heldBack{2, infrav1.LaunchConfigCauseWaitingForApproval},
-			want: []infrav1.LaunchConfigHistoryEntry{entry(2, "b", infrav1.LaunchConfigCauseWaitingForApproval, edit), entry(1, "a", "", "")},
-		},
-		{
-			reason:   "what came back has a new cause",
-			versions: []launchtemplate.Version{version(1, "a"), version(2, "b"), version(3, "a")},
-			reasons:  map[int64]string{1: reasonFirst, 2: edit, 3: rolledBackPrefix + "instance type b → a"},
-			want: []infrav1.LaunchConfigHistoryEntry{
-				entry(3, "a", infrav1.LaunchConfigCauseRolledBack, rolledBackPrefix+"instance type b → a"), entry(2, "b", infrav1.LaunchConfigCauseEdited, edit),
-			},
-		},
-		{
-			reason:   "pruned ones stay listed, and so does what a pruned version said",
-			versions: []launchtemplate.Version{version(9, "c")}, reasons: map[int64]string{9: reasonToken},
-			before: []infrav1.LaunchConfigHistoryEntry{
-				by(entry(8, "c", infrav1.LaunchConfigCauseEdited, edit), "x", 2), by(entry(3, "a", infrav1.LaunchConfigCauseFirst, reasonFirst), "x", 2),
-			},
-			want: []infrav1.LaunchConfigHistoryEntry{
-				entry(9, "c", infrav1.LaunchConfigCauseEdited, edit), deleted(entry(3, "a", infrav1.LaunchConfigCauseFirst, reasonFirst)),
-			},
-		},
-	} {
-		t.Run(row.reason, func(t *testing.T) {
-			t.Parallel()
-			got := history(launchtemplate.Observation{Versions: row.versions}, "lt-1", row.reasons, row.held, row.usages, row.before)
-			if diff := cmp.Diff(row.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			again := history(launchtemplate.Observation{Versions: row.versions}, "lt-1", row.reasons, row.held, row.usages, got)
-			if diff := cmp.Diff(got, again); diff != "" {
-				t.Errorf("a second pass changed it:\n%s", diff)
-			}
+	l.pool.Status.RunningVersions = nil
+	for version, count := range instances {
+		l.pool.Status.RunningVersions = append(l.pool.Status.RunningVersions, infrav1.RunningVersion{
+			LaunchTemplateID: config.Status.LaunchTemplateID, Version: version, Instances: count,
 		})
 	}
-	var many []launchtemplate.Version
-	for number := range int64(50) {
-		many = append(many, version(number+1, strings.Repeat("x", int(number)+1)))
+	if err := l.client.Status().Update(l.Context(), l.pool); err != nil {
+		l.Fatal(err)
 	}
-	if got := history(launchtemplate.Observation{Versions: many}, "lt-1", nil, heldBack{}, nil, nil); len(got) != infrav1.MaxLaunchConfigHistory || got[0].Version != 50 {
-		t.Errorf("%d entries, the first of version %d", len(got), got[0].Version)
+	l.clock.Step(time.Minute)
+	return l.reconcile()
+}
+
+func (l *launches) setType(instanceType string) {
+	l.Helper()
+	l.edit(func(config *infrav1.AWSLaunchConfig) { config.Spec.InstanceType = instanceType })
+}
+
+// expectHistory compares the rows with version, cause, change and how many instances run them, the latest first.
+func (l *launches) expectHistory(config *infrav1.AWSLaunchConfig, want ...string) {
+	l.Helper()
+	var got []string
+	for _, entry := range config.Status.History {
+		instances := int32(0)
+		for _, user := range entry.RunBy {
+			instances += user.Instances
+		}
+		got = append(got, fmt.Sprintf("%d %s %s: %d", entry.Version, entry.Cause, entry.Change, instances))
+		if entry.Launched.IsZero() || entry.LaunchTemplateID == "" {
+			l.Errorf("entry %+v lacks when and of which template", entry)
+		}
+	}
+	if difference := cmp.Diff(want, got); difference != "" {
+		l.Errorf("history (-want +got):\n%s", difference)
+	}
+}
+
+// TestHistoryIsOfLaunches holds that each launch has a row, in order, also of what was launched before, and that no row is changed by a later one.
+func TestHistoryIsOfLaunches(t *testing.T) {
+	t.Parallel()
+	l := newLaunches(t)
+	l.expectHistory(l.reconcile())
+	l.expectHistory(l.runs(map[int64]int32{1: 2}), "1 First first version: 2")
+	l.setType("m5.xlarge")
+	l.expectHistory(l.runs(map[int64]int32{1: 2}), "1 First first version: 2")
+	l.expectHistory(l.runs(map[int64]int32{1: 1, 2: 1}), "2 Edited instance type m5.large → m5.xlarge: 1", "1 First first version: 1")
+	l.setType("m5.large")
+	l.expectHistory(l.runs(map[int64]int32{1: 2}),
+		"1 Edited instance type m5.xlarge → m5.large: 2", "2 Edited instance type m5.large → m5.xlarge: 0", "1 First first version: 0")
+	l.setType("c5.large")
+	l.runs(map[int64]int32{3: 2})
+	l.setType("m5.large")
+	config := l.runs(map[int64]int32{1: 2})
+	want := []string{
+		"1 Edited instance type c5.large → m5.large: 2", "3 Edited instance type m5.large → c5.large: 0",
+		"1 Edited instance type m5.xlarge → m5.large: 0", "2 Edited instance type m5.large → m5.xlarge: 0", "1 First first version: 0",
+	}
+	l.expectHistory(config, want...)
+	for i := range len(config.Status.History) - 1 {
+		if config.Status.History[i].Launched.Before(&config.Status.History[i+1].Launched) {
+			t.Errorf("entry %d is younger than the one before it", i+1)
+		}
+	}
+	l.restart()
+	l.expectHistory(l.reconcile(), want...)
+}
+
+// TestHistoryOmitsWhatWasNotLaunched holds that a typo that was taken back is neither a row nor a part of the next change.
+func TestHistoryOmitsWhatWasNotLaunched(t *testing.T) {
+	t.Parallel()
+	l := newLaunches(t)
+	l.runs(map[int64]int32{1: 2})
+	l.edit(func(config *infrav1.AWSLaunchConfig) { config.Spec.SSHKeyName = ptr.To("typo") })
+	l.runs(map[int64]int32{1: 2})
+	l.edit(func(config *infrav1.AWSLaunchConfig) { config.Spec.SSHKeyName = nil })
+	l.runs(map[int64]int32{1: 2})
+	l.setType("m5.xlarge")
+	l.expectHistory(l.runs(map[int64]int32{3: 2}), "3 Edited instance type m5.large → m5.xlarge: 2", "1 First first version: 0")
+}
+
+// TestHistoryOfSteps holds the same where one edit follows another before any instance runs it.
+func TestHistoryOfSteps(t *testing.T) {
+	t.Parallel()
+	l := newLaunches(t)
+	l.runs(map[int64]int32{1: 2})
+	l.edit(func(config *infrav1.AWSLaunchConfig) { config.Spec.SSHKeyName = ptr.To("default") })
+	l.runs(map[int64]int32{1: 2})
+	l.setType("m5.xlarge")
+	l.expectHistory(l.runs(map[int64]int32{3: 2}), "3 Edited instance type m5.large → m5.xlarge, key pair none → default: 2", "1 First first version: 0")
+}
+
+// TestHistoryOfEarlierReleases holds that rows of versions that were never launched go, and that all others stay as they are.
+func TestHistoryOfEarlierReleases(t *testing.T) {
+	t.Parallel()
+	row := func(number int64, config string, cause infrav1.LaunchConfigCause) infrav1.LaunchConfigHistoryEntry {
+		return infrav1.LaunchConfigHistoryEntry{Version: number, ConfigFingerprint: config, Cause: cause}
+	}
+	kept := []infrav1.LaunchConfigHistoryEntry{row(4, "c", infrav1.LaunchConfigCauseEdited), row(1, "a", infrav1.LaunchConfigCauseFirst)}
+	before := append([]infrav1.LaunchConfigHistoryEntry{
+		row(6, "e", infrav1.LaunchConfigCauseWaitingForApproval), row(5, "d", infrav1.LaunchConfigCauseNotVerified),
+	}, kept...)
+	if difference := cmp.Diff(kept, onlyLaunches(before)); difference != "" {
+		t.Errorf("(-want +got):\n%s", difference)
+	}
+	if difference := cmp.Diff(kept, withLaunch(kept, row(7, "c", infrav1.LaunchConfigCauseEdited))); difference != "" {
+		t.Errorf("a new join token is no launch (-want +got):\n%s", difference)
+	}
+	var many []infrav1.LaunchConfigHistoryEntry
+	for number := range int64(50) {
+		many = withLaunch(many, row(number+1, fmt.Sprint(number), infrav1.LaunchConfigCauseEdited))
+	}
+	if len(many) != infrav1.MaxLaunchConfigHistory || many[0].Version != 50 {
+		t.Errorf("%d entries, the first of version %d", len(many), many[0].Version)
 	}
 }
 

@@ -117,16 +117,7 @@ func (r *Reconciler) nodegroupVersions(ctx context.Context, cloud *clouds.Cloud,
 		if cluster == "" {
 			continue // nothing was ever made for it
 		}
-		names := common.NodegroupNames(pool, config.Spec.ClusterName)
-		if wanted, leaving, replaced := common.ReplacedNodegroups(pool); replaced {
-			names = []string{wanted, leaving}
-		} else if status := pool.Status.Nodegroup; status != nil {
-			names = []string{status.Name}
-		}
-		for _, name := range names {
-			if name == "" {
-				continue
-			}
+		for _, name := range common.NodegroupNames(pool, config.Spec.ClusterName) {
 			group, err := cloud.Nodegroups.Describe(ctx, cluster, name)
 			if err != nil {
 				return err
@@ -137,6 +128,9 @@ func (r *Reconciler) nodegroupVersions(ctx context.Context, cloud *clouds.Cloud,
 			inUse[group.Version] = true
 			for _, version := range known {
 				inUse[version] = inUse[version] || group.Busy()
+			}
+			if _, _, replaced := common.ReplacedNodegroups(pool); !replaced {
+				break // a pool has two node groups only while one replaces the other
 			}
 		}
 	}

@@ -73,7 +73,7 @@ func (r *Reconciler) disown(ctx context.Context, p *pass) reconciling.Outcome {
 		return outcome.Of(p.config, infrav1.DeletingCondition, infrav1.LaunchTemplateReconcileFailedReason, err)
 	}
 	if template, _ := choose(p.config, found); template != nil {
-		if err := p.cloud.Templates.Disown(ctx, *template); err != nil {
+		if err := p.cloud.Templates.Disown(ctx, owner(p.config), *template); err != nil {
 			return outcome.Of(p.config, infrav1.DeletingCondition, infrav1.LaunchTemplateReconcileFailedReason, err)
 		}
 		p.cloud.SeenTemplates.Invalidate(template.Name)

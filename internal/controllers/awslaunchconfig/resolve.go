@@ -20,13 +20,8 @@ import (
 
 // resolve finds in AWS what the spec names by other means than an id, and makes the request of it.
 func (r *Reconciler) resolve(ctx context.Context, p *pass) reconciling.Outcome {
-	if err := r.Clouds.AllowsInstanceProfile(ctx, p.facts.Identity, p.config.Spec.IamInstanceProfile); err != nil {
-		unusable, is := identity.IsUnusable(err)
-		if !is {
-			return reconciling.Fail(err)
-		}
-		reconciling.False(p.config, infrav1.ResolvedCondition, unusable.Reason, unusable.Message)
-		return reconciling.Stop(unusable.Message)
+	if end := r.checkProfile(ctx, p, p.config.Spec.IamInstanceProfile); end != nil {
+		return *end
 	}
 	groups, err := p.cloud.Discovery.SecurityGroupIDs(ctx, p.facts.VPCID, p.config.Spec.AdditionalSecurityGroups)
 	if err != nil {
@@ -73,6 +68,26 @@ func (r *Reconciler) resolve(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.Continue()
 }
 
+// checkProfile ends the pass if the cluster's identity may not be used to launch instances with an instance profile.
+func (r *Reconciler) checkProfile(ctx context.Context, p *pass, profile string) *reconciling.Outcome {
+	err := r.Clouds.AllowsInstanceProfile(ctx, p.facts.Identity, profile)
+	if err == nil {
+		return nil
+	}
+	end := reconciling.Fail(err)
+	if unusable, is := identity.IsUnusable(err); is {
+		reconciling.False(p.config, infrav1.ResolvedCondition, unusable.Reason, unusable.Message)
+		end = reconciling.Stop(unusable.Message)
+	}
+	return &end
+}
+
+// scheduleCheck has what was looked up in AWS checked again after the interval of the sweeps, of which no event tells: whether the image still exists, and
+// which security groups match. The answers are shared by all objects that ask the same.
+func (r *Reconciler) scheduleCheck(context.Context, *pass) reconciling.Outcome {
+	return reconciling.ContinueAndComeBack(r.Clouds.TemplateInterval(), "image and security groups are checked")
+}
+
 // reasonOr is the given reason for something that AWS does not have, and a general one for any other failure.
 func reasonOr(err error, notFound string) string {
 	var missing *discovery.NotFoundError
@@ -107,7 +122,7 @@ func (r *Reconciler) image(ctx context.Context, p *pass, architecture string) (i
 		lookUp = func() (discovery.Image, error) { return p.cloud.Discovery.ImageByID(ctx, id) }
 	case id != "":
 		image, err = p.cloud.Discovery.ImageByID(ctx, id)
-		return image, "", err
+		return image, "", namedImageMissing(err, id)
 	default:
 		key = imageKey(imageQuery(spec, p.facts, architecture))
 	}
@@ -135,6 +150,18 @@ func (r *Reconciler) image(ctx context.Context, p *pass, architecture string) (i
 	}
 	image, err = lookUp()
 	return image, key, err
+}
+
+// namedImageMissing returns the error for an image that the spec names by id and that is not there. No other is looked up in its place.
+func namedImageMissing(err error, id string) error {
+	var missing *discovery.NotFoundError
+	if !errors.As(err, &missing) {
+		return err
+	}
+	return &discovery.NotFoundError{
+		Kind: "image", What: id, Advice: "it does not exist in this region, or is not shared with this account. Running nodes are left alone, and no new node can be launched: " +
+			"set ami.id to an image that exists, or leave it out to have one looked up",
+	}
 }
 
 func imageQuery(spec *infrav1.AWSLaunchConfigSpec, facts *cluster.Facts, architecture string) discovery.ImageQuery {

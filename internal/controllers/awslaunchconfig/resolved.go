@@ -41,6 +41,7 @@ func (r *Reconciler) showResolved(ctx context.Context, p *pass, image discovery.
 // showLaunched shows what is launched, where the spec asks for another configuration.
 func (r *Reconciler) showLaunched(ctx context.Context, p *pass) reconciling.Outcome {
 	status := &p.config.Status
+	defer showColumns(p.config)
 	if p.input.Fingerprints.Config == p.asked {
 		status.Launched = nil
 		return reconciling.Continue()
@@ -59,6 +60,12 @@ func (r *Reconciler) showLaunched(ctx context.Context, p *pass) reconciling.Outc
 	}
 	status.Launched = resolvedStatus(&launched)
 	return reconciling.Continue()
+}
+
+// showColumns fills what kubectl get shows of what is launched.
+func showColumns(config *infrav1.AWSLaunchConfig) {
+	launched := config.WhatIsLaunched()
+	config.Status.LaunchedImageID, config.Status.LaunchedInstanceType = launched.ImageID, launched.InstanceType
 }
 
 // mostListed is how many security groups and subnets status has room for (API: maxItems).

@@ -47,6 +47,11 @@ func (r *Reconciler) data(ctx context.Context, p *pass, number int64) (launchtem
 // keepGood counts the versions as used that a rollback goes to, or may go to. Once the last instance is replaced nothing in AWS uses them.
 func (r *Reconciler) keepGood(ctx context.Context, p *pass, inUse map[int64]bool) error {
 	keepSteered(p, inUse)
+	if history := p.config.Status.History; len(history) > 0 {
+		if number, exists := newestOf(p.seen, history[0].ConfigFingerprint); exists {
+			inUse[number] = true // the next launch is compared with it
+		}
+	}
 	if rollback := p.config.Spec.Rollback; rollback != nil {
 		inUse[rollback.Version] = true
 	}
@@ -83,7 +88,11 @@ func inWords(differences []string) string {
 	if len(differences) == 0 {
 		return configurationChanged
 	}
-	text := strings.Join(differences, ", ")
+	return bounded(strings.Join(differences, ", "))
+}
+
+// bounded cuts a reason to what status takes.
+func bounded(text string) string {
 	if runes := []rune(text); len(runes) > longestReason {
 		text = string(runes[:longestReason-1]) + "…"
 	}

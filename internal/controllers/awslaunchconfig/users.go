@@ -30,6 +30,8 @@ type usage struct {
 	config string
 	user   infrav1.LaunchConfigUser
 	paused bool
+	// named is the name that the pool's awsLaunchTemplate asks for, "" for none.
+	named string
 	// running counts instances by template and version.
 	running map[versionOfTemplate]int32
 }
@@ -46,14 +48,15 @@ func usageOf(pool client.Object) usage {
 	_, paused := pool.GetAnnotations()[clusterv1.PausedAnnotation]
 	found := usage{config: pool.GetName(), paused: paused, running: map[versionOfTemplate]int32{}, user: infrav1.LaunchConfigUser{Name: pool.GetName()}}
 	var reference *infrav1.LaunchConfigReference
+	var inline *infrav1.AWSLaunchTemplate
 	switch pool := pool.(type) {
 	case *infrav1.AWSMachinePool:
-		found.user.Kind, reference = "AWSMachinePool", pool.Spec.LaunchConfigRef
+		found.user.Kind, reference, inline = "AWSMachinePool", pool.Spec.LaunchConfigRef, pool.Spec.AWSLaunchTemplate
 		for _, running := range pool.Status.RunningVersions {
 			found.running[versionOfTemplate{running.LaunchTemplateID, running.Version}] += running.Instances
 		}
 	case *infrav1.AWSManagedMachinePool:
-		found.user.Kind, reference = "AWSManagedMachinePool", pool.Spec.LaunchConfigRef
+		found.user.Kind, reference, inline = "AWSManagedMachinePool", pool.Spec.LaunchConfigRef, pool.Spec.AWSLaunchTemplate
 		if !pool.Spec.Templated() {
 			found.config = ""
 		}
@@ -66,6 +69,9 @@ func usageOf(pool client.Object) usage {
 	}
 	if reference != nil {
 		found.config = reference.Name
+	}
+	if inline != nil {
+		found.named = inline.Name
 	}
 	for _, instances := range found.running {
 		found.user.Instances += instances

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +25,7 @@ func (r *Reconciler) ensureVersion(ctx context.Context, p *pass) reconciling.Out
 	asked, accepted := p.facts.AskedTags(p.config.Spec.AdditionalTags), acceptedFor(p)
 	given := r.asGiven(p, asked)
 	wanted := launchtemplate.Wanted{
-		Owner: owner(p.config), Names: names(p.config), Input: p.input, Lost: p.lost,
+		Owner: owner(p.config), UID: string(p.config.UID), Names: freeNames(p), Input: p.input, Lost: p.lost, Adopt: p.adopt,
 		Tags:        templateTags(p, accepted),
 		RetiredTags: common.RetiredTags(p.config, asked),
 	}
@@ -45,20 +46,11 @@ func (r *Reconciler) ensureVersion(ctx context.Context, p *pass) reconciling.Out
 		// Nothing was sent: AWS has what was seen.
 		return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, failureReason(p, err), err)
 	}
+	if !reflect.DeepEqual(p.seen.Template, seen.Template) {
+		r.memory.changed.Put(p.key(), r.Clock.Now())
+	}
 	if err != nil {
-		r.reportChange(ctx, p, wanted.Names[0], change, reason)
-		// What AWS has now is not known: the next pass looks.
-		r.memory.forgetTemplate(p.key())
-		for _, name := range wanted.Names {
-			p.cloud.SeenTemplates.Invalidate(name)
-		}
-		if change.Warning != "" {
-			// EC2 warns once: it must not be forgotten because a call after it failed.
-			p.config.Status.Version = change.VersionCreated
-			reconciling.False(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateDataInvalidReason, change.Warning)
-			return reconciling.Fail(err)
-		}
-		return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, failureReason(p, err), err)
+		return r.versionFailed(ctx, p, wanted.Names, change, reason, err)
 	}
 	p.version, p.seen, p.accepted = version, seen, accepted
 	r.remember(p)
@@ -77,10 +69,33 @@ func (r *Reconciler) ensureVersion(ctx context.Context, p *pass) reconciling.Out
 	return reconciling.Continue()
 }
 
+// versionFailed reports what was done before a call failed. What AWS has now is not known, so that the next pass describes it.
+func (r *Reconciler) versionFailed(ctx context.Context, p *pass, names []string, change launchtemplate.Change, reason string, err error) reconciling.Outcome {
+	r.reportChange(ctx, p, names[0], change, reason)
+	r.memory.forgetTemplate(p.key())
+	for _, name := range names {
+		p.cloud.SeenTemplates.Invalidate(name)
+	}
+	if change.Warning != "" {
+		// EC2 warns once: it must not be forgotten because a call after it failed.
+		p.config.Status.Version = change.VersionCreated
+		reconciling.False(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateDataInvalidReason, change.Warning)
+		return reconciling.Fail(err)
+	}
+	return outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, failureReason(p, err), err)
+}
+
 // showVersion makes the version that is held back, if one is, and shows all in status. The outcome ends the step, if it is not nil.
 func (r *Reconciler) showVersion(ctx context.Context, p *pass, reason string) *reconciling.Outcome {
 	err := r.ensurePending(ctx, p)
 	writeStatus(p, r.reasons(p, reason))
+	r.recordLaunch(p, func(from int64) string {
+		data, err := p.cloud.Templates.Data(ctx, p.seen.Template.ID, from)
+		if err != nil {
+			return configurationChanged
+		}
+		return inWords(launchtemplate.Changes(data, p.input))
+	})
 	if err != nil {
 		end := outcome.Of(p.config, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateReconcileFailedReason, err)
 		return &end
@@ -92,15 +107,15 @@ func (r *Reconciler) showVersion(ctx context.Context, p *pass, reason string) *r
 	return nil
 }
 
-// asGiven is true if what is wanted was the default version before, with the same tags: if it is not now, somebody else changed the template. Status is
-// of the last pass; what it does not say any more can not be told from an edit.
+// asGiven reports whether what is wanted was the default version before, with the same tags: if the template differs now, somebody else changed it.
+// Status is of the last pass; what it no longer says cannot be distinguished from an edit.
 func (r *Reconciler) asGiven(p *pass, asked map[string]string) bool {
 	status := &p.config.Status
 	if p.seen.Template == nil || status.LaunchTemplateID != p.seen.Template.ID || !common.TagsApplied(p.config, asked) {
 		return false
 	}
-	if len(status.Versions) > 0 && r.Clock.Since(status.Versions[0].Created.Time) < visibleAfter {
-		return false // it may be seen as it was before it was made
+	if r.recentlyChanged(p) {
+		return false
 	}
 	present, exists := p.seen.Newest(p.input.Fingerprints)
 	return exists && status.Version == present.Number && status.DefaultVersion == present.Number
@@ -134,12 +149,16 @@ func failureReason(p *pass, err error) string {
 	return infrav1.LaunchTemplateReconcileFailedReason
 }
 
-// remember keeps what the calls of this pass made of the template, so that nobody needs to ask for it.
+// remember keeps the template as the calls of this pass left it, so that nothing describes it again. A template that the pass did not change stays as the
+// sweeps saw it last.
 func (r *Reconciler) remember(p *pass) {
 	if !p.seen.Recorded {
 		r.memory.seen.Put(p.key(), p.seen)
 	}
-	p.cloud.SeenTemplates.Put(p.seen.Template.Name, *p.seen.Template)
+	if p.swept == nil || !reflect.DeepEqual(*p.swept, *p.seen.Template) {
+		p.cloud.SeenTemplates.Replace(p.seen.Template.Name, p.swept, *p.seen.Template)
+		p.swept = p.seen.Template
+	}
 }
 
 // Why a version is made, in words.
@@ -276,11 +295,6 @@ func writeStatus(p *pass, reasons map[int64]string) {
 	status.ConfigFingerprint, status.BootstrapFingerprint = p.input.Fingerprints.Config, p.input.Fingerprints.Bootstrap
 	status.Versions = versionStatuses(p, reasons)
 	status.UsedBy, status.Users = users(p.usages)
-	held := heldBack{version: status.PendingVersion, cause: infrav1.LaunchConfigCauseNotVerified}
-	if p.unapproved {
-		held.cause = infrav1.LaunchConfigCauseWaitingForApproval
-	}
-	status.History = history(p.seen, p.seen.Template.ID, reasons, held, p.usages, status.History)
 	status.CurrentVersions = nil
 	for _, version := range p.seen.Versions {
 		if version.Fingerprints.Config == p.input.Fingerprints.Config {
@@ -292,6 +306,7 @@ func writeStatus(p *pass, reasons map[int64]string) {
 	if p.config.Annotations[infrav1.RollAdoptedAnnotation] != "true" {
 		status.AcceptedVersions = p.accepted.Of(p.input.Fingerprints.Config)
 	}
+	status.History = withUsers(p.config, p.seen, p.usages)
 }
 
 // versionStatuses are the newest versions, with their reasons; an earlier version that is wanted again has a new one.
@@ -343,7 +358,7 @@ func (r *Reconciler) prune(ctx context.Context, p *pass) reconciling.Outcome {
 		reconciling.True(p.config, infrav1.VersionsPrunedCondition, infrav1.ReadyReason, "versions above versionsToKeep are in use")
 		return reconciling.ContinueAndComeBack(pruneAgain, "versions are in use")
 	}
-	seen, refused, err := p.cloud.Templates.Prune(ctx, p.seen, plan)
+	seen, refused, err := p.cloud.Templates.Prune(ctx, owner(p.config), p.seen, plan)
 	if err != nil {
 		r.memory.forgetTemplate(p.key())
 		return outcome.Of(p.config, infrav1.VersionsPrunedCondition, infrav1.PruneFailedReason, err)

@@ -2,7 +2,6 @@ package awsmachinepool
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -21,76 +20,63 @@ import (
 
 // A pool that CAPA made is taken over in this order, and a crash between any two leaves its instances alone:
 //
-//  1. recognize the group (see, mayAdopt): nothing is written
+//  1. recognize the group (see), and prove whose it is (mayAdopt): nothing is written
 //  2. write the launch config, with the id of the template to take over (ensureLaunchConfig)
 //  3. its controller tags the template as owned, together with the record of which versions count as what the spec asks for now, and makes a version
 //  4. tag the group as owned (own): from here on it is found like any other
 //  5. point it at that version by number (updateGroup)
 
-// madeByCAPA is the group of the pool's name that bears CAPA's tag of the cluster and none of Slipway's.
+// madeByCAPA returns the group of the pool's name that CAPA created for the pool's cluster and nothing of Slipway's owns, nil if there is none.
 func madeByCAPA(p *pass, found map[string]autoscalinggroup.Group) *autoscalinggroup.Group {
 	group, exists := found[p.pool.Name]
-	if !exists {
+	if !exists || p.facts == nil || group.Tags[infrav1.ClusterTagKey(p.facts.KubernetesName)] != infrav1.TagValueOwned {
 		return nil
 	}
-	ofCluster := false
-	for key, value := range group.Tags {
+	for key := range group.Tags {
 		if strings.HasPrefix(key, infrav1.TagSlipwayPrefix) {
 			return nil
 		}
-		// While the cluster's objects are gone, which a deletion must not wait for, its name in EKS is not known. The ARN tells enough then.
-		if known := p.facts != nil; (known && key == infrav1.ClusterTagKey(p.facts.KubernetesName)) || (!known && strings.HasPrefix(key, infrav1.TagProviderClusterPrefix)) {
-			ofCluster = ofCluster || value == infrav1.TagValueOwned
-		}
-	}
-	if !ofCluster {
-		return nil
 	}
 	return &group
 }
 
-// adoptionError says that a group of CAPA's stands where the pool's would be, and can not be taken over. A second one beside it would double the nodes.
-type adoptionError struct{ reason, message string }
-
-// Error implements error.
-func (e *adoptionError) Error() string { return e.message }
-
-// WaitsForUser says that only a person can end it.
-func (*adoptionError) WaitsForUser() bool { return true }
-
-func refuseAdoption(reason, format string, arguments ...any) error {
-	return &adoptionError{reason: reason, message: fmt.Sprintf(format, arguments...)}
-}
-
-// mayAdopt is an error unless it is certain that a group which CAPA made is this pool's. CAPA goes by the bare name: pools of one name in two namespaces,
-// or in two management clusters, share a group there. The group's ARN, which no other group ever has, tells whose it is.
+// mayAdopt returns an error unless it is proven that a group which CAPA created is this pool's. CAPA goes by the bare name: pools of one name in two
+// namespaces, or in two management clusters, share a group there. The pool names the group by its ARN, which no other group ever has, and the group's
+// instances name the namespace, which the users of another namespace cannot change.
 func (r *Reconciler) mayAdopt(ctx context.Context, p *pass, group *autoscalinggroup.Group) error {
 	if group.ARN != p.pool.Spec.ProviderID && group.ARN != p.pool.Annotations[infrav1.AdoptAnnotation] {
-		return refuseAdoption(infrav1.NameTakenReason,
+		return common.RefuseAdoption(infrav1.NameTakenReason,
 			"Cluster API Provider AWS made Auto Scaling group %s for this cluster, and nothing says that it is this pool's: if it is, set annotation %s: %q",
 			group.Name, infrav1.AdoptAnnotation, group.ARN)
 	}
+	adoption := common.Adoption{
+		Live: r.Live, Registry: r.Clouds, Cloud: p.cloud, Facts: p.facts,
+		Pool: p.pool, Kind: "AWSMachinePool", Resource: "Auto Scaling group " + group.Name, Instances: group.InstanceIDs(),
+	}
+	if err := adoption.Prove(ctx); err != nil {
+		return err
+	}
 	pools := &infrav1.AWSMachinePoolList{}
-	if err := r.Client.List(ctx, pools); err != nil {
+	if err := r.Live.List(ctx, pools, client.InNamespace(p.pool.Namespace)); err != nil {
 		return fmt.Errorf("listing pools: %w", err)
 	}
 	for i := range pools.Items {
 		other := &pools.Items[i]
 		if client.ObjectKeyFromObject(other) != p.key() && other.Spec.ProviderID == group.ARN {
-			return refuseAdoption(infrav1.NameTakenReason,
+			return common.RefuseAdoption(infrav1.NameTakenReason,
 				"AWSMachinePool %s/%s has Auto Scaling group %s too: take spec.providerID from the one that is not to have it", other.Namespace, other.Name, group.Name)
 		}
 	}
-	if p.pool.Spec.LaunchConfigRef != nil && p.facts != nil {
-		return refuseAdoption(infrav1.AdoptionBlockedReason,
+	if p.pool.Spec.LaunchConfigRef != nil {
+		return common.RefuseAdoption(infrav1.AdoptionBlockedReason,
 			"the launch template of Auto Scaling group %s becomes that of a launch config of the pool's own, and the pool refers to another by launchConfigRef: "+
 				"make the pool anew with awsLaunchTemplate or launchConfigTemplateRef", group.Name)
 	}
 	if group.LaunchTemplateID == "" {
-		return refuseAdoption(infrav1.AdoptionBlockedReason, "Auto Scaling group %s launches from no launch template", group.Name)
+		return common.RefuseAdoption(infrav1.AdoptionBlockedReason, "Auto Scaling group %s launches from no launch template", group.Name)
 	}
-	if p.facts == nil || group.Deleting {
-		return nil // it is to be deleted, and what stands for its instances with it
+	if group.Deleting {
+		return nil // nothing of it is changed
 	}
 	return r.refuseMachines(ctx, p, group)
 }
@@ -109,7 +95,7 @@ func (r *Reconciler) refuseMachines(ctx context.Context, p *pass, group *autosca
 	for i := range machines.Items {
 		for _, reference := range machines.Items[i].OwnerReferences {
 			if reference.Kind == "AWSMachinePool" && reference.Name == p.pool.Name {
-				return refuseAdoption(infrav1.AdoptionBlockedReason,
+				return common.RefuseAdoption(infrav1.AdoptionBlockedReason,
 					"AWSMachine %s stands for an instance of Auto Scaling group %s: pools with Machines of Cluster API Provider AWS's are not taken over; see docs/migration.md",
 					machines.Items[i].Name, group.Name)
 			}
@@ -147,7 +133,7 @@ func (p *pass) adopted() bool {
 func (r *Reconciler) own(ctx context.Context, p *pass, desired autoscalinggroup.Desired) reconciling.Outcome {
 	// What a sweep saw may be old: somebody else may have taken the group over meanwhile.
 	if err := r.see(ctx, p, true); err != nil {
-		return outcome.Of(p.pool, infrav1.ASGReadyCondition, nameTakenOr(err, infrav1.ASGUpdateFailedReason), err)
+		return outcome.Of(p.pool, infrav1.ASGReadyCondition, seeReason(err, infrav1.ASGUpdateFailedReason), err)
 	}
 	if !p.adopted() {
 		return reconciling.ComeBack(lookAgain, "the group changed a moment ago")
@@ -170,10 +156,11 @@ func (r *Reconciler) tagAsOwn(ctx context.Context, p *pass, tags map[string]stri
 	}
 	r.Report.Done(ctx, p.pool, "ASGAdopted", "Took over Auto Scaling group %s with %d instances, which Cluster API Provider AWS made",
 		p.group.Name, len(p.group.Instances))
+	before := *p.group
 	p.group.Tags = maps.Clone(p.group.Tags)
 	maps.Copy(p.group.Tags, tags)
 	p.adopting = false
-	p.cloud.SeenGroups.Put(p.group.Name, *p.group)
+	p.cloud.SeenGroups.Replace(p.group.Name, &before, *p.group)
 	return nil
 }
 
@@ -189,30 +176,4 @@ func mirrorAdoption(p *pass, config *infrav1.AWSLaunchConfig) {
 	case condition.Status == metav1.ConditionTrue:
 		reconciling.True(p.pool, infrav1.AdoptedCondition, condition.Reason, condition.Message)
 	}
-}
-
-// inherit sees the group of a pool that is being deleted. One that was not taken over yet is owned first, and its template gets a launch config whose
-// deletion deletes it.
-func (r *Reconciler) inherit(ctx context.Context, p *pass) reconciling.Outcome {
-	var refused *adoptionError
-	err := r.see(ctx, p, true)
-	if errors.As(err, &refused) {
-		return reconciling.Continue() // nothing says that it is the pool's: it is not touched
-	}
-	if err == nil && p.adopting {
-		err = r.tagAsOwn(ctx, p, map[string]string{infrav1.TagMachinePool: p.ownerTag(), infrav1.TagLaunchConfig: p.ownerTag()})
-	}
-	if err != nil && !namesTaken(err) {
-		return outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.ASGDeleteFailedReason, err)
-	}
-	if p.group == nil || p.group.LaunchTemplateID == "" || p.clusterName == "" || p.pool.Spec.LaunchConfigRef != nil {
-		return reconciling.Continue()
-	}
-	// A group that is the pool's launches from a template that is: CAPA's, or one whose launch config somebody took away.
-	config := &infrav1.AWSLaunchConfig{}
-	if err := r.Live.Get(ctx, p.key(), config); !isGone(err) {
-		return reconciling.Continue() // an error is met again where the config is deleted
-	}
-	return common.DeleteByLaunchConfig(ctx, r.Client, p.pool, p.cloud.Region, p.group.LaunchTemplateID,
-		infrav1.AWSLaunchConfigSpec{ClusterName: p.clusterName})
 }

@@ -27,7 +27,7 @@ const (
 
 // explainCapacity says why a group stays below its desired capacity. It is no reason for a pool not to be ready: what runs works.
 func (r *Reconciler) explainCapacity(ctx context.Context, p *pass) reconciling.Outcome {
-	if p.group == nil {
+	if p.group == nil || p.group.Deleting {
 		return reconciling.Continue()
 	}
 	now := r.Clock.Now()
@@ -52,7 +52,7 @@ func (r *Reconciler) explainCapacity(ctx context.Context, p *pass) reconciling.O
 		return reconciling.ContinueAndComeBack(until.Sub(now), "the group is below its desired capacity")
 	}
 	again := min(max(lasts, askAfter), askEvery)
-	failed, err := p.cloud.Groups.LatestFailedLaunch(ctx, p.group.Name, now.Add(-again))
+	failed, err := p.cloud.Groups.LatestFailedLaunch(ctx, p.group.Name, again)
 	if err != nil {
 		return outcome.Of(p.pool, infrav1.CapacityAvailableCondition, infrav1.LaunchFailedReason, err).AndGoOn()
 	}

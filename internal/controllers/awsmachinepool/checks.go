@@ -16,7 +16,7 @@ import (
 )
 
 // checkOverrides refuses what Auto Scaling would take, or refuse in words that help nobody, and what no launch could come of: images, types and
-// templates that do not exist, and types that can not run their image.
+// templates that do not exist, types that cannot run their image, and templates with an instance profile that the cluster's identity may not use.
 func (r *Reconciler) checkOverrides(ctx context.Context, p *pass) *reconciling.Outcome {
 	if p.pool.Spec.MixedInstancesPolicy == nil || p.config.WhatIsLaunched() == nil {
 		return nil
@@ -48,6 +48,9 @@ func (r *Reconciler) checkOverride(ctx context.Context, p *pass, override *infra
 		}
 		if template, err = data.Contents(); err != nil {
 			return infrav1.LaunchTemplateNotFoundReason, err
+		}
+		if err := r.Clouds.AllowsInstanceProfile(ctx, p.facts.Identity, template.InstanceProfile); err != nil {
+			return infrav1.InstanceProfileNotAllowedReason, err
 		}
 	}
 	imageID, architecture := cmp.Or(override.ImageID, template.ImageID), launched.ImageArchitecture

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -100,12 +101,18 @@ type pass struct {
 	awaiting bool
 	// hooksMade is whether the group was made in this pass with all its hooks.
 	hooksMade bool
+	// hooksChecked is whether the group is known to have its hooks, by what AWS said in this pass.
+	hooksChecked bool
+	// refreshes are the group's, newest first, if they were read in this pass. Set by observeRefresh.
+	refreshes []autoscalinggroup.Refresh
 	// confirmed is what is to be recorded on the pool of what was done in AWS. Set by ensureGroup, written by reportInstances.
 	confirmed []func(*infrav1.AWSMachinePool)
 	// wanted is what the instances should run, nil if config is. Set by settle.
 	wanted *autoscalinggroup.Wanted
 	// settling holds back what is wanted, because it changed a moment ago. Set by settle.
 	settling bool
+	// cause is why instances will be replaced once that has settled. Set by settle.
+	cause string
 	// twins are the objects that stand for instances, by instance id. Set by seeMachines.
 	twins map[string]*twin
 	// staying is how many instances the group keeps beyond what the pool asks for, because their Machines, which were chosen to go, are being drained.
@@ -131,6 +138,7 @@ var ready = reconciling.Summary{
 		infrav1.ASGReadyCondition,
 	},
 	Reason: infrav1.ReadyReason,
+	Unless: infrav1.AWSReachableCondition,
 }
 
 // Reconcile makes the nodes of a pool what its spec says:
@@ -138,15 +146,18 @@ var ready = reconciling.Summary{
 //  1. learn the cluster: region, network, tags
 //  2. hold the object by a finalizer that knows the region
 //  3. see the group in AWS
-//  4. drain the nodes of instances on their way out, and let those of a warm pool go
-//  5. keep an object for each instance, if instances are to have Machines
-//  6. have the bootstrap data named
-//  7. write the pool's AWSLaunchConfig and wait until it is ready
-//  8. let edits settle
-//  9. make the group as desired, at the config's version
-//  10. roll instances that run another config
-//  11. say why instances are missing
-//  12. tell Cluster API which instances there are
+//  4. see the instance refresh that is under way
+//  5. drain the nodes of instances on their way out, and let those of a warm pool go
+//  6. keep an object for each instance, if instances are to have Machines
+//  7. have the bootstrap data named
+//  8. write the pool's AWSLaunchConfig and wait until it is ready
+//  9. let edits settle
+//  10. make the group as desired, at the config's version
+//  11. roll instances that run another config
+//  12. say why instances are missing
+//  13. tell Cluster API which instances there are
+//
+// What runs is reported even where the newest spec is refused, or its launch config is not ready.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (result ctrl.Result, err error) {
 	pool := &infrav1.AWSMachinePool{}
 	if err := r.Client.Get(ctx, request.NamespacedName, pool); err != nil {
@@ -169,12 +180,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 		if err == nil {
 			pool.Status.ObservedGeneration = pool.Generation
 		}
+		common.Converged.Summarize(pool)
 		if wait := r.untold(subject, before); err == nil && wait > 0 {
 			if result.RequeueAfter == 0 || wait < result.RequeueAfter {
 				result.RequeueAfter = wait
 			}
 		} else {
-			err = errors.Join(err, reconciling.PatchStatus(ctx, r.Client, pool, before))
+			err = errors.Join(err, r.Report.PatchStatus(ctx, r.Client, pool, before))
 		}
 		r.written.Note(pool, before, r.Clock)
 	}()
@@ -184,7 +196,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	}
 	if !pool.DeletionTimestamp.IsZero() {
 		reconciling.False(pool, infrav1.ReadyCondition, infrav1.DeletingReason, "")
-		return reconciling.Run(ctx, subject, r.deletion())
+		return reconciling.RunDeletion(ctx, r.Live, pool, subject, r.deletion())
 	}
 	if common.Releasing(pool) {
 		return reconciling.Run(ctx, subject, r.releaseSteps())
@@ -197,6 +209,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 		{Name: "reaching AWS", Run: r.reachCloud},
 		{Name: "holding the object", Run: r.hold},
 		{Name: "observing the Auto Scaling group", Run: r.observeGroup},
+		{Name: "observing the instance refresh", Run: r.observeRefresh},
 		{Name: "seeing Machines", Run: r.seeMachines},
 		{Name: "draining nodes", Run: r.drainNodes},
 		{Name: "letting warm instances go", Run: r.letWarmGo},
@@ -207,8 +220,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 		{Name: "letting edits settle", Run: r.settle},
 		{Name: "ensuring the Auto Scaling group", Run: r.ensureGroup},
 		{Name: "rolling out", Run: r.rollOut},
-		{Name: "explaining missing capacity", Run: r.explainCapacity},
-		{Name: "reporting instances", Run: r.reportInstances},
+		{Name: "explaining missing capacity", Run: r.explainCapacity, Always: true},
+		{Name: "reporting instances", Run: r.reportInstances, Always: true},
 	})
 }
 
@@ -240,6 +253,7 @@ func (r *Reconciler) forget(pool types.NamespacedName) {
 	r.warmLooks.Forget(pool)
 	r.changed.Forget(pool)
 	r.emptying.Forget(pool)
+	r.drains.forget(pool)
 	r.drains.keep(pool, nil)
 }
 
@@ -288,8 +302,7 @@ func (r *Reconciler) hold(ctx context.Context, p *pass) reconciling.Outcome {
 
 // awaitBootstrap waits until the bootstrap provider has named its Secret.
 func (r *Reconciler) awaitBootstrap(_ context.Context, p *pass) reconciling.Outcome {
-	if p.machinePool.Spec.Template.Spec.Bootstrap.DataSecretName == nil {
-		const message = "the MachinePool names no bootstrap data Secret yet"
+	if message := bootstrapMissing(p); message != "" {
 		reconciling.False(p.pool, infrav1.BootstrapDataReadyCondition, infrav1.WaitingForBootstrapDataReason, message)
 		return reconciling.Stop(message)
 	}
@@ -297,17 +310,45 @@ func (r *Reconciler) awaitBootstrap(_ context.Context, p *pass) reconciling.Outc
 	return reconciling.Continue()
 }
 
+// bootstrapMissing says why instances would have no bootstrap data, empty if they have. A launch config that the pool refers to has its own.
+func bootstrapMissing(p *pass) string {
+	switch name := p.machinePool.Spec.Template.Spec.Bootstrap.DataSecretName; {
+	case name == nil:
+		return "the MachinePool names no bootstrap data Secret yet"
+	case *name == "" && p.pool.Spec.LaunchConfigRef == nil:
+		return "spec.template.spec.bootstrap.dataSecretName of the MachinePool is empty: instances would be launched without user data, and never join the cluster. " +
+			"No instance is launched or replaced until it names a Secret, or is left out in favor of bootstrap.configRef"
+	}
+	return ""
+}
+
 // longestName is that of a group's name (AWS: API_CreateAutoScalingGroup).
 const longestName = 255
 
-// names are what the group may be called.
+// names returns what the group may be called.
 func names(p *pass) []string {
 	candidates := common.Names(p.pool.Name, p.clusterName, p.pool, 1, longestName)
 	// A group that was found once is found again, whatever becomes of what its name followed from.
-	if _, name, known := strings.Cut(p.pool.Spec.ProviderID, ":autoScalingGroupName/"); known && !slices.Contains(candidates, name) {
-		candidates = append(candidates, name)
+	for _, arn := range arns(p.pool) {
+		// Names are described together with those of other pools, and AWS refuses a request with a name that cannot exist.
+		if _, name, known := strings.Cut(arn, ":autoScalingGroupName/"); known && groupName.MatchString(name) && !slices.Contains(candidates, name) {
+			candidates = append(candidates, name)
+		}
 	}
 	return candidates
+}
+
+// groupName matches the names that an Auto Scaling group can have (AWS: API_CreateAutoScalingGroup), without the control characters that AWS allows too.
+var groupName = regexp.MustCompile(`^[^:\pC]{1,255}$`)
+
+// arns returns the ARNs by which the pool names its group. The user of the namespace can write each, so they say where to look, and never whose
+// the group is.
+func arns(pool *infrav1.AWSMachinePool) []string {
+	named := []string{pool.Spec.ProviderID}
+	if status := pool.Status.AutoScalingGroup; status != nil {
+		named = append(named, status.ARN)
+	}
+	return named
 }
 
 // isGone tells an object that does not exist from a failure to read it.
@@ -319,13 +360,14 @@ func namesTaken(err error) bool {
 	return errors.As(err, &taken)
 }
 
-func nameTakenOr(err error, reason string) string {
-	var adoption *adoptionError
-	if errors.As(err, &adoption) {
-		return adoption.reason
-	}
-	if namesTaken(err) {
+// seeReason returns the reason of an error of see, and the given reason for any other error.
+func seeReason(err error, otherwise string) string {
+	var untagged *ownerTagMissingError
+	switch {
+	case errors.As(err, &untagged):
+		return infrav1.OwnerTagMissingReason
+	case namesTaken(err):
 		return infrav1.NameTakenReason
 	}
-	return reason
+	return common.AdoptionReason(err, otherwise)
 }

@@ -2,6 +2,7 @@ package awsmachinepool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -18,16 +19,20 @@ import (
 // groupEnding is when a group that is being deleted is looked at again, should no sweep notice its end.
 const groupEnding = 10 * time.Second
 
+// untaggedAgain is when a group that lacks the pool's owner tag is checked again, should no sweep notice the tag.
+const untaggedAgain = 2 * time.Minute
+
 // deletion ends a pool: the group with its instances, the launch config with its template, the finalizer last. It reads no bootstrap data, and needs
 // neither status nor the cluster objects.
 func (r *Reconciler) deletion() []reconciling.Step[*pass] {
 	return []reconciling.Step[*pass]{
 		{Name: "reaching AWS", Run: r.reachCloudForDeletion},
-		{Name: "inheriting what CAPA made", Run: r.inherit},
+		{Name: "finding the Auto Scaling group", Run: r.findForDeletion},
 		{Name: "seeing Machines", Run: r.seeMachines},
 		{Name: "deleting the Auto Scaling group", Run: r.deleteGroup},
 		{Name: "removing Machines", Run: r.releaseMachines},
 		{Name: "deleting the launch config", Run: r.deleteLaunchConfig},
+		{Name: "deleting a launch template without a launch config", Run: r.deleteOrphans},
 		{Name: "letting the object go", Run: r.release},
 	}
 }
@@ -45,6 +50,22 @@ func (r *Reconciler) reachCloudForDeletion(ctx context.Context, p *pass) reconci
 	return outcome
 }
 
+// findForDeletion sees the pool's group anew. Nothing is adopted in order to be deleted: a group that the pool names and that lacks the pool's owner tag
+// is left, and keeps the object until a user has decided.
+func (r *Reconciler) findForDeletion(ctx context.Context, p *pass) reconciling.Outcome {
+	err := r.see(ctx, p, true)
+	var untagged *ownerTagMissingError
+	switch {
+	case errors.As(err, &untagged):
+		p.cloud.SeenGroups.InMotion(p.key(), false)
+		reconciling.True(p.pool, infrav1.DeletingCondition, infrav1.OwnerTagMissingReason, err.Error())
+		return reconciling.ComeBack(untaggedAgain, err.Error())
+	case err != nil && !namesTaken(err):
+		return outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.ASGDeleteFailedReason, err)
+	}
+	return reconciling.Continue()
+}
+
 // deleteGroup asks for the end of the group and waits for it, without holding a worker.
 func (r *Reconciler) deleteGroup(ctx context.Context, p *pass) reconciling.Outcome {
 	// Looked at anew a moment ago.
@@ -53,8 +74,10 @@ func (r *Reconciler) deleteGroup(ctx context.Context, p *pass) reconciling.Outco
 	}
 	r.unseen.Reset(p.key())
 	if !p.group.Deleting {
-		if waiting := r.emptyGroup(ctx, p); waiting != nil {
-			return *waiting
+		for _, wait := range []func(context.Context, *pass) *reconciling.Outcome{r.respectProtection, r.emptyGroup, r.emptyProtected} {
+			if waiting := wait(ctx, p); waiting != nil {
+				return *waiting
+			}
 		}
 		if err := p.cloud.Groups.Delete(ctx, *p.group); err != nil && !aws.IsNotFound(err) {
 			return outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.ASGDeleteFailedReason, err)
@@ -62,7 +85,7 @@ func (r *Reconciler) deleteGroup(ctx context.Context, p *pass) reconciling.Outco
 		r.Report.Done(ctx, p.pool, "ASGDeleting", "Deleting Auto Scaling group %s and its %d instances", p.group.Name, len(p.group.Instances))
 	}
 	p.cloud.SeenGroups.InMotion(p.key(), true)
-	message := fmt.Sprintf("Auto Scaling group %s is being deleted", p.group.Name)
+	message := fmt.Sprintf("Auto Scaling group %s is being deleted, with %d instances left; its launch template follows", p.group.Name, len(p.group.Instances))
 	reconciling.True(p.pool, infrav1.DeletingCondition, infrav1.ASGDeletionInProgressReason, message)
 	reconciling.False(p.pool, infrav1.ASGReadyCondition, infrav1.ASGDeletionInProgressReason, message)
 	return reconciling.ComeBack(groupEnding, message)
@@ -157,7 +180,9 @@ func (r *Reconciler) confirmGone(p *pass) reconciling.Outcome {
 		return reconciling.Continue()
 	}
 	if waited := r.unseen.Elapsed(p.key(), r.Clock.Now()); waited < lookAgain {
-		return reconciling.ComeBack(lookAgain-waited, "no group can be seen; looking once more")
+		const message = "no Auto Scaling group of this pool exists; AWS is asked once more, since one that was just created may not be visible yet"
+		reconciling.True(p.pool, infrav1.DeletingCondition, infrav1.DeletingReason, message)
+		return reconciling.ComeBack(lookAgain-waited, message)
 	}
 	return reconciling.Continue()
 }
@@ -165,6 +190,14 @@ func (r *Reconciler) confirmGone(p *pass) reconciling.Outcome {
 // deleteLaunchConfig deletes the pool's launch config, whose own finalizer keeps it until its template is gone.
 func (r *Reconciler) deleteLaunchConfig(ctx context.Context, p *pass) reconciling.Outcome {
 	return common.DeleteLaunchConfig(ctx, r.Live, r.Client, p.pool, infrav1.ASGDeletionInProgressReason)
+}
+
+// deleteOrphans deletes the launch template of a pool whose launch config went first, as it may when a namespace is deleted.
+func (r *Reconciler) deleteOrphans(ctx context.Context, p *pass) reconciling.Outcome {
+	if p.pool.Spec.LaunchConfigRef != nil {
+		return reconciling.Continue()
+	}
+	return common.DeleteOrphanedTemplates(ctx, r.Live, r.Report, p.cloud, p.pool, &infrav1.AWSManagedMachinePool{}, p.clusterName)
 }
 
 func (r *Reconciler) release(ctx context.Context, p *pass) reconciling.Outcome {

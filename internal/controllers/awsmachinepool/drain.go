@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -31,14 +30,14 @@ const (
 
 // Workloads reaches workload clusters.
 type Workloads interface {
-	Client(ctx context.Context, cluster types.NamespacedName) (kubernetes.Interface, error)
+	Client(ctx context.Context, cluster types.NamespacedName) (*workload.API, error)
 }
 
 // departure is an instance on its way out, and how far its node is.
 type departure struct {
 	autoscalinggroup.Instance
-	// since is when its node began to be emptied.
-	since time.Time
+	// since is when its node began to be emptied, and until is when its instance is let go though it is not empty.
+	since, until time.Time
 	// node is the Node's name, "" if there is none or it is not known.
 	node string
 	// empty is true if nothing keeps the instance; gone, if that is because its Node is not there any more.
@@ -58,6 +57,11 @@ func (d departure) String() string {
 		name = fmt.Sprintf("node %s (%s)", d.node, d.ID)
 	}
 	return name + ": " + d.state
+}
+
+// withDeadline is String with the time until which the instance is held at most. It does not change while the node is drained, so that a condition can carry it.
+func (d departure) withDeadline() string {
+	return fmt.Sprintf("%s, until %s at the latest", d, d.until.UTC().Format(time.RFC3339))
 }
 
 // drainHooks are the lifecycle hooks that draining needs: one that holds instances on their way out. Without us it lets them go in the end.
@@ -122,7 +126,8 @@ func (r *Reconciler) drain(ctx context.Context, p *pass, instances []autoscaling
 		if !known {
 			since = now
 		}
-		departures = append(departures, departure{Instance: instance, since: since, expired: !now.Before(since.Add(drainTimeout(p)))})
+		until := since.Add(drainTimeout(p))
+		departures = append(departures, departure{Instance: instance, since: since, until: until, expired: !now.Before(until)})
 	}
 	if drainWanted(p) && drainPossible(p) {
 		r.look(ctx, p, departures)
@@ -176,7 +181,7 @@ func (r *Reconciler) look(ctx context.Context, p *pass, departures []departure) 
 }
 
 // findNodes finds the names of the Nodes that are not known yet.
-func (r *Reconciler) findNodes(ctx context.Context, p *pass, api kubernetes.Interface, pending []*departure) error {
+func (r *Reconciler) findNodes(ctx context.Context, p *pass, api *workload.API, pending []*departure) error {
 	var unknown []string
 	for _, d := range pending {
 		if d.node = r.drains.note(p.key(), d.ID).node; d.node == "" {
@@ -199,7 +204,7 @@ func (r *Reconciler) findNodes(ctx context.Context, p *pass, api kubernetes.Inte
 	return nil
 }
 
-func (r *Reconciler) lookAt(ctx context.Context, p *pass, api kubernetes.Interface, d *departure) {
+func (r *Reconciler) lookAt(ctx context.Context, p *pass, api *workload.API, d *departure) {
 	switch {
 	case d.node == "":
 		d.empty, d.state = true, "it has no node"
@@ -314,7 +319,7 @@ func (r *Reconciler) nextLook(p *pass, waiting []departure) time.Duration {
 func describe(waiting []departure) string {
 	var parts []string
 	for _, d := range waiting[:min(len(waiting), mostShown)] {
-		parts = append(parts, d.String())
+		parts = append(parts, d.withDeadline())
 	}
 	if more := len(waiting) - mostShown; more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
@@ -353,7 +358,7 @@ func (r *Reconciler) recordDrain(ctx context.Context, p *pass, departures []depa
 	slices.SortFunc(started, func(a, b departure) int { return cmp.Compare(a.ID, b.ID) })
 	for _, d := range started {
 		if !d.done() {
-			r.Report.Done(ctx, p.pool, "NodeDraining", "Draining %s", d)
+			r.Report.Done(ctx, p.pool, "NodeDraining", "Draining %s", d.withDeadline())
 		}
 	}
 	return nil

@@ -88,6 +88,13 @@ func (n *drainNotes) update(pool types.NamespacedName, instance string, change f
 	n.pools[pool][instance] = note
 }
 
+// forget drops what is remembered of a pool's instances.
+func (n *drainNotes) forget(pool types.NamespacedName) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.pools, pool)
+}
+
 // parted are the instances that were told to be let go, and went though no answer said so. Each is told of once.
 func (n *drainNotes) parted(pool types.NamespacedName, instances []autoscalinggroup.Instance) []departure {
 	n.mu.Lock()

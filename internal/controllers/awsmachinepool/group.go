@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -22,12 +23,16 @@ import (
 // observeGroup sees the pool's group, or the name that a new one takes.
 func (r *Reconciler) observeGroup(ctx context.Context, p *pass) reconciling.Outcome {
 	if err := r.see(ctx, p, false); err != nil {
-		return outcome.Of(p.pool, infrav1.ASGReadyCondition, nameTakenOr(err, infrav1.ASGProvisionFailedReason), err)
+		return outcome.Of(p.pool, infrav1.ASGReadyCondition, seeReason(err, infrav1.ASGProvisionFailedReason), err)
+	}
+	if condition := meta.FindStatusCondition(p.pool.Status.Conditions, infrav1.ASGReadyCondition); condition != nil && condition.Reason == infrav1.OwnerTagMissingReason {
+		reconciling.Remove(p.pool, infrav1.ASGReadyCondition) // the pass may end before it is set anew
 	}
 	return reconciling.Continue()
 }
 
-// see takes what the sweeps know, or asks AWS if that must be fresh.
+// see takes what the sweeps know, or asks AWS if that must be fresh. The group is the pool's by its owner tag alone. One that the pool names by its ARN
+// and that lacks the tag is an error, so that no second group is created beside it; CAPA's is adopted, unless the pool is being deleted.
 func (r *Reconciler) see(ctx context.Context, p *pass, fresh bool) error {
 	found, err := p.cloud.SeenGroups.Get(ctx, p.key(), names(p), fresh)
 	if err != nil {
@@ -38,11 +43,17 @@ func (r *Reconciler) see(ctx context.Context, p *pass, fresh bool) error {
 	if p.group != nil {
 		return err
 	}
-	if made := madeByCAPA(p, found); made != nil {
+	if made := madeByCAPA(p, found); made != nil && !wasOwned(p.pool, made) && p.pool.DeletionTimestamp == nil {
 		if err := r.mayAdopt(ctx, p, made); err != nil {
 			return err
 		}
-		p.group, p.freeName, p.adopting, err = made, "", true, nil
+		p.group, p.freeName, p.adopting = made, "", true
+		return nil
+	}
+	for _, group := range found {
+		if group.ARN != "" && slices.Contains(arns(p.pool), group.ARN) {
+			return &ownerTagMissingError{group: group, owner: p.ownerTag(), deleting: p.pool.DeletionTimestamp != nil}
+		}
 	}
 	return err
 }
@@ -173,6 +184,15 @@ func subnetQuery(p *pass) discovery.SubnetQuery {
 }
 
 func (r *Reconciler) createGroup(ctx context.Context, p *pass, desired autoscalinggroup.Desired) reconciling.Outcome {
+	if slices.ContainsFunc(arns(p.pool), func(arn string) bool { return arn != "" }) {
+		// The pool had a group. What a sweep saw may be old, and a second group would double the nodes.
+		if err := r.see(ctx, p, true); err != nil {
+			return outcome.Of(p.pool, infrav1.ASGReadyCondition, seeReason(err, infrav1.ASGProvisionFailedReason), err)
+		}
+		if p.group != nil {
+			return reconciling.ComeBack(lookAgain, "the group can be seen again")
+		}
+	}
 	if lost := p.pool.Status.AutoScalingGroup; lost != nil {
 		message := fmt.Sprintf("Auto Scaling group %s was deleted outside Slipway; it is made again", lost.Name)
 		r.Report.Warn(ctx, p.pool, "ASGLost", "%s", message)
@@ -228,7 +248,7 @@ func (r *Reconciler) updateGroup(ctx context.Context, p *pass, desired autoscali
 	}
 	confirmGroup(p, desired)
 	reconciling.True(p.pool, infrav1.ASGReadyCondition, infrav1.ReadyReason, "")
-	if last, known := r.hookLooks.Get(p.key()); known && again > 0 && last.at.IsZero() {
+	if last, known := r.hookLooks.Get(p.key()); known && again > 0 && last.now {
 		// Somebody else changed something of the group.
 		if again, stop = r.ensureHooks(ctx, p, desired); stop != nil {
 			return *stop
@@ -285,7 +305,7 @@ func (r *Reconciler) makeAsDesired(ctx context.Context, p *pass, desired autosca
 	r.reportUpdate(ctx, p, done, outside)
 	if !reflect.DeepEqual(before, *p.group) {
 		// Whether it moves now is decided where instances are reported.
-		p.cloud.SeenGroups.Put(p.group.Name, *p.group)
+		p.cloud.SeenGroups.Replace(p.group.Name, &before, *p.group)
 	}
 	tagged, err := groups.EnsureTags(ctx, desired, *p.group)
 	if len(tagged) > 0 {

@@ -13,15 +13,11 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// hookAge is how old the last look at hooks may be when instances are about to be replaced or taken away, whose nodes the drain hook is there for.
-const hookAge = time.Hour
-
-// hookLook is when a pool's hooks were last looked at, or when this process first saw the pool.
+// hookLook is when a pool's hooks were last checked, or when this process first saw the pool.
 type hookLook struct {
 	at time.Time
-	// share of the time between two looks passes until the next one: all of it after a look, and another part for each pool before the first, so that
-	// a new process does not look at the hooks of all of them at once.
-	share float64
+	// now has them checked in the next pass.
+	now bool
 }
 
 // wantedHooks are the hooks that the pool's group shall have: those of the spec, and Slipway's own.
@@ -29,63 +25,81 @@ func (r *Reconciler) wantedHooks(p *pass) []autoscalinggroup.Hook {
 	return autoscalinggroup.SortHooks(append(autoscalinggroup.HooksOf(p.pool.Spec.LifecycleHooks), drainHooks(p)...))
 }
 
-// ensureHooks puts hooks that changed at once, and otherwise looks once in a while whether they still are as they were put. It returns when that is due
+// ensureHooks puts hooks that changed at once, and otherwise checks once in a while whether they still are as they were put. It returns when that is due
 // next, 0 for never.
 func (r *Reconciler) ensureHooks(ctx context.Context, p *pass, desired autoscalinggroup.Desired) (time.Duration, *reconciling.Outcome) {
-	applied, digest := common.AppliedOf(p.pool), ""
-	if len(desired.Hooks) > 0 {
-		digest = autoscalinggroup.HooksDigest(desired.Hooks)
-	}
-	if len(desired.Hooks)+len(applied.Hooks) == 0 {
+	if len(desired.Hooks)+len(common.AppliedOf(p.pool).Hooks) == 0 {
 		p.cloud.HookPace.Leave(p.key())
 		return 0, nil
 	}
 	interval := p.cloud.HookPace.Join(p.key())
-	put := applied.HooksDigest == digest && digest != ""
-	if wait := r.untilHooks(p, desired, interval); put && wait > 0 {
+	if wait := r.untilHooks(p, desired, interval); hooksApplied(p, desired.Hooks) && wait > 0 {
 		return wait, nil
 	}
 	if p.hooksMade {
-		r.confirmHooks(p, desired, digest)
-		return interval, nil
+		r.confirmHooks(p, desired.Hooks)
+	} else if stop := r.checkHooks(ctx, p, desired.Hooks); stop != nil {
+		return 0, stop
 	}
-	done, err := p.cloud.Groups.EnsureHooks(ctx, p.group.Name, desired.Hooks, applied.Hooks)
+	return r.untilHooks(p, desired, interval), nil
+}
+
+// hooksApplied reports whether the group was given exactly these hooks last.
+func hooksApplied(p *pass, hooks []autoscalinggroup.Hook) bool {
+	return len(hooks) > 0 && common.AppliedOf(p.pool).HooksDigest == autoscalinggroup.HooksDigest(hooks)
+}
+
+// checkHooks reads the hooks of the group and puts those that are missing or differ.
+func (r *Reconciler) checkHooks(ctx context.Context, p *pass, hooks []autoscalinggroup.Hook) *reconciling.Outcome {
+	done, err := p.cloud.Groups.EnsureHooks(ctx, p.group.Name, hooks, common.AppliedOf(p.pool).Hooks)
 	switch {
-	case len(done) > 0 && put:
+	case len(done) > 0 && hooksApplied(p, hooks):
 		r.reportOutside(ctx, p, done)
 	case len(done) > 0:
 		r.Report.Done(ctx, p.pool, "ASGHooksChanged", "Changed Auto Scaling group %s: %s", p.group.Name, strings.Join(done, "; "))
 	}
 	if err != nil {
 		stop := outcome.Of(p.pool, infrav1.ASGReadyCondition, infrav1.ASGUpdateFailedReason, err).AndGoOn()
-		return 0, &stop
+		return &stop
 	}
-	r.confirmHooks(p, desired, digest)
-	return interval, nil
+	r.confirmHooks(p, hooks)
+	return nil
 }
 
-// untilHooks is how long it is until hooks that nobody asked to change are looked at. There is no call for the hooks of many groups, so at rest the more
-// pools there are the longer it is; but not when a look would be of use at this moment.
+// hooksBeforeRefresh checks the hooks once before instances are replaced: without its drain hook a group ends instances whose nodes are not empty.
+func (r *Reconciler) hooksBeforeRefresh(ctx context.Context, p *pass) *reconciling.Outcome {
+	hooks := r.wantedHooks(p)
+	if p.hooksChecked || len(hooks) == 0 {
+		return nil
+	}
+	return r.checkHooks(ctx, p, hooks)
+}
+
+// untilHooks is how long it is until hooks that the user did not change are checked: not at all before instances are replaced or taken away, whose nodes
+// the drain hook is there for. There is no call for the hooks of many groups, so at rest it takes longer the more pools there are.
 func (r *Reconciler) untilHooks(p *pass, desired autoscalinggroup.Desired, interval time.Duration) time.Duration {
 	now := r.Clock.Now()
-	last := r.hookLooks.GetOrPut(p.key(), hookLook{at: now, share: common.ShareOf(p.key())})
-	wait := last.at.Add(time.Duration(float64(interval) * last.share)).Sub(now)
+	last := r.hookLooks.GetOrPut(p.key(), hookLook{at: now})
 	rolls := p.wanted != nil && !p.settling && !p.wanted.Launches(*p.group)
-	shrinks := desired.Capacity != nil && *desired.Capacity < p.group.Capacity
-	if rolls || shrinks {
-		wait = min(wait, last.at.Add(hookAge).Sub(now))
+	if !p.hooksChecked && (last.now || rolls || desired.Shrinks(*p.group)) {
+		return 0
 	}
-	return wait
+	return common.NextTurn(last.at, interval, p.key()).Sub(now)
 }
 
-// confirmHooks has it recorded that the group has exactly these, and looks again in a while.
-func (r *Reconciler) confirmHooks(p *pass, desired autoscalinggroup.Desired, digest string) {
+// confirmHooks has it recorded that the group has exactly these.
+func (r *Reconciler) confirmHooks(p *pass, hooks []autoscalinggroup.Hook) {
+	digest := ""
+	if len(hooks) > 0 {
+		digest = autoscalinggroup.HooksDigest(hooks)
+	}
 	p.confirm(func(pool *infrav1.AWSMachinePool) {
 		applied := common.AppliedOf(pool)
-		applied.Hooks, applied.HooksDigest = autoscalinggroup.HookNames(desired.Hooks), digest
+		applied.Hooks, applied.HooksDigest = autoscalinggroup.HookNames(hooks), digest
 		applied.Record(pool)
 	})
-	r.hookLooks.Put(p.key(), hookLook{at: r.Clock.Now(), share: 1})
+	p.hooksChecked = true
+	r.hookLooks.Put(p.key(), hookLook{at: r.Clock.Now()})
 }
 
 // announce records what the group is about to be given, beside what it was given before.

@@ -20,8 +20,8 @@ import (
 // reportInstances tells Cluster API which instances there are, by the contract of infrastructure machine pools, and decides whether the group
 // is in motion. It only runs on a group that was really seen: a shortened list would make core Cluster API delete Nodes.
 func (r *Reconciler) reportInstances(ctx context.Context, p *pass) reconciling.Outcome {
-	if p.group == nil {
-		return reconciling.Continue()
+	if p.group == nil || p.group.Deleting || !p.pool.DeletionTimestamp.IsZero() {
+		return reconciling.Continue() // the size of a group that is being deleted is no size to follow
 	}
 	if err := r.record(ctx, p); err != nil {
 		return reconciling.Fail(err)
@@ -30,7 +30,9 @@ func (r *Reconciler) reportInstances(ctx context.Context, p *pass) reconciling.O
 		return reconciling.Fail(err)
 	}
 	status := &p.pool.Status
-	status.AutoScalingGroup = &infrav1.AutoScalingGroupReference{Name: p.group.Name, ARN: p.group.ARN}
+	if !p.adopting {
+		status.AutoScalingGroup = &infrav1.AutoScalingGroupReference{Name: p.group.Name, ARN: p.group.ARN}
+	}
 	status.LaunchTemplateID = p.group.LaunchTemplateID
 	status.LaunchTemplateVersion = ptr.To(p.group.Version)
 	r.countInstances(p)
@@ -98,7 +100,7 @@ func (r *Reconciler) countInstances(p *pass) {
 	}
 	status := &p.pool.Status
 	status.Replicas, status.ReadyReplicas, status.Instances = present, &ready, instanceStatuses(p.group)
-	status.RunningVersions = runningVersions(p)
+	status.RunningVersions, status.InstanceTypes = runningVersions(p), common.Shortened(autoscalinggroup.InstanceTypes(p.group.Instances))
 	// Nobody knows while the wanted version is not known.
 	status.UpToDateReplicas = nil
 	if p.wanted != nil {

@@ -25,8 +25,9 @@ func (r *Reconciler) launchConfig(p *pass) common.PoolLaunchConfig {
 		Pool: p.pool, Kind: string(inspection.AWSMachinePool), Given: given(spec.MixedInstancesPolicy), ClusterName: p.machinePool.Spec.ClusterName,
 		Inline: spec.AWSLaunchTemplate, Reference: spec.LaunchConfigRef, Template: spec.LaunchConfigTemplateRef,
 		VersionsToKeep: spec.VersionsToKeep, AdditionalTags: spec.AdditionalTags, Control: spec.LaunchConfigControl,
-		Adopt: p.adoptable(),
-		Made:  &r.made, Clock: r.Clock,
+		Placement: common.PlacementOf(namedSubnets(spec.Subnets), spec.AvailabilityZones, p.machinePool.Spec.FailureDomains, p.facts),
+		Adopt:     p.adoptable(),
+		Made:      &r.made, Clock: r.Clock,
 		Complete: func(wanted *infrav1.AWSLaunchConfigSpec, present *infrav1.AWSLaunchConfig) {
 			complete(p, wanted, present)
 		},
@@ -37,6 +38,15 @@ func (r *Reconciler) launchConfig(p *pass) common.PoolLaunchConfig {
 		},
 		Show: func(config *infrav1.AWSLaunchConfig) { mirror(p, config) },
 	}
+}
+
+// namedSubnets returns the subnets that references name by id, in the order of the references. One that filters find has an empty id.
+func namedSubnets(references []infrav1.AWSResourceReference) []string {
+	ids := make([]string, len(references))
+	for i, reference := range references {
+		ids[i] = ptr.Deref(reference.ID, "")
+	}
+	return ids
 }
 
 // given are the members of a launch template that every override has in its place.
@@ -51,7 +61,19 @@ func given(mixed *infrav1.MixedInstancesPolicy) []string {
 }
 
 func (r *Reconciler) ensureLaunchConfig(ctx context.Context, p *pass) reconciling.Outcome {
-	return r.launchConfig(p).Ensure(ctx, r.Client)
+	ensured := r.launchConfig(p).Ensure(ctx, r.Client)
+	if p.config == nil {
+		return ensured
+	}
+	present := ""
+	if p.group != nil {
+		present = p.group.LaunchTemplateID
+	}
+	if refused := common.ProveTemplate(ctx, p.cloud, p.pool, p.config, present); refused != nil {
+		p.config = nil
+		return *refused
+	}
+	return ensured
 }
 
 // complete adds to the launch config that is made for a pool what only pools with a group of their own want. Present is what is there, nil while nothing is.

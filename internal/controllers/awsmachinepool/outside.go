@@ -34,7 +34,9 @@ func (r *Reconciler) reportUpdate(ctx context.Context, p *pass, done []string, o
 	}
 	r.reportOutside(ctx, p, done)
 	// Who changed one thing may have changed what is looked at more rarely.
-	r.hookLooks.Put(p.key(), hookLook{})
+	if !p.hooksChecked {
+		r.hookLooks.Put(p.key(), hookLook{at: r.Clock.Now(), now: true})
+	}
 }
 
 func (r *Reconciler) reportOutside(ctx context.Context, p *pass, done []string) {

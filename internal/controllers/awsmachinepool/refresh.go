@@ -13,6 +13,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -22,9 +23,35 @@ type poll struct {
 	history []autoscalinggroup.Refresh
 }
 
-// history are the group's refreshes, newest first: as they were seen a moment ago if one is under way, else as AWS says. Refreshes have no batched
+// observeRefresh shows how far the refresh is that is under way, whatever is wrong with what is asked for now, and takes off the shield of one that has ended.
+func (r *Reconciler) observeRefresh(ctx context.Context, p *pass) reconciling.Outcome {
+	if p.group == nil || p.adopting || p.group.Deleting || !refreshing(p.pool) && !shielding(p.pool) {
+		return reconciling.Continue()
+	}
+	history, err := r.history(ctx, p)
+	if err != nil {
+		return outcome.Of(p.pool, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err).AndGoOn()
+	}
+	p.refreshes = history
+	r.reportRefresh(ctx, p, history)
+	if latest(history).Active() {
+		p.moving = true
+		return r.pollAgain(p)
+	}
+	if shielding(p.pool) {
+		if err := r.unshield(ctx, p); err != nil {
+			return outcome.Of(p.pool, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err).AndGoOn()
+		}
+	}
+	return reconciling.Continue()
+}
+
+// history are the group's refreshes, newest first: as they were read in this pass, else as they were seen a moment ago if one is under way, else as AWS says. Refreshes have no batched
 // describe, so the more are under way, the seldomer each is looked at, however often its pool is woken.
 func (r *Reconciler) history(ctx context.Context, p *pass) ([]autoscalinggroup.Refresh, error) {
+	if p.refreshes != nil {
+		return p.refreshes, nil
+	}
 	if seen, _ := r.polls.Get(p.key()); latest(seen.history).Active() && r.Clock.Since(seen.at) < p.cloud.RefreshPace.Join(p.key()) {
 		return seen.history, nil
 	}
@@ -104,13 +131,11 @@ func (r *Reconciler) reportRefresh(ctx context.Context, p *pass, history []autos
 		return
 	}
 	status := rolloutStatus(p.pool)
-	adopt(p.pool, newest)
+	adopt(p.pool, history)
+	r.noteEnd(status, newest)
 	same, before := status.RefreshID == newest.ID, status.Status
 	status.RefreshID, status.Status, status.Reason = newest.ID, newest.Status, common.Shortened(newest.Reason)
 	status.PercentageComplete, status.StartTime = ptr.To(newest.Percentage), ptr.To(metav1.NewTime(newest.Started))
-	if rolledBack(p.config) {
-		status.RolledBackFrom = p.config.Status.RolledBackFrom
-	}
 	if newest.Active() || !same || before == newest.Status {
 		return
 	}
@@ -127,30 +152,42 @@ func (r *Reconciler) reportRefresh(ctx context.Context, p *pass, history []autos
 	r.Report.Warn(ctx, p.pool, "InstanceRefreshEnded", "Instance refresh %s ended as %s%s", newest.ID, newest.Status, said(newest))
 }
 
+// noteEnd records when a refresh was first seen to have ended.
+func (r *Reconciler) noteEnd(status *infrav1.RolloutStatus, newest *autoscalinggroup.Refresh) {
+	known := status.RefreshID == newest.ID && status.EndSeenTime != nil
+	switch {
+	case newest.Active():
+		status.EndSeenTime = nil
+	case !known:
+		status.EndSeenTime = ptr.To(metav1.NewTime(r.Clock.Now()))
+	}
+}
+
 // Annotations of a pool. Unlike status they outlive a move to another management cluster.
 const (
-	// refreshAnnotation announces a refresh before it is started: what it is for, and when that was.
+	// refreshAnnotation announces a refresh before it is started: what it is for, with which launch template, and after which refresh.
 	refreshAnnotation = infrav1.TagSlipwayPrefix + "refresh"
 	// shieldAnnotation names the instances that Slipway protects from scale-in while a refresh runs. They were not protected before.
 	shieldAnnotation = infrav1.TagSlipwayPrefix + "shielded"
 )
 
-// announced is how far from its announcement a refresh may have been started: clocks differ, and calls are tried again.
-const (
-	announcedBefore = 30 * time.Second
-	announcedAfter  = 2 * time.Minute
-)
+// noRefresh stands in an announcement for the id of a refresh, where the group had none before.
+const noRefresh = "-"
 
 // announceRefresh writes down that a refresh is about to be started and which instances are to be spared by it, before anything is done: a crash or a
 // lost status then leaves nothing that nobody knows of. It fails if somebody edited the pool meanwhile.
-func (r *Reconciler) announceRefresh(ctx context.Context, p *pass, shield []autoscalinggroup.Instance) error {
+func (r *Reconciler) announceRefresh(ctx context.Context, p *pass, history []autoscalinggroup.Refresh, shield []autoscalinggroup.Instance) error {
 	var spared []string
 	for _, instance := range shield {
 		if !instance.Protected {
 			spared = append(spared, instance.ID)
 		}
 	}
-	value := p.wanted.Key() + " " + r.Clock.Now().UTC().Format(time.RFC3339)
+	after := noRefresh
+	if newest := latest(history); newest != nil {
+		after = newest.ID
+	}
+	value := strings.Join([]string{p.wanted.Key(), p.wanted.TemplateID, after}, " ")
 	return r.annotate(ctx, p, func(annotations map[string]string) {
 		annotations[refreshAnnotation] = value
 		delete(annotations, shieldAnnotation)
@@ -178,17 +215,19 @@ func (r *Reconciler) annotate(ctx context.Context, p *pass, change func(map[stri
 	return nil
 }
 
-// adopt recognizes the newest refresh as ours by its announcement, where status does not know it: it was lost, or could not be written.
-func adopt(pool *infrav1.AWSMachinePool, newest *autoscalinggroup.Refresh) {
-	status := pool.Status.Rollout
-	purpose, moment, announced := strings.Cut(pool.Annotations[refreshAnnotation], " ")
-	at, err := time.Parse(time.RFC3339, moment)
-	if !announced || err != nil || status.StartedID == newest.ID {
+// adopt recognizes a refresh as ours by its announcement, where status does not know it: it was lost, or could not be written. It is the one that AWS
+// lists next after the refresh that was the newest when ours was announced.
+func adopt(pool *infrav1.AWSMachinePool, history []autoscalinggroup.Refresh) {
+	announced := strings.Fields(pool.Annotations[refreshAnnotation])
+	if len(announced) != 3 {
 		return
 	}
-	if newest.Started.After(at.Add(-announcedBefore)) && newest.Started.Before(at.Add(announcedAfter)) {
-		status.StartedID, status.StartedFor = newest.ID, purpose
+	purpose, template, after := announced[0], announced[1], strings.TrimPrefix(announced[2], noRefresh)
+	started, status := autoscalinggroup.NextAfter(history, after), pool.Status.Rollout
+	if started == nil || status.StartedID == started.ID {
+		return
 	}
+	status.StartedID, status.StartedFor, status.StartedTemplateID = started.ID, purpose, template
 }
 
 // shielding is true while instances are protected by Slipway.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
@@ -15,7 +16,7 @@ import (
 func TestEndOfRefreshIsToldOnce(t *testing.T) {
 	t.Parallel()
 	recorder := events.NewFakeRecorder(10)
-	r := &Reconciler{Report: common.Reporter{Recorder: recorder}}
+	r := &Reconciler{Report: common.Reporter{Recorder: recorder}, Clock: clock.RealClock{}}
 	see := func(id, before, now string) {
 		pool := &infrav1.AWSMachinePool{Status: infrav1.AWSMachinePoolStatus{Rollout: &infrav1.RolloutStatus{RefreshID: id, Status: before}}}
 		pool.Namespace, pool.Name = "team", "pool"

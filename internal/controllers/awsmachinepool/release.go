@@ -2,7 +2,6 @@ package awsmachinepool
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -27,9 +26,8 @@ func (r *Reconciler) releaseSteps() []reconciling.Step[*pass] {
 
 // observeReleased sees the group anew. One that is not the pool's has been released, or never was taken over.
 func (r *Reconciler) observeReleased(ctx context.Context, p *pass) reconciling.Outcome {
-	var refused *adoptionError
 	err := r.see(ctx, p, true)
-	if errors.As(err, &refused) || namesTaken(err) {
+	if seeReason(err, "") != "" {
 		p.group, p.adopting = nil, false
 		return reconciling.Continue()
 	}
@@ -107,6 +105,7 @@ func (r *Reconciler) releaseConfig(ctx context.Context, p *pass) reconciling.Out
 		return *end
 	}
 	p.cloud.SeenGroups.Forget(p.key())
+	p.pool.Status.AutoScalingGroup = nil // so that the group is not taken for one whose owner tag was removed
 	return common.ShowReleased(p.pool)
 }
 

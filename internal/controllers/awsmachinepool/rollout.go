@@ -25,12 +25,12 @@ func (r *Reconciler) rollOut(ctx context.Context, p *pass) reconciling.Outcome {
 	case p.group == nil:
 		return reconciling.Continue()
 	case p.config == nil:
-		reconciling.Unknown(p.pool, infrav1.RolledOutCondition, infrav1.WaitingForLaunchConfigReason, "the wanted version is not known yet")
+		reconciling.Unknown(p.pool, infrav1.RolledOutCondition, infrav1.WaitingForLaunchConfigReason, withRefresh(p,
+			"What the instances should run is not known until LaunchTemplateReady is True. Running instances are kept"))
 		return reconciling.Continue()
 	case p.settling:
-		p.moving = refreshing(p.pool)
 		reconciling.False(p.pool, infrav1.RolledOutCondition, infrav1.SettlingReason,
-			withCause(p, fmt.Sprintf("the roll-out begins when the spec has not changed for %v", r.SettleWindow)))
+			because(p.cause, withRefresh(p, fmt.Sprintf("the roll-out begins when the spec has not changed for %v", r.SettleWindow))))
 		return reconciling.Continue()
 	case !pointed(p):
 		// A refresh would replace nothing: the group still launches what it launched before.
@@ -51,12 +51,15 @@ func (r *Reconciler) rollOut(ctx context.Context, p *pass) reconciling.Outcome {
 		return outcome.Of(p.pool, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err).AndGoOn()
 	}
 	r.reportRefresh(ctx, p, history)
-	if shielding(p.pool) && !latest(history).Active() {
-		if err := r.unshield(ctx, p); err != nil {
-			return outcome.Of(p.pool, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err).AndGoOn()
-		}
-	}
 	return r.act(ctx, p, history)
+}
+
+// withRefresh adds to a message the refresh that is under way, if there is one.
+func withRefresh(p *pass, message string) string {
+	if refresh := latest(recorded(p.pool)); refresh.Active() {
+		return fmt.Sprintf("%s; instance refresh %s is %s", message, refresh.ID, refresh.Status)
+	}
+	return message
 }
 
 // leftToUser says that a roll-out waits for its user.
@@ -80,11 +83,16 @@ func pointed(p *pass) bool {
 // rollout gathers what the decision is made from.
 func (r *Reconciler) rollout(p *pass, history []autoscalinggroup.Refresh) autoscalinggroup.Rollout {
 	rollout := autoscalinggroup.Rollout{
-		Wanted: *p.wanted, Since: p.pool.Status.WantedSince.Time, Instances: withoutShield(p), History: history, Configs: configs(p.config),
+		Wanted: *p.wanted, Instances: withoutShield(p), History: history, Configs: configs(p.config),
 		Preferences: p.pool.Spec.RefreshPreferences, Now: r.Clock.Now(),
 	}
+	rollout.EndSeen = rollout.Now
 	if record := p.pool.Status.Rollout; record != nil {
-		rollout.StartedID, rollout.StartedFor = record.StartedID, record.StartedFor
+		rollout.StartedID, rollout.StartedFor, rollout.StartedTemplate = record.StartedID, record.StartedFor, record.StartedTemplateID
+		rollout.After = record.AttemptsAfter
+		if record.EndSeenTime != nil {
+			rollout.EndSeen = record.EndSeenTime.Time
+		}
 	}
 	rollout.CanGoBack = p.config.Spec.Rollback == nil && p.config.Spec.PinnedVersion == nil && goodVersion(p) != nil
 	return rollout
@@ -99,16 +107,30 @@ func configs(config *infrav1.AWSLaunchConfig) map[int64]string {
 	return fingerprints
 }
 
+// beginAttempts has attempts counted anew when another configuration, or the same one from another launch template, came to be wanted: from the newest
+// refresh that there is then. It is known by its id. AWS's clock and the manager's may differ, and the API cuts both to whole seconds.
+func beginAttempts(p *pass, history []autoscalinggroup.Refresh) {
+	status, key := rolloutStatus(p.pool), p.wanted.Key()+"@"+p.wanted.TemplateID
+	if status.AttemptsFor == key {
+		return
+	}
+	status.AttemptsFor, status.AttemptsAfter = key, ""
+	if newest := latest(history); newest != nil {
+		status.AttemptsAfter = newest.ID
+	}
+}
+
 // act does what the decision says, and shows it.
 func (r *Reconciler) act(ctx context.Context, p *pass, history []autoscalinggroup.Refresh) reconciling.Outcome {
+	beginAttempts(p, history)
 	decision := r.rollout(p, history).Decide()
 	status := p.pool.Status.Rollout
-	if status != nil {
-		status.Attempts = int32(decision.Attempts) //nolint:gosec // at most as many as are read
+	status.Attempts = int32(decision.Attempts) //nolint:gosec // at most as many as are read
+	if rolledBack(p.config) {
+		status.RolledBackFrom = p.config.Status.RolledBackFrom
 	}
-	if len(decision.Outdated) > 0 && cause(p) == "" && decision.Outdated[0].LaunchTemplateID == p.wanted.TemplateID {
-		// The group has moved on already, and status was lost since.
-		rolloutStatus(p.pool).Cause = common.Shortened(reasonsBetween(p, decision.Outdated[0].Version))
+	if len(decision.Outdated) > 0 && (decision.Verdict != autoscalinggroup.Rolling || cause(p) == "") {
+		setCause(ctx, p)
 	}
 	newest := latest(history)
 	switch decision.Verdict {
@@ -141,7 +163,7 @@ func (r *Reconciler) goOn(p *pass, newest *autoscalinggroup.Refresh, decision au
 	p.moving = true
 	status := p.pool.Status.Rollout
 	if status.StartedID == newest.ID && status.StartedFor != "" && newest.Status != "Cancelling" {
-		status.StartedFor = p.wanted.Key()
+		status.StartedFor, status.StartedTemplateID = p.wanted.Key(), p.wanted.TemplateID
 	}
 	message := fmt.Sprintf("instance refresh %s is %s", newest.ID, newest.Status)
 	if decision.Reason != "" {
@@ -166,7 +188,8 @@ func (r *Reconciler) supersede(ctx context.Context, p *pass) reconciling.Outcome
 	}
 	r.forgetPoll(p)
 	p.moving = true
-	r.Report.Done(ctx, p.pool, "InstanceRefreshSuperseded", "Cancelling instance refresh %s, because a newer configuration is wanted: %s", newest.ID, cause(p))
+	r.Report.Done(ctx, p.pool, "InstanceRefreshSuperseded", "%s",
+		because(cause(p), fmt.Sprintf("Cancelling instance refresh %s, because a newer configuration is wanted", newest.ID)))
 	notRolledOut(p, infrav1.SupersededReason, fmt.Sprintf("instance refresh %s is being cancelled, because a newer configuration is wanted", newest.ID))
 	return reconciling.ContinueAndComeBack(lookAgain, "the cancelled refresh ends")
 }
@@ -189,7 +212,10 @@ func (r *Reconciler) startRefresh(ctx context.Context, p *pass, history []autosc
 		notRolledOut(p, infrav1.WaitingForRefreshReason, fmt.Sprintf("%s; instance %s runs what is wanted, and must be in service before a refresh can spare it", decision.Reason, coming))
 		return reconciling.ContinueAndComeBack(lookAgain, "an instance comes into service")
 	}
-	if err := r.announceRefresh(ctx, p, decision.Shield); err != nil {
+	if stop := r.hooksBeforeRefresh(ctx, p); stop != nil {
+		return *stop
+	}
+	if err := r.announceRefresh(ctx, p, history, decision.Shield); err != nil {
 		return reconciling.Fail(err)
 	}
 	id, err := r.shieldAndStart(ctx, p, rollout, decision)
@@ -207,8 +233,9 @@ func (r *Reconciler) startRefresh(ctx context.Context, p *pass, history []autosc
 	}
 	r.Report.Done(ctx, p.pool, "InstanceRefreshStarted", "Started instance refresh %s: %s", id, withCause(p, decision.Reason))
 	status := rolloutStatus(p.pool)
-	status.RefreshID, status.StartedID, status.StartedFor = id, id, p.wanted.Key()
+	status.RefreshID, status.StartedID, status.StartedFor, status.StartedTemplateID = id, id, p.wanted.Key(), p.wanted.TemplateID
 	status.Status, status.Reason, status.PercentageComplete, status.StartTime = "Pending", "", nil, ptr.To(metav1.NewTime(r.Clock.Now()))
+	status.EndSeenTime = nil
 	notRolledOut(p, infrav1.RollingOutReason, decision.Reason)
 	return r.pollAgain(p)
 }

@@ -2,14 +2,7 @@ package awsmachinepool
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
-
-	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/reconciling"
@@ -17,7 +10,7 @@ import (
 
 // settle holds the group back from what is newly wanted until that has not changed for a while, so that a batch of edits makes one roll-out. It holds
 // nothing back that replaces no instance: a rotated token reaches the group at once.
-func (r *Reconciler) settle(_ context.Context, p *pass) reconciling.Outcome {
+func (r *Reconciler) settle(ctx context.Context, p *pass) reconciling.Outcome {
 	if p.config == nil {
 		return reconciling.Continue()
 	}
@@ -26,18 +19,14 @@ func (r *Reconciler) settle(_ context.Context, p *pass) reconciling.Outcome {
 	if p.group == nil || p.group.Deleting || p.wanted.Launches(*p.group) {
 		return reconciling.Continue()
 	}
-	if p.pool.Spec.LaunchConfigRef != nil && p.group.LaunchTemplateID != p.wanted.TemplateID {
-		rolloutStatus(p.pool).Cause = fmt.Sprintf("AWSLaunchConfig %s, with launch template %s", p.config.Name, p.wanted.TemplateID)
-	} else if number, err := strconv.ParseInt(p.group.Version, 10, 64); err == nil {
-		rolloutStatus(p.pool).Cause = common.Shortened(reasonsBetween(p, number))
-	}
 	// A group whose template is gone launches nothing.
 	lost := p.config.Status.LastLostTemplateID != "" && p.config.Status.LastLostTemplateID == p.group.LaunchTemplateID
-	wait := r.SettleWindow - r.Clock.Since(p.pool.Status.WantedSince.Time)
+	wait := common.SettleWait(p.pool.Status.WantedSince, r.SettleWindow, r.Clock)
 	if lost || wait <= 0 {
+		setCause(ctx, p)
 		return reconciling.Continue()
 	}
-	p.settling = true
+	p.settling, p.cause = true, causeOf(ctx, p.cloud.Discovery, p)
 	return reconciling.ContinueAndComeBack(wait, "the spec changed a moment ago")
 }
 
@@ -59,7 +48,7 @@ func wantedOf(p *pass) *autoscalinggroup.Wanted {
 	return wanted
 }
 
-// noteWanted writes down since when this is wanted. Where status was lost, the age of the versions tells.
+// noteWanted records since when this is wanted.
 func (r *Reconciler) noteWanted(p *pass) {
 	status := &p.pool.Status
 	status.WantedVersion = p.wanted.Version
@@ -67,43 +56,5 @@ func (r *Reconciler) noteWanted(p *pass) {
 	if status.WantedConfig == key && status.WantedSince != nil {
 		return
 	}
-	since := r.Clock.Now()
-	if status.WantedConfig == "" {
-		since = madeAt(p.config, since)
-	}
-	status.WantedConfig, status.WantedSince = key, ptr.To(metav1.NewTime(since))
-}
-
-// madeAt is when the first of the versions with the wanted config was made, or the given time.
-func madeAt(config *infrav1.AWSLaunchConfig, otherwise time.Time) time.Time {
-	for _, version := range config.Status.Versions { // newest first
-		if version.ConfigFingerprint == config.Status.ConfigFingerprint && !version.Created.IsZero() {
-			otherwise = version.Created.Time
-		}
-	}
-	return otherwise
-}
-
-// reasonsBetween says what differs between an earlier version and the wanted one.
-func reasonsBetween(p *pass, from int64) string {
-	if configs(p.config)[from] == p.wanted.Config {
-		return "images or templates of overrides changed"
-	}
-	return common.ReasonsBetween(&p.config.Status, from)
-}
-
-// cause is why instances are replaced, in words.
-func cause(p *pass) string {
-	if record := p.pool.Status.Rollout; record != nil {
-		return record.Cause
-	}
-	return ""
-}
-
-// withCause puts the cause before a message, if it is known.
-func withCause(p *pass, message string) string {
-	if why := cause(p); why != "" {
-		return fmt.Sprintf("%s; %s", why, message)
-	}
-	return message
+	status.WantedConfig, status.WantedSince = key, common.SettleFrom(r.Clock)
 }

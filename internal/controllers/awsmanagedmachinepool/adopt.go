@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/reconciling"
@@ -19,8 +20,8 @@ import (
 // A node group that CAPA made is taken over in the order of an Auto Scaling group (package awsmachinepool, adopt.go): recognized, its template taken over by the
 // launch config, then tagged as owned. A crash between any two leaves its nodes alone.
 
-// madeByCAPA is true for a node group that bears CAPA's tag of the cluster and none of Slipway's. Its name, which has the pool's namespace in it or is fixed in the
-// pool's spec, and its EKS cluster say whose it is, as they do for CAPA.
+// madeByCAPA reports whether a node group has CAPA's tag of the cluster and none of Slipway's. The tag names the EKS cluster, and not the namespace whose
+// pool it is.
 func madeByCAPA(p *pass, group *nodegroup.Nodegroup) bool {
 	for key := range group.Tags {
 		if strings.HasPrefix(key, infrav1.TagSlipwayPrefix) {
@@ -28,6 +29,36 @@ func madeByCAPA(p *pass, group *nodegroup.Nodegroup) bool {
 		}
 	}
 	return group.Tags[infrav1.KubernetesClusterTagKey(p.eksCluster)] == infrav1.TagValueOwned
+}
+
+// wasOwned reports whether the pool had the node group already: its owner tag was removed, and it is not one that CAPA created and Slipway never adopted.
+func wasOwned(pool *infrav1.AWSManagedMachinePool, group *nodegroup.Nodegroup) bool {
+	return recorded(pool.Status.Nodegroup, group) &&
+		!meta.IsStatusConditionPresentAndEqual(pool.Status.Conditions, infrav1.AdoptedCondition, metav1.ConditionFalse)
+}
+
+// mayBeCAPAs reports whether a node group has the name that CAPA gives the pool's, and is one that CAPA created and Slipway never adopted.
+func mayBeCAPAs(p *pass, group *nodegroup.Nodegroup) bool {
+	return group.Name == common.NodegroupName(p.pool) && madeByCAPA(p, group) && !wasOwned(p.pool, group)
+}
+
+// mayAdopt returns an error unless it is proven that a node group which CAPA created is this pool's. One of a pool that is being deleted is not adopted,
+// and needs no proof.
+func (r *Reconciler) mayAdopt(ctx context.Context, p *pass, group *nodegroup.Nodegroup) error {
+	if p.pool.DeletionTimestamp != nil {
+		return nil
+	}
+	adoption := common.Adoption{
+		Live: r.Live, Registry: r.Clouds, Cloud: p.cloud, Facts: p.facts, Pool: p.pool, Kind: "AWSManagedMachinePool", Resource: "node group " + group.Name,
+	}
+	if group.AutoScalingGroup != "" {
+		found, err := p.cloud.Groups.Describe(ctx, []string{group.AutoScalingGroup})
+		if err != nil {
+			return err
+		}
+		adoption.Instances = found[group.AutoScalingGroup].InstanceIDs()
+	}
+	return adoption.Prove(ctx)
 }
 
 // adoptable is the id of the template that the pool's launch config is to take over, "" for none.
@@ -61,7 +92,7 @@ func (p *pass) adopted() bool {
 // own tags a node group that CAPA made as the pool's, before anything else of it is changed.
 func (r *Reconciler) own(ctx context.Context, p *pass) reconciling.Outcome {
 	if err := r.ensureFresh(ctx, p); err != nil {
-		return outcome.Of(p.pool, infrav1.NodegroupReadyCondition, nameTakenOr(err, infrav1.NodegroupReconcileFailedReason), err)
+		return outcome.Of(p.pool, infrav1.NodegroupReadyCondition, reasonFor(err, infrav1.NodegroupReconcileFailedReason), err)
 	}
 	if p.group == nil || !p.adopted() {
 		return reconciling.ComeBack(lookAgain, "the node group changed a moment ago")
@@ -107,10 +138,15 @@ func mirrorAdoption(p *pass, config *infrav1.AWSLaunchConfig) {
 	}
 }
 
-func nameTakenOr(err error, reason string) string {
+// reasonFor returns the reason for an error that says what a name leads to, and the given reason for any other.
+func reasonFor(err error, reason string) string {
 	var taken *namesTakenError
-	if errors.As(err, &taken) {
+	var untagged *ownerTagMissingError
+	switch {
+	case errors.As(err, &taken):
 		return infrav1.NameTakenReason
+	case errors.As(err, &untagged):
+		return infrav1.OwnerTagMissingReason
 	}
-	return reason
+	return common.AdoptionReason(err, reason)
 }

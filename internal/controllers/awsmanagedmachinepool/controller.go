@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,8 +36,12 @@ type Reconciler struct {
 	Clouds *clouds.Registry
 	// SettleWindow is how long what is wanted must not have changed before it is rolled out; zero for no wait.
 	SettleWindow time.Duration
-	Report       common.Reporter
-	Clock        clock.PassiveClock
+	// NodeRolePath begins the IAM paths of node roles that are created, noderole.DefaultPath if empty. NodeRoleBoundary is the
+	// ARN of the permissions boundary that they must have, empty for none.
+	NodeRolePath, NodeRoleBoundary string
+
+	Report common.Reporter
+	Clock  clock.PassiveClock
 
 	// written are this process's own writes to pools.
 	written common.Written
@@ -46,6 +51,8 @@ type Reconciler struct {
 	sightings common.Memory[sighting]
 	// unseen times how long a node group to be deleted has not been seen.
 	unseen common.Stopwatches
+	// stuck times how long a node group has been one that EKS could not delete.
+	stuck common.Stopwatches
 	// checks are when the role and the hooks of a pool are looked at next.
 	roleChecks, hookChecks common.Memory[time.Time]
 	// failures are the last updates of a pool by type, of which status has only the newest.
@@ -103,6 +110,7 @@ var ready = reconciling.Summary{
 		infrav1.NodegroupReadyCondition,
 	},
 	Reason: infrav1.ReadyReason,
+	Unless: infrav1.AWSReachableCondition,
 }
 
 // Reconcile makes the nodes of a pool what its spec says:
@@ -143,7 +151,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		if err == nil {
 			pool.Status.ObservedGeneration = pool.Generation
 		}
-		patched := reconciling.PatchStatus(ctx, r.Client, pool, before)
+		common.Converged.Summarize(pool)
+		patched := r.Report.PatchStatus(ctx, r.Client, pool, before)
 		if patched != nil {
 			// The end of an update that was seen is not written down: without another look it would not be for an hour.
 			r.sightings.Forget(request.NamespacedName)
@@ -157,7 +166,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 	}
 	if !pool.DeletionTimestamp.IsZero() {
 		reconciling.False(pool, infrav1.ReadyCondition, infrav1.DeletingReason, "")
-		return reconciling.Run(ctx, subject, r.deletion())
+		return reconciling.RunDeletion(ctx, r.Live, pool, subject, r.deletion())
 	}
 	if common.Releasing(pool) {
 		return reconciling.Run(ctx, subject, r.releaseSteps())
@@ -192,6 +201,7 @@ func (r *Reconciler) forget(pool types.NamespacedName) {
 	r.made.Forget(pool)
 	r.sightings.Forget(pool)
 	r.unseen.Reset(pool)
+	r.stuck.Reset(pool)
 	r.roleChecks.Forget(pool)
 	r.hookChecks.Forget(pool)
 	r.failures.Forget(pool)
@@ -236,6 +246,12 @@ func (r *Reconciler) reachCloud(ctx context.Context, p *pass) reconciling.Outcom
 	return outcome
 }
 
+// bootstrapNamed reports whether the Secret with the bootstrap data is named, or none is needed: without a bootstrap provider, EKS brings what nodes join with.
+func bootstrapNamed(p *pass) bool {
+	bootstrap := p.machinePool.Spec.Template.Spec.Bootstrap
+	return !bootstrap.ConfigRef.IsDefined() || ptr.Deref(bootstrap.DataSecretName, "") != ""
+}
+
 // hold adds the finalizer before anything is made in AWS.
 func (r *Reconciler) hold(ctx context.Context, p *pass) reconciling.Outcome {
 	err := reconciling.EnsureFinalizer(ctx, r.Client, p.pool, infrav1.ManagedMachinePoolFinalizer, func(pool *infrav1.AWSManagedMachinePool) {
@@ -248,13 +264,24 @@ func (r *Reconciler) hold(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.Continue()
 }
 
+// goOn returns the outcome of a step that what is wanted waits for. The pass goes on for a node group that exists: its update is followed and its instances are
+// reported, whatever the spec asks for next.
+func (p *pass) goOn(outcome reconciling.Outcome) reconciling.Outcome {
+	if p.group == nil {
+		return outcome
+	}
+	return outcome.AndGoOn()
+}
+
+// wantedUnknown reports whether it is not known what nodes should be launched from: the launch config is not ready.
+func (p *pass) wantedUnknown() bool { return p.pool.Spec.Templated() && p.config == nil }
+
 // awaitBootstrap waits until the bootstrap provider has named its Secret, if the MachinePool has a bootstrap provider: EKS brings its own bootstrap data.
 func (r *Reconciler) awaitBootstrap(_ context.Context, p *pass) reconciling.Outcome {
-	bootstrap := p.machinePool.Spec.Template.Spec.Bootstrap
-	if bootstrap.ConfigRef.IsDefined() && bootstrap.DataSecretName == nil {
-		const message = "the MachinePool names no bootstrap data Secret yet"
+	if !bootstrapNamed(p) {
+		const message = "the bootstrap provider of the MachinePool has not named the Secret with the bootstrap data yet (spec.template.spec.bootstrap.dataSecretName)"
 		reconciling.False(p.pool, infrav1.BootstrapDataReadyCondition, infrav1.WaitingForBootstrapDataReason, message)
-		return reconciling.Stop(message)
+		return p.goOn(reconciling.Stop(message))
 	}
 	reconciling.True(p.pool, infrav1.BootstrapDataReadyCondition, infrav1.ReadyReason, "")
 	return reconciling.Continue()

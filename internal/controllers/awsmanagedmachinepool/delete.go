@@ -1,15 +1,18 @@
 package awsmanagedmachinepool
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/cluster"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
@@ -25,6 +28,7 @@ func (r *Reconciler) deletion() []reconciling.Step[*pass] {
 		{Name: "finding the node group", Run: r.findForDeletion},
 		{Name: "deleting the node group", Run: r.deleteNodegroups},
 		{Name: "deleting the launch config", Run: r.deleteLaunchConfig},
+		{Name: "deleting a launch template without a launch config", Run: r.deleteOrphans},
 		{Name: "deleting the node role", Run: r.deleteRole},
 		{Name: "letting the object go", Run: r.release},
 	}
@@ -33,12 +37,13 @@ func (r *Reconciler) deletion() []reconciling.Step[*pass] {
 // reachCloudForDeletion lets an object go for which nothing was ever made in AWS.
 func (r *Reconciler) reachCloudForDeletion(ctx context.Context, p *pass) reconciling.Outcome {
 	r.knowCluster(ctx, p)
-	region := ""
-	if p.facts != nil {
-		region = p.facts.Region
+	arn := ""
+	if status := p.pool.Status.Nodegroup; status != nil {
+		arn = status.ARN
 	}
+	p.eksCluster = cmp.Or(p.eksCluster, clusterOf(arn))
 	var outcome reconciling.Outcome
-	p.cloud, outcome = common.ReachForDeletion(ctx, r.Clouds, r.Client, p.pool, p.owner, region)
+	p.cloud, outcome = common.ReachForDeletion(ctx, r.Clouds, r.Client, p.pool, p.owner, arn)
 	if p.cloud == nil && outcome == reconciling.Continue() {
 		return r.release(ctx, p)
 	}
@@ -65,35 +70,58 @@ func (r *Reconciler) findForDeletion(ctx context.Context, p *pass) reconciling.O
 	}
 	p.sighting, _ = r.sightings.Get(p.key())
 	if p.at.IsZero() || r.Clock.Since(p.at) >= lookAgain {
-		if err := r.look(ctx, p); err != nil && nameTakenOr(err, "") == "" {
+		err := r.look(ctx, p)
+		var untagged *ownerTagMissingError
+		switch {
+		case errors.As(err, &untagged) && untagged.owner() == "":
+			message := untagged.Error() + ", or delete the node group in EKS"
+			reconciling.True(p.pool, infrav1.DeletingCondition, infrav1.OwnerTagMissingReason, message)
+			return reconciling.ComeBack(aws.FateOf(err).After, message)
+		case err != nil && reasonFor(err, "") != "":
+			p.sighting = sighting{} // all of them are of other owners
+		case err != nil:
 			return outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.NodegroupDeleteFailedReason, err)
 		}
 	}
-	if p.group == nil {
-		return reconciling.Continue()
+	if p.group != nil && p.adopting {
+		return r.leaveUnadopted(p)
 	}
-	if p.adopting {
-		if err := r.tagAsOwn(ctx, p); err != nil {
-			return outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.NodegroupDeleteFailedReason, err)
-		}
-	}
-	if p.group.LaunchTemplateID == "" || p.pool.Spec.LaunchConfigRef != nil || p.clusterName == "" {
-		return reconciling.Continue()
-	}
-	config := &infrav1.AWSLaunchConfig{}
-	if err := r.Live.Get(ctx, p.key(), config); !apierrors.IsNotFound(err) {
-		return reconciling.Continue() // an error is met again where the config is deleted
-	}
-	return r.deleteByConfig(ctx, p)
+	return reconciling.Continue()
 }
+
+// leaveUnadopted keeps a pool that is being deleted while a node group that CAPA created has its name. Nothing is adopted in order to be deleted: the user
+// of the namespace can write everything that says the node group is this pool's.
+func (r *Reconciler) leaveUnadopted(p *pass) reconciling.Outcome {
+	message := fmt.Sprintf("node group %s, which Cluster API Provider AWS created, does not have tag %s with value %s, so it is not deleted. If it is this pool's, set the "+
+		"tag (aws eks tag-resource --resource-arn %s --tags %s=%s), and the deletion continues. To keep it, or if it is not this pool's, remove finalizer %s from "+
+		"this object", p.group.Name, infrav1.TagManagedMachinePool, p.ownerTag(), p.group.ARN, infrav1.TagManagedMachinePool, p.ownerTag(), infrav1.ManagedMachinePoolFinalizer)
+	r.sightings.Forget(p.key())
+	reconciling.True(p.pool, infrav1.DeletingCondition, infrav1.OwnerTagMissingReason, message)
+	return reconciling.ComeBack(untaggedAgain, message)
+}
+
+// untaggedAgain is when a node group that lacks the pool's owner tag is checked again.
+const untaggedAgain = 2 * time.Minute
 
 // deleteNodegroups asks for the end of the node groups and waits for it, without holding a worker.
 func (r *Reconciler) deleteNodegroups(ctx context.Context, p *pass) reconciling.Outcome {
+	groups := []*nodegroup.Nodegroup{p.group, p.retiring}
 	if p.group == nil && p.retiring == nil {
-		return r.confirmGone(p)
+		if p.eksCluster == "" {
+			return reconciling.Continue()
+		}
+		var err error
+		if groups, err = r.findStrays(ctx, p); err != nil {
+			return outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.NodegroupDeleteFailedReason, err)
+		}
+		if len(groups) == 0 {
+			return r.confirmGone(p)
+		}
+		p.rememberRole(groups[0])
 	}
 	var messages []string
-	for _, group := range []*nodegroup.Nodegroup{p.group, p.retiring} {
+	wait := r.untilDeletedAgain(p, groups...)
+	for _, group := range groups {
 		if group == nil || !group.OwnedBy(p.ownerTag()) {
 			continue
 		}
@@ -101,10 +129,11 @@ func (r *Reconciler) deleteNodegroups(ctx context.Context, p *pass) reconciling.
 		if group.Status == nodegroup.StatusDeleteFailed {
 			message = fmt.Sprintf("EKS could not delete node group %s: %s", group.Name, issuesText(group.Issues))
 		}
-		if group.Status != nodegroup.StatusDeleting && (group.Status != nodegroup.StatusDeleteFailed || r.Clock.Since(group.Modified) >= endAgain) {
+		if group.Status != nodegroup.StatusDeleting && (group.Status != nodegroup.StatusDeleteFailed || wait <= 0) {
 			if err := p.cloud.Nodegroups.Delete(ctx, *group); err != nil {
 				return outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.NodegroupDeleteFailedReason, err)
 			}
+			r.stuck.Reset(p.key())
 			r.Report.Done(ctx, p.pool, "NodegroupDeleting", "Deleting node group %s and its nodes", group.Name)
 		}
 		messages = append(messages, message)
@@ -123,12 +152,14 @@ func (r *Reconciler) deleteNodegroups(ctx context.Context, p *pass) reconciling.
 // be visible yet.
 func (r *Reconciler) confirmGone(p *pass) reconciling.Outcome {
 	condition := meta.FindStatusCondition(p.pool.Status.Conditions, infrav1.DeletingCondition)
-	if p.eksCluster == "" || condition != nil && condition.Reason == infrav1.NodegroupDeletingReason {
+	if condition != nil && condition.Reason == infrav1.NodegroupDeletingReason {
 		return reconciling.Continue()
 	}
 	if waited := r.unseen.Elapsed(p.key(), r.Clock.Now()); waited < lookAgain {
 		r.sightings.Forget(p.key())
-		return reconciling.ComeBack(lookAgain-waited, "no node group can be seen; looking once more")
+		const message = "EKS lists no node group of this pool; it is asked again, since a node group that was just created may not be visible yet"
+		reconciling.True(p.pool, infrav1.DeletingCondition, infrav1.DeletingReason, message)
+		return reconciling.ComeBack(lookAgain-waited, message)
 	}
 	return reconciling.Continue()
 }
@@ -138,10 +169,12 @@ func (r *Reconciler) deleteLaunchConfig(ctx context.Context, p *pass) reconcilin
 	return common.DeleteLaunchConfig(ctx, r.Live, r.Client, p.pool, infrav1.NodegroupDeletingReason)
 }
 
-// deleteByConfig has the template of a node group of CAPA's that is the pool's deleted by a launch config.
-func (r *Reconciler) deleteByConfig(ctx context.Context, p *pass) reconciling.Outcome {
-	return common.DeleteByLaunchConfig(ctx, r.Client, p.pool, p.cloud.Region, p.group.LaunchTemplateID,
-		infrav1.AWSLaunchConfigSpec{ClusterName: p.clusterName, LaunchTemplateName: p.group.LaunchTemplateName})
+// deleteOrphans deletes the launch template of a pool whose launch config went first, as it may when a namespace is deleted.
+func (r *Reconciler) deleteOrphans(ctx context.Context, p *pass) reconciling.Outcome {
+	if p.pool.Spec.LaunchConfigRef != nil {
+		return reconciling.Continue()
+	}
+	return common.DeleteOrphanedTemplates(ctx, r.Live, r.Report, p.cloud, p.pool, &infrav1.AWSMachinePool{}, p.clusterName)
 }
 
 func (r *Reconciler) release(ctx context.Context, p *pass) reconciling.Outcome {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -23,7 +22,7 @@ func desired(p *pass) nodegroup.Desired {
 	spec, machine := &p.pool.Spec, p.machinePool.Spec.Template.Spec
 	asked := p.facts.AskedTags(spec.AdditionalTags)
 	wanted := nodegroup.Desired{
-		Cluster: p.eksCluster, Owner: p.ownerTag(), RoleARN: p.roleARN, RoleName: spec.RoleName,
+		Cluster: p.eksCluster, Owner: p.ownerTag(), UID: string(p.pool.UID), RoleARN: p.roleARN, RoleName: spec.RoleName,
 		SubnetIDs: slices.Sorted(slices.Values(spec.SubnetIDs)),
 		Template:  templateOf(p), OwnImage: ownImage(p),
 		KubernetesVersion: machine.Version, ClusterVersion: p.facts.ControlPlaneVersion,
@@ -170,15 +169,19 @@ func templateOf(p *pass) *nodegroup.Template {
 			return template == status.LaunchTemplateID && slices.Contains(status.CurrentVersions, version) ||
 				slices.ContainsFunc(status.AcceptedVersions, func(accepted infrav1.AcceptedVersions) bool { return accepted.Holds(template, version) })
 		},
-		Why: func(version int64) string { return common.ReasonsBetween(status, version) },
 	}
 }
 
 // settle decides what the node group should be, and holds back what is newly wanted until that has not changed for a while, so that a batch of edits makes
 // one update. Sizes are not held back.
-func (r *Reconciler) settle(_ context.Context, p *pass) reconciling.Outcome {
+func (r *Reconciler) settle(ctx context.Context, p *pass) reconciling.Outcome {
 	p.desired = desired(p)
-	if p.pool.Spec.Templated() && p.config == nil {
+	if template := p.desired.Template; template != nil {
+		template.Why = func(version int64) string {
+			return common.Differences(ctx, p.cloud.Discovery, template.ID, version, template.Version)
+		}
+	}
+	if p.wantedUnknown() {
 		p.desired.Held = true
 		return reconciling.Continue()
 	}
@@ -188,9 +191,9 @@ func (r *Reconciler) settle(_ context.Context, p *pass) reconciling.Outcome {
 	}
 	key := p.desired.Key()
 	if status.WantedConfig != key || status.WantedSince == nil {
-		status.WantedConfig, status.WantedSince = key, ptr.To(metav1.NewTime(r.Clock.Now()))
+		status.WantedConfig, status.WantedSince = key, common.SettleFrom(r.Clock)
 	}
-	wait := r.SettleWindow - r.Clock.Since(status.WantedSince.Time)
+	wait := common.SettleWait(status.WantedSince, r.SettleWindow, r.Clock)
 	if p.group == nil || wait <= 0 {
 		return reconciling.Continue()
 	}

@@ -20,8 +20,9 @@ func (r *Reconciler) launchConfig(p *pass) common.PoolLaunchConfig {
 		Pool: p.pool, Kind: string(inspection.AWSManagedMachinePool), ClusterName: p.machinePool.Spec.ClusterName,
 		Inline: spec.AWSLaunchTemplate, Reference: spec.LaunchConfigRef, Template: spec.LaunchConfigTemplateRef,
 		VersionsToKeep: spec.VersionsToKeep, AdditionalTags: spec.AdditionalTags, Control: spec.LaunchConfigControl,
-		Adopt: p.adoptable(),
-		Made:  &r.made, Clock: r.Clock,
+		Placement: common.PlacementOf(spec.SubnetIDs, spec.AvailabilityZones, p.machinePool.Spec.FailureDomains, p.facts),
+		Adopt:     p.adoptable(),
+		Made:      &r.made, Clock: r.Clock,
 		Complete: func(wanted *infrav1.AWSLaunchConfigSpec, present *infrav1.AWSLaunchConfig) {
 			complete(p, wanted, present)
 		},
@@ -35,7 +36,22 @@ func (r *Reconciler) ensureLaunchConfig(ctx context.Context, p *pass) reconcilin
 		reconciling.True(p.pool, infrav1.LaunchTemplateReadyCondition, infrav1.ReadyReason, "the pool has no launch template")
 		return reconciling.Continue()
 	}
-	return r.launchConfig(p).Ensure(ctx, r.Client)
+	if !bootstrapNamed(p) {
+		return reconciling.Continue() // a version without bootstrap data would be rolled out
+	}
+	ensured := r.launchConfig(p).Ensure(ctx, r.Client)
+	if p.config == nil {
+		return p.goOn(ensured)
+	}
+	present := ""
+	if p.group != nil {
+		present = p.group.LaunchTemplateID
+	}
+	if refused := common.ProveTemplate(ctx, p.cloud, p.pool, p.config, present); refused != nil {
+		p.config = nil
+		return *refused
+	}
+	return p.goOn(ensured)
 }
 
 // complete adds to the launch config that is made for a pool what only pools of EKS want. What EKS forbids in a template is refused by the pool's own
@@ -91,6 +107,9 @@ func ownImage(p *pass) bool {
 			return p.config.Status.Resolved != nil && p.config.Status.Resolved.ImageID != ""
 		}
 		return p.config.Spec.Nodegroup != nil && p.config.Spec.Nodegroup.AMIType == infrav1.AMITypeCustom
+	}
+	if p.config == nil && p.pool.Spec.LaunchConfigRef != nil && p.group != nil {
+		return p.group.OwnImage() // EKS cannot change it
 	}
 	return p.pool.Spec.OwnImage()
 }

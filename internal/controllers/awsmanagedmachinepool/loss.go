@@ -23,7 +23,7 @@ import (
 
 // replace does what is next of that.
 func (r *Reconciler) replace(ctx context.Context, p *pass) reconciling.Outcome {
-	wanted, leaving, _ := common.ReplacedNodegroups(p.pool)
+	wanted, leaving := p.successor, p.predecessor
 	lost := p.step.Obstacle == nodegroup.TemplateGone && p.pool.Spec.TemplateLossPolicy == infrav1.TemplateLossReplace && p.group != nil
 	switch {
 	case p.retiring != nil && p.retiring.Status == nodegroup.StatusDeleting:

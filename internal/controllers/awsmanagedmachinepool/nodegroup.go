@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ const mostAttempts = 1000
 // ensureNodegroup makes the node group, or begins the one update that is next.
 func (r *Reconciler) ensureNodegroup(ctx context.Context, p *pass) reconciling.Outcome {
 	switch {
-	case p.group == nil && p.pool.Spec.Templated() && p.config == nil:
+	case p.group == nil && p.wantedUnknown():
 		const message = "the node group waits for the launch template"
 		reconciling.False(p.pool, infrav1.NodegroupReadyCondition, infrav1.WaitingForLaunchTemplateReason, message)
 		return reconciling.Stop(message).AndGoOn()
@@ -72,8 +73,8 @@ func updatingMessage(p *pass) string {
 // createNodegroup makes it, beside one that is being replaced, or in place of one that somebody deleted.
 func (r *Reconciler) createNodegroup(ctx context.Context, p *pass) reconciling.Outcome {
 	wanted := p.desired
-	if replicas, bounds := wanted.Capacity, wanted.Bounds; replicas != nil && (*replicas < *bounds.Min || *replicas > *bounds.Max) {
-		return r.outOfBounds(p, fmt.Sprintf("%d replicas are asked for, and the bounds are %d and %d: change one of them", *replicas, *bounds.Min, *bounds.Max))
+	if refused := r.refuseNew(p, wanted); refused != reconciling.Continue() {
+		return refused
 	}
 	if wanted.Capacity == nil {
 		// An external autoscaler goes on from what it chose, or from what the MachinePool says.
@@ -87,12 +88,20 @@ func (r *Reconciler) createNodegroup(ctx context.Context, p *pass) reconciling.O
 		return outcome.Of(p.pool, infrav1.NodegroupReadyCondition, infrav1.SubnetsNotFoundReason, err)
 	}
 	if err := r.ensureFresh(ctx, p); err != nil {
-		return outcome.Of(p.pool, infrav1.NodegroupReadyCondition, nameTakenOr(err, infrav1.NodegroupReconcileFailedReason), err)
+		return outcome.Of(p.pool, infrav1.NodegroupReadyCondition, reasonFor(err, infrav1.NodegroupReconcileFailedReason), err)
 	}
 	if p.group != nil {
 		return reconciling.ComeBack(lookAgain, "the node group appeared a moment ago")
 	}
+	if strays, err := r.findStrays(ctx, p); err != nil {
+		return outcome.Of(p.pool, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, err)
+	} else if len(strays) > 0 {
+		return r.recordName(ctx, p, strays[0].Name, "the pool's node group has another name than the spec and status lead to")
+	}
 	lost := r.reportLost(ctx, p)
+	if recorded := r.recordName(ctx, p, p.freeName, ""); recorded != reconciling.Continue() {
+		return recorded
+	}
 	if err := r.announce(ctx, p); err != nil {
 		return reconciling.Fail(err)
 	}
@@ -106,10 +115,45 @@ func (r *Reconciler) createNodegroup(ctx context.Context, p *pass) reconciling.O
 	}
 	r.Report.Done(ctx, p.pool, "NodegroupCreated", "Creating node group %s in EKS cluster %s%s", made.Name, p.eksCluster, fromTemplate(made))
 	p.group, p.freeName = made, ""
+	p.pool.Status.Nodegroup = statusOf(made)
 	r.keep(p)
 	r.recordCreation(p)
 	reconciling.False(p.pool, infrav1.NodegroupReadyCondition, infrav1.NodegroupCreatingReason, fmt.Sprintf("EKS is making node group %s", made.Name))
 	return reconciling.ContinueAndComeBack(lookBusy, "EKS is making the node group")
+}
+
+// refuseNew says in the condition what of a new node group EKS would refuse, before it is asked.
+func (r *Reconciler) refuseNew(p *pass, wanted nodegroup.Desired) reconciling.Outcome {
+	if replicas, bounds := wanted.Capacity, wanted.Bounds; replicas != nil && (*replicas < *bounds.Min || *replicas > *bounds.Max) {
+		return r.outOfBounds(p, fmt.Sprintf("%d replicas are asked for, and the bounds are %d and %d: change one of them", *replicas, *bounds.Min, *bounds.Max))
+	}
+	refused := nodegroup.RefusedVersion(wanted.KubernetesVersion, wanted.ClusterVersion, "")
+	if refused == "" || wanted.OwnImage {
+		return reconciling.Continue()
+	}
+	reason := infrav1.InvalidSpecReason
+	if nodegroup.AheadOf(wanted.KubernetesVersion, wanted.ClusterVersion) {
+		reason = infrav1.WaitingForControlPlaneReason
+	}
+	reconciling.False(p.pool, infrav1.NodegroupReadyCondition, reason, refused)
+	return reconciling.Stop(refused).AndGoOn()
+}
+
+// recordName writes the name of the node group into status, unless it is there already. It does so before EKS is called with the name: whatever becomes of the
+// spec afterwards, the node group is found again. The pass ends if why is not empty.
+func (r *Reconciler) recordName(ctx context.Context, p *pass, name, why string) reconciling.Outcome {
+	if common.RecordedNodegroup(p.pool) != name {
+		before := p.pool.DeepCopy()
+		p.pool.Status.Nodegroup = &infrav1.NodegroupStatus{Name: name}
+		if err := reconciling.PatchStatus(ctx, r.Client, p.pool, before); err != nil {
+			return reconciling.Fail(fmt.Errorf("recording the name of the node group: %w", err))
+		}
+	}
+	if why != "" {
+		r.sightings.Forget(p.key())
+		return reconciling.ComeBack(lookAgain, why)
+	}
+	return reconciling.Continue()
 }
 
 // recordCreation notes what the node group is made for. Attempts that failed for the same are counted on.
@@ -154,7 +198,7 @@ func (r *Reconciler) outOfBounds(p *pass, message string) reconciling.Outcome {
 // One that could not be made for what is still wanted is left alone for a while, so that a person can see it.
 func (r *Reconciler) clearAway(ctx context.Context, p *pass) reconciling.Outcome {
 	reason, message := infrav1.NodegroupDeleteFailedReason, fmt.Sprintf("EKS could not delete node group %s", p.group.Name)
-	wait := endAgain - r.Clock.Since(p.group.Modified)
+	wait := r.untilDeletedAgain(p, p.group)
 	if p.group.Status == nodegroup.StatusCreateFailed {
 		reason, message = infrav1.NodegroupCreateFailedReason, fmt.Sprintf("EKS could not make node group %s", p.group.Name)
 		wait = r.recreateAfter(p)
@@ -175,9 +219,21 @@ func (r *Reconciler) clearAway(ctx context.Context, p *pass) reconciling.Outcome
 	if err := p.cloud.Nodegroups.Delete(ctx, *p.group); err != nil {
 		return outcome.Of(p.pool, infrav1.NodegroupReadyCondition, reason, err).AndGoOn()
 	}
+	r.stuck.Reset(p.key())
 	r.Report.Done(ctx, p.pool, "NodegroupDeleting", "Deleting node group %s, to make it again: %s", p.group.Name, message)
 	r.sightings.Forget(p.key())
 	return reconciling.ContinueAndComeBack(lookAgain, "the node group is being deleted")
+}
+
+// untilDeletedAgain returns how long node groups that EKS could not delete are left alone, from when they were first seen to be so.
+func (r *Reconciler) untilDeletedAgain(p *pass, groups ...*nodegroup.Nodegroup) time.Duration {
+	if !slices.ContainsFunc(groups, func(group *nodegroup.Nodegroup) bool {
+		return group != nil && group.Status == nodegroup.StatusDeleteFailed
+	}) {
+		r.stuck.Reset(p.key())
+		return 0
+	}
+	return endAgain - r.stuck.Elapsed(p.key(), r.Clock.Now())
 }
 
 // recreateAfter is how long a node group that EKS could not make is left alone: not at all once something else is wanted, else longer with each attempt.
@@ -206,7 +262,7 @@ func (r *Reconciler) updateNodegroup(ctx context.Context, p *pass) reconciling.O
 	p.step = r.next(p)
 	if p.step.Config != nil || p.step.Version != nil {
 		if err := r.ensureFresh(ctx, p); err != nil {
-			return outcome.Of(p.pool, infrav1.NodegroupReadyCondition, nameTakenOr(err, infrav1.NodegroupReconcileFailedReason), err).AndGoOn()
+			return outcome.Of(p.pool, infrav1.NodegroupReadyCondition, reasonFor(err, infrav1.NodegroupReconcileFailedReason), err).AndGoOn()
 		}
 		if p.group == nil || p.group.Busy() || !p.group.Works() {
 			return reconciling.ContinueAndComeBack(lookAgain, "the node group changed a moment ago")
@@ -276,6 +332,9 @@ func (r *Reconciler) begin(ctx context.Context, p *pass, kind string) reconcilin
 	}
 	// Whatever became of the call, the node group is not what it was.
 	r.sightings.Forget(p.key())
+	if err != nil && kind == nodegroup.VersionUpdate && p.step.Version.Rollback != "" && nodegroup.RefusesRollback(err) {
+		return r.goOnAfterRefusal(ctx, p, err)
+	}
 	if err != nil {
 		return outcome.Of(p.pool, infrav1.NodegroupReadyCondition, infrav1.NodegroupReconcileFailedReason, err).AndGoOn()
 	}
@@ -295,6 +354,19 @@ func (r *Reconciler) begin(ctx context.Context, p *pass, kind string) reconcilin
 	p.group = &updating
 	reconciling.True(p.pool, infrav1.NodegroupReadyCondition, infrav1.NodegroupUpdatingReason, updatingMessage(p))
 	return reconciling.ContinueAndComeBack(lookAgain, "EKS is changing the node group")
+}
+
+// goOnAfterRefusal remembers that EKS does not take the node group back to the previous Kubernetes version, and begins what else is to be updated. A restart
+// forgets it, and EKS is asked once more.
+func (r *Reconciler) goOnAfterRefusal(ctx context.Context, p *pass, refusal error) reconciling.Outcome {
+	back := p.step.Version.Rollback
+	r.remember(p, nodegroup.Rollback, r.attempts(p)[nodegroup.Rollback].Refused(back, aws.UserMessage(refusal), r.Clock.Now()))
+	p.step = r.next(p)
+	r.reportObstacle(p)
+	if p.step.Version == nil {
+		return reconciling.ContinueAndComeBack(p.step.After, "EKS refused to go back, and is asked again later")
+	}
+	return r.begin(ctx, p, nodegroup.VersionUpdate)
 }
 
 // announce records what the node group and its Auto Scaling group are about to be given, beside what they were given before.

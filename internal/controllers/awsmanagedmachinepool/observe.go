@@ -2,6 +2,7 @@ package awsmanagedmachinepool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"reflect"
@@ -38,8 +39,9 @@ type sighting struct {
 	group    *nodegroup.Nodegroup
 	adopting bool
 	freeName string
-	// retiring is the node group that is being replaced.
-	retiring *nodegroup.Nodegroup
+	// successor and predecessor are the names that a replacement leads to and away from, empty while there is none. Retiring is the node group that is being replaced.
+	successor, predecessor string
+	retiring               *nodegroup.Nodegroup
 	// moved is the Auto Scaling group as it was then.
 	moved *autoscalinggroup.Group
 }
@@ -55,6 +57,29 @@ func (e *namesTakenError) Error() string {
 // WaitsForUser says that only a person can free a name.
 func (*namesTakenError) WaitsForUser() bool { return true }
 
+// ownerTagMissingError reports that a node group that status names exists without the tag that marks it as the pool's.
+type ownerTagMissingError struct {
+	group *nodegroup.Nodegroup
+	// wanted is the value of the tag that the pool's node group has.
+	wanted string
+}
+
+// Error implements error.
+func (e *ownerTagMissingError) Error() string {
+	key, found := infrav1.TagManagedMachinePool, "has no tag "+infrav1.TagManagedMachinePool
+	if e.owner() != "" { // whose it is may be another tenant's secret
+		found = "has another owner's tag " + key
+	}
+	return fmt.Sprintf("node group %s, which this pool created, %s. Slipway neither changes it nor creates another, and its nodes keep running. "+
+		"Set the tag %s of %s to %s", e.group.Name, found, key, e.group.ARN, e.wanted)
+}
+
+// WaitsForUser reports that only a user can put the tag back: status is no proof of ownership.
+func (*ownerTagMissingError) WaitsForUser() bool { return true }
+
+// owner returns the owner that the tag names instead, empty for none.
+func (e *ownerTagMissingError) owner() string { return e.group.Tags[infrav1.TagManagedMachinePool] }
+
 // observe sees the pool's node group, as it is known, or by asking EKS if that is old, if EKS is doing something with it, or if its Auto Scaling group moved.
 func (r *Reconciler) observe(ctx context.Context, p *pass) reconciling.Outcome {
 	known, _ := r.sightings.Get(p.key())
@@ -68,14 +93,14 @@ func (r *Reconciler) observe(ctx context.Context, p *pass) reconciling.Outcome {
 		return reconciling.ContinueAndComeBack(wait, "the node group is looked at")
 	}
 	if err := r.look(ctx, p); err != nil {
-		return outcome.Of(p.pool, infrav1.NodegroupReadyCondition, nameTakenOr(err, infrav1.NodegroupReconcileFailedReason), err)
+		return outcome.Of(p.pool, infrav1.NodegroupReadyCondition, reasonFor(err, infrav1.NodegroupReconcileFailedReason), err)
 	}
 	return reconciling.ContinueAndComeBack(r.lookDue(p), "the node group is looked at")
 }
 
 // lookDue is how long what is known of the node group is good for.
 func (r *Reconciler) lookDue(p *pass) time.Duration {
-	if p.at.IsZero() || !slices.Equal(p.asked, r.names(p)) {
+	if p.at.IsZero() || !slices.Equal(p.asked, common.NodegroupNames(p.pool, p.clusterName)) {
 		return 0
 	}
 	every := lookRest - spread(p.key(), lookSpread)
@@ -93,33 +118,10 @@ func spread(object types.NamespacedName, within time.Duration) time.Duration {
 	return time.Duration(float64(within) * float64(hash.Sum32()) / (1 << 32))
 }
 
-// names are those that the pool's node groups bear or may bear.
-func (r *Reconciler) names(p *pass) []string {
-	if wanted, leaving, replaced := common.ReplacedNodegroups(p.pool); replaced {
-		return []string{wanted, leaving}
-	}
-	return common.NodegroupNames(p.pool, p.clusterName)
-}
-
-// look asks EKS. A pool whose node group was never replaced has one node group; the first name that is the pool's is it.
+// look asks EKS about every name that a node group of the pool may have.
 func (r *Reconciler) look(ctx context.Context, p *pass) error {
-	seen := sighting{at: r.Clock.Now(), asked: r.names(p)}
-	if wanted, leaving, replaced := common.ReplacedNodegroups(p.pool); replaced {
-		group, err := r.lookAt(ctx, p, wanted)
-		if err != nil {
-			return err
-		}
-		if seen.group = group; group == nil {
-			seen.freeName = wanted
-		} else if !group.OwnedBy(p.ownerTag()) {
-			return &namesTakenError{names: []string{wanted}}
-		}
-		if leaving != "" {
-			if seen.retiring, err = r.lookAt(ctx, p, leaving); err != nil {
-				return err
-			}
-		}
-	} else if err := r.choose(ctx, p, &seen); err != nil {
+	seen := sighting{at: r.Clock.Now(), asked: common.NodegroupNames(p.pool, p.clusterName)}
+	if err := r.choose(ctx, p, &seen); err != nil {
 		return err
 	}
 	p.sighting, p.fresh = seen, true
@@ -141,29 +143,85 @@ func (r *Reconciler) lookAt(ctx context.Context, p *pass, name string) (*nodegro
 	return p.cloud.Nodegroups.Describe(ctx, p.eksCluster, name)
 }
 
-// choose picks the pool's node group out of those that bear its names, or the name that a new one takes.
+// choose picks the pool's node group, and the one that it replaces, out of those that have one of the pool's names, or the name for a new one. A node group
+// is the pool's by its owner tag alone: the user of the namespace can write every name that is recorded.
 func (r *Reconciler) choose(ctx context.Context, p *pass, seen *sighting) error {
-	for i, name := range seen.asked {
-		group, err := r.lookAt(ctx, p, name)
-		switch {
-		case err != nil:
+	if wanted, leaving, replaced := common.ReplacedNodegroups(p.pool); replaced {
+		seen.successor, seen.predecessor = wanted, leaving
+		var taken *namesTakenError
+		if err := r.chooseFrom(ctx, p, seen, []string{wanted}); !errors.As(err, &taken) {
 			return err
+		}
+		seen.successor, seen.predecessor = "", "" // somebody wrote the record: a replacement begins with a name that nobody has
+	}
+	return r.chooseFrom(ctx, p, seen, append([]string{common.RecordedNodegroup(p.pool)},
+		common.Names(common.NodegroupName(p.pool), p.clusterName, p.pool, 1, longestNodegroupName)...))
+}
+
+// chooseFrom is choose, where a new node group may have one of the creatable names.
+func (r *Reconciler) chooseFrom(ctx context.Context, p *pass, seen *sighting, creatable []string) error {
+	var adoptable *nodegroup.Nodegroup
+	var untagged error
+	for _, name := range seen.asked {
+		if name == seen.predecessor && name != seen.successor {
+			continue
+		}
+		group, err := r.lookAt(ctx, p, name)
+		if err != nil {
+			return err
+		}
+		switch {
 		case group == nil:
-			if seen.freeName == "" {
-				seen.freeName = name
-			}
+			seen.offer(name, creatable)
 		case group.OwnedBy(p.ownerTag()):
 			seen.group, seen.freeName = group, ""
-			return nil
-		case i == 0 && madeByCAPA(p, group):
-			seen.group, seen.adopting, seen.freeName = group, true, ""
-			return nil
+			return r.seeRetiring(ctx, p, seen)
+		case seen.successor == "" && mayBeCAPAs(p, group):
+			adoptable = group
+		case recorded(p.pool.Status.Nodegroup, group):
+			untagged = &ownerTagMissingError{group: group, wanted: p.ownerTag()}
 		}
 	}
-	if seen.freeName == "" {
-		return &namesTakenError{names: seen.asked}
+	switch {
+	case adoptable != nil:
+		seen.group, seen.adopting, seen.freeName = adoptable, true, ""
+		return r.mayAdopt(ctx, p, adoptable)
+	case untagged != nil:
+		return untagged
+	case seen.freeName == "":
+		return &namesTakenError{names: slices.DeleteFunc(creatable, func(name string) bool { return name == "" })}
+	}
+	return r.seeRetiring(ctx, p, seen)
+}
+
+// offer takes a name that no node group has for a new one, if it may have that name and none was offered before.
+func (s *sighting) offer(name string, creatable []string) {
+	if s.freeName == "" && slices.Contains(creatable, name) {
+		s.freeName = name
+	}
+}
+
+// seeRetiring sees the node group that is being replaced, if it is the pool's.
+func (r *Reconciler) seeRetiring(ctx context.Context, p *pass, seen *sighting) error {
+	if seen.predecessor == "" || seen.predecessor == seen.successor {
+		return nil
+	}
+	group, err := r.lookAt(ctx, p, seen.predecessor)
+	switch {
+	case err != nil:
+		return err
+	case group == nil:
+	case group.OwnedBy(p.ownerTag()):
+		seen.retiring = group
+	case recorded(p.pool.Status.Retiring, group):
+		return &ownerTagMissingError{group: group, wanted: p.ownerTag()}
 	}
 	return nil
+}
+
+// recorded reports whether status names exactly this node group. An ARN has an identifier of its own for each node group, unlike a name.
+func recorded(status *infrav1.NodegroupStatus, group *nodegroup.Nodegroup) bool {
+	return status != nil && status.ARN != "" && status.ARN == group.ARN
 }
 
 // ensureFresh has what is about to be changed seen in this pass: somebody else may have changed it, or taken it over.

@@ -33,7 +33,7 @@ func (r *Reconciler) releaseSteps() []reconciling.Step[*pass] {
 func (r *Reconciler) observeReleased(ctx context.Context, p *pass) reconciling.Outcome {
 	err := r.look(ctx, p)
 	switch {
-	case err != nil && nameTakenOr(err, "") != "":
+	case err != nil && reasonFor(err, "") != "":
 		p.sighting = sighting{}
 	case err != nil:
 		return outcome.Of(p.pool, infrav1.ReleasedCondition, infrav1.ReleasingReason, err)
@@ -131,5 +131,6 @@ func (r *Reconciler) releaseConfig(ctx context.Context, p *pass) reconciling.Out
 		return recorded
 	}
 	r.Clouds.ForgetManagedGroup(p.key())
+	p.pool.Status.Nodegroup = nil // so that the node group is not taken for one whose owner tag was removed
 	return common.ShowReleased(p.pool)
 }

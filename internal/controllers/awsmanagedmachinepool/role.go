@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
+	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/noderole"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
@@ -26,11 +28,12 @@ import (
 // roleCheck is how often a node role is looked at while nobody changes what it should be: IAM has no call for many roles.
 const roleCheck = 24 * time.Hour
 
-// desiredRole is the node role that the pool asks for.
-func desiredRole(p *pass) noderole.Desired {
+// desiredRole returns the node role that the pool asks for. Its permissions boundary is the manager's if that requires one.
+func (r *Reconciler) desiredRole(p *pass) noderole.Desired {
 	asked := p.facts.AskedTags(p.pool.Spec.AdditionalTags)
 	desired := noderole.Desired{
-		Name: roleName(p), Owner: p.ownerTag(), Path: p.pool.Spec.RolePath, Boundary: p.pool.Spec.RolePermissionsBoundary,
+		Name: roleName(p), Owner: p.ownerTag(), Boundary: cmp.Or(r.NodeRoleBoundary, p.pool.Spec.RolePermissionsBoundary),
+		Path:     cmp.Or(p.pool.Spec.RolePath, noderole.PathOf(cmp.Or(r.NodeRolePath, noderole.DefaultPath), p.clusterName)),
 		Policies: p.pool.Spec.RoleAdditionalPolicies, Partition: noderole.PartitionOf(p.cloud.Region),
 		Tags: maps.Clone(asked), RetiredTags: common.RetiredTags(p.pool, asked),
 	}
@@ -57,15 +60,18 @@ func roleDigest(desired noderole.Desired) string {
 
 // ensureRole makes the node role, or finds the one that is given. A role that is as it was made is looked at once a day.
 func (r *Reconciler) ensureRole(ctx context.Context, p *pass) reconciling.Outcome {
-	desired := desiredRole(p)
+	desired := r.desiredRole(p)
 	digest, applied, status := roleDigest(desired), common.AppliedOf(p.pool), p.pool.Status.NodeRole
 	now := r.Clock.Now()
-	next := r.roleChecks.GetOrPut(p.key(), now.Add(spread(p.key(), roleCheck)))
+	next := r.roleChecks.GetOrPut(p.key(), common.NextTurn(now, roleCheck, p.key()))
 	if status != nil && status.Name == desired.Name && status.ARN != "" && applied.RoleDigest == digest && next.After(now) &&
 		meta.IsStatusConditionTrue(p.pool.Status.Conditions, infrav1.NodeRoleReadyCondition) {
 		p.roleARN = status.ARN
 		reconciling.True(p.pool, infrav1.NodeRoleReadyCondition, infrav1.ReadyReason, "")
 		return reconciling.Continue()
+	}
+	if refused := r.refuseBoundary(p); refused != nil {
+		return *refused
 	}
 	role, managed, stop := r.makeRole(ctx, p, desired)
 	if stop != nil {
@@ -76,15 +82,32 @@ func (r *Reconciler) ensureRole(ctx context.Context, p *pass) reconciling.Outcom
 	if err := r.recordRole(ctx, p, desired, digest); err != nil {
 		return reconciling.Fail(err)
 	}
-	r.roleChecks.Put(p.key(), now.Add(roleCheck))
+	r.roleChecks.Put(p.key(), common.NextTurn(now, roleCheck, p.key()))
 	reconciling.True(p.pool, infrav1.NodeRoleReadyCondition, infrav1.ReadyReason, "")
 	return reconciling.Continue()
 }
 
+// roleTagMissingError reports that a role that was made for the pool exists without the tag that marks it as the pool's.
+type roleTagMissingError struct{ role, wanted string }
+
+// Error implements error.
+func (e *roleTagMissingError) Error() string {
+	return fmt.Sprintf("IAM role %s, which this pool created, has no tag %s with value %s. Slipway does not change it, and nodes keep it. "+
+		"Set the tag, or name the role in spec.roleName to keep it as your own", e.role, infrav1.TagManagedMachinePool, e.wanted)
+}
+
+// WaitsForUser reports that only a user can put the tag back: status is no proof of ownership.
+func (*roleTagMissingError) WaitsForUser() bool { return true }
+
 // makeRole returns the role, and whether it is the pool's own.
 func (r *Reconciler) makeRole(ctx context.Context, p *pass, desired noderole.Desired) (*noderole.Role, bool, *reconciling.Outcome) {
 	failed := func(err error) (*noderole.Role, bool, *reconciling.Outcome) {
-		stop := outcome.Of(p.pool, infrav1.NodeRoleReadyCondition, infrav1.NodeRoleReconcileFailedReason, err)
+		reason := infrav1.NodeRoleReconcileFailedReason
+		var untagged *roleTagMissingError
+		if errors.As(err, &untagged) {
+			reason = infrav1.OwnerTagMissingReason
+		}
+		stop := outcome.Of(p.pool, infrav1.NodeRoleReadyCondition, reason, err)
 		if p.group != nil {
 			stop = stop.AndGoOn() // the nodes that there are go on having it
 		}
@@ -108,11 +131,17 @@ func (r *Reconciler) makeRole(ctx context.Context, p *pass, desired noderole.Des
 		}
 		r.Report.Done(ctx, p.pool, "NodeRoleCreated", "Created IAM role %s", role.Name)
 	}
+	if !ownsRole(p, role) && madeFor(p.pool.Status.NodeRole, role) {
+		return failed(&roleTagMissingError{role: role.Name, wanted: p.ownerTag()})
+	}
 	if !ownsRole(p, role) {
 		return role, false, nil
 	}
-	if err := r.recordRole(ctx, p, desired, ""); err != nil {
-		return failed(err)
+	// What is already recorded needs no announcement: a check at rest would write it, and the confirmation, for nothing.
+	if common.AppliedOf(p.pool).RoleDigest != roleDigest(desired) {
+		if err := r.recordRole(ctx, p, desired, ""); err != nil {
+			return failed(err)
+		}
 	}
 	done, err := p.cloud.Roles.Ensure(ctx, desired, *role)
 	if len(done) > 0 {
@@ -124,6 +153,23 @@ func (r *Reconciler) makeRole(ctx context.Context, p *pass, desired noderole.Des
 	return role, true, nil
 }
 
+// refuseBoundary returns what to do about a pool that asks for another permissions boundary than the manager requires of every
+// role that it creates, nil if the pool does not. Users of a namespace must not weaken what an operator requires.
+func (r *Reconciler) refuseBoundary(p *pass) *reconciling.Outcome {
+	asked := p.pool.Spec.RolePermissionsBoundary
+	if r.NodeRoleBoundary == "" || asked == "" || asked == r.NodeRoleBoundary {
+		return nil
+	}
+	message := fmt.Sprintf("spec.rolePermissionsBoundary is %s, but this manager gives every node role the permissions boundary %s. "+
+		"The node role is not created or changed. Remove spec.rolePermissionsBoundary, or set it to that ARN.", asked, r.NodeRoleBoundary)
+	reconciling.False(p.pool, infrav1.NodeRoleReadyCondition, infrav1.InvalidSpecReason, message)
+	stop := reconciling.Stop(message)
+	if p.group != nil {
+		stop = stop.AndGoOn() // nodes keep the role that they have
+	}
+	return &stop
+}
+
 // ownsRole is true for a role that was made for the pool: by Slipway, or by CAPA, under the name that CAPA derives from the node group's. One that the user gave,
 // or that several pools share, is neither.
 func ownsRole(p *pass, role *noderole.Role) bool {
@@ -133,7 +179,7 @@ func ownsRole(p *pass, role *noderole.Role) bool {
 	if _, others := role.Tags[infrav1.TagManagedMachinePool]; others {
 		return false
 	}
-	derived := slices.ContainsFunc(common.NodegroupNames(p.pool, p.clusterName), func(name string) bool {
+	derived := slices.ContainsFunc(common.DerivedNodegroupNames(p.pool, p.clusterName), func(name string) bool {
 		return role.Name == infrav1.DefaultNodeRoleName(p.eksCluster, name)
 	})
 	ofCluster := role.Tags[infrav1.KubernetesClusterTagKey(p.eksCluster)] == infrav1.TagValueOwned ||
@@ -159,47 +205,93 @@ func (r *Reconciler) recordRole(ctx context.Context, p *pass, desired noderole.D
 	return nil
 }
 
-// deleteRole deletes the role that was made for the pool, once no node group has it any more.
+// rememberRole records the role of a node group that is about to be deleted, so that the role is found when the node group no longer names it.
+func (p *pass) rememberRole(group *nodegroup.Nodegroup) {
+	if p.pool.Status.NodeRole == nil && group.RoleARN != "" {
+		p.pool.Status.NodeRole = &infrav1.NodeRoleStatus{Name: noderole.NameOf(group.RoleARN), ARN: group.RoleARN}
+	}
+}
+
+// deleteRole deletes the roles that were made for the pool, once no node group has them any more.
 func (r *Reconciler) deleteRole(ctx context.Context, p *pass) reconciling.Outcome {
-	name := roleName(p)
-	if status := p.pool.Status.NodeRole; status != nil && p.pool.Spec.RoleName == "" {
-		name = status.Name
+	for _, name := range roleNames(p) {
+		role, err := p.cloud.Roles.Get(ctx, name)
+		if err != nil {
+			return outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.NodeRoleDeleteFailedReason, err)
+		}
+		if role == nil {
+			continue
+		}
+		if !ownsRole(p, role) {
+			r.reportLeftRole(ctx, p, role)
+			continue
+		}
+		if shared := r.leaveRole(ctx, p, role); shared != nil && *shared != reconciling.Continue() {
+			return *shared
+		} else if shared != nil {
+			continue
+		}
+		if err := p.cloud.Roles.Delete(ctx, *role); err != nil {
+			return outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.NodeRoleDeleteFailedReason, err)
+		}
+		r.Report.Done(ctx, p.pool, "NodeRoleDeleted", "Deleted IAM role %s", role.Name)
 	}
-	role, err := p.cloud.Roles.Get(ctx, name)
-	if err != nil {
-		return outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.NodeRoleDeleteFailedReason, err)
-	}
-	if role == nil || !ownsRole(p, role) {
-		return reconciling.Continue()
-	}
-	if shared := r.leaveRole(ctx, p, role); shared != nil {
-		return *shared
-	}
-	if err := p.cloud.Roles.Delete(ctx, *role); err != nil {
-		return outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.NodeRoleDeleteFailedReason, err)
-	}
-	r.Report.Done(ctx, p.pool, "NodeRoleDeleted", "Deleted IAM role %s", role.Name)
 	return reconciling.Continue()
 }
 
-// leaveRole hands a role over to another pool whose nodes have it: people may name one role in several pools, of which the first made it. It is nil if
-// there is no such pool. One that is being deleted too goes first.
+// reportLeftRole warns of a role that was made for the pool and stays, because it no longer has the pool's owner tag.
+func (r *Reconciler) reportLeftRole(ctx context.Context, p *pass, role *noderole.Role) {
+	if madeFor(p.pool.Status.NodeRole, role) {
+		r.Report.Warn(ctx, p.pool, "NodeRoleLeft", "IAM role %s, which this pool created, has no tag %s with value %s, so that Slipway does not delete it. Delete it in IAM",
+			role.Name, infrav1.TagManagedMachinePool, p.ownerTag())
+	}
+}
+
+// madeFor reports whether status names exactly this role as one that was made for the pool.
+func madeFor(status *infrav1.NodeRoleStatus, role *noderole.Role) bool {
+	return status != nil && status.Managed && status.ARN != "" && status.ARN == role.ARN
+}
+
+// roleUsers are the other pools whose nodes have a role of this pool.
+type roleUsers struct {
+	// heir is a pool of the same namespace, nil if there is none. One that is being deleted is chosen only if all are.
+	heir *infrav1.AWSManagedMachinePool
+	// foreign reports a pool of another namespace.
+	foreign bool
+}
+
+// usersOf returns which of the pools use a role of the pool. Specs and statuses of other namespaces prove nothing: their users name whatever role they like.
+func usersOf(pool *infrav1.AWSManagedMachinePool, role string, pools []infrav1.AWSManagedMachinePool) (users roleUsers) {
+	for i := range pools {
+		other := &pools[i]
+		names := other.Spec.RoleName == role || other.Status.NodeRole != nil && other.Status.NodeRole.Name == role
+		sameAccount := other.Annotations[common.AccountAnnotation] == pool.Annotations[common.AccountAnnotation]
+		switch {
+		case !names || !sameAccount || other.UID == pool.UID:
+		case other.Namespace != pool.Namespace:
+			users.foreign = true
+		case users.heir == nil || other.DeletionTimestamp.IsZero():
+			users.heir = other
+		}
+	}
+	return users
+}
+
+// leaveRole leaves a role to other pools whose nodes have it: people may name one role in several pools, of which the first created it. A pool of the
+// same namespace becomes its owner; one of another namespace never does, and is not waited for. It is nil if there is no such pool.
 func (r *Reconciler) leaveRole(ctx context.Context, p *pass, role *noderole.Role) *reconciling.Outcome {
 	end := func(outcome reconciling.Outcome) *reconciling.Outcome { return &outcome }
 	pools := &infrav1.AWSManagedMachinePoolList{}
 	if err := r.Client.List(ctx, pools, client.UnsafeDisableDeepCopy); err != nil {
 		return end(reconciling.Fail(fmt.Errorf("listing the pools that have IAM role %q: %w", role.Name, err)))
 	}
-	var heir *infrav1.AWSManagedMachinePool
-	for i := range pools.Items {
-		other := &pools.Items[i]
-		has := other.Spec.RoleName == role.Name || other.Status.NodeRole != nil && other.Status.NodeRole.Name == role.Name
-		sameAccount := other.Annotations[common.AccountAnnotation] == p.pool.Annotations[common.AccountAnnotation]
-		if has && sameAccount && other.UID != p.pool.UID && (heir == nil || other.DeletionTimestamp.IsZero()) {
-			heir = other
-		}
-	}
+	users := usersOf(p.pool, role.Name, pools.Items)
+	heir := users.heir
 	switch {
+	case heir == nil && users.foreign:
+		r.Report.Warn(ctx, p.pool, "NodeRoleLeft", "IAM role %s is also named by a pool of another namespace, which Slipway does not make its owner. The role stays: delete it in IAM when no nodes have it",
+			role.Name)
+		return end(reconciling.Continue())
 	case heir == nil:
 		return nil
 	case !heir.DeletionTimestamp.IsZero():

@@ -51,10 +51,15 @@ func newest(group *autoscalinggroup.Group, instance autoscalinggroup.Instance) b
 // shortened list would make core Cluster API delete Nodes.
 func (r *Reconciler) reportInstances(ctx context.Context, p *pass) reconciling.Outcome {
 	status := &p.pool.Status
-	status.Nodegroup, status.Retiring = statusOf(p.group), statusOf(p.retiring)
+	status.Retiring = statusOf(p.retiring)
 	if p.group == nil {
+		if record := status.Nodegroup; record != nil {
+			// The record outlives the node group: a new one takes its name, and is told apart from it by its ARN.
+			status.Nodegroup = &infrav1.NodegroupStatus{Name: record.Name, ARN: record.ARN}
+		}
 		return reconciling.Continue()
 	}
+	status.Nodegroup = statusOf(p.group)
 	if p.group.LaunchTemplateID != "" {
 		status.LaunchTemplateID, status.LaunchTemplateVersion = p.group.LaunchTemplateID, ptr.To(strconv.FormatInt(p.group.Version, 10))
 	}
@@ -153,7 +158,11 @@ func countInstances(p *pass) {
 		}
 	}
 	status := &p.pool.Status
-	status.Replicas, status.ReadyReplicas, status.UpToDateReplicas, status.Instances = present, &ready, &current, statuses
+	status.Replicas, status.ReadyReplicas, status.Instances = present, &ready, statuses
+	if rolling || !p.wantedUnknown() {
+		status.UpToDateReplicas = &current
+	}
+	status.InstanceTypes = common.Shortened(autoscalinggroup.InstanceTypes(instances(p)))
 }
 
 // inMotion is true while the group is not at its size with all instances in service. One whose launches fail, before its Capacity Block begins perhaps, may

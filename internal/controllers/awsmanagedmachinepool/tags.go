@@ -65,7 +65,7 @@ func (r *Reconciler) ensureHooks(ctx context.Context, p *pass) reconciling.Outco
 		digest = autoscalinggroup.HooksDigest(wanted) + "/" + p.members.Name
 	}
 	now := r.Clock.Now()
-	next := r.hookChecks.GetOrPut(p.key(), now.Add(spread(p.key(), hookCheck)))
+	next := r.hookChecks.GetOrPut(p.key(), common.NextTurn(now, hookCheck, p.key()))
 	if applied.HooksDigest == digest && digest != "" && next.After(now) {
 		return reconciling.ContinueAndComeBack(next.Sub(now), "the lifecycle hooks are looked at")
 	}
@@ -90,6 +90,7 @@ func (r *Reconciler) ensureHooks(ctx context.Context, p *pass) reconciling.Outco
 	if err := record(names, digest); err != nil {
 		return reconciling.Fail(fmt.Errorf("recording the hooks: %w", err))
 	}
-	r.hookChecks.Put(p.key(), now.Add(hookCheck))
-	return reconciling.ContinueAndComeBack(hookCheck, "the lifecycle hooks are looked at")
+	next = common.NextTurn(now, hookCheck, p.key())
+	r.hookChecks.Put(p.key(), next)
+	return reconciling.ContinueAndComeBack(next.Sub(now), "the lifecycle hooks are looked at")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -95,14 +96,19 @@ func (r *Reconciler) concludeUpdate(ctx context.Context, p *pass) reconciling.Ou
 			record.ID, p.group.Name, update.Status, record.Reason)
 	}
 	p.pool.Status.Update = &record
+	r.remember(p, record.Type, attemptOf(&record))
+	return reconciling.Continue()
+}
+
+// remember keeps how an attempt of a type ended, beside those of other types.
+func (r *Reconciler) remember(p *pass, kind string, attempt nodegroup.Attempt) {
 	remembered, _ := r.failures.Get(p.key())
 	attempts := maps.Clone(remembered)
 	if attempts == nil {
 		attempts = nodegroup.Attempts{}
 	}
-	attempts[record.Type] = attemptOf(&record)
+	attempts[kind] = attempt
 	r.failures.Put(p.key(), attempts)
-	return reconciling.Continue()
 }
 
 func succeeded(kind string) string {
@@ -135,6 +141,8 @@ func (r *Reconciler) reportRollout(_ context.Context, p *pass) reconciling.Outco
 		return set(reconciling.False, never[p.step.Obstacle], "%s", p.step.Message)
 	case p.step.Obstacle == nodegroup.BlockInUse:
 		return set(reconciling.False, infrav1.CapacityBlockInUseReason, "%s; %s", due(p), p.step.Message)
+	case p.wantedUnknown():
+		return r.reportUnknown(p)
 	case len(p.step.Due) == 0:
 		return set(reconciling.True, infrav1.RolledOutReason, "")
 	case p.group.Busy():
@@ -145,4 +153,15 @@ func (r *Reconciler) reportRollout(_ context.Context, p *pass) reconciling.Outco
 		return set(reconciling.False, infrav1.NodegroupUpdateFailedReason, "%s; EKS gave up, and it is tried again: %s", due(p), record.Reason)
 	}
 	return set(reconciling.False, infrav1.WaitingForUpdateReason, "%s", due(p))
+}
+
+// reportUnknown says that it is not known whether nodes run what is wanted, unless the launch config is about to say it.
+func (r *Reconciler) reportUnknown(p *pass) reconciling.Outcome {
+	before := meta.FindStatusCondition(p.pool.Status.Conditions, infrav1.RolledOutCondition)
+	if before == nil || meta.IsStatusConditionFalse(p.pool.Status.Conditions, infrav1.LaunchTemplateReadyCondition) ||
+		meta.IsStatusConditionFalse(p.pool.Status.Conditions, infrav1.BootstrapDataReadyCondition) || before.Reason == infrav1.RollingOutReason {
+		reconciling.Unknown(p.pool, infrav1.RolledOutCondition, infrav1.WaitingForLaunchConfigReason,
+			"the launch template is not ready, so that it is not known yet what nodes should run; they stay as they are")
+	}
+	return reconciling.Continue()
 }

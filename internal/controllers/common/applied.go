@@ -29,7 +29,7 @@ type Applied struct {
 	Processes []string `json:"processes,omitempty"`
 	// Policies are ARNs of policies of the node role that the user asked for.
 	Policies []string `json:"policies,omitempty"`
-	// RoleDigest is that of the node role as it was made last, "" from when it is about to change until it has.
+	// RoleDigest is that of the node role as it was made last, "" from when something else is about to be made of it until it has been.
 	RoleDigest string `json:"roleDigest,omitempty"`
 }
 

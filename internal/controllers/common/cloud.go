@@ -24,6 +24,7 @@ import (
 // Then nothing is to be looked at there either.
 func Reach(ctx context.Context, registry *clouds.Registry, object reconciling.Conditioned, facts *cluster.Facts) (*clouds.Cloud, reconciling.Outcome) {
 	cloud, err := authenticated(ctx, registry, facts.Identity, facts.Namespace, facts.Region)
+	showOutage(object, cloud)
 	if err == nil {
 		err = sameAccount(ctx, registry, object, cloud, facts.Identity)
 	}
@@ -65,6 +66,7 @@ func ReachForDeletion(ctx context.Context, registry *clouds.Registry, reader cli
 			err = unusable
 		}
 	}
+	showOutage(object, cloud)
 	if err == nil {
 		err = sameAccount(ctx, registry, object, cloud, wanted)
 	}
@@ -149,13 +151,11 @@ func sameAccount(ctx context.Context, registry *clouds.Registry, object client.O
 	}
 	if account == "" {
 		// Only the controller's own identity is recorded without its account, for which it need not ask in the ordinary case.
-		own, err := registry.For(ctx, aws.Identity{}, object.GetNamespace(), cloud.Region)
+		own, err := registry.OwnAccountID(ctx, cloud.Region)
 		if err != nil {
-			return err
-		}
-		if account, err = own.AccountID(ctx); err != nil {
 			return &aws.CredentialsError{Err: err}
 		}
+		account = own
 	}
 	now, err := cloud.AccountID(ctx)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // the pool has for what is written in a spec.
 func (p PoolLaunchConfig) unfitConfig(config *infrav1.AWSLaunchConfig) string {
 	if config.Spec.Existing == nil {
-		return p.Unfit(&config.Spec)
+		return cmp.Or(p.Placement.enclavesAtEdge(&config.Spec), p.Unfit(&config.Spec))
 	}
 	resolved := config.Status.Resolved
 	if resolved == nil {

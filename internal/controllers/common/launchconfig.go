@@ -1,12 +1,11 @@
 package common
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,8 +16,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/bootstrapstorage"
+	"github.com/slipway-project/slipway/internal/clouds"
+	"github.com/slipway-project/slipway/internal/controllers/outcome"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
+
+// configEnding is when a pool checks again whether a launch config that has its name is gone.
+const configEnding = 10 * time.Second
 
 // OwnLaunchConfig reads the launch config that bears a pool's name, nil if there is none. The outcome ends the step, if it is not nil: the config
 // could not be read, or is somebody else's.
@@ -30,6 +36,11 @@ func OwnLaunchConfig(ctx context.Context, reader client.Reader, pool reconciling
 	}
 	if err != nil {
 		return nil, ending(reconciling.Fail(fmt.Errorf("reading AWSLaunchConfig %q: %w", pool.GetName(), err)))
+	}
+	if !metav1.IsControlledBy(config, pool) && config.DeletionTimestamp != nil {
+		message := fmt.Sprintf("AWSLaunchConfig %q, which does not belong to this pool, is being deleted; the pool creates its own once it is gone. Nodes keep what they run", config.Name)
+		reconciling.Unknown(pool, infrav1.LaunchTemplateReadyCondition, infrav1.WaitingForLaunchConfigReason, message)
+		return nil, ending(reconciling.ComeBack(configEnding, message))
 	}
 	if !metav1.IsControlledBy(config, pool) {
 		message := fmt.Sprintf("AWSLaunchConfig %q exists and does not belong to this pool: rename one of them", config.Name)
@@ -109,9 +120,13 @@ func LaunchConfigAnnotations(config *infrav1.AWSLaunchConfig, pools map[string]s
 	return annotations
 }
 
-// ApprovedVersion is the version that people approved, on the pool or on its launch config itself.
+// ApprovedVersion returns the version that the user approved, on the pool or on its launch config itself. An approval on the pool of a version that the
+// launch config does not have counts for nothing.
 func ApprovedVersion(pool client.Object, config *infrav1.AWSLaunchConfig) string {
-	return cmp.Or(pool.GetAnnotations()[infrav1.ApprovedVersionAnnotation], config.Annotations[infrav1.ApprovedVersionAnnotation])
+	if approved := pool.GetAnnotations()[infrav1.ApprovedVersionAnnotation]; config.HasVersion(approved) {
+		return approved
+	}
+	return config.Annotations[infrav1.ApprovedVersionAnnotation]
 }
 
 // ShowLaunchConfig shows the state of a launch config on a pool, and says whether the pool can launch from what its status says: it is ready for its current
@@ -176,57 +191,66 @@ func DeleteLaunchConfig(ctx context.Context, live client.Reader, c client.Client
 		}
 	}
 	message := fmt.Sprintf("AWSLaunchConfig %s and its launch template are being deleted", config.Name)
+	if condition := meta.FindStatusCondition(config.Status.Conditions, infrav1.DeletingCondition); condition != nil && condition.Message != "" {
+		message += ": " + condition.Message
+	}
 	reconciling.True(pool, infrav1.DeletingCondition, reason, message)
 	return reconciling.Stop(message)
 }
 
-// DeleteByLaunchConfig makes a launch config that is being deleted from the start, for a template of CAPA's that is the pool's: the config's controller
-// is the only one that deletes templates.
-func DeleteByLaunchConfig(ctx context.Context, c client.Client, pool client.Object, region, templateID string, spec infrav1.AWSLaunchConfigSpec,
+// DeleteOrphanedTemplates deletes the launch templates of a pool whose launch config is gone, with the bootstrap data that their versions point to. The
+// deletion of a pool needs nothing but the pool and AWS: its launch config may have been deleted first, and cannot be created again in a namespace that is
+// being deleted. Namesake is an empty object of the other kind of pool, whose launch config would have the same name.
+func DeleteOrphanedTemplates(ctx context.Context, live client.Reader, report Reporter, cloud *clouds.Cloud, pool reconciling.Conditioned, namesake client.Object,
+	clusterName string,
 ) reconciling.Outcome {
-	config := &infrav1.AWSLaunchConfig{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: pool.GetNamespace(), Name: pool.GetName(), Finalizers: []string{infrav1.LaunchConfigFinalizer},
-			Annotations: map[string]string{
-				infrav1.AdoptTemplateAnnotation: templateID, RegionAnnotation: region, ClusterAnnotation: spec.ClusterName,
-			},
-		},
-		Spec: spec,
-	}
-	// As whom and where the pool's deletion calls AWS, its config's does. What is not recorded follows from the cluster for both.
-	for _, key := range []string{IdentityAnnotation, AccountAnnotation} {
-		if value, recorded := pool.GetAnnotations()[key]; recorded {
-			config.Annotations[key] = value
+	for _, other := range []client.Object{&infrav1.AWSLaunchConfig{}, namesake} {
+		err := live.Get(ctx, client.ObjectKeyFromObject(pool), other)
+		if err == nil {
+			return reconciling.Continue() // the template of this name is the other object's
+		}
+		if !apierrors.IsNotFound(err) {
+			return reconciling.Fail(fmt.Errorf("reading %T %q: %w", other, pool.GetName(), err))
 		}
 	}
-	config.Labels = LaunchConfigLabels(config, pool, spec.ClusterName)
-	if err := controllerutil.SetControllerReference(pool, config, c.Scheme()); err != nil {
-		return reconciling.Fail(fmt.Errorf("owning the launch config: %w", err))
+	owner := Owner(pool, clusterName)
+	templates, err := cloud.Templates.OwnedBy(ctx, owner)
+	if err != nil {
+		return outcome.Of(pool, infrav1.DeletingCondition, infrav1.LaunchTemplateDeleteFailedReason, err)
 	}
-	if err := c.Create(ctx, config); err != nil {
-		return reconciling.Fail(fmt.Errorf("creating AWSLaunchConfig %q, by which the launch template is deleted: %w", config.Name, err))
-	}
-	if err := client.IgnoreNotFound(c.Delete(ctx, config)); err != nil {
-		return reconciling.Fail(fmt.Errorf("deleting AWSLaunchConfig %q: %w", config.Name, err))
+	for _, template := range templates {
+		reconciling.True(pool, infrav1.DeletingCondition, infrav1.DeletingReason, fmt.Sprintf("launch template %s (%s) is being deleted", template.Name, template.ID))
+		err := deleteBootstrapData(ctx, cloud, owner, template)
+		if err == nil {
+			err = cloud.Templates.Delete(ctx, owner, template)
+		}
+		if err != nil {
+			return outcome.Of(pool, infrav1.DeletingCondition, infrav1.LaunchTemplateDeleteFailedReason, err)
+		}
+		cloud.SeenTemplates.Invalidate(template.Name)
+		report.Done(ctx, pool, "LaunchTemplateDeleted", "Deleted launch template %s (%s), whose AWSLaunchConfig is gone", template.Name, template.ID)
 	}
 	return reconciling.Continue()
 }
 
-// ReasonsBetween says what differs between an earlier version of a launch config and the wanted one: the reasons of all configurations that came to be wanted
-// since.
-func ReasonsBetween(status *infrav1.AWSLaunchConfigStatus, from int64) string {
-	versions := slices.Clone(status.Versions)
-	slices.SortFunc(versions, func(a, b infrav1.LaunchTemplateVersionStatus) int { return cmp.Compare(a.Number, b.Number) })
-	config, reasons := "", []string{}
-	for _, version := range versions {
-		back := status.Version < from && version.Number == status.Version
-		passed := version.Number > from && version.Number <= status.Version && version.ConfigFingerprint != config
-		if (back || passed) && version.Reason != "" && !slices.Contains(reasons, version.Reason) {
-			reasons = append(reasons, version.Reason)
-		}
-		config = version.ConfigFingerprint
+// deleteBootstrapData deletes the owner's bootstrap data wherever versions of the template say that some is kept.
+func deleteBootstrapData(ctx context.Context, cloud *clouds.Cloud, owner string, template launchtemplate.Template) error {
+	versions, err := cloud.Templates.Versions(ctx, template.ID)
+	if err != nil {
+		return err
 	}
-	return strings.Join(reasons, "; ")
+	swept := map[bootstrapstorage.Place]bool{}
+	for _, version := range versions {
+		location, kept := bootstrapstorage.ParseLocation(version.Fingerprints.Data)
+		if !kept || swept[location.Place] {
+			continue
+		}
+		swept[location.Place] = true
+		if _, err := cloud.Storage.Sweep(ctx, location.Place, owner, nil, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // longestText bounds what is said in status (API: maxLength 1024), in characters.

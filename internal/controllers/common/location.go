@@ -9,6 +9,7 @@ import (
 
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/clouds"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
 // ClusterAnnotation holds the name of an object's Cluster, which is part of the ownership tags. It is written with RegionAnnotation.
@@ -85,5 +86,5 @@ func Owner(object client.Object, clusterName string) string {
 
 // OwnerNamed is Owner for an object that is known by name.
 func OwnerNamed(namespace, clusterName, name string) string {
-	return namespace + "/" + clusterName + "/" + name
+	return launchtemplate.OwnerNamed(namespace, clusterName, name)
 }

@@ -1,7 +1,8 @@
 package common
 
 import (
-	"hash/fnv"
+	"crypto/sha256"
+	"encoding/binary"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -54,10 +55,9 @@ func (m *Memory[V]) put(object types.NamespacedName, value V) {
 	m.values[object] = value
 }
 
-// ShareOf is a number from 0 to 1 that is always the same for an object and another for each. It is for spreading over time what a new process would do
-// for all of them at once.
+// ShareOf returns a number from 0 up to 1 that is always the same for an object and differs between objects. It spreads over time what a process would otherwise
+// do for all objects at once. The shares of objects with similar names are spread evenly, which those of a weaker hash, such as FNV, are not.
 func ShareOf(object types.NamespacedName) float64 {
-	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(object.String())) // never fails
-	return float64(hash.Sum32()) / (1 << 32)
+	digest := sha256.Sum256([]byte(object.String()))
+	return float64(binary.BigEndian.Uint32(digest[:])) / (1 << 32)
 }

@@ -2,6 +2,7 @@ package common
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,23 +19,66 @@ const NodegroupsAnnotation = infrav1.TagSlipwayPrefix + "nodegroups"
 // longestNodegroupName is that of a node group (AWS: API_CreateNodegroup).
 const longestNodegroupName = 63
 
-// NodegroupName is the name that a pool's node group bears if nobody else's does.
+// nodegroupNamePattern matches the names that EKS accepts for a node group (AWS: API_CreateNodegroup).
+var nodegroupNamePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
+
+// NodegroupName returns the name that the spec gives the pool's node group: its own, or CAPA's default.
 func NodegroupName(pool *infrav1.AWSManagedMachinePool) string {
 	return cmp.Or(pool.Spec.EKSNodegroupName, infrav1.DefaultNodegroupName(pool.Namespace, pool.Name))
 }
 
-// NodegroupNames are the names that the node group of a pool may bear that was never replaced, the likeliest first.
+// NodegroupNames returns every name that a node group of the pool may have, the likeliest first: the names that were recorded, and those that
+// Slipway derives from the spec and from the pool. A user of the namespace can write the records, and a move to another management cluster drops
+// those in status. So a name says where to look, and only the tags of the node group say whether it is the pool's.
 func NodegroupNames(pool *infrav1.AWSManagedMachinePool, clusterName string) []string {
+	var names []string
+	add := func(candidates ...string) {
+		for _, name := range candidates {
+			if nodegroupNamePattern.MatchString(name) && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	add(RecordedNodegroup(pool))
+	wanted, leaving, _ := ReplacedNodegroups(pool)
+	add(wanted)
+	add(DerivedNodegroupNames(pool, clusterName)...)
+	add(leaving)
+	return names
+}
+
+// DerivedNodegroupNames returns the names that Slipway gives the pool's node group where none is recorded: the one in the spec or CAPA's default, and
+// the same with a hash, for where a node group of another owner has the first. The default names come last for a pool whose spec has a name.
+func DerivedNodegroupNames(pool *infrav1.AWSManagedMachinePool, clusterName string) []string {
 	names := Names(NodegroupName(pool), clusterName, pool, 1, longestNodegroupName)
-	if status := pool.Status.Nodegroup; status != nil && status.Name == names[len(names)-1] {
-		slices.Reverse(names)
+	for _, name := range Names(infrav1.DefaultNodegroupName(pool.Namespace, pool.Name), clusterName, pool, 1, longestNodegroupName) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
 	return names
 }
 
-// ReplacedNodegroups are the names of the node groups of a pool of which one was replaced: the one that is wanted, and the one on its way out, empty for none.
+// RecordedNodegroup returns the name in status, which was written there before EKS was first called with it. It is empty if there is none.
+func RecordedNodegroup(pool *infrav1.AWSManagedMachinePool) string {
+	if pool.Status.Nodegroup == nil {
+		return ""
+	}
+	return pool.Status.Nodegroup.Name
+}
+
+// ReplacedNodegroups returns the names of the node group that a replacement leads to and of the one that it leads away from, which is empty once that
+// is gone. Replaced is false for a pool whose node group was never replaced. The annotation says it, and where that was lost, status.
 func ReplacedNodegroups(pool *infrav1.AWSManagedMachinePool) (wanted, leaving string, replaced bool) {
-	recorded := pool.Annotations[NodegroupsAnnotation]
-	wanted, leaving, _ = strings.Cut(recorded, ",")
-	return wanted, leaving, recorded != ""
+	wanted, leaving, _ = strings.Cut(pool.Annotations[NodegroupsAnnotation], ",")
+	if retiring := pool.Status.Retiring; wanted == "" && retiring != nil && pool.Status.Nodegroup != nil {
+		wanted, leaving = pool.Status.Nodegroup.Name, retiring.Name
+	}
+	if !nodegroupNamePattern.MatchString(wanted) {
+		return "", "", false
+	}
+	if !nodegroupNamePattern.MatchString(leaving) {
+		leaving = ""
+	}
+	return wanted, leaving, true
 }

@@ -28,6 +28,8 @@ type PoolLaunchConfig struct {
 	VersionsToKeep *int32
 	AdditionalTags infrav1.Tags
 	Control        infrav1.LaunchConfigControl
+	// Placement is where the pool asks its instances to run.
+	Placement Placement
 	// Adopt is the id of the launch template that the config is to take over, "" for none.
 	Adopt string
 
@@ -75,9 +77,9 @@ func (p PoolLaunchConfig) Ensure(ctx context.Context, c client.Client) reconcili
 		return *end
 	}
 	wanted := p.Spec(source, config)
-	if problem := p.unfitTemplate(&wanted); problem != "" {
+	if reason, problem := p.unfitOwn(&wanted); problem != "" {
 		p.Show(config) // what the pool has from it before goes on
-		reconciling.False(p.Pool, infrav1.LaunchTemplateReadyCondition, infrav1.InvalidSpecReason, problem)
+		reconciling.False(p.Pool, infrav1.LaunchTemplateReadyCondition, reason, problem)
 		return reconciling.Continue()
 	}
 	if end := UpdateLaunchConfig(ctx, c, p.Pool, config, wanted, p.labels(config, source), p.annotations(config, source)); end != nil {
@@ -96,8 +98,8 @@ func (p PoolLaunchConfig) Create(ctx context.Context, c client.Client) reconcili
 	}
 	config := &infrav1.AWSLaunchConfig{Spec: p.Spec(source, nil)}
 	config.Namespace, config.Name = p.Pool.GetNamespace(), p.Pool.GetName()
-	if problem := p.unfitTemplate(&config.Spec); problem != "" {
-		reconciling.False(p.Pool, infrav1.LaunchTemplateReadyCondition, infrav1.InvalidSpecReason, problem)
+	if reason, problem := p.unfitOwn(&config.Spec); problem != "" {
+		reconciling.False(p.Pool, infrav1.LaunchTemplateReadyCondition, reason, problem)
 		return reconciling.Stop(problem).AndGoOn()
 	}
 	config.Labels, config.Annotations = p.labels(config, source), p.annotations(config, source)
@@ -136,16 +138,19 @@ func (p PoolLaunchConfig) source(ctx context.Context, reader client.Reader, pres
 	return PoolSource(p.Inline, p.VersionsToKeep, p.AdditionalTags), nil
 }
 
-// unfitTemplate says why the pool can not launch from the template that it refers to, "" if it can, or refers to none: the API server refuses what does not
-// go together in one object.
-func (p PoolLaunchConfig) unfitTemplate(wanted *infrav1.AWSLaunchConfigSpec) string {
+// unfitOwn says why the pool cannot launch from a launch config of its own, with the reason, both empty if it can. The API server refuses what does not go
+// together in one object, and knows neither what a template says nor the subnets of the cluster.
+func (p PoolLaunchConfig) unfitOwn(wanted *infrav1.AWSLaunchConfigSpec) (reason, message string) {
+	if problem := p.Placement.enclavesAtEdge(wanted); problem != "" {
+		return infrav1.NitroEnclaveEdgeZoneUnsupportedReason, problem
+	}
 	if p.Template == nil {
-		return ""
+		return "", ""
 	}
 	if problem := p.Unfit(wanted); problem != "" {
-		return fmt.Sprintf("AWSLaunchConfigTemplate %s is not for this pool: %s", TemplateKey(p.Pool.GetNamespace(), *p.Template), problem)
+		return infrav1.InvalidSpecReason, fmt.Sprintf("AWSLaunchConfigTemplate %s is not for this pool: %s", TemplateKey(p.Pool.GetNamespace(), *p.Template), problem)
 	}
-	return ""
+	return "", ""
 }
 
 // labels are the config's own, those of its Cluster and manager, and those of the template that it was made from.

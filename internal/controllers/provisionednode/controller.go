@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
@@ -20,42 +22,64 @@ import (
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/fleet"
+	"github.com/slipway-project/slipway/internal/metrics"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
+	"github.com/slipway-project/slipway/internal/provisioning/clustername"
+	"github.com/slipway-project/slipway/internal/provisioning/defaults"
 	"github.com/slipway-project/slipway/internal/provisioning/launching"
 	"github.com/slipway-project/slipway/internal/provisioning/region"
 	"github.com/slipway-project/slipway/internal/provisioning/state"
+	"github.com/slipway-project/slipway/internal/provisioning/templates"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 // Name is the controller's, in logs, metrics and as the reporter of events.
 const Name = "provisionednode"
 
-// DefaultRegistrationTimeout is how long an instance has to become a Node that takes pods (as Karpenter's).
+// DefaultRegistrationTimeout is how long an instance has to become an initialized Node (as Karpenter's).
 const DefaultRegistrationTimeout = 15 * time.Minute
 
 // Reconciler reconciles ProvisionedNodes.
 type Reconciler struct {
 	Client client.Client
+	// Live reads past the cache.
+	Live client.Reader
+	// ClusterUID is the UID of the kube-system namespace: the mark of this cluster's instances.
+	ClusterUID string
+	// Names knows cluster names that another cluster uses.
+	Names *clustername.Names
+	// Defaults are the default launch templates.
+	Defaults *defaults.Templates
+	// Templates are those that provisioners and pods name.
+	Templates *templates.Reader
 	// Cluster evicts pods.
 	Cluster   kubernetes.Interface
 	Fleets    *fleet.Fleets
 	Region    *region.Region
 	Instances *Instances
+	// Checks are EC2's status checks.
+	Checks    *StatusChecks
 	Shortages *catalog.Shortages
+	Refusals  *launching.Refusals
 	Promises  *launching.Promises
 	Report    common.Reporter
 	Clock     clock.PassiveClock
 	// Wake has a node looked at. It does not block.
 	Wake func(types.NamespacedName)
-	// RegistrationTimeout is how long an instance has to become a Node that takes pods.
+	// RegistrationTimeout is how long an instance has to become an initialized Node.
 	RegistrationTimeout time.Duration
 
 	launches launches
-	drains   common.Stopwatches
+	// repairs is held while it is decided whether a failed node is replaced.
+	repairs sync.Mutex
+	drains  common.Stopwatches
 	// over are nodes whose instance AWS said has ended.
 	over    common.Memory[bool]
 	written common.Written
 }
+
+// instanceGone is the reason for which a node goes whose instance ended, and not by Slipway.
+const instanceGone = "InstanceGone"
 
 // Instances are what EC2 says of instances, by id.
 type Instances = observe.Sweep[fleet.Instance]
@@ -65,8 +89,10 @@ type pass struct {
 	node *provisioningv1.ProvisionedNode
 	// provisioner is nil if it is gone.
 	provisioner *provisioningv1.Provisioner
-	// instance is nil if EC2 does not know it (any more). Set by observe.
+	// instance is nil if EC2 does not know it (any more). Its tags prove that it was launched for the node. Set by observe.
 	instance *fleet.Instance
+	// foreign is true if the instance in status was launched for something else: neither it nor its Node is touched. Set by observe.
+	foreign bool
 	// member is the Node, nil if there is none. Set by findMember.
 	member *corev1.Node
 }
@@ -76,8 +102,9 @@ type pass struct {
 //  1. have EC2 launch the instance, together with those of the same launch
 //  2. see that it is still there
 //  3. find its Node, and give it labels and taints
-//  4. say whether it takes pods, or give up
-//  5. end it when nobody has needed it for long enough, and replace it when it is too old or somebody says so
+//  4. wait until it is initialized: ready, without startup taints, and with the devices that its pods request; or give up, and record that it failed to start
+//  5. replace it if it has failed since
+//  6. end it when nobody has needed it for long enough, and replace it when it is too old or somebody says so
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
 	node := &provisioningv1.ProvisionedNode{}
 	if err := r.Client.Get(ctx, request.NamespacedName, node); err != nil {
@@ -86,6 +113,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 			r.drains.Reset(request.NamespacedName)
 			r.over.Forget(request.NamespacedName)
 			r.written.Forget(request.NamespacedName)
+			r.Report.Progress.NodeGone(request.Name)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -103,7 +131,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 	}
 	if node.DeletionTimestamp != nil {
 		reconciling.False(node, provisioningv1.ReadyCondition, provisioningv1.DeletingReason, "")
-		return reconciling.Run(ctx, p, []reconciling.Step[*pass]{
+		return reconciling.RunDeletion(ctx, r.Live, node, p, []reconciling.Step[*pass]{
 			{Name: "observing the instance", Run: r.observe},
 			{Name: "finding the Node", Run: r.findMember},
 			{Name: "draining the Node", Run: r.drain},
@@ -117,7 +145,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		{Name: "observing the instance", Run: r.observe},
 		{Name: "finding the Node", Run: r.findMember},
 		{Name: "registering the Node", Run: r.register},
-		{Name: "awaiting that it takes pods", Run: r.awaitReady},
+		{Name: "awaiting that it is initialized", Run: r.awaitInitialized},
+		{Name: "replacing it if it has failed", Run: r.repair},
 		{Name: "ending it in time", Run: r.live},
 	})
 }
@@ -125,7 +154,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 // ready is how the Ready condition follows from the others.
 var ready = reconciling.Summary{
 	Target: provisioningv1.ReadyCondition,
-	Of:     []string{provisioningv1.LaunchedCondition, provisioningv1.RegisteredCondition, provisioningv1.NodeReadyCondition},
+	Of:     []string{provisioningv1.LaunchedCondition, provisioningv1.RegisteredCondition, provisioningv1.NodeReadyCondition, provisioningv1.InitializedCondition},
 	Reason: provisioningv1.ReadyReason,
 }
 
@@ -141,7 +170,7 @@ func (r *Reconciler) provisionerOf(ctx context.Context, node *provisioningv1.Pro
 	return provisioner, nil
 }
 
-// observe sees the instance in EC2. One that is not there any more takes its object along.
+// observe describes the instance. One that is not there any more takes its object along.
 func (r *Reconciler) observe(ctx context.Context, p *pass) reconciling.Outcome {
 	id := p.node.Status.InstanceID
 	if id == "" {
@@ -153,6 +182,11 @@ func (r *Reconciler) observe(ctx context.Context, p *pass) reconciling.Outcome {
 		return outcome.Again(err)
 	}
 	instance, is := found[id]
+	if is {
+		if err := r.claim(p.node).Check(instance); err != nil {
+			return r.refuse(ctx, p, err)
+		}
+	}
 	if _, over := r.over.Get(key); over {
 		instance, is = instance.Ended(), true
 	}
@@ -165,14 +199,38 @@ func (r *Reconciler) observe(ctx context.Context, p *pass) reconciling.Outcome {
 	r.Instances.InMotion(key, p.node.DeletionTimestamp != nil || !state.IsTrue(p.node, provisioningv1.ReadyCondition))
 	switch {
 	case p.node.DeletionTimestamp != nil:
-	case p.instance == nil && r.sinceLaunch(p.node) < visibility:
-		// Reads in EC2 lag behind writes.
+	case p.instance == nil && !r.longLaunched(p.node):
+		// Reads in EC2 lag behind writes. Until the tags are seen, the Node of the instance is not touched.
+		return reconciling.ComeBack(lookAtLaunch, "EC2 does not show the instance yet")
 	case p.instance == nil || p.instance.Ends():
-		r.tell(ctx, p, "InstanceGone", "Instance %s of ProvisionedNode %s has ended, and not by Slipway.", id, p.node.Name)
-		return r.end(ctx, p, "its instance has ended")
+		r.tell(ctx, p, instanceGone, "Instance %s of ProvisionedNode %s has ended, and not by Slipway.", id, p.node.Name)
+		return r.end(ctx, p, instanceGone, "its instance has ended")
 	}
 	return reconciling.Continue()
 }
+
+// claim returns what the tags of the node's instance have to prove. Status is no proof: other writers may have changed it.
+func (r *Reconciler) claim(node *provisioningv1.ProvisionedNode) fleet.Claim {
+	return fleet.Claim{ClusterUID: r.ClusterUID, Cluster: node.Spec.Cluster, Launch: node.Spec.Launch.Name}
+}
+
+// refuse leaves an instance alone that was not launched for the node. If the node is being deleted, its object goes without it.
+func (r *Reconciler) refuse(ctx context.Context, p *pass, why error) reconciling.Outcome {
+	p.foreign = true
+	message := fmt.Sprintf("%v; Slipway neither drains nor terminates it, and the ProvisionedNode counts against limits until it is deleted", why)
+	shown := meta.FindStatusCondition(p.node.Status.Conditions, provisioningv1.LaunchedCondition)
+	if shown == nil || shown.Reason != provisioningv1.InstanceNotOwnedReason {
+		r.tell(ctx, p, provisioningv1.InstanceNotOwnedReason, "ProvisionedNode %s: %s.", p.node.Name, message)
+	}
+	reconciling.False(p.node, provisioningv1.LaunchedCondition, provisioningv1.InstanceNotOwnedReason, message)
+	if p.node.DeletionTimestamp != nil {
+		return reconciling.Continue()
+	}
+	return reconciling.Stop(message)
+}
+
+// lookAtLaunch is how often a new instance is described that EC2 does not show yet.
+const lookAtLaunch = 5 * time.Second
 
 // visibility is how long EC2 may take to show an instance that it has launched.
 const visibility = 2 * time.Minute
@@ -184,19 +242,26 @@ func (r *Reconciler) sinceLaunch(node *provisioningv1.ProvisionedNode) time.Dura
 	return r.Clock.Since(node.Status.LaunchTime.Time)
 }
 
-// end deletes the object. What has to happen first, the deletion does.
-func (r *Reconciler) end(ctx context.Context, p *pass, why string) reconciling.Outcome {
-	if err := r.delete(ctx, p.node); err != nil {
+// longLaunched reports whether EC2 would show the instance by now, if it were there.
+func (r *Reconciler) longLaunched(node *provisioningv1.ProvisionedNode) bool {
+	return node.Status.LaunchTime == nil || r.sinceLaunch(node) >= visibility
+}
+
+// end deletes the object, for a reason that slipway_node_disruptions_total shows. What has to happen first, the deletion does.
+func (r *Reconciler) end(ctx context.Context, p *pass, reason, why string) reconciling.Outcome {
+	if err := r.delete(ctx, p.node, reason); err != nil {
 		return reconciling.Fail(err)
 	}
 	return reconciling.Stop(why)
 }
 
-func (r *Reconciler) delete(ctx context.Context, node *provisioningv1.ProvisionedNode) error {
+func (r *Reconciler) delete(ctx context.Context, node *provisioningv1.ProvisionedNode, reason string) error {
 	precondition := client.Preconditions{UID: &node.UID}
 	if err := r.Client.Delete(ctx, node, precondition); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting ProvisionedNode %q: %w", node.Name, err)
 	}
+	r.Report.Progress.NodeDisrupted(node, reason)
+	r.Report.Progress.NodesDecided(node.Spec.Provisioner, metrics.DecisionTerminate, 1)
 	return nil
 }
 

@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,7 +17,9 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/fleet"
+	"github.com/slipway-project/slipway/internal/metrics"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
+	"github.com/slipway-project/slipway/internal/provisioning/launching"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -29,9 +33,19 @@ func (r *Reconciler) launch(ctx context.Context, p *pass) reconciling.Outcome {
 	if node.Status.InstanceID != "" {
 		return reconciling.Continue()
 	}
-	reconciling.False(node, provisioningv1.LaunchedCondition, provisioningv1.LaunchingReason, "")
+	if from := node.Spec.Launch.ClusterUID; from != "" && from != r.ClusterUID {
+		message := fmt.Sprintf("the ProvisionedNode was written in another cluster: its spec.launch.clusterUID is %s, and the UID of this cluster is %s; nothing is launched for it. Delete it", from, r.ClusterUID)
+		reconciling.False(node, provisioningv1.LaunchedCondition, provisioningv1.OtherClusterReason, message)
+		return reconciling.Stop(message)
+	}
+	if meta.FindStatusCondition(node.Status.Conditions, provisioningv1.LaunchedCondition) == nil {
+		reconciling.False(node, provisioningv1.LaunchedCondition, provisioningv1.LaunchingReason, "")
+	}
 	if node.Status.RequestTime == nil {
 		node.Status.RequestTime = &metav1.Time{Time: r.Clock.Now()}
+	}
+	if err := r.checkClusterName(ctx, node.Spec.Cluster); err != nil {
+		return r.launchFailed(ctx, p, err)
 	}
 	var siblings provisioningv1.ProvisionedNodeList
 	if err := r.Client.List(ctx, &siblings, client.MatchingFields{byLaunch: node.Spec.Launch.Name}); err != nil {
@@ -43,15 +57,13 @@ func (r *Reconciler) launch(ctx context.Context, p *pass) reconciling.Outcome {
 			return reconciling.ComeBack(left, fmt.Sprintf("%d nodes of the launch are not written down yet", missing))
 		}
 	}
-	answer, err := r.launches.once(node.Spec.Launch.Name, func() (answer, error) { return r.call(ctx, p, siblings.Items) })
+	answer, err := r.launches.once(node.Spec.Launch.Name, r.Clock.Now(), func() (answer, error) { return r.call(ctx, p, siblings.Items) })
 	if err != nil {
 		return r.launchFailed(ctx, p, err)
 	}
 	instance, launched := answer.instances[node.Name]
 	if !launched {
-		reconciling.False(node, provisioningv1.LaunchedCondition, provisioningv1.InsufficientCapacityReason, answer.why)
-		r.tell(ctx, p, provisioningv1.InsufficientCapacityReason, "ProvisionedNode %s was not launched: %s.", node.Name, cmp.Or(answer.why, "EC2 gives no reason"))
-		return r.end(ctx, p, "EC2 launched no instance for it")
+		return r.notLaunched(ctx, p, answer)
 	}
 	resources, err := r.Region.Resources(ctx, instance.InstanceType)
 	if err != nil {
@@ -61,6 +73,7 @@ func (r *Reconciler) launch(ctx context.Context, p *pass) reconciling.Outcome {
 	node.Status.LaunchTime = &metav1.Time{Time: r.Clock.Now()}
 	node.Status.Resources = &resources
 	reconciling.True(node, provisioningv1.LaunchedCondition, provisioningv1.LaunchedCondition, "")
+	r.Report.Progress.NodeStarted(node, metrics.StageLaunched, r.Clock.Now())
 	reconciling.False(node, provisioningv1.RegisteredCondition, provisioningv1.RegisteringReason, "")
 	if p.provisioner != nil {
 		r.Report.Done(ctx, p.provisioner, provisioningv1.LaunchedCondition, "Launched instance %s (%s, %s, %s) for ProvisionedNode %s.",
@@ -69,49 +82,106 @@ func (r *Reconciler) launch(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.Continue()
 }
 
+// notLaunched ends a node that EC2 launched no instance for. Its pods get another node, from what there is then.
+func (r *Reconciler) notLaunched(ctx context.Context, p *pass, answer answer) reconciling.Outcome {
+	reason := provisioningv1.InsufficientCapacityReason
+	switch answer.blame {
+	case fleet.BlameMissingTemplate:
+		reconciling.False(p.node, provisioningv1.LaunchedCondition, provisioningv1.LaunchFailedReason, answer.why)
+		return r.templateLost(ctx, p)
+	case fleet.BlameTemplate, fleet.BlameAccount, fleet.BlameMoment:
+		reason = provisioningv1.LaunchFailedReason
+	default: // EC2 had no capacity, which is the reason already
+	}
+	reconciling.False(p.node, provisioningv1.LaunchedCondition, reason, answer.why)
+	r.tell(ctx, p, reason, "ProvisionedNode %s was not launched: %s.", p.node.Name, cmp.Or(strings.TrimSuffix(answer.why, "."), "EC2 gives no reason"))
+	return r.end(ctx, p, reason, "EC2 launched no instance for it")
+}
+
+// checkClusterName returns an error if resources of another cluster have this cluster's name, or if that cannot be found out.
+func (r *Reconciler) checkClusterName(ctx context.Context, name string) error {
+	taken, err := r.Names.Taken(ctx, name)
+	if err == nil && taken != "" {
+		err = &nameTakenError{taken}
+	}
+	return err
+}
+
 // launchTimeout is how long a launch is tried that fails as a whole. Then its pods are packed anew, from what is true then.
 const launchTimeout = 5 * time.Minute
 
 // launchFailed says why, and tries again for a while: nobody knows whether EC2 has launched anything.
 func (r *Reconciler) launchFailed(ctx context.Context, p *pass, err error) reconciling.Outcome {
-	fate := aws.FateOf(err)
-	reconciling.False(p.node, provisioningv1.LaunchedCondition, provisioningv1.LaunchFailedReason, aws.UserMessage(err))
+	fate, reason := aws.FateOf(err), provisioningv1.LaunchFailedReason
+	if aws.IsThrottled(err) {
+		reason = provisioningv1.ThrottledReason
+	}
+	if shown := meta.FindStatusCondition(p.node.Status.Conditions, provisioningv1.LaunchedCondition); shown == nil || shown.Reason != reason {
+		r.tell(ctx, p, provisioningv1.LaunchFailedReason, "ProvisionedNode %s is not launched yet: %s. The launch is repeated.", p.node.Name, strings.TrimSuffix(aws.UserMessage(err), "."))
+	}
+	reconciling.False(p.node, provisioningv1.LaunchedCondition, reason, aws.UserMessage(err))
 	if r.Clock.Since(p.node.Status.RequestTime.Time) > launchTimeout {
 		r.tell(ctx, p, provisioningv1.LaunchFailedReason, "ProvisionedNode %s could not be launched: %s", p.node.Name, aws.UserMessage(err))
-		return r.end(ctx, p, "it could not be launched")
+		return r.end(ctx, p, provisioningv1.LaunchFailedReason, "it could not be launched")
 	}
-	if fate.After > 0 {
-		return reconciling.ComeBack(fate.After, err.Error())
-	}
-	return reconciling.Fail(err)
+	return reconciling.ComeBack(cmp.Or(fate.After, launchRetry(r.Clock.Since(p.node.Status.RequestTime.Time))), err.Error())
 }
+
+// launchRetry returns when a launch that failed is repeated, by how long it has been tried: an outage of AWS takes minutes, and its end is noticed within seconds.
+func launchRetry(tried time.Duration) time.Duration {
+	return min(max(tried, sharedFailure), launching.RetryInterval)
+}
+
+// sharedFailure is how long the failure of a launch holds for all of its nodes: they do not repeat the call one after the other.
+const sharedFailure = time.Second
+
+// templateLost ends a node whose launch template is gone: what it is launched from never changes. Its pods get another node, from what there is then.
+func (r *Reconciler) templateLost(ctx context.Context, p *pass) reconciling.Outcome {
+	from := p.node.Spec.LaunchTemplate
+	r.Defaults.Forget(from.ID)
+	r.Templates.Forget(from.ID)
+	r.tell(ctx, p, provisioningv1.LaunchFailedReason, "ProvisionedNode %s was not launched: version %d of launch template %s does not exist any longer.", p.node.Name, from.Version, from.ID)
+	return r.end(ctx, p, provisioningv1.LaunchFailedReason, "its launch template is gone")
+}
+
+// nameTakenError reports that another cluster uses the name of this one.
+type nameTakenError struct{ why string }
+
+// Error implements error.
+func (e *nameTakenError) Error() string { return e.why }
+
+// WaitsForUser reports that only a change by a person helps.
+func (*nameTakenError) WaitsForUser() bool { return true }
 
 // call makes the call of a launch, and shares its instances out: a node that knows its instance keeps it, the others get theirs in the order of their names.
 func (r *Reconciler) call(ctx context.Context, p *pass, siblings []provisioningv1.ProvisionedNode) (answer, error) {
 	spec := &p.node.Spec
-	request := fleet.Request{
-		Name: spec.Launch.Name, TemplateID: spec.LaunchTemplate.ID, Version: spec.LaunchTemplate.Version, Nodes: spec.Launch.Nodes,
-		Spot: spec.CapacityType == provisioningv1.CapacityTypeSpot,
-		Tags: map[string]string{
-			"Name": spec.Cluster + "-" + spec.Provisioner, "kubernetes.io/cluster/" + spec.Cluster: "owned",
-			fleet.TagCluster: spec.Cluster, fleet.TagProvisioner: spec.Provisioner, fleet.TagLaunch: spec.Launch.Name,
-		},
-	}
-	for _, offering := range spec.Offerings {
-		request.Offerings = append(request.Offerings, fleet.Offering(offering))
-	}
-	if err := r.reduce(ctx, &request, len(siblings)); err != nil {
+	request := launching.Request(spec)
+	if err := r.reduce(ctx, p.node, &request, len(siblings)); err != nil {
 		return answer{}, err
 	}
 	launched, err := r.Fleets.Launch(ctx, request)
 	if err != nil {
-		return answer{}, err
+		return r.refused(request, err)
 	}
 	made := share(launched.Instances, siblings)
+	verdict := launched.Verdict()
+	made.why, made.blame = verdict.Message, verdict.Blame
+	switch verdict.Blame {
+	case fleet.BlameMissingTemplate:
+		return made, nil
+	case fleet.BlameTemplate, fleet.BlameAccount, fleet.BlameMoment:
+		r.Refusals.Mark(request, verdict, false)
+	default: // the failures below are marked one by one
+	}
 	for _, failure := range launched.Failures {
-		// What fails for another reason than capacity would fail again at once: it is left alone for as long.
-		r.Shortages.Mark(catalog.Offering{InstanceType: failure.InstanceType, Zone: failure.Zone, CapacityType: spec.CapacityType})
-		made.why = failure.Message
+		switch failure.Blame {
+		case fleet.BlameSubnet:
+			r.Shortages.MarkSubnet(failure.SubnetID)
+		case fleet.BlameOffering:
+			r.Shortages.Mark(catalog.Offering{InstanceType: failure.InstanceType, Zone: failure.Zone, CapacityType: spec.CapacityType})
+		default: // the verdict above covers what is not about capacity
+		}
 	}
 	if len(launched.Instances) < int(spec.Launch.Nodes) && len(launched.Failures) == 0 {
 		for _, offering := range spec.Offerings {
@@ -121,13 +191,29 @@ func (r *Reconciler) call(ctx context.Context, p *pass, siblings []provisioningv
 	return made, nil
 }
 
+// refused returns an answer without instances to a call that EC2 refused, or the error if EC2 may have launched something, or is to be asked for the same again.
+func (r *Reconciler) refused(request fleet.Request, err error) (answer, error) {
+	verdict := fleet.VerdictOf(err)
+	switch verdict.Blame {
+	case fleet.BlameMissingTemplate:
+	case fleet.BlameTemplate, fleet.BlameAccount:
+		if aws.IsUncertain(err) || aws.IsIdempotentParameterMismatch(err) {
+			return answer{}, err
+		}
+		r.Refusals.Mark(request, verdict, true)
+	default:
+		return answer{}, err
+	}
+	return answer{why: verdict.Message, blame: verdict.Blame}, nil
+}
+
 // reduce has a launch whose writer crashed before all of its nodes were written down be of those that are, unless it was made already. It is a launch of another name then,
 // because EC2 takes calls of one name for one.
-func (r *Reconciler) reduce(ctx context.Context, request *fleet.Request, written int) error {
+func (r *Reconciler) reduce(ctx context.Context, node *provisioningv1.ProvisionedNode, request *fleet.Request, written int) error {
 	if written >= int(request.Nodes) {
 		return nil
 	}
-	made, err := r.Fleets.OfLaunch(ctx, request.Name)
+	made, err := r.ofLaunch(ctx, node)
 	if err != nil || len(made) > 0 {
 		return err
 	}
@@ -154,8 +240,9 @@ func share(instances []fleet.Instance, siblings []provisioningv1.ProvisionedNode
 type answer struct {
 	// instances by the name of the node.
 	instances map[string]fleet.Instance
-	// why there are fewer than nodes.
-	why string
+	// why there are fewer than nodes, and what is to blame if there is none.
+	why   string
+	blame fleet.Blame
 }
 
 // launches remember the answers to the calls that this process made, for the nodes that were launched by the same call. It is safe for concurrent use.
@@ -168,6 +255,9 @@ type onceAnswered struct {
 	mu       sync.Mutex
 	answered bool
 	answer
+	// failure is why the last call failed, at failedAt.
+	failure  error
+	failedAt time.Time
 }
 
 func (l *launches) of(name string) *onceAnswered {
@@ -182,14 +272,18 @@ func (l *launches) of(name string) *onceAnswered {
 	return l.made[name]
 }
 
-// once is the answer to the call of a launch, which is made if it was not yet. A call that failed was not made.
-func (l *launches) once(name string, call func() (answer, error)) (answer, error) {
+// once returns the answer to the call of a launch, which is made if it was not yet, or failed longer than a moment ago.
+func (l *launches) once(name string, now time.Time, call func() (answer, error)) (answer, error) {
 	made := l.of(name)
 	made.mu.Lock()
 	defer made.mu.Unlock()
+	if made.failure != nil && now.Sub(made.failedAt) < sharedFailure {
+		return answer{}, made.failure
+	}
 	if !made.answered {
 		answered, err := call()
 		if err != nil {
+			made.failure, made.failedAt = err, now
 			return answer{}, err
 		}
 		made.answered, made.answer = true, answered

@@ -9,16 +9,20 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/controllers/outcome"
+	"github.com/slipway-project/slipway/internal/metrics"
 	"github.com/slipway-project/slipway/internal/provisioning/state"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 // findMember finds the Node by the instance that it says it runs on.
 func (r *Reconciler) findMember(ctx context.Context, p *pass) reconciling.Outcome {
-	if p.node.Status.InstanceID == "" {
+	if p.node.Status.InstanceID == "" || p.foreign {
 		return reconciling.Continue()
 	}
 	var nodes corev1.NodeList
@@ -32,34 +36,90 @@ func (r *Reconciler) findMember(ctx context.Context, p *pass) reconciling.Outcom
 	return reconciling.Continue()
 }
 
-// register gives the Node its labels and taints, and takes away the taint that kept pods from it until then, in one write.
+// register gives the Node its labels, taints, and finalizer, and removes the taint that kept pods from it until then, in one write. A Node that is deleted
+// ends its ProvisionedNode: the finalizer keeps it until it is drained and its instance has ended.
 func (r *Reconciler) register(ctx context.Context, p *pass) reconciling.Outcome {
 	if p.member == nil {
-		reconciling.False(p.node, provisioningv1.RegisteredCondition, provisioningv1.RegisteringReason, "the instance has not joined the cluster yet")
-		return reconciling.Continue()
+		return r.awaitMember(ctx, p)
+	}
+	p.node.Status.AwaySince = nil
+	if p.member.DeletionTimestamp != nil {
+		r.tell(ctx, p, "NodeDeleted", "Node %s was deleted: its pods are evicted, and instance %s is terminated.", p.member.Name, p.node.Status.InstanceID)
+		return r.end(ctx, p, "NodeDeleted", "its Node was deleted")
 	}
 	first := !state.IsTrue(p.node, provisioningv1.RegisteredCondition)
+	// The finalizer is written together with the startup taints: a Node that has it got them before, and they may have been removed since.
+	starts := !controllerutil.ContainsFinalizer(p.member, provisioningv1.NodeFinalizer) && p.node.Status.ReadyTime == nil
 	unregistered := slices.ContainsFunc(p.member.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == state.UnregisteredTaint })
-	if first || unregistered {
-		err := reconciling.Patch(ctx, r.Client, p.member, func(member *corev1.Node) { dress(member, p.node) })
+	if first || unregistered || !controllerutil.ContainsFinalizer(p.member, provisioningv1.NodeFinalizer) {
+		var labels map[string]string
+		var err error
+		if first || unregistered {
+			// A Node that pods came to without these labels would keep them, and lack the labels for good.
+			if labels, err = r.Region.Labels(ctx, p.node.Status.InstanceType); err != nil {
+				return outcome.Again(err)
+			}
+		}
+		err = reconciling.Patch(ctx, r.Client, p.member, func(member *corev1.Node) {
+			controllerutil.AddFinalizer(member, provisioningv1.NodeFinalizer)
+			if first || unregistered {
+				dress(member, p.node, labels, starts)
+			}
+		})
 		if err != nil {
 			return reconciling.Fail(fmt.Errorf("labeling Node %q: %w", p.member.Name, err))
 		}
+	}
+	if first && p.node.Status.ReadyTime == nil {
+		r.Report.Progress.NodeStarted(p.node, metrics.StageRegistered, r.Clock.Now())
 	}
 	reconciling.True(p.node, provisioningv1.RegisteredCondition, provisioningv1.RegisteredCondition, "")
 	return reconciling.Continue()
 }
 
-// dress puts labels and taints on a Node.
-func dress(member *corev1.Node, node *provisioningv1.ProvisionedNode) {
+// awaitMember waits for the Node: for the first time, or because it was deleted past its finalizer. In that case it may be back when its kubelet starts
+// again, and no pod is promised to it meanwhile. If it stays away, the instance is terminated.
+func (r *Reconciler) awaitMember(ctx context.Context, p *pass) reconciling.Outcome {
+	name := p.node.Status.NodeName
+	if name == "" {
+		reconciling.False(p.node, provisioningv1.RegisteredCondition, provisioningv1.RegisteringReason, "the instance has not joined the cluster yet")
+		return reconciling.Continue()
+	}
+	member := &corev1.Node{}
+	err := r.Live.Get(ctx, client.ObjectKey{Name: name}, member)
+	switch {
+	case err == nil && state.InstanceOf(member.Spec.ProviderID) == p.node.Status.InstanceID:
+		return reconciling.ComeBack(lookAtReplacement, "the cache does not show the Node")
+	case client.IgnoreNotFound(err) != nil:
+		return reconciling.Fail(fmt.Errorf("reading Node %q: %w", name, err))
+	}
+	if p.node.Status.AwaySince == nil {
+		p.node.Status.AwaySince = &metav1.Time{Time: r.Clock.Now()}
+	}
+	left := p.node.Status.AwaySince.Add(r.RegistrationTimeout).Sub(r.Clock.Now())
+	if left <= 0 {
+		return r.replaceFailed(ctx, p, failure{failedAway, fmt.Sprintf("Node %s is gone and did not come back within %s", name, duration.HumanDuration(r.RegistrationTimeout))})
+	}
+	reconciling.False(p.node, provisioningv1.RegisteredCondition, provisioningv1.NodeGoneReason,
+		fmt.Sprintf("Node %s is gone; no pods are placed on it, and instance %s is terminated unless the Node is back within %s", name, p.node.Status.InstanceID, duration.HumanDuration(r.RegistrationTimeout)))
+	return reconciling.ComeBack(left, "the Node is to be back by then")
+}
+
+// dress puts labels and taints on a Node: those of its instance type, and those of the ProvisionedNode, with startup taints if it starts.
+func dress(member *corev1.Node, node *provisioningv1.ProvisionedNode, instance map[string]string, starts bool) {
 	labels := maps.Clone(member.Labels)
 	if labels == nil {
 		labels = map[string]string{}
 	}
+	maps.Copy(labels, instance)
 	maps.Copy(labels, node.Spec.Labels)
 	member.Labels = labels
 	taints := slices.DeleteFunc(slices.Clone(member.Spec.Taints), func(taint corev1.Taint) bool { return taint.Key == state.UnregisteredTaint })
-	for _, taint := range state.Taints(node) {
+	wanted := state.Taints(node)
+	if starts {
+		wanted = append(wanted, state.StartupTaints(node)...)
+	}
+	for _, taint := range wanted {
 		if !slices.ContainsFunc(taints, func(has corev1.Taint) bool { return has.MatchTaint(&taint) }) {
 			taints = append(taints, taint)
 		}
@@ -67,31 +127,12 @@ func dress(member *corev1.Node, node *provisioningv1.ProvisionedNode) {
 	member.Spec.Taints = taints
 }
 
-// awaitReady says whether the Node takes pods. One that never came to it in time is ended: its pods need another.
-func (r *Reconciler) awaitReady(ctx context.Context, p *pass) reconciling.Outcome {
-	if p.member != nil && state.Ready(p.member) {
-		reconciling.True(p.node, provisioningv1.NodeReadyCondition, provisioningv1.ReadyReason, "")
-		return reconciling.Continue()
-	}
-	before := state.IsTrue(p.node, provisioningv1.NodeReadyCondition) || p.node.Status.ReadyTime != nil
-	reconciling.False(p.node, provisioningv1.NodeReadyCondition, provisioningv1.NotReadyReason, "its kubelet does not say that it is ready")
-	if before {
-		return reconciling.Continue() // what becomes of nodes that fail later is not for this timeout
-	}
-	left := r.RegistrationTimeout - r.sinceLaunch(p.node)
-	if left > 0 {
-		return reconciling.ComeBack(left, "the node is to take pods by then")
-	}
-	r.tell(ctx, p, "RegistrationTimeout", "ProvisionedNode %s (instance %s) did not become a Node that takes pods within %s, and is replaced.",
-		p.node.Name, p.node.Status.InstanceID, r.RegistrationTimeout)
-	return r.end(ctx, p, "it did not become ready in time")
-}
-
 // live ends the node when its time has come, and says when to look again.
 func (r *Reconciler) live(ctx context.Context, p *pass) reconciling.Outcome {
 	now := r.Clock.Now()
-	if p.node.Status.ReadyTime == nil && state.IsTrue(p.node, provisioningv1.NodeReadyCondition) {
+	if p.node.Status.ReadyTime == nil && state.IsTrue(p.node, provisioningv1.InitializedCondition) {
 		p.node.Status.ReadyTime = &metav1.Time{Time: now}
+		r.Report.Progress.NodeStarted(p.node, metrics.StageReady, now)
 	}
 	if p.provisioner == nil {
 		return reconciling.Continue()
@@ -108,13 +149,8 @@ func (r *Reconciler) live(ctx context.Context, p *pass) reconciling.Outcome {
 		p.node.Status.EmptySince = &metav1.Time{Time: now}
 	}
 	verdict := lifeOf(&p.node.Status, &p.provisioner.Spec, now)
-	reason, why := replacedFor(p.node, verdict)
-	switch {
-	case verdict.over:
-		r.tellEnd(ctx, p, verdict.why)
-		return r.end(ctx, p, verdict.why)
-	case reason != "":
-		return r.replace(ctx, p, reason, why)
+	if reason, why := disruptedFor(p.node, verdict); reason != "" {
+		return r.disrupt(ctx, p, reason, why)
 	}
 	reconciling.Remove(p.node, provisioningv1.ReplacingCondition)
 	switch {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/aws/events"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
+	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 // Heard acts on what AWS tells of instances. What has to outlive this process is written before it returns; what was not is told again.
@@ -43,6 +45,7 @@ func (r *Reconciler) ofInstance(ctx context.Context, id string, act func(context
 
 // ended remembers that the instance has ended, or is about to: descriptions may say otherwise for a while.
 func (r *Reconciler) ended(_ context.Context, node *provisioningv1.ProvisionedNode) error {
+	r.Report.Progress.Interrupted("ended")
 	key := client.ObjectKeyFromObject(node)
 	r.over.Put(key, true)
 	r.Wake(key)
@@ -62,11 +65,25 @@ func (r *Reconciler) interrupted(ctx context.Context, node *provisioningv1.Provi
 	}
 	r.tell(ctx, p, "SpotInterruption", "EC2 takes Spot Instance %s (%s, %s) of ProvisionedNode %s back within two minutes: its pods are moved.",
 		node.Status.InstanceID, node.Status.InstanceType, node.Status.Zone, node.Name)
-	return r.delete(ctx, node)
+	r.Report.Progress.Interrupted("spot_interruption")
+	if err := r.limitDrain(ctx, node, reclaimTime); err != nil {
+		return err
+	}
+	return r.delete(ctx, node, "Interrupted")
+}
+
+// reclaimTime is how long after its notice EC2 takes a Spot Instance back.
+const reclaimTime = 2 * time.Minute
+
+// limitDrain has the instance of a node terminated after a time at the latest, so that every pod is evicted or deleted with its own grace period while the instance is
+// there.
+func (r *Reconciler) limitDrain(ctx context.Context, node *provisioningv1.ProvisionedNode, after time.Duration) error {
+	return reconciling.Annotate(ctx, r.Client, node, provisioningv1.TerminationDeadlineAnnotation, r.Clock.Now().Add(after).UTC().Format(time.RFC3339))
 }
 
 // atRisk has new nodes be of another kind. The node stays: most such instances are not taken back for long, and moving its pods each time would cost more than it saves.
 func (r *Reconciler) atRisk(ctx context.Context, node *provisioningv1.ProvisionedNode) error {
+	r.Report.Progress.Interrupted("rebalance_recommendation")
 	r.Shortages.Mark(offeringOf(node))
 	provisioner, err := r.provisionerOf(ctx, node)
 	if err != nil {

@@ -18,8 +18,13 @@ import (
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/provisioning/disruption"
+	"github.com/slipway-project/slipway/internal/provisioning/packing"
 	"github.com/slipway-project/slipway/internal/provisioning/state"
 )
+
+// PodsByNode is the index of the cache that finds the pods of a Node.
+const PodsByNode = byNode
 
 // Indexes of the cache.
 const (
@@ -35,8 +40,10 @@ const (
 
 // Register adds the controller to a manager. Woken are the objects whose instance changed.
 func (r *Reconciler) Register(ctx context.Context, manager ctrl.Manager, settings common.Settings, woken source.Source) error {
-	if err := index(ctx, manager); err != nil {
-		return err
+	for _, index := range Indexes() {
+		if err := manager.GetFieldIndexer().IndexField(ctx, index.Object, index.Name, index.Values); err != nil {
+			return fmt.Errorf("indexing %T by %s: %w", index.Object, index.Name, err)
+		}
 	}
 	controller := ctrl.NewControllerManagedBy(manager).
 		Named(Name).
@@ -52,7 +59,17 @@ func (r *Reconciler) Register(ctx context.Context, manager ctrl.Manager, setting
 	return nil
 }
 
-func index(ctx context.Context, manager ctrl.Manager) error {
+// Index is an index of the cache that the controller looks objects up by.
+type Index struct {
+	Object client.Object
+	Name   string
+	// Values of an object.
+	Values client.IndexerFunc
+}
+
+// Indexes returns the indexes that the controller needs.
+func Indexes() []Index {
+	var indexes []Index
 	for _, one := range []struct {
 		object client.Object
 		name   string
@@ -64,17 +81,14 @@ func index(ctx context.Context, manager ctrl.Manager) error {
 		{&corev1.Node{}, byInstance, func(o client.Object) string { return state.InstanceOf(o.(*corev1.Node).Spec.ProviderID) }},
 		{&corev1.Pod{}, byNode, func(o client.Object) string { return o.(*corev1.Pod).Spec.NodeName }},
 	} {
-		err := manager.GetFieldIndexer().IndexField(ctx, one.object, one.name, func(object client.Object) []string {
+		indexes = append(indexes, Index{one.object, one.name, func(object client.Object) []string {
 			if value := one.of(object); value != "" {
 				return []string{value}
 			}
 			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("indexing %T by %s: %w", one.object, one.name, err)
-		}
+		}})
 	}
-	return nil
+	return indexes
 }
 
 // ofNode is the object whose instance the Node runs on.
@@ -120,12 +134,30 @@ func (r *Reconciler) matching(ctx context.Context, fields client.MatchingFields)
 var nodeChanges = predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
 	before, isNode := update.ObjectOld.(*corev1.Node)
 	after, isNodeToo := update.ObjectNew.(*corev1.Node)
-	return isNode && isNodeToo && (state.Ready(before) != state.Ready(after) || before.Spec.ProviderID != after.Spec.ProviderID || len(before.Spec.Taints) != len(after.Spec.Taints))
+	deleted := isNode && isNodeToo && before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero()
+	if isNode && isNodeToo && (offers(before) != offers(after) || disruption.Protection(before.Annotations) != disruption.Protection(after.Annotations)) {
+		return true
+	}
+	return deleted || isNode && isNodeToo && (state.Ready(before) != state.Ready(after) || before.Spec.ProviderID != after.Spec.ProviderID || len(before.Spec.Taints) != len(after.Spec.Taints))
 }}
 
-// podChanges lets through pods that come to a Node, end there or leave it.
+// offers returns how many extended resources a Node offers.
+func offers(node *corev1.Node) int {
+	count := 0
+	for name, has := range node.Status.Allocatable {
+		if packing.Extended(name) && !has.IsZero() {
+			count++
+		}
+	}
+	return count
+}
+
+// podChanges lets through pods that come to a Node, end there or leave it, and those that begin or cease to keep their node.
 var podChanges = predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
 	before, isPod := update.ObjectOld.(*corev1.Pod)
 	after, isPodToo := update.ObjectNew.(*corev1.Pod)
+	if isPod && isPodToo && disruption.Protection(before.Annotations) != disruption.Protection(after.Annotations) {
+		return true
+	}
 	return isPod && isPodToo && (before.Spec.NodeName != after.Spec.NodeName || before.Status.Phase != after.Status.Phase)
 }}

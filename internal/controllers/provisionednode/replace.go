@@ -7,10 +7,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/provisioning/disruption"
 	"github.com/slipway-project/slipway/internal/provisioning/state"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
@@ -18,18 +21,69 @@ import (
 // lookAtReplacement is how often it is looked whether the pods of a node have places elsewhere.
 const lookAtReplacement = 2 * time.Second
 
-// replacedFor is the reason for which a node is to be replaced, and why in words; empty if it is not.
-func replacedFor(node *provisioningv1.ProvisionedNode, verdict life) (reason, why string) {
+// recheckKept is how often a node is checked again that an annotation or a PodDisruptionBudget keeps. Changes of pods and Nodes bring a pass sooner.
+const recheckKept = time.Minute
+
+// disruptedFor returns the reason for which a node should be disrupted and a text that explains it; both are empty if it should not be.
+func disruptedFor(node *provisioningv1.ProvisionedNode, verdict life) (reason provisioningv1.DisruptionReason, why string) {
 	asked, is := node.Annotations[provisioningv1.ReplaceAnnotation]
 	switch {
+	case verdict.over:
+		return provisioningv1.DisruptionEmpty, verdict.why
 	case verdict.expired:
-		return provisioningv1.ExpiredReason, verdict.why
-	case strings.HasPrefix(asked, provisioningv1.DriftedReason):
-		return provisioningv1.DriftedReason, strings.TrimLeft(strings.TrimPrefix(asked, provisioningv1.DriftedReason), ": ")
+		return provisioningv1.DisruptionExpired, verdict.why
+	case disruption.MarkedDrifted(node):
+		return provisioningv1.DisruptionDrifted, strings.TrimLeft(strings.TrimPrefix(asked, provisioningv1.DriftedReason), ": ")
 	case is:
-		return provisioningv1.RequestedReason, strings.TrimSuffix("its replacement is asked for: "+asked, ": ")
+		return provisioningv1.DisruptionRequested, strings.TrimSuffix("its replacement is asked for: "+asked, ": ")
 	}
 	return "", ""
+}
+
+// disrupt terminates a node that is empty and replaces one that is not, unless an annotation or a PodDisruptionBudget keeps it, or a disruption budget holds it
+// back. The condition says so; the
+// controller of Provisioners reads from it that the node asks, and allows it by an annotation.
+func (r *Reconciler) disrupt(ctx context.Context, p *pass, reason provisioningv1.DisruptionReason, why string) reconciling.Outcome {
+	kept, err := r.keptBy(ctx, p)
+	// What the Provisioner's controller marked as drifted is within the budgets.
+	bounded := reason != provisioningv1.DisruptionDrifted && disruption.Bounded(&p.provisioner.Spec, reason)
+	switch {
+	case err != nil:
+		return reconciling.Fail(err)
+	case kept.Keeps():
+		reconciling.False(p.node, provisioningv1.ReplacingCondition, kept.Reason, kept.Explain(why))
+		return reconciling.ComeBack(recheckKept, kept.By)
+	case bounded && !disruption.Allows(p.node, reason):
+		reconciling.False(p.node, provisioningv1.ReplacingCondition, string(reason),
+			fmt.Sprintf("%s; the node stays until the disruption budgets of Provisioner %s allow its disruption", why, p.provisioner.Name))
+		return reconciling.ComeBack(recheckKept, "the disruption budgets do not allow it yet") // it may become empty meanwhile
+	case reason == provisioningv1.DisruptionEmpty:
+		r.tellEnd(ctx, p, why)
+		return r.end(ctx, p, string(reason), why)
+	}
+	return r.replace(ctx, p, string(reason), why)
+}
+
+// keptBy returns what keeps the node from being disrupted.
+func (r *Reconciler) keptBy(ctx context.Context, p *pass) (disruption.Keeper, error) {
+	var pods []corev1.Pod
+	if p.member != nil {
+		var err error
+		if pods, err = r.podsOf(ctx, p.member.Name); err != nil {
+			return disruption.Keeper{}, err
+		}
+	}
+	budgets, err := PodDisruptionBudgets(ctx, r.Client)
+	return disruption.KeptBy(&p.provisioner.Spec, p.node, p.member, pods, budgets), err
+}
+
+// PodDisruptionBudgets lists those of all namespaces. Nothing in them is to be changed.
+func PodDisruptionBudgets(ctx context.Context, c client.Client) ([]policyv1.PodDisruptionBudget, error) {
+	var list policyv1.PodDisruptionBudgetList
+	if err := c.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing PodDisruptionBudgets: %w", err)
+	}
+	return list.Items, nil
 }
 
 // replace ends a node once all of its pods have places on nodes that take them. The condition has them packed anew, and keeps further ones away. A node that is too old waits no longer
@@ -40,11 +94,12 @@ func (r *Reconciler) replace(ctx context.Context, p *pass, reason, why string) r
 		return reconciling.Fail(err)
 	}
 	since := meta.FindStatusCondition(p.node.Status.Conditions, provisioningv1.ReplacingCondition)
-	late := reason == provisioningv1.ExpiredReason && since != nil && r.Clock.Since(since.LastTransitionTime.Time) > r.RegistrationTimeout
+	late := reason == provisioningv1.ExpiredReason && since != nil && since.Status == metav1.ConditionTrue && r.Clock.Since(since.LastTransitionTime.Time) > r.RegistrationTimeout
 	if homeless == 0 || late {
 		r.tellEnd(ctx, p, why)
-		return r.end(ctx, p, why)
+		return r.end(ctx, p, reason, why)
 	}
+	r.Report.Progress.NodeReplacing(p.node, reason)
 	reconciling.True(p.node, provisioningv1.ReplacingCondition, reason, fmt.Sprintf("%s; %d of its pods have no place elsewhere yet", why, homeless))
 	return reconciling.ComeBack(lookAtReplacement, "its pods are to have places elsewhere first")
 }

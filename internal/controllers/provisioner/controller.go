@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -21,10 +23,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
+	"github.com/slipway-project/slipway/internal/provisioning/catalog"
+	"github.com/slipway-project/slipway/internal/provisioning/clustername"
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 	"github.com/slipway-project/slipway/internal/provisioning/defaults"
+	"github.com/slipway-project/slipway/internal/provisioning/launching"
 	"github.com/slipway-project/slipway/internal/provisioning/region"
 	"github.com/slipway-project/slipway/internal/provisioning/state"
 	"github.com/slipway-project/slipway/internal/provisioning/templates"
@@ -41,13 +48,19 @@ const lookAgain = 5 * time.Minute
 type Reconciler struct {
 	Client client.Client
 	// Live reads past the cache.
-	Live      client.Reader
-	Region    *region.Region
-	Defaults  *defaults.Templates
-	Templates *templates.Reader
-	Asked     *templates.Asked
-	Report    common.Reporter
-	Clock     clock.PassiveClock
+	Live client.Reader
+	// ClusterUID is the UID of the kube-system namespace: the mark of this cluster's instances.
+	ClusterUID string
+	Region     *region.Region
+	Defaults   *defaults.Templates
+	Templates  *templates.Reader
+	Names      *clustername.Names
+	Refusals   *launching.Refusals
+	Asked      *templates.Asked
+	// AWS knows whether AWS answers.
+	AWS    common.Reachable
+	Report common.Reporter
+	Clock  clock.PassiveClock
 
 	written common.Written
 	learned atomic.Bool // what the region sells
@@ -58,33 +71,42 @@ type pass struct {
 	provisioner *provisioningv1.Provisioner
 	// nodes are its own. Set by count.
 	nodes []provisioningv1.ProvisionedNode
-	// layer is what the spec says to pods; known and made are what launch templates come to, by reference and by architecture. Set by lookAtTemplates.
+	// layer is what the spec says to pods; known and made are what launch templates come to, by reference and by variant. Set by lookAtTemplates.
 	layer constraints.Provisioner
 	known map[constraints.Reference]templates.Known
-	made  map[string]defaults.Template
+	made  map[string]defaults.Template // by variant
+	// refused is true if EC2 launches nothing from one of them. Set by lookAtTemplates.
+	refused bool
 }
 
 // ready is how the Ready condition follows from the others.
 var ready = reconciling.Summary{
 	Target: provisioningv1.ReadyCondition,
-	Of:     []string{provisioningv1.SubnetsReadyCondition, provisioningv1.LaunchTemplatesReadyCondition},
+	Of: []string{
+		provisioningv1.NodesLaunchCondition, provisioningv1.ClusterNameUniqueCondition, provisioningv1.SubnetsReadyCondition, provisioningv1.LaunchTemplatesReadyCondition,
+		provisioningv1.NodesStartCondition,
+	},
 	Reason: provisioningv1.ReadyReason,
+	Unless: provisioningv1.AWSReachableCondition, UnlessStatus: metav1.ConditionFalse, // without an answer of AWS nothing is launched
 }
 
 // Reconcile says what a provisioner is:
 //
 //  1. count its nodes
 //  2. hold the object while it may have any
-//  3. find its subnets
-//  4. look inside the launch templates that it and its pods name, and at those that were made for it, and prune these
-//  5. have nodes replaced that have drifted, if it is to be so
-//  6. warn of old spellings, and of another provisioner that takes its pods
-//  7. learn what the region sells, once, so that the first pod that waits need not wait for that too
+//  3. report launches that AWS fails to make, and allow nodes to be disrupted that ask for it, within the disruption budgets: neither calls AWS
+//  4. refuse the name of its cluster if another cluster uses it
+//  5. find its subnets
+//  6. look inside the launch templates that it and its pods name, and at those that were made for it, and prune these
+//  7. have nodes replaced that have drifted, if it is to be so
+//  8. warn of old spellings, and of another provisioner that takes its pods
+//  9. learn what the region sells, once, so that the first pod that waits need not wait for that too
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
 	provisioner := &provisioningv1.Provisioner{}
 	if err := r.Client.Get(ctx, request.NamespacedName, provisioner); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			r.written.Forget(request.NamespacedName)
+			r.Report.Progress.Forget(provisioner, request.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -93,26 +115,33 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 	}
 	before := provisioner.DeepCopy()
 	defer func() {
-		err = errors.Join(err, reconciling.PatchStatus(ctx, r.Client, provisioner, before))
+		err = errors.Join(err, r.Report.PatchStatus(ctx, r.Client, provisioner, before))
 		r.written.Note(provisioner, before, r.Clock)
 	}()
 	p := &pass{provisioner: provisioner}
 	if provisioner.DeletionTimestamp != nil {
 		reconciling.False(provisioner, provisioningv1.ReadyCondition, provisioningv1.DeletingReason, "")
-		return reconciling.Run(ctx, p, []reconciling.Step[*pass]{
+		return reconciling.RunDeletion(ctx, r.Live, provisioner, p, []reconciling.Step[*pass]{
 			{Name: "counting nodes", Run: r.count},
 			{Name: "ending nodes", Run: r.endNodes},
 			{Name: "deleting default launch templates", Run: r.deleteTemplates},
 			{Name: "letting the object go", Run: r.release},
 		})
 	}
-	defer ready.Summarize(provisioner)
+	defer func() {
+		common.ShowOutage(provisioner, r.AWS, r.Region.Name, clouds.TemplateServices...)
+		ready.Summarize(provisioner)
+	}()
 	return reconciling.Run(ctx, p, []reconciling.Step[*pass]{
 		{Name: "counting nodes", Run: r.count},
 		{Name: "holding the object", Run: r.hold},
+		{Name: "reporting launches that fail", Run: reportLaunches},
+		{Name: "allowing disruptions", Run: r.allowDisruptions},
 		{Name: "warning of old spellings", Run: warn},
+		{Name: "checking the name of the cluster", Run: r.checkName},
 		{Name: "finding subnets", Run: r.findSubnets},
 		{Name: "looking at launch templates", Run: r.lookAtTemplates},
+		{Name: "reporting nodes that failed to start", Run: r.reportStarts},
 		{Name: "comparing with other provisioners", Run: r.compare},
 		{Name: "pruning versions of default launch templates", Run: r.prune},
 		{Name: "replacing nodes that have drifted", Run: r.replaceDrifted},
@@ -162,9 +191,57 @@ func warn(_ context.Context, p *pass) reconciling.Outcome {
 	return reconciling.Continue()
 }
 
+// reportLaunches reports the launches of the provisioner's nodes that fail, and are repeated. What EC2 refuses to launch from is part of LaunchTemplatesReady.
+func reportLaunches(_ context.Context, p *pass) reconciling.Outcome {
+	if why := failingLaunch(p.nodes); why != "" {
+		reconciling.False(p.provisioner, provisioningv1.NodesLaunchCondition, provisioningv1.LaunchFailedReason, bounded(why))
+	} else {
+		reconciling.True(p.provisioner, provisioningv1.NodesLaunchCondition, provisioningv1.ReadyReason, "")
+	}
+	return reconciling.Continue()
+}
+
+// failingLaunch returns why the first of the nodes whose launch fails, by name, is not launched; "" if there is none.
+func failingLaunch(nodes []provisioningv1.ProvisionedNode) string {
+	first, why := "", ""
+	for i := range nodes {
+		node := &nodes[i]
+		launched := meta.FindStatusCondition(node.Status.Conditions, provisioningv1.LaunchedCondition)
+		failing := launched != nil && launched.Status == metav1.ConditionFalse && launched.Reason == provisioningv1.LaunchFailedReason
+		if failing && node.Status.InstanceID == "" && node.DeletionTimestamp == nil && (first == "" || node.Name < first) {
+			first, why = node.Name, launched.Message
+		}
+	}
+	return why
+}
+
+// failed ends the pass because AWS failed or refused to answer, as outcome.Of does. What a user mends in AWS is noticed within seconds, because until then nothing is
+// launched.
+func failed(p *pass, condition, reason string, err error) reconciling.Outcome {
+	result := outcome.Of(p.provisioner, condition, reason, err)
+	if aws.FateOf(err).Kind == aws.WaitForUser {
+		return reconciling.ComeBack(launching.RetryInterval, err.Error())
+	}
+	return result
+}
+
+// checkName refuses a cluster name that another Kubernetes cluster uses: what is launched under it would be taken for that cluster's.
+func (r *Reconciler) checkName(ctx context.Context, p *pass) reconciling.Outcome {
+	taken, err := r.Names.Taken(ctx, p.provisioner.Spec.Cluster.Name)
+	if err != nil {
+		return failed(p, provisioningv1.ClusterNameUniqueCondition, provisioningv1.ClusterNameTakenReason, err)
+	}
+	if taken == "" {
+		reconciling.True(p.provisioner, provisioningv1.ClusterNameUniqueCondition, provisioningv1.ReadyReason, "")
+		return reconciling.Continue()
+	}
+	reconciling.False(p.provisioner, provisioningv1.ClusterNameUniqueCondition, provisioningv1.ClusterNameTakenReason, taken)
+	return reconciling.ComeBack(lookAgain, "another cluster uses the name")
+}
+
 func (r *Reconciler) findSubnets(ctx context.Context, p *pass) reconciling.Outcome {
 	if _, err := r.Region.Subnets(ctx, p.provisioner); err != nil {
-		return outcome.Of(p.provisioner, provisioningv1.SubnetsReadyCondition, provisioningv1.SubnetsUnusableReason, err)
+		return failed(p, provisioningv1.SubnetsReadyCondition, provisioningv1.SubnetsUnusableReason, err)
 	}
 	reconciling.True(p.provisioner, provisioningv1.SubnetsReadyCondition, provisioningv1.ReadyReason, "")
 	return reconciling.ContinueAndComeBack(lookAgain, "what is in AWS may change")
@@ -175,12 +252,14 @@ func (r *Reconciler) learnRegion(ctx context.Context, _ *pass) reconciling.Outco
 	if r.learned.Load() {
 		return reconciling.Continue()
 	}
-	_, err := r.Region.Facts(ctx, nil)
-	_, spotErr := r.Region.Discovery.SpotPrices(ctx)
+	facts, err := r.Region.Facts(ctx, nil)
+	var spotErr error
+	facts.Spot, spotErr = r.Region.Discovery.SpotPrices(ctx)
 	if err := errors.Join(err, spotErr); err != nil {
 		log.FromContext(ctx).Info("What the region sells is not known yet", "error", err.Error())
 		return reconciling.Continue()
 	}
+	r.Report.Progress.Priced(catalog.Prices(facts))
 	r.learned.Store(true)
 	return reconciling.Continue()
 }

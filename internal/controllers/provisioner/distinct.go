@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -15,7 +14,7 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// compare warns of a provisioner that comes first for all pods which name neither: the first by name launches.
+// compare warns of a provisioner that comes first for all pods which name neither: the first by weight and name launches.
 func (r *Reconciler) compare(ctx context.Context, p *pass) reconciling.Outcome {
 	var all provisioningv1.ProvisionerList
 	if err := r.Client.List(ctx, &all); err != nil {
@@ -26,23 +25,30 @@ func (r *Reconciler) compare(ctx context.Context, p *pass) reconciling.Outcome {
 		reconciling.Remove(p.provisioner, provisioningv1.DistinctCondition)
 		return reconciling.Continue()
 	}
-	message := fmt.Sprintf("provisioner %s suits the same pods and comes first by name, and launches from %s: pods that mean this one have to select %s: %s",
-		first.Name, first.Template, provisioningv1.LabelProvisionerName, p.provisioner.Name)
+	by := "name"
+	if first.Weight != p.layer.Weight {
+		by = "weight"
+	}
+	message := fmt.Sprintf("provisioner %s suits the same pods and comes first by %s, and launches from %s: pods that mean this one have to select %s: %s",
+		first.Name, by, first.Template, provisioningv1.LabelProvisionerName, p.provisioner.Name)
 	reconciling.False(p.provisioner, provisioningv1.DistinctCondition, provisioningv1.SamePodsReason, message)
 	return reconciling.Continue()
 }
 
-// before is the first provisioner by name that pods can not tell apart from one, if it comes before that.
+// before returns the first provisioner, by weight and name, that pods cannot tell apart from one, if it comes before that.
 func before(one *provisioningv1.Provisioner, all []provisioningv1.Provisioner) (constraints.Provisioner, bool) {
 	layer := constraints.FromSpec(one.Name, &one.Spec)
-	slices.SortFunc(all, func(a, b provisioningv1.Provisioner) int { return strings.Compare(a.Name, b.Name) })
+	var earlier []constraints.Provisioner
 	for i := range all {
 		other := constraints.FromSpec(all[i].Name, &all[i].Spec)
 		// One that leaves pods of another architecture alone leaves them to this one.
 		apart := other.IgnoreIncompatible && architectureOf(&all[i]) != architectureOf(one)
-		if all[i].Name < one.Name && all[i].DeletionTimestamp == nil && layer.Alike(&other) && !apart {
-			return other, true
+		if constraints.Before(&other, &layer) < 0 && all[i].DeletionTimestamp == nil && layer.Alike(&other) && !apart {
+			earlier = append(earlier, other)
 		}
+	}
+	if len(earlier) > 0 {
+		return slices.MinFunc(earlier, func(a, b constraints.Provisioner) int { return constraints.Before(&a, &b) }), true
 	}
 	return constraints.Provisioner{}, false
 }
@@ -55,7 +61,7 @@ func architectureOf(provisioner *provisioningv1.Provisioner) string {
 	return provisioner.Status.LaunchTemplates[0].Architecture.Label()
 }
 
-// others are the provisioners that come after one which has changed.
+// others returns the provisioners besides one that has changed: its weight may have put it before or after any of them.
 func (r *Reconciler) others(ctx context.Context, changed client.Object) []reconcile.Request {
 	var all provisioningv1.ProvisionerList
 	if err := r.Client.List(ctx, &all); err != nil {
@@ -64,7 +70,7 @@ func (r *Reconciler) others(ctx context.Context, changed client.Object) []reconc
 	}
 	var requests []reconcile.Request
 	for i := range all.Items {
-		if all.Items[i].Name > changed.GetName() {
+		if all.Items[i].Name != changed.GetName() {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Name: all.Items[i].Name}})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 )
@@ -23,6 +24,10 @@ func TestBefore(t *testing.T) {
 	going := of("a", "web", "amd64", "")
 	going.DeletionTimestamp = &metav1.Time{}
 	b := of("b", "", "amd64", "")
+	heavy := func(made provisioningv1.Provisioner) provisioningv1.Provisioner {
+		made.Spec.Weight = ptr.To[int32](10)
+		return made
+	}
 	for _, row := range []struct {
 		reason string
 		one    provisioningv1.Provisioner
@@ -30,6 +35,8 @@ func TestBefore(t *testing.T) {
 		want   string
 	}{
 		{"another template, and first by name", b, of("a", "web", "amd64", ""), "a"},
+		{"first by weight", b, heavy(of("c", "web", "amd64", "")), "c"},
+		{"second by weight, though first by name", heavy(b), of("a", "web", "amd64", ""), ""},
 		{"not first", b, of("c", "web", "amd64", ""), ""},
 		{"the same", b, of("a", "", "amd64", ""), ""},
 		{"on its way out", b, going, ""},

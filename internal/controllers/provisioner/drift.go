@@ -3,14 +3,22 @@ package provisioner
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
+	"github.com/slipway-project/slipway/internal/controllers/provisionednode"
+	"github.com/slipway-project/slipway/internal/provisioning/defaults"
+	"github.com/slipway-project/slipway/internal/provisioning/disruption"
 	"github.com/slipway-project/slipway/internal/provisioning/state"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
@@ -21,24 +29,35 @@ type drifted struct {
 	why  string
 }
 
-// replaceDrifted has nodes replaced that are not what they would be launched as now, the oldest first, and no more at a time than the budget lets. A mark on a node says so; whoever keeps
-// the node does the rest. Without a budget, or when a node is as it should be again, the mark goes.
+// replaceDrifted has nodes replaced that are not what they would be launched as now, the oldest first, and no more at a time than spec.drift and the disruption budgets
+// let. A mark on a node says so; the controller of nodes does the rest. Without spec.drift, or when a node is as it should be again, the mark goes.
 func (r *Reconciler) replaceDrifted(ctx context.Context, p *pass) reconciling.Outcome {
 	found, err := r.findDrifted(ctx, p)
 	if err != nil {
 		return outcome.Again(err)
 	}
-	if err := r.unmark(ctx, p, found); err != nil {
+	replaceable, kept, err := r.withoutKept(ctx, p, found)
+	if err != nil {
 		return reconciling.Fail(err)
 	}
-	drift := p.provisioner.Spec.Drift
-	if drift == nil {
+	if err := r.unmark(ctx, p, replaceable); err != nil {
+		return reconciling.Fail(err)
+	}
+	if p.provisioner.Spec.Drift == nil {
 		reconciling.Remove(p.provisioner, provisioningv1.NodesCurrentCondition)
 		return reconciling.Continue()
 	}
-	marked, next := choose(p.nodes, found, budget(drift.MaxReplacing, len(p.nodes)))
+	marked, next, held := chooseDrifted(&p.provisioner.Spec, p.nodes, replaceable, r.Clock.Now())
+	if len(next) > 0 {
+		// The cache may not show what was marked last.
+		nodes, err := r.nodesNow(ctx, p)
+		if err != nil {
+			return reconciling.Fail(err)
+		}
+		marked, next, held = chooseDrifted(&p.provisioner.Spec, nodes, amongst(nodes, replaceable), r.Clock.Now())
+	}
 	for _, one := range next {
-		if err := r.mark(ctx, one.node, provisioningv1.DriftedReason+": "+one.why); err != nil {
+		if err := reconciling.Annotate(ctx, r.Client, one.node, provisioningv1.ReplaceAnnotation, provisioningv1.DriftedReason+": "+one.why); err != nil {
 			return reconciling.Fail(err)
 		}
 		r.Report.Done(ctx, p.provisioner, "NodeDrifted", "Replacing ProvisionedNode %s (Node %s): %s.", one.node.Name, one.node.Status.NodeName, one.why)
@@ -49,8 +68,41 @@ func (r *Reconciler) replaceDrifted(ctx context.Context, p *pass) reconciling.Ou
 	}
 	message := fmt.Sprintf("%d of %d nodes are not as they would be launched now, %d are being replaced; the oldest, %s: %s",
 		len(found), len(p.nodes), marked+len(next), found[0].node.Name, found[0].why)
+	if kept != "" {
+		message += fmt.Sprintf("; %d are kept as they are: %s", len(found)-len(replaceable), kept)
+	}
 	reconciling.False(p.provisioner, provisioningv1.NodesCurrentCondition, provisioningv1.DriftedReason, message)
-	return reconciling.Continue()
+	return comeBack(held, kept != "", r.Clock.Now())
+}
+
+// comeBack continues, and comes back when nodes may be disrupted that must not be now.
+func comeBack(held disruption.Choice, kept bool, now time.Time) reconciling.Outcome {
+	wait := time.Duration(0)
+	if !held.Changes.IsZero() {
+		wait = max(held.Changes.Sub(now), time.Second)
+	}
+	if kept && (wait == 0 || recheckKept < wait) {
+		wait = recheckKept
+	}
+	if wait == 0 {
+		return reconciling.Continue()
+	}
+	return reconciling.ContinueAndComeBack(wait, "nodes may be disrupted then")
+}
+
+// amongst returns the drifted nodes as they are in a list. Those that are not there any longer are left out.
+func amongst(nodes []provisioningv1.ProvisionedNode, found []drifted) []drifted {
+	byUID := map[types.UID]*provisioningv1.ProvisionedNode{}
+	for i := range nodes {
+		byUID[nodes[i].UID] = &nodes[i]
+	}
+	var there []drifted
+	for _, one := range found {
+		if node := byUID[one.node.UID]; node != nil {
+			there = append(there, drifted{node, one.why})
+		}
+	}
+	return there
 }
 
 // budget is how many of so many nodes are replaced at a time, at least one.
@@ -62,20 +114,70 @@ func budget(most intstr.IntOrString, nodes int) int {
 	return max(scaled, 1)
 }
 
+// chooseDrifted returns how many nodes are marked already, which are next within spec.drift and the disruption budgets, and what those hold back.
+func chooseDrifted(spec *provisioningv1.ProvisionerSpec, nodes []provisioningv1.ProvisionedNode, found []drifted, now time.Time) (marked int, next []drifted, held disruption.Choice) {
+	marked, first := choose(nodes, found, budget(spec.Drift.MaxReplacing, len(nodes)))
+	var candidates []disruption.Candidate
+	for _, one := range first {
+		candidates = append(candidates, disruption.Candidate{Node: one.node, Reason: provisioningv1.DisruptionDrifted})
+	}
+	held = disruption.Choose(spec, nodes, candidates, now)
+	return marked, first[:len(held.Now)], held // all are held for one reason: the first are let
+}
+
 // choose says how many nodes are on their way out by a mark already, and which are next, within a budget.
 func choose(nodes []provisioningv1.ProvisionedNode, found []drifted, budget int) (marked int, next []drifted) {
 	for i := range nodes {
-		if isMarked(&nodes[i]) {
+		if disruption.MarkedDrifted(&nodes[i]) {
 			marked++
 		}
 	}
 	for _, one := range found {
 		// A node that has not taken pods yet has none to move, and nobody to end it for.
-		if marked+len(next) < budget && !state.Leaves(one.node) && !isMarked(one.node) && one.node.Status.ReadyTime != nil {
+		if marked+len(next) < budget && !state.Leaves(one.node) && !disruption.MarkedDrifted(one.node) && one.node.Status.ReadyTime != nil {
 			next = append(next, one)
 		}
 	}
 	return marked, next
+}
+
+// withoutKept leaves out the nodes that an annotation or a PodDisruptionBudget keeps from being replaced, and returns what keeps the first of them.
+func (r *Reconciler) withoutKept(ctx context.Context, p *pass, found []drifted) (replaceable []drifted, kept string, err error) {
+	if len(found) == 0 {
+		return nil, "", nil
+	}
+	budgets, err := provisionednode.PodDisruptionBudgets(ctx, r.Client)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, one := range found {
+		keeper, err := r.keptBy(ctx, p, one.node, budgets)
+		if err != nil {
+			return nil, "", err
+		}
+		if !keeper.Keeps() {
+			replaceable = append(replaceable, one)
+		} else if kept == "" {
+			kept = keeper.By
+		}
+	}
+	return replaceable, kept, nil
+}
+
+// keptBy returns what keeps a node from being disrupted.
+func (r *Reconciler) keptBy(ctx context.Context, p *pass, node *provisioningv1.ProvisionedNode, budgets []policyv1.PodDisruptionBudget) (disruption.Keeper, error) {
+	if node.Status.NodeName == "" {
+		return disruption.KeptBy(&p.provisioner.Spec, node, nil, nil, nil), nil
+	}
+	member := &corev1.Node{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Name: node.Status.NodeName}, member); client.IgnoreNotFound(err) != nil {
+		return disruption.Keeper{}, fmt.Errorf("reading Node %q: %w", node.Status.NodeName, err)
+	}
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, client.MatchingFields{provisionednode.PodsByNode: node.Status.NodeName}, client.UnsafeDisableDeepCopy); err != nil {
+		return disruption.Keeper{}, fmt.Errorf("listing the pods of Node %q: %w", node.Status.NodeName, err)
+	}
+	return disruption.KeptBy(&p.provisioner.Spec, node, member, pods.Items, budgets), nil
 }
 
 // findDrifted are the nodes that are not what they would be launched as now, the oldest first. None are looked for without a budget.
@@ -86,11 +188,11 @@ func (r *Reconciler) findDrifted(ctx context.Context, p *pass) ([]drifted, error
 	var found []drifted
 	for i := range p.nodes {
 		node := &p.nodes[i]
-		now, known, err := r.current(ctx, p, node)
+		why, err := r.driftOf(ctx, p, node)
 		if err != nil {
 			return nil, err
 		}
-		if why := differs(node, now); known && why != "" && node.DeletionTimestamp == nil {
+		if why != "" && node.DeletionTimestamp == nil {
 			found = append(found, drifted{node, why})
 		}
 	}
@@ -101,6 +203,34 @@ func (r *Reconciler) findDrifted(ctx context.Context, p *pass) ([]drifted, error
 		return strings.Compare(a.node.Name, b.node.Name)
 	})
 	return found, nil
+}
+
+// driftOf returns why the provisioner would not launch the node as it is now, "" if it would, or if that is not known.
+func (r *Reconciler) driftOf(ctx context.Context, p *pass, node *provisioningv1.ProvisionedNode) (string, error) {
+	why, err := r.beyond(ctx, p, node)
+	if err != nil || why != "" {
+		return why, err
+	}
+	now, known, err := r.current(ctx, p, node)
+	if err != nil || !known {
+		return "", err
+	}
+	return differs(node, now), nil
+}
+
+// beyond returns which limit of the spec the node is beyond, "" if none, or if its instance type is not known: it was launched within those that the spec had then.
+func (r *Reconciler) beyond(ctx context.Context, p *pass, node *provisioningv1.ProvisionedNode) (string, error) {
+	if node.Status.InstanceType == "" || node.Status.Zone == "" {
+		return "", nil
+	}
+	labels, err := r.Region.Labels(ctx, node.Status.InstanceType)
+	if err != nil || labels == nil {
+		return "", err
+	}
+	labels = maps.Clone(labels)
+	labels[corev1.LabelTopologyZone], labels[corev1.LabelInstanceTypeStable] = node.Status.Zone, node.Status.InstanceType
+	labels[corev1.LabelArchStable], labels[provisioningv1.LabelCapacityType] = node.Spec.Architecture.Label(), node.Spec.CapacityType
+	return p.layer.Forbids(labels), nil
 }
 
 // launchable is what an instance is launched from.
@@ -128,10 +258,11 @@ func (r *Reconciler) current(ctx context.Context, p *pass, node *provisioningv1.
 			return launchable{}, false, nil // it would not be launched at all
 		}
 	}
-	made, is := p.made[architecture]
+	variant := defaults.VariantOfNode(node)
+	made, is := p.made[variant]
 	if !is {
 		var err error
-		if made, err = r.Defaults.Ensure(ctx, p.provisioner, architecture); err != nil {
+		if made, err = r.Defaults.Ensure(ctx, p.provisioner, variant); err != nil {
 			return launchable{}, false, err
 		}
 	}
@@ -152,38 +283,17 @@ func differs(node *provisioningv1.ProvisionedNode, now launchable) string {
 	return ""
 }
 
-// unmark takes the mark from nodes that are as they should be.
+// unmark takes the mark from nodes that are as they should be, or must stay as they are.
 func (r *Reconciler) unmark(ctx context.Context, p *pass, found []drifted) error {
 	for i := range p.nodes {
 		node := &p.nodes[i]
 		still := slices.ContainsFunc(found, func(one drifted) bool { return one.node == node })
-		if !isMarked(node) || still || node.DeletionTimestamp != nil {
+		if !disruption.MarkedDrifted(node) || still || node.DeletionTimestamp != nil {
 			continue
 		}
-		if err := r.mark(ctx, node, ""); err != nil {
+		if err := reconciling.Annotate(ctx, r.Client, node, provisioningv1.ReplaceAnnotation, ""); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-func isMarked(node *provisioningv1.ProvisionedNode) bool {
-	return strings.HasPrefix(node.Annotations[provisioningv1.ReplaceAnnotation], provisioningv1.DriftedReason)
-}
-
-// mark sets the annotation, or removes it if the value is empty. A conflict with another writer does not matter: nobody else's is this value.
-func (r *Reconciler) mark(ctx context.Context, node *provisioningv1.ProvisionedNode, value string) error {
-	marked := node.DeepCopy() // what is in the node is the cache's
-	if marked.Annotations == nil {
-		marked.Annotations = map[string]string{}
-	}
-	marked.Annotations[provisioningv1.ReplaceAnnotation] = value
-	if value == "" {
-		delete(marked.Annotations, provisioningv1.ReplaceAnnotation)
-	}
-	if err := r.Client.Patch(ctx, marked, client.MergeFrom(node)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("marking ProvisionedNode %q: %w", node.Name, err)
-	}
-	*node = *marked
 	return nil
 }

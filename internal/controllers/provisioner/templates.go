@@ -10,9 +10,9 @@ import (
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/aws"
-	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 	"github.com/slipway-project/slipway/internal/provisioning/defaults"
+	"github.com/slipway-project/slipway/internal/provisioning/launching"
 	"github.com/slipway-project/slipway/internal/provisioning/templates"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
@@ -25,25 +25,42 @@ func (r *Reconciler) lookAtTemplates(ctx context.Context, p *pass) reconciling.O
 	p.known, p.made = map[constraints.Reference]templates.Known{}, map[string]defaults.Template{}
 	resolved, reason, problem, err := r.namedBySpec(ctx, p)
 	if err != nil {
-		return outcome.Of(p.provisioner, provisioningv1.LaunchTemplatesReadyCondition, provisioningv1.TemplateUnusableReason, err)
+		return failed(p, provisioningv1.LaunchTemplatesReadyCondition, provisioningv1.TemplateUnusableReason, err)
 	}
-	for _, architecture := range p.defaultArchitectures() {
-		made, err := r.Defaults.Ensure(ctx, p.provisioner, architecture)
+	for _, variant := range p.defaultVariants() {
+		made, err := r.Defaults.Ensure(ctx, p.provisioner, variant)
 		if err != nil {
-			return outcome.Of(p.provisioner, provisioningv1.LaunchTemplatesReadyCondition, provisioningv1.TemplateUnusableReason, err)
+			return failed(p, provisioningv1.LaunchTemplatesReadyCondition, provisioningv1.TemplateUnusableReason, err)
 		}
-		p.made[architecture] = made
-		resolved = append(resolved, resolvedDefault(architecture, &made))
+		architecture, _ := defaults.Parts(variant)
+		p.made[variant] = made
+		r.tellLost(ctx, p, variant, made.ID)
+		if why, because := r.refused(ctx, p, made.ID, made.Version, architecture, nil, true); problem == "" && why != "" {
+			reason, problem = because, why
+		}
+		resolved = append(resolved, resolvedDefault(variant, &made))
 	}
 	// All that the status says is of this spec now. A pass that came to no end before leaves the generation, and what is listed, of the former.
 	p.provisioner.Status.ObservedGeneration = p.provisioner.Generation
 	p.provisioner.Status.LaunchTemplates = slices.Concat(resolved, r.namedByPods(ctx, p, provisioningv1.MaxStatusLaunchTemplates-len(resolved)))
 	if problem != "" {
 		reconciling.False(p.provisioner, provisioningv1.LaunchTemplatesReadyCondition, reason, problem)
+		if p.refused {
+			return reconciling.ContinueAndComeBack(launching.RetryInterval, "EC2 is asked again whether it launches")
+		}
 		return reconciling.Continue()
 	}
 	reconciling.True(p.provisioner, provisioningv1.LaunchTemplatesReadyCondition, provisioningv1.ReadyReason, "")
 	return reconciling.Continue()
+}
+
+// tellLost reports a default launch template that was deleted outside Slipway, and the one that takes its place.
+func (r *Reconciler) tellLost(ctx context.Context, p *pass, variant, made string) {
+	for _, known := range p.provisioner.Status.LaunchTemplates {
+		if known.Generated && defaults.VariantOf(&known) == variant && known.ID != "" && known.ID != made {
+			r.Report.Warn(ctx, p.provisioner, "LaunchTemplateLost", "Default launch template %s was deleted outside Slipway. Launch template %s takes its place; running nodes stay.", known.ID, made)
+		}
+	}
 }
 
 // namedBySpec is the launch template that the spec names, if it names one, and why nothing can be launched as the spec says, under a reason; both are empty if something can.
@@ -53,6 +70,9 @@ func (r *Reconciler) namedBySpec(ctx context.Context, p *pass) (resolved []provi
 		known, err := r.Templates.Read(ctx, reference)
 		if err != nil {
 			return nil, "", "", err
+		}
+		if known.Problem == "" {
+			known.Problem, known.Reason = r.refused(ctx, p, known.ID, known.Version, known.Architecture, known.InstanceTypes, !known.FixesSubnet)
 		}
 		p.known[reference], architecture = known, known.Architecture
 		entry := resolvedOf(reference, &known)
@@ -67,7 +87,10 @@ func (r *Reconciler) namedBySpec(ctx context.Context, p *pass) (resolved []provi
 			return resolved, provisioningv1.TemplateUnusableReason, fmt.Sprintf("%s: %s", reference, contradiction), nil
 		}
 	}
-	if problem, err = r.Region.Unsuitable(ctx, p.provisioner.Spec.InstanceTypes, architecture); err != nil {
+	if problem = p.layer.Unsatisfiable(); problem != "" {
+		return resolved, provisioningv1.TemplateUnusableReason, problem, nil
+	}
+	if problem, err = r.Region.Unsuitable(ctx, &p.layer, architecture); err != nil {
 		// Whoever launches says so.
 		log.FromContext(ctx).Info("Instance types are not known", "error", err.Error())
 	}
@@ -109,8 +132,9 @@ func askedFor(node *provisioningv1.ProvisionedNode) (constraints.Reference, bool
 	return constraints.Reference{Name: node.Spec.Labels[provisioningv1.LabelLaunchTemplateName], Version: version}, version != ""
 }
 
-// defaultArchitectures are those whose default templates are in use, or will be: that of the spec where it names no template, and those that were resolved before.
-func (p *pass) defaultArchitectures() []string {
+// defaultVariants are those whose default templates are in use, or will be: the standard one of the spec's architecture where it names no template, and those that nodes were
+// launched from.
+func (p *pass) defaultVariants() []string {
 	var wanted []string
 	if p.layer.Template.IsDefault() {
 		wanted = append(wanted, provisioningv1.ArchitectureAMD64.Label())
@@ -119,19 +143,19 @@ func (p *pass) defaultArchitectures() []string {
 		}
 	}
 	for i := range p.nodes {
-		spec := &p.nodes[i].Spec
-		if architecture := spec.Architecture.Label(); spec.LaunchTemplate.Generated && !slices.Contains(wanted, architecture) {
-			wanted = append(wanted, architecture)
+		if variant := defaults.VariantOfNode(&p.nodes[i]); p.nodes[i].Spec.LaunchTemplate.Generated && !slices.Contains(wanted, variant) {
+			wanted = append(wanted, variant)
 		}
 	}
 	slices.Sort(wanted)
 	return wanted
 }
 
-func resolvedDefault(architecture string, made *defaults.Template) provisioningv1.ResolvedLaunchTemplate {
+func resolvedDefault(variant string, made *defaults.Template) provisioningv1.ResolvedLaunchTemplate {
+	architecture, accelerator := defaults.Parts(variant)
 	entry := provisioningv1.ResolvedLaunchTemplate{
 		Name: made.Name, ID: made.ID, Version: made.Version, ImageID: made.ImageID, Architecture: provisioningv1.Architecture(architecture), Generated: true,
-		SpecDigest: made.SpecDigest,
+		SpecDigest: made.SpecDigest, Accelerator: accelerator,
 	}
 	if made.Trouble != nil {
 		entry.Message = bounded(asSeenLast(made.Trouble))
@@ -173,8 +197,8 @@ func bounded(message string) string { return message[:min(len(message), longestM
 // prune deletes versions of default launch templates that no node is launched from, or about to be. What fails is tried again with the next look.
 func (r *Reconciler) prune(ctx context.Context, p *pass) reconciling.Outcome {
 	var failure string
-	for architecture := range p.made {
-		refused, err := r.Defaults.Prune(ctx, p.provisioner, architecture, r.used)
+	for variant := range p.made {
+		refused, err := r.Defaults.Prune(ctx, p.provisioner, variant, r.used)
 		if err != nil {
 			refused = aws.UserMessage(err)
 		}

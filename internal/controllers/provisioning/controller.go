@@ -4,6 +4,7 @@
 package provisioning
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,7 +18,9 @@ import (
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/metrics"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
+	"github.com/slipway-project/slipway/internal/provisioning/clustername"
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 	"github.com/slipway-project/slipway/internal/provisioning/defaults"
 	"github.com/slipway-project/slipway/internal/provisioning/launching"
@@ -43,30 +46,42 @@ type Reconciler struct {
 	// Pods reads those of the cache, where they are: lists by Client are copies, which take half as much memory as the pods. Nothing of them is to be changed.
 	Pods func(context.Context) ([]*corev1.Pod, error)
 	// Live reads past the cache.
-	Live      client.Reader
+	Live client.Reader
+	// ClusterUID is the UID of the kube-system namespace: the mark of this cluster's instances.
+	ClusterUID string
+	// Names knows cluster names that another cluster uses.
+	Names     *clustername.Names
 	Region    *region.Region
 	Defaults  *defaults.Templates
 	Templates *templates.Reader
 	Asked     *templates.Asked
 	Shortages *catalog.Shortages
+	Refusals  *launching.Refusals
 	Budget    *launching.Budget
 	Promises  *launching.Promises
 	Report    common.Reporter
 	Clock     clock.PassiveClock
+	// BatchMax is how long pods wait for others at most while they keep coming; launching.DefaultLongest if zero.
+	BatchMax time.Duration
 	// PodsPerPass is how many pods one pass looks at. The others are for the next.
 	PodsPerPass int
 
+	begun   bool
 	window  launching.Window
 	ready   readySince
 	created created
 	movers  movers
 	told    told
+	tied    told
 	unkept  unkept
+	pending pending
 }
 
 // pass is one look at the cluster.
 type pass struct {
 	cluster *state.Cluster
+	// tied are the pods that wait for one Node alone. Set by tellTied.
+	tied []state.Tied
 	// provisioners may launch, and are what the steps below work with. Set by learnRegion.
 	provisioners []usable
 	types        []packing.InstanceType
@@ -74,14 +89,18 @@ type pass struct {
 	templates constraints.Templates
 	known     map[constraints.Reference]templates.Known
 	result    *packing.Result
+	// fresh is how many pods no pass has looked at before. Set by choose.
+	fresh int
+	// again is true if a launch template turned out to be refused, after nodes had been chosen of it. Set by launch.
+	again bool
 }
 
 // usable is a provisioner that nodes can be launched by.
 type usable struct {
 	object *provisioningv1.Provisioner
 	layer  constraints.Provisioner
-	// subnets by zone.
-	subnets map[string]string
+	// places that its nodes can be in.
+	places launching.Places
 }
 
 // request is the one object.
@@ -89,16 +108,19 @@ var request = ctrl.Request{NamespacedName: types.NamespacedName{Name: "cluster"}
 
 // Reconcile launches nodes for the pods that wait:
 //
-//  1. read the cluster
-//  2. wait for further pods, if many come
-//  3. learn what the region offers, and which provisioners can launch
-//  4. read the launch templates that somebody names
-//  5. choose nodes
-//  6. write them down
-//  7. say which pods find no place, and why
+//  1. learn what was launched before this process began, once
+//  2. read the cluster
+//  3. say which pods wait for one Node alone, and wait for further pods, if many come
+//  4. learn what the region offers, and which provisioners can launch
+//  5. read the launch templates that somebody names
+//  6. choose nodes
+//  7. write them down
+//  8. say which pods find no place, and why
 func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	return reconciling.Run(ctx, &pass{}, []reconciling.Step[*pass]{
+		{Name: "learning what was launched before", Run: r.begin},
 		{Name: "reading the cluster", Run: r.read},
+		{Name: "telling of pods that are tied to a Node", Run: r.tellTied},
 		{Name: "collecting pods", Run: r.collect},
 		{Name: "learning what can be launched", Run: r.learnRegion},
 		{Name: "reading launch templates", Run: r.readTemplates},
@@ -114,8 +136,11 @@ func (r *Reconciler) collect(_ context.Context, p *pass) reconciling.Outcome {
 	if len(waiting) == 0 {
 		r.Asked.Set(nil)
 		r.told.keep(nil, nil)
+		r.pending.keep(nil, r.Clock.Now())
+		r.Report.Progress.PodsPending(p.withTied(map[string]int{}))
 		return reconciling.Stop("no pod waits for a node")
 	}
+	r.pending.keep(waiting, r.Clock.Now())
 	fresh := 0
 	for _, pod := range waiting {
 		if _, promised := p.cluster.Promise(pod.UID); !promised {
@@ -124,7 +149,11 @@ func (r *Reconciler) collect(_ context.Context, p *pass) reconciling.Outcome {
 	}
 	if fresh == 0 {
 		r.told.keep(nil, nil)
+		r.Report.Progress.PodsPending(p.withTied(map[string]int{nodeComing: len(waiting)}))
 		return reconciling.ComeBack(bindingTime, "all pods have places, and the scheduler is yet to put them there")
+	}
+	if r.window == (launching.Window{}) {
+		r.window = launching.NewWindow(cmp.Or(r.BatchMax, launching.DefaultLongest))
 	}
 	if wait := r.window.Wait(r.Clock.Now(), fresh); wait > 0 {
 		return reconciling.ComeBack(wait, "more pods are coming")
@@ -133,7 +162,7 @@ func (r *Reconciler) collect(_ context.Context, p *pass) reconciling.Outcome {
 }
 
 // choose packs.
-func (r *Reconciler) choose(_ context.Context, p *pass) reconciling.Outcome {
+func (r *Reconciler) choose(ctx context.Context, p *pass) reconciling.Outcome {
 	layers := make([]constraints.Provisioner, 0, len(p.provisioners))
 	for i := range p.provisioners {
 		layers = append(layers, p.provisioners[i].layer)
@@ -141,18 +170,29 @@ func (r *Reconciler) choose(_ context.Context, p *pass) reconciling.Outcome {
 	problem := p.cluster.Problem(layers, p.types)
 	problem.Templates, problem.MaxPods = p.templates, r.PodsPerPass
 	for i := range problem.Pods {
-		_, problem.Pods[i].Tried = r.told[problem.Pods[i].UID]
+		problem.Pods[i].Tried = !r.isNew(problem.Pods[i].Pod)
+		if !problem.Pods[i].Tried {
+			p.fresh++
+		}
 	}
-	p.result = packing.Pack(problem)
+	p.result = r.packUnheld(ctx, p, problem, r.window.Expected(p.fresh))
 	return reconciling.Continue()
+}
+
+// pack chooses nodes with room for some more pods like those that have just come.
+func (r *Reconciler) pack(problem *packing.Problem, more int) *packing.Result {
+	return launching.Pack(problem, more, r.isNew)
+}
+
+// isNew is true for a pod that no pass has looked at yet.
+func (r *Reconciler) isNew(pod *corev1.Pod) bool {
+	_, told := r.told[pod.UID]
+	return !told
 }
 
 // unseen is true for pods that no pass has looked at yet.
 func (r *Reconciler) unseen(pods []*corev1.Pod) bool {
-	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
-		_, told := r.told[pod.UID]
-		return !told
-	})
+	return slices.ContainsFunc(pods, r.isNew)
 }
 
 // launch writes the nodes down that were chosen, as many as may be launched this minute.
@@ -169,8 +209,14 @@ func (r *Reconciler) launch(ctx context.Context, p *pass) reconciling.Outcome {
 			return reconciling.Fail(fmt.Errorf("writing down launch %q: %w", launch.Name, err))
 		}
 	}
-	r.window.Launched(r.Clock.Now())
+	if len(launches) > 0 {
+		r.window.Launched(r.Clock.Now(), p.fresh)
+	} else {
+		r.window.Idle()
+	}
 	switch {
+	case p.again:
+		return reconciling.ContinueAndComeBack(0, "EC2 refuses a launch template")
 	case held > 0:
 		return reconciling.ContinueAndComeBack(r.Budget.Next(), fmt.Sprintf("%d nodes wait because no more are launched this minute", held))
 	case r.unseen(p.result.Deferred):
@@ -205,11 +251,13 @@ func (r *Reconciler) existing(p *pass) map[types.UID]string {
 // write makes the objects of a launch. What makes them real is another controller, once all are there.
 func (r *Reconciler) write(ctx context.Context, launch launching.Launch) error {
 	r.Budget.Spend(len(launch.Nodes))
+	r.pending.mark(launch)
 	for _, node := range launch.Nodes {
 		if err := r.Client.Create(ctx, node); err != nil {
 			return fmt.Errorf("creating ProvisionedNode %q: %w", node.Name, err)
 		}
 		r.created.add(node.Name)
+		r.Report.Progress.NodesDecided(node.Spec.Provisioner, metrics.DecisionLaunch, 1)
 	}
 	r.Promises.Add(launch.Places())
 	return nil

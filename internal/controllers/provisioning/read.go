@@ -63,7 +63,8 @@ func (r *Reconciler) read(ctx context.Context, p *pass) reconciling.Outcome {
 // bindingTime is how long the scheduler may take to bind a pod to a node that is ready. After that the pod is packed anew.
 const bindingTime = time.Minute
 
-// keepPromises forgets those to pods that do not wait any more, of nodes that go, and those that the scheduler did not keep.
+// keepPromises forgets those to pods that do not wait any more, of nodes that go, and those that the scheduler did not keep: at once where it gave their room to other
+// pods.
 func (r *Reconciler) keepPromises(cluster *state.Cluster) {
 	waiting := map[types.UID]*corev1.Pod{}
 	for _, pod := range cluster.Waiting() {
@@ -77,6 +78,7 @@ func (r *Reconciler) keepPromises(cluster *state.Cluster) {
 		r.Promises.Pass(before, heir)
 	}
 	cluster.Promised = r.Promises.All()
+	overfull := cluster.Overfull()
 	r.Promises.Keep(func(uid types.UID, name string) bool {
 		pod := waiting[uid]
 		if _, kept := cluster.Promise(uid); !kept {
@@ -84,6 +86,9 @@ func (r *Reconciler) keepPromises(cluster *state.Cluster) {
 		}
 		if pod == nil {
 			return r.movers.keeps(uid, now)
+		}
+		if overfull[name] {
+			return false // it is packed anew, onto the same node if there is room after all
 		}
 		// One that still runs elsewhere is bound when it has been evicted, and that may take its time.
 		return pod.Spec.NodeName != "" || !r.ready.longerThan(name, bindingTime, now)

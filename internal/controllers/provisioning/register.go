@@ -47,11 +47,11 @@ func waits(object client.Object) bool {
 	return isPod && state.Waits(pod)
 }
 
-// placesChange lets through nodes that come, of which the cache was waited for, and nodes that leave, whose pods need another.
+// placesChange lets through nodes that come, of which the cache was waited for, and nodes that leave or whose Node is gone: their pods need another.
 var placesChange = predicate.Funcs{
 	UpdateFunc: func(update event.UpdateEvent) bool {
 		before, isNode := update.ObjectOld.(*provisioningv1.ProvisionedNode)
 		after, isNodeToo := update.ObjectNew.(*provisioningv1.ProvisionedNode)
-		return isNode && isNodeToo && (state.Leaves(before) != state.Leaves(after) || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil))
+		return isNode && isNodeToo && ((before.Status.AwaySince == nil) != (after.Status.AwaySince == nil) || state.Leaves(before) != state.Leaves(after) || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil))
 	},
 }

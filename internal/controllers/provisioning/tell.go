@@ -61,6 +61,7 @@ func (t *told) next(unplaced []packing.Unplaced, most int) []packing.Unplaced {
 // tell says why pods find no place: once, and again when the reason is another.
 func (r *Reconciler) tell(ctx context.Context, p *pass) reconciling.Outcome {
 	r.told.keep(p.result.Unplaced, p.result.Deferred)
+	r.Report.Progress.PodsPending(p.withTied(p.counts()))
 	for _, unplaced := range r.told.next(p.result.Unplaced, mostTold) {
 		r.Report.Warn(ctx, unplaced.Pod, unplacedReason, "The pod %s.", unplaced.Reason)
 	}
@@ -74,11 +75,34 @@ func (r *Reconciler) tell(ctx context.Context, p *pass) reconciling.Outcome {
 		return reconciling.Continue()
 	}
 	wait := lookAgain
+	if next, some := r.Refusals.Next(); some {
+		wait = min(wait, next)
+	}
 	if next, some := r.Shortages.Next(); some {
 		wait = min(wait, next)
 	}
 	return reconciling.ContinueAndComeBack(wait, "some pods find no place")
 }
+
+// tellTied reports pods that can run on one Node alone: once, and again when that Node is gone. Without it nothing in the cluster explains why such a pod gets no node.
+func (r *Reconciler) tellTied(ctx context.Context, p *pass) reconciling.Outcome {
+	p.tied = p.cluster.Tied()
+	unplaced := make([]packing.Unplaced, 0, len(p.tied))
+	for i := range p.tied {
+		unplaced = append(unplaced, packing.Unplaced{Pod: p.tied[i].Pod, Reason: p.tied[i].Explain()})
+	}
+	r.tied.keep(unplaced, nil)
+	for _, one := range r.tied.next(unplaced, mostTold) {
+		r.Report.Warn(ctx, one.Pod, tiedReason, "%s", one.Reason)
+	}
+	if len(p.tied) == 0 {
+		return reconciling.Continue()
+	}
+	return reconciling.ContinueAndComeBack(lookAgain, "the Nodes of local volumes may go, or come back")
+}
+
+// tiedReason is that of events on pods that wait for one Node alone.
+const tiedReason = "VolumeOfOneNode"
 
 // unboundReason is that of events on pods that the scheduler does not put where there is a place for them.
 const unboundReason = "NotBound"

@@ -28,6 +28,10 @@ func (r *Reconciler) readTemplates(ctx context.Context, p *pass) reconciling.Out
 				log.FromContext(ctx).Error(err, "Reading a launch template")
 				known.Problem = aws.UserMessage(err)
 			}
+			if known.Problem == "" {
+				r.Refusals.Recheck(ctx, known.ID, known.Version)
+				known.Problem = r.Refusals.Why(known.ID, known.Version)
+			}
 			p.known[reference], p.templates[reference] = known, known.Template
 		}
 	}
@@ -43,14 +47,16 @@ func (r *Reconciler) readTemplates(ctx context.Context, p *pass) reconciling.Out
 		ways, _ := constraints.PodRequirements(&pod.Spec)
 		for i := range p.provisioners {
 			layer := &p.provisioners[i].layer
-			named := constraints.Named(layer, chosenBy(ways, layer.Name))
-			read(named)
-			for _, reference := range named {
+			for _, reference := range constraints.Named(layer, chosenBy(ways, layer.Name)) {
+				// Pods choose what is read, so it is bounded. Those that name more are told that theirs is not read.
 				if reference != layer.Template && !slices.Contains(asked[layer.Name], reference) && len(asked[layer.Name]) < provisioningv1.MaxStatusLaunchTemplates {
 					asked[layer.Name] = append(asked[layer.Name], reference)
 				}
 			}
 		}
+	}
+	for _, references := range asked {
+		read(references)
 	}
 	r.Asked.Set(asked)
 	return reconciling.Continue()

@@ -9,7 +9,7 @@ var options = []Case{
 	{Leaf: "BlockDeviceMappings.DeviceName", Spec: "{blockDeviceMappings: [{deviceName: $, ebs: {volumeSize: 8}}]}", Values: [2]string{"/dev/sdf", "/dev/sdg"}},
 	{Leaf: "BlockDeviceMappings.Ebs.DeleteOnTermination", Spec: "{blockDeviceMappings: [{deviceName: /dev/sdf, ebs: {volumeSize: 8, deleteOnTermination: $}}]}", Values: [2]string{"false", "true"}},
 	{Leaf: "BlockDeviceMappings.Ebs.EbsCardIndex", Spec: "{blockDeviceMappings: [{deviceName: /dev/sdf, ebs: {volumeSize: 8, ebsCardIndex: $}}]}", Values: [2]string{"0", "1"}},
-	{Leaf: "BlockDeviceMappings.Ebs.Encrypted", Spec: "{blockDeviceMappings: [{deviceName: /dev/sdf, ebs: {volumeSize: 8, encrypted: $}}]}", Values: [2]string{"true", "false"}},
+	{Leaf: "BlockDeviceMappings.Ebs.Encrypted", Spec: "{blockDeviceMappings: [{deviceName: /dev/sdf, ebs: {volumeSize: 8, encrypted: $}}]}", Values: [2]string{"true", "false"}, Stored: [2]string{"true", Unset}},
 	{Leaf: "BlockDeviceMappings.Ebs.Iops", Spec: "{blockDeviceMappings: [{deviceName: /dev/sdf, ebs: {volumeSize: 100, volumeType: gp3, iops: $}}]}", Values: [2]string{"4000", "5000"}},
 	{Leaf: "BlockDeviceMappings.Ebs.KmsKeyId", Spec: "{blockDeviceMappings: [{deviceName: /dev/sdf, ebs: {volumeSize: 8, encrypted: true, kmsKeyId: $}}]}", Values: [2]string{"alias/nodes", "alias/others"}},
 	{Leaf: "BlockDeviceMappings.Ebs.SnapshotId", Spec: "{blockDeviceMappings: [{deviceName: /dev/sdf, ebs: {snapshotId: $}}]}", Values: [2]string{"snap-0a1b2c3d4e5f60718", "snap-0a1b2c3d4e5f60719"}},

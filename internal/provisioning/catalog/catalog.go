@@ -3,6 +3,7 @@
 package catalog
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,7 +38,7 @@ func Build(facts Facts, zones []string, short func(Offering) bool) []packing.Ins
 		}
 		entry := packing.InstanceType{
 			Name: t.Name, Architecture: architectures[t.Architecture()],
-			Labels:   map[string]string{corev1.LabelTopologyRegion: facts.Region},
+			Labels: Labels(facts.Region, t), EFAInterfaces: int64(t.EFAInterfaces),
 			Capacity: Capacity(t), Overhead: overhead(t),
 		}
 		for _, zone := range facts.Zones[t.Name] {
@@ -98,15 +99,18 @@ const (
 	rootVolume = 20 << 30
 )
 
-// addressedPods is how many pods can have an address of the instance's network interfaces (AWS: amazon-vpc-cni-k8s, "eni-max-pods").
+// addressedPods returns how many pods can have an address of the instance's network interfaces (AWS: amazon-vpc-cni-k8s, "eni-max-pods"). The network plugin uses
+// the default network card only, so a p5.48xlarge has addresses for 100 pods although it has 64 interfaces.
 func addressedPods(t *discovery.InstanceType) int64 {
-	if t.MaxNetworkInterfaces == 0 || t.IPv4AddressesPerInterface == 0 {
+	if t.CardNetworkInterfaces == 0 || t.IPv4AddressesPerInterface == 0 {
 		return maxPods
 	}
-	return min(int64(t.MaxNetworkInterfaces)*int64(t.IPv4AddressesPerInterface-1)+2, maxPods)
+	return min(int64(t.CardNetworkInterfaces)*int64(t.IPv4AddressesPerInterface-1)+2, maxPods)
 }
 
-// Capacity of an instance, as its Node would say it, the number of pods included.
+// Capacity returns what an instance of the type has by itself, as its Node reports it once its device plugins run, with the number of pods. It is the only place that says so:
+// what a launch template or a device plugin adds beyond it is declared in spec.extraResources of Provisioners. Elastic Fabric Adapters are not among it, because an instance
+// has those of its launch template.
 func Capacity(t *discovery.InstanceType) corev1.ResourceList {
 	memory := float64(t.MemoryMiB<<20) * (1 - hypervisorShare)
 	list := corev1.ResourceList{
@@ -115,8 +119,8 @@ func Capacity(t *discovery.InstanceType) corev1.ResourceList {
 		corev1.ResourcePods:             *resource.NewQuantity(addressedPods(t), resource.DecimalSI),
 		corev1.ResourceEphemeralStorage: *resource.NewQuantity(rootVolume, resource.BinarySI),
 	}
-	if t.GPUs > 0 {
-		list[gpus] = *resource.NewQuantity(int64(t.GPUs), resource.DecimalSI)
+	for name, count := range devices(t) {
+		list[name] = *resource.NewQuantity(count, resource.DecimalSI)
 	}
 	if t.EBSAttachments > 0 {
 		list[packing.AttachableVolumes(packing.EBSDriver)] = *resource.NewQuantity(attachableVolumes(t), resource.DecimalSI)
@@ -128,18 +132,47 @@ func Capacity(t *discovery.InstanceType) corev1.ResourceList {
 // is an inference: the plugin keeps one to spare. Later ones are not counted by the driver either.
 const earlyInterfaces = 3
 
-// attachableVolumes is how many volumes the driver of EBS attaches: those beside the root device, and where network interfaces and local disks are counted with volumes, beside
-// them too (kubernetes-sigs/aws-ebs-csi-driver, getVolumesLimit).
+// attachableVolumes returns how many volumes the driver of EBS attaches in addition to the root device (kubernetes-sigs/aws-ebs-csi-driver, getVolumesLimit). Where
+// network interfaces share the attachments, they take theirs. Those of the first interface, of local disks and of GPUs are not among the attachments that EC2 reports: of 28, an
+// m5.large has 27, an m5d.large 26, and a g5.xlarge 25.
 func attachableVolumes(t *discovery.InstanceType) int64 {
 	volumes := int64(t.EBSAttachments) - 1
 	if t.EBSAttachmentsShared {
-		volumes -= int64(min(t.MaxNetworkInterfaces, earlyInterfaces) + t.LocalDisks)
+		volumes -= int64(max(min(t.MaxNetworkInterfaces, earlyInterfaces)-1, 0))
 	}
 	return max(volumes, 0)
 }
 
-// gpus are what device plugins call those of NVIDIA.
-const gpus = "nvidia.com/gpu"
+// gpuResources are the resources that device plugins register for the GPUs of a manufacturer.
+var gpuResources = map[string]corev1.ResourceName{"NVIDIA": "nvidia.com/gpu", "AMD": "amd.com/gpu", "Habana": "habana.ai/gaudi"}
+
+// Resources that the device plugin of AWS Neuron registers: devices, under their present and their former name, and the cores of all devices.
+const (
+	neuron       corev1.ResourceName = "aws.amazon.com/neuron"
+	neuronDevice corev1.ResourceName = "aws.amazon.com/neurondevice"
+	neuronCore   corev1.ResourceName = "aws.amazon.com/neuroncore"
+)
+
+// neuronCores are the cores of a device (AWS Neuron: "Neuron Hardware"), where EC2 does not say.
+var neuronCores = map[string]int32{"Inferentia": 4, "Inferentia2": 2, "Trainium": 2, "Trainium2": 8}
+
+// devices returns the extended resources of an instance type.
+func devices(t *discovery.InstanceType) map[corev1.ResourceName]int64 {
+	counts := map[corev1.ResourceName]int64{}
+	for _, gpu := range t.GPUDevices {
+		if name, known := gpuResources[gpu.Manufacturer]; known && gpu.Count > 0 {
+			counts[name] += int64(gpu.Count)
+		}
+	}
+	for _, device := range t.NeuronDevices {
+		counts[neuron] += int64(device.Count)
+		counts[neuronDevice] += int64(device.Count)
+		if cores := cmp.Or(device.Cores, neuronCores[device.Name]); cores > 0 {
+			counts[neuronCore] += int64(device.Count) * int64(cores)
+		}
+	}
+	return counts
+}
 
 // overhead is what the kubelet keeps back (AWS: awslabs/amazon-eks-ami, nodeadm's kubelet defaults): of CPU 6 % of the first core, 1 % of the second, 0.5 % of the
 // next two and 0.25 % of the others; of memory 255 MiB and 11 MiB a pod, and 100 MiB below which it evicts; of storage 1 GiB, and a tenth below which it evicts.

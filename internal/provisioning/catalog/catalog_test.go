@@ -17,7 +17,7 @@ import (
 
 func m5(edit ...func(*discovery.InstanceType)) discovery.InstanceType {
 	t := discovery.InstanceType{
-		Name: "m5.large", Architectures: []string{"i386", "x86_64"}, VCPUs: 2, MemoryMiB: 8192, MaxNetworkInterfaces: 3, IPv4AddressesPerInterface: 10,
+		Name: "m5.large", Architectures: []string{"i386", "x86_64"}, VCPUs: 2, MemoryMiB: 8192, MaxNetworkInterfaces: 3, CardNetworkInterfaces: 3, IPv4AddressesPerInterface: 10,
 		EBSRoot: true, UsageClasses: []string{"on-demand", "spot", "capacity-block"},
 	}
 	for _, one := range edit {
@@ -78,6 +78,17 @@ func TestAllocatable(t *testing.T) {
 	}
 }
 
+// TestPodsPerNetworkCard holds that only the default network card has addresses for pods (awslabs/amazon-eks-ami, eni-max-pods.txt: 100 for p5.48xlarge).
+func TestPodsPerNetworkCard(t *testing.T) {
+	t.Parallel()
+	of := m5(func(t *discovery.InstanceType) {
+		t.MaxNetworkInterfaces, t.CardNetworkInterfaces, t.IPv4AddressesPerInterface = 64, 2, 50
+	})
+	if pods := catalog.Allocatable(&of)[corev1.ResourcePods]; pods.Value() != 100 {
+		t.Errorf("%d pods, want 100", pods.Value())
+	}
+}
+
 // TestAttachableVolumes holds how many volumes the driver of EBS attaches.
 func TestAttachableVolumes(t *testing.T) {
 	t.Parallel()
@@ -88,9 +99,9 @@ func TestAttachableVolumes(t *testing.T) {
 	}{
 		{"EC2 does not say", func(*discovery.InstanceType) {}, -1},
 		{"of its own, but for the root device", func(t *discovery.InstanceType) { t.EBSAttachments = 32 }, 31},
-		{"shared with network interfaces", func(t *discovery.InstanceType) { t.EBSAttachments, t.EBSAttachmentsShared = 28, true }, 24},
-		{"and with local disks", func(t *discovery.InstanceType) { t.EBSAttachments, t.EBSAttachmentsShared, t.LocalDisks = 28, true, 2 }, 22},
-		{"with more disks than attachments", func(t *discovery.InstanceType) { t.EBSAttachments, t.EBSAttachmentsShared, t.LocalDisks = 28, true, 30 }, 0},
+		{"shared with network interfaces", func(t *discovery.InstanceType) { t.EBSAttachments, t.EBSAttachmentsShared = 27, true }, 24},
+		{"shared, after EC2 subtracted two local disks", func(t *discovery.InstanceType) { t.EBSAttachments, t.EBSAttachmentsShared = 25, true }, 22},
+		{"with more interfaces than attachments", func(t *discovery.InstanceType) { t.EBSAttachments, t.EBSAttachmentsShared = 2, true }, 0},
 	} {
 		of, got := m5(row.edit), int64(-1)
 		capacity := catalog.Capacity(&of)
@@ -178,5 +189,43 @@ func TestShortages(t *testing.T) {
 	}
 	if _, some := shortages.Next(); some {
 		t.Error("there is still something to wait for")
+	}
+}
+
+// TestPricesAreNearEC2s compares what instances are taken to cost with EC2's prices on demand for Linux in us-east-1 (AWS, "Amazon EC2 On-Demand Pricing").
+func TestPricesAreNearEC2s(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name      string
+		vCPUs     int32
+		gibibytes float64
+		burstable bool
+		arm       bool
+		price     float64
+	}{
+		{"m5.large", 2, 8, false, false, 0.096},
+		{"m5.2xlarge", 8, 32, false, false, 0.384},
+		{"c5.2xlarge", 8, 16, false, false, 0.34},
+		{"r5.large", 2, 16, false, false, 0.126},
+		{"c7g.large", 2, 4, false, true, 0.0725},
+		{"r8g.large", 2, 16, false, true, 0.11782},
+		{"t3.nano", 2, 0.5, true, false, 0.0052},
+		{"t3.micro", 2, 1, true, false, 0.0104},
+		{"t3.medium", 2, 4, true, false, 0.0416},
+		{"t3.2xlarge", 8, 32, true, false, 0.3328},
+		{"t3a.large", 2, 8, true, false, 0.0752},
+		{"t4g.large", 2, 8, true, true, 0.0672},
+		{"t2.2xlarge", 8, 32, true, false, 0.3712},
+	} {
+		instanceType := discovery.InstanceType{
+			Name: row.name, Architectures: []string{"x86_64"}, VCPUs: row.vCPUs, MemoryMiB: int64(1024 * row.gibibytes), Burstable: row.burstable, EBSRoot: true,
+		}
+		if row.arm {
+			instanceType.Architectures = []string{"arm64"}
+		}
+		price := catalog.Prices(catalog.Facts{Types: []discovery.InstanceType{instanceType}})
+		if got := price(row.name, "us-east-1a", "on-demand"); got < 0.8*row.price || got > 1.2*row.price {
+			t.Errorf("%s is taken to cost %.4f USD an hour, and costs %.4f", row.name, got, row.price)
+		}
 	}
 }

@@ -41,6 +41,12 @@ func (s *Shortages) Short(offering Offering) bool {
 	return marked && s.clock.Now().Before(end)
 }
 
+// MarkSubnet leaves a subnet alone for a while that has no free address, or does not exist.
+func (s *Shortages) MarkSubnet(id string) { s.Mark(Offering{Zone: id}) }
+
+// ShortSubnet is true for a subnet that is to be left alone.
+func (s *Shortages) ShortSubnet(id string) bool { return s.Short(Offering{Zone: id}) }
+
 // Next is when the first of them can be tried again; false if there are none.
 func (s *Shortages) Next() (time.Duration, bool) {
 	s.mu.Lock()
@@ -52,4 +58,17 @@ func (s *Shortages) Next() (time.Duration, bool) {
 		}
 	}
 	return soonest, some
+}
+
+// Count returns how many offerings are left alone now, by zone and capacity type.
+func (s *Shortages) Count() map[[2]string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, counts := s.clock.Now(), map[[2]string]int{}
+	for offering, end := range s.until {
+		if now.Before(end) {
+			counts[[2]string{offering.Zone, offering.CapacityType}]++
+		}
+	}
+	return counts
 }

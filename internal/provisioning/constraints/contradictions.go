@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 )
 
@@ -32,7 +34,16 @@ func (p *Provisioner) withoutTemplate() string {
 	for i := range p.Taints {
 		taints = append(taints, p.Taints[i].ToString())
 	}
-	return fmt.Sprintf("%v %q %q %q %q %q", p.Labels, sorted(taints), sorted(p.Zones), sorted(p.InstanceTypes), p.CapacityType, p.Architecture)
+	return fmt.Sprintf("%v %q %q %q %q %q %q %v", p.Labels, sorted(taints), sorted(p.Zones), sorted(p.InstanceTypes), p.CapacityType, p.Architecture, p.Requirements, amountsOf(p.Resources))
+}
+
+// amountsOf returns the resources as text, in a form in which equal amounts are equal.
+func amountsOf(list corev1.ResourceList) map[string]string {
+	amounts := map[string]string{}
+	for name, quantity := range list {
+		amounts[string(name)] = quantity.String()
+	}
+	return amounts
 }
 
 func sorted(values []string) []string {

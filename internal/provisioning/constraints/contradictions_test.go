@@ -49,6 +49,9 @@ func TestAlike(t *testing.T) {
 		{"by types", web, `{instanceTypes: [m5.large]}`, false},
 		{"by how capacity is bought", web, `{labels: {node.k8s.aws/capacity-type: spot}}`, false},
 		{"by architecture", web, `{architecture: arm64}`, false},
+		{"by requirements", web, `{requirements: [{key: karpenter.k8s.aws/instance-cpu, operator: Gt, values: ["4"]}]}`, false},
+		{"by extra resources", web, `{extraResources: {example.com/fpga: 1}}`, false},
+		{"not by weight", web, `{weight: 10}`, true},
 	} {
 		first, second := decode[provisioningv1.ProvisionerSpec](t, row.one), decode[provisioningv1.ProvisionerSpec](t, row.other)
 		one, other := constraints.FromSpec("one", &first), constraints.FromSpec("other", &second)

@@ -7,6 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 )
 
@@ -53,6 +56,10 @@ type Template struct {
 	// EphemeralStorage is the size of the volume that has it, in bytes. 0: as the instance type says.
 	EphemeralStorage int64
 
+	// Tags of the template itself, and InstanceProfile of its instances: a name or an ARN.
+	Tags            map[string]string
+	InstanceProfile string
+
 	// Problem is why nothing can be launched from the template, in words.
 	Problem string
 }
@@ -68,17 +75,35 @@ type Provisioner struct {
 	// Template of pods that name none.
 	Template Reference
 
+	// Allowed are the templates that pods may name.
+	Allowed Allowed
+
 	// Labels of nodes, beside those that have fields here.
 	Labels map[string]string
 
 	// Taints of nodes.
 	Taints []corev1.Taint
 
-	// Zones and InstanceTypes that nodes may have; all if empty.
+	// Zones and InstanceTypes that nodes may have; all if empty. Pods choose among them.
 	Zones, InstanceTypes []string
 
-	// CapacityType and Architecture (as kubernetes.io/arch has it) of nodes, if the provisioner says.
-	CapacityType, Architecture string
+	// CapacityType of nodes whose pods do not say, if the provisioner says.
+	CapacityType string
+
+	// Architecture (as kubernetes.io/arch has it) of all nodes, if the provisioner says.
+	Architecture string
+
+	// Requirements of all nodes' labels, in addition to Zones, InstanceTypes, and Architecture.
+	Requirements Requirements
+
+	// Weight orders provisioners that suit the same pods: the highest launches.
+	Weight int32
+
+	// Resources that nodes from Template have in addition to those of their instance type.
+	Resources corev1.ResourceList
+
+	// Problem is why the provisioner can launch nothing now; empty if it can.
+	Problem string
 
 	// IgnoreIncompatible leaves pods alone whose architecture the template can not serve.
 	IgnoreIncompatible bool
@@ -91,7 +116,11 @@ func FromSpec(name string, spec *provisioningv1.ProvisionerSpec) Provisioner {
 		CapacityType:       cmp.Or(spec.Labels[provisioningv1.LabelCapacityType], spec.Labels[provisioningv1.LegacyLabelCapacityType]),
 		IgnoreIncompatible: spec.IncompatibleArchitecturePolicy == provisioningv1.Ignore,
 		Template:           templateOf(spec),
+		Allowed:            allowedBy(spec),
 		Labels:             maps.Clone(map[string]string(spec.Labels)),
+		Requirements:       requirementsOf(spec.Requirements),
+		Weight:             ptr.Deref(spec.Weight, 0),
+		Resources:          resourcesOf(spec.ExtraResources),
 	}
 	for _, key := range slices.Concat(launchLabels, legacyLabels) {
 		delete(p.Labels, key)
@@ -100,6 +129,47 @@ func FromSpec(name string, spec *provisioningv1.ProvisionerSpec) Provisioner {
 		p.Taints = append(p.Taints, corev1.Taint{Key: taint.Key, Value: taint.Value, Effect: corev1.TaintEffect(taint.Effect)})
 	}
 	return p
+}
+
+// requirementsOf returns the requirements of a spec. What the API server should have refused admits nothing, so that nothing is launched beyond it.
+func requirementsOf(spec []provisioningv1.Requirement) Requirements {
+	var all Requirements
+	for i := range spec {
+		if spec[i].Key == corev1.LabelOSStable {
+			continue // all nodes run Linux, and the API server refuses anything else
+		}
+		set, err := SetOf(corev1.NodeSelectorRequirement{Key: string(spec[i].Key), Operator: corev1.NodeSelectorOperator(spec[i].Operator), Values: spec[i].Values})
+		if err != nil {
+			set = In()
+		}
+		if all == nil {
+			all = Requirements{}
+		}
+		all.Narrow(string(spec[i].Key), set)
+	}
+	if all == nil {
+		return nil
+	}
+	return Canonical(all)
+}
+
+// resourcesOf returns whole amounts: a device cannot be divided.
+func resourcesOf(extra provisioningv1.ExtraResources) corev1.ResourceList {
+	if len(extra) == 0 {
+		return nil
+	}
+	list := corev1.ResourceList{}
+	for name, quantity := range extra {
+		if whole := quantity.MilliValue() / 1000; whole > 0 {
+			list[name] = *resource.NewQuantity(whole, quantity.Format)
+		}
+	}
+	return list
+}
+
+// Before orders provisioners that suit the same pods: by weight, the highest first, and then by name.
+func Before(a, b *Provisioner) int {
+	return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.Name, b.Name))
 }
 
 var (

@@ -17,12 +17,13 @@ import (
 // nodeRestriction is the prefix of labels by which nodes are kept apart: no pod may have one changed.
 const nodeRestriction = "node-restriction.kubernetes.io/"
 
-// aliases are old labels that every node has beside the new ones, with the same value.
+// aliases are labels that every node has in addition to another one, with the same value: old ones of Kubernetes, and Karpenter's.
 var aliases = map[string]string{
 	"beta.kubernetes.io/arch": corev1.LabelArchStable, "beta.kubernetes.io/os": corev1.LabelOSStable,
-	corev1.LabelInstanceType:            corev1.LabelInstanceTypeStable,
-	corev1.LabelFailureDomainBetaZone:   corev1.LabelTopologyZone,
-	corev1.LabelFailureDomainBetaRegion: corev1.LabelTopologyRegion,
+	corev1.LabelInstanceType:                  corev1.LabelInstanceTypeStable,
+	corev1.LabelFailureDomainBetaZone:         corev1.LabelTopologyZone,
+	corev1.LabelFailureDomainBetaRegion:       corev1.LabelTopologyRegion,
+	provisioningv1.KarpenterLabelCapacityType: provisioningv1.LabelCapacityType,
 }
 
 // Ask is what a node has to be that a pod can run on: what it is launched from, and which instances suit.
@@ -47,6 +48,9 @@ type Ask struct {
 
 	// EphemeralStorage that the launch template gives, in bytes; 0: as the instance type says.
 	EphemeralStorage int64
+
+	// Resources that the node has in addition to those of its instance type.
+	Resources corev1.ResourceList
 }
 
 // Group is one string for all asks whose nodes are launched alike, so that their pods may share one.
@@ -62,14 +66,20 @@ func (a *Ask) Group() string {
 // Resolve lays one way of a pod (an element of PodRequirements) over a provisioner and its launch template. Where no node could come of it, the reason says
 // why, with the pod as its subject. It is the pod's business alone whether it tolerates the node: Tolerates.
 func Resolve(p *Provisioner, templates Templates, pod Requirements) (Ask, string) {
-	pod = canonical(pod)
+	pod = Canonical(pod)
 	if set := pod.Get(provisioningv1.LabelProvisionerName); !set.Has(p.Name) {
 		return Ask{}, fmt.Sprintf("asks for provisioner %s", set)
+	}
+	if p.Problem != "" {
+		return Ask{}, fmt.Sprintf("waits, because provisioner %s can launch nothing: %s", p.Name, p.Problem)
 	}
 	for _, key := range legacyLabels {
 		if set := pod.Get(key); !set.HasAbsence() {
 			return Ask{}, fmt.Sprintf("selects by the label %s of before 2021, which no node carries: use node.k8s.aws/", key)
 		}
+	}
+	if reason := p.beyond(pod); reason != "" {
+		return Ask{}, reason
 	}
 	named, reason := namedTemplates(pod)
 	if reason != "" {
@@ -80,7 +90,11 @@ func Resolve(p *Provisioner, templates Templates, pod Requirements) (Ask, string
 	}
 	var first string
 	for _, reference := range named {
-		ask, reason := resolveWith(p, templates, pod, reference, true)
+		var ask Ask
+		reference, reason := p.admit(templates, reference)
+		if reason == "" {
+			ask, reason = resolveWith(p, templates, pod, reference, true)
+		}
 		if reason == "" {
 			return ask, ""
 		}
@@ -91,16 +105,30 @@ func Resolve(p *Provisioner, templates Templates, pod Requirements) (Ask, string
 	return Ask{}, first
 }
 
-// canonical has the new labels in place of the old ones.
-func canonical(pod Requirements) Requirements {
+// CanonicalKey returns the label that a label stands for if it is an alias, and the label itself otherwise.
+func CanonicalKey(label string) string {
+	if stable, alias := aliases[label]; alias {
+		return stable
+	}
+	return label
+}
+
+// Canonical returns requirements with each label that is an alias replaced by the label that it stands for.
+func Canonical(pod Requirements) Requirements {
 	same := Requirements{}
 	for key, set := range pod {
-		if stable, old := aliases[key]; old {
-			key = stable
-		}
-		same.Narrow(key, set)
+		same.Narrow(CanonicalKey(key), set)
 	}
 	return same
+}
+
+// AddAliases adds the labels that a node has in addition to others, with the same values.
+func AddAliases(labels map[string]string) {
+	for alias, key := range aliases {
+		if value, has := labels[key]; has {
+			labels[alias] = value
+		}
+	}
 }
 
 // namedTemplates are the launch templates that the pod itself names, in the order in which they are tried; nil if it leaves that to the provisioner.
@@ -146,6 +174,9 @@ func resolveWith(p *Provisioner, templates Templates, pod Requirements, referenc
 		Provisioner: p.Name, Template: reference, Version: template.Version, Taints: p.Taints, EphemeralStorage: template.EphemeralStorage,
 		Labels: map[string]string{provisioningv1.LabelProvisionerName: p.Name, corev1.LabelOSStable: string(corev1.Linux)},
 	}
+	if reference == p.Template {
+		ask.Resources = p.Resources
+	}
 	if template.Name != "" && len(validation.IsValidLabelValue(template.Name)) == 0 {
 		ask.Labels[provisioningv1.LabelLaunchTemplateName] = template.Name
 		ask.Labels[provisioningv1.LabelLaunchTemplateVersion] = strconv.FormatInt(template.Version, 10)
@@ -164,13 +195,21 @@ func resolveWith(p *Provisioner, templates Templates, pod Requirements, referenc
 		}
 	}
 	if key, empty := ask.Requirements.Empty(); empty {
-		return Ask{}, fmt.Sprintf("asks for %s: %s, which provisioner %s and %s exclude", key, pod.Get(key), p.Name, reference)
+		return Ask{}, excluded(p, reference, key, pod.Get(key))
 	}
 	if set := ask.Requirements.Get(corev1.LabelHostname); !set.HasAbsence() && set.Names() {
 		return Ask{}, "asks for a node by its hostname, which a new node does not have"
 	}
 	delete(ask.Requirements, corev1.LabelHostname)
 	return ask, ""
+}
+
+// excluded says that the provisioner and its launch template together leave nothing of what the pod allows.
+func excluded(p *Provisioner, reference Reference, key string, asked Set) string {
+	if why := p.Unsatisfiable(); why != "" {
+		return fmt.Sprintf("waits, because provisioner %s can launch nothing: %s", p.Name, why)
+	}
+	return fmt.Sprintf("asks for %s: %s, which provisioner %s and %s exclude", key, asked, p.Name, reference)
 }
 
 // choose is the launch template to take: the one referred to, or the default one where its image is of another architecture than is asked for.
@@ -180,18 +219,18 @@ func choose(p *Provisioner, templates Templates, pod Requirements, reference Ref
 	}
 	template, known := templates[reference]
 	if !known {
-		return Template{}, reference, fmt.Sprintf("needs %s, which has not been read yet", reference)
+		return Template{}, reference, fmt.Sprintf("needs %s, which has not been read yet: pods that wait name too many launch templates", reference)
 	}
 	if template.Problem != "" {
 		return Template{}, reference, fmt.Sprintf("needs %s: %s", reference, template.Problem)
 	}
-	wanted := pod.Get(corev1.LabelArchStable)
-	if !byPod && p.Architecture != "" && !wanted.Names() {
-		wanted = wanted.Intersect(In(p.Architecture))
-	}
+	limit := p.bounds().Get(corev1.LabelArchStable)
+	wanted := pod.Get(corev1.LabelArchStable).Intersect(limit)
 	switch {
 	case wanted.Has(template.Architecture):
 		return template, reference, ""
+	case byPod && !limit.Has(template.Architecture):
+		return Template{}, reference, fmt.Sprintf("asks for %s, whose image is for %s, and provisioner %s launches only %s", reference, template.Architecture, p.Name, limit)
 	case byPod:
 		return Template{}, reference, fmt.Sprintf("asks for %s, whose image is for %s, and for architecture %s: no node is both", reference, template.Architecture, wanted)
 	case p.IgnoreIncompatible:
@@ -214,48 +253,49 @@ func overrideLabels(labels, provisioner map[string]string, pod Requirements) {
 	}
 }
 
-// instances are the requirements of what the instance decides, from all three layers.
+// instances returns the requirements of what the instance decides, from all three layers: what the provisioner's limits leave of what the pod asks for. What the launch
+// template, or the provisioner's label, only prefers gives way to what the pod names.
 func instances(p *Provisioner, template *Template, pod Requirements) Requirements {
+	bounds := p.bounds()
 	r := Requirements{}
-	layer := func(key string, below Set) {
+	for key, set := range bounds {
+		r[key] = pod.Get(key).Intersect(set)
+	}
+	prefer := func(key string, preferred Set) {
 		set := pod.Get(key)
 		if !set.Names() {
-			set = set.Intersect(below)
+			set = set.Intersect(preferred)
 		}
-		if set.String() != Anything().String() {
-			r[key] = set
-		}
+		r.Narrow(key, set)
 	}
-	layer(corev1.LabelTopologyZone, some(p.Zones))
 	if len(template.Zones) > 0 {
-		r.Narrow(corev1.LabelTopologyZone, In(template.Zones...))
+		r[corev1.LabelTopologyZone] = pod.Get(corev1.LabelTopologyZone).Intersect(bounds.Get(corev1.LabelTopologyZone)).Intersect(In(template.Zones...))
 	}
-	types := p.InstanceTypes
-	if len(types) == 0 {
-		types = template.InstanceTypes
+	if len(template.InstanceTypes) > 0 && !choosesTypes(bounds) && !choosesTypes(pod) {
+		prefer(corev1.LabelInstanceTypeStable, In(template.InstanceTypes...))
 	}
-	layer(corev1.LabelInstanceTypeStable, some(types))
-	layer(provisioningv1.LabelCapacityType, In(capacityType(p, template)))
+	prefer(provisioningv1.LabelCapacityType, capacityTypes(p, template, bounds))
 	if template.CapacityType != "" {
 		r.Narrow(provisioningv1.LabelCapacityType, In(template.CapacityType))
 	}
-	layer(corev1.LabelArchStable, In(architecture(p, template, pod.Get(corev1.LabelArchStable))))
+	prefer(corev1.LabelArchStable, In(architecture(p, template, pod.Get(corev1.LabelArchStable).Intersect(bounds.Get(corev1.LabelArchStable)))))
 	if template.Architecture != "" {
 		r.Narrow(corev1.LabelArchStable, In(template.Architecture))
 	}
 	return r
 }
 
-// some is the set of the values, or of all if there are none.
-func some(values []string) Set {
-	if len(values) == 0 {
-		return Anything()
+// capacityTypes returns the capacity types of nodes whose pods do not say: those of the provisioner's label, of the launch template, or else of the provisioner's requirements.
+func capacityTypes(p *Provisioner, template *Template, bounds Requirements) Set {
+	required, is := bounds[provisioningv1.LabelCapacityType]
+	said := cmp.Or(p.CapacityType, template.CapacityType)
+	switch {
+	case said != "":
+		return In(said)
+	case !is:
+		return In(provisioningv1.CapacityTypeOnDemand)
 	}
-	return In(values...)
-}
-
-func capacityType(p *Provisioner, template *Template) string {
-	return cmp.Or(p.CapacityType, template.CapacityType, provisioningv1.CapacityTypeOnDemand)
+	return required
 }
 
 // architecture is that of the layers below the pod. Pods that say nothing run on amd64, because most images are for it alone; those that exclude amd64 on arm64.
@@ -308,9 +348,9 @@ func Named(p *Provisioner, pod []Requirements) []Reference {
 		all = append(all, p.Template)
 	}
 	for _, way := range pod {
-		named, _ := namedTemplates(canonical(way))
-		for _, reference := range named {
-			if !reference.IsDefault() && !slices.Contains(all, reference) {
+		named, _ := namedTemplates(Canonical(way))
+		for _, reference := range p.readable(named) {
+			if !slices.Contains(all, reference) {
 				all = append(all, reference)
 			}
 		}

@@ -1,6 +1,7 @@
 package constraints_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -47,6 +48,9 @@ func nodeOf(ask constraints.Ask) map[string]string {
 	return said
 }
 
+// anything lets pods name every launch template.
+var anything = constraints.Allowed{Prefixes: []string{""}}
+
 func short(key string) string { return key[strings.LastIndex(key, "/")+1:] }
 
 // TestLayers holds what becomes of a pod's layer over a provisioner's, with the readings S1 to S13 of the document.
@@ -88,11 +92,9 @@ func TestLayers(t *testing.T) {
 			pod: `{nodeSelector: {node.k8s.aws/launch-template-name: web, kubernetes.io/arch: arm64}}`, says: "no node is both",
 		},
 		{
-			reason: "S7: a provisioner's architecture is for pods that name no template", provisioner: `{architecture: arm64}`,
-			pod: `{nodeSelector: {node.k8s.aws/launch-template-name: web}}`,
-			want: map[string]string{
-				"from": "launch template web", "launch-template-name": "web", "launch-template-version": "7", "capacity-type": "on-demand", "arch": "amd64",
-			},
+			reason: "S7: a provisioner's architecture is a limit for pods that name a template too", provisioner: `{architecture: arm64}`,
+			pod:  `{nodeSelector: {node.k8s.aws/launch-template-name: web}}`,
+			says: "asks for launch template web, whose image is for amd64, and provisioner default launches only arm64",
 		},
 		{
 			reason:      "S7: a provisioner of before the rule gets its architecture by the default template",
@@ -146,10 +148,101 @@ func TestLayers(t *testing.T) {
 			want: map[string]string{"from": "the default launch template", "capacity-type": "on-demand", "arch": "amd64"},
 		},
 		{
-			reason: "a pod names zone, type and capacity type", provisioner: `{zones: [us-east-1a], instanceTypes: [m5.large]}`,
+			reason: "a pod chooses among the zones and types of its provisioner, and its capacity type", provisioner: `{zones: [us-east-1a, us-east-1c], instanceTypes: [m5.large, c5.large]}`,
 			pod: `{nodeSelector: {topology.kubernetes.io/zone: us-east-1c, node.kubernetes.io/instance-type: c5.large, node.k8s.aws/capacity-type: spot}}`,
 			want: map[string]string{
 				"from": "the default launch template", "capacity-type": "spot", "arch": "amd64", "zone": "us-east-1c", "instance-type": "c5.large",
+			},
+		},
+		{
+			reason: "and no type beyond them", provisioner: `{instanceTypes: [m5.large]}`, pod: `{nodeSelector: {node.kubernetes.io/instance-type: p5.48xlarge}}`,
+			says: "asks for node.kubernetes.io/instance-type: p5.48xlarge, and spec.instanceTypes of provisioner default allows only m5.large",
+		},
+		{
+			reason: "by its old label either", provisioner: `{instanceTypes: [m5.large]}`, pod: `{nodeSelector: {beta.kubernetes.io/instance-type: p5.48xlarge}}`,
+			says: "spec.instanceTypes of provisioner default allows only m5.large",
+		},
+		{
+			reason: "nor a zone", provisioner: `{zones: [us-east-1a, us-east-1b]}`, pod: `{nodeSelector: {topology.kubernetes.io/zone: us-east-1c}}`,
+			says: "asks for topology.kubernetes.io/zone: us-east-1c, and spec.zones of provisioner default allows only us-east-1a or us-east-1b",
+		},
+		{
+			reason: "nor an architecture", provisioner: `{architecture: x86_64}`, pod: `{nodeSelector: {kubernetes.io/arch: arm64}}`,
+			says: "asks for kubernetes.io/arch: arm64, and spec.architecture of provisioner default allows only amd64",
+		},
+		{
+			reason: "what a pod names overlaps with what the provisioner allows", provisioner: `{zones: [us-east-1a, us-east-1b]}`,
+			pod: `{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
+				{matchExpressions: [{key: topology.kubernetes.io/zone, operator: In, values: [us-east-1b, us-east-1c]}]}]}}}}`,
+			want: map[string]string{"from": "the default launch template", "capacity-type": "on-demand", "arch": "amd64", "zone": "us-east-1b"},
+		},
+		{
+			reason: "a message lists the first of many types", provisioner: `{instanceTypes: [a.1, a.2, a.3, a.4, a.5, a.6, a.7]}`,
+			pod: `{nodeSelector: {node.kubernetes.io/instance-type: m5.large}}`, says: "allows only a.1, a.2, a.3, a.4, a.5, or 2 more",
+		},
+		{
+			reason: "a pod names capacity type by Karpenter's label", provisioner: `{}`, pod: `{nodeSelector: {karpenter.sh/capacity-type: spot}}`,
+			want: map[string]string{"from": "the default launch template", "capacity-type": "spot", "arch": "amd64"},
+		},
+		{
+			reason:      "requirements are limits too, and Linux is what all nodes run",
+			provisioner: `{requirements: [{key: karpenter.k8s.aws/instance-cpu, operator: Gt, values: ["4"]}, {key: kubernetes.io/os, operator: In, values: [linux]}]}`,
+			pod: `{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
+				{matchExpressions: [{key: karpenter.k8s.aws/instance-cpu, operator: Lt, values: ["17"]}]}]}}}}`,
+			want: map[string]string{"from": "the default launch template", "capacity-type": "on-demand", "arch": "amd64", "instance-cpu": "anything above 4 below 17"},
+		},
+		{
+			reason:      "that a pod cannot go beyond",
+			provisioner: `{requirements: [{key: karpenter.k8s.aws/instance-family, operator: In, values: [m5, c5]}]}`,
+			pod:         `{nodeSelector: {karpenter.k8s.aws/instance-family: p5}}`,
+			says:        "asks for karpenter.k8s.aws/instance-family: p5, and spec.requirements of provisioner default allows only c5 or m5",
+		},
+		{
+			reason:      "both capacity types",
+			provisioner: `{requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand]}]}`, pod: `{}`,
+			want: map[string]string{"from": "the default launch template", "capacity-type": "on-demand or spot", "arch": "amd64"},
+		},
+		{
+			reason:      "of which a label prefers one, and a pod chooses the other",
+			provisioner: `{labels: {node.k8s.aws/capacity-type: spot}, requirements: [{key: node.k8s.aws/capacity-type, operator: Exists}]}`,
+			pod:         `{nodeSelector: {node.k8s.aws/capacity-type: on-demand}}`,
+			want:        map[string]string{"from": "the default launch template", "capacity-type": "on-demand", "arch": "amd64"},
+		},
+		{
+			reason:      "one alone",
+			provisioner: `{requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [spot]}]}`, pod: `{nodeSelector: {node.k8s.aws/capacity-type: on-demand}}`,
+			says: "asks for node.k8s.aws/capacity-type: on-demand, and spec.requirements of provisioner default allows only spot",
+		},
+		{
+			reason:      "arm64 alone, for a pod that does not say",
+			provisioner: `{requirements: [{key: kubernetes.io/arch, operator: In, values: [arm64]}]}`, pod: `{}`,
+			want: map[string]string{"from": "the default launch template", "capacity-type": "on-demand", "arch": "arm64"},
+		},
+		{
+			reason:      "amd64 of both, for a pod that does not say",
+			provisioner: `{requirements: [{key: kubernetes.io/arch, operator: In, values: [arm64, amd64]}]}`, pod: `{}`,
+			want: map[string]string{"from": "the default launch template", "capacity-type": "on-demand", "arch": "amd64"},
+		},
+		{
+			reason:      "limits that leave nothing",
+			provisioner: `{zones: [us-east-1a], requirements: [{key: topology.kubernetes.io/zone, operator: In, values: [us-east-1b]}]}`, pod: `{}`,
+			says: "waits, because provisioner default can launch nothing: spec.zones and spec.requirements leave no value for topology.kubernetes.io/zone",
+		},
+		{
+			reason:      "a template's own type gives way to the provisioner's requirements",
+			provisioner: `{labels: {node.k8s.aws/launch-template-name: spot}, requirements: [{key: karpenter.k8s.aws/instance-family, operator: In, values: [c5]}]}`,
+			pod:         `{}`,
+			want: map[string]string{
+				"from": "launch template spot", "launch-template-name": "spot", "launch-template-version": "1", "capacity-type": "spot", "arch": "amd64",
+				"instance-family": "c5",
+			},
+		},
+		{
+			reason: "a template's type is what nodes have whose pods do not say", provisioner: `{labels: {node.k8s.aws/launch-template-name: spot}}`,
+			pod: `{nodeSelector: {node.kubernetes.io/instance-type: c5.large}}`,
+			want: map[string]string{
+				"from": "launch template spot", "launch-template-name": "spot", "launch-template-version": "1", "capacity-type": "spot", "arch": "amd64",
+				"instance-type": "c5.large",
 			},
 		},
 		{
@@ -162,7 +255,7 @@ func TestLayers(t *testing.T) {
 			reason: "until nothing is left", provisioner: `{zones: [us-east-1a]}`,
 			pod: `{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
 				{matchExpressions: [{key: topology.kubernetes.io/zone, operator: NotIn, values: [us-east-1a]}]}]}}}}`,
-			says: "asks for topology.kubernetes.io/zone: not us-east-1a, which provisioner default",
+			says: "asks for topology.kubernetes.io/zone: not us-east-1a, and spec.zones of provisioner default allows only us-east-1a",
 		},
 		{
 			reason: "a template's own types and market are the layer below", provisioner: `{labels: {node.k8s.aws/launch-template-name: spot}}`, pod: `{}`,
@@ -223,6 +316,7 @@ func TestLayers(t *testing.T) {
 			spec := decode[provisioningv1.ProvisionerSpec](t, c.provisioner)
 			pod := decode[corev1.PodSpec](t, c.pod)
 			provisioner := constraints.FromSpec("default", &spec)
+			provisioner.Allowed = anything
 			ways, reason := constraints.PodRequirements(&pod)
 			var ask constraints.Ask
 			if reason == "" {
@@ -250,7 +344,7 @@ func TestLayers(t *testing.T) {
 // TestGroups holds S8: pods that name a launch template and pods that name none never share a new node.
 func TestGroups(t *testing.T) {
 	t.Parallel()
-	provisioner := constraints.Provisioner{Name: "default", Labels: map[string]string{"team": "batch"}}
+	provisioner := constraints.Provisioner{Name: "default", Labels: map[string]string{"team": "batch"}, Allowed: anything}
 	group := func(selector string) string {
 		pod := decode[corev1.PodSpec](t, selector)
 		ways, _ := constraints.PodRequirements(&pod)
@@ -329,11 +423,37 @@ func TestTolerations(t *testing.T) {
 
 func TestNamedTemplates(t *testing.T) {
 	t.Parallel()
-	provisioner := constraints.Provisioner{Template: constraints.Reference{Name: "web", Version: "latest"}}
+	provisioner := constraints.Provisioner{Template: constraints.Reference{Name: "web", Version: "latest"}, Allowed: anything}
 	pod := decode[corev1.PodSpec](t, `{nodeSelector: {node.k8s.aws/launch-template-name: arm, node.k8s.aws/launch-template-version: "2"}}`)
 	ways, _ := constraints.PodRequirements(&pod)
 	want := []constraints.Reference{{Name: "web", Version: "latest"}, {Name: "arm", Version: "2"}}
 	if diff := cmp.Diff(want, constraints.Named(&provisioner, append(ways, ways...))); diff != "" {
 		t.Errorf("templates to read (-want +got):\n%s", diff)
+	}
+	provisioner.Allowed = constraints.Allowed{Names: []string{"other"}}
+	if diff := cmp.Diff(want[:1], constraints.Named(&provisioner, ways)); diff != "" {
+		t.Errorf("templates to read where pods may name others (-want +got):\n%s", diff)
+	}
+}
+
+// TestExtraResourcesAreOfTheProvisionersTemplate checks that what is declared of nodes is not promised of nodes from other launch templates, and that amounts are whole.
+func TestExtraResourcesAreOfTheProvisionersTemplate(t *testing.T) {
+	t.Parallel()
+	spec := decode[provisioningv1.ProvisionerSpec](t, `{labels: {node.k8s.aws/launch-template-name: web}, extraResources: {hugepages-2Mi: 1Gi, example.com/fpga: 1500m}}`)
+	provisioner := constraints.FromSpec("default", &spec)
+	provisioner.Allowed = anything
+	for selector, want := range map[string]string{
+		`{}`: "1073741824 1", `{nodeSelector: {node.k8s.aws/launch-template-name: arm}}`: "0 0", `{nodeSelector: {kubernetes.io/arch: arm64}}`: "0 0",
+	} {
+		pod := decode[corev1.PodSpec](t, selector)
+		ways, _ := constraints.PodRequirements(&pod)
+		ask, reason := constraints.Resolve(&provisioner, known, ways[0])
+		if reason != "" {
+			t.Fatal(reason)
+		}
+		pages, devices := ask.Resources["hugepages-2Mi"], ask.Resources["example.com/fpga"]
+		if got := fmt.Sprintf("%d %d", pages.Value(), devices.Value()); got != want {
+			t.Errorf("%s: extra resources are %s, want %s", selector, got, want)
+		}
 	}
 }

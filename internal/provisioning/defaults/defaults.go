@@ -1,4 +1,4 @@
-// Package defaults owns the launch templates of nodes that name none: one for each architecture of a provisioner, with the newest image of Amazon Linux 2023 for the
+// Package defaults owns the launch templates of nodes that name none: one for each architecture and accelerator of a provisioner, with the newest image of Amazon Linux 2023 for the
 // cluster's version of Kubernetes and user data that joins the cluster. It makes them with the heart, package launchtemplate: equal wishes have
 // one version, and what is launched names its number. What was ensured once is known for a while, so that scaling up calls no launch template API.
 package defaults
@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -47,6 +48,8 @@ type Templates struct {
 	Clock     clock.PassiveClock
 	// InstanceProfile of the nodes.
 	InstanceProfile string
+	// ClusterUID is the UID of the cluster's kube-system namespace, with which launch templates are marked.
+	ClusterUID string
 
 	calls singleflight.Group
 	mu    sync.Mutex
@@ -66,35 +69,97 @@ type Template struct {
 
 type ensured struct {
 	Template
-	generation int64
-	at         time.Time
-	seen       launchtemplate.Observation
+	of   revision
+	at   time.Time
+	seen launchtemplate.Observation
 }
 
-// Ensure makes the default launch template of an architecture, as kubernetes.io/arch has it, what it is to be. While AWS does not say what it is, what was seen last
+// revision identifies a spec of a Provisioner: an edit has another generation, and a Provisioner that was created again has another UID.
+type revision struct {
+	uid        types.UID
+	generation int64
+}
+
+func revisionOf(provisioner *provisioningv1.Provisioner) revision {
+	return revision{uid: provisioner.UID, generation: provisioner.Generation}
+}
+
+// Ensure makes the default launch template of a variant what it is to be. While AWS does not say what it is, what was seen last
 // serves on, with the trouble said: an error comes only where nothing was.
-func (t *Templates) Ensure(ctx context.Context, provisioner *provisioningv1.Provisioner, architecture string) (Template, error) {
-	key := provisioner.Name + "/" + architecture
+func (t *Templates) Ensure(ctx context.Context, provisioner *provisioningv1.Provisioner, variant string) (Template, error) {
+	key := provisioner.Name + "/" + variant
 	known, is := t.lookup(key)
-	if is && known.generation == provisioner.Generation && t.Clock.Since(known.at) < lookAgain {
+	of := revisionOf(provisioner)
+	if is && known.of == of && t.Clock.Since(known.at) < lookAgain {
 		return known.Template, nil
 	}
-	result, err, _ := t.calls.Do(key, func() (any, error) { return t.ensure(ctx, provisioner, architecture) })
+	// A call in progress is shared only for the same spec, because its result is remembered as that spec's.
+	call := fmt.Sprintf("%s/%s/%d", key, of.uid, of.generation)
+	result, err, _ := t.calls.Do(call, func() (any, error) { return t.ensure(ctx, provisioner, variant) })
 	if err == nil {
 		made := result.(ensured)
-		made.generation, made.at = provisioner.Generation, t.Clock.Now()
+		made.of, made.at = of, t.Clock.Now()
 		t.remember(key, made)
 		return made.Template, nil
 	}
+	var lost *lostError
+	if errors.As(err, &lost) {
+		t.Forget(lost.id) // what is gone serves nothing
+		return Template{}, err
+	}
 	last := known.Template
 	if !is {
-		last = recordedIn(provisioner, architecture)
+		last = recordedIn(provisioner, variant)
 	}
 	if last.ID == "" || last.SpecDigest != t.digest(provisioner) {
-		return Template{}, fmt.Errorf("making the default launch template of provisioner %q for %s: %w", provisioner.Name, architecture, err)
+		return Template{}, fmt.Errorf("making the default launch template of provisioner %q for %s: %w", provisioner.Name, variant, err)
 	}
 	last.Trouble = err
 	return last, nil
+}
+
+// Forget has a default launch template looked at again before anything is launched from it: EC2 said that it is gone.
+func (t *Templates) Forget(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	maps.DeleteFunc(t.known, func(_ string, known ensured) bool { return known.ID == id })
+}
+
+// lostError reports that a default launch template was deleted outside Slipway, and why there is no other yet.
+type lostError struct {
+	id  string
+	err error
+}
+
+// Error implements error.
+func (e *lostError) Error() string {
+	return fmt.Sprintf("default launch template %s was deleted outside Slipway, and creating another one failed: %v", e.id, e.err)
+}
+
+// Unwrap returns what failed.
+func (e *lostError) Unwrap() error { return e.err }
+
+// mine reports whether a template with the provisioner's owner tag is of this cluster: by its mark, or, if an earlier release created it, because the status of the
+// provisioner names it. Another cluster of the same name may have a provisioner of the same name.
+func (t *Templates) mine(provisioner *provisioningv1.Provisioner, template launchtemplate.Template) bool {
+	mark := template.Tags[infrav1.TagClusterUID]
+	return mark == t.ClusterUID || mark == "" && slices.ContainsFunc(provisioner.Status.LaunchTemplates, func(known provisioningv1.ResolvedLaunchTemplate) bool {
+		return known.Generated && known.ID == template.ID
+	})
+}
+
+// setAside removes the templates with the provisioner's owner tag that are another cluster's, and returns their names.
+func (t *Templates) setAside(provisioner *provisioningv1.Provisioner, variant string, found map[string]launchtemplate.Template) []string {
+	var names []string
+	maps.DeleteFunc(found, func(name string, template launchtemplate.Template) bool {
+		foreign := template.OwnedBy(owner(provisioner, variant)) && !t.mine(provisioner, template)
+		if foreign {
+			names = append(names, name)
+		}
+		return foreign
+	})
+	slices.Sort(names)
+	return names
 }
 
 // digest stands for what of a spec a default launch template is made of. Other parts of the spec may change while AWS does not answer, and nodes are launched all the same.
@@ -125,9 +190,9 @@ func (t *Templates) remember(key string, made ensured) {
 }
 
 // recordedIn is what the status says of the template; its ID is empty if that is nothing.
-func recordedIn(provisioner *provisioningv1.Provisioner, architecture string) Template {
+func recordedIn(provisioner *provisioningv1.Provisioner, variant string) Template {
 	for _, known := range provisioner.Status.LaunchTemplates {
-		if known.Generated && known.Architecture.Label() == architecture && known.ID != "" && known.Version > 0 {
+		if known.Generated && VariantOf(&known) == variant && known.ID != "" && known.Version > 0 {
 			return Template{Name: known.Name, LaunchTemplateVersion: generated(known.ID, known.Version), ImageID: known.ImageID, SpecDigest: known.SpecDigest}
 		}
 	}
@@ -135,26 +200,39 @@ func recordedIn(provisioner *provisioningv1.Provisioner, architecture string) Te
 }
 
 // ensure looks at the template and makes what is missing.
-func (t *Templates) ensure(ctx context.Context, provisioner *provisioningv1.Provisioner, architecture string) (ensured, error) {
+func (t *Templates) ensure(ctx context.Context, provisioner *provisioningv1.Provisioner, variant string) (ensured, error) {
 	wanted := launchtemplate.Wanted{
-		Owner: owner(provisioner, architecture), Names: names(provisioner, architecture),
+		Owner: owner(provisioner, variant), UID: string(provisioner.UID), Names: names(provisioner, variant, t.ClusterUID),
 	}
 	found, err := t.Templates.Describe(ctx, wanted.Names)
 	if err != nil {
 		return ensured{}, err
 	}
+	foreign := t.setAside(provisioner, variant, found)
 	seen := launchtemplate.Observation{}
-	if seen.Template, seen.Taken = launchtemplate.Choose(wanted.Owner, "", wanted.Names, found); seen.Template != nil {
+	if seen.Template, seen.Taken = launchtemplate.Choose(wanted.Owner, wanted.Names, found); seen.Template != nil {
 		if seen.Versions, err = t.Templates.Versions(ctx, seen.Template.ID); err != nil {
 			return ensured{}, err
 		}
+	} else if wanted.Lost, err = t.lost(ctx, provisioner, variant); err != nil {
+		return ensured{}, err
 	}
-	resolved, err := t.resolve(ctx, provisioner, architecture, seen)
+	seen.Taken = append(seen.Taken, foreign...)
+	made, err := t.build(ctx, provisioner, variant, wanted, seen)
+	if err != nil && wanted.Lost != "" {
+		err = &lostError{wanted.Lost, err}
+	}
+	return made, err
+}
+
+// build resolves what the template holds, and creates what is missing.
+func (t *Templates) build(ctx context.Context, provisioner *provisioningv1.Provisioner, variant string, wanted launchtemplate.Wanted, seen launchtemplate.Observation) (ensured, error) {
+	resolved, err := t.resolve(ctx, provisioner, variant, seen)
 	if err != nil {
 		return ensured{}, err
 	}
 	wanted.Tags = maps.Clone(resolved.Tags)
-	wanted.Tags[infrav1.TagLaunchConfig] = wanted.Owner
+	wanted.Tags[infrav1.TagLaunchConfig], wanted.Tags[infrav1.TagClusterUID] = wanted.Owner, t.ClusterUID
 	spec := &infrav1.AWSLaunchConfigSpec{}
 	spec.IamInstanceProfile = t.InstanceProfile
 	if wanted.Input, err = launchtemplate.NewInput(spec, resolved); err != nil {
@@ -170,19 +248,35 @@ func (t *Templates) ensure(ctx context.Context, provisioner *provisioningv1.Prov
 	return ensured{Template: made, seen: seen}, nil
 }
 
+// lost returns the id of the default launch template that status names, for a provisioner whose template is not found by its owner tag: it
+// was deleted outside Slipway. One that exists without the tag is an error, because a second one must not be created beside it.
+func (t *Templates) lost(ctx context.Context, provisioner *provisioningv1.Provisioner, variant string) (string, error) {
+	recorded := recordedIn(provisioner, variant)
+	if recorded.ID == "" {
+		return "", nil
+	}
+	present, err := t.Templates.One(ctx, recorded.ID, "")
+	if err != nil {
+		return "", err
+	}
+	if wanted := owner(provisioner, variant); present != nil && !present.OwnedBy(wanted) {
+		return "", &launchtemplate.OwnerTagMissingError{ID: recorded.ID, Owner: wanted}
+	}
+	return recorded.ID, nil
+}
+
 func generated(id string, version int64) provisioningv1.LaunchTemplateVersion {
 	return provisioningv1.LaunchTemplateVersion{ID: id, Version: version, Generated: true}
 }
 
 // resolve finds what the template is made of.
-func (t *Templates) resolve(ctx context.Context, provisioner *provisioningv1.Provisioner, architecture string, seen launchtemplate.Observation) (launchtemplate.Resolved, error) {
+func (t *Templates) resolve(ctx context.Context, provisioner *provisioningv1.Provisioner, variant string, seen launchtemplate.Observation) (launchtemplate.Resolved, error) {
 	version, err := t.Cluster.Version(ctx)
 	if err != nil {
 		return launchtemplate.Resolved{}, fmt.Errorf("asking for the version of Kubernetes: %w", err)
 	}
-	query := discovery.ImageQuery{
-		KubernetesVersion: version, Architecture: ec2Architecture(architecture), EKS: true, EKSLookupType: infrav1.EKSAMILookupTypeAmazonLinux2023,
-	}
+	architecture, accelerator := Parts(variant)
+	query := discovery.ImageQuery{KubernetesVersion: version, Architecture: ec2Architecture(architecture), EKS: true, EKSLookupType: lookups[accelerator]}
 	resolved := launchtemplate.Resolved{
 		ImageKey:       launchtemplate.ImageKey(map[string]string{"version": minor(version), "architecture": query.Architecture, "family": string(query.EKSLookupType)}),
 		TokensRequired: true, Tags: tags(provisioner),
@@ -249,28 +343,26 @@ spec:
 
 // Delete deletes the default launch templates of a provisioner that is going.
 func (t *Templates) Delete(ctx context.Context, provisioner *provisioningv1.Provisioner) error {
-	for _, architecture := range architectures {
-		found, err := t.Templates.Describe(ctx, names(provisioner, architecture))
+	for _, variant := range variants {
+		found, err := t.Templates.Describe(ctx, names(provisioner, variant, t.ClusterUID))
 		if err != nil {
 			return err
 		}
+		t.setAside(provisioner, variant, found)
 		for _, name := range slices.Sorted(maps.Keys(found)) {
-			if !found[name].OwnedBy(owner(provisioner, architecture)) {
+			if !found[name].OwnedBy(owner(provisioner, variant)) {
 				continue
 			}
-			if err := t.Templates.Delete(ctx, found[name]); err != nil {
+			if err := t.Templates.Delete(ctx, owner(provisioner, variant), found[name]); err != nil {
 				return err
 			}
 		}
 		t.mu.Lock()
-		delete(t.known, provisioner.Name+"/"+architecture)
+		delete(t.known, provisioner.Name+"/"+variant)
 		t.mu.Unlock()
 	}
 	return nil
 }
-
-// architectures as kubernetes.io/arch has them.
-var architectures = []string{provisioningv1.ArchitectureAMD64.Label(), provisioningv1.ArchitectureARM64.Label()}
 
 func ec2Architecture(label string) string {
 	if label == provisioningv1.ArchitectureAMD64.Label() {
@@ -295,23 +387,28 @@ func tags(provisioner *provisioningv1.Provisioner) map[string]string {
 }
 
 // owner is the value of the tag by which a template is known to be ours.
-func owner(provisioner *provisioningv1.Provisioner, architecture string) string {
-	return strings.Join([]string{"provisioner", provisioner.Spec.Cluster.Name, provisioner.Name, architecture}, "/")
+func owner(provisioner *provisioningv1.Provisioner, variant string) string {
+	return strings.Join([]string{launchtemplate.ProvisionerOwner, provisioner.Spec.Cluster.Name, provisioner.Name, variant}, "/")
 }
 
 // longestName is that of a launch template (AWS: API_CreateLaunchTemplate).
 const longestName = 128
 
-// names are what the template may be called, the second for when somebody else's bears the first.
-func names(provisioner *provisioningv1.Provisioner, architecture string) []string {
-	plain := strings.Join([]string{"provisioner", provisioner.Spec.Cluster.Name, provisioner.Name, architecture}, "-")
-	digest := sha256.Sum256([]byte(owner(provisioner, architecture)))
-	suffix := "-" + hex.EncodeToString(digest[:])[:8]
-	hashed := plain[:min(len(plain), longestName-len(suffix))] + suffix
-	if len(plain) > longestName {
-		return []string{hashed}
+// names returns what the template may be called: a plain name, one for when another template has that, and the second one of earlier releases, which did not tell
+// clusters of the same name apart.
+func names(provisioner *provisioningv1.Provisioner, variant, clusterUID string) []string {
+	plain := strings.Join([]string{"provisioner", provisioner.Spec.Cluster.Name, provisioner.Name, variant}, "-")
+	hashed := func(of string) string {
+		digest := sha256.Sum256([]byte(of))
+		suffix := "-" + hex.EncodeToString(digest[:])[:8]
+		return plain[:min(len(plain), longestName-len(suffix))] + suffix
 	}
-	return []string{plain, hashed}
+	mine := owner(provisioner, variant)
+	further := []string{hashed(mine + "/" + clusterUID), hashed(mine)}
+	if len(plain) > longestName {
+		return further
+	}
+	return append([]string{plain}, further...)
 }
 
 // securityGroups are those that the spec asks for, or the cluster's.

@@ -18,8 +18,8 @@ type Used func(ctx context.Context, id string) (map[int64]bool, error)
 
 // Prune deletes versions of a default launch template that nothing needs any more, once there are too many: by what was seen last, which is made known by Ensure. It says in words what EC2
 // refused to delete, "" if it refused nothing.
-func (t *Templates) Prune(ctx context.Context, provisioner *provisioningv1.Provisioner, architecture string, used Used) (string, error) {
-	key := provisioner.Name + "/" + architecture
+func (t *Templates) Prune(ctx context.Context, provisioner *provisioningv1.Provisioner, variant string, used Used) (string, error) {
+	key := provisioner.Name + "/" + variant
 	known, is := t.lookup(key)
 	if !is || known.seen.Template == nil || !launchtemplate.PruneDue(known.seen.Versions, kept, known.Version) {
 		return "", nil
@@ -37,7 +37,7 @@ func (t *Templates) Prune(ctx context.Context, provisioner *provisioningv1.Provi
 	if len(plan) == 0 {
 		return "", nil
 	}
-	seen, refused, err := t.Templates.Prune(ctx, known.seen, plan)
+	seen, refused, err := t.Templates.Prune(ctx, owner(provisioner, variant), known.seen, plan)
 	if err != nil {
 		return "", err
 	}

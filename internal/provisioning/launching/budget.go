@@ -1,6 +1,8 @@
 package launching
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -38,6 +40,16 @@ func (b *Budget) Left() int {
 // Spend counts nodes that are launched now.
 func (b *Budget) Spend(nodes int) {
 	b.spent = append(b.recent(), spending{b.clock.Now(), nodes})
+}
+
+// Recover counts nodes that an earlier process launched, by their ages. It is for a budget of which nothing was spent yet.
+func (b *Budget) Recover(ages []time.Duration) {
+	now := b.clock.Now()
+	ages = slices.Clone(ages)
+	slices.SortFunc(ages, func(x, y time.Duration) int { return cmp.Compare(y, x) })
+	for _, age := range ages {
+		b.spent = append(b.spent, spending{now.Add(-max(age, 0)), 1})
+	}
 }
 
 // Next is when more may be launched: once what was spent first is a minute old.

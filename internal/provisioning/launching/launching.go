@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
@@ -22,10 +23,12 @@ import (
 type Surroundings struct {
 	// Provisioner that launches.
 	Provisioner *provisioningv1.Provisioner
+	// ClusterUID is the UID of the cluster's kube-system namespace, with which instances are marked.
+	ClusterUID string
 	// Template that is launched from.
 	Template provisioningv1.LaunchTemplateVersion
-	// Subnets by zone. None, if the launch template has the subnet.
-	Subnets map[string]string
+	// Places that nodes can be in. None, if the launch template has the subnet.
+	Places Places
 	// Resources of an instance type, as limits count them.
 	Resources func(instanceType string) provisioningv1.ProvisionedResources
 }
@@ -55,6 +58,7 @@ func Plan(nodes []packing.NewNode, s Surroundings, newName func(prefix string) s
 			}
 			continue
 		}
+		s.Places.take(spec.Offerings)
 		key := keyOf(&spec)
 		at, is := open[key]
 		if !is || len(launches[at].Nodes) == maxNodes {
@@ -67,7 +71,7 @@ func Plan(nodes []packing.NewNode, s Surroundings, newName func(prefix string) s
 	}
 	for _, launch := range launches {
 		for _, node := range launch.Nodes {
-			node.Spec.Launch = provisioningv1.NodeLaunch{Name: launch.Name, Nodes: int32(len(launch.Nodes))} //nolint:gosec // at most maxNodes
+			node.Spec.Launch = provisioningv1.NodeLaunch{Name: launch.Name, Nodes: int32(len(launch.Nodes)), ClusterUID: s.ClusterUID} //nolint:gosec // at most maxNodes
 		}
 	}
 	return launches, homeless
@@ -79,20 +83,22 @@ func prefixOf(provisioner string) string {
 }
 
 func specOf(node *packing.NewNode, s Surroundings) provisioningv1.ProvisionedNodeSpec {
-	// An instant fleet is bought in one way. The first option is the cheapest.
-	capacityType := node.Options[0].CapacityType
+	capacityType := capacityTypeOf(node, s.Places)
 	spec := provisioningv1.ProvisionedNodeSpec{
 		Provisioner: s.Provisioner.Name, Cluster: s.Provisioner.Spec.Cluster.Name, LaunchTemplate: s.Template, CapacityType: capacityType,
 		Architecture: provisioningv1.Architecture(node.Architecture),
 		Labels:       maps.Clone(node.Ask.Labels),
 	}
-	spec.Labels[provisioningv1.LabelCapacityType] = capacityType
+	spec.Labels[provisioningv1.LabelCapacityType], spec.Labels[provisioningv1.KarpenterLabelCapacityType] = capacityType, capacityType
+	spec.ExtraResources = provisioningv1.ExtraResources(maps.Clone(node.Ask.Resources))
 	for _, taint := range node.Ask.Taints {
 		spec.Taints = append(spec.Taints, provisioningv1.Taint{Key: taint.Key, Value: taint.Value, Effect: provisioningv1.TaintEffect(taint.Effect)})
 	}
+	spec.StartupTaints = slices.Clone(s.Provisioner.Spec.StartupTaints)
+	spec.AwaitedResources = Awaited(node.Pods)
 	for _, option := range node.Options {
-		subnet, has := s.Subnets[option.Zone]
-		if option.CapacityType != capacityType || !has && len(s.Subnets) > 0 {
+		subnet := s.Places.in(option.Zone)
+		if option.CapacityType != capacityType || subnet == "" && len(s.Places) > 0 {
 			continue
 		}
 		spec.Offerings = append(spec.Offerings, provisioningv1.NodeOffering{InstanceType: option.Type, Zone: option.Zone, SubnetID: subnet})
@@ -105,6 +111,34 @@ func specOf(node *packing.NewNode, s Surroundings) provisioningv1.ProvisionedNod
 		}
 	}
 	return spec
+}
+
+// capacityTypeOf returns how a node is bought: an instant fleet is bought in one way. Where both would do it is Spot, and On-Demand while all Spot offerings are short.
+func capacityTypeOf(node *packing.NewNode, places Places) string {
+	for _, option := range node.Options {
+		_, has := places[option.Zone]
+		if option.CapacityType == provisioningv1.CapacityTypeSpot && (has || len(places) == 0) {
+			return option.CapacityType
+		}
+	}
+	return provisioningv1.CapacityTypeOnDemand
+}
+
+// mostAwaited bounds what a node waits for.
+const mostAwaited = 32
+
+// Awaited returns the extended resources that pods request, which their node has to have before it is initialized.
+func Awaited(pods []*corev1.Pod) []string {
+	names := map[string]bool{}
+	for _, pod := range pods {
+		for name, quantity := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
+			if packing.Extended(name) && !quantity.IsZero() {
+				names[string(name)] = true
+			}
+		}
+	}
+	sorted := slices.Sorted(maps.Keys(names))
+	return sorted[:min(len(sorted), mostAwaited)]
 }
 
 // keyOf is one string for all nodes that one call can launch.

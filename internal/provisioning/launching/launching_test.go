@@ -20,10 +20,21 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
+func places(subnets map[string]string) launching.Places {
+	var all launching.Places
+	for zone, subnet := range subnets {
+		if all == nil {
+			all = launching.Places{}
+		}
+		all[zone] = []launching.Place{{SubnetID: subnet, Free: 250}}
+	}
+	return all
+}
+
 func surroundings(subnets map[string]string) launching.Surroundings {
 	return launching.Surroundings{
 		Provisioner: &provisioningv1.Provisioner{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "u"}, Spec: provisioningv1.ProvisionerSpec{Cluster: provisioningv1.ProvisionerCluster{Name: "c"}}},
-		Template:    provisioningv1.LaunchTemplateVersion{ID: "lt-1", Version: 7}, Subnets: subnets,
+		Template:    provisioningv1.LaunchTemplateVersion{ID: "lt-1", Version: 7}, Places: places(subnets),
 		Resources: func(instanceType string) provisioningv1.ProvisionedResources {
 			cpus := map[string]int64{"small": 2, "large": 8}[instanceType]
 			return provisioningv1.ProvisionedResources{CPU: *resource.NewQuantity(cpus, resource.DecimalSI), Memory: *resource.NewQuantity(cpus<<32, resource.BinarySI)}
@@ -64,6 +75,15 @@ func TestPlan(t *testing.T) {
 		{"a launch is bought in the way that is cheapest", []packing.NewNode{node("p", a, onDemand)}, map[string]string{"a": "s-a"}, []string{
 			"default-1-0 of 1: spot small/a/s-a 2 CPUs for p",
 		}},
+		{"Spot comes first where both would do", []packing.NewNode{node("p", packing.Option{Type: "small", Zone: "a", CapacityType: "on-demand", Price: 1}, b)}, map[string]string{"a": "s-a", "b": "s-b"}, []string{
+			"default-1-0 of 1: spot large/b/s-b 8 CPUs for p",
+		}},
+		{"but not in a zone without a subnet", []packing.NewNode{node("p", b, onDemand)}, map[string]string{"a": "s-a"}, []string{
+			"default-1-0 of 1: on-demand small/a/s-a 2 CPUs for p",
+		}},
+		{"On-Demand while Spot is short", []packing.NewNode{node("p", onDemand)}, map[string]string{"a": "s-a"}, []string{
+			"default-1-0 of 1: on-demand small/a/s-a 2 CPUs for p",
+		}},
 		{"the largest offering is reserved", []packing.NewNode{node("p", a, b)}, map[string]string{"a": "s-a", "b": "s-b"}, []string{
 			"default-1-0 of 1: spot small/a/s-a large/b/s-b 8 CPUs for p",
 		}},
@@ -102,7 +122,9 @@ func TestPlan(t *testing.T) {
 // TestPlanWritesEverythingDown holds what an object says that nothing else remembers after a crash.
 func TestPlanWritesEverythingDown(t *testing.T) {
 	t.Parallel()
-	launches, _ := launching.Plan([]packing.NewNode{node("p", packing.Option{Type: "small", Zone: "a", CapacityType: "on-demand"})}, surroundings(map[string]string{"a": "s"}), counting())
+	wanted := node("p", packing.Option{Type: "small", Zone: "a", CapacityType: "on-demand"})
+	wanted.Ask.Resources = corev1.ResourceList{"hugepages-2Mi": resource.MustParse("1Gi")}
+	launches, _ := launching.Plan([]packing.NewNode{wanted}, surroundings(map[string]string{"a": "s"}), counting())
 	made := launches[0].Nodes[0]
 	if len(made.Finalizers) != 1 || made.Finalizers[0] != provisioningv1.ProvisionedNodeFinalizer {
 		t.Errorf("finalizers are %q", made.Finalizers)
@@ -114,9 +136,11 @@ func TestPlanWritesEverythingDown(t *testing.T) {
 		Provisioner: "default", Cluster: "c", Launch: provisioningv1.NodeLaunch{Name: "default-1", Nodes: 1}, Architecture: "amd64",
 		LaunchTemplate: provisioningv1.LaunchTemplateVersion{ID: "lt-1", Version: 7}, CapacityType: "on-demand",
 		Offerings: []provisioningv1.NodeOffering{{InstanceType: "small", Zone: "a", SubnetID: "s"}},
-		Labels:    map[string]string{"team": "web", provisioningv1.LabelCapacityType: "on-demand"},
-		Taints:    []provisioningv1.Taint{{Key: "k", Effect: "NoSchedule"}},
-		Reserved:  provisioningv1.ProvisionedResources{CPU: resource.MustParse("2"), Memory: resource.MustParse("8Gi")},
+		Labels:    map[string]string{"team": "web", provisioningv1.LabelCapacityType: "on-demand", provisioningv1.KarpenterLabelCapacityType: "on-demand"},
+
+		ExtraResources: provisioningv1.ExtraResources{"hugepages-2Mi": resource.MustParse("1Gi")},
+		Taints:         []provisioningv1.Taint{{Key: "k", Effect: "NoSchedule"}},
+		Reserved:       provisioningv1.ProvisionedResources{CPU: resource.MustParse("2"), Memory: resource.MustParse("8Gi")},
 	}
 	if difference := cmp.Diff(want, made.Spec); difference != "" {
 		t.Errorf("(-want +got):\n%s", difference)
@@ -174,30 +198,36 @@ func TestBudgetHolds(t *testing.T) {
 func TestWindow(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(1000, 0)
-	var window launching.Window
+	window := launching.NewWindow(time.Second)
 	at := func(millis int) time.Time { return start.Add(time.Duration(millis) * time.Millisecond) }
-	if wait := window.Wait(at(0), 1); wait != 0 {
-		t.Fatalf("the first pod waits %v", wait)
+	if wait := window.Wait(at(0), 1); wait != 0 || window.Expected(1) != 0 {
+		t.Fatalf("the first pod waits %v, and %d more are expected", wait, window.Expected(1))
 	}
-	window.Launched(at(0))
-	if wait := window.Wait(at(10), 1); wait != 100*time.Millisecond {
+	window.Launched(at(0), 1)
+	if wait := window.Wait(at(10), 1); wait != 500*time.Millisecond {
 		t.Errorf("a pod just after waits %v", wait)
 	}
-	if wait := window.Wait(at(90), 2); wait != 100*time.Millisecond {
+	if wait := window.Wait(at(90), 2); wait != 500*time.Millisecond {
 		t.Errorf("with one more coming they wait %v", wait)
 	}
-	if wait := window.Wait(at(190), 2); wait != 0 {
+	if wait := window.Wait(at(590), 2); wait != 0 {
 		t.Errorf("when none comes they wait %v", wait)
 	}
-	window.Launched(at(190))
+	window.Launched(at(590), 2)
 	for i := range 12 {
-		window.Wait(at(200+90*i), i+1)
+		window.Wait(at(600+90*i), i+1)
 	}
-	if wait := window.Wait(at(1200), 20); wait != 0 {
+	if wait := window.Wait(at(1600), 97); wait != 0 {
 		t.Errorf("after a second of pods they wait %v", wait)
 	}
-	window.Launched(at(1200))
-	if wait := window.Wait(at(4000), 1); wait != 0 {
-		t.Errorf("after calm a pod waits %v", wait)
+	if more := window.Expected(97); more != 10 {
+		t.Errorf("%d more are expected of a stream of 100", more)
+	}
+	if more := window.Expected(2); more != 0 {
+		t.Errorf("%d more are expected of a stream of 5", more)
+	}
+	window.Launched(at(1600), 97)
+	if wait := window.Wait(at(4000), 1); wait != 0 || window.Expected(1) != 0 {
+		t.Errorf("after calm a pod waits %v, and %d more are expected", wait, window.Expected(1))
 	}
 }

@@ -34,10 +34,11 @@ type catalog struct {
 	types     []catalogType // by price
 }
 
-// catalogType is an instance type. Its zones are those with an offering that is available, by capacity type.
+// catalogType is an instance type. Its zones are those with an offering that is available, by capacity type, and sold are all with an offering.
 type catalogType struct {
 	*InstanceType
 	zones    [capacityTypes]uint64
+	sold     [capacityTypes]uint64
 	prices   [capacityTypes][]float64
 	cheapest float64
 	capacity amounts
@@ -78,7 +79,11 @@ func (c *catalog) typeOf(of *InstanceType) catalogType {
 	for _, offering := range of.Offerings {
 		kind := slices.Index(capacityTypeNames[:], offering.CapacityType)
 		zone := c.zone(offering.Zone)
-		if kind < 0 || zone < 0 || offering.Unavailable {
+		if kind < 0 || zone < 0 {
+			continue
+		}
+		t.sold[kind] |= 1 << zone
+		if offering.Unavailable {
 			continue
 		}
 		t.zones[kind] |= 1 << zone
@@ -110,12 +115,17 @@ func (t *catalogType) price(zones uint64, kinds uint8) float64 {
 	return lowest
 }
 
-// inZones are those in which it can be had.
-func (t *catalogType) inZones(kinds uint8) uint64 {
+// inZones returns those in which it can be had.
+func (t *catalogType) inZones(kinds uint8) uint64 { return zonesOf(t.zones, kinds) }
+
+// soldIn returns those in which it is sold, even if there is none now.
+func (t *catalogType) soldIn(kinds uint8) uint64 { return zonesOf(t.sold, kinds) }
+
+func zonesOf(byKind [capacityTypes]uint64, kinds uint8) uint64 {
 	var zones uint64
-	for kind := range t.zones {
+	for kind := range byKind {
 		if kinds&(1<<kind) != 0 {
-			zones |= t.zones[kind]
+			zones |= byKind[kind]
 		}
 	}
 	return zones
@@ -180,6 +190,8 @@ func (b *budget) begin() {
 
 // candidate is where new nodes for one way of a pod come from, with one provisioner, and which suit.
 type candidate struct {
+	// cause is the kind of the reason, CauseIncompatible if it is empty.
+	cause       Cause
 	provisioner string
 	template    string // that its nodes name
 	reason      string // why there is no group
@@ -188,6 +200,8 @@ type candidate struct {
 	zones       uint64 // that the requirements admit
 	launchable  uint64 // of them, those in which one of the types can be had
 	kinds       uint8
+	short       []int // types that suit and are sold, of which there is none now
+	asked       uint8 // capacity types that the requirements admit
 	neighbors
 }
 
@@ -204,9 +218,10 @@ func (p *packer) route(way constraints.Requirements) *route {
 	if known, ok := p.routes[key]; ok {
 		return known
 	}
+	named := constraints.Canonical(way)
 	r := &route{
-		way: way, zones: p.catalog.zonesIn(way.Get(corev1.LabelTopologyZone)),
-		kinds: uint8(kindsIn(way.Get(provisioningv1.LabelCapacityType))), //nolint:gosec // a mask of capacity types
+		way: way, zones: p.catalog.zonesIn(named.Get(corev1.LabelTopologyZone)),
+		kinds: uint8(kindsIn(named.Get(provisioningv1.LabelCapacityType))), //nolint:gosec // a mask of capacity types
 	}
 	for _, b := range p.budgets {
 		r.candidates = append(r.candidates, p.divided(p.candidate(b, way))...)
@@ -250,10 +265,13 @@ func (p *packer) candidate(b *budget, way constraints.Requirements) *candidate {
 	suits, offered := false, false
 	for i := range p.catalog.types {
 		t := &p.catalog.types[i]
-		if !admits(ask.Requirements, t) {
+		if !admits(ask.Requirements, t) || !t.supports(ask.Resources) {
 			continue
 		}
 		suits = true
+		if t.soldIn(kinds)&c.zones&^t.inZones(kinds) != 0 {
+			c.short = append(c.short, i)
+		}
 		if zones := t.inZones(kinds) & c.zones; zones != 0 {
 			offered = true
 			c.launchable |= zones
@@ -261,12 +279,18 @@ func (p *packer) candidate(b *budget, way constraints.Requirements) *candidate {
 			c.types[i/64] |= 1 << (i % 64)
 		}
 	}
+	c.asked = kinds
 	switch {
 	case !suits:
 		c.reason = "asks for what no instance type has: " + strange(ask.Requirements)
-	case !offered:
-		c.reason = fmt.Sprintf("asks for what AWS does not have now: %s in zone %s",
+		if adapters := ask.Resources[EFA]; adapters.Value() > 0 {
+			c.reason += fmt.Sprintf(", with %d %s", adapters.Value(), EFA)
+		}
+	case !offered && len(c.short) == 0:
+		c.reason = fmt.Sprintf("asks for instances that AWS does not sell: %s in zone %s",
 			ask.Requirements.Get(provisioningv1.LabelCapacityType), ask.Requirements.Get(corev1.LabelTopologyZone))
+	case !offered:
+		c.reason, c.cause = p.noneNow(c.short, kinds, c.zones), CauseNoCapacity
 	default:
 		c.group = p.groupOf(b, ask)
 	}
@@ -329,6 +353,8 @@ func (p *packer) freeOf(g *group, t *catalogType) amounts {
 	if g.ask.EphemeralStorage > 0 {
 		free[storage] = g.ask.EphemeralStorage
 	}
+	free.add(p.resources.of(g.ask.Resources), 1)
+	free[memory] -= hugePages(g.ask.Resources)
 	free.add(t.overhead, -1)
 	for _, d := range g.provisioner.daemons {
 		if d.runs(g, t) {

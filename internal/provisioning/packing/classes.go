@@ -79,6 +79,9 @@ func hostPorts(pod *corev1.Pod) []hostPort {
 	return ports
 }
 
+// BindsHostPort reports whether a pod binds a port of its node.
+func BindsHostPort(pod *corev1.Pod) bool { return len(hostPorts(pod)) > 0 }
+
 // classifier sorts pods into classes.
 type classifier struct {
 	resources  *resourceIndex

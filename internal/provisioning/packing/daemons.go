@@ -28,7 +28,10 @@ func (k *classifier) daemons(pods []*corev1.Pod, known map[*corev1.Pod]*daemon) 
 		d := known[pod]
 		if d == nil {
 			d = &daemon{pod: pod, ports: hostPorts(pod), reserved: k.reservedOf(pod)}
-			d.ways, _ = constraints.PodRequirements(&pod.Spec)
+			ways, _ := constraints.PodRequirements(&pod.Spec)
+			for _, way := range ways {
+				d.ways = append(d.ways, constraints.Canonical(way))
+			}
 			d.sure = !slices.ContainsFunc(d.ways, func(way constraints.Requirements) bool {
 				_, zone := way[corev1.LabelTopologyZone]
 				_, kind := way[provisioningv1.LabelCapacityType]

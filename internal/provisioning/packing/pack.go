@@ -82,7 +82,9 @@ func newPacker(problem *Problem) *packer {
 		p.budgets[i].begin()
 		limited = limited || p.budgets[i].bounded
 	}
-	slices.SortFunc(p.budgets, func(a, b *budget) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(p.budgets, func(a, b *budget) int {
+		return constraints.Before(&a.Provisioner.Provisioner, &b.Provisioner.Provisioner)
+	})
 	k := &classifier{resources: p.resources, topologies: p.topologies, counted: map[string][]int32{}}
 	for _, given := range sortedNodes(problem.Nodes) {
 		s := standing{Node: given}
@@ -219,7 +221,7 @@ func (p *packer) openable(t *topology) uint64 {
 	}
 	var admitted uint64
 	for _, way := range t.nodes {
-		admitted |= of(way.Get(key))
+		admitted |= of(constraints.Canonical(way).Get(key))
 	}
 	return domains & admitted
 }

@@ -1,6 +1,9 @@
 package packing
 
 import (
+	"fmt"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -9,7 +12,7 @@ import (
 
 // Problem is what there is to pack. Nothing in it is changed.
 type Problem struct {
-	// Provisioners that may launch nodes. A pod that suits several goes to the first in the order of names.
+	// Provisioners that may launch nodes. A pod that suits several goes to the one with the highest weight, or of those to the first in the order of names.
 	Provisioners []Provisioner
 
 	// Templates are what their launch templates, and those that pods name, turned out to hold.
@@ -51,6 +54,21 @@ type Limits struct {
 	Nodes       *int64
 }
 
+// String returns the limits as a user wrote them. What they leave is not among it: it changes with every node, and events would repeat.
+func (l Limits) String() string {
+	var texts []string
+	if l.CPU != nil {
+		texts = append(texts, "limits.cpu is "+l.CPU.String())
+	}
+	if l.Memory != nil {
+		texts = append(texts, "limits.memory is "+l.Memory.String())
+	}
+	if l.Nodes != nil {
+		texts = append(texts, fmt.Sprintf("limits.nodes is %d", *l.Nodes))
+	}
+	return strings.Join(texts, ", ")
+}
+
 // InstanceType is a type of instances.
 type InstanceType struct {
 	// Name of the type.
@@ -64,6 +82,9 @@ type InstanceType struct {
 
 	// Capacity of an instance, the number of pods and AttachableVolumes included; and Overhead, what of it no pod gets.
 	Capacity, Overhead corev1.ResourceList
+
+	// EFAInterfaces is how many network interfaces of an instance may be Elastic Fabric Adapters.
+	EFAInterfaces int64
 
 	// Offerings by which an instance can be had.
 	Offerings []Offering
@@ -165,4 +186,7 @@ type Unplaced struct {
 
 	// Reason in words, with the pod as its subject.
 	Reason string
+
+	// Cause is the kind of the reason.
+	Cause Cause
 }

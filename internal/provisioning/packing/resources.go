@@ -2,9 +2,11 @@ package packing
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -151,14 +153,50 @@ func holds(free, used amounts) bool {
 	return true
 }
 
-// quantity is an amount as people write it.
+// quantity returns an amount of a resource with its unit, such as "1.5 CPU", "15.9 GB of memory", or "2 nvidia.com/gpu".
 func (x *resourceIndex) quantity(place int, amount int64) string {
-	switch x.names[place] {
+	switch name := x.names[place]; name {
 	case corev1.ResourceCPU:
-		return resource.NewMilliQuantity(amount, resource.DecimalSI).String()
-	case corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
-		return resource.NewQuantity(amount, resource.BinarySI).String()
+		return decimal(float64(amount)/1000, 3) + " CPU"
+	case corev1.ResourceMemory:
+		return bytes(amount) + " of memory"
+	case corev1.ResourceEphemeralStorage:
+		return bytes(amount) + " of ephemeral storage"
 	default:
-		return resource.NewQuantity(amount, resource.DecimalSI).String()
+		if driver, volumes := strings.CutPrefix(string(name), attachableVolumes); volumes {
+			return fmt.Sprintf("%d volumes of %s", amount, driver)
+		}
+		if strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
+			return bytes(amount) + " of " + string(name)
+		}
+		return fmt.Sprintf("%d %s", amount, name)
 	}
+}
+
+// byteUnits are the units of amounts of bytes, a thousand apart.
+var byteUnits = []string{"bytes", "kB", "MB", "GB", "TB", "PB", "EB"}
+
+// bytes returns an amount of bytes with one digit after the point, and in parentheses as manifests have it, where that is as short: "17.2 GB (16Gi)".
+func bytes(amount int64) string {
+	value, unit := float64(amount), 0
+	for value >= 1000 && unit < len(byteUnits)-1 {
+		value, unit = value/1000, unit+1
+	}
+	if value >= 999.95 && unit < len(byteUnits)-1 {
+		value, unit = 1, unit+1
+	}
+	text := decimal(value, 1) + " " + byteUnits[unit]
+	if short := resource.NewQuantity(amount, resource.BinarySI).String(); len(short) <= 6 && strings.HasSuffix(short, "i") {
+		text += " (" + short + ")"
+	}
+	return text
+}
+
+// decimal returns a number with at most so many digits after the point.
+func decimal(value float64, digits int) string {
+	text := strconv.FormatFloat(value, 'f', digits, 64)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
 }

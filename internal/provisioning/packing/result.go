@@ -31,9 +31,9 @@ func (p *packer) outcome() *outcome {
 		if c.left() == 0 {
 			continue
 		}
-		reason := p.explain(c)
+		reason, cause := p.explain(c)
 		for _, pod := range c.pods[c.placed:] {
-			o.unplaced = append(o.unplaced, Unplaced{pod, reason})
+			o.unplaced = append(o.unplaced, Unplaced{pod, reason, cause})
 		}
 	}
 	return o
@@ -118,20 +118,22 @@ func firstOptions(options []Option) []Option {
 }
 
 // explain says why pods of the class are left.
-func (p *packer) explain(c *class) string {
+func (p *packer) explain(c *class) (string, Cause) {
 	if c.reason != "" {
-		return c.reason
+		return c.reason, CauseIncompatible
 	}
 	if len(p.budgets) == 0 {
-		return "waits for a provisioner: there is none"
+		return "waits for a provisioner: there is none", CauseNoProvisioner
 	}
 	var reasons []string
+	cause := CauseIncompatible
 	r := p.route(c.ways[len(c.ways)-1])
 	for _, candidate := range r.candidates {
-		reason := candidate.reason
+		reason, of := candidate.reason, candidate.cause
 		if reason == "" {
-			reason = p.obstacle(c, r, candidate)
+			reason, of = p.obstacle(c, r, candidate)
 		}
+		cause = closer(cause, of)
 		reasons = append(reasons, reason)
 	}
 	// What keeps a pod from the provisioner that it asks for says more than that it does not ask for the others.
@@ -139,58 +141,124 @@ func (p *packer) explain(c *class) string {
 	if len(telling) == 0 {
 		telling = []string{reasons[0] + ", which there is not"}
 	}
-	return strings.Join(slices.Compact(telling), "; or ")
+	return strings.Join(slices.Compact(telling), "; or "), cause
 }
 
 // obstacle is what keeps a pod from a new node of a candidate that suits it as such.
-func (p *packer) obstacle(c *class, r *route, candidate *candidate) string {
+func (p *packer) obstacle(c *class, r *route, candidate *candidate) (string, Cause) {
 	if tolerated, reason := constraints.Tolerates(&c.pod().Spec, candidate.group.ask.Taints); !tolerated {
-		return reason
+		return reason, CauseIncompatible
 	}
 	a := p.attempt(c, r, candidate, &c.levels[len(c.levels)-1])
+	if reason := p.short(a); reason != "" {
+		return reason, CauseNoCapacity
+	}
 	if a.zones == 0 {
-		return fmt.Sprintf("has volumes in zone %s, where no instance that suits it can be had", cmp.Or(strings.Join(c.zones, " or "), "none"))
+		return fmt.Sprintf("has volumes in zone %s, where no instance that suits it can be had", cmp.Or(strings.Join(c.zones, " or "), "none")), CauseTopology
 	}
 	if reason := p.tooLarge(a); reason != "" {
-		return reason
+		return reason, CauseTooLarge
 	}
 	if len(p.scopes(a)) == 0 {
-		return "has affinities or spreads over zones or capacity types that none satisfies as pods are placed now"
+		return "has affinities or spreads over zones or capacity types that none satisfies as pods are placed now", CauseTopology
 	}
 	blank := p.blank(a)
 	if blank.portRoom(c.ports) == 0 {
-		return "binds a port of the node that a daemon has on every node"
+		return "binds a port of the node that a daemon has on every node", CauseIncompatible
 	}
 	if p.nodeRoom(blank, a) == 0 {
-		return "keeps apart from pods that every new node would have, or has an affinity to pods that are on no node with room for it"
+		return "keeps apart from pods that every new node would have, or has an affinity to pods that are on no node with room for it", CauseTopology
 	}
 	if b := candidate.group.provisioner; b.bounded {
-		return fmt.Sprintf("needs more than the limits of provisioner %s leave", b.Name)
+		return fmt.Sprintf("needs more than the limits of provisioner %s leave: %s", b.Name, b.Limits), CauseLimits
 	}
-	return "has affinities or spreads that no zone with suitable instances satisfies as pods are placed now"
+	return "has affinities or spreads that no zone with suitable instances satisfies as pods are placed now", CauseTopology
 }
 
-// tooLarge says what a pod asks for that no instance type has enough of.
+// tooLarge returns what a pod asks for that no instance type has enough of, whether AWS has one now or not.
 func (p *packer) tooLarge(a *attempt) string {
 	empty := make(amounts, len(p.resources.names))
 	largest := make(amounts, len(p.resources.names))
 	for place := range p.catalog.types {
-		if a.candidate.types[place/64]&(1<<(place%64)) == 0 || p.catalog.types[place].inZones(a.candidate.kinds)&a.zones == 0 {
+		available := a.candidate.types[place/64]&(1<<(place%64)) != 0 && p.catalog.types[place].inZones(a.candidate.kinds)&a.zones != 0
+		if !available && !slices.Contains(a.candidate.short, place) {
 			continue
 		}
 		free := a.candidate.group.free[place]
-		if times(free, empty, a.class.request, 1) > 0 {
+		if available && times(free, empty, a.class.request, 1) > 0 {
 			return ""
 		}
 		for r := range free {
 			largest[r] = max(largest[r], free[r])
 		}
 	}
-	for r, name := range p.resources.names {
+	for r := range p.resources.names {
+		if a.class.request[r] > largest[r] && largest[r] <= 0 && Extended(p.resources.names[r]) {
+			return fmt.Sprintf("asks for %s, and no instance that suits it has any by itself: if its launch template or a device plugin adds it, declare it in spec.extraResources of provisioner %s",
+				p.resources.quantity(r, a.class.request[r]), a.candidate.provisioner)
+		}
 		if a.class.request[r] > largest[r] {
-			return fmt.Sprintf("asks for %s of %s, and the largest instance that suits it has %s for pods",
-				p.resources.quantity(r, a.class.request[r]), name, p.resources.quantity(r, largest[r]))
+			return fmt.Sprintf("asks for %s, and no instance that suits it leaves more than %s for pods",
+				p.resources.quantity(r, a.class.request[r]), p.resources.quantity(r, largest[r]))
 		}
 	}
 	return "asks for resources that no one instance type has together"
+}
+
+// short says that a pod has to wait until AWS has instances again, if none that AWS has now is large enough, and one would be that it sells.
+func (p *packer) short(a *attempt) string {
+	empty := make(amounts, len(p.resources.names))
+	zones := a.candidate.zones
+	if a.class.zones != nil {
+		zones &= p.catalog.mask(a.class.zones)
+	}
+	fits := func(place int) bool { return times(a.candidate.group.free[place], empty, a.class.request, 1) > 0 }
+	for place := range p.catalog.types {
+		if a.candidate.types[place/64]&(1<<(place%64)) != 0 && p.catalog.types[place].inZones(a.candidate.kinds)&a.zones != 0 && fits(place) {
+			return ""
+		}
+	}
+	large := slices.DeleteFunc(slices.Clone(a.candidate.short), func(place int) bool {
+		return !fits(place) || p.catalog.types[place].soldIn(a.candidate.asked)&zones == 0
+	})
+	if len(large) == 0 {
+		return ""
+	}
+	return p.noneNow(large, a.candidate.asked, zones)
+}
+
+// mostNamed bounds how many instance types and zones a reason names.
+const mostNamed = 3
+
+// noneNow says that AWS has none of some instance types now.
+func (p *packer) noneNow(types []int, kinds uint8, within uint64) string {
+	var names []string
+	var zones uint64
+	for _, place := range types {
+		t := &p.catalog.types[place]
+		names = append(names, t.Name)
+		zones |= (t.soldIn(kinds) &^ t.inZones(kinds)) & within
+	}
+	var in []string
+	for place, zone := range p.catalog.zones {
+		if zones&(1<<place) != 0 {
+			in = append(in, zone)
+		}
+	}
+	var how []string
+	for kind, name := range capacityTypeNames {
+		if kinds&(1<<kind) != 0 {
+			how = append(how, name)
+		}
+	}
+	return fmt.Sprintf("needs an instance that AWS had none of when asked last: %s, %s, in %s; AWS is asked again within minutes",
+		some(names), strings.Join(how, " or "), some(in))
+}
+
+// some returns the first of the names, and how many more there are.
+func some(names []string) string {
+	if len(names) <= mostNamed+1 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s, and %d more", strings.Join(names[:mostNamed], ", "), len(names)-mostNamed)
 }

@@ -160,6 +160,7 @@ func (p *packer) label(n *node, key string) (string, bool) {
 		return value, present
 	}
 	t := &p.catalog.types[n.chosen]
+	key = constraints.CanonicalKey(key)
 	switch key {
 	case corev1.LabelTopologyZone:
 		return p.catalog.zones[bits.TrailingZeros64(n.zones)], true

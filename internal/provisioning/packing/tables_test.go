@@ -206,7 +206,7 @@ func TestPack(t *testing.T) {
 				Templates: constraints.Templates{{Name: "x", Version: "latest"}: {Name: "x", Version: 1, Architecture: "amd64", EphemeralStorage: 100 << 30}},
 			},
 			nodes: []string{"launch template x c5.large in abc: a"},
-			says:  []string{"b asks for 50Gi of ephemeral-storage, and the largest instance that suits it has 20Gi for pods"},
+			says:  []string{"b asks for 53.7 GB (50Gi) of ephemeral storage, and no instance that suits it leaves more than 21.5 GB (20Gi) of ephemeral storage for pods"},
 		},
 		{
 			reason: "an integer label bounds", problem: packing.Problem{Pods: replicas(1, "a", small, func(p *corev1.Pod) {
@@ -222,7 +222,7 @@ func TestPack(t *testing.T) {
 		},
 		{
 			reason: "more than any type has", problem: packing.Problem{Pods: replicas(1, "a", packtest.Asks("cpu", "100"))},
-			says: []string{"a0 asks for 100 of cpu, and the largest instance that suits it has 63920m for pods"},
+			says: []string{"a0 asks for 100 CPU, and no instance that suits it leaves more than 63.92 CPU for pods"},
 		},
 		{
 			reason: "a taint",
@@ -236,14 +236,14 @@ func TestPack(t *testing.T) {
 			problem: packing.Problem{
 				Provisioners: []packing.Provisioner{packtest.Provisioner(func(p *packing.Provisioner) { p.Limits.Nodes, p.Used.Nodes = &three, &three })}, Pods: replicas(1, "a", small),
 			},
-			says: []string{"a0 needs more than the limits of provisioner default leave"},
+			says: []string{"a0 needs more than the limits of provisioner default leave: limits.nodes is 3"},
 		},
 		{
 			reason: "no nodes at all",
 			problem: packing.Problem{
 				Provisioners: []packing.Provisioner{packtest.Provisioner(func(p *packing.Provisioner) { p.Limits.Nodes = &none })}, Pods: replicas(1, "a", small),
 			},
-			says: []string{"a0 needs more than the limits of provisioner default leave"},
+			says: []string{"a0 needs more than the limits of provisioner default leave: limits.nodes is 0"},
 		},
 		{
 			reason: "important pods come first where limits leave some out",
@@ -255,7 +255,7 @@ func TestPack(t *testing.T) {
 				})...),
 			},
 			nodes: []string{fromDefault + "c5.large in abc: b0"},
-			says:  []string{"a0 needs more than the limits of provisioner default leave"},
+			says:  []string{"a0 needs more than the limits of provisioner default leave: limits.cpu is 2"},
 		},
 		{
 			reason:  "nobody is there to go to",
@@ -328,6 +328,28 @@ func TestPack(t *testing.T) {
 			says:  []string{"a2 has affinities or spreads over zones or capacity types that none satisfies as pods are placed now"},
 		},
 		{
+			reason: "new nodes count for a spread whose pods select them by an alias of a label",
+			problem: packing.Problem{Pods: replicas(2, "a", small, packtest.Labeled("app", "a"), packtest.Selects(provisioningv1.KarpenterLabelCapacityType, "on-demand"), func(p *corev1.Pod) {
+				packtest.Spread(corev1.LabelTopologyZone, 1, corev1.DoNotSchedule, packtest.Selector("app", "a"))(p)
+				p.Spec.TopologySpreadConstraints[0].MinDomains = ptr.To[int32](2)
+			})},
+			nodes: []string{fromDefault + "c5.large in a: a0", fromDefault + "c5.large in b: a1"},
+		},
+		{
+			reason: "a zone that an alias selects is the only one of a spread",
+			problem: packing.Problem{Pods: replicas(2, "a", small, packtest.Labeled("app", "a"), packtest.Selects(corev1.LabelFailureDomainBetaZone, packtest.Zones[1]),
+				packtest.Spread(corev1.LabelTopologyZone, 1, corev1.DoNotSchedule, packtest.Selector("app", "a")))},
+			nodes: []string{fromDefault + "c5.large in b: a0 a1"},
+		},
+		{
+			reason: "pods are spread over Karpenter's label of capacity types",
+			problem: packing.Problem{
+				Pods: replicas(3, "a", small, packtest.Labeled("app", "a"), eitherCapacityType,
+					packtest.Spread(provisioningv1.KarpenterLabelCapacityType, 1, corev1.DoNotSchedule, packtest.Selector("app", "a"))),
+			},
+			nodes: []string{fromDefault + "c5.large in abc: a0", fromDefault + "c5.large in abc: a1 a2"},
+		},
+		{
 			reason: "a revision is spread apart from the others by matchLabelKeys",
 			problem: packing.Problem{Pods: append(
 				replicas(1, "a", small, revision("1"), inZones(packtest.Zones[:2])), replicas(2, "b", small, revision("2"), inZones(packtest.Zones[:2]))...)},
@@ -365,7 +387,7 @@ func TestPack(t *testing.T) {
 		{
 			reason:  "and no more",
 			problem: packing.Problem{Pods: attaching(replicas(1, "a", packtest.Asks("cpu", "100m")), 30)},
-			says:    []string{"a0 asks for 30 of attachable-volumes-csi-ebs.csi.aws.com, and the largest instance that suits it has 26 for pods"},
+			says:    []string{"a0 asks for 30 volumes of ebs.csi.aws.com, and no instance that suits it leaves more than 26 volumes of ebs.csi.aws.com for pods"},
 		},
 		{
 			reason: "preferences are tried",
@@ -402,14 +424,20 @@ func TestPack(t *testing.T) {
 			if c.problem.Provisioners == nil {
 				c.problem.Provisioners = []packing.Provisioner{packtest.Provisioner()}
 			}
-			nodes, says := shape(packing.Pack(&c.problem))
-			if !slices.Equal(nodes, c.nodes) {
-				t.Errorf("nodes are\n%s\nwant\n%s", strings.Join(nodes, "\n"), strings.Join(c.nodes, "\n"))
-			}
-			if !slices.Equal(says, c.says) {
-				t.Errorf("left are\n%s\nwant\n%s", strings.Join(says, "\n"), strings.Join(c.says, "\n"))
-			}
+			expectPacked(t, &c.problem, c.nodes, c.says)
 		})
+	}
+}
+
+// expectPacked holds which nodes a problem comes to, and what is said of the pods that are left.
+func expectPacked(t *testing.T, problem *packing.Problem, wantNodes, wantSays []string) {
+	t.Helper()
+	nodes, says := shape(packing.Pack(problem))
+	if !slices.Equal(nodes, wantNodes) {
+		t.Errorf("nodes are\n%s\nwant\n%s", strings.Join(nodes, "\n"), strings.Join(wantNodes, "\n"))
+	}
+	if !slices.Equal(says, wantSays) {
+		t.Errorf("left are\n%s\nwant\n%s", strings.Join(says, "\n"), strings.Join(wantSays, "\n"))
 	}
 }
 
@@ -485,5 +513,51 @@ func TestPodsWithoutMemory(t *testing.T) {
 	nodes, _ := shape(result)
 	if want := []string{fromDefault + "r5.2xlarge in bc: a", fromDefault + "c5.2xlarge in a: b"}; !slices.Equal(nodes, want) {
 		t.Errorf("nodes are %q, want %q", nodes, want)
+	}
+}
+
+// TestReasonsOfShortages holds what pods are told while AWS has none of the instances that suit them: that, and not that what is left is too small.
+func TestReasonsOfShortages(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason string
+		short  func(name, zone string) bool
+		cpu    string
+		edit   func(*corev1.Pod)
+		says   string
+	}{
+		{"all that are large enough", func(name, _ string) bool { return name != "c5.large" }, "3", nil,
+			"needs an instance that AWS had none of when asked last: c5.16xlarge, c5.2xlarge, c5.4xlarge, and 12 more, on-demand, in us-east-1a, us-east-1b, us-east-1c; AWS is asked again within minutes"},
+		{"all", func(string, string) bool { return true }, "30", packtest.Selects(corev1.LabelInstanceTypeStable, "c5.8xlarge"),
+			"needs an instance that AWS had none of when asked last: c5.8xlarge, on-demand, in us-east-1a, us-east-1b, us-east-1c; AWS is asked again within minutes"},
+		{"in the zone of the pod", func(_, zone string) bool { return zone == "us-east-1b" }, "3", packtest.Selects(corev1.LabelTopologyZone, "us-east-1b", corev1.LabelInstanceTypeStable, "c5.xlarge"),
+			"needs an instance that AWS had none of when asked last: c5.xlarge, on-demand, in us-east-1b; AWS is asked again within minutes"},
+		{"what is short is too small too", func(name, _ string) bool { return name != "c5.large" }, "1000", nil,
+			"asks for 1000 CPU, and no instance that suits it leaves more than 63.92 CPU for pods"},
+		{"none is", func(string, string) bool { return false }, "3", nil, ""},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			problem := packing.Problem{Types: packtest.FamilyTypes(), Provisioners: []packing.Provisioner{packtest.Provisioner()}}
+			for i := range problem.Types {
+				for j := range problem.Types[i].Offerings {
+					offering := &problem.Types[i].Offerings[j]
+					offering.Unavailable = row.short(problem.Types[i].Name, offering.Zone)
+				}
+			}
+			edits := []func(*corev1.Pod){packtest.Asks("cpu", row.cpu)}
+			if row.edit != nil {
+				edits = append(edits, row.edit)
+			}
+			problem.Pods = []packing.Pod{packtest.Pod("a", edits...)}
+			result := packing.Pack(&problem)
+			says := ""
+			if len(result.Unplaced) > 0 {
+				says = result.Unplaced[0].Reason
+			}
+			if says != row.says {
+				t.Errorf("the reason is\n%q, want\n%q", says, row.says)
+			}
+		})
 	}
 }

@@ -38,7 +38,8 @@ const (
 
 // axes are the labels that new nodes' domains are known by.
 var axes = map[string]axis{
-	corev1.LabelHostname: byNode, corev1.LabelTopologyZone: byZone, corev1.LabelFailureDomainBetaZone: byZone, provisioningv1.LabelCapacityType: byCapacityType,
+	corev1.LabelHostname: byNode, corev1.LabelTopologyZone: byZone, corev1.LabelFailureDomainBetaZone: byZone,
+	provisioningv1.LabelCapacityType: byCapacityType, provisioningv1.KarpenterLabelCapacityType: byCapacityType,
 }
 
 // axesInWords are the same labels, for people.

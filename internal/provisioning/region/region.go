@@ -10,6 +10,7 @@ import (
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 	"github.com/slipway-project/slipway/internal/provisioning/defaults"
 )
 
@@ -30,24 +31,45 @@ func (r *Region) Facts(ctx context.Context, provisioners []*provisioningv1.Provi
 		return catalog.Facts{}, err
 	}
 	for _, provisioner := range provisioners {
-		facts.Named = append(facts.Named, provisioner.Spec.InstanceTypes...)
+		layer := constraints.FromSpec(provisioner.Name, &provisioner.Spec)
+		facts.Named = append(facts.Named, named(&layer, facts.Types)...)
 	}
 	return facts, nil
 }
 
-// Subnets are where the nodes of a provisioner may be: a subnet for each zone, the first of several by id.
-func (r *Region) Subnets(ctx context.Context, provisioner *provisioningv1.Provisioner) (map[string]string, error) {
+// Subnets returns where the nodes of a provisioner may be. Of subnets that are found by the tag of the cluster, public ones count only if there are no others: nodes get public
+// addresses there, which somebody has to ask for by naming the subnets.
+func (r *Region) Subnets(ctx context.Context, provisioner *provisioningv1.Provisioner) ([]discovery.Subnet, error) {
 	found, err := r.Discovery.SubnetIDs(ctx, discovery.SubnetQuery{Refs: defaults.Subnets(provisioner)})
 	if err != nil {
 		return nil, fmt.Errorf("finding subnets of provisioner %q: %w", provisioner.Name, err)
 	}
-	byZone := map[string]string{}
-	for _, subnet := range found {
-		if first, has := byZone[subnet.Zone]; !has || subnet.ID < first {
-			byZone[subnet.Zone] = subnet.ID
-		}
+	if len(provisioner.Spec.Subnets) > 0 {
+		return found, nil
 	}
-	return byZone, nil
+	return privateFirst(found), nil
+}
+
+// privateFirst leaves out public subnets unless there are no others.
+func privateFirst(found []discovery.Subnet) []discovery.Subnet {
+	private := slices.DeleteFunc(slices.Clone(found), func(subnet discovery.Subnet) bool { return subnet.Public })
+	if len(private) == 0 {
+		return found
+	}
+	return private
+}
+
+// Labels returns the labels of an instance type's nodes that the type and the region decide. An unknown type has none.
+func (r *Region) Labels(ctx context.Context, instanceType string) (map[string]string, error) {
+	types, err := r.Discovery.InstanceTypes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(types, func(t discovery.InstanceType) bool { return t.Name == instanceType })
+	if at < 0 {
+		return nil, nil
+	}
+	return catalog.Labels(r.Name, &types[at]), nil
 }
 
 // Resources of an instance type, as limits count them: its capacity. An unknown type has none.

@@ -1,6 +1,8 @@
 package state
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,15 +43,26 @@ func (c *Cluster) leaving() map[string]bool {
 func (c *Cluster) takes(name string) bool {
 	if c.takers == nil {
 		c.takers = map[string]bool{}
+		stays := map[string]bool{} // instances whose Node is there, and not deleted
 		for i := range c.Nodes {
 			node := &c.Nodes[i]
 			c.takers[node.Name] = !node.Spec.Unschedulable && node.DeletionTimestamp == nil
+			stays[InstanceOf(node.Spec.ProviderID)] = node.DeletionTimestamp == nil
 		}
 		for i := range c.Provisioned {
-			c.takers[c.Provisioned[i].Name] = !Leaves(&c.Provisioned[i])
+			provisioned := &c.Provisioned[i]
+			// A Node that had registered and is gone takes nothing, even though its instance runs. Neither does one that failed after it had started.
+			c.takers[provisioned.Name] = !Leaves(provisioned) && !failed(provisioned) && (provisioned.Status.NodeName == "" || stays[provisioned.Status.InstanceID])
 		}
 	}
 	return c.takers[name]
+}
+
+// failed reports whether a node that had been initialized is not ready.
+func failed(provisioned *provisioningv1.ProvisionedNode) bool {
+	return provisioned.Status.ReadyTime != nil && slices.ContainsFunc(provisioned.Status.Conditions, func(condition metav1.Condition) bool {
+		return condition.Type == provisioningv1.NodeReadyCondition && condition.Status == metav1.ConditionFalse
+	})
 }
 
 // Promise is the node that the pod was found a place on, while it is one for pods to come to.

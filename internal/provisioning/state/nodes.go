@@ -15,12 +15,7 @@ import (
 // nodes are all Nodes, and the provisioned ones that have no Node yet.
 func (c *Cluster) nodes(types map[string]*packing.InstanceType, daemons []*corev1.Pod) []packing.Node {
 	on, promised := c.bound(), c.promised()
-	launched := map[string]*provisioningv1.ProvisionedNode{}
-	for i := range c.Provisioned {
-		if id := c.Provisioned[i].Status.InstanceID; id != "" {
-			launched[id] = &c.Provisioned[i]
-		}
-	}
+	launched := c.byInstance()
 	var nodes []packing.Node
 	joined := map[string]bool{}
 	for i := range c.Nodes {
@@ -40,11 +35,23 @@ func (c *Cluster) nodes(types map[string]*packing.InstanceType, daemons []*corev
 	for i := range c.Provisioned {
 		if provisioned := &c.Provisioned[i]; !joined[provisioned.Name] {
 			node := awaited(provisioned, types, daemons)
+			node.Closed = node.Closed || provisioned.Status.NodeName != "" // its Node was there and is gone: nobody knows whether it comes back
 			node.Pods = slices.Concat(node.Pods, promised[provisioned.Name])
 			nodes = append(nodes, node)
 		}
 	}
 	return sortedByName(nodes)
+}
+
+// byInstance returns the provisioned nodes that have an instance, by its id.
+func (c *Cluster) byInstance() map[string]*provisioningv1.ProvisionedNode {
+	launched := map[string]*provisioningv1.ProvisionedNode{}
+	for i := range c.Provisioned {
+		if id := c.Provisioned[i].Status.InstanceID; id != "" {
+			launched[id] = &c.Provisioned[i]
+		}
+	}
+	return launched
 }
 
 // bound are the pods of each Node.
@@ -70,13 +77,13 @@ func (c *Cluster) promised() map[string][]*corev1.Pod {
 	return promised
 }
 
-// join makes a Node what it is about to be, while it is registering.
+// join makes a Node what it is about to be, until it is initialized: without startup taints, and with the devices that its instance type has.
 func (c *Cluster) join(made *packing.Node, node *corev1.Node, provisioned *provisioningv1.ProvisionedNode, types map[string]*packing.InstanceType, daemons []*corev1.Pod) {
 	if Leaves(provisioned) {
 		made.Closed = true
 		return
 	}
-	if IsTrue(provisioned, provisioningv1.ReadyCondition) {
+	if Initialized(provisioned) {
 		return
 	}
 	future := awaited(provisioned, types, daemons)
@@ -84,8 +91,12 @@ func (c *Cluster) join(made *packing.Node, node *corev1.Node, provisioned *provi
 	maps.Copy(made.Labels, node.Labels)
 	maps.Copy(made.Labels, provisioned.Spec.Labels)
 	made.Taints, made.Closed = future.Taints, node.Spec.Unschedulable || node.DeletionTimestamp != nil
-	if len(made.Allocatable) == 0 {
-		made.Allocatable = future.Allocatable
+	made.Allocatable = corev1.ResourceList{}
+	maps.Copy(made.Allocatable, future.Allocatable)
+	for name, has := range node.Status.Allocatable {
+		if !has.IsZero() {
+			made.Allocatable[name] = has
+		}
 	}
 	for _, daemon := range future.Pods {
 		if !slices.ContainsFunc(made.Pods, func(pod *corev1.Pod) bool { return sameOwner(pod, daemon) }) {
@@ -111,11 +122,11 @@ func awaited(provisioned *provisioningv1.ProvisionedNode, types map[string]*pack
 		labels := map[string]string{corev1.LabelArchStable: t.Architecture, corev1.LabelInstanceTypeStable: t.Name, corev1.LabelTopologyZone: offering.Zone}
 		maps.Copy(labels, t.Labels)
 		if i == 0 {
-			node.Labels, node.Allocatable = labels, roomOf(t)
+			node.Labels, node.Allocatable = labels, roomOf(t, provisioned)
 			continue
 		}
 		maps.DeleteFunc(node.Labels, func(key, value string) bool { return labels[key] != value })
-		for name, room := range roomOf(t) {
+		for name, room := range roomOf(t, provisioned) {
 			if most, known := node.Allocatable[name]; known && room.Cmp(most) < 0 {
 				node.Allocatable[name] = room
 			}
@@ -123,6 +134,7 @@ func awaited(provisioned *provisioningv1.ProvisionedNode, types map[string]*pack
 	}
 	node.Labels[corev1.LabelHostname] = provisioned.Name
 	maps.Copy(node.Labels, provisioned.Spec.Labels)
+	constraints.AddAliases(node.Labels)
 	for _, daemon := range daemons {
 		if runs(daemon, &node) {
 			node.Pods = append(node.Pods, daemon)
@@ -131,14 +143,15 @@ func awaited(provisioned *provisioningv1.ProvisionedNode, types map[string]*pack
 	return node
 }
 
-// roomOf is what pods get of an instance type.
-func roomOf(t *packing.InstanceType) corev1.ResourceList {
+// roomOf returns what pods get of a node with an instance type.
+func roomOf(t *packing.InstanceType, provisioned *provisioningv1.ProvisionedNode) corev1.ResourceList {
 	room := t.Capacity.DeepCopy()
 	for name, less := range t.Overhead {
 		quantity := room[name]
 		quantity.Sub(less)
 		room[name] = quantity
 	}
+	packing.AddExtra(room, corev1.ResourceList(provisioned.Spec.ExtraResources))
 	return room
 }
 
@@ -158,8 +171,12 @@ func sameOwner(pod, daemon *corev1.Pod) bool {
 
 // Taints that the node is to have.
 func Taints(provisioned *provisioningv1.ProvisionedNode) []corev1.Taint {
+	return taintsOf(provisioned.Spec.Taints)
+}
+
+func taintsOf(list []provisioningv1.Taint) []corev1.Taint {
 	var taints []corev1.Taint
-	for _, taint := range provisioned.Spec.Taints {
+	for _, taint := range list {
 		taints = append(taints, corev1.Taint{Key: taint.Key, Value: taint.Value, Effect: corev1.TaintEffect(taint.Effect)})
 	}
 	return taints
@@ -168,11 +185,7 @@ func Taints(provisioned *provisioningv1.ProvisionedNode) []corev1.Taint {
 // settled are the taints that stay: not those that a Node has while it starts.
 func settled(taints []corev1.Taint) []corev1.Taint {
 	return slices.DeleteFunc(slices.Clone(taints), func(taint corev1.Taint) bool {
-		switch taint.Key {
-		case UnregisteredTaint, corev1.TaintNodeNotReady, corev1.TaintNodeUnschedulable, corev1.TaintNodeNetworkUnavailable, "node.cloudprovider.kubernetes.io/uninitialized":
-			return true
-		}
-		return false
+		return ephemeral(taint.Key) && taint.Key != corev1.TaintNodeUnreachable || taint.Key == corev1.TaintNodeUnschedulable
 	})
 }
 

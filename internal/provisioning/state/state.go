@@ -40,9 +40,14 @@ type Cluster struct {
 	// Promised are the nodes that pods were found a place on, by the pod: ProvisionedNodes, and Nodes of others for pods whose own Node leaves.
 	Promised map[types.UID]string
 
-	// takers are the names of nodes that pods may come to, and waiting the pods that wait; nil until somebody asks.
-	takers  map[string]bool
-	waiting []*corev1.Pod
+	// takers are the names of nodes that pods may come to, waiting the pods that wait, tiedPods those that wait for one Node alone, and indexed the volumes by name; nil until
+	// somebody asks.
+	takers   map[string]bool
+	waiting  []*corev1.Pod
+	tiedPods []Tied
+	indexed  *volumes
+	// keys are labels by whether they name one Node each, as far as that was asked.
+	keys map[string]bool
 }
 
 // Waiting are the pods that wait for a node: the scheduler found none for them, and nothing but a further node would help, or the node that they run on leaves.
@@ -51,7 +56,13 @@ func (c *Cluster) Waiting() []*corev1.Pod {
 		leaving := c.leaving()
 		c.waiting = []*corev1.Pod{}
 		for _, pod := range c.Pods {
-			if Waits(pod) || leaving[pod.Spec.NodeName] && Moves(pod) {
+			if Waits(pod) {
+				if tied, is := c.tied(pod); is {
+					c.tiedPods = append(c.tiedPods, tied)
+				} else {
+					c.waiting = append(c.waiting, pod)
+				}
+			} else if leaving[pod.Spec.NodeName] && Moves(pod) {
 				c.waiting = append(c.waiting, pod)
 			}
 		}

@@ -104,6 +104,8 @@ func ready(n *provisioningv1.ProvisionedNode) {
 	n.Status.Conditions = []metav1.Condition{{Type: provisioningv1.ReadyCondition, Status: metav1.ConditionTrue}}
 }
 
+func started(n *provisioningv1.ProvisionedNode) { n.Status.ReadyTime = &metav1.Time{} }
+
 func member(status corev1.ConditionStatus, edit ...func(*corev1.Node)) corev1.Node {
 	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1", Labels: map[string]string{corev1.LabelHostname: "node-1"}}, Spec: corev1.NodeSpec{ProviderID: "aws:///b/i-1"}}
 	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
@@ -151,6 +153,21 @@ func TestNodes(t *testing.T) {
 		{"a Node that was ready and is not takes none", state.Cluster{
 			Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", launched, ready)}, Nodes: []corev1.Node{member(corev1.ConditionUnknown)},
 		}, "node-1 closed team= zone= cpu=0 taints=[] pods=[]"},
+		{"nor does one that failed since", state.Cluster{
+			Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", launched, started)}, Nodes: []corev1.Node{member(corev1.ConditionUnknown)},
+		}, "node-1 closed team= zone= cpu=0 taints=[] pods=[]"},
+		{"a ready Node takes pods while it has startup taints", state.Cluster{
+			Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", launched)},
+			Nodes: []corev1.Node{member(corev1.ConditionTrue, func(n *corev1.Node) {
+				n.Spec.Taints = []corev1.Taint{{Key: "readiness.k8s.io/network", Effect: corev1.TaintEffectNoSchedule}}
+			})},
+		}, "node-1 open team=web zone=b cpu=1930m taints=[k:NoSchedule] pods=[agent]"},
+		{"one that has started has the taints that it has", state.Cluster{
+			Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", launched, started)},
+			Nodes: []corev1.Node{member(corev1.ConditionTrue, func(n *corev1.Node) {
+				n.Spec.Taints = []corev1.Taint{{Key: "readiness.k8s.io/network", Effect: corev1.TaintEffectNoSchedule}}
+			})},
+		}, "node-1 open team= zone= cpu=0 taints=[readiness.k8s.io/network:NoSchedule] pods=[]"},
 		{"nor one that is ending", state.Cluster{
 			Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", launched, func(n *provisioningv1.ProvisionedNode) { n.DeletionTimestamp = &metav1.Time{} })},
 			Nodes:       []corev1.Node{member(corev1.ConditionTrue)},
@@ -168,6 +185,29 @@ func TestNodes(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", difference)
 			}
 		})
+	}
+}
+
+// TestAwaitedNodesHaveExtraResources checks that a node on its way has what is declared of it, and the labels that are aliases.
+func TestAwaitedNodesHaveExtraResources(t *testing.T) {
+	t.Parallel()
+	types := types1()
+	for i := range types {
+		types[i].Capacity[corev1.ResourceMemory] = resource.MustParse("8Gi")
+	}
+	cluster := state.Cluster{Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", func(n *provisioningv1.ProvisionedNode) {
+		n.Spec.ExtraResources = provisioningv1.ExtraResources{"hugepages-2Mi": resource.MustParse("2Gi"), "example.com/fpga": resource.MustParse("1")}
+		n.Spec.Labels[provisioningv1.LabelCapacityType] = "spot"
+	})}}
+	node := cluster.Problem(nil, types).Nodes[0]
+	pages, devices := node.Allocatable["hugepages-2Mi"], node.Allocatable["example.com/fpga"]
+	if memory := node.Allocatable.Memory(); memory.Value() != 6<<30 || pages.Value() != 2<<30 || devices.Value() != 1 {
+		t.Errorf("it has %s of memory, %s of huge pages, %s devices", memory, pages.String(), devices.String())
+	}
+	for key, want := range map[string]string{provisioningv1.KarpenterLabelCapacityType: "spot", "beta.kubernetes.io/instance-type": "m5.large"} {
+		if got := node.Labels[key]; got != want {
+			t.Errorf("label %s is %q, want %q", key, got, want)
+		}
 	}
 }
 
@@ -210,6 +250,9 @@ func TestPromises(t *testing.T) {
 		packed int
 	}{
 		{"the node is on its way", []provisioningv1.ProvisionedNode{provisioned("n")}, 0},
+		{"it has failed since it started", []provisioningv1.ProvisionedNode{provisioned("n", started, func(n *provisioningv1.ProvisionedNode) {
+			n.Status.Conditions = []metav1.Condition{{Type: provisioningv1.NodeReadyCondition, Status: metav1.ConditionFalse}}
+		})}, 1},
 		{"it is ending", []provisioningv1.ProvisionedNode{provisioned("n", func(n *provisioningv1.ProvisionedNode) { n.DeletionTimestamp = &metav1.Time{} })}, 1},
 		{"it is gone", nil, 1},
 	} {
@@ -359,6 +402,77 @@ func TestVolumeZones(t *testing.T) {
 			}
 			if got != row.want {
 				t.Errorf("zones are %s, want %s", got, row.want)
+			}
+		})
+	}
+}
+
+// TestPodsOfLocalVolumesWaitForNoNode holds that a pod whose bound volume is part of one Node waits for no other node, by whatever label the volume names its Node, and that
+// a volume of a group of nodes is no such volume.
+func TestPodsOfLocalVolumesWaitForNoNode(t *testing.T) {
+	t.Parallel()
+	node := func(name, key, value string) corev1.Node {
+		node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{key: value, corev1.LabelHostname: name + ".internal"}}}
+		node.Spec.ProviderID = "aws:///us-east-1a/i-" + name
+		return node
+	}
+	const driver = "disks.example.com/place"
+	for _, row := range []struct {
+		reason string
+		// keys are those of the terms of the volume's node affinity.
+		keys  []string
+		nodes []corev1.Node
+		label string // of the Provisioner
+		tied  bool
+		node  string
+	}{
+		{reason: "a local disk", keys: []string{corev1.LabelHostname}, tied: true},
+		{reason: "a volume of a zone", keys: []string{corev1.LabelTopologyZone}},
+		{reason: "a volume of TopoLVM", keys: []string{"topology.topolvm.io/node"}, tied: true},
+		{reason: "one of OpenEBS", keys: []string{"openebs.io/nodename"}, tied: true},
+		{reason: "one whose Node is there", keys: []string{"openebs.io/nodename"}, nodes: []corev1.Node{node("a", "openebs.io/nodename", "own")}, tied: true, node: "a"},
+		{reason: "a driver names Nodes by their names", keys: []string{driver}, nodes: []corev1.Node{node("a", driver, "a"), node("b", driver, "b")}, tied: true},
+		{reason: "by their host names", keys: []string{driver}, nodes: []corev1.Node{node("a", driver, "a.internal")}, tied: true},
+		{reason: "by their instances", keys: []string{driver}, nodes: []corev1.Node{node("a", driver, "i-a")}, tied: true},
+		{reason: "a label of which nothing is known", keys: []string{driver}},
+		{reason: "a label of groups, of which each has one Node", keys: []string{"example.com/rack"}, nodes: []corev1.Node{node("a", "example.com/rack", "1"), node("b", "example.com/rack", "2")}},
+		{reason: "a label that Nodes share, whatever its key", keys: []string{"example.com/node"}, nodes: []corev1.Node{node("a", "example.com/node", "1"), node("b", "example.com/node", "1")}},
+		{reason: "a label that a Provisioner gives", keys: []string{"example.com/node"}, label: "example.com/node"},
+		{reason: "a volume that a zone can have too", keys: []string{corev1.LabelHostname, corev1.LabelTopologyZone}},
+		{reason: "a disk of two Nodes", keys: []string{corev1.LabelHostname, "openebs.io/nodename"}, tied: true},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			waiting := pod("p", func(p *corev1.Pod) {
+				p.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+			})
+			claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data"}}
+			claim.Spec.VolumeName = "disk"
+			volume := corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "disk"}}
+			required := &corev1.NodeSelector{}
+			for _, key := range row.keys {
+				required.NodeSelectorTerms = append(required.NodeSelectorTerms, corev1.NodeSelectorTerm{
+					MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{"own"}}},
+				})
+			}
+			volume.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: required}
+			cluster := state.Cluster{Pods: []*corev1.Pod{waiting}, Claims: []corev1.PersistentVolumeClaim{claim}, Volumes: []corev1.PersistentVolume{volume}, Nodes: row.nodes}
+			if row.label != "" {
+				cluster.Provisioners = []provisioningv1.Provisioner{{Spec: provisioningv1.ProvisionerSpec{Labels: map[string]string{row.label: "own"}}}}
+			}
+			want := 1
+			if row.tied {
+				want = 0
+			}
+			if got := len(cluster.Waiting()); got != want {
+				t.Errorf("%d pods wait for a node, want %d", got, want)
+			}
+			if got := len(cluster.Problem(nil, types1()).Pods); got != want {
+				t.Errorf("%d pods are packed, want %d", got, want)
+			}
+			tied := cluster.Tied()
+			if len(tied) != 1-want || row.tied && tied[0].Node != row.node {
+				t.Errorf("the pods that are tied to a Node are %+v", tied)
 			}
 		})
 	}

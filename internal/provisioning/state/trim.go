@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/slipway-project/slipway/internal/provisioning/disruption"
 )
 
 // mostShared bounds how many sorts of pods are remembered: what is remembered of one is about a kilobyte.
@@ -58,9 +60,7 @@ func (t *Trimmer) share(common *corev1.Pod) (*corev1.Pod, error) {
 func commonOf(pod *corev1.Pod) *corev1.Pod {
 	common, spec := &corev1.Pod{}, &pod.Spec
 	common.Namespace, common.Labels = pod.Namespace, pod.Labels
-	if kubelet, static := pod.Annotations[corev1.MirrorPodAnnotationKey]; static {
-		common.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: kubelet}
-	}
+	common.Annotations = only(pod.Annotations, append([]string{corev1.MirrorPodAnnotationKey}, disruption.Protections...)...)
 	for _, owner := range pod.OwnerReferences {
 		if ptr.Deref(owner.Controller, false) {
 			common.OwnerReferences = append(common.OwnerReferences, owner)
@@ -76,11 +76,29 @@ func commonOf(pod *corev1.Pod) *corev1.Pod {
 	}
 	common.Status.Phase = pod.Status.Phase
 	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodScheduled {
-			common.Status.Conditions = []corev1.PodCondition{{Type: condition.Type, Status: condition.Status, Reason: condition.Reason}}
+		switch condition.Type {
+		case corev1.PodScheduled:
+			common.Status.Conditions = append(common.Status.Conditions, corev1.PodCondition{Type: condition.Type, Status: condition.Status, Reason: condition.Reason})
+		case corev1.PodReady:
+			common.Status.Conditions = append(common.Status.Conditions, corev1.PodCondition{Type: condition.Type, Status: condition.Status})
+		default: // nobody reads it
 		}
 	}
 	return common
+}
+
+// only returns the annotations with the keys, nil if there are none.
+func only(annotations map[string]string, keys ...string) map[string]string {
+	var kept map[string]string
+	for _, key := range keys {
+		if value, is := annotations[key]; is {
+			if kept == nil {
+				kept = map[string]string{}
+			}
+			kept[key] = value
+		}
+	}
+	return kept
 }
 
 // asking are containers with what they ask of a node.
@@ -122,6 +140,8 @@ func TrimNode(object any) (any, error) {
 	}
 	trimmed := &corev1.Node{}
 	trimmed.Name, trimmed.UID, trimmed.ResourceVersion, trimmed.DeletionTimestamp, trimmed.Labels = node.Name, node.UID, node.ResourceVersion, node.DeletionTimestamp, node.Labels
+	trimmed.Annotations = only(node.Annotations, disruption.Protections...)
+	trimmed.Finalizers = node.Finalizers // one is added and removed by patches, which write the whole list
 	trimmed.Spec = corev1.NodeSpec{ProviderID: node.Spec.ProviderID, Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable}
 	trimmed.Status.Allocatable = node.Status.Allocatable
 	for _, condition := range node.Status.Conditions {

@@ -24,7 +24,15 @@ type volumes struct {
 	attached map[string][]attached
 }
 
+// volumes returns what the cluster has of volumes. It is indexed once.
 func (c *Cluster) volumes() *volumes {
+	if c.indexed == nil {
+		c.indexed = c.indexVolumes()
+	}
+	return c.indexed
+}
+
+func (c *Cluster) indexVolumes() *volumes {
 	v := &volumes{
 		claims: map[types.NamespacedName]*corev1.PersistentVolumeClaim{}, volumes: map[string]*corev1.PersistentVolume{}, classes: map[string]*storagev1.StorageClass{},
 		nodes: map[string]*storagev1.CSINode{}, attached: map[string][]attached{},

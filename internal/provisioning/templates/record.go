@@ -17,7 +17,7 @@ func (k *Known) Record(reference constraints.Reference) provisioningv1.ResolvedL
 		entry.Name, entry.ID = reference.Name, reference.ID
 		return entry
 	}
-	entry.Facts = &provisioningv1.LaunchTemplateFacts{InstanceTypes: k.InstanceTypes, Zones: k.Zones, CapacityType: k.CapacityType, FixesSubnet: k.FixesSubnet}
+	entry.Facts = &provisioningv1.LaunchTemplateFacts{InstanceTypes: k.InstanceTypes, Zones: k.Zones, CapacityType: k.CapacityType, InstanceProfile: k.InstanceProfile, FixesSubnet: k.FixesSubnet}
 	if k.EphemeralStorage > 0 {
 		entry.Facts.EphemeralStorage = resource.NewQuantity(k.EphemeralStorage, resource.BinarySI)
 	}
@@ -34,7 +34,7 @@ func (r *Reader) Recall(status []provisioningv1.ResolvedLaunchTemplate) {
 			continue
 		}
 		for _, reference := range referencesTo(entry) {
-			if _, known := r.known[reference]; !known {
+			if _, known := r.remembered(reference); !known {
 				r.remember(reference, recalled(entry))
 			}
 		}
@@ -53,7 +53,7 @@ func recalled(entry *provisioningv1.ResolvedLaunchTemplate) Known {
 	known := Known{
 		ID: entry.ID, ImageID: entry.ImageID, FixesSubnet: entry.Facts.FixesSubnet,
 		Template: constraints.Template{
-			Name: entry.Name, Version: entry.Version, Architecture: entry.Architecture.Label(),
+			Name: entry.Name, Version: entry.Version, InstanceProfile: entry.Facts.InstanceProfile, Architecture: entry.Architecture.Label(),
 			InstanceTypes: entry.Facts.InstanceTypes, Zones: entry.Facts.Zones, CapacityType: entry.Facts.CapacityType,
 		},
 	}

@@ -1,6 +1,7 @@
 package templates
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,6 +21,7 @@ func anyKnown(t *rapid.T) Known {
 		Template: constraints.Template{
 			Name: rapid.StringMatching(`[a-z/]{3,12}`).Draw(t, "name"), Version: rapid.Int64Range(1, 99).Draw(t, "version"),
 			Architecture:     rapid.SampledFrom([]string{"amd64", "arm64"}).Draw(t, "architecture"),
+			InstanceProfile:  rapid.SampledFrom([]string{"", "nodes"}).Draw(t, "profile"),
 			EphemeralStorage: rapid.Int64Range(0, 500).Draw(t, "GiB") << 30,
 		},
 	}
@@ -46,10 +48,11 @@ func TestRecall(t *testing.T) {
 		}).Draw(t, "reference")
 		var reader Reader
 		reader.Recall([]provisioningv1.ResolvedLaunchTemplate{known.Record(reference)})
-		if diff := cmp.Diff(known, reader.known[reference]); diff != "" {
+		got, _ := reader.remembered(reference)
+		if diff := cmp.Diff(known, got); diff != "" {
 			t.Errorf("recalled (-recorded +got):\n%s", diff)
 		}
-		if _, other := reader.known[constraints.Reference{Name: known.Name, Version: "1"}]; other {
+		if _, other := reader.remembered(constraints.Reference{Name: known.Name, Version: "1"}); other {
 			t.Error("another version is taken for known")
 		}
 	})
@@ -62,14 +65,32 @@ func TestRecallOfProblems(t *testing.T) {
 	old := Known{ID: "lt-1", Template: constraints.Template{Name: "web", Version: 1, Problem: "it names no image"}}
 	var reader Reader
 	reader.Recall([]provisioningv1.ResolvedLaunchTemplate{old.Record(web)})
-	if known, is := reader.known[web]; is {
+	if known, is := reader.remembered(web); is {
 		t.Errorf("recalled %+v", known)
 	}
 	read := Known{ID: "lt-1", Template: constraints.Template{Name: "web", Version: 2}}
 	reader.remember(web, read)
 	old.Problem = ""
 	reader.Recall([]provisioningv1.ResolvedLaunchTemplate{old.Record(web)})
-	if diff := cmp.Diff(read, reader.known[web]); diff != "" {
+	got, _ := reader.remembered(web)
+	if diff := cmp.Diff(read, got); diff != "" {
 		t.Errorf("known (-want +got):\n%s", diff)
+	}
+}
+
+// TestMemoryIsBounded holds that pods which name ever other launch templates have the reader forget none that is in use.
+func TestMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	web := constraints.Reference{Name: "web", Version: "latest"}
+	var reader Reader
+	reader.remember(web, Known{ID: "lt-1"})
+	for i := range 3 * mostKnown {
+		reader.remember(constraints.Reference{Name: fmt.Sprint("other-", i), Version: "latest"}, Known{ID: "lt-2"})
+		if known, is := reader.remembered(web); !is || known.ID != "lt-1" {
+			t.Fatalf("after %d others: %+v, %v", i+1, known, is)
+		}
+	}
+	if got := reader.known.Len(); got > mostKnown {
+		t.Errorf("%d are remembered", got)
 	}
 }

@@ -15,8 +15,10 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/bounded"
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/inspection"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 )
 
@@ -25,14 +27,25 @@ type Configs interface {
 	LaunchConfig(ctx context.Context, namespace, name string) (*infrav1.AWSLaunchConfig, error)
 }
 
+// Profiles limits instance profiles. Problem returns why instances may not be launched with one, given by name or ARN, or "" if they may.
+type Profiles interface {
+	Problem(ctx context.Context, profile string) (string, error)
+}
+
+// mostKnown bounds how many launch templates are remembered. Pods choose which are read.
+const mostKnown = 1000
+
 // Reader reads launch templates. It is safe for concurrent use.
 type Reader struct {
 	Inspection inspection.Reader
 	// Configs reads AWSLaunchConfigs, past the cache: their kind need not be there.
 	Configs Configs
+	// Profiles limits the instance profiles of nodes; nil for no limit.
+	Profiles Profiles
 
-	mu    sync.Mutex
-	known map[constraints.Reference]Known
+	mu sync.Mutex
+	// known drops those that were used least recently, and none for its age: what was read once serves for as long as AWS does not answer.
+	known *bounded.Map[constraints.Reference, Known]
 }
 
 // Known is what a reference leads to.
@@ -56,7 +69,7 @@ func (r *Reader) Read(ctx context.Context, reference constraints.Reference) (Kno
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
-		if known, was := r.known[reference]; was {
+		if known, was := r.remembered(reference); was {
 			known.Trouble = err
 			return known, nil
 		}
@@ -66,24 +79,52 @@ func (r *Reader) Read(ctx context.Context, reference constraints.Reference) (Kno
 	return read, nil
 }
 
+// Forget has a launch template read anew before anything is launched from it: EC2 said that it, or a version, is gone. What was seen last serves no longer.
+func (r *Reader) Forget(id string) {
+	r.Inspection.Forget(id)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known == nil {
+		return
+	}
+	for reference, known := range r.known.All() {
+		if known.ID == id {
+			gone := fmt.Sprintf("EC2 says that launch template %s, or its version %d, does not exist", id, known.Version)
+			r.remember(reference, unusable(provisioningv1.TemplateUnusableReason, gone))
+		}
+	}
+}
+
+// remember keeps what was read of a reference. The reader is locked.
 func (r *Reader) remember(reference constraints.Reference, known Known) {
 	if r.known == nil {
-		r.known = map[constraints.Reference]Known{}
+		r.known = bounded.NewMap[constraints.Reference, Known](nil, mostKnown, 0, nil)
 	}
-	r.known[reference] = known
+	r.known.Put("", reference, known)
+}
+
+// remembered returns what was read last of a reference, and whether anything was. The reader is locked.
+func (r *Reader) remembered(reference constraints.Reference) (Known, bool) {
+	if r.known == nil {
+		return Known{}, false
+	}
+	known, was, _ := r.known.Get(reference)
+	return known, was
 }
 
 func (r *Reader) read(ctx context.Context, reference constraints.Reference) (Known, error) {
 	asked := inspection.Reference{ID: reference.ID, Name: reference.Name, Version: reference.Version}
+	var config *infrav1.AWSLaunchConfig
 	if reference.Config != "" {
 		var problem string
 		var err error
-		if asked, problem, err = r.ofConfig(ctx, reference.Config); err != nil {
+		if config, problem, err = r.ofConfig(ctx, reference.Config); err != nil {
 			return Known{}, err
 		}
 		if problem != "" {
 			return unusable(provisioningv1.LaunchConfigUnavailableReason, problem), nil
 		}
+		asked = inspection.Reference{ID: config.Status.LaunchTemplateID, Version: strconv.FormatInt(config.Status.Version, 10)}
 	}
 	version, err := r.Inspection.Read(ctx, asked)
 	var notFound *discovery.NotFoundError
@@ -94,7 +135,23 @@ func (r *Reader) read(ctx context.Context, reference constraints.Reference) (Kno
 	case err != nil:
 		return Known{}, fmt.Errorf("reading %s: %w", reference, err)
 	}
-	return known(version), nil
+	if config != nil {
+		if problem := unproven(config, version.Template); problem != "" {
+			return unusable(provisioningv1.LaunchConfigUnavailableReason, problem), nil
+		}
+	}
+	read := known(version)
+	if r.Profiles == nil || read.Problem != "" {
+		return read, nil
+	}
+	read.Problem, err = r.Profiles.Problem(ctx, read.InstanceProfile)
+	if err != nil {
+		return Known{}, fmt.Errorf("reading %s: %w", reference, err)
+	}
+	if read.Problem != "" {
+		read.Reason = infrav1.InstanceProfileNotAllowedReason
+	}
+	return read, nil
 }
 
 func unusable(reason, problem string) Known {
@@ -106,7 +163,7 @@ func known(version inspection.Version) Known {
 	k := Known{
 		ID: version.Template.ID, ImageID: version.ImageID, FixesSubnet: len(version.SubnetIDs) > 0,
 		Template: constraints.Template{
-			Name: version.Template.Name, Version: version.Number,
+			Name: version.Template.Name, Version: version.Number, Tags: version.Template.Tags, InstanceProfile: version.InstanceProfile,
 			Architecture: provisioningv1.Architecture(version.Architecture).Label(),
 			Zones:        version.Zones, EphemeralStorage: version.EphemeralStorageGiB << 30,
 			Problem: inspection.Blocking(version.Gaps, inspection.Provisioner),
@@ -135,19 +192,37 @@ func known(version inspection.Version) Known {
 	return k
 }
 
-// ofConfig is the template of an AWSLaunchConfig, or why there is none.
-func (r *Reader) ofConfig(ctx context.Context, name string) (inspection.Reference, string, error) {
+// ofConfig returns the AWSLaunchConfig of a name, or why there is none to launch from.
+func (r *Reader) ofConfig(ctx context.Context, name string) (*infrav1.AWSLaunchConfig, string, error) {
 	namespace, plain, _ := strings.Cut(name, "/")
 	config, err := r.Configs.LaunchConfig(ctx, namespace, plain)
 	switch {
 	case meta.IsNoMatchError(err):
-		return inspection.Reference{}, "launchConfigRef is for clusters that have the kind AWSLaunchConfig, and this one has not: name the launch template in launchTemplateRef", nil
+		return nil, "launchConfigRef is for clusters that have the kind AWSLaunchConfig, and this one has not: name the launch template in launchTemplateRef", nil
 	case apierrors.IsNotFound(err):
-		return inspection.Reference{}, fmt.Sprintf("there is no AWSLaunchConfig %s", name), nil
+		return nil, fmt.Sprintf("there is no AWSLaunchConfig %s", name), nil
 	case err != nil:
-		return inspection.Reference{}, "", fmt.Errorf("reading AWSLaunchConfig %q: %w", name, err)
+		return nil, "", fmt.Errorf("reading AWSLaunchConfig %q: %w", name, err)
 	case config.Status.LaunchTemplateID == "" || config.Status.Version == 0:
-		return inspection.Reference{}, fmt.Sprintf("AWSLaunchConfig %s has no launch template yet", name), nil
+		return nil, fmt.Sprintf("AWSLaunchConfig %s has no launch template yet", name), nil
 	}
-	return inspection.Reference{ID: config.Status.LaunchTemplateID, Version: strconv.FormatInt(config.Status.Version, 10)}, "", nil
+	return config, "", nil
+}
+
+// unproven returns why a launch template is not the one of an AWSLaunchConfig, or "" if its tags, or the spec of the config, prove it. Status is no proof:
+// users who may write it could name a launch template of another namespace.
+func unproven(config *infrav1.AWSLaunchConfig, template launchtemplate.Template) string {
+	name := config.Namespace + "/" + config.Name
+	existing := config.Spec.Existing
+	switch owner := launchtemplate.OwnerNamed(config.Namespace, config.Spec.ClusterName, config.Name); {
+	case existing == nil && !template.OwnedBy(owner):
+		return fmt.Sprintf("launch template %s, which the status of AWSLaunchConfig %s names, does not have tag %s with value %q. No node is launched from it: "+
+			"set the tag if the launch template belongs to the AWSLaunchConfig", template.ID, name, infrav1.TagLaunchConfig, owner)
+	case existing != nil && (existing.ID != "" && existing.ID != template.ID || existing.ID == "" && existing.Name != template.Name):
+		return fmt.Sprintf("AWSLaunchConfig %s does not follow the launch template of its spec yet", name)
+	case existing != nil && template.OtherOwner(config.Namespace) != "":
+		return fmt.Sprintf("launch template %s, which AWSLaunchConfig %s names, belongs to %s by its tags. No node is launched from it: name a launch template of your own",
+			template.ID, name, template.OtherOwner(config.Namespace))
+	}
+	return ""
 }

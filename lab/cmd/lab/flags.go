@@ -14,6 +14,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/simclock"
 	"github.com/slipway-project/slipway/awssim/world"
 
+	"github.com/slipway-project/slipway/internal/manager"
+
 	"github.com/slipway-project/slipway/lab"
 )
 
@@ -30,6 +32,7 @@ type labFlags struct {
 	throttling       bool
 	seed             uint64
 	awsListen        string
+	settleWindow     time.Duration
 	tokenTTL         time.Duration
 	logFile          string
 	clusters         []string
@@ -52,6 +55,8 @@ func (f *labFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.throttling, "throttling", false, "apply the request limits that AWS documents")
 	flags.Uint64Var(&f.seed, "seed", 0, "decides the identifiers that the simulated AWS makes")
 	flags.StringVar(&f.awsListen, "aws-listen", "127.0.0.1:0", "where the simulated AWS listens")
+	flags.DurationVar(&f.settleWindow, "rollout-settle-window", manager.DefaultSettleWindow,
+		"how long a pool's spec must not have changed before the change is rolled out, in simulated time; 0 for no wait")
 	flags.DurationVar(&f.tokenTTL, "bootstrap-token-ttl", 15*time.Minute, "how long kubeadm join tokens are valid, in real time")
 	flags.StringVar(&f.logFile, "log-file", "", "where the servers log to, - for standard error (default: a file that goes with the laboratory)")
 	flags.StringArrayVar(&f.clusters, "cluster", nil, "make a ready self-managed cluster of this name in namespace default (may be repeated)")
@@ -115,9 +120,9 @@ func (f *labFlags) options() (lab.Options, error) {
 	switch {
 	case f.noManager:
 	case f.provisioner:
-		options.Manager, options.Scheduler = slipwayManagerAndProvisioner, true
+		options.Manager, options.Scheduler = f.slipwayManagerAndProvisioner, true
 	default:
-		options.Manager = slipwayManager
+		options.Manager = f.slipwayManager
 	}
 	options.Cloud.AWS.Clock = simclock.New(time.Now(), f.clockRate)
 	return options, nil

@@ -11,27 +11,29 @@ import (
 	"github.com/slipway-project/slipway/lab"
 )
 
-// slipwayManager runs Slipway's manager in the laboratory's process. Nil builds a laboratory without one.
-var slipwayManager lab.Manager = func(ctx context.Context, env lab.ManagerEnv) error {
-	return manager.Run(ctx, managerOptions(env))
+// slipwayManager runs Slipway's manager in the laboratory's process.
+func (f *labFlags) slipwayManager(ctx context.Context, env lab.ManagerEnv) error {
+	return manager.Run(ctx, f.managerOptions(env))
 }
 
-// slipwayManagerAndProvisioner runs the controllers of just-in-time nodes beside it. Either one's end is the end of both.
-func slipwayManagerAndProvisioner(ctx context.Context, env lab.ManagerEnv) error {
+// slipwayManagerAndProvisioner runs the controllers of just-in-time nodes alongside it. Either one's end is the end of both.
+func (f *labFlags) slipwayManagerAndProvisioner(ctx context.Context, env lab.ManagerEnv) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return slipwayManager(ctx, env) })
+	group.Go(func() error { return f.slipwayManager(ctx, env) })
 	group.Go(func() error {
-		return manager.RunProvisioner(ctx, manager.ProvisionerOptions{Options: managerOptions(env)})
+		return manager.RunProvisioner(ctx, manager.ProvisionerOptions{Options: f.managerOptions(env)})
 	})
 	return group.Wait()
 }
 
-func managerOptions(env lab.ManagerEnv) manager.Options {
+// managerOptions returns how either runs. What the flags leave out is as the product has it by default.
+func (f *labFlags) managerOptions(env lab.ManagerEnv) manager.Options {
 	return manager.Options{
-		RESTConfig: env.RESTConfig,
-		AWS:        env.AWSConfig(),
-		Clock:      env.Clock,
-		Namespace:  env.Namespace,
-		Log:        ctrl.Log.WithName("slipway"),
+		SettleWindow: f.settleWindow,
+		RESTConfig:   env.RESTConfig,
+		AWS:          env.AWSConfig(),
+		Clock:        env.Clock,
+		Namespace:    env.Namespace,
+		Log:          ctrl.Log.WithName("slipway"),
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
@@ -32,6 +33,8 @@ func Launched(problem *packing.Problem, n *packing.NewNode, name string, option 
 		left.Sub(less)
 		node.Status.Allocatable[resource] = left
 	}
+	packing.AddExtra(node.Status.Allocatable, n.Ask.Resources)
+	constraints.AddAliases(node.Labels)
 	var daemons []*corev1.Pod
 	for i := range problem.Provisioners {
 		if problem.Provisioners[i].Name != n.Ask.Provisioner {

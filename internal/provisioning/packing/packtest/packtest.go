@@ -196,7 +196,7 @@ func Equal(number int) []packing.Pod {
 
 // Provisioner is one named default without wishes, edited.
 func Provisioner(edit ...func(*packing.Provisioner)) packing.Provisioner {
-	p := packing.Provisioner{Provisioner: constraints.Provisioner{Name: "default"}}
+	p := packing.Provisioner{Provisioner: constraints.Provisioner{Name: "default", Allowed: constraints.Allowed{Prefixes: []string{""}}}}
 	for _, one := range edit {
 		one(&p)
 	}

@@ -59,9 +59,14 @@ func Problems(t *rapid.T) *packing.Problem {
 			nodes := rapid.Int64Range(0, 8).Draw(t, "node limit")
 			p.Limits.Nodes = &nodes
 		}
+		p.Requirements = requirements(t)
+		if rapid.Bool().Draw(t, "extra resources") {
+			p.Resources = Amounts("hugepages-2Mi", "1Gi", "example.com/device", "2")
+		}
 	}), Provisioner(func(p *packing.Provisioner) {
 		p.Name, p.Zones, p.CapacityType, p.Daemons = "tainted", Zones[:2], provisioningv1.CapacityTypeSpot, agents
 		p.Taints = []corev1.Taint{{Key: "dedicated", Value: "batch", Effect: corev1.TaintEffectNoSchedule}}
+		p.Weight = rapid.Int32Range(0, 1).Draw(t, "weight")
 	})}
 	for i := range rapid.IntRange(0, 3).Draw(t, "nodes") {
 		problem.Nodes = append(problem.Nodes, existing(t, i))
@@ -70,6 +75,24 @@ func Problems(t *rapid.T) *packing.Problem {
 		problem.Pods = append(problem.Pods, deployment(t, fmt.Sprintf("d%d", i))...)
 	}
 	return problem
+}
+
+// requirements limits instance types, capacity types, both, or nothing.
+func requirements(t *rapid.T) constraints.Requirements {
+	limits := constraints.Requirements{}
+	switch rapid.IntRange(0, 5).Draw(t, "required types") {
+	case 0:
+		limits["example.com/cpus"] = constraints.GreaterThan(4)
+	case 1:
+		limits["example.com/cpus"] = constraints.NotIn("8")
+	}
+	switch rapid.IntRange(0, 5).Draw(t, "required capacity types") {
+	case 0, 1:
+		limits[provisioningv1.LabelCapacityType] = constraints.In(provisioningv1.CapacityTypeSpot, provisioningv1.CapacityTypeOnDemand)
+	case 2:
+		limits[provisioningv1.LabelCapacityType] = constraints.NotIn(provisioningv1.CapacityTypeOnDemand)
+	}
+	return limits
 }
 
 // daemons are one that is everywhere, and one for an architecture. Either may keep other pods away.
@@ -155,7 +178,7 @@ func deployment(t *rapid.T, name string) []packing.Pod {
 
 // wish is what the pods of a deployment ask of their nodes or their neighbors.
 func wish(t *rapid.T, name string) func(*corev1.Pod) {
-	switch rapid.IntRange(0, 12).Draw(t, "wish") {
+	switch rapid.IntRange(0, 13).Draw(t, "wish") {
 	case 0, 1, 2, 3, 4:
 		return relation(t, name)
 	case 5:
@@ -178,8 +201,11 @@ func wish(t *rapid.T, name string) func(*corev1.Pod) {
 		return eitherOf(t)
 	case 11:
 		return Selects("example.com/cpus", rapid.SampledFrom([]string{"4", "8", "5"}).Draw(t, "cpus"))
+	case 12:
+		device := rapid.SampledFrom([]string{"hugepages-2Mi", "example.com/device"}).Draw(t, "device")
+		return Asks("cpu", "200m", "memory", "200Mi", device, map[string]string{"hugepages-2Mi": "512Mi", "example.com/device": "1"}[device])
 	default:
-		return Selects(provisioningv1.LabelCapacityType, "spot")
+		return Selects(rapid.SampledFrom([]string{provisioningv1.LabelCapacityType, provisioningv1.KarpenterLabelCapacityType}).Draw(t, "label"), "spot")
 	}
 }
 

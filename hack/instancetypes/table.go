@@ -1,0 +1,283 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// columns are the members of InstanceTypeInfo that the table has. A name that ends with ? is a boolean, or one of supported and unsupported: the cell is y or
+// empty. One that ends with [] is a list; what follows a colon are members of a structure, separated by slashes, and in a list, structures are separated by
+// semicolons.
+var columns = []string{
+	"InstanceType", "CurrentGeneration?", "FreeTierEligible?", "BareMetal?", "BurstablePerformanceSupported?", "DedicatedHostsSupported?",
+	"AutoRecoverySupported?", "HibernationSupported?", "NitroEnclavesSupport?", "NitroTpmSupport?", "PhcSupport?", "RebootMigrationSupport?",
+	"Hypervisor", "ProcessorInfo.Manufacturer", "ProcessorInfo.SustainedClockSpeedInGhz", "ProcessorInfo.SupportedArchitectures[]",
+	"ProcessorInfo.SupportedFeatures[]", "VCpuInfo.DefaultVCpus", "VCpuInfo.DefaultThreadsPerCore", "VCpuInfo.ValidCores[]", "MemoryInfo.SizeInMiB",
+	"SupportedBootModes[]", "SupportedRootDeviceTypes[]", "SupportedUsageClasses[]", "SupportedVirtualizationTypes[]", "PlacementGroupInfo.SupportedStrategies[]",
+	"EbsInfo.EbsOptimizedSupport", "EbsInfo.NvmeSupport", "EbsInfo.AttachmentLimitType", "EbsInfo.MaximumEbsAttachments", "EbsInfo.MaximumEbsCards",
+	"EbsInfo.EbsOptimizedInfo:BaselineBandwidthInMbps/BaselineIops/BaselineThroughputInMBps/MaximumBandwidthInMbps/MaximumIops/MaximumThroughputInMBps",
+	"InstanceStorageInfo.NvmeSupport", "InstanceStorageInfo.EncryptionSupport", "InstanceStorageInfo.Disks[]:Count/SizeInGB/Type",
+	"NetworkInfo.NetworkPerformance", "NetworkInfo.Ipv4AddressesPerInterface", "NetworkInfo.Ipv6AddressesPerInterface",
+	"NetworkInfo.Ipv4AddressesPerSecondaryInterface", "NetworkInfo.EnaSupport", "NetworkInfo.EnaSrdSupported?", "NetworkInfo.FlexibleEnaQueuesSupport?",
+	"NetworkInfo.EncryptionInTransitSupported?", "NetworkInfo.EfaInfo.MaximumEfaInterfaces",
+	"NetworkInfo.ConnectionTrackingConfiguration.DefaultTcpEstablishedTimeout", "NetworkInfo.BandwidthWeightings[]",
+	"NetworkInfo.NetworkCards[]:MaximumNetworkInterfaces/AdditionalFlexibleNetworkInterfaces/BaselineBandwidthInGbps/PeakBandwidthInGbps/" +
+		"DefaultEnaQueueCountPerInterface/MaximumEnaQueueCount/MaximumEnaQueueCountPerInterface/NetworkPerformance",
+	"GpuInfo.Gpus[]:Name/Manufacturer/Count/LogicalGpuCount/GpuPartitionSize/MemoryInfo.SizeInMiB/Workloads",
+	"NeuronInfo.NeuronDevices[]:Name/Count/MemoryInfo.SizeInMiB/CoreInfo.Count/CoreInfo.Version",
+	"InferenceAcceleratorInfo.Accelerators[]:Name/Manufacturer/Count/MemoryInfo.SizeInMiB",
+	"FpgaInfo.Fpgas[]:Name/Manufacturer/Count/MemoryInfo.SizeInMiB",
+	"MediaAcceleratorInfo.Accelerators[]:Name/Manufacturer/Count/MemoryInfo.SizeInMiB",
+}
+
+// derived are the members that the simulator answers the same for every type, or derives from others. Whether it does so as AWS does is compared.
+var derived = []string{
+	"SupportedInRegion", "InstanceStorageSupported", "VCpuInfo.DefaultCores", "VCpuInfo.ValidThreadsPerCore", "NitroTpmInfo.SupportedVersions",
+	"EbsInfo.EncryptionSupport", "EbsInfo.EbsCards", "NetworkInfo.DefaultNetworkCardIndex", "NetworkInfo.MaximumNetworkCards",
+	"NetworkInfo.MaximumNetworkInterfaces", "NetworkInfo.NetworkCards.NetworkCardIndex", "NetworkInfo.EfaSupported", "NetworkInfo.Ipv6Supported",
+	"NetworkInfo.SecondaryNetworkSupported", "NetworkInfo.ConnectionTrackingConfiguration.DefaultUdpTimeout",
+	"NetworkInfo.ConnectionTrackingConfiguration.DefaultUdpStreamTimeout", "InstanceStorageInfo.TotalSizeInGB", "GpuInfo.TotalGpuMemoryInMiB",
+	"NeuronInfo.TotalNeuronDeviceMemoryInMiB", "InferenceAcceleratorInfo.TotalInferenceMemoryInMiB", "FpgaInfo.TotalFpgaMemoryInMiB",
+	"MediaAcceleratorInfo.TotalMediaMemoryInMiB",
+}
+
+// object is a JSON object, decoded so that numbers keep their digits.
+type object = map[string]any
+
+// parseRecording returns the instance types of a recording by name.
+func parseRecording(data []byte) (map[string]object, error) {
+	decode := func(into any) error {
+		decoder := json.NewDecoder(strings.NewReader(string(data)))
+		decoder.UseNumber()
+		return decoder.Decode(into)
+	}
+	var answer struct{ InstanceTypes []object }
+	if err := decode(&answer); err != nil {
+		return nil, err
+	}
+	byName := map[string]object{}
+	for _, t := range answer.InstanceTypes {
+		byName[fmt.Sprint(t["InstanceType"])] = t
+	}
+	if len(answer.InstanceTypes) == 0 {
+		if err := decode(&byName); err != nil {
+			return nil, err
+		}
+	}
+	for name, t := range byName {
+		if t["InstanceType"] != name {
+			return nil, fmt.Errorf("instance type %q has the name %v", name, t["InstanceType"])
+		}
+	}
+	return byName, nil
+}
+
+// tableOf returns the table, or an error that names members of the recording that neither the table nor the simulator has.
+func tableOf(recorded map[string]object) (string, error) {
+	var table strings.Builder
+	table.WriteString("# Code generated by hack/instancetypes from a recorded DescribeInstanceTypes. DO NOT EDIT.\n")
+	table.WriteString(strings.Join(columns, "\t") + "\n")
+	unknown := map[string]bool{}
+	var errs []error
+	for _, name := range slices.SortedFunc(maps.Keys(recorded), compareNames) {
+		for member := range leaves("", recorded[name]) {
+			if !covered(member) {
+				unknown[member] = true
+			}
+		}
+		cells := make([]string, len(columns))
+		for i, column := range columns {
+			cell, err := cellOf(recorded[name], column)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s: %s: %w", name, column, err))
+			}
+			cells[i] = cell
+		}
+		table.WriteString(strings.Join(cells, "\t") + "\n")
+	}
+	for _, member := range slices.Sorted(maps.Keys(unknown)) {
+		errs = append(errs, fmt.Errorf("the recording has %s, which is neither a column nor derived: teach it to the simulator first", member))
+	}
+	return table.String(), errors.Join(errs...)
+}
+
+// compareNames orders instance types by family, and within a family by size.
+func compareNames(a, b string) int {
+	familyA, sizeA, _ := strings.Cut(a, ".")
+	familyB, sizeB, _ := strings.Cut(b, ".")
+	if familyA != familyB {
+		return strings.Compare(familyA, familyB)
+	}
+	if rank := sizeRank(sizeA) - sizeRank(sizeB); rank != 0 {
+		return rank
+	}
+	return strings.Compare(sizeA, sizeB)
+}
+
+var sizePattern = regexp.MustCompile(`^(metal-)?(\d+)xl`)
+
+func sizeRank(size string) int {
+	if i := slices.Index([]string{"nano", "micro", "small", "medium", "large", "xlarge"}, size); i >= 0 {
+		return i
+	}
+	match := sizePattern.FindStringSubmatch(size)
+	if match == nil {
+		return 1 << 20 // metal
+	}
+	rank, _ := strconv.Atoi(match[2]) // the pattern has digits
+	if match[1] != "" {
+		rank += 1 << 19
+	}
+	return 10 + rank
+}
+
+// covered reports whether a column or derived has the member.
+func covered(member string) bool {
+	if slices.ContainsFunc(derived, func(d string) bool { return member == d || strings.HasPrefix(member, d+".") }) {
+		return true
+	}
+	return slices.ContainsFunc(columns, func(column string) bool {
+		name, members, _ := strings.Cut(column, ":")
+		name = strings.TrimSuffix(strings.TrimSuffix(name, "?"), "[]")
+		if members == "" {
+			return member == name
+		}
+		rest, within := strings.CutPrefix(member, name+".")
+		return within && slices.Contains(strings.Split(members, "/"), rest)
+	})
+}
+
+// leaves returns the paths of the members that have a value; elements of lists have the path of their list.
+func leaves(path string, value any) map[string]bool {
+	found := map[string]bool{}
+	switch v := value.(type) {
+	case object:
+		for name, member := range v {
+			maps.Copy(found, leaves(strings.TrimPrefix(path+"."+name, "."), member))
+		}
+	case []any:
+		for _, element := range v {
+			maps.Copy(found, leaves(path, element))
+		}
+	default:
+		found[path] = true
+	}
+	return found
+}
+
+// cellOf returns what a column says of a type.
+func cellOf(t object, column string) (string, error) {
+	name, members, _ := strings.Cut(column, ":")
+	name, boolean := strings.CutSuffix(name, "?")
+	switch value := memberOf(t, strings.TrimSuffix(name, "[]")).(type) {
+	case nil:
+		return "", nil
+	case object:
+		return structure(value, members)
+	case []any:
+		if members == "" {
+			return joined(value)
+		}
+		var structures []string
+		for _, element := range value {
+			cell, err := structure(element.(object), members) //nolint:forcetypeassert // a panic names the place
+			if err != nil {
+				return "", err
+			}
+			structures = append(structures, cell)
+		}
+		return strings.Join(structures, ";"), nil
+	default:
+		if boolean {
+			return map[string]string{"true": "y", "supported": "y"}[fmt.Sprint(value)], nil
+		}
+		return textOf(value)
+	}
+}
+
+func structure(value object, members string) (string, error) {
+	var cells []string
+	for member := range strings.SplitSeq(members, "/") {
+		cell, err := cellOf(value, member)
+		if err != nil {
+			return "", err
+		}
+		cells = append(cells, cell)
+	}
+	return strings.Join(cells, "/"), nil
+}
+
+func memberOf(t object, path string) any {
+	var value any = t
+	for name := range strings.SplitSeq(path, ".") {
+		within, isObject := value.(object)
+		if !isObject {
+			return nil
+		}
+		value = within[name]
+	}
+	return value
+}
+
+// joined writes a list with commas between its elements, and three or more whole numbers of equal distance as first-last or first-last+distance.
+func joined(elements []any) (string, error) {
+	var words []string
+	var numbers []int
+	for _, element := range elements {
+		word, err := textOf(element)
+		if err != nil {
+			return "", err
+		}
+		words = append(words, word)
+		if n, err := strconv.Atoi(word); err == nil {
+			numbers = append(numbers, n)
+		}
+	}
+	if len(numbers) == len(words) {
+		words = runs(numbers)
+	}
+	return strings.Join(words, ","), nil
+}
+
+// runs shortens ascending numbers: 1, 2, 3, 4, 8, 12, 16 is 1-4 and 8-16+4.
+func runs(numbers []int) []string {
+	var words []string
+	for len(numbers) > 0 {
+		last := 0
+		for last+1 < len(numbers) && numbers[last+1]-numbers[last] == numbers[1]-numbers[0] {
+			last++
+		}
+		word := strconv.Itoa(numbers[0])
+		if last < 2 {
+			last = 0
+		} else {
+			word += "-" + strconv.Itoa(numbers[last])
+			if distance := numbers[1] - numbers[0]; distance != 1 {
+				word += "+" + strconv.Itoa(distance)
+			}
+		}
+		words = append(words, word)
+		numbers = numbers[last+1:]
+	}
+	return words
+}
+
+// textOf returns a value as the table has it, and refuses what would be read as another cell.
+func textOf(value any) (string, error) {
+	text := fmt.Sprint(value)
+	if number, isNumber := value.(json.Number); isNumber {
+		if float, err := number.Float64(); err == nil {
+			text = strconv.FormatFloat(float, 'f', -1, 64)
+		}
+	}
+	if strings.ContainsAny(text, "\t\n;/,") {
+		return "", fmt.Errorf("%q has a separator of the table in it", text)
+	}
+	return text, nil
+}

@@ -1,0 +1,98 @@
+package common_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/observe"
+	"github.com/slipway-project/slipway/internal/clouds"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+)
+
+// anybody may use the controller's own credentials.
+type anybody struct{}
+
+func (anybody) Resolve(context.Context, aws.Identity, string) (aws.Principal, error) {
+	return aws.Principal{}, nil
+}
+func (anybody) AllowsInstanceProfile(context.Context, aws.Identity, string) error { return nil }
+
+// TestProveTemplate holds that no group is pointed at a template because a status says so.
+func TestProveTemplate(t *testing.T) {
+	t.Parallel()
+	clock := simclock.New(time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), 0)
+	t.Cleanup(clock.Close)
+	sim := awssim.New(awssim.Options{Clock: clock})
+	url, err := sim.Start(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := sim.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	base := awssdk.Config{Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("AKIATEST123456789012", "secret", "")}
+	cloud, err := clouds.NewRegistry(aws.NewSessions(base, aws.WithClock(clock)), anybody{}, clock, observe.DefaultIntervals).
+		For(t.Context(), aws.Identity{}, "blue", "us-east-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := func(name string, tags map[string]string) string {
+		var list []ec2types.Tag
+		for key, value := range tags {
+			list = append(list, ec2types.Tag{Key: &key, Value: &value})
+		}
+		out, err := ec2.NewFromConfig(base).CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
+			LaunchTemplateName: &name, LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "m5.large"},
+			TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: list}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *out.LaunchTemplate.LaunchTemplateId
+	}
+	own := made("own", map[string]string{infrav1.TagLaunchConfig: "blue/prod/workers"})
+	neighbors := made("neighbors", map[string]string{infrav1.TagLaunchConfig: "blue/prod/other"})
+	victims := made("victims", map[string]string{infrav1.TagLaunchConfig: "red/prod/workers"})
+	untagged := made("untagged", map[string]string{"team": "blue"})
+	for _, row := range []struct {
+		reason, named string
+		existing      bool
+		present       string
+		refused       bool
+	}{
+		{reason: "its own", named: own},
+		{reason: "another namespace's", named: victims, refused: true},
+		{reason: "another config's of the namespace", named: neighbors, refused: true},
+		{reason: "one without a tag", named: untagged, refused: true},
+		{reason: "what the group launches from already is not proven again", named: untagged, present: untagged},
+		{reason: "an existing one without a tag", named: untagged, existing: true},
+		{reason: "an existing one of the namespace", named: neighbors, existing: true},
+		{reason: "an existing one of another namespace", named: victims, existing: true, refused: true},
+		{reason: "one that is gone", named: "lt-0123456789abcdef0"},
+	} {
+		pool := &infrav1.AWSMachinePool{}
+		config := &infrav1.AWSLaunchConfig{}
+		config.Namespace, config.Name, config.Spec.ClusterName, config.Status.LaunchTemplateID = "blue", "workers", "prod", row.named
+		if row.existing {
+			config.Spec.Existing = &infrav1.ExistingLaunchTemplate{ID: row.named}
+		}
+		refused := common.ProveTemplate(t.Context(), cloud, pool, config, row.present)
+		shown := meta.FindStatusCondition(pool.Status.Conditions, infrav1.LaunchTemplateReadyCondition)
+		if (refused != nil) != row.refused || (shown != nil && shown.Reason == infrav1.OwnerTagMissingReason) != row.refused {
+			t.Errorf("%s: refused is %t, condition %+v", row.reason, refused != nil, shown)
+		}
+	}
+}

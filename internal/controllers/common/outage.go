@@ -1,0 +1,63 @@
+package common
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/clouds"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// servicesOf returns the services that an object needs.
+func servicesOf(object reconciling.Conditioned) []string {
+	switch object.(type) {
+	case *infrav1.AWSMachinePool:
+		return clouds.GroupServices
+	case *infrav1.AWSManagedMachinePool:
+		return clouds.ManagedServices
+	}
+	return clouds.TemplateServices
+}
+
+// showOutage is ShowOutage for an object in a cloud; nil for none.
+func showOutage(object reconciling.Conditioned, cloud *clouds.Cloud) {
+	if cloud != nil {
+		ShowOutage(object, cloud, cloud.Region, servicesOf(object)...)
+	}
+}
+
+// Reachable knows whether services of AWS answer: a cloud, or the clients of a region.
+type Reachable interface {
+	Outage(services ...string) (outage *aws.Outage, answered bool)
+}
+
+// ShowOutage shows in the AWSReachable condition that AWS gives no answers, and since when. An outage that the status knows to be older began then: this process
+// may have started meanwhile. The condition stays until a service has answered. It is written when it begins and when it ends, and not in between.
+func ShowOutage(object reconciling.Conditioned, reachable Reachable, region string, services ...string) {
+	known := meta.FindStatusCondition(object.GetConditions(), infrav1.AWSReachableCondition)
+	outage, answered := reachable.Outage(services...)
+	switch {
+	case outage == nil && (answered || known == nil):
+		reconciling.Remove(object, infrav1.AWSReachableCondition)
+	case outage == nil:
+		// A process that has just started knows nothing yet.
+	case known != nil:
+		// Which of several services does not answer may change. It is one outage.
+	default:
+		since := outage.Since.UTC()
+		conditions := slices.Clone(object.GetConditions())
+		meta.SetStatusCondition(&conditions, metav1.Condition{
+			Type: infrav1.AWSReachableCondition, Status: metav1.ConditionFalse, Reason: infrav1.AWSUnavailableReason,
+			Message: fmt.Sprintf("%s in %s has given no answer since %s. Nodes that run keep running; changes are made once it answers",
+				outage.Service, region, since.Format(time.RFC3339)),
+			ObservedGeneration: object.GetGeneration(), LastTransitionTime: metav1.NewTime(since),
+		})
+		object.SetConditions(conditions)
+	}
+}

@@ -1,0 +1,138 @@
+package provisionednode
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/controllers/outcome"
+	"github.com/slipway-project/slipway/internal/provisioning/state"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+const (
+	// repairAfter is how long a node that had been initialized may fail before it is replaced: a reboot takes less, and so
+	// does EC2's automatic recovery, which moves an instance whose host fails to another one.
+	repairAfter = 10 * time.Minute
+	// repairedShare is the part of a zone's nodes that are replaced at once because they failed: one of so many.
+	repairedShare = 5
+	// repairHold is how long an ended node counts as being replaced: the passes that launch another one for its pods come within seconds.
+	repairHold = time.Minute
+	// lookAtRepairs is when a node is looked at again that waits for others to be replaced.
+	lookAtRepairs = 30 * time.Second
+)
+
+// The reasons for which a node that had been initialized is replaced, as slipway_node_disruptions_total has them.
+const (
+	failedKubelet      = provisioningv1.NotReadyReason
+	failedStopped      = "InstanceStopped"
+	failedStatusChecks = "StatusChecksFailed"
+	failedAway         = provisioningv1.NodeGoneReason
+)
+
+// failure describes what is wrong with a node that had been initialized.
+type failure struct {
+	// reason is empty if nothing is wrong.
+	reason string
+	// why is a sentence without its end.
+	why string
+}
+
+// failureOf returns what is wrong with a node that had been initialized. impaired reports whether its instance fails an EC2 status check.
+func failureOf(p *pass, impaired bool) failure {
+	switch {
+	case p.node.Status.ReadyTime == nil:
+		return failure{}
+	case p.instance != nil && p.instance.Stopped():
+		return failure{failedStopped, fmt.Sprintf("instance %s is stopped", p.instance.ID)}
+	case p.member != nil && !state.Ready(p.member):
+		return failure{failedKubelet, kubeletNotReady}
+	case p.instance != nil && impaired:
+		return failure{failedStatusChecks, fmt.Sprintf("instance %s fails an EC2 status check", p.instance.ID)}
+	}
+	return failure{}
+}
+
+// repair replaces a node that had been initialized and has failed for long enough: its kubelet is not ready, its instance is stopped, or the instance fails an EC2 status
+// check. Where many nodes fail together, the cause may be none of theirs: no more than a fifth of a zone's nodes are replaced at once.
+func (r *Reconciler) repair(ctx context.Context, p *pass) reconciling.Outcome {
+	failed := failureOf(p, r.Checks.fails(p.node))
+	if failed.reason == "" {
+		p.node.Status.FailedSince = nil
+		return reconciling.Continue()
+	}
+	if p.node.Status.FailedSince == nil {
+		p.node.Status.FailedSince = &metav1.Time{Time: r.Clock.Now()}
+	}
+	if left := p.node.Status.FailedSince.Add(repairAfter).Sub(r.Clock.Now()); left > 0 {
+		return reconciling.ContinueAndComeBack(left, "the node is replaced unless it recovers by then")
+	}
+	failed.why = fmt.Sprintf("Node %s has failed for %s: %s", p.node.Status.NodeName, duration.HumanDuration(r.Clock.Since(p.node.Status.FailedSince.Time)), failed.why)
+	return r.replaceFailed(ctx, p, failed)
+}
+
+// replaceFailed ends a failed node if no more than a fifth of its zone's nodes end so at a time; else it comes back. Nodes are decided on one after the other, by what the
+// API server has at that time, so that two of them never take the same place.
+func (r *Reconciler) replaceFailed(ctx context.Context, p *pass, failed failure) reconciling.Outcome {
+	r.repairs.Lock()
+	defer r.repairs.Unlock()
+	for _, reader := range []client.Reader{r.Client, r.Live} { // the cache saves a call while there is no place
+		var nodes provisioningv1.ProvisionedNodeList
+		if err := reader.List(ctx, &nodes); err != nil {
+			return reconciling.Fail(fmt.Errorf("listing ProvisionedNodes: %w", err))
+		}
+		if !mayRepair(nodes.Items, p.node.Status.Zone) {
+			message := fmt.Sprintf("%s; it is not replaced yet, because a fifth of the nodes in zone %s are being replaced for failures", failed.why, p.node.Status.Zone)
+			reconciling.False(p.node, provisioningv1.NodeReadyCondition, failed.reason, message)
+			return reconciling.ComeBack(lookAtRepairs, "failed nodes of its zone are replaced first")
+		}
+	}
+	if failed.reason == failedStatusChecks {
+		still, err := r.Checks.stillFails(ctx, p.node.Status.InstanceID)
+		if err != nil {
+			return outcome.Again(err)
+		}
+		if !still {
+			p.node.Status.FailedSince = nil
+			return reconciling.ComeBack(lookAtRepairs, "the status checks of its instance pass again")
+		}
+	}
+	r.tell(ctx, p, "NodeFailed", "ProvisionedNode %s is replaced: %s. Its pods are evicted, and instance %s is terminated.", p.node.Name, failed.why, p.node.Status.InstanceID)
+	return r.end(ctx, p, failed.reason, failed.why)
+}
+
+// mayRepair reports whether a further failed node of a zone may be ended: those that failed and are ending, and those that are not initialized yet, are together fewer than a fifth of
+// the zone's nodes, rounded up. So what takes the place of the nodes that failed first has to start before more are ended: where no node can start, a fifth is all that is lost.
+func mayRepair(nodes []provisioningv1.ProvisionedNode, zone string) bool {
+	inZone, moving := 0, 0
+	for i := range nodes {
+		status := &nodes[i].Status
+		if status.Zone != zone || status.InstanceID == "" {
+			continue
+		}
+		inZone++
+		ending := nodes[i].DeletionTimestamp != nil
+		if ending && failedBefore(status) || !ending && status.ReadyTime == nil {
+			moving++
+		}
+	}
+	return moving < (inZone+repairedShare-1)/repairedShare
+}
+
+// failedBefore reports whether the node had failed when it was ended.
+func failedBefore(status *provisioningv1.ProvisionedNodeStatus) bool {
+	return status.FailedSince != nil || status.AwaySince != nil
+}
+
+// heldPlace is how long the object of a failed node stays after its instance was terminated, so that it counts until there is another node for its pods.
+func (r *Reconciler) heldPlace(node *provisioningv1.ProvisionedNode) time.Duration {
+	if !failedBefore(&node.Status) || node.Status.TerminateTime == nil {
+		return 0
+	}
+	return max(node.Status.TerminateTime.Add(repairHold).Sub(r.Clock.Now()), 0)
+}

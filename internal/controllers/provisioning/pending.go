@@ -1,0 +1,82 @@
+package provisioning
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/provisioning/launching"
+)
+
+// Reasons for which pods wait, in addition to the causes of package packing.
+const (
+	// nodeComing is that of pods that have a place on a node, which may still be coming.
+	nodeComing = "node_coming"
+	// notConsidered is that of pods that one pass does not come to.
+	notConsidered = "not_considered"
+	// ofOneNode is that of pods with a volume that is part of one Node.
+	ofOneNode = "local_volume"
+)
+
+// pending is when pods were first seen pending, by this process. Metrics alone read it.
+type pending map[types.UID]time.Time
+
+// keep notes pods that wait, and forgets the others.
+func (p *pending) keep(waiting []*corev1.Pod, now time.Time) {
+	before := *p
+	*p = make(pending, len(waiting))
+	for _, pod := range waiting {
+		if pod.Spec.NodeName != "" {
+			continue // it runs, and moves
+		}
+		since, known := before[pod.UID]
+		if !known {
+			since = now
+		}
+		(*p)[pod.UID] = since
+	}
+}
+
+// mark notes on the nodes of a launch since when the first of their pods is pending.
+func (p pending) mark(launch launching.Launch) {
+	first := map[string]time.Time{}
+	for pod, node := range launch.Places() {
+		since, known := p[pod]
+		if earliest, some := first[node]; known && (!some || since.Before(earliest)) {
+			first[node] = since
+		}
+	}
+	for _, node := range launch.Nodes {
+		if since, known := first[node.Name]; known {
+			if node.Annotations == nil {
+				node.Annotations = map[string]string{}
+			}
+			node.Annotations[provisioningv1.PendingSinceAnnotation] = since.UTC().Format(time.RFC3339Nano)
+		}
+	}
+}
+
+// counts returns how many pods wait in a pass, by why.
+func (p *pass) counts() map[string]int {
+	counts := map[string]int{}
+	for i := range p.result.Unplaced {
+		counts[string(p.result.Unplaced[i].Cause)]++
+	}
+	if deferred := len(p.result.Deferred); deferred > 0 {
+		counts[notConsidered] = deferred
+	}
+	if placed := len(p.cluster.Waiting()) - len(p.result.Unplaced) - len(p.result.Deferred); placed > 0 {
+		counts[nodeComing] = placed
+	}
+	return counts
+}
+
+// withTied adds the pods that wait for one Node alone.
+func (p *pass) withTied(counts map[string]int) map[string]int {
+	if len(p.tied) > 0 {
+		counts[ofOneNode] = len(p.tied)
+	}
+	return counts
+}

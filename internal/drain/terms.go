@@ -1,0 +1,48 @@
+package drain
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+// Terms are on which a node is drained. The zero value waits for evictions without end.
+type Terms struct {
+	// Protects reports whether a pod is left alone until it ends or the deadline comes; nil for none. On a node whose kubelet gives no sign, no pod is.
+	Protects func(*corev1.Pod) bool
+	// Deadline is when the instance is terminated whatever is left; zero for never. Before it pods are deleted, so that each has its own grace period.
+	Deadline time.Time
+	// Now is the time.
+	Now time.Time
+}
+
+// defaultGracePeriod is that of a pod that names none (Kubernetes: corev1.DefaultTerminationGracePeriodSeconds).
+const defaultGracePeriod = int64(corev1.DefaultTerminationGracePeriodSeconds)
+
+// over reports whether the deadline has come.
+func (t Terms) over() bool { return !t.Deadline.IsZero() && !t.Now.Before(t.Deadline) }
+
+// due reports whether a pod must be deleted now to have its grace period before the deadline.
+func (t Terms) due(pod *corev1.Pod) bool {
+	grace := time.Duration(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, defaultGracePeriod)) * time.Second
+	return !t.Deadline.IsZero() && !t.Now.Before(t.Deadline.Add(-grace))
+}
+
+// gracePeriod returns how many seconds a pod has: its own grace period, or what is left until the deadline, and at least one.
+func (t Terms) gracePeriod(pod *corev1.Pod) int64 {
+	left := int64(t.Deadline.Sub(t.Now) / time.Second)
+	return max(min(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, defaultGracePeriod), left), 1)
+}
+
+// next returns when the next pod must be deleted, or the deadline comes; zero without a deadline.
+func (t Terms) next(pods []*corev1.Pod) time.Time {
+	next := t.Deadline
+	for _, pod := range pods {
+		grace := time.Duration(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, defaultGracePeriod)) * time.Second
+		if due := t.Deadline.Add(-grace); due.After(t.Now) && due.Before(next) {
+			next = due
+		}
+	}
+	return next
+}

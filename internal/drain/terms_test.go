@@ -1,0 +1,88 @@
+package drain
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
+)
+
+// TestTerms holds for one node what becomes of its pods as the deadline of the drain comes.
+func TestTerms(t *testing.T) {
+	t.Parallel()
+	deadline := time.Date(2026, 11, 2, 10, 0, 0, 0, time.UTC)
+	protected := func(pod *corev1.Pod) { pod.Annotations = map[string]string{"protected": "true"} }
+	grace := func(seconds int64) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) { pod.Spec.TerminationGracePeriodSeconds = &seconds }
+	}
+	for _, row := range []struct {
+		reason   string
+		node     corev1.ConditionStatus
+		pods     []*corev1.Pod
+		left     time.Duration // until the deadline; without one if zero
+		progress string
+		evicted  int
+		deleted  map[string]int64 // grace periods in seconds
+		empty    bool
+		next     time.Duration // before the deadline
+	}{
+		{reason: "without a deadline a protected pod is waited for", pods: []*corev1.Pod{pod("a", protected), pod("b")}, evicted: 1, progress: "1 pod ending, 1 pod with an annotation against disruption"},
+		{reason: "long before the deadline too", pods: []*corev1.Pod{pod("a", protected)}, left: time.Hour, progress: "1 pod with an annotation against disruption", next: 30 * time.Second},
+		{reason: "no kubelet keeps it running", node: corev1.ConditionUnknown, pods: []*corev1.Pod{pod("a", protected)}, evicted: 1, progress: "1 pod ending"},
+		{reason: "in time for its grace period it is deleted", pods: []*corev1.Pod{pod("a", protected)}, left: 30 * time.Second, deleted: map[string]int64{"a": 30}, progress: "1 pod ending"},
+		{reason: "one with a longer grace period earlier", pods: []*corev1.Pod{pod("a", protected, grace(600)), pod("b", protected)}, left: 10 * time.Minute, deleted: map[string]int64{"a": 600},
+			progress: "1 pod ending, 1 pod with an annotation against disruption", next: 30 * time.Second},
+		{reason: "with what is left of it", pods: []*corev1.Pod{pod("a", grace(600))}, left: 5 * time.Minute, deleted: map[string]int64{"a": 300}, progress: "1 pod ending"},
+		{reason: "pods that would complete too", pods: []*corev1.Pod{pod("a", labelled("wait-completed"))}, left: time.Second, deleted: map[string]int64{"a": 1}, progress: "1 pod ending"},
+		{reason: "and system pods", pods: []*corev1.Pod{pod("a", systemPod)}, left: 10 * time.Second, deleted: map[string]int64{"a": 10}, progress: "1 pod ending"},
+		{reason: "pods that stay are left alone", pods: []*corev1.Pod{pod("a", owned("DaemonSet"))}, left: time.Second, progress: "no pods left", empty: true},
+		{reason: "at the deadline the node counts as empty", pods: []*corev1.Pod{pod("a", protected), pod("b", endingPod)}, left: -1, deleted: map[string]int64{"a": 1}, progress: "2 pods ending", empty: true},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			api := fake.NewClientset(node(row.node))
+			for _, pod := range row.pods {
+				if err := api.Tracker().Add(pod); err != nil {
+					t.Fatal(err)
+				}
+			}
+			terms := Terms{Now: deadline.Add(-row.left), Protects: func(pod *corev1.Pod) bool { return pod.Annotations["protected"] == "true" }}
+			if row.left != 0 {
+				terms.Deadline = deadline
+			}
+			progress, err := LookWith(t.Context(), Clientset(api), nodeName, providerID, terms)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if progress.String() != row.progress || progress.Empty != row.empty {
+				t.Errorf("progress is %q, empty %t", progress, progress.Empty)
+			}
+			if row.next != 0 && !progress.Next.Equal(deadline.Add(-row.next)) {
+				t.Errorf("the next look is at %s", progress.Next)
+			}
+			evicted, deleted := 0, map[string]int64{}
+			for _, action := range api.Actions() {
+				if action.GetSubresource() == "eviction" {
+					evicted++
+				}
+				if deletion, is := action.(clienttesting.DeleteActionImpl); is {
+					deleted[deletion.Name] = ptr.Deref(deletion.DeleteOptions.GracePeriodSeconds, -1)
+					if (deletion.DeleteOptions.Preconditions == nil) || deletion.DeleteOptions.Preconditions.UID == nil {
+						t.Errorf("pod %s is deleted by its name alone", deletion.Name)
+					}
+				}
+			}
+			if evicted != row.evicted || len(deleted) != len(row.deleted) {
+				t.Errorf("%d evicted, deleted are %v", evicted, deleted)
+			}
+			for name, seconds := range row.deleted {
+				if deleted[name] != seconds {
+					t.Errorf("deleted are %v, want %v", deleted, row.deleted)
+				}
+			}
+		})
+	}
+}

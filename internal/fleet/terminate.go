@@ -1,0 +1,111 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/slipway-project/slipway/internal/aws"
+)
+
+// terminateBatch is how many instances one call terminates (AWS: API_TerminateInstances, at most 1,000).
+const terminateBatch = 500
+
+// Terminate ends an instance, as EC2 described it, if its tags prove the claim. Else the error is a *NotOwnedError. An instance that is gone already is
+// no error. Instances that are to end while a call is under way are ended together by the next one.
+func (f *Fleets) Terminate(ctx context.Context, instance Instance, claim Claim) error {
+	if err := claim.Check(instance); err != nil {
+		return err
+	}
+	asked := f.terminations.add(instance.ID)
+	if asked.leads {
+		f.terminateAll(context.WithoutCancel(ctx)) // the instances of others are among them
+	}
+	select {
+	case err := <-asked.answer:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// terminateAll ends the instances that wait, batch after batch, until none is left.
+func (f *Fleets) terminateAll(ctx context.Context) {
+	for {
+		batch := f.terminations.take(terminateBatch)
+		if len(batch) == 0 {
+			return
+		}
+		ids := make([]string, 0, len(batch))
+		for _, one := range batch {
+			ids = append(ids, one.id)
+		}
+		slices.Sort(ids)
+		err := f.terminate(ctx, slices.Compact(ids))
+		for _, one := range batch {
+			// EC2 ends none of the instances if it refuses one of them. What is wrong with that one is not to keep the others.
+			if err != nil && len(batch) > 1 && refused(err) {
+				one.answer <- f.terminate(ctx, []string{one.id})
+				continue
+			}
+			one.answer <- err
+		}
+	}
+}
+
+// refused reports whether EC2 answered that it does not do what was asked, so that less may be asked for.
+func refused(err error) bool {
+	return !aws.IsThrottled(err) && !aws.IsHeldBack(err) && !aws.IsUncertain(err)
+}
+
+func (f *Fleets) terminate(ctx context.Context, ids []string) error {
+	_, err := f.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
+	switch {
+	case err == nil, len(ids) == 1 && aws.Code(err) == "InvalidInstanceID.NotFound":
+		return nil
+	case len(ids) == 1:
+		return fmt.Errorf("terminating instance %q: %w", ids[0], err)
+	}
+	return fmt.Errorf("terminating %d instances: %w", len(ids), err)
+}
+
+// terminations are the instances that wait to be ended. It is safe for concurrent use.
+type terminations struct {
+	mu      sync.Mutex
+	waiting []termination
+	// led is true while a caller makes the calls.
+	led bool
+}
+
+// termination is one instance that is to end.
+type termination struct {
+	id string
+	// answer has room for one.
+	answer chan error
+	// leads has the caller make the calls, for others too.
+	leads bool
+}
+
+func (t *terminations) add(id string) termination {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	one := termination{id: id, answer: make(chan error, 1), leads: !t.led}
+	t.led = true
+	t.waiting = append(t.waiting, one)
+	return one
+}
+
+// take returns the instances that have waited longest. If there are none, the next one to come leads.
+func (t *terminations) take(most int) []termination {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	batch := slices.Clone(t.waiting[:min(len(t.waiting), most)])
+	t.waiting = slices.Delete(t.waiting, 0, len(batch))
+	if len(batch) == 0 {
+		t.led = false
+	}
+	return batch
+}

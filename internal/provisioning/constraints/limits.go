@@ -1,0 +1,120 @@
+package constraints
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+)
+
+// limit is what a field of a provisioner's spec allows of one label. Pods narrow it, and never widen it.
+type limit struct {
+	key   string
+	field string
+	set   Set
+}
+
+// limits returns all limits of the provisioner, in a fixed order.
+func (p *Provisioner) limits() []limit {
+	var all []limit
+	if len(p.Zones) > 0 {
+		all = append(all, limit{corev1.LabelTopologyZone, "spec.zones", In(p.Zones...)})
+	}
+	if len(p.InstanceTypes) > 0 {
+		all = append(all, limit{corev1.LabelInstanceTypeStable, "spec.instanceTypes", In(p.InstanceTypes...)})
+	}
+	if p.Architecture != "" {
+		all = append(all, limit{corev1.LabelArchStable, "spec.architecture", In(p.Architecture)})
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.Requirements)) {
+		all = append(all, limit{key, "spec.requirements", p.Requirements[key]})
+	}
+	return all
+}
+
+// bounds returns what all limits together leave, by label.
+func (p *Provisioner) bounds() Requirements {
+	bounds := Requirements{}
+	for _, limit := range p.limits() {
+		bounds.Narrow(limit.key, limit.set)
+	}
+	return bounds
+}
+
+// Unsatisfiable returns why no node can be within all limits of the provisioner at once, or "" if one can.
+func (p *Provisioner) Unsatisfiable() string {
+	key, empty := p.bounds().Empty()
+	if !empty {
+		return ""
+	}
+	var fields []string
+	for _, limit := range p.limits() {
+		if limit.key == key {
+			fields = append(fields, limit.field)
+		}
+	}
+	return fmt.Sprintf("%s leave no value for %s", strings.Join(fields, " and "), key)
+}
+
+// beyond returns which limit keeps the provisioner from serving the pod, with the pod as the subject, or "" if none does.
+func (p *Provisioner) beyond(pod Requirements) string {
+	for _, limit := range p.limits() {
+		asked := pod.Get(limit.key)
+		if asked.Intersect(limit.set).Empty() {
+			return fmt.Sprintf("asks for %s: %s, and %s of provisioner %s allows only %s", limit.key, asked.brief(), limit.field, p.Name, limit.set.brief())
+		}
+	}
+	return ""
+}
+
+// Forbids returns which limit a node with the labels is beyond, with the node as the subject, or "" if it is within all of them. A label that the node lacks is missing.
+func (p *Provisioner) Forbids(labels map[string]string) string {
+	for _, limit := range p.limits() {
+		if value, has := labels[limit.key]; !limit.set.Admits(value, has) {
+			if !has {
+				return fmt.Sprintf("it has no %s, and %s allows %s now", limit.key, limit.field, limit.set.brief())
+			}
+			return fmt.Sprintf("its %s is %s, and %s allows %s now", limit.key, value, limit.field, limit.set.brief())
+		}
+	}
+	return ""
+}
+
+// AllowsType reports whether the requirements allow an instance type whose nodes have the labels. Zone and capacity type are not the type's, and do not count.
+func (p *Provisioner) AllowsType(labels map[string]string) bool {
+	for key, set := range p.Requirements {
+		value, has := labels[key]
+		if key != corev1.LabelTopologyZone && key != provisioningv1.LabelCapacityType && !set.Admits(value, has) {
+			return false
+		}
+	}
+	return true
+}
+
+// mostNamed bounds how many values of a set a message lists.
+const mostNamed = 5
+
+// brief returns the set in words, with the first of its values alone if there are many.
+func (s Set) brief() string {
+	if s.all || len(s.values) <= mostNamed+1 {
+		return s.String()
+	}
+	return fmt.Sprintf("%s, or %d more", strings.Join(s.values[:mostNamed], ", "), len(s.values)-mostNamed)
+}
+
+// instanceLabels begin the keys of labels that the instance type decides.
+const instanceLabels = provisioningv1.InstanceLabelPrefix
+
+// choosesTypes reports whether requirements say which instance types to take. A launch template's own instance type gives way to them.
+func choosesTypes(r Requirements) bool {
+	for key, set := range r {
+		if (key == corev1.LabelInstanceTypeStable || strings.HasPrefix(key, instanceLabels)) && set.Names() {
+			return true
+		}
+	}
+	return false
+}

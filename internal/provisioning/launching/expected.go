@@ -1,0 +1,90 @@
+package launching
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/slipway-project/slipway/internal/provisioning/packing"
+)
+
+// expected begins the names of pods that are expected. No name of a pod begins so, and it sorts behind all of them: of equal pods the expected ones are placed last.
+const expected = "\U0010ffff"
+
+// expect returns the pods, and a number of copies of those for which like is true. The copies stand for pods to come: nodes that are packed for all of them together are
+// larger, and have room for pods that come later. Only pods are copied that do not depend on where other pods are, so that copies keep no pod from its place.
+func expect(pods []packing.Pod, number int, like func(*corev1.Pod) bool) []packing.Pod {
+	var models []*packing.Pod
+	for i := range pods {
+		if independent(&pods[i]) && like(pods[i].Pod) {
+			models = append(models, &pods[i])
+		}
+	}
+	if len(models) == 0 || number <= 0 {
+		return pods
+	}
+	all := slices.Clone(pods)
+	for i := range number {
+		model := models[i%len(models)]
+		name := fmt.Sprintf("%s%d", expected, i)
+		pod := &corev1.Pod{Spec: model.Spec}
+		pod.Namespace, pod.Name, pod.UID = model.Namespace, name, types.UID(name)
+		all = append(all, packing.Pod{Pod: pod, Tried: true}) // behind all others where only so many are looked at
+	}
+	return all
+}
+
+// Pack chooses nodes for the pods of a problem, with room for a number of further pods like those for which like is true, where such nodes cost less per pod. Where the
+// room takes a place from one of these pods, because of limits for example, there is none.
+func Pack(problem *packing.Problem, more int, like func(*corev1.Pod) bool) *packing.Result {
+	exact := packing.Pack(problem)
+	if more == 0 || len(exact.New) == 0 {
+		return exact
+	}
+	generous := *problem
+	generous.Pods = expect(problem.Pods, more, like)
+	roomy := packing.Pack(&generous)
+	if perPod(roomy) >= perPod(exact) {
+		return exact
+	}
+	dropExpected(roomy)
+	if slices.ContainsFunc(roomy.Unplaced, func(unplaced packing.Unplaced) bool { return like(unplaced.Pod) }) {
+		return exact
+	}
+	return roomy
+}
+
+// perPod is what a pod on a new node costs.
+func perPod(result *packing.Result) float64 {
+	pods := 0
+	for i := range result.New {
+		pods += len(result.New[i].Pods)
+	}
+	return result.Price() / float64(pods)
+}
+
+// independent reports whether a pod can be anywhere that has room for it.
+func independent(pod *packing.Pod) bool {
+	spec := &pod.Spec
+	alone := spec.Affinity == nil || spec.Affinity.PodAffinity == nil && spec.Affinity.PodAntiAffinity == nil
+	return alone && len(spec.TopologySpreadConstraints) == 0 && len(pod.Volumes) == 0 && pod.Zones == nil && !packing.BindsHostPort(pod.Pod)
+}
+
+// dropExpected takes expected pods out of a result, and nodes that are for nothing else.
+func dropExpected(result *packing.Result) {
+	is := func(pod *corev1.Pod) bool { return strings.HasPrefix(pod.Name, expected) }
+	for i := range result.New {
+		result.New[i].Pods = slices.DeleteFunc(result.New[i].Pods, is)
+	}
+	result.New = slices.DeleteFunc(result.New, func(node packing.NewNode) bool { return len(node.Pods) == 0 })
+	for name, pods := range result.Existing {
+		if result.Existing[name] = slices.DeleteFunc(pods, is); len(result.Existing[name]) == 0 {
+			delete(result.Existing, name)
+		}
+	}
+	result.Unplaced = slices.DeleteFunc(result.Unplaced, func(unplaced packing.Unplaced) bool { return is(unplaced.Pod) })
+	result.Deferred = slices.DeleteFunc(result.Deferred, is)
+}

@@ -1,0 +1,93 @@
+package launching
+
+import (
+	"cmp"
+	"slices"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/discovery"
+)
+
+// Places are the subnets that nodes can be launched into, by zone, the best first. A launch has one subnet in a zone: EC2 takes no more (AWS: EC2 user guide, quotas of EC2 Fleet).
+type Places map[string][]Place
+
+// Place is a subnet.
+type Place struct {
+	SubnetID string
+	// Public is true if instances get public addresses there.
+	Public bool
+	// Free is how many addresses nobody has, and no node under way will take for itself. What pods take is not known beforehand.
+	Free int
+}
+
+// NewPlaces returns the places that subnets are: in each zone private ones before public ones, and of these the one with the most free addresses first. Subnets without addresses are
+// left out. Nodes under way, whose addresses EC2 did not count when it was asked, count against every subnet that they may be in.
+func NewPlaces(found []discovery.Subnet, full func(subnetID string) bool, nodes []provisioningv1.ProvisionedNode) Places {
+	places := Places{}
+	for _, subnet := range found {
+		if full(subnet.ID) || subnet.Free == 0 && !subnet.Seen.IsZero() {
+			continue
+		}
+		place := Place{SubnetID: subnet.ID, Public: subnet.Public, Free: subnet.Free}
+		for i := range nodes {
+			if takesAddress(&nodes[i], &subnet) {
+				place.Free--
+			}
+		}
+		places[subnet.Zone] = append(places[subnet.Zone], place)
+	}
+	for _, some := range places {
+		sortPlaces(some)
+	}
+	return places
+}
+
+func sortPlaces(places []Place) {
+	slices.SortFunc(places, func(a, b Place) int {
+		switch {
+		case a.Public != b.Public && a.Public:
+			return 1
+		case a.Public != b.Public:
+			return -1
+		}
+		return cmp.Or(cmp.Compare(b.Free, a.Free), cmp.Compare(a.SubnetID, b.SubnetID))
+	})
+}
+
+// takesAddress reports whether a node may take an address of a subnet that EC2 did not count yet.
+func takesAddress(node *provisioningv1.ProvisionedNode, subnet *discovery.Subnet) bool {
+	launched := node.Status.LaunchTime
+	switch {
+	case launched != nil && !launched.After(subnet.Seen):
+		return false
+	case node.Status.Zone != "" && node.Status.Zone != subnet.Zone:
+		return false
+	}
+	return slices.ContainsFunc(node.Spec.Offerings, func(offering provisioningv1.NodeOffering) bool { return offering.SubnetID == subnet.ID })
+}
+
+// in returns the subnet in a zone for the next node: the first that has an address left, or else the first, because counts may be wrong and EC2 says so. It is empty if
+// there is none.
+func (p Places) in(zone string) string {
+	some := p[zone]
+	if len(some) == 0 {
+		return ""
+	}
+	if at := slices.IndexFunc(some, func(place Place) bool { return place.Free > 0 }); at >= 0 {
+		return some[at].SubnetID
+	}
+	return some[0].SubnetID
+}
+
+// take counts the addresses that a node may take.
+func (p Places) take(offerings []provisioningv1.NodeOffering) {
+	taken := map[string]bool{}
+	for _, offering := range offerings {
+		for i := range p[offering.Zone] {
+			if place := &p[offering.Zone][i]; place.SubnetID == offering.SubnetID && !taken[place.SubnetID] {
+				taken[place.SubnetID] = true
+				place.Free--
+			}
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package provisioningtest
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/observe"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/controllers/provisionednode"
+	"github.com/slipway-project/slipway/internal/controllers/provisioner"
+	"github.com/slipway-project/slipway/internal/controllers/provisioning"
+	"github.com/slipway-project/slipway/internal/discovery"
+	"github.com/slipway-project/slipway/internal/fleet"
+	"github.com/slipway-project/slipway/internal/identity"
+	"github.com/slipway-project/slipway/internal/inspection"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/provisioning/catalog"
+	"github.com/slipway-project/slipway/internal/provisioning/clustername"
+	"github.com/slipway-project/slipway/internal/provisioning/defaults"
+	"github.com/slipway-project/slipway/internal/provisioning/launching"
+	"github.com/slipway-project/slipway/internal/provisioning/region"
+	"github.com/slipway-project/slipway/internal/provisioning/templates"
+)
+
+// build wires the controllers as the manager does.
+func (w *World) build(clients *aws.Clients) {
+	uid, clock := w.options.ClusterUID, w.Clock
+	found := discovery.New(clients, clock)
+	here := &region.Region{Name: clients.Region, Discovery: found}
+	fleets, made := fleet.New(clients.EC2), launchtemplate.NewTemplates(clients.EC2)
+	names := &clustername.Names{Instances: fleets, Templates: made, Clock: clock, ClusterUID: uid}
+	own := &defaults.Templates{Templates: made, Discovery: found, Cluster: joining{}, Clock: clock, InstanceProfile: "nodes.cluster-api-provider-aws.sigs.k8s.io", ClusterUID: uid}
+	read := &templates.Reader{Inspection: inspection.NewReader(found), Configs: configs{w.Client}, Profiles: identity.OwnProfiles{Resolver: &identity.Resolver{Reader: w.Client}}}
+	asked := &templates.Asked{Wake: func(string) {}}
+	shortages, refusals, promises := catalog.NewShortages(clock), launching.NewRefusals(clock, fleet.DryRuns{Fleets: fleets, Versions: found}), &launching.Promises{}
+	instances := observe.NewSweep(clock, observe.Source[fleet.Instance]{Describe: fleets.Describe, Batch: fleet.DescribeBatch}, observe.DefaultIntervals, func(types.NamespacedName) {})
+	report := common.Reporter{Recorder: w.events, Progress: w.Progress}
+	w.Provisioning = &provisioning.Reconciler{
+		Client: w.Client, Live: w.Client, ClusterUID: uid, Names: names, Region: here, Defaults: own, Templates: read, Asked: asked, Shortages: shortages, Refusals: refusals,
+		Budget: launching.NewBudget(clock, w.options.LaunchesPerMinute), Promises: promises, Report: report, Clock: clock, PodsPerPass: provisioning.DefaultPodsPerPass,
+		Pods: func(ctx context.Context) ([]*corev1.Pod, error) {
+			var list corev1.PodList
+			err := w.Client.List(ctx, &list)
+			var pods []*corev1.Pod
+			for i := range list.Items {
+				pods = append(pods, &list.Items[i])
+			}
+			return pods, err
+		},
+	}
+	checks := &provisionednode.StatusChecks{Client: w.Client, Fleets: fleets, Clock: clock, Report: report, Interval: observe.DefaultIntervals.Rest, Wake: func(types.NamespacedName) {}}
+	w.Nodes = &provisionednode.Reconciler{
+		Client: w.Client, Live: w.Client, ClusterUID: uid, Names: names, Defaults: own, Templates: read, Cluster: w.clientset(), Fleets: fleets, Region: here, Instances: instances, Checks: checks, Shortages: shortages, Refusals: refusals,
+		Promises: promises, Report: report, Clock: clock, RegistrationTimeout: provisionednode.DefaultRegistrationTimeout, Wake: func(types.NamespacedName) {},
+	}
+	w.Provisioners = &provisioner.Reconciler{
+		Client: w.Client, Live: w.Client, ClusterUID: uid, Region: here, Defaults: own, Templates: read, Names: names, Refusals: refusals, Asked: asked, AWS: clients, Report: report, Clock: clock,
+	}
+	w.Collector = &provisionednode.Collector{Client: w.Client, Live: w.Client, Fleets: fleets, Clock: clock, ClusterUID: uid, Interval: observe.DefaultIntervals.Rest}
+}
+
+// joining is how nodes of the cluster join.
+type joining struct{}
+
+// Version implements defaults.Cluster.
+func (joining) Version(context.Context) (string, error) { return "v1.36.3", nil }
+
+// ServiceCIDR implements defaults.Cluster.
+func (joining) ServiceCIDR(context.Context) (string, error) { return "10.96.0.0/16", nil }
+
+type configs struct{ client.Reader }
+
+// LaunchConfig implements templates.Configs.
+func (c configs) LaunchConfig(ctx context.Context, namespace, name string) (*infrav1.AWSLaunchConfig, error) {
+	config := &infrav1.AWSLaunchConfig{}
+	return config, c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, config)
+}

@@ -1,0 +1,152 @@
+package workload
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-project/slipway/internal/drain"
+)
+
+// API is what draining asks of a workload cluster, whose answers are not trusted. It implements drain.API. What it returns has only the fields that draining reads.
+type API struct{ client *rest.RESTClient }
+
+var _ drain.API = &API{}
+
+// page is how many objects one list asks for: some megabytes of Nodes, which may have to cross a slow network uncompressed.
+const page = 200
+
+// statuses decodes the answers that refuse something, and nothing else: client-go would decode whatever kind of its scheme an answer claims to be.
+func statuses() runtime.NegotiatedSerializer {
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
+	return serializer.NewCodecFactory(scheme).WithoutConversion()
+}
+
+// EachNode implements drain.API.
+func (a *API) EachNode(ctx context.Context, visit func(*corev1.Node) bool) error {
+	seen := 0
+	return a.list(ctx, "nodes", "", func(decoder *json.Decoder) (bool, error) {
+		if seen++; seen > mostNodes {
+			return false, &AnswerError{"more than " + strconv.Itoa(mostNodes) + " Nodes"}
+		}
+		var item node
+		if err := decoder.Decode(&item); err != nil {
+			return false, err
+		}
+		object, err := item.object()
+		if err != nil {
+			return false, err
+		}
+		return visit(object), nil
+	})
+}
+
+// Node implements drain.API.
+func (a *API) Node(ctx context.Context, name string) (*corev1.Node, error) {
+	body, err := a.client.Get().Resource("nodes").Name(name).MaxRetries(0).Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }() // what was read is all that is wanted
+	source := &portion{Reader: body}
+	source.renew()
+	var found node
+	if err := json.NewDecoder(source).Decode(&found); err != nil {
+		return nil, notJSON(err)
+	}
+	if found.Metadata.Name != name {
+		return nil, &AnswerError{"something else than the Node that was asked for"}
+	}
+	object, err := found.object()
+	return object, notJSON(err)
+}
+
+// Cordon implements drain.API.
+func (a *API) Cordon(ctx context.Context, name string) error {
+	return send(ctx, a.client.Patch(types.StrategicMergePatchType).Resource("nodes").Name(name).Body([]byte(drain.CordonPatch)))
+}
+
+// Pods implements drain.API.
+func (a *API) Pods(ctx context.Context, node string) ([]corev1.Pod, error) {
+	var pods []corev1.Pod
+	err := a.list(ctx, "pods", fields.OneTermEqualSelector("spec.nodeName", node).String(), func(decoder *json.Decoder) (bool, error) {
+		if len(pods) == mostPods {
+			return false, &AnswerError{fmt.Sprintf("more than %d pods of one Node", mostPods)}
+		}
+		var item pod
+		if err := decoder.Decode(&item); err != nil {
+			return false, err
+		}
+		object, err := item.object()
+		if err == nil {
+			pods = append(pods, *object)
+		}
+		return true, err
+	})
+	return pods, err
+}
+
+// Evict implements drain.API.
+func (a *API) Evict(ctx context.Context, eviction *policyv1.Eviction) error {
+	eviction = eviction.DeepCopy()
+	eviction.TypeMeta = metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "Eviction"}
+	content, err := json.Marshal(eviction)
+	if err != nil {
+		return fmt.Errorf("writing an eviction: %w", err)
+	}
+	return send(ctx, a.client.Post().Namespace(eviction.Namespace).Resource("pods").Name(eviction.Name).SubResource("eviction").
+		SetHeader("Content-Type", runtime.ContentTypeJSON).Body(content))
+}
+
+// list reads a list page by page.
+func (a *API) list(ctx context.Context, resource, fieldSelector string, visit func(*json.Decoder) (bool, error)) error {
+	next := ""
+	for range mostPages {
+		request := a.client.Get().Resource(resource).MaxRetries(0).Param("limit", strconv.Itoa(page))
+		if fieldSelector != "" {
+			request.Param("fieldSelector", fieldSelector)
+		}
+		if next != "" {
+			request.Param("continue", next)
+		}
+		var err error
+		if next, err = readPage(ctx, request, visit); err != nil || next == "" {
+			return err
+		}
+	}
+	return &AnswerError{fmt.Sprintf("more than %d pages of one list", mostPages)}
+}
+
+func readPage(ctx context.Context, request *rest.Request, visit func(*json.Decoder) (bool, error)) (string, error) {
+	body, err := request.Stream(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = body.Close() }() // what was read is all that is wanted
+	return readList(body, visit)
+}
+
+// most is how much of an answer that nobody needs is read, so that its connection can be used again.
+const most = 64 << 10
+
+// send makes a request of whose answer only a refusal matters.
+func send(ctx context.Context, request *rest.Request) error {
+	body, err := request.MaxRetries(0).Stream(ctx)
+	if err != nil {
+		return err
+	}
+	_, _ = io.CopyN(io.Discard, body, most) // the status has been read
+	return body.Close()
+}
