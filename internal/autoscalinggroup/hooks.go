@@ -154,6 +154,14 @@ func (g *Groups) putHook(ctx context.Context, group string, hook, present Hook) 
 		}
 		present = Hook{}
 	}
+	if _, err := g.api.PutLifecycleHook(ctx, hookInput(group, hook, present)); err != nil {
+		return fmt.Errorf("putting lifecycle hook %q of Auto Scaling group %q: %w", hook.Name, group, err)
+	}
+	return nil
+}
+
+// hookInput returns the request that makes a hook as wanted which is as present.
+func hookInput(group string, hook, present Hook) *autoscaling.PutLifecycleHookInput {
 	input := &autoscaling.PutLifecycleHookInput{
 		AutoScalingGroupName: &group, LifecycleHookName: &hook.Name, LifecycleTransition: &hook.Transition,
 		DefaultResult: &hook.Result, HeartbeatTimeout: &hook.Heartbeat, NotificationMetadata: given(hook.Metadata),
@@ -164,10 +172,7 @@ func (g *Groups) putHook(ctx context.Context, group string, hook, present Hook) 
 	case present.TargetARN != "":
 		input.NotificationTargetARN = awssdk.String("")
 	}
-	if _, err := g.api.PutLifecycleHook(ctx, input); err != nil {
-		return fmt.Errorf("putting lifecycle hook %q of Auto Scaling group %q: %w", hook.Name, group, err)
-	}
-	return nil
+	return input
 }
 
 func (g *Groups) deleteHook(ctx context.Context, group, name string) error {

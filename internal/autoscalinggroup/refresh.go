@@ -71,11 +71,7 @@ type Replacing struct {
 // StartRefresh starts replacing instances and returns the refresh's id. It returns "" without an error if one is under way
 // already: the roll-out is looked at again when that has ended.
 func (g *Groups) StartRefresh(ctx context.Context, group string, replacing Replacing) (string, error) {
-	output, err := g.api.StartInstanceRefresh(ctx, &autoscaling.StartInstanceRefreshInput{
-		AutoScalingGroupName: &group,
-		Strategy:             asgtypes.RefreshStrategyRolling,
-		Preferences:          refreshPreferences(replacing),
-	})
+	output, err := g.api.StartInstanceRefresh(ctx, refreshInput(group, replacing))
 	var underWay *asgtypes.InstanceRefreshInProgressFault
 	if errors.As(err, &underWay) {
 		return "", nil
@@ -84,6 +80,15 @@ func (g *Groups) StartRefresh(ctx context.Context, group string, replacing Repla
 		return "", fmt.Errorf("starting an instance refresh of Auto Scaling group %q: %w", group, err)
 	}
 	return awssdk.ToString(output.InstanceRefreshId), nil
+}
+
+// refreshInput returns the request for a refresh of the group.
+func refreshInput(group string, replacing Replacing) *autoscaling.StartInstanceRefreshInput {
+	return &autoscaling.StartInstanceRefreshInput{
+		AutoScalingGroupName: &group,
+		Strategy:             asgtypes.RefreshStrategyRolling,
+		Preferences:          refreshPreferences(replacing),
+	}
 }
 
 // CancelRefresh asks for the end of the refresh that is under way. What it has replaced stays replaced. None under way is no error.

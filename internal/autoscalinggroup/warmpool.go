@@ -71,15 +71,20 @@ func (g *Groups) PutWarmPool(ctx context.Context, wanted *WarmPool, group *Group
 	if wanted == nil || group.WarmPoolDeleting || group.WarmPool != nil && *group.WarmPool == *wanted {
 		return false, nil
 	}
-	if _, err := g.api.PutWarmPool(ctx, &autoscaling.PutWarmPoolInput{
-		AutoScalingGroupName: &group.Name, MinSize: &wanted.MinSize, MaxGroupPreparedCapacity: &wanted.Prepared,
-		PoolState: asgtypes.WarmPoolState(wanted.State), InstanceReusePolicy: &asgtypes.InstanceReusePolicy{ReuseOnScaleIn: &wanted.Reuse},
-	}); err != nil {
+	if _, err := g.api.PutWarmPool(ctx, warmPoolInput(group.Name, *wanted)); err != nil {
 		return false, fmt.Errorf("making the warm pool of Auto Scaling group %q: %w", group.Name, err)
 	}
 	copied := *wanted
 	group.WarmPool = &copied
 	return true, nil
+}
+
+// warmPoolInput returns the request that gives a group the warm pool.
+func warmPoolInput(group string, wanted WarmPool) *autoscaling.PutWarmPoolInput {
+	return &autoscaling.PutWarmPoolInput{
+		AutoScalingGroupName: &group, MinSize: &wanted.MinSize, MaxGroupPreparedCapacity: &wanted.Prepared,
+		PoolState: asgtypes.WarmPoolState(wanted.State), InstanceReusePolicy: &asgtypes.InstanceReusePolicy{ReuseOnScaleIn: &wanted.Reuse},
+	}
 }
 
 // WarmSurplus is how many instances more than it is to have a group's warm pool has: so many are on their way out, or about to be.

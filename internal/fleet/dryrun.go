@@ -61,8 +61,13 @@ func (d DryRuns) DryRun(ctx context.Context, request Request) error {
 
 // DryRunFleet asks EC2 whether the request would be accepted, and launches nothing.
 func (d DryRuns) DryRunFleet(ctx context.Context, request Request) error {
+	_, err := d.Fleets.ec2.CreateFleet(ctx, dryRunInput(request))
+	return launchtemplate.DryRunAnswer(err, request.TemplateID, request.Version)
+}
+
+// dryRunInput returns the CreateFleet request that launches nothing.
+func dryRunInput(request Request) *ec2.CreateFleetInput {
 	in := input(request)
 	in.DryRun, in.ClientToken = awssdk.Bool(true), nil
-	_, err := d.Fleets.ec2.CreateFleet(ctx, in)
-	return launchtemplate.DryRunAnswer(err, request.TemplateID, request.Version)
+	return in
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/slipway-project/slipway/internal/sdkmembers"
 )
 
 // Case sets one leaf and changes it.
@@ -59,22 +61,8 @@ var Missing = map[string]string{
 }
 
 // Request are the leaves of the SDK's type, in its order.
-func Request() []string { return paths(reflect.TypeFor[ec2types.RequestLaunchTemplateData](), "") }
-
-func paths(typ reflect.Type, path string) []string {
-	for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
-		typ = typ.Elem()
-	}
-	if typ.Kind() != reflect.Struct || typ == reflect.TypeFor[time.Time]() {
-		return []string{path}
-	}
-	var found []string
-	for i := range typ.NumField() {
-		if field := typ.Field(i); field.IsExported() {
-			found = append(found, paths(field.Type, strings.TrimPrefix(path+"."+field.Name, "."))...)
-		}
-	}
-	return found
+func Request() []string {
+	return sdkmembers.Leaves(reflect.TypeFor[ec2types.RequestLaunchTemplateData]())
 }
 
 // Values are all values of a leaf in a request or in an answer.
