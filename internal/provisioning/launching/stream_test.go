@@ -7,14 +7,21 @@ import (
 	"testing"
 	"time"
 
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	corev1 "k8s.io/api/core/v1"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/bench/workload"
+	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
 	"github.com/slipway-project/slipway/internal/provisioning/launching"
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 	"github.com/slipway-project/slipway/internal/provisioning/packing/packtest"
+	"github.com/slipway-project/slipway/internal/provisioning/region"
 )
 
 // stream is pods, and when each comes.
@@ -179,6 +186,58 @@ func TestStreamsCostLittleMore(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Streams of pods of many sizes, as the benchmark has them, cost at most a fifth more among all of EC2's instance types. Packed at once they leave nearly no room, because there are
+// burstable types of all sizes; a batch of a dozen pods has fewer that complement each other.
+func TestStreamsAmongAllInstanceTypes(t *testing.T) {
+	t.Parallel()
+	kinds := allTypes(t)
+	diverse := workload.Diverse(2500)
+	as := func(first int) func(int) packing.Pod {
+		return func(i int) packing.Pod { return packing.Pod{Pod: diverse[first+i]} }
+	}
+	for name, s := range map[string]stream{
+		"30 sizes": steady(400, 120*time.Millisecond, as(0)), "30 sizes, others": steady(400, 120*time.Millisecond, as(100)), "all sizes": random(500, 8.3, 1, mixed),
+		"of 1 CPU": random(500, 8.3, 1, asking("1", "2Gi")), "of 0.25 CPU": random(500, 8.3, 1, asking("250m", "512Mi")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			together, streamed := atOnce(s, kinds, nil), run(s, launching.NewWindow(launching.DefaultLongest), kinds, nil)
+			t.Logf("%d nodes cost %.1f %% more than %d", streamed.nodes, 100*(streamed.price/together.price-1), together.nodes)
+			if streamed.price > together.price*1.2 {
+				t.Errorf("%d nodes cost %.1f %% more than %d", streamed.nodes, 100*(streamed.price/together.price-1), together.nodes)
+			}
+		})
+	}
+}
+
+// allTypes are EC2's instance types as the catalog has them.
+func allTypes(t *testing.T) []packing.InstanceType {
+	t.Helper()
+	clock := simclock.New(time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), 0)
+	t.Cleanup(clock.Close)
+	sim := awssim.New(awssim.Options{Clock: clock})
+	url, err := sim.Start(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := sim.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	config := awssdk.Config{Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("AKIATEST123456789012", "secret", "")}
+	clients, err := aws.NewSessions(config, aws.WithClock(clock)).For(t.Context(), aws.Principal{}, "us-east-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := region.Region{Name: "us-east-1", Discovery: discovery.New(clients, clock)}
+	facts, err := of.Facts(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return catalog.Build(facts, []string{"us-east-1a", "us-east-1b", "us-east-1c"}, func(catalog.Offering) bool { return false })
 }
 
 // A pod that comes alone, and pods that come slowly, are launched for at once, in nodes of their size.

@@ -13,7 +13,7 @@ const (
 
 	// expectedOfBatch and expectedOfStream bound for how many pods to come nodes have room, by the pods of the last batch and by those of the stream. The second bounds
 	// what the end of a stream leaves empty. Both were measured: see TestStreamsCostLittleMore.
-	expectedOfBatch  = 1.5
+	expectedOfBatch  = 2
 	expectedOfStream = 0.1
 )
 
