@@ -44,6 +44,15 @@ func allowing(actions ...string) string {
 type workplace struct {
 	*endpoint
 	template string
+	image    string
+}
+
+// launchConfiguration is a launch configuration whose instances have a role.
+func (w *workplace) launchConfiguration(name string) *autoscaling.CreateLaunchConfigurationInput {
+	return &autoscaling.CreateLaunchConfigurationInput{
+		LaunchConfigurationName: &name, ImageId: &w.image, InstanceType: aws.String("t3.large"),
+		IamInstanceProfile: aws.String("nodes.cluster-api-provider-aws.sigs.k8s.io"),
+	}
 }
 
 const (
@@ -77,7 +86,7 @@ func newWorkplace(t *testing.T) *workplace {
 			TagSpecifications:  []types.LaunchTemplateTagSpecificationRequest{{ResourceType: types.ResourceTypeInstance, Tags: []types.Tag{{Key: aws.String("a"), Value: aws.String("b")}}}},
 		},
 	}))
-	w.template = *made.LaunchTemplate.LaunchTemplateId
+	w.template, w.image = *made.LaunchTemplate.LaunchTemplateId, image
 	if err := w.SetCluster(account, region, awssim.Cluster{Name: "blue", Version: "1.34", Subnets: []string{subnet}}); err != nil {
 		t.Fatal(err)
 	}
@@ -154,10 +163,56 @@ var whatCallsNeed = []struct {
 		return w.createGroup(ctx, config, "pool")
 	},
 		[]string{"autoscaling:CreateAutoScalingGroup", "iam:CreateServiceLinkedRole", "ec2:RunInstances", "ec2:CreateTags", "iam:PassRole"}, "AccessDenied", 403},
+	{"a launch configuration", func(ctx context.Context, w *workplace, config aws.Config) error {
+		_, err := autoscaling.NewFromConfig(config).CreateLaunchConfiguration(ctx, w.launchConfiguration("pool"))
+		return err
+	}, []string{"autoscaling:CreateLaunchConfiguration", "iam:PassRole"}, "AccessDenied", 403},
+	{"a group of an instance", func(ctx context.Context, w *workplace, config aws.Config) error {
+		launched, err := ec2.NewFromConfig(w.config(key)).RunInstances(ctx, &ec2.RunInstancesInput{
+			MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: aws.String(subnet), LaunchTemplate: &types.LaunchTemplateSpecification{LaunchTemplateId: &w.template},
+		})
+		if err != nil {
+			return err
+		}
+		_, err = autoscaling.NewFromConfig(config).CreateAutoScalingGroup(ctx, &autoscaling.CreateAutoScalingGroupInput{
+			AutoScalingGroupName: aws.String("pool"), MinSize: aws.Int32(0), MaxSize: aws.Int32(1), InstanceId: launched.Instances[0].InstanceId,
+		})
+		return err
+	}, []string{"autoscaling:CreateAutoScalingGroup", "iam:CreateServiceLinkedRole", "autoscaling:CreateLaunchConfiguration", "iam:PassRole"}, "AccessDenied", 403},
+	{"the deletion of a launch configuration", func(ctx context.Context, w *workplace, config aws.Config) error {
+		if _, err := autoscaling.NewFromConfig(w.config(key)).CreateLaunchConfiguration(ctx, w.launchConfiguration("pool")); err != nil {
+			return err
+		}
+		_, err := autoscaling.NewFromConfig(config).DeleteLaunchConfiguration(ctx, &autoscaling.DeleteLaunchConfigurationInput{LaunchConfigurationName: aws.String("pool")})
+		return err
+	}, []string{"autoscaling:DeleteLaunchConfiguration"}, "AccessDenied", 403},
 	{"a node group", func(ctx context.Context, w *workplace, config aws.Config) error {
 		return w.createNodegroup(ctx, config, "pool")
 	},
 		[]string{"eks:CreateNodegroup", "eks:TagResource", "iam:PassRole", "iam:CreateServiceLinkedRole"}, "AccessDeniedException", 403},
+	{"a cluster", func(ctx context.Context, _ *workplace, config aws.Config) error {
+		_, err := eks.NewFromConfig(config).CreateCluster(ctx, &eks.CreateClusterInput{
+			Name: aws.String("made"), RoleArn: aws.String("arn:aws:iam::" + account + ":role/eks-controlplane.cluster-api-provider-aws.sigs.k8s.io"), Tags: map[string]string{"team": "blue"},
+			ResourcesVpcConfig: &ekstypes.VpcConfigRequest{SubnetIds: []string{subnet, "subnet-0b2000000000000ab"}},
+		})
+		return err
+	}, []string{"eks:CreateCluster", "eks:TagResource", "iam:PassRole", "iam:CreateServiceLinkedRole"}, "AccessDeniedException", 403},
+	{"an add-on with a role", func(ctx context.Context, w *workplace, config aws.Config) error {
+		if err := w.SetCluster(account, region, awssim.Cluster{Name: "red", Version: "1.35", Subnets: []string{subnet}}); err != nil {
+			return err
+		}
+		_, err := eks.NewFromConfig(config).CreateAddon(ctx, &eks.CreateAddonInput{
+			ClusterName: aws.String("red"), AddonName: aws.String("vpc-cni"), ServiceAccountRoleArn: aws.String("arn:aws:iam::" + account + ":role/" + operators),
+		})
+		return err
+	}, []string{"eks:CreateAddon", "iam:PassRole"}, "AccessDeniedException", 403},
+	{"an access entry", func(ctx context.Context, w *workplace, config aws.Config) error {
+		if err := w.SetCluster(account, region, awssim.Cluster{Name: "red", Version: "1.35", Subnets: []string{subnet}}); err != nil {
+			return err
+		}
+		_, err := eks.NewFromConfig(config).CreateAccessEntry(ctx, &eks.CreateAccessEntryInput{ClusterName: aws.String("red"), PrincipalArn: aws.String("arn:aws:iam::" + account + ":role/" + operators)})
+		return err
+	}, []string{"eks:CreateAccessEntry"}, "AccessDeniedException", 403},
 	{"a role with tags", func(ctx context.Context, _ *workplace, config aws.Config) error {
 		_, err := iam.NewFromConfig(config).CreateRole(ctx, &iam.CreateRoleInput{
 			RoleName: aws.String("made"), Tags: iamTags("a", "b"),
@@ -165,6 +220,16 @@ var whatCallsNeed = []struct {
 		})
 		return err
 	}, []string{"iam:CreateRole", "iam:TagRole"}, "AccessDenied", 403},
+	{"an inline policy", func(ctx context.Context, _ *workplace, config aws.Config) error {
+		_, err := iam.NewFromConfig(config).PutRolePolicy(ctx, &iam.PutRolePolicyInput{
+			RoleName: aws.String(operators), PolicyName: aws.String("p"), PolicyDocument: aws.String(allowing("ec2:*")),
+		})
+		return err
+	}, []string{"iam:PutRolePolicy"}, "AccessDenied", 403},
+	{"an identity provider with tags", func(ctx context.Context, _ *workplace, config aws.Config) error {
+		_, err := iam.NewFromConfig(config).CreateOpenIDConnectProvider(ctx, &iam.CreateOpenIDConnectProviderInput{Url: aws.String("https://example.com"), Tags: iamTags("a", "b")})
+		return err
+	}, []string{"iam:CreateOpenIDConnectProvider", "iam:TagOpenIDConnectProvider"}, "AccessDenied", 403},
 	{"a parameter with tags", func(ctx context.Context, _ *workplace, config aws.Config) error {
 		_, err := ssm.NewFromConfig(config).PutParameter(ctx, &ssm.PutParameterInput{
 			Name: aws.String("/made"), Value: aws.String("x"), Type: ssmtypes.ParameterTypeString, Tags: []ssmtypes.Tag{{Key: aws.String("a"), Value: aws.String("b")}},
@@ -413,6 +478,42 @@ func TestObjectsWithoutPermission(t *testing.T) {
 	}))
 	if len(deleted.Deleted) != 1 || len(deleted.Errors) != 1 || *deleted.Errors[0].Code != "AccessDenied" || *deleted.Errors[0].Key != "theirs/a" {
 		t.Errorf("deleted are %+v, errors are %+v", deleted.Deleted, deleted.Errors)
+	}
+}
+
+// TestDefaultVersionsDecide holds a session to the default version of its role's policy, whichever is newest.
+func TestDefaultVersionsDecide(t *testing.T) {
+	t.Parallel()
+	w := newWorkplace(t)
+	admin, role := iam.NewFromConfig(w.config(key)), operators
+	session := must[*sts.AssumeRoleOutput](t)(sts.NewFromConfig(w.config(key)).AssumeRole(t.Context(), &sts.AssumeRoleInput{
+		RoleArn: aws.String("arn:aws:iam::" + account + ":role/" + role), RoleSessionName: aws.String("session"),
+	})).Credentials
+	config := w.config(key)
+	config.Credentials = credentials.NewStaticCredentialsProvider(*session.AccessKeyId, *session.SecretAccessKey, *session.SessionToken)
+	arn := must[*iam.CreatePolicyOutput](t)(admin.CreatePolicy(t.Context(), &iam.CreatePolicyInput{PolicyName: aws.String("images"), PolicyDocument: aws.String(allowing("s3:*"))})).Policy.Arn
+	must[*iam.AttachRolePolicyOutput](t)(admin.AttachRolePolicy(t.Context(), &iam.AttachRolePolicyInput{RoleName: &role, PolicyArn: arn}))
+	steps := []struct {
+		reason string
+		do     func()
+		want   string
+	}{
+		{"the first version does not allow it", func() {}, "UnauthorizedOperation"},
+		{"a version that is not the default changes nothing", func() {
+			must[*iam.CreatePolicyVersionOutput](t)(admin.CreatePolicyVersion(t.Context(), &iam.CreatePolicyVersionInput{PolicyArn: arn, PolicyDocument: aws.String(allowing("ec2:*"))}))
+		}, "UnauthorizedOperation"},
+		{"it becomes the default", func() {
+			must[*iam.SetDefaultPolicyVersionOutput](t)(admin.SetDefaultPolicyVersion(t.Context(), &iam.SetDefaultPolicyVersionInput{PolicyArn: arn, VersionId: aws.String("v2")}))
+		}, ""},
+		{"a new default version does not allow it", func() {
+			must[*iam.CreatePolicyVersionOutput](t)(admin.CreatePolicyVersion(t.Context(), &iam.CreatePolicyVersionInput{PolicyArn: arn, PolicyDocument: aws.String(allowing("s3:*")), SetAsDefault: true}))
+		}, "UnauthorizedOperation"},
+	}
+	for _, step := range steps {
+		step.do()
+		if _, err := ec2.NewFromConfig(config).DescribeImages(t.Context(), &ec2.DescribeImagesInput{}); code(err) != step.want {
+			t.Errorf("%s: %v, want %q", step.reason, err, step.want)
+		}
 	}
 }
 

@@ -24,8 +24,9 @@ func TestEKSOverTheWire(t *testing.T) {
 	}{
 		{"an unknown path", "GET", "/nodes", "", 400, "UnknownOperationException", "GET /nodes"},
 		{"a method that the path lacks", "PATCH", "/clusters/demo", "", 400, "UnknownOperationException", "PATCH"},
-		{"an action without handler: it is not simulated", "POST", "/clusters", "{}", 400, "UnknownOperationException", "POST /clusters"},
+		{"an action without handler: it is not simulated", "POST", "/clusters/demo/fargate-profiles", "{}", 400, "UnknownOperationException", "POST /clusters/demo/fargate-profiles"},
 		{"an unknown query parameter", "GET", "/clusters?page=2", "", 400, "SerializationException", "page"},
+		{"a boolean that is none", "GET", "/cluster-versions?includeAll=yes", "", 400, "SerializationException", "includeAll"},
 		{"a number that is none", "GET", "/clusters?maxResults=many", "", 400, "SerializationException", "maxResults"},
 		{"an unknown member", "POST", "/clusters/demo/node-groups", `{"nodegroup":"a"}`, 400, "SerializationException", "nodegroup"},
 		{"a member that belongs into the path", "POST", "/clusters/demo/node-groups", `{"clusterName":"a"}`, 400, "SerializationException", "clusterName"},

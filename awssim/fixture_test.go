@@ -9,10 +9,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
 	"go.uber.org/goleak"
 
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/simclock"
+	slipwayaws "github.com/slipway-project/slipway/internal/aws"
 )
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -63,6 +65,7 @@ func (e *endpoint) config(accessKey string) aws.Config {
 		Credentials:  credentials.NewStaticCredentialsProvider(accessKey, "secret", ""),
 		BaseEndpoint: aws.String(e.url),
 		Retryer:      func() aws.Retryer { return aws.NopRetryer{} },
+		APIOptions:   []func(*middleware.Stack) error{slipwayaws.SendBodies},
 		HTTPClient:   &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
 	}
 }

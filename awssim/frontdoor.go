@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/slipway-project/slipway/awssim/internal/constraints"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 	"github.com/slipway-project/slipway/awssim/internal/wire"
 )
@@ -132,7 +133,9 @@ func (v *visit) admit(body []byte) error {
 	if err != nil {
 		return err
 	}
-	if v.sim.Account, v.sim.Principal, err = v.kernel.Caller(v.sim.AccessKey); err != nil {
+	if v.wire.Anonymous {
+		v.sim.Account, v.sim.Principal = sim.DefaultAccount, sim.Anonymous
+	} else if v.sim.Account, v.sim.Principal, err = v.kernel.Caller(v.sim.AccessKey); err != nil {
 		return err
 	}
 	handler := v.kernel.Registry().Handler(v.sim.Service, v.sim.Action)
@@ -141,6 +144,12 @@ func (v *visit) admit(body []byte) error {
 	}
 	if v.sim.Input, err = v.wire.Decode(handler.Input); err != nil {
 		return err
+	}
+	if err := constraints.Check(v.sim.Service, v.sim.Action, v.sim.Input); err != nil {
+		return err
+	}
+	if account := wire.AccountOfRole(v.sim.Input); v.wire.Anonymous && account != "" {
+		v.sim.Account = account
 	}
 	v.faults = v.kernel.Strikes(v.sim.Service, v.sim.Action, v.sim.Principal)
 	return nil

@@ -30,6 +30,12 @@ type behaviorJSON struct {
 		Boot         duration `json:"boot"`
 		ShuttingDown duration `json:"shuttingDown"`
 	} `json:"instanceTimes"`
+	ClusterTimes struct {
+		Creating duration `json:"creating"`
+		Updating duration `json:"updating"`
+		Deleting duration `json:"deleting"`
+		Addon    duration `json:"addon"`
+	} `json:"clusterTimes"`
 	ReadLag    duration        `json:"readLag"`
 	Throttling bool            `json:"throttling"`
 	Forget     bool            `json:"forgetTokens"`
@@ -47,6 +53,12 @@ type behaviorChange struct {
 		Boot         *duration `json:"boot"`
 		ShuttingDown *duration `json:"shuttingDown"`
 	} `json:"instanceTimes"`
+	ClusterTimes struct {
+		Creating *duration `json:"creating"`
+		Updating *duration `json:"updating"`
+		Deleting *duration `json:"deleting"`
+		Addon    *duration `json:"addon"`
+	} `json:"clusterTimes"`
 	ReadLag    *duration        `json:"readLag"`
 	Throttling *bool            `json:"throttling"`
 	Forget     *bool            `json:"forgetTokens"`
@@ -61,6 +73,10 @@ func (c *behaviorChange) apply(to *behaviorJSON) {
 	replace(&to.InstanceTimes.Pending, c.InstanceTimes.Pending)
 	replace(&to.InstanceTimes.Boot, c.InstanceTimes.Boot)
 	replace(&to.InstanceTimes.ShuttingDown, c.InstanceTimes.ShuttingDown)
+	replace(&to.ClusterTimes.Creating, c.ClusterTimes.Creating)
+	replace(&to.ClusterTimes.Updating, c.ClusterTimes.Updating)
+	replace(&to.ClusterTimes.Deleting, c.ClusterTimes.Deleting)
+	replace(&to.ClusterTimes.Addon, c.ClusterTimes.Addon)
 	replace(&to.ReadLag, c.ReadLag)
 	replace(&to.Throttling, c.Throttling)
 	replace(&to.Forget, c.Forget)
@@ -118,6 +134,9 @@ func behaviorToJSON(b Behavior) behaviorJSON {
 	j.InstanceTimes.Pending = duration(b.InstanceTimes.Pending)
 	j.InstanceTimes.Boot = duration(b.InstanceTimes.Boot)
 	j.InstanceTimes.ShuttingDown = duration(b.InstanceTimes.ShuttingDown)
+	clusters := b.ClusterTimes
+	j.ClusterTimes.Creating, j.ClusterTimes.Updating = duration(clusters.Creating), duration(clusters.Updating)
+	j.ClusterTimes.Deleting, j.ClusterTimes.Addon = duration(clusters.Deleting), duration(clusters.Addon)
 	for _, rule := range b.Capacity {
 		j.Capacity = append(j.Capacity, capacityJSON(rule))
 	}
@@ -138,6 +157,10 @@ func (j behaviorJSON) behavior() Behavior {
 			Pending:      time.Duration(j.InstanceTimes.Pending),
 			Boot:         time.Duration(j.InstanceTimes.Boot),
 			ShuttingDown: time.Duration(j.InstanceTimes.ShuttingDown),
+		},
+		ClusterTimes: ClusterTimes{
+			Creating: time.Duration(j.ClusterTimes.Creating), Updating: time.Duration(j.ClusterTimes.Updating),
+			Deleting: time.Duration(j.ClusterTimes.Deleting), Addon: time.Duration(j.ClusterTimes.Addon),
 		},
 		ReadLag: time.Duration(j.ReadLag), Throttling: j.Throttling, ForgetTokens: j.Forget,
 	}

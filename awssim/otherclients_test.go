@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/simclock"
 )
 
 // independent returns a program of another author's that works, from PATH or from where Debian puts it. hack/install-packages.sh installs it.
@@ -141,6 +142,87 @@ func eksWithCLI(t *testing.T, e *endpoint, call func(...string) object) {
 		t.Errorf("a node group that is not there: %v: %s", err, failure)
 	}
 	call("eks", "delete-nodegroup", "--cluster-name", "cli", "--nodegroup-name", "n")
+}
+
+// A cluster with its node group and its add-on lives from its creation to its deletion by the AWS CLI, waiters included. Time stands still while the CLI runs and is stepped
+// between its calls, so that what a waiter waits for is there when it looks first: it would look again after half a minute of real time only.
+func TestEKSClusterByCLI(t *testing.T) {
+	t.Parallel()
+	aws := independent(t, "aws", "--version")
+	e := serve(t, awssim.Options{Behavior: awssim.Behavior{ClusterTimes: awssim.ClusterTimes{Creating: 8 * time.Minute, Updating: 9 * time.Minute, Deleting: 3 * time.Minute}}})
+	eks := func(args ...string) object {
+		t.Helper()
+		out, failure, err := e.run(t, aws, append([]string{"eks"}, append(args, "--output", "json", "--endpoint-url", e.url)...)...)
+		if err != nil {
+			t.Fatalf("aws eks %v: %v: %s", args, err, failure)
+		}
+		answer := object{}
+		if strings.TrimSpace(out) != "" {
+			if err := json.Unmarshal([]byte(out), &answer); err != nil {
+				t.Fatalf("aws eks %v: %v: %s", args, err, out)
+			}
+		}
+		e.Clock().Step(10 * time.Minute)
+		return answer
+	}
+	const subnets = "subnet-0b2000000000000aa,subnet-0b2000000000000ab"
+	role := func(name string) string {
+		return "arn:aws:iam::" + account + ":role/" + name + ".cluster-api-provider-aws.sigs.k8s.io"
+	}
+	made := eks("create-cluster", "--name", "c", "--kubernetes-version", "1.34", "--role-arn", role("eks-controlplane"), "--resources-vpc-config", "subnetIds="+subnets)["cluster"].(object)
+	if made["status"] != "CREATING" || len(made["certificateAuthority"].(object)) != 0 {
+		t.Errorf("the cluster is %v", made)
+	}
+	eks("wait", "cluster-active", "--name", "c")
+	eks("create-nodegroup", "--cluster-name", "c", "--nodegroup-name", "n", "--subnets", "subnet-0b2000000000000aa", "--node-role", role("eks-nodegroup"))
+	eks("wait", "nodegroup-active", "--cluster-name", "c", "--nodegroup-name", "n")
+	update := eks("update-cluster-version", "--name", "c", "--kubernetes-version", "1.35")["update"].(object)
+	eks("wait", "cluster-active", "--name", "c")
+	if shown := eks("describe-update", "--name", "c", "--update-id", update["id"].(string))["update"].(object); shown["status"] != "Successful" || shown["type"] != "VersionUpdate" {
+		t.Errorf("the update is %v", shown)
+	}
+	eks("create-addon", "--cluster-name", "c", "--addon-name", "coredns")
+	eks("wait", "addon-active", "--cluster-name", "c", "--addon-name", "coredns")
+	cluster := eks("describe-cluster", "--name", "c")["cluster"].(object)
+	if cluster["version"] != "1.35" || cluster["identity"].(object)["oidc"].(object)["issuer"] == "" {
+		t.Errorf("the cluster is %v", cluster)
+	}
+	eks("delete-addon", "--cluster-name", "c", "--addon-name", "coredns")
+	eks("wait", "addon-deleted", "--cluster-name", "c", "--addon-name", "coredns")
+	eks("delete-nodegroup", "--cluster-name", "c", "--nodegroup-name", "n")
+	eks("wait", "nodegroup-deleted", "--cluster-name", "c", "--nodegroup-name", "n")
+	eks("delete-cluster", "--name", "c")
+	eks("wait", "cluster-deleted", "--name", "c")
+	if names := eks("list-clusters")["clusters"].([]any); len(names) != 0 {
+		t.Errorf("left are %v", names)
+	}
+}
+
+// boto3's waiters look often enough to see a cluster in the middle of its creation, and of its deletion.
+const waiterScript = `
+import boto3, os
+eks = boto3.client("eks", endpoint_url=os.environ["AWS_ENDPOINT_URL"])
+often = {"Delay": 0.05, "MaxAttempts": 1000}
+role = "arn:aws:iam::111122223333:role/eks-controlplane.cluster-api-provider-aws.sigs.k8s.io"
+made = eks.create_cluster(name="c", roleArn=role, resourcesVpcConfig={"subnetIds": ["subnet-0b2000000000000aa", "subnet-0b2000000000000ab"]})["cluster"]
+assert made["status"] == "CREATING", made
+eks.get_waiter("cluster_active").wait(name="c", WaiterConfig=often)
+assert eks.describe_cluster(name="c")["cluster"]["endpoint"].startswith("https://")
+assert eks.delete_cluster(name="c")["cluster"]["status"] == "DELETING"
+eks.get_waiter("cluster_deleted").wait(name="c", WaiterConfig=often)
+print("ok")
+`
+
+func TestBoto3Waiters(t *testing.T) {
+	t.Parallel()
+	python := independent(t, "python3", "-c", "import boto3")
+	clock := simclock.New(start, 1000)
+	t.Cleanup(clock.Close)
+	e := serve(t, awssim.Options{Clock: clock, Behavior: awssim.Behavior{ClusterTimes: awssim.ClusterTimes{Creating: 5 * time.Minute, Deleting: 5 * time.Minute}}})
+	out, failure, err := e.run(t, python, "-c", waiterScript)
+	if err != nil || strings.TrimSpace(out) != "ok" {
+		t.Errorf("%v\n%s%s", err, out, failure)
+	}
 }
 
 // boto3's own parsers are stricter than the CLI's output shows: this script asserts on types and on

@@ -229,7 +229,7 @@ func TestPutParameterRules(t *testing.T) {
 			in.Overwrite, in.Type = aws.Bool(true), types.ParameterTypeSecureString
 		}), "HierarchyTypeMismatchException"},
 		{"a new one without a type", with(text("/q", "v"), func(in *ssm.PutParameterInput) { in.Type = "" }), "ValidationException"},
-		{"a type that is none", with(text("/q", "v"), func(in *ssm.PutParameterInput) { in.Type = "Number" }), "UnsupportedParameterType"},
+		{"a type that is none", with(text("/q", "v"), func(in *ssm.PutParameterInput) { in.Type = "Number" }), "ValidationException"},
 		{"AWS's own names", text("/aws/service/x", "v"), "AccessDeniedException"},
 		{"AWS's own prefix", text("awsome", "v"), "ValidationException"},
 		{"a forbidden character", text("/a b", "v"), "ValidationException"},

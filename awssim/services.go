@@ -6,6 +6,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/autoscaling"
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
 	"github.com/slipway-project/slipway/awssim/internal/eks"
+	"github.com/slipway-project/slipway/awssim/internal/eventbridge"
 	"github.com/slipway-project/slipway/awssim/internal/iam"
 	"github.com/slipway-project/slipway/awssim/internal/s3"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
@@ -20,7 +21,7 @@ import (
 func registry() *sim.Registry {
 	reg := sim.NewRegistry()
 	for _, register := range []func(*sim.Registry){
-		autoscaling.Register, ec2.Register, eks.Register, iam.Register, s3.Register, sqs.Register, ssm.Register, sts.Register,
+		autoscaling.Register, ec2.Register, eks.Register, eventbridge.Register, iam.Register, s3.Register, sqs.Register, ssm.Register, sts.Register,
 	} {
 		register(reg)
 	}

@@ -1,4 +1,4 @@
-// Package awssim is a simulated AWS: EC2, Auto Scaling, managed node groups of EKS, IAM, STS, S3, SQS, what of EventBridge fills its queues, and Systems
+// Package awssim is a simulated AWS: EC2, Auto Scaling, EKS, IAM, STS, S3, SQS, EventBridge's rules that fill its queues, and Systems
 // Manager's parameters in memory, behind the real wire protocols, so that the unmodified AWS SDKs and the AWS CLI talk to it
 // over HTTP. Time, latency, throttling, faults and capacity are data (see Options). The same is to
 // be had over HTTP below /_sim/; README.md shows each endpoint.
@@ -24,6 +24,8 @@ type (
 	Behavior = sim.Behavior
 	// InstanceTimes is how long an instance stays in its states.
 	InstanceTimes = sim.InstanceTimes
+	// ClusterTimes is how long EKS takes for a cluster and its add-ons.
+	ClusterTimes = sim.ClusterTimes
 	// CapacityRule bounds how many instances of a type an account may have in a zone.
 	CapacityRule = sim.CapacityRule
 	// SpotPriceRule is what a Spot Instance of a type costs in a zone.

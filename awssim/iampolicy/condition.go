@@ -54,7 +54,9 @@ func operatorOf(name string) (quantified, bool) {
 	return q, known
 }
 
-func (c Condition) check() error {
+// Check returns an error if the condition has an operator, a key, or a value that this package cannot
+// decide by.
+func (c Condition) Check() error {
 	for name, keys := range c {
 		if _, known := operatorOf(name); !known && name != null {
 			return fmt.Errorf("condition operator %q is not simulated", name)
@@ -76,8 +78,8 @@ func (c Condition) check() error {
 	return nil
 }
 
-// met reports whether all of a condition is met.
-func (c Condition) met(context Context) bool {
+// Met reports whether all of a condition is met.
+func (c Condition) Met(context Context) bool {
 	for name, keys := range c {
 		for key, patterns := range keys {
 			if !meets(name, context.values(key), patterns) {

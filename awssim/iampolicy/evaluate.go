@@ -59,7 +59,7 @@ func Evaluate(policies []Policy, request Request) Decision {
 }
 
 func (s Statement) covers(request Request) bool {
-	return s.coversAction(request.Action) && s.coversResource(request.Resource) && s.Condition.met(request.Context)
+	return s.coversAction(request.Action) && s.coversResource(request.Resource) && s.Condition.Met(request.Context)
 }
 
 // coversAction compares without regard to case (AWS: "IAM JSON policy elements: Action").

@@ -156,7 +156,7 @@ func (s Statement) check() error {
 			return err
 		}
 	}
-	return s.Condition.check()
+	return s.Condition.Check()
 }
 
 // checkResource holds a resource to its form (AWS: "IAM JSON policy elements: Resource": no wildcard in the service segment).

@@ -28,6 +28,8 @@ const (
 	QuotaLaunchTemplates        = "launchTemplates"        // per region; AWS default 5,000
 	QuotaLaunchTemplateVersions = "launchTemplateVersions" // per template; AWS default 10,000
 	QuotaAutoScalingGroups      = "autoScalingGroups"      // per region; AWS default 500
+	QuotaLaunchConfigurations   = "launchConfigurations"   // per region; AWS default 200
+	QuotaClusters               = "clusters"               // EKS clusters per region; AWS default 100
 	QuotaNodeGroups             = "nodeGroups"             // managed ones per EKS cluster; AWS default 30
 	QuotaNodesPerGroup          = "nodesPerGroup"          // per managed node group; AWS default 450
 	QuotaOnDemandVCPUs          = "onDemandVCPUs"          // per region, of all On-Demand Instances; none here unless it is set

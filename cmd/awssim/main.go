@@ -44,7 +44,8 @@ func command(out io.Writer) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "awssim",
 		Short: "Serve a simulated AWS",
-		Long: `Serve a simulated AWS: EC2, Auto Scaling, IAM, STS and Systems Manager's parameters, in memory.
+		Long: `Serve a simulated AWS: EC2, Auto Scaling, EKS, IAM, STS, S3, SQS, EventBridge and Systems
+Manager's parameters, in memory.
 
 The first line on standard output is "listening on URL". Set AWS_ENDPOINT_URL to it, and any
 credentials: an access key id that ends in twelve digits is that account's.`,

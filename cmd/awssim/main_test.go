@@ -155,7 +155,8 @@ func TestFlags(t *testing.T) {
 	for path, want := range map[string]string{
 		"clock":  `{"now":"2030-01-01T00:00:00Z","rate":0}`,
 		"faults": `[{"id":"f","action":"RunInstances","nth":2,"place":"before","code":"Oops","status":500}]`,
-		"behavior": `{"instanceTimes":{"pending":"10s","boot":"20s","shuttingDown":"30s"},"readLag":"1s","throttling":true,"forgetTokens":false,` +
+		"behavior": `{"instanceTimes":{"pending":"10s","boot":"20s","shuttingDown":"30s"},"clusterTimes":{"creating":"0s","updating":"0s","deleting":"0s","addon":"0s"},` +
+			`"readLag":"1s","throttling":true,"forgetTokens":false,` +
 			`"capacity":[{"instanceType":"m5.large","available":1}],"spotPrices":[],"nodes":[],"nodesReport":false}`,
 		"state?region=moon-1": `"roles":{`,
 	} {

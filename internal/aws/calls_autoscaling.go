@@ -9,6 +9,7 @@ import (
 // AutoScaling is what Slipway calls of EC2 Auto Scaling.
 type AutoScaling struct {
 	attachLoadBalancerTargetGroups      call[autoscaling.AttachLoadBalancerTargetGroupsInput, autoscaling.AttachLoadBalancerTargetGroupsOutput, autoscaling.Options]
+	attachTrafficSources                call[autoscaling.AttachTrafficSourcesInput, autoscaling.AttachTrafficSourcesOutput, autoscaling.Options]
 	cancelInstanceRefresh               call[autoscaling.CancelInstanceRefreshInput, autoscaling.CancelInstanceRefreshOutput, autoscaling.Options]
 	completeLifecycleAction             call[autoscaling.CompleteLifecycleActionInput, autoscaling.CompleteLifecycleActionOutput, autoscaling.Options]
 	createAutoScalingGroup              call[autoscaling.CreateAutoScalingGroupInput, autoscaling.CreateAutoScalingGroupOutput, autoscaling.Options]
@@ -23,6 +24,7 @@ type AutoScaling struct {
 	describeScalingActivities           call[autoscaling.DescribeScalingActivitiesInput, autoscaling.DescribeScalingActivitiesOutput, autoscaling.Options]
 	describeWarmPool                    call[autoscaling.DescribeWarmPoolInput, autoscaling.DescribeWarmPoolOutput, autoscaling.Options]
 	detachLoadBalancerTargetGroups      call[autoscaling.DetachLoadBalancerTargetGroupsInput, autoscaling.DetachLoadBalancerTargetGroupsOutput, autoscaling.Options]
+	detachTrafficSources                call[autoscaling.DetachTrafficSourcesInput, autoscaling.DetachTrafficSourcesOutput, autoscaling.Options]
 	putLifecycleHook                    call[autoscaling.PutLifecycleHookInput, autoscaling.PutLifecycleHookOutput, autoscaling.Options]
 	putWarmPool                         call[autoscaling.PutWarmPoolInput, autoscaling.PutWarmPoolOutput, autoscaling.Options]
 	recordLifecycleActionHeartbeat      call[autoscaling.RecordLifecycleActionHeartbeatInput, autoscaling.RecordLifecycleActionHeartbeatOutput, autoscaling.Options]
@@ -37,6 +39,7 @@ type AutoScaling struct {
 func newAutoScaling(client *autoscaling.Client) *AutoScaling {
 	return &AutoScaling{
 		attachLoadBalancerTargetGroups:      client.AttachLoadBalancerTargetGroups,
+		attachTrafficSources:                client.AttachTrafficSources,
 		cancelInstanceRefresh:               client.CancelInstanceRefresh,
 		completeLifecycleAction:             client.CompleteLifecycleAction,
 		createAutoScalingGroup:              client.CreateAutoScalingGroup,
@@ -51,6 +54,7 @@ func newAutoScaling(client *autoscaling.Client) *AutoScaling {
 		describeScalingActivities:           client.DescribeScalingActivities,
 		describeWarmPool:                    client.DescribeWarmPool,
 		detachLoadBalancerTargetGroups:      client.DetachLoadBalancerTargetGroups,
+		detachTrafficSources:                client.DetachTrafficSources,
 		putLifecycleHook:                    client.PutLifecycleHook,
 		putWarmPool:                         client.PutWarmPool,
 		recordLifecycleActionHeartbeat:      client.RecordLifecycleActionHeartbeat,
@@ -181,4 +185,14 @@ func (c *AutoScaling) TerminateInstanceInAutoScalingGroup(ctx context.Context, i
 // UpdateAutoScalingGroup is the SDK's.
 func (c *AutoScaling) UpdateAutoScalingGroup(ctx context.Context, input *autoscaling.UpdateAutoScalingGroupInput, set ...func(*autoscaling.Options)) (*autoscaling.UpdateAutoScalingGroupOutput, error) {
 	return c.updateAutoScalingGroup(ctx, input, set...)
+}
+
+// AttachTrafficSources is the SDK's.
+func (c *AutoScaling) AttachTrafficSources(ctx context.Context, input *autoscaling.AttachTrafficSourcesInput, set ...func(*autoscaling.Options)) (*autoscaling.AttachTrafficSourcesOutput, error) {
+	return c.attachTrafficSources(ctx, input, set...)
+}
+
+// DetachTrafficSources is the SDK's.
+func (c *AutoScaling) DetachTrafficSources(ctx context.Context, input *autoscaling.DetachTrafficSourcesInput, set ...func(*autoscaling.Options)) (*autoscaling.DetachTrafficSourcesOutput, error) {
+	return c.detachTrafficSources(ctx, input, set...)
 }

@@ -48,7 +48,7 @@ var (
 	)
 	accessCodes = set(
 		"UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "AuthFailure", "Blocked", "ExpiredToken",
-		"ExpiredTokenException", "IncompleteSignature", "InvalidClientTokenId", "MissingAuthenticationToken",
+		"ExpiredTokenException", "IncompleteSignature", "InvalidClientTokenId", "InvalidIdentityToken", "MissingAuthenticationToken",
 		"OptInRequired", "PendingVerification", "SignatureDoesNotMatch", "UnrecognizedClientException",
 		"Forbidden", // S3, which tells no more to HEAD
 	)

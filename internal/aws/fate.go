@@ -69,7 +69,9 @@ func FateOf(err error) Fate {
 		return Fate{Kind: RetrySoon}
 	case neverSent(err):
 		return Fate{Kind: WaitForUser, After: userRetry}
-	case IsUncertain(err), Code(err) == "", Code(err) == "ServiceLinkedRoleFailure":
+	case IsUncertain(err), Code(err) == "", Code(err) == "ServiceLinkedRoleFailure", Code(err) == "IDPCommunicationError":
+		// STS reports the last one if it cannot reach the issuer of a pod's token (AWS: API_AssumeRoleWithWebIdentity, Errors: "retry
+		// the request").
 		return Fate{Kind: RetrySoon}
 	default:
 		// Whatever else AWS answers to is about what was asked for, or about the account: permissions, quotas, values.

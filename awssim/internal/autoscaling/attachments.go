@@ -45,7 +45,13 @@ func (a attachments) check() error {
 		case val(t.Identifier) == "":
 			return required("trafficSources.member.identifier")
 		case !slices.Contains([]string{"", "elb", "elbv2", "vpc-lattice"}, kind):
-			return invalid("Invalid traffic source type: %s. Valid types are: elb, elbv2, vpc-lattice", kind)
+			// hashicorp/terraform-provider-aws#40088 has these words from AWS.
+			return invalid("Setting %s as traffic sources is currently not supported. Supported sources are [elb, elbv2, vpc-lattice]. "+
+				"Provide a supported traffic source in your request and try again.", kind)
+		case kind == "" && !strings.HasPrefix(*t.Identifier, "arn:"): // SDK TrafficSourceIdentifier.Type
+			return invalid("The type of traffic source %s is required: it is the name of a Classic Load Balancer.", *t.Identifier)
+		case kind == "elbv2" && !strings.Contains(*t.Identifier, ":targetgroup/"):
+			return invalid("Target group ARN %s is not valid.", *t.Identifier)
 		case kind == "vpc-lattice":
 			lattice++
 		}
@@ -128,6 +134,14 @@ func identifies(all []types.TrafficSourceIdentifier, t types.TrafficSourceIdenti
 }
 
 func (s *service) attachTrafficSources(c *sim.Call, in *autoscaling.AttachTrafficSourcesInput) (*autoscaling.AttachTrafficSourcesOutput, error) {
+	if err := fewTrafficSources(in.TrafficSources); err != nil {
+		return nil, err
+	}
+	if g := s.groups[val(in.AutoScalingGroupName)]; g != nil {
+		if err := s.checkZonalShift(g.impairment, attachments{trafficSources: in.TrafficSources}, in.SkipZonalShiftValidation); err != nil {
+			return nil, err
+		}
+	}
 	err := s.attach(c, in.AutoScalingGroupName, func(a *attachments) {
 		added := filter(in.TrafficSources, func(t types.TrafficSourceIdentifier) bool { return !identifies(a.trafficSources, t) })
 		a.trafficSources = slices.Concat(a.trafficSources, added)
@@ -135,7 +149,21 @@ func (s *service) attachTrafficSources(c *sim.Call, in *autoscaling.AttachTraffi
 	return &autoscaling.AttachTrafficSourcesOutput{}, err
 }
 
+// fewTrafficSources: one call takes up to ten (SDK AttachTrafficSourcesInput.TrafficSources).
+func fewTrafficSources(sources []types.TrafficSourceIdentifier) error {
+	switch {
+	case len(sources) == 0:
+		return required("trafficSources")
+	case len(sources) > maxTargetGroupsPerCall:
+		return invalid("You can specify a maximum of %d traffic sources.", maxTargetGroupsPerCall)
+	}
+	return nil
+}
+
 func (s *service) detachTrafficSources(c *sim.Call, in *autoscaling.DetachTrafficSourcesInput) (*autoscaling.DetachTrafficSourcesOutput, error) {
+	if err := fewTrafficSources(in.TrafficSources); err != nil {
+		return nil, err
+	}
 	err := s.attach(c, in.AutoScalingGroupName, func(a *attachments) {
 		a.trafficSources = filter(a.trafficSources, func(t types.TrafficSourceIdentifier) bool { return !identifies(in.TrafficSources, t) })
 	})

@@ -28,6 +28,8 @@ func registerAuthorization(reg *sim.Registry) {
 			sim.AuthorizeUnscoped(reg, serviceName, action)
 		}
 	}
+	registerScalingAuthorization(reg)
+	registerConfigurationAuthorization(reg)
 	ask(reg, "CreateAutoScalingGroup", askCreate)
 	ask(reg, "UpdateAutoScalingGroup", askUpdate)
 	ask(reg, "StartInstanceRefresh", askRefresh)
@@ -41,7 +43,10 @@ func registerAuthorization(reg *sim.Registry) {
 		return s.askTags(c, in.Tags)
 	})
 	ask(reg, "TerminateInstanceInAutoScalingGroup", func(s *service, c *sim.Call, in *autoscaling.TerminateInstanceInAutoScalingGroupInput) []sim.Question {
-		if g := s.member[val(in.InstanceId)]; g != nil {
+		if in.InstanceId == nil {
+			return s.askGroup(c, in.AutoScalingGroupName)
+		}
+		if g := s.member[*in.InstanceId]; g != nil {
 			return s.askGroup(c, &g.name)
 		}
 		return nil // of no group: the answer is that it is in none
@@ -59,7 +64,35 @@ func registerAuthorization(reg *sim.Registry) {
 	askOfGroup(reg, "PutWarmPool", func(in *autoscaling.PutWarmPoolInput) *string { return in.AutoScalingGroupName })
 	askOfGroup(reg, "DeleteWarmPool", func(in *autoscaling.DeleteWarmPoolInput) *string { return in.AutoScalingGroupName })
 	askOfGroup(reg, "AttachLoadBalancerTargetGroups", func(in *autoscaling.AttachLoadBalancerTargetGroupsInput) *string { return in.AutoScalingGroupName })
+	askOfGroup(reg, "AttachTrafficSources", func(in *autoscaling.AttachTrafficSourcesInput) *string { return in.AutoScalingGroupName })
+	askOfGroup(reg, "DetachTrafficSources", func(in *autoscaling.DetachTrafficSourcesInput) *string { return in.AutoScalingGroupName })
 	askOfGroup(reg, "DetachLoadBalancerTargetGroups", func(in *autoscaling.DetachLoadBalancerTargetGroupsInput) *string { return in.AutoScalingGroupName })
+}
+
+func registerScalingAuthorization(reg *sim.Registry) {
+	askOfGroup(reg, "PutScalingPolicy", func(in *autoscaling.PutScalingPolicyInput) *string { return in.AutoScalingGroupName })
+	ask(reg, "ExecutePolicy", func(s *service, c *sim.Call, in *autoscaling.ExecutePolicyInput) []sim.Question {
+		return s.askPolicy(c, in.AutoScalingGroupName, in.PolicyName)
+	})
+	ask(reg, "DeletePolicy", func(s *service, c *sim.Call, in *autoscaling.DeletePolicyInput) []sim.Question {
+		return s.askPolicy(c, in.AutoScalingGroupName, in.PolicyName)
+	})
+	askOfGroup(reg, "PutScheduledUpdateGroupAction", func(in *autoscaling.PutScheduledUpdateGroupActionInput) *string { return in.AutoScalingGroupName })
+	askOfGroup(reg, "BatchPutScheduledUpdateGroupAction", func(in *autoscaling.BatchPutScheduledUpdateGroupActionInput) *string { return in.AutoScalingGroupName })
+	askOfGroup(reg, "DeleteScheduledAction", func(in *autoscaling.DeleteScheduledActionInput) *string { return in.AutoScalingGroupName })
+	askOfGroup(reg, "BatchDeleteScheduledAction", func(in *autoscaling.BatchDeleteScheduledActionInput) *string { return in.AutoScalingGroupName })
+	askOfGroup(reg, "PutNotificationConfiguration", func(in *autoscaling.PutNotificationConfigurationInput) *string { return in.AutoScalingGroupName })
+	askOfGroup(reg, "DeleteNotificationConfiguration", func(in *autoscaling.DeleteNotificationConfigurationInput) *string { return in.AutoScalingGroupName })
+	askOfGroup(reg, "EnableMetricsCollection", func(in *autoscaling.EnableMetricsCollectionInput) *string { return in.AutoScalingGroupName })
+	askOfGroup(reg, "DisableMetricsCollection", func(in *autoscaling.DisableMetricsCollectionInput) *string { return in.AutoScalingGroupName })
+}
+
+// askPolicy: the group of a policy is what is asked about; a policy may be named by its ARN alone.
+func (s *service) askPolicy(c *sim.Call, group, policy *string) []sim.Question {
+	if g, _, err := s.findPolicy(group, policy); err == nil {
+		group = &g.name
+	}
+	return s.askGroup(c, group)
 }
 
 func ask[I any](reg *sim.Registry, action string, questions func(*service, *sim.Call, *I) []sim.Question) {
@@ -112,16 +145,25 @@ func askCreate(s *service, c *sim.Call, in *autoscaling.CreateAutoScalingGroupIn
 		tags[val(tag.Key)] = val(tag.Value)
 	}
 	request.Context = sim.Tagging(iampolicy.Context{}, tags) // a group of that name has no part in it: there must be none
+	configured(request.Context, in.LaunchConfigurationName)
 	asked := []sim.Question{{Request: request}}
 	asked = append(asked, iam.ServiceLinkedRole(c.Account, linkedRole, linkedService)...)
+	if in.InstanceId != nil { // a launch configuration of the instance is created with the group: that it takes its own permission is an inference
+		asked = append(asked, askConfiguration(s, c, &autoscaling.CreateLaunchConfigurationInput{
+			LaunchConfigurationName: in.AutoScalingGroupName, InstanceId: in.InstanceId,
+		})...)
+	}
 	for _, hook := range in.LifecycleHookSpecificationList {
 		asked = append(asked, s.passed(hook.RoleARN)...)
 	}
+	// UG required-permissions-for-service-linked-role, "Pass a service-linked role": who names one must be allowed to pass it.
+	asked = append(asked, s.passed(in.ServiceLinkedRoleARN)...)
 	return append(asked, s.askLaunches(in.LaunchTemplate, in.MixedInstancesPolicy, s.subnetsOf(in.VPCZoneIdentifier))...)
 }
 
 func askUpdate(s *service, c *sim.Call, in *autoscaling.UpdateAutoScalingGroupInput) []sim.Question {
 	asked := s.askGroup(c, in.AutoScalingGroupName)
+	configured(asked[0].Context, in.LaunchConfigurationName)
 	g := s.groups[val(in.AutoScalingGroupName)]
 	if g == nil {
 		return asked
@@ -130,6 +172,7 @@ func askUpdate(s *service, c *sim.Call, in *autoscaling.UpdateAutoScalingGroupIn
 	if in.VPCZoneIdentifier == nil {
 		places = g.subnets
 	}
+	asked = append(asked, s.passed(in.ServiceLinkedRoleARN)...)
 	return append(asked, s.askLaunches(in.LaunchTemplate, g.completed(in.MixedInstancesPolicy), places)...)
 }
 

@@ -10,11 +10,24 @@ import (
 
 // This file is all that Auto Scaling asks of EC2.
 
-// resolved is a launch template version, as it is at this moment.
+// resolved is a launch template version, as it is at this moment, or a launch configuration.
 type resolved struct {
-	id, name string
-	number   int
-	data     ec2types.RequestLaunchTemplateData
+	id, name      string
+	number        int
+	configuration *types.LaunchConfiguration // nil for a launch template
+	data          ec2types.RequestLaunchTemplateData
+}
+
+// base returns what a configuration launches before its overrides.
+func (s *service) base(c configuration) (resolved, error) {
+	if c.launchConfiguration == "" {
+		return s.resolve(c.specification())
+	}
+	l, err := s.findConfiguration(&c.launchConfiguration)
+	if err != nil {
+		return resolved{}, err
+	}
+	return resolved{configuration: l, data: launchData(l)}, nil
 }
 
 func (s *service) resolve(spec *types.LaunchTemplateSpecification) (resolved, error) {
@@ -41,6 +54,7 @@ type launchRequest struct {
 	groupName    string
 
 	placementGroup string // the group's; empty for the template's
+	reservation    string // the id of a Capacity Reservation to launch into; empty for the template's
 }
 
 func (l launchRequest) ec2() ec2.LaunchRequest {
@@ -48,6 +62,10 @@ func (l launchRequest) ec2() ec2.LaunchRequest {
 		Template: ec2.LaunchTemplateSpec{ID: l.template.id, Version: itoa(l.template.number)}, Count: 1,
 		InstanceType: l.instanceType, ImageID: l.imageID, SubnetID: l.place.subnet, Zone: l.place.zone,
 		Market: l.market, MaxPrice: l.maxPrice, Tags: l.tags, PlacementGroup: l.placementGroup,
+		ReservationID: l.reservation,
+	}
+	if l.template.configuration != nil {
+		r.Template, r.Data = ec2.LaunchTemplateSpec{}, &l.template.data
 	}
 	if l.groupName != "" {
 		r.SystemTags = []ec2types.Tag{{Key: ptr(groupNameTag), Value: ptr(l.groupName)}}

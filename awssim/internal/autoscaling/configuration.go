@@ -21,14 +21,16 @@ const (
 // applyConfiguration returns what a group launches after a call that may name something else. Exactly one source is allowed.
 func (s *service) applyConfiguration(old configuration, template *types.LaunchTemplateSpecification, mixed *types.MixedInstancesPolicy,
 	launchConfiguration *string) (configuration, error) {
-	if launchConfiguration != nil {
-		return old, invalid("Launch configurations are not available to this account: use a launch template (LaunchConfigurationName %s).",
-			*launchConfiguration) // AWS gives new accounts no launch configurations (UG launch-configurations)
-	}
-	if template != nil && mixed != nil {
+	if given(template != nil, mixed != nil, launchConfiguration != nil) > 1 {
 		return old, invalid("Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or MixedInstancesPolicy parameter.")
 	}
 	switch {
+	case launchConfiguration != nil:
+		l, err := s.findConfiguration(launchConfiguration)
+		if err != nil {
+			return old, err
+		}
+		return configuration{launchConfiguration: *l.LaunchConfigurationName}, nil
 	case template != nil:
 		spec, err := s.canonicalSpecification(template)
 		if err != nil {
@@ -43,6 +45,11 @@ func (s *service) applyConfiguration(old configuration, template *types.LaunchTe
 		return configuration{mixed: policy}, nil
 	}
 	return old, nil
+}
+
+// given counts what is there.
+func given(members ...bool) int {
+	return len(filter(members, func(is bool) bool { return is }))
 }
 
 // canonicalSpecification checks that the launch template and the version exist and returns the specification with id, name and version,
@@ -75,9 +82,7 @@ func (s *service) canonicalPolicy(old, p *types.MixedInstancesPolicy) (*types.Mi
 		} else if launch.LaunchTemplateSpecification == nil {
 			launch = &types.LaunchTemplate{LaunchTemplateSpecification: asGiven(old.LaunchTemplate).LaunchTemplateSpecification, Overrides: launch.Overrides}
 		}
-		if dist == nil {
-			dist = old.InstancesDistribution
-		}
+		dist = keepSegments(old.InstancesDistribution, dist)
 	}
 	if launch == nil || launch.LaunchTemplateSpecification == nil {
 		return nil, invalid("A mixed instances policy must specify a launch template.")
@@ -93,6 +98,20 @@ func (s *service) canonicalPolicy(old, p *types.MixedInstancesPolicy) (*types.Mi
 	policy := &types.MixedInstancesPolicy{LaunchTemplate: &types.LaunchTemplate{LaunchTemplateSpecification: spec, Overrides: overrides}}
 	policy.InstancesDistribution, err = canonicalDistribution(dist, s.attributeBased(configuration{mixed: policy}))
 	return policy, err
+}
+
+// keepSegments returns the distribution that an update asks for. Distribution segments stay until the update has none of them, explicitly, or shares of
+// On-Demand Instances (SDK UpdateAutoScalingGroupInput.MixedInstancesPolicy).
+func keepSegments(old, d *types.InstancesDistribution) *types.InstancesDistribution {
+	if d == nil {
+		return old
+	}
+	if d.DistributionSegments != nil || d.OnDemandBaseCapacity != nil || d.OnDemandPercentageAboveBaseCapacity != nil {
+		return d
+	}
+	kept := *d
+	kept.DistributionSegments = old.DistributionSegments
+	return &kept
 }
 
 // asGiven returns what this service stored, whose specifications have both id and name, as a caller must give it: by id alone.
@@ -192,8 +211,8 @@ func canonicalDistribution(d *types.InstancesDistribution, attributeBased bool) 
 	if d == nil {
 		d = &types.InstancesDistribution{}
 	}
-	if len(d.DistributionSegments) > 0 {
-		return nil, invalid("Distribution segments are not available in this Region.") // not simulated; refused rather than ignored
+	if err := checkSegments(d.DistributionSegments, d); err != nil {
+		return nil, err
 	}
 	onDemand := strategyPrioritized
 	if attributeBased {
@@ -205,6 +224,7 @@ func canonicalDistribution(d *types.InstancesDistribution, attributeBased bool) 
 		OnDemandBaseCapacity:                ptr(val(d.OnDemandBaseCapacity)),
 		OnDemandPercentageAboveBaseCapacity: ptr(valOr(d.OnDemandPercentageAboveBaseCapacity, 100)),
 		SpotInstancePools:                   d.SpotInstancePools, SpotMaxPrice: optional(val(d.SpotMaxPrice)),
+		DistributionSegments: d.DistributionSegments,
 	}
 	if err := checkStrategies(out, attributeBased); err != nil {
 		return nil, err
@@ -214,6 +234,9 @@ func canonicalDistribution(d *types.InstancesDistribution, attributeBased bool) 
 	}
 	if *out.SpotAllocationStrategy == strategyLowestPrice {
 		out.SpotInstancePools = ptr(valOr(d.SpotInstancePools, defaultSpotPools))
+	}
+	if len(out.DistributionSegments) > 0 {
+		out.OnDemandBaseCapacity, out.OnDemandPercentageAboveBaseCapacity = nil, nil // which would remove the segments
 	}
 	return out, nil
 }

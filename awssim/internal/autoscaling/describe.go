@@ -37,6 +37,7 @@ func (s *service) publish(g *group) {
 			NotificationMetadata: optional(h.metadata), NotificationTargetARN: optional(h.target), RoleARN: optional(h.role),
 		})
 	}
+	v.scaling, v.scheduled, v.notifications = g.scaling, g.describeScheduled(), g.notifications
 	s.views.Put(g.name, v)
 	if g.refresh != nil {
 		s.refreshes.Put(g.refresh.id, g.refresh.describe(g))
@@ -50,12 +51,13 @@ func (g *group) describe(s *service) types.AutoScalingGroup {
 		MinSize: number(g.min), MaxSize: number(g.max), DesiredCapacity: number(g.desired),
 		DefaultCooldown: ptr(g.cooldown), DefaultInstanceWarmup: g.warmup, AvailabilityZones: g.zones,
 		HealthCheckType: ptr(g.healthCheckType), HealthCheckGracePeriod: ptr(g.healthCheckWait), LaunchTemplate: g.config.template,
-		MixedInstancesPolicy: g.config.mixed, NewInstancesProtectedFromScaleIn: ptr(g.protectNew), TerminationPolicies: g.policies,
+		LaunchConfigurationName: optional(g.config.launchConfiguration),
+		MixedInstancesPolicy:    g.config.mixed, NewInstancesProtectedFromScaleIn: ptr(g.protectNew), TerminationPolicies: g.policies,
 		MaxInstanceLifetime: g.maxLifetime, CapacityRebalance: g.capacityRebalance, PlacementGroup: optional(g.placementGroup),
 		Context: optional(g.context), ServiceLinkedRoleARN: ptr(g.serviceLinkedRole), DeletionProtection: g.deletion,
 		InstanceMaintenancePolicy: g.maintenance, AvailabilityZoneDistribution: g.distribution, AvailabilityZoneImpairmentPolicy: g.impairment,
 		CapacityReservationSpecification: g.reservation, InstanceLifecyclePolicy: g.lifecycle, Operator: g.operator,
-		SuspendedProcesses: g.suspended, Tags: slices.Clone(g.tags), LoadBalancerNames: g.attached.loadBalancers,
+		EnabledMetrics: g.metrics, SuspendedProcesses: g.suspended, Tags: slices.Clone(g.tags), LoadBalancerNames: g.attached.loadBalancers,
 		TargetGroupARNs: g.attached.targetGroups, TrafficSources: g.attached.trafficSources,
 	}
 	for _, z := range g.zones {
@@ -98,7 +100,7 @@ func emptyIfNil[T any](list []T) []T {
 	return list
 }
 
-func (m *member) describe(*service) types.Instance {
+func (m *member) describe(s *service) types.Instance {
 	health := "Healthy"
 	if m.sick != "" {
 		health = "Unhealthy"
@@ -106,7 +108,7 @@ func (m *member) describe(*service) types.Instance {
 	return types.Instance{
 		InstanceId: ptr(m.id), AvailabilityZone: ptr(m.zone), AvailabilityZoneId: optional(m.zoneID), InstanceType: ptr(m.instanceType),
 		LifecycleState: m.state, HealthStatus: ptr(health), ProtectedFromScaleIn: ptr(m.protected), LaunchTemplate: m.template,
-		WeightedCapacity: optional(m.weight), ImageId: optional(m.imageID),
+		LaunchConfigurationName: s.nameOf(m.configuration), WeightedCapacity: optional(m.weight), ImageId: optional(m.imageID),
 	}
 }
 
@@ -200,7 +202,7 @@ func (s *service) describeAutoScalingInstances(_ *sim.Call,
 				AutoScalingGroupName: v.group.AutoScalingGroupName, InstanceId: i.InstanceId, AvailabilityZone: i.AvailabilityZone,
 				AvailabilityZoneId: i.AvailabilityZoneId, InstanceType: i.InstanceType, LifecycleState: ptr(string(i.LifecycleState)),
 				HealthStatus: ptr(health), ProtectedFromScaleIn: i.ProtectedFromScaleIn, LaunchTemplate: i.LaunchTemplate,
-				WeightedCapacity: i.WeightedCapacity, ImageId: i.ImageId,
+				LaunchConfigurationName: i.LaunchConfigurationName, WeightedCapacity: i.WeightedCapacity, ImageId: i.ImageId,
 			})
 		}
 	}

@@ -8,9 +8,9 @@
 // of their own: scale.go (zones, scale-in), allocation.go (mixed instances), refresh_plan.go (what a refresh does next), preferences.go.
 //
 // What AWS keeps to itself is approximated: how soon it reacts (reaction), how failed launches are retried (launch.go), which Spot pools
-// have capacity (allocation.go). Capacity reservations, zonal shifts, capacity rebalancing and load balancers of a group are checked, stored
-// and shown, and do nothing else. Scaling policies, scheduled actions, launch configurations, distribution segments and
-// the ReplaceRootVolume strategy are refused.
+// have capacity (allocation.go). Zonal shifts, capacity rebalancing and load balancers of a group are checked, stored
+// and shown, and do nothing else. Scaling policies that
+// measure something are stored.
 //
 // State is per account and Region and is changed only under the kernel's lock. Describe actions read snapshots from tables whose reads may
 // lag; everything else sees the present.

@@ -14,19 +14,48 @@ import (
 )
 
 func (s *service) createAutoScalingGroup(c *sim.Call, in *autoscaling.CreateAutoScalingGroupInput) (*autoscaling.CreateAutoScalingGroupOutput, error) {
-	if err := validateName(in.AutoScalingGroupName); err != nil {
+	if err := s.checkNew(in); err != nil {
 		return nil, err
+	}
+	in, configuration, err := s.fromInstance(c, in)
+	if err != nil {
+		return nil, err
+	}
+	if configuration != nil {
+		s.configurations.Put(*configuration.LaunchConfigurationName, configuration)
+	}
+	g, err := s.newGroup(c, in)
+	if err != nil {
+		if configuration != nil {
+			s.configurations.Delete(*configuration.LaunchConfigurationName)
+		}
+		return nil, err
+	}
+	s.groups[g.name] = g
+	s.order = append(s.order, g)
+	s.changed(g)
+	iam.EnsureServiceLinkedRole(c.Account, linkedRole, linkedService)
+	return &autoscaling.CreateAutoScalingGroupOutput{}, nil
+}
+
+// checkNew refuses a group whose name is invalid or taken, one too many, and one that does not name one thing to launch.
+func (s *service) checkNew(in *autoscaling.CreateAutoScalingGroupInput) error {
+	if err := validateName(in.AutoScalingGroupName); err != nil {
+		return err
 	}
 	name := *in.AutoScalingGroupName
 	if s.groups[name] != nil {
-		return nil, sim.Errorf(codeAlreadyExists, "AutoScalingGroup by this name already exists - A group with the name %s already exists", name)
+		return sim.Errorf(codeAlreadyExists, "AutoScalingGroup by this name already exists - A group with the name %s already exists", name)
 	}
 	if quota := s.kernel.World().Quota(world.QuotaAutoScalingGroups, defaultMaxGroups); len(s.groups) >= quota {
-		return nil, sim.Errorf(codeLimitExceeded, "You have already reached the limit of %d Auto Scaling groups.", quota)
+		return sim.Errorf(codeLimitExceeded, "You have already reached the limit of %d Auto Scaling groups.", quota)
 	}
-	if err := exactlyOneSource(in); err != nil {
-		return nil, err
-	}
+	return exactlyOneSource(in)
+}
+
+// newGroup returns the group that a request asks for.
+func (s *service) newGroup(c *sim.Call, in *autoscaling.CreateAutoScalingGroupInput) (*group, error) {
+	name := *in.AutoScalingGroupName
 	n, err := s.apply(s.defaults(), fromCreate(in))
 	if err != nil {
 		return nil, err
@@ -48,33 +77,22 @@ func (s *service) createAutoScalingGroup(c *sim.Call, in *autoscaling.CreateAuto
 	if err != nil {
 		return nil, err
 	}
-	g := &group{
+	if err := s.checkZonalShift(n.impairment, attached, in.SkipZonalShiftValidation); err != nil {
+		return nil, err
+	}
+	return &group{
 		name: name, created: c.Now, settings: n, hooks: hooks, tags: describedTags(in.Tags, name), operator: in.Operator, attached: attached,
 		arn: fmt.Sprintf("arn:aws:autoscaling:%s:%s:autoScalingGroup:%s:autoScalingGroupName/%s", s.region.Name, s.region.Account.ID,
 			s.kernel.NewUUID(), name),
 		cause: fmt.Sprintf("At %s a user request created an AutoScalingGroup changing the desired capacity from 0 to %d.", stamp(c.Now), n.desired),
-	}
-	s.groups[name] = g
-	s.order = append(s.order, g)
-	s.changed(g)
-	iam.EnsureServiceLinkedRole(c.Account, linkedRole, linkedService)
-	return &autoscaling.CreateAutoScalingGroupOutput{}, nil
+	}, nil
 }
 
 // exactlyOneSource checks that a new group says in one way what it launches (SDK CreateAutoScalingGroupInput.LaunchTemplate).
 func exactlyOneSource(in *autoscaling.CreateAutoScalingGroupInput) error {
-	n := 0
-	for _, given := range []bool{in.LaunchTemplate != nil, in.MixedInstancesPolicy != nil, in.LaunchConfigurationName != nil, in.InstanceId != nil} {
-		if given {
-			n++
-		}
-	}
 	switch {
-	case n != 1:
+	case given(in.LaunchTemplate != nil, in.MixedInstancesPolicy != nil, in.LaunchConfigurationName != nil, in.InstanceId != nil) != 1:
 		return invalid("Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or MixedInstancesPolicy parameter.")
-	case in.InstanceId != nil:
-		// It makes a launch configuration, which new accounts can not have (UG launch-configurations).
-		return invalid("Launch configurations are not available to this account: use a launch template (InstanceId %s).", *in.InstanceId)
 	case in.MinSize == nil:
 		return required("minSize")
 	case in.MaxSize == nil:
@@ -103,10 +121,8 @@ func (s *service) updateAutoScalingGroup(c *sim.Call, in *autoscaling.UpdateAuto
 	if err != nil {
 		return nil, err
 	}
-	if reconfigures || changesLaunches(in) {
-		if err := s.checkUpdate(g, &n); err != nil {
-			return nil, err
-		}
+	if err := s.checkChange(g, &n, in, reconfigures); err != nil {
+		return nil, err
 	}
 	if n.desired != g.desired || n.min != g.min || n.max != g.max {
 		g.cause = fmt.Sprintf("At %s a user request update of AutoScalingGroup constraints to min: %d, max: %d, desired: %d changing the desired capacity from %d to %d.",
@@ -124,6 +140,17 @@ func changesLaunches(in *autoscaling.UpdateAutoScalingGroupInput) bool {
 
 // hasDesiredConfiguration reports whether a refresh with a desired configuration is active.
 func (g *group) hasDesiredConfiguration() bool { return g.refresh != nil && g.refresh.desired != nil }
+
+// checkChange refuses an update that the group could not launch with, not prepare in its warm pool, or not shift out of a zone with.
+func (s *service) checkChange(g *group, n *settings, in *autoscaling.UpdateAutoScalingGroupInput, reconfigures bool) error {
+	if err := s.checkZonalShift(in.AvailabilityZoneImpairmentPolicy, g.attached, in.SkipZonalShiftValidation); err != nil {
+		return err
+	}
+	if !reconfigures && !changesLaunches(in) {
+		return nil
+	}
+	return s.checkUpdate(g, n)
+}
 
 // checkUpdate refuses settings that the group could not launch with, or not prepare in its warm pool.
 func (s *service) checkUpdate(g *group, n *settings) error {
@@ -154,11 +181,8 @@ func (s *service) deleteAutoScalingGroup(c *sim.Call, in *autoscaling.DeleteAuto
 	if g, err = s.change(c, in.AutoScalingGroupName); err != nil {
 		return nil, err
 	}
-	switch { // UG resource-deletion-protection: "returns a ValidationError"; its words are an inference
-	case g.deletion == types.DeletionProtectionPreventAllDeletion:
-		return nil, invalid("The Auto Scaling group %s cannot be deleted: its deletion protection is prevent-all-deletion.", g.name)
-	case g.deletion == types.DeletionProtectionPreventForceDeletion && force:
-		return nil, invalid("The Auto Scaling group %s cannot be force deleted: its deletion protection is prevent-force-deletion.", g.name)
+	if err := g.refuseDeletion(force); err != nil {
+		return nil, err
 	}
 	if !force {
 		if len(g.members) > 0 {
@@ -180,6 +204,20 @@ func (s *service) deleteAutoScalingGroup(c *sim.Call, in *autoscaling.DeleteAuto
 	}
 	s.changed(g)
 	return &autoscaling.DeleteAutoScalingGroupOutput{}, nil
+}
+
+// refuseDeletion says what protects the group, or its instances, from being deleted.
+func (g *group) refuseDeletion(force bool) error {
+	switch { // UG resource-deletion-protection: "returns a ValidationError"; its words are an inference
+	case g.deletion == types.DeletionProtectionPreventAllDeletion:
+		return invalid("The Auto Scaling group %s cannot be deleted: its deletion protection is prevent-all-deletion.", g.name)
+	case g.deletion == types.DeletionProtectionPreventForceDeletion && force:
+		return invalid("The Auto Scaling group %s cannot be force deleted: its deletion protection is prevent-force-deletion.", g.name)
+	case g.retains() && force: // as AWS answered the sweeper of hashicorp/terraform-provider-aws (internal/service/autoscaling/sweep.go)
+		return invalid("You can't force delete this Auto Scaling group because the TerminateHookAbandon retention trigger is set to retain. " +
+			"Change the retention trigger to terminate and try again")
+	}
+	return nil
 }
 
 // drop removes a group that has no instances left.
@@ -225,11 +263,11 @@ func (s *service) setDesiredCapacity(c *sim.Call, in *autoscaling.SetDesiredCapa
 	return &autoscaling.SetDesiredCapacityOutput{}, nil
 }
 
-// describeAccountLimits shows the quotas. AWS gives new accounts no launch configurations, but still shows their quota.
+// describeAccountLimits shows the quotas.
 func (s *service) describeAccountLimits(*sim.Call, *autoscaling.DescribeAccountLimitsInput) (*autoscaling.DescribeAccountLimitsOutput, error) {
 	quota := s.kernel.World().Quota(world.QuotaAutoScalingGroups, defaultMaxGroups)
 	return &autoscaling.DescribeAccountLimitsOutput{
 		MaxNumberOfAutoScalingGroups: number(quota), NumberOfAutoScalingGroups: number(len(s.groups)),
-		MaxNumberOfLaunchConfigurations: ptr(int32(200)), NumberOfLaunchConfigurations: ptr(int32(0)),
+		MaxNumberOfLaunchConfigurations: number(s.maxConfigurations()), NumberOfLaunchConfigurations: number(s.configurations.Len()),
 	}, nil
 }

@@ -244,4 +244,15 @@ func TestInstanceLifecyclePolicyRetainsAbandonedInstances(t *testing.T) {
 	if got := f.state(id); got != ec2types.InstanceStateNameRunning {
 		t.Errorf("the retained instance is %s", got)
 	}
+	fails(f, f.asg.DeleteAutoScalingGroup, &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String("nodes"), ForceDelete: aws.Bool(true)},
+		"ValidationError", "TerminateHookAbandon retention trigger is set to retain")
+	call(f, f.asg.TerminateInstanceInAutoScalingGroup, &autoscaling.TerminateInstanceInAutoScalingGroupInput{InstanceId: &id, ShouldDecrementDesiredCapacity: aws.Bool(false)})
+	f.step(5 * time.Second)
+	if diff := cmp.Diff([]string{id}, f.in(types.LifecycleStateTerminatingWait)); diff != "" {
+		t.Errorf("terminated, the hook holds it again (-want +got):\n%s", diff)
+	}
+	f.complete("drain", id, "ABANDON")
+	f.step(time.Minute)
+	f.kill(id)
+	f.until(time.Minute, "an instance that ended in EC2 is no longer retained", func() bool { return len(f.group().Instances) == 0 })
 }

@@ -26,6 +26,8 @@ type option struct {
 	place    place
 	market   ec2types.MarketType
 	maxPrice string
+	// reservation is the Capacity Reservation to launch into, empty for the template's.
+	reservation string
 }
 
 // placesOf returns where a group may launch, with what it runs there already. stays tells which instances will be there for longer.
@@ -40,7 +42,7 @@ func (n *settings) placesOf(members []*member, stays func(*member) bool) []place
 		}
 	}
 	for _, m := range members {
-		if !m.counts() && m.state != types.LifecycleStateStandby {
+		if !m.counts() && m.state != types.LifecycleStateStandby || n.outOfBalance(m) {
 			continue
 		}
 		for i := range places {
@@ -84,6 +86,7 @@ func (s *service) launchOne(g *group, reason string, state types.LifecycleState)
 		launched, launchErr := s.launch(launchRequest{
 			template: o.template, instanceType: o.choice.instanceType, imageID: val(o.override.ImageId), place: o.place,
 			market: o.market, maxPrice: o.maxPrice, tags: g.instanceTags(), groupName: g.name, placementGroup: g.placementGroup,
+			reservation: o.reservation,
 		})
 		if launchErr == nil {
 			return s.adopt(g, launched, o, reason, state)
@@ -104,12 +107,15 @@ func (s *service) adopt(g *group, i ec2.Instance, o option, reason string, state
 	g.launches++
 	m := &member{
 		id: val(i.InstanceId), sequence: g.launches, zone: val(i.Placement.AvailabilityZone), subnet: val(i.SubnetId),
-		instanceType: string(i.InstanceType), imageID: val(o.override.ImageId), weight: val(o.override.WeightedCapacity),
+		instanceType: string(i.InstanceType), imageID: val(o.override.ImageId), weight: g.weightOf(o),
 		units: o.choice.units, spot: i.InstanceLifecycle == ec2types.InstanceLifecycleTypeSpot, launched: now, state: state,
-		protected: g.protectNew,
-		template: &types.LaunchTemplateSpecification{
+		reservation: o.reservation,
+		protected:   g.protectNew, configuration: o.template.configuration,
+	}
+	if m.configuration == nil {
+		m.template = &types.LaunchTemplateSpecification{
 			LaunchTemplateId: ptr(o.template.id), LaunchTemplateName: ptr(o.template.name), Version: ptr(itoa(o.template.number)),
-		},
+		}
 	}
 	if z := s.region.World().Zone(m.zone); z != nil {
 		m.zoneID = z.ID
@@ -123,6 +129,15 @@ func (s *service) adopt(g *group, i ec2.Instance, o option, reason string, state
 	}
 	m.run = s.begin(g, m, description, g.launchCause(now, before, before+m.units, reason))
 	return m
+}
+
+// weightOf is what is shown as the weight of an instance: "the number of capacity units contributed by the instance based on its instance type" (SDK
+// types.Instance.WeightedCapacity). That it is shown of a group that counts vCPUs or memory too is an inference.
+func (g *group) weightOf(o option) string {
+	if g.capacityUnit != capacityTypeUnits {
+		return itoa(o.choice.units)
+	}
+	return val(o.override.WeightedCapacity)
 }
 
 // launchCause says why an instance is launched.
@@ -205,7 +220,7 @@ func (g *group) instanceTags() []ec2types.Tag {
 // others (or that zone alone), and in it the instance types in the order of the allocation strategy. It fails if the template is gone.
 func (s *service) options(g *group, onlyFirstZone bool) ([]option, error) {
 	config := g.effective()
-	base, err := s.resolve(config.specification())
+	base, err := s.base(config)
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +251,7 @@ func (s *service) options(g *group, onlyFirstZone bool) ([]option, error) {
 			options = append(options, o)
 		}
 	}
-	return options, nil
+	return s.reservedFirst(g, config, options, spot)
 }
 
 // places returns where the group may launch next, best first.
@@ -310,7 +325,7 @@ func (g *group) nextMarket(config configuration) (ec2types.MarketType, string) {
 			}
 		}
 	}
-	if onDemand < onDemandTarget(max(g.desired, total+1), int(*d.OnDemandBaseCapacity), int(*d.OnDemandPercentageAboveBaseCapacity)) {
+	if onDemand < onDemandTarget(max(g.desired, total+1), int(val(d.OnDemandBaseCapacity)), int(valOr(d.OnDemandPercentageAboveBaseCapacity, 100))) {
 		return onDemandMarket, ""
 	}
 	return ec2types.MarketTypeSpot, val(d.SpotMaxPrice)

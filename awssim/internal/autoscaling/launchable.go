@@ -16,7 +16,13 @@ import (
 // checkLaunchable resolves everything that a configuration could launch and refuses it if a launch would be refused, as Auto Scaling does
 // when a group is created or updated (UG ts-as-launch-template: the values in the launch template are only validated then).
 func (s *service) checkLaunchable(n *settings) error {
-	base, err := s.resolve(n.config.specification())
+	if n.config.launchConfiguration != "" {
+		if err := s.checkPlacementGroup(n); err != nil {
+			return err
+		}
+		return s.checkConfigured(n)
+	}
+	base, err := s.base(n.config)
 	if err != nil {
 		return badTemplate(err)
 	}
@@ -112,7 +118,7 @@ func (s *service) checkPlacementGroup(n *settings) error {
 // attributeBased reports whether instance types are chosen by their attributes, which the overrides or the launch templates may name (UG
 // create-mixed-instances-group-attribute-based-instance-type-selection). A template that is gone names none.
 func (s *service) attributeBased(c configuration) bool {
-	base, baseErr := s.resolve(c.specification())
+	base, baseErr := s.base(c)
 	return slices.ContainsFunc(c.alternatives(), func(o types.LaunchTemplateOverrides) bool {
 		if o.InstanceRequirements != nil || o.InstanceType != nil {
 			return o.InstanceRequirements != nil

@@ -227,7 +227,7 @@ func TestPoliciesAreRefused(t *testing.T) {
 		{"the percentage is one", mixed(template, &types.InstancesDistribution{OnDemandPercentageAboveBaseCapacity: aws.Int32(101)}, of("m5.large")...), "between 0 and 100"},
 		{"attributes have known values", mixed(template, nil, types.LaunchTemplateOverrides{InstanceRequirements: &types.InstanceRequirements{
 			VCpuCount: &types.VCpuCountRequest{Min: aws.Int32(1)}, MemoryMiB: &types.MemoryMiBRequest{Min: aws.Int32(1)}, BareMetal: "perhaps",
-		}}), "Value 'perhaps' at 'instanceRequirements.BareMetal'"},
+		}}), "Value 'perhaps' at 'mixedInstancesPolicy.launchTemplate.overrides.1.member.instanceRequirements.bareMetal'"},
 		{"instance types are named in letters, digits and wildcards", mixed(template, nil, types.LaunchTemplateOverrides{InstanceRequirements: &types.InstanceRequirements{
 			VCpuCount: &types.VCpuCountRequest{Min: aws.Int32(1)}, MemoryMiB: &types.MemoryMiBRequest{Min: aws.Int32(1)}, AllowedInstanceTypes: []string{"m5/large"},
 		}}), "regular expression"},

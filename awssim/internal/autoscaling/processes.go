@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// Processes that can be suspended (UG as-suspend-resume-processes). AddToLoadBalancer, AlarmNotification and ScheduledActions have nothing
-// to do here: the simulation has no load balancers, scaling policies or scheduled actions.
+// Processes that can be suspended (UG as-suspend-resume-processes). AddToLoadBalancer and AlarmNotification have nothing to do
+// here: the simulation has no load balancers, and no alarms that execute scaling policies.
 const (
 	processLaunch           = "Launch"
 	processTerminate        = "Terminate"
@@ -22,7 +22,7 @@ const (
 
 var processNames = []string{
 	"AddToLoadBalancer", "AlarmNotification", processAZRebalance, processHealthCheck, processInstanceRefresh, processLaunch,
-	processReplaceUnhealthy, "ScheduledActions", processTerminate,
+	processReplaceUnhealthy, processScheduledActions, processTerminate,
 }
 
 func (g *group) suspends(process string) bool {

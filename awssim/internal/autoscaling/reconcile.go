@@ -68,6 +68,10 @@ func (s *service) checkHealth(g *group) {
 		if m.state == types.LifecycleStateInService && m.sick == "" && !s.runs(m) {
 			m.sick = reasonHealth
 		}
+		if m.retained() && s.instanceState(m.id) == ec2types.InstanceStateNameTerminated {
+			s.leave(g, m) // somebody ended it in EC2 (inference)
+			continue
+		}
 		if state := s.instanceState(m.id); resting(m) && (state == ec2types.InstanceStateNameShuttingDown || state == ec2types.InstanceStateNameTerminated) {
 			m.forced = true
 			s.startTermination(g, m, causeOutOfService(s.kernel.Now(), reasonHealth))
@@ -202,7 +206,7 @@ func (s *service) scaleIn(g *group, units int) {
 
 func (s *service) scaleInVictim(g *group, units int) (*member, bool) {
 	config := g.effective()
-	current, err := s.resolve(config.specification())
+	current, err := s.base(config)
 	if err != nil {
 		current = resolved{} // a template that is gone makes every instance outdated
 	}
@@ -217,7 +221,7 @@ func (s *service) scaleInVictim(g *group, units int) (*member, bool) {
 			id: m.id, zone: m.zone, units: m.units, spot: m.spot, unhealthy: m.sick != "", launched: m.launched,
 			protected:       m.protected || m.units > units,
 			currentTemplate: m.template != nil && *m.template.LaunchTemplateId == current.id, version: m.version(),
-			preference: preference(config, m),
+			configured: val(val(m.configuration).CreatedTime), preference: preference(config, m),
 		})
 	}
 	chosen, ok := decision.choose(candidates)
@@ -233,7 +237,7 @@ func (g *group) surplus(config configuration) (spot, onDemand bool) {
 		return false, false
 	}
 	d := config.mixed.InstancesDistribution
-	want := onDemandTarget(g.desired, int(*d.OnDemandBaseCapacity), int(*d.OnDemandPercentageAboveBaseCapacity))
+	want := onDemandTarget(g.desired, int(val(d.OnDemandBaseCapacity)), int(valOr(d.OnDemandPercentageAboveBaseCapacity, 100)))
 	have := 0
 	for _, m := range g.members {
 		if m.counts() && !m.spot {
@@ -285,7 +289,7 @@ func (g *group) unbalanced() bool {
 		if m.state == types.LifecycleStateInService && !m.protected && !slices.Contains(g.zones, m.zone) {
 			return true
 		}
-		if m.counts() {
+		if m.counts() && !g.outOfBalance(m) {
 			count[m.zone]++
 		}
 	}

@@ -363,8 +363,11 @@ func (s *service) markSkipped(g *group, r *refresh) {
 }
 
 // matches reports whether an instance was launched from what a configuration names now: the launch template and its version, and one of
-// its instance types and images (UG asg-instance-refresh-skip-matching).
+// its instance types and images (UG asg-instance-refresh-skip-matching). That a launch configuration matches too is an inference.
 func (s *service) matches(m *member, config configuration) bool {
+	if config.launchConfiguration != "" {
+		return val(s.nameOf(m.configuration)) == config.launchConfiguration
+	}
 	if m.template == nil {
 		return false
 	}

@@ -418,7 +418,7 @@ func TestRefreshIsRefused(t *testing.T) {
 		change func(*autoscaling.StartInstanceRefreshInput)
 		words  string
 	}{
-		{"the minimum is a percentage", prefer(func(p *types.RefreshPreferences) { p.MinHealthyPercentage = aws.Int32(101) }), "between 0 and 100"},
+		{"the minimum is a percentage", prefer(func(p *types.RefreshPreferences) { p.MinHealthyPercentage = aws.Int32(101) }), "less than or equal to 100"},
 		{"a maximum needs a minimum", prefer(func(p *types.RefreshPreferences) { p.MaxHealthyPercentage = aws.Int32(110) }), "must be specified"},
 		{"maximum and minimum are at most 100 apart", prefer(func(p *types.RefreshPreferences) {
 			p.MinHealthyPercentage, p.MaxHealthyPercentage = aws.Int32(50), aws.Int32(151)

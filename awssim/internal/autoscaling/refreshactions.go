@@ -112,8 +112,11 @@ func (s *service) refuseRootVolume(g *group, desired *configuration) error {
 	return invalid("The ReplaceRootVolume strategy is not available in this Region.")
 }
 
-// numbered reports whether every launch template of a configuration is named with a version number.
+// numbered reports whether every launch template of a configuration is named with a version number. A launch configuration never changes.
 func numbered(c configuration) bool {
+	if c.launchConfiguration != "" {
+		return true
+	}
 	isNumber := func(spec *types.LaunchTemplateSpecification) bool {
 		_, err := strconv.Atoi(val(spec.Version))
 		return err == nil
@@ -128,6 +131,9 @@ func numbered(c configuration) bool {
 
 // usesParameterImage reports whether a template of the configuration names its image by a parameter. A template that is gone names none.
 func (s *service) usesParameterImage(c configuration) bool {
+	if c.launchConfiguration != "" {
+		return false
+	}
 	specs := []*types.LaunchTemplateSpecification{c.specification()}
 	for _, o := range c.overrides() {
 		if o.LaunchTemplateSpecification != nil {

@@ -58,16 +58,41 @@ func Register(reg *sim.Registry) {
 	add(reg, "DetachTrafficSources", (*service).detachTrafficSources)
 	add(reg, "DescribeTrafficSources", (*service).describeTrafficSources)
 
+	registerScaling(reg)
 	add(reg, "DescribeScalingProcessTypes", (*service).describeScalingProcessTypes)
 	add(reg, "DescribeTerminationPolicyTypes", (*service).describeTerminationPolicyTypes)
 	add(reg, "DescribeLifecycleHookTypes", (*service).describeLifecycleHookTypes)
-	add(reg, "DescribePolicies", (*service).describePolicies)
-	add(reg, "DescribeScheduledActions", (*service).describeScheduledActions)
-	add(reg, "DescribeNotificationConfigurations", (*service).describeNotificationConfigurations)
+
+	add(reg, "CreateLaunchConfiguration", (*service).createLaunchConfiguration)
 	add(reg, "DescribeLaunchConfigurations", (*service).describeLaunchConfigurations)
+	add(reg, "DeleteLaunchConfiguration", (*service).deleteLaunchConfiguration)
 
 	reg.State(serviceName, dump)
 	registerAuthorization(reg)
+}
+
+// registerScaling adds the actions about what scales a group, and who is told of it.
+func registerScaling(reg *sim.Registry) {
+	add(reg, "PutScalingPolicy", (*service).putScalingPolicy)
+	add(reg, "DescribePolicies", (*service).describePolicies)
+	add(reg, "ExecutePolicy", (*service).executePolicy)
+	add(reg, "DeletePolicy", (*service).deletePolicy)
+	add(reg, "DescribeAdjustmentTypes", (*service).describeAdjustmentTypes)
+
+	add(reg, "PutScheduledUpdateGroupAction", (*service).putScheduledUpdateGroupAction)
+	add(reg, "BatchPutScheduledUpdateGroupAction", (*service).batchPutScheduledUpdateGroupAction)
+	add(reg, "DescribeScheduledActions", (*service).describeScheduledActions)
+	add(reg, "DeleteScheduledAction", (*service).deleteScheduledAction)
+	add(reg, "BatchDeleteScheduledAction", (*service).batchDeleteScheduledAction)
+
+	add(reg, "PutNotificationConfiguration", (*service).putNotificationConfiguration)
+	add(reg, "DescribeNotificationConfigurations", (*service).describeNotificationConfigurations)
+	add(reg, "DeleteNotificationConfiguration", (*service).deleteNotificationConfiguration)
+	add(reg, "DescribeAutoScalingNotificationTypes", (*service).describeAutoScalingNotificationTypes)
+
+	add(reg, "EnableMetricsCollection", (*service).enableMetricsCollection)
+	add(reg, "DisableMetricsCollection", (*service).disableMetricsCollection)
+	add(reg, "DescribeMetricCollectionTypes", (*service).describeMetricCollectionTypes)
 }
 
 const serviceName = "autoscaling"
@@ -86,9 +111,17 @@ func dump(r *sim.Region) any {
 		Refreshes  map[string][]types.InstanceRefresh `json:"instanceRefreshes"`
 		Activities map[string]int                     `json:"activities"`
 		Alarms     map[string]AlarmState              `json:"alarms,omitempty"`
+
+		Policies      map[string][]types.ScalingPolicy              `json:"scalingPolicies,omitempty"`
+		Scheduled     map[string][]types.ScheduledUpdateGroupAction `json:"scheduledActions,omitempty"`
+		Notifications map[string][]types.NotificationConfiguration  `json:"notifications,omitempty"`
+
+		LaunchConfigurations []*types.LaunchConfiguration `json:"launchConfigurations,omitempty"`
 	}{
 		map[string]types.AutoScalingGroup{}, map[string][]types.Instance{}, map[string][]types.LifecycleHook{},
 		map[string][]types.InstanceRefresh{}, map[string]int{}, Alarms(r),
+		map[string][]types.ScalingPolicy{}, map[string][]types.ScheduledUpdateGroupAction{}, map[string][]types.NotificationConfiguration{},
+		s.configurations.All(),
 	}
 	for _, v := range s.views.All() {
 		name := *v.group.AutoScalingGroupName
@@ -98,6 +131,15 @@ func dump(r *sim.Region) any {
 		}
 		if v.hooks != nil {
 			state.Hooks[name] = v.hooks
+		}
+		if v.scaling != nil {
+			state.Policies[name] = v.scaling
+		}
+		if v.scheduled != nil {
+			state.Scheduled[name] = v.scheduled
+		}
+		if v.notifications != nil {
+			state.Notifications[name] = v.notifications
 		}
 	}
 	for _, r := range s.refreshes.All() {
@@ -117,30 +159,4 @@ func (s *service) describeTerminationPolicyTypes(*sim.Call,
 func (s *service) describeLifecycleHookTypes(*sim.Call,
 	*autoscaling.DescribeLifecycleHookTypesInput) (*autoscaling.DescribeLifecycleHookTypesOutput, error) {
 	return &autoscaling.DescribeLifecycleHookTypesOutput{LifecycleHookTypes: []string{transitionLaunch, transitionTerminate}}, nil
-}
-
-// The actions that make policies, scheduled actions, notifications and launch configurations are not there, so there are none to describe.
-
-func (s *service) describePolicies(_ *sim.Call, in *autoscaling.DescribePoliciesInput) (*autoscaling.DescribePoliciesOutput, error) {
-	if name := val(in.AutoScalingGroupName); name != "" {
-		if _, there := s.views.Visible(name); !there { // seen of AWS; no page has it
-			return nil, invalid("Group %s not found", name)
-		}
-	}
-	return &autoscaling.DescribePoliciesOutput{}, nil
-}
-
-func (s *service) describeScheduledActions(*sim.Call,
-	*autoscaling.DescribeScheduledActionsInput) (*autoscaling.DescribeScheduledActionsOutput, error) {
-	return &autoscaling.DescribeScheduledActionsOutput{}, nil
-}
-
-func (s *service) describeNotificationConfigurations(*sim.Call,
-	*autoscaling.DescribeNotificationConfigurationsInput) (*autoscaling.DescribeNotificationConfigurationsOutput, error) {
-	return &autoscaling.DescribeNotificationConfigurationsOutput{NotificationConfigurations: []types.NotificationConfiguration{}}, nil
-}
-
-func (s *service) describeLaunchConfigurations(*sim.Call,
-	*autoscaling.DescribeLaunchConfigurationsInput) (*autoscaling.DescribeLaunchConfigurationsOutput, error) {
-	return &autoscaling.DescribeLaunchConfigurationsOutput{LaunchConfigurations: []types.LaunchConfiguration{}}, nil
 }

@@ -25,9 +25,6 @@ const maxInstanceTypeRules = 400
 // defaultOnDemandProtection is OnDemandMaxPricePercentageOverLowestPrice where none is given.
 const defaultOnDemandProtection = 20
 
-// instanceTypePattern is what an allowed or excluded instance type looks like (API model, AllowedInstanceType).
-var instanceTypePattern = regexp.MustCompile(`^[a-zA-Z0-9.*-]{1,30}$`)
-
 func validateRequirements(r *types.InstanceRequirements) error {
 	switch {
 	case r.VCpuCount == nil || r.VCpuCount.Min == nil:
@@ -46,16 +43,8 @@ func validateRequirements(r *types.InstanceRequirements) error {
 	return checkKnownRequirements(r)
 }
 
-// checkKnownRequirements refuses names that cannot be instance types, and attributes that are not simulated.
+// checkKnownRequirements refuses attributes that are not simulated.
 func checkKnownRequirements(r *types.InstanceRequirements) error {
-	if err := shape.CheckEnums(*r, "instanceRequirements", func(path, value string, known []string) error { return notInEnum(path, value, known) }); err != nil {
-		return err
-	}
-	for _, name := range slices.Concat(r.AllowedInstanceTypes, r.ExcludedInstanceTypes) {
-		if !instanceTypePattern.MatchString(name) {
-			return constraint(name, "instanceRequirements.instanceTypes", `Member must satisfy regular expression pattern: [a-zA-Z0-9\.\*\-]+ and have at most 30 characters`)
-		}
-	}
 	return checkSimulated(ptr(shape.Convert[ec2types.InstanceRequirementsRequest](*r)))
 }
 

@@ -58,9 +58,10 @@ type candidate struct {
 	protected       bool
 	unhealthy       bool
 	launched        time.Time
-	currentTemplate bool // launched from the launch template that the group names now
-	version         int  // of the launch template
-	preference      int  // how far down the allocation strategy's order its instance type is; 0 is best
+	currentTemplate bool      // launched from the launch template that the group names now
+	version         int       // of the launch template
+	configured      time.Time // when its launch configuration was created; zero if it was launched from a launch template
+	preference      int       // how far down the allocation strategy's order its instance type is; 0 is best
 }
 
 // scaleIn is one decision which instance leaves.
@@ -133,7 +134,12 @@ func (s scaleIn) apply(policy string, left []candidate) []candidate {
 		if s.mixed {
 			left = s.apply(policyAllocationStrategy, left)
 		}
-		left = s.apply(policyOldestLaunchTemplate, left)
+		// What has a launch configuration goes before what has a launch template (UG ec2-auto-scaling-termination-policies).
+		if slices.ContainsFunc(left, hasConfiguration) {
+			left = s.apply(policyOldestLaunchConfiguration, left)
+		} else {
+			left = s.apply(policyOldestLaunchTemplate, left)
+		}
 		return s.apply(policyClosestToNextInstanceHour, left)
 	case policyAllocationStrategy:
 		worst := slices.MaxFunc(left, byPreference).preference
@@ -144,6 +150,13 @@ func (s scaleIn) apply(policy string, left []candidate) []candidate {
 		}
 		oldest := slices.MinFunc(left, func(a, b candidate) int { return cmp.Compare(a.version, b.version) }).version
 		return filter(left, func(c candidate) bool { return c.version == oldest })
+	case policyOldestLaunchConfiguration:
+		configured := filter(left, hasConfiguration)
+		if len(configured) == 0 {
+			return left
+		}
+		oldest := slices.MinFunc(configured, func(a, b candidate) int { return a.configured.Compare(b.configured) }).configured
+		return filter(configured, func(c candidate) bool { return c.configured.Equal(oldest) })
 	case policyClosestToNextInstanceHour:
 		closest := s.untilHour(slices.MinFunc(left, func(a, b candidate) int { return cmp.Compare(s.untilHour(a), s.untilHour(b)) }))
 		return filter(left, func(c candidate) bool { return s.untilHour(c) == closest })
@@ -154,10 +167,11 @@ func (s scaleIn) apply(policy string, left []candidate) []candidate {
 		newest := slices.MaxFunc(left, byLaunch).launched
 		return filter(left, func(c candidate) bool { return c.launched.Equal(newest) })
 	}
-	// OldestLaunchConfiguration: no instance here has a launch configuration. A Lambda function is not called; AWS falls back to the
-	// default policy if it does not answer (UG lambda-custom-termination-policy).
+	// A Lambda function is not called; AWS falls back to the default policy if it does not answer (UG lambda-custom-termination-policy).
 	return left
 }
+
+func hasConfiguration(c candidate) bool { return !c.configured.IsZero() }
 
 func byPreference(a, b candidate) int { return cmp.Compare(a.preference, b.preference) }
 func byLaunch(a, b candidate) int     { return a.launched.Compare(b.launched) }

@@ -23,6 +23,10 @@ type service struct {
 	order  []*group // by creation
 	member map[string]*group
 	alarms map[string]AlarmState
+	// ownZoneOnly are target groups whose load balancers send no traffic to other zones.
+	ownZoneOnly map[string]bool
+
+	configurations *sim.Table[*types.LaunchConfiguration] // never changed
 
 	views       *sim.Table[*groupView]
 	refreshes   *sim.Table[*types.InstanceRefresh]
@@ -37,6 +41,10 @@ type groupView struct {
 	group types.AutoScalingGroup
 	warm  []types.Instance
 	hooks []types.LifecycleHook
+
+	scaling       []types.ScalingPolicy
+	scheduled     []types.ScheduledUpdateGroupAction
+	notifications []types.NotificationConfiguration
 }
 
 // regional returns the state of a Region, which is empty at first: worlds hold no groups.
@@ -45,7 +53,9 @@ func regional(r *sim.Region) *service {
 		k := r.Kernel()
 		s := &service{
 			region: r, kernel: k,
-			groups: map[string]*group{}, member: map[string]*group{}, alarms: map[string]AlarmState{},
+			groups: map[string]*group{}, member: map[string]*group{}, alarms: map[string]AlarmState{}, ownZoneOnly: map[string]bool{},
+			configurations: sim.NewTable[*types.LaunchConfiguration](k),
+
 			views:      sim.NewTable[*groupView](k),
 			refreshes:  sim.NewTable[*types.InstanceRefresh](k),
 			activities: sim.NewTable[*types.Activity](k),
@@ -67,16 +77,21 @@ type group struct {
 	suspended []types.SuspendedProcess
 	operator  *types.Operator
 	attached  attachments
-	warm      *warmPool
-	refresh   *refresh   // the active one
-	past      []*refresh // newest last
-	deleting  bool       // by DeleteAutoScalingGroup with force: ends when the last instance is gone
-	gone      bool
-	launches  int // how many instances were ever launched or attached; orders them
-	cause     string
-	replacing int        // instances taken out of service for their health, whose replacements are still to be launched
-	failures  int        // failed launches in a row
-	failure   *sim.Error // of the last launch, if it failed
+	// What follows is replaced and never changed.
+	scaling       []types.ScalingPolicy
+	scheduled     []*scheduledAction
+	notifications []types.NotificationConfiguration // one for each type of a topic
+	metrics       []types.EnabledMetric
+	warm          *warmPool
+	refresh       *refresh   // the active one
+	past          []*refresh // newest last
+	deleting      bool       // by DeleteAutoScalingGroup with force: ends when the last instance is gone
+	gone          bool
+	launches      int // how many instances were ever launched or attached; orders them
+	cause         string
+	replacing     int        // instances taken out of service for their health, whose replacements are still to be launched
+	failures      int        // failed launches in a row
+	failure       *sim.Error // of the last launch, if it failed
 	// failureMessage is what the activity of that launch says.
 	failureMessage string
 	retryAt        time.Time
@@ -97,15 +112,18 @@ type member struct {
 	instanceType string
 	imageID      string // only if an override chose it or a root volume was replaced (SDK types.Instance.ImageId)
 	template     *types.LaunchTemplateSpecification
-	weight       string
-	units        int
-	spot         bool
-	launched     time.Time
-	inService    time.Time
-	state        types.LifecycleState
-	sick         string // why it is unhealthy; empty if it is healthy
-	protected    bool
-	replaced     bool // the active refresh took it out of service
+	// configuration is the launch configuration that it was launched from; nil if it was launched from a template.
+	configuration *types.LaunchConfiguration
+	weight        string
+	units         int
+	spot          bool
+	reservation   string // the Capacity Reservation of the group's that it was launched into
+	launched      time.Time
+	inService     time.Time
+	state         types.LifecycleState
+	sick          string // why it is unhealthy; empty if it is healthy
+	protected     bool
+	replaced      bool // the active refresh took it out of service
 
 	settle  time.Time // when a passing state ends by itself
 	actions []*lifecycleAction
@@ -138,6 +156,11 @@ func (m *member) leaving() bool {
 	return slices.Contains([]types.LifecycleState{types.LifecycleStateTerminating, types.LifecycleStateTerminatingWait,
 		types.LifecycleStateTerminatingProceed, types.LifecycleStateWarmedTerminating, types.LifecycleStateWarmedTerminatingWait,
 		types.LifecycleStateWarmedTerminatingProceed}, m.state)
+}
+
+// retained reports whether a lifecycle policy keeps an instance whose termination was abandoned.
+func (m *member) retained() bool {
+	return m.state == types.LifecycleStateTerminatingRetained || m.state == types.LifecycleStateWarmedTerminatingRetained
 }
 
 // find returns the group, or the error that AWS answers.

@@ -136,9 +136,6 @@ func (n *settings) applyPolicies(in *autoscaling.UpdateAutoScalingGroupInput) er
 	if in.CapacityRebalance != nil {
 		n.capacityRebalance = in.CapacityRebalance
 	}
-	if r := in.ServiceLinkedRoleARN; r != nil && !strings.HasPrefix(*r, "arn:") {
-		return invalid("ServiceLinkedRoleARN %s is not a valid ARN", *r)
-	}
 	return n.applyZonePolicies(in)
 }
 
@@ -184,6 +181,10 @@ func (n *settings) applyLifecycle(l *types.InstanceLifecyclePolicy) error {
 func (n *settings) check(attributeBased bool) error {
 	if n.capacityUnit != capacityTypeUnits && !attributeBased {
 		return invalid("DesiredCapacityType is supported for attribute-based instance type selection only.")
+	}
+	if len(n.config.segments()) > 0 && (n.reservation == nil || n.reservation.CapacityReservationTarget == nil ||
+		len(n.reservation.CapacityReservationTarget.CapacityReservationResourceGroupArns) == 0) {
+		return invalid("Distribution segments require a Capacity Reservation resource group as the capacity reservation target.")
 	}
 	if d := n.distribution; d != nil && d.CapacityDistributionStrategy == types.CapacityDistributionStrategyReservationsThenBalanced {
 		if n.reservation == nil || n.reservation.CapacityReservationTarget == nil {

@@ -43,9 +43,9 @@ func TestGroupsAreRefused(t *testing.T) {
 		{"a name has at most 255 characters", func(in *create) { in.AutoScalingGroupName = aws.String(strings.Repeat("a", 256)) }, "255"},
 		{"there is one source", func(in *create) { in.LaunchTemplate = nil }, "Valid requests must contain either"},
 		{"there is only one source", func(in *create) { in.LaunchConfigurationName = aws.String("x") }, "Valid requests must contain either"},
-		{"launch configurations are no more", func(in *create) { in.LaunchTemplate, in.LaunchConfigurationName = nil, aws.String("x") }, "not available"},
-		{"instances make launch configurations", func(in *create) { in.LaunchTemplate, in.InstanceId = nil, aws.String("i-00000000000000000") }, "not available"},
-		{"a template is named by id or name", func(in *create) { in.LaunchTemplate.LaunchTemplateName = aws.String("x") }, "either launchTemplateId or LaunchTemplateName"},
+		{"a launch configuration exists", func(in *create) { in.LaunchTemplate, in.LaunchConfigurationName = nil, aws.String("x") }, "Launch configuration name not found - Launch configuration x not found"},
+		{"an instance exists", func(in *create) { in.LaunchTemplate, in.InstanceId = nil, aws.String("i-00000000000000000") }, "'i-00000000000000000' does not exist"},
+		{"a template is named by id or name", func(in *create) { in.LaunchTemplate.LaunchTemplateName = aws.String("other") }, "either launchTemplateId or LaunchTemplateName"},
 		{"a version is a number", func(in *create) { in.LaunchTemplate.Version = aws.String("latest") }, "either '$Default', '$Latest', or a numeric version"},
 		{"a version exists", func(in *create) { in.LaunchTemplate.Version = aws.String("2") }, "You must use a valid fully-formed launch template."},
 		{"a template exists", func(in *create) { in.LaunchTemplate = spec("lt-00000000000000000", "1") }, "You must use a valid fully-formed launch template."},
@@ -81,6 +81,13 @@ func TestGroupsAreRefused(t *testing.T) {
 			in.AvailabilityZoneDistribution = &types.AvailabilityZoneDistribution{CapacityDistributionStrategy: types.CapacityDistributionStrategyReservationsThenBalanced}
 		}, "capacity reservation target"},
 		{"only attribute-based groups count vCPUs", func(in *create) { in.DesiredCapacityType = aws.String("vcpu") }, "attribute-based"},
+		{"a service-linked role exists", func(in *create) {
+			in.ServiceLinkedRoleARN = aws.String("arn:aws:iam::123456789012:role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling_none")
+		}, "ARN specified for Service-Linked Role does not exist"},
+		{"traffic sources are of known types", func(in *create) {
+			in.TrafficSources = []types.TrafficSourceIdentifier{{Identifier: aws.String("x"), Type: aws.String("dns")}}
+		}, "Setting dns as traffic sources is currently not supported"},
+		{"a name needs a type", func(in *create) { in.TrafficSources = []types.TrafficSourceIdentifier{{Identifier: aws.String("x")}} }, "is required"},
 		{"deletion protection is known", func(in *create) { in.DeletionProtection = "maybe" }, "enum value set"},
 		{"tags are not AWS's", func(in *create) { in.Tags = []types.Tag{{Key: aws.String("aws:x")}} }, "reserved"},
 		{"at most fifty tags", func(in *create) {

@@ -65,7 +65,11 @@ func (s *service) restInPool(g *group, m *member) {
 	}
 	m.state = g.warm.restState()
 	s.finish(m, types.ScalingActivityStatusCodeSuccessful, "")
-	if m.state != types.LifecycleStateWarmedRunning {
+	switch m.state {
+	case types.LifecycleStateWarmedRunning:
+	case types.LifecycleStateWarmedHibernated:
+		ec2.HibernateInstances(s.region, m.id)
+	default:
 		ec2.StopInstances(s.region, m.id)
 	}
 }
@@ -240,7 +244,7 @@ func (s *service) putWarmPool(c *sim.Call, in *autoscaling.PutWarmPoolInput) (*a
 
 // checkWarmPool refuses configurations that a warm pool can not hold (reference 2.3 and 4(b) WP1, WP2).
 func (s *service) checkWarmPool(c configuration, state types.WarmPoolState) error {
-	t, err := s.resolve(c.specification())
+	t, err := s.base(c)
 	if err != nil {
 		return badTemplate(err)
 	}
@@ -250,7 +254,7 @@ func (s *service) checkWarmPool(c configuration, state types.WarmPoolState) erro
 		return invalid("You can't add a warm pool to an Auto Scaling group that has a mixed instances policy with weights.")
 	case s.attributeBased(c):
 		return invalid("You can't add a warm pool to an Auto Scaling group that uses attribute-based instance type selection.")
-	case c.mixed != nil && *c.mixed.InstancesDistribution.OnDemandPercentageAboveBaseCapacity != 100:
+	case c.mixed != nil && valOr(c.mixed.InstancesDistribution.OnDemandPercentageAboveBaseCapacity, 100) != 100:
 		return invalid("You can't add a warm pool to an Auto Scaling group that has a mixed instances policy with Spot Instances.")
 	case market != nil && market.MarketType == ec2types.MarketTypeSpot:
 		return invalid("You can't add a warm pool to an Auto Scaling group that launches Spot Instances.")

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
@@ -23,6 +24,39 @@ func (f *fixture) pool(state types.LifecycleState) []string {
 	return found
 }
 
+// hibernating lets instances hibernate that have a root volume of that size, in GiB. They have 8 GiB of memory.
+func (f *fixture) hibernating(size int32) func(*ec2types.RequestLaunchTemplateData) {
+	f.t.Helper()
+	image := call(f, f.ec2.DescribeImages, &ec2.DescribeImagesInput{ImageIds: []string{f.image}}).Images[0]
+	return func(d *ec2types.RequestLaunchTemplateData) {
+		d.HibernationOptions = &ec2types.LaunchTemplateHibernationOptionsRequest{Configured: aws.Bool(true)}
+		d.BlockDeviceMappings = []ec2types.LaunchTemplateBlockDeviceMappingRequest{{
+			DeviceName: image.RootDeviceName, Ebs: &ec2types.LaunchTemplateEbsBlockDeviceRequest{Encrypted: aws.Bool(true), VolumeSize: &size},
+		}}
+	}
+}
+
+// stopped returns why EC2 stopped an instance, "" if it did not.
+func (f *fixture) stopped(id string) string {
+	f.t.Helper()
+	reason := call(f, f.ec2.DescribeInstances, &ec2.DescribeInstancesInput{InstanceIds: []string{id}}).Reservations[0].Instances[0].StateReason
+	if reason == nil {
+		return ""
+	}
+	return *reason.Code
+}
+
+// TestRootVolumeHoldsTheMemory holds that a group is not created whose instances could not hibernate.
+func TestRootVolumeHoldsTheMemory(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	small := f.template(f.hibernating(20), func(d *ec2types.RequestLaunchTemplateData) { d.InstanceType = ec2types.InstanceTypeM52xlarge })
+	fails(f, f.asg.CreateAutoScalingGroup, newGroup(small, 1), "ValidationError", "too small to store")
+	call(f, f.asg.CreateAutoScalingGroup, newGroup(f.template(), 0))
+	fails(f, f.asg.PutWarmPool, &autoscaling.PutWarmPoolInput{AutoScalingGroupName: aws.String("nodes"), PoolState: types.WarmPoolStateHibernated},
+		"ValidationError", "must configure hibernation")
+}
+
 func TestWarmPool(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -32,13 +66,14 @@ func TestWarmPool(t *testing.T) {
 		start time.Duration // from the call until the warm instance is in service
 	}{
 		{types.WarmPoolStateStopped, types.LifecycleStateWarmedStopped, ec2types.InstanceStateNameStopped, pending + 3*time.Second},
+		{types.WarmPoolStateHibernated, types.LifecycleStateWarmedHibernated, ec2types.InstanceStateNameStopped, pending + 3*time.Second},
 		{types.WarmPoolStateRunning, types.LifecycleStateWarmedRunning, ec2types.InstanceStateNameRunning, 3 * time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.pool), func(t *testing.T) {
 			t.Parallel()
 			f := start(t)
-			f.running(newGroup(f.template(), 1, func(in *create) { in.MaxSize = aws.Int32(3) }))
+			f.running(newGroup(f.template(f.hibernating(20)), 1, func(in *create) { in.MaxSize = aws.Int32(3) }))
 			call(f, f.asg.PutWarmPool, &autoscaling.PutWarmPoolInput{
 				AutoScalingGroupName: aws.String("nodes"), PoolState: tt.pool, InstanceReusePolicy: &types.InstanceReusePolicy{ReuseOnScaleIn: aws.Bool(true)},
 			})
@@ -48,6 +83,9 @@ func TestWarmPool(t *testing.T) {
 			for _, id := range warm {
 				if got := f.state(id); got != tt.ec2 {
 					t.Errorf("%s is %s in EC2, want %s", id, got, tt.ec2)
+				}
+				if got := f.stopped(id); (got == "Client.UserInitiatedHibernate") != (tt.pool == types.WarmPoolStateHibernated) {
+					t.Errorf("%s stopped for %q", id, got)
 				}
 			}
 			f.setDesired(2)

@@ -28,6 +28,7 @@ func registerAuthorization(reg *sim.Registry) {
 			sim.AuthorizeUnscoped(reg, service, action)
 		}
 	}
+	registerNetworkAuthorization(reg)
 	sim.AuthorizeUnscoped(reg, service, "GetInstanceTypesFromInstanceRequirements")
 	sim.Authorize(reg, service, "CreateLaunchTemplate", askCreateTemplate)
 	sim.Authorize(reg, service, "CreateLaunchTemplateVersion", func(c *sim.Call, in *awsec2.CreateLaunchTemplateVersionInput) []sim.Question {

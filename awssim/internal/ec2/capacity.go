@@ -24,11 +24,13 @@ func (l *launch) room(minCount, maxCount int) (int, error) {
 	}
 	perInstance := map[string]int{}
 	for _, n := range l.interfaces {
-		perInstance[val(n.subnet.SubnetId)] += 1 + len(secondaryAddresses(n.spec))
+		perInstance[val(n.subnet.SubnetId)] += n.addresses()
 	}
 	for _, n := range l.interfaces {
 		free := l.state.pool(n.subnet).free() - l.state.draftedAddresses(val(n.subnet.SubnetId))
-		count = min(count, free/perInstance[val(n.subnet.SubnetId)])
+		if needed := perInstance[val(n.subnet.SubnetId)]; needed > 0 {
+			count = min(count, free/needed)
+		}
 	}
 	if count < minCount {
 		return 0, sim.Errorf("InsufficientFreeAddressesInSubnet", "There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", val(l.subnet.SubnetId))
@@ -129,7 +131,7 @@ func (s *state) draftedAddresses(subnet string) int {
 	for _, d := range s.drafts {
 		for _, n := range d.launch.interfaces {
 			if val(n.subnet.SubnetId) == subnet {
-				count += d.count * (1 + len(secondaryAddresses(n.spec)))
+				count += d.count * n.addresses()
 			}
 		}
 	}

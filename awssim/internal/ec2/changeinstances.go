@@ -74,7 +74,11 @@ func stopInstances(c *sim.Call, in *awsec2.StopInstancesInput) (*awsec2.StopInst
 	out := &awsec2.StopInstancesOutput{}
 	for _, i := range found {
 		if i.in(types.InstanceStateNameRunning, types.InstanceStateNamePending) {
-			s.stop(i)
+			why := userInitiated
+			if val(in.Hibernate) {
+				why = hibernated
+			}
+			s.stop(i, why)
 		}
 		out.StoppingInstances = append(out.StoppingInstances, stateChange(i, i.stateName(), s))
 	}
@@ -167,6 +171,11 @@ func modifyInstanceAttribute(c *sim.Call, in *awsec2.ModifyInstanceAttributeInpu
 		return nil, dryRun()
 	}
 	s.instances.Put(i.id(), i)
+	if primary, ok := s.primaryInterface(i); ok {
+		// The attributes groupSet and sourceDestCheck of an instance are those of its primary interface (SDK, ModifyInstanceAttributeInput).
+		primary.Groups, primary.SourceDestCheck = i.api.SecurityGroups, i.api.SourceDestCheck
+		s.putInterface(primary)
+	}
 	return &awsec2.ModifyInstanceAttributeOutput{}, nil
 }
 
@@ -246,10 +255,9 @@ func (s *state) changeGroups(i instance, ids []string) (instance, error) {
 	if err != nil {
 		return i, err
 	}
-	i.api.SecurityGroups = groups
-	networks := shape.Clone(i.api.NetworkInterfaces)
-	networks[0].Groups = groups
-	i.api.NetworkInterfaces = networks
+	views := shape.Clone(i.api.NetworkInterfaces)
+	views[0].Groups = groups
+	i = i.showing(views)
 	return i, nil
 }
 

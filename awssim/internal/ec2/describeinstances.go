@@ -74,7 +74,11 @@ var instanceFilters = filterTable[instance]{
 	"tenancy":                  func(i instance) []string { return enum(val(i.api.Placement).Tenancy) },
 	"virtualization-type":      func(i instance) []string { return enum(i.api.VirtualizationType) },
 	"vpc-id":                   func(i instance) []string { return text(i.api.VpcId) },
-}
+}.with(furtherInstanceFilters).with(instanceInterfaceFilters()).lacking(
+	"network-interface.addresses.association.allocation-id", "network-interface.addresses.association.association-id", "network-interface.association.allocation-id",
+	"network-interface.association.association-id", "network-interface.outpost-arn", "network-interface.requester-id", "network-interface.tag-key",
+	"network-interface.tag-value", "requester-id",
+)
 
 // collect joins the values of the members of a list.
 func collect[E any](list []E, read func(E) []string) []string {
@@ -116,7 +120,10 @@ var statusFilters = filterTable[instance]{
 	"instance-status.status":       func(i instance) []string { return enum(i.status(i.checks.instanceFails())) },
 	"system-status.reachability":   func(i instance) []string { return enum(i.reachability(i.checks.systemFails())) },
 	"system-status.status":         func(i instance) []string { return enum(i.status(i.checks.systemFails())) },
-}
+	"operator.managed":             instanceFilters["operator.managed"],
+	"operator.principal":           instanceFilters["operator.principal"],
+}.lacking("application-status.status", "attached-ebs-status.status", "event.code", "event.description", "event.instance-event-id", "event.not-after", "event.not-before",
+	"event.not-before-deadline")
 
 // describeInstanceStatus shows running instances only, unless all are asked for (SDK, DescribeInstanceStatusInput.IncludeAllInstances).
 func describeInstanceStatus(c *sim.Call, in *awsec2.DescribeInstanceStatusInput) (*awsec2.DescribeInstanceStatusOutput, error) {

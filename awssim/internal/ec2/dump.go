@@ -12,7 +12,7 @@ import (
 // that only come from the world are there only if they differ from it, so that a dump of a new account is small.
 func dump(r *sim.Region) any {
 	s := stateOf(r)
-	return map[string]any{
+	return s.dumpNetwork(map[string]any{
 		"launch-template": dumpTable(s.templates.All(), func(t template) string { return t.id }, dumpTemplate),
 		"instance":        dumpTable(s.instances.All(), instance.id, dumpInstance),
 		"volume":          dumpTable(s.volumes.All(), func(v types.Volume) string { return *v.VolumeId }, compact[types.Volume]),
@@ -23,7 +23,33 @@ func dump(r *sim.Region) any {
 		"vpc":             s.dumpVPCs(),
 		"subnet":          s.dumpSubnets(),
 		"security-group":  s.dumpGroups(),
+	})
+}
+
+// dumpNetwork dumps what belongs to VPCs, where it differs from a new account.
+func (s *state) dumpNetwork(into map[string]any) map[string]any {
+	fresh := newState(s.region)
+	into["security-group-rule"] = dumpOwn(fresh.rules, s.rules, ruleListing.id)
+	into["network-acl"] = dumpOwn(fresh.acls, s.acls, aclListing.id)
+	into["route-table"] = dumpOwn(fresh.routeTables, s.routeTables, routeTableListing.id)
+	into["internet-gateway"] = dumpOwn(fresh.internetGateways, s.internetGateways, gatewayListing.id)
+	into["dhcp-options"] = dumpOwn(fresh.dhcpOptions, s.dhcpOptions, dhcpListing.id)
+	into["network-interface"] = dumpOwn(fresh.interfaces, s.interfaces, interfaceListing.id)
+	into["nat-gateway"] = dumpOwn(fresh.natGateways, s.natGateways, natListing.id)
+	into["elastic-ip"] = dumpOwn(fresh.elastics, s.elastics, addressID)
+	settings := map[string]any{}
+	for _, vpc := range s.vpcs.All() {
+		now, _ := s.settings.Get(*vpc.VpcId)
+		if was, ok := fresh.settings.Get(*vpc.VpcId); !ok || was != now {
+			settings[*vpc.VpcId] = map[string]any{"dnsSupport": now.dnsSupport, "dnsHostnames": now.dnsHostnames, "usageMetrics": now.usageMetrics}
+		}
 	}
+	into["vpc-attributes"] = settings
+	return into
+}
+
+func dumpOwn[V any](fresh, now *sim.Table[V], id func(V) string) map[string]any {
+	return changed(dumpTable(fresh.All(), id, compact[V]), dumpTable(now.All(), id, compact[V]))
 }
 
 func dumpTable[V any](items []V, id func(V) string, show func(V) any) map[string]any {

@@ -35,19 +35,29 @@ type idKind struct {
 	malformed string // code when the id does not look like one
 	notFound  string // code when there is no such resource
 	noun      string // as the message names it
+	// absent is the message for an id that names nothing, if it is not "The <noun> '<id>' does not exist".
+	absent string
 }
 
 var (
-	launchTemplateID = idKind{"lt", "InvalidLaunchTemplateId.Malformed", "InvalidLaunchTemplateId.NotFound", "launch template ID"}
-	imageID          = idKind{"ami", "InvalidAMIID.Malformed", "InvalidAMIID.NotFound", "image id"}
-	instanceID       = idKind{"i", "InvalidInstanceID.Malformed", "InvalidInstanceID.NotFound", "instance ID"}
-	subnetID         = idKind{"subnet", "InvalidSubnetID.Malformed", "InvalidSubnetID.NotFound", "subnet ID"}
-	vpcID            = idKind{"vpc", "InvalidVpcID.Malformed", "InvalidVpcID.NotFound", "vpc ID"}
-	securityGroupID  = idKind{"sg", "InvalidGroupId.Malformed", "InvalidGroup.NotFound", "security group"}
-	volumeID         = idKind{"vol", "InvalidVolumeID.Malformed", "InvalidVolume.NotFound", "volume"}
-	keyPairID        = idKind{"key", "InvalidKeyPairID.Malformed", "InvalidKeyPair.NotFound", "key pair ID"}
-	snapshotID       = idKind{"snap", "InvalidSnapshotID.Malformed", "InvalidSnapshot.NotFound", "snapshot"}
-	fleetID          = idKind{"fleet", "InvalidFleetId.Malformed", "InvalidFleetId.NotFound", "fleet ID"}
+	launchTemplateID    = idKind{"lt", "InvalidLaunchTemplateId.Malformed", "InvalidLaunchTemplateId.NotFound", "launch template ID", ""}
+	imageID             = idKind{"ami", "InvalidAMIID.Malformed", "InvalidAMIID.NotFound", "image id", ""}
+	instanceID          = idKind{"i", "InvalidInstanceID.Malformed", "InvalidInstanceID.NotFound", "instance ID", ""}
+	subnetID            = idKind{"subnet", "InvalidSubnetID.Malformed", "InvalidSubnetID.NotFound", "subnet ID", ""}
+	vpcID               = idKind{"vpc", "InvalidVpcID.Malformed", "InvalidVpcID.NotFound", "vpc ID", ""}
+	securityGroupID     = idKind{"sg", "InvalidGroupId.Malformed", "InvalidGroup.NotFound", "security group", ""}
+	securityGroupRuleID = idKind{"sgr", "InvalidSecurityGroupRuleId.Malformed", "InvalidSecurityGroupRuleId.NotFound", "security group rule ID", ""}
+	allocationID        = idKind{"eipalloc", "InvalidAllocationID.Malformed", "InvalidAllocationID.NotFound", "allocation ID", ""}
+	dhcpOptionsID       = idKind{"dopt", "InvalidDhcpOptionsId.Malformed", "InvalidDhcpOptionID.NotFound", "dhcpOption ID", ""}
+	internetGatewayID   = idKind{"igw", "InvalidInternetGatewayId.Malformed", "InvalidInternetGatewayID.NotFound", "internetGateway ID", ""}
+	natGatewayID        = idKind{"nat", "NatGatewayMalformed", "NatGatewayNotFound", "NAT gateway", "The Nat Gateway %s was not found"}
+	networkACLID        = idKind{"acl", "InvalidNetworkAclId.Malformed", "InvalidNetworkAclID.NotFound", "networkAcl ID", ""}
+	routeTableID        = idKind{"rtb", "InvalidRouteTableId.Malformed", "InvalidRouteTableID.NotFound", "routeTable ID", ""}
+	networkInterfaceID  = idKind{"eni", "InvalidNetworkInterfaceId.Malformed", "InvalidNetworkInterfaceID.NotFound", "networkInterface ID", ""}
+	volumeID            = idKind{"vol", "InvalidVolumeID.Malformed", "InvalidVolume.NotFound", "volume", ""}
+	keyPairID           = idKind{"key", "InvalidKeyPairID.Malformed", "InvalidKeyPair.NotFound", "key pair ID", ""}
+	snapshotID          = idKind{"snap", "InvalidSnapshotID.Malformed", "InvalidSnapshot.NotFound", "snapshot", ""}
+	fleetID             = idKind{"fleet", "InvalidFleetId.Malformed", "InvalidFleetId.NotFound", "fleet ID", ""}
 )
 
 var (
@@ -71,8 +81,15 @@ func (k idKind) check(id string) error {
 
 // missing is the error for ids that name nothing.
 func (k idKind) missing(ids ...string) error {
+	if k.absent != "" {
+		return sim.Errorf(k.notFound, k.absent, strings.Join(ids, ", "))
+	}
 	if len(ids) == 1 {
-		return sim.Errorf(k.notFound, "The %s '%s' does not exist", k.noun, ids[0])
+		end := ""
+		if k == volumeID {
+			end = "." // AWS was recorded to end the sentence for volumes alone
+		}
+		return sim.Errorf(k.notFound, "The %s '%s' does not exist%s", k.noun, ids[0], end)
 	}
 	return sim.Errorf(k.notFound, "The %ss '%s' do not exist", k.noun, strings.Join(ids, ", "))
 }

@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,22 @@ const (
 	maxFilters      = 50
 	maxFilterValues = 200
 )
+
+// with returns the table with the filters of another one as well.
+func (t filterTable[V]) with(other filterTable[V]) filterTable[V] {
+	joined := maps.Clone(t)
+	maps.Copy(joined, other)
+	return joined
+}
+
+// lacking returns the table with filters that are documented for what no resource of the simulator ever has: they match nothing.
+func (t filterTable[V]) lacking(names ...string) filterTable[V] {
+	joined := maps.Clone(t)
+	for _, name := range names {
+		joined[name] = func(V) []string { return nil }
+	}
+	return joined
+}
 
 // apply returns the items that pass all filters. With tags it also knows the filters tag:<key> and tag-key, which every taggable
 // resource has. It refuses a filter that the action does not document even when there is nothing to filter.
@@ -83,27 +100,36 @@ func matchesAny(patterns, values []string) bool {
 }
 
 // wildcardMatch compares a filter value with a resource's: * stands for any characters, ? for none or one, a backslash takes the next
-// character literally, and letters' case counts (User Guide, "List and filter your resources", wildcards).
+// character literally, and letters' case counts (User Guide, "List and filter your resources", wildcards). It takes time in proportion to
+// both lengths, whatever the pattern.
 func wildcardMatch(pattern, value string) bool {
-	if pattern == "" {
-		return value == ""
-	}
-	switch pattern[0] {
-	case '*':
-		for i := 0; i <= len(value); i++ {
-			if wildcardMatch(pattern[1:], value[i:]) {
-				return true
+	reached := make([]bool, len(value)+1) // at n: the pattern so far matches the first n characters
+	reached[0] = true
+	for i := 0; i < len(pattern); i++ {
+		next := make([]bool, len(value)+1)
+		switch c := pattern[i]; c {
+		case '*':
+			next[0] = reached[0]
+			for n := range len(value) {
+				next[n+1] = reached[n+1] || next[n]
+			}
+		case '?':
+			next[0] = reached[0]
+			for n := range len(value) {
+				next[n+1] = reached[n+1] || reached[n]
+			}
+		default:
+			if c == '\\' && i+1 < len(pattern) {
+				i++
+				c = pattern[i]
+			}
+			for n := range len(value) {
+				next[n+1] = reached[n] && value[n] == c
 			}
 		}
-		return false
-	case '?':
-		return wildcardMatch(pattern[1:], value) || (value != "" && wildcardMatch(pattern[1:], value[1:]))
-	case '\\':
-		if len(pattern) > 1 {
-			pattern = pattern[1:]
-		}
+		reached = next
 	}
-	return value != "" && pattern[0] == value[0] && wildcardMatch(pattern[1:], value[1:])
+	return reached[len(value)]
 }
 
 func tagValues(tags []types.Tag, key string) []string {

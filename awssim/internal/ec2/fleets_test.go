@@ -352,7 +352,7 @@ func TestCreateFleetRefuses(t *testing.T) {
 		{"hibernation", spot(types.SpotOptionsRequest{InstanceInterruptionBehavior: types.SpotInstanceInterruptionBehaviorHibernate}), "InvalidFleetConfig", "hibernate"},
 		{"too many configs", func(in *ec2.CreateFleetInput) {
 			in.LaunchTemplateConfigs = slices.Repeat(in.LaunchTemplateConfigs, 51)
-		}, "InvalidParameterValue", "At most 50"},
+		}, "InvalidParameterValue", "less than or equal to 50"},
 		{"no template", func(in *ec2.CreateFleetInput) {
 			in.LaunchTemplateConfigs[0].LaunchTemplateSpecification = nil
 		}, "MissingParameter", "LaunchTemplateSpecification"},

@@ -80,6 +80,31 @@ var imageFilters = filterTable[types.Image]{
 	"sriov-net-support":   func(i types.Image) []string { return text(i.SriovNetSupport) },
 	"state":               func(i types.Image) []string { return enum(i.State) },
 	"virtualization-type": func(i types.Image) []string { return enum(i.VirtualizationType) },
+	"block-device-mapping.delete-on-termination": func(i types.Image) []string {
+		return collect(i.BlockDeviceMappings, func(m types.BlockDeviceMapping) []string { return boolean(val(m.Ebs).DeleteOnTermination) })
+	},
+	"free-tier-eligible":        func(i types.Image) []string { return boolean(i.FreeTierEligible) },
+	"image-allowed":             func(i types.Image) []string { return boolean(i.ImageAllowed) },
+	"kernel-id":                 func(i types.Image) []string { return text(i.KernelId) },
+	"product-code":              func(i types.Image) []string { return productCodes(i.ProductCodes) },
+	"product-code.type":         func(i types.Image) []string { return productCodeTypes(i.ProductCodes) },
+	"public-ssm-parameter-name": func(i types.Image) []string { return text(i.PublicSsmParameterName) },
+	"ramdisk-id":                func(i types.Image) []string { return text(i.RamdiskId) },
+	"source-image-region":       func(i types.Image) []string { return text(i.SourceImageRegion) },
+	"source-instance-id":        func(i types.Image) []string { return text(i.SourceInstanceId) },
+	"state-reason-code":         func(i types.Image) []string { return text(val(i.StateReason).Code) },
+	"state-reason-message":      func(i types.Image) []string { return text(val(i.StateReason).Message) },
+}.lacking("image-watermark.source-image-creation-time", "image-watermark.source-image-id", "image-watermark.source-image-region",
+	"image-watermark.watermark-creation-time", "image-watermark.watermark-key", "scan-result.critical-fix-available-since",
+	"scan-result.finding-scan-date", "scan-result.high-fix-available-since", "scan-result.highest-finding-severity-label",
+	"scan-result.informational-fix-available-since", "scan-result.low-fix-available-since", "scan-result.medium-fix-available-since")
+
+func productCodes(codes []types.ProductCode) []string {
+	return collect(codes, func(c types.ProductCode) []string { return text(c.ProductCodeId) })
+}
+
+func productCodeTypes(codes []types.ProductCode) []string {
+	return collect(codes, func(c types.ProductCode) []string { return enum(c.ProductCodeType) })
 }
 
 var imageListing = listing[types.Image]{

@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/shape"
-	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
 // Instance is one instance as it is at a moment. What its pointers lead to must not be changed.
@@ -24,6 +23,7 @@ type Instance struct {
 // instance is what the table holds; it is never changed in place.
 type instance struct {
 	api         types.Instance
+	owner       string // the account
 	reservation string
 	userData    string // decoded
 	encodedData string // as it was given
@@ -113,7 +113,7 @@ func (l *launch) makeInstance(index int, reservation, clientToken string) (insta
 	l.addVolumes(&api)
 	api.Tags = mergeTags(mergeTags(l.tags(types.ResourceTypeInstance), l.templateTags()), l.systemTags)
 	return instance{
-		api: api, reservation: reservation, userData: l.userData, encodedData: val(l.in.UserData), hasPublic: api.PublicIpAddress != nil,
+		api: api, owner: l.state.region.Account.ID, reservation: reservation, userData: l.userData, encodedData: val(l.in.UserData), hasPublic: api.PublicIpAddress != nil,
 		keepAlive: val(l.in.DisableApiTermination), keepRunning: val(l.in.DisableApiStop), shutdown: l.in.InstanceInitiatedShutdownBehavior,
 	}, nil
 }
@@ -195,51 +195,8 @@ func (l *launch) addInterfaces(api *types.Instance) error {
 	primary := api.NetworkInterfaces[0]
 	api.SubnetId, api.VpcId = primary.SubnetId, primary.VpcId
 	api.PrivateIpAddress, api.PrivateDnsName = primary.PrivateIpAddress, primary.PrivateDnsName
-	api.PublicDnsName = ptr("")
-	if primary.Association != nil {
-		api.PublicIpAddress, api.PublicDnsName = primary.Association.PublicIp, primary.Association.PublicDnsName
-	}
-	api.SecurityGroups = primary.Groups
+	*api = instance{api: *api}.showing(api.NetworkInterfaces).api
 	return nil
-}
-
-func (s *state) makeInterface(plan interfacePlan, now time.Time, instanceID string, hostname types.HostnameType) (types.InstanceNetworkInterface, error) {
-	pool := s.pool(plan.subnet)
-	address, ok := pool.take(primaryAddress(plan.spec))
-	if !ok {
-		return types.InstanceNetworkInterface{}, sim.Errorf("InvalidIPAddress.InUse", "Address %s is in use.", primaryAddress(plan.spec))
-	}
-	name := s.privateDNSName(instanceID, address.String(), hostname)
-	card, device := plan.spec.NetworkCardIndex, plan.spec.DeviceIndex
-	network := types.InstanceNetworkInterface{
-		NetworkInterfaceId: ptr(s.kernel.NewID("eni-", 17)), SubnetId: plan.subnet.SubnetId, VpcId: plan.subnet.VpcId, OwnerId: ptr(s.region.Account.ID),
-		Description: ptr(val(plan.spec.Description)), Groups: plan.groups, PrivateIpAddress: ptr(address.String()), PrivateDnsName: ptr(name),
-		SourceDestCheck: ptr(true), Status: types.NetworkInterfaceStatusInUse, InterfaceType: ptr("interface"), MacAddress: ptr(macAddress(instanceID, address.String())),
-		Attachment: &types.InstanceNetworkInterfaceAttachment{
-			AttachmentId: ptr(s.kernel.NewID("eni-attach-", 17)), AttachTime: ptr(now), Status: types.AttachmentStatusAttached,
-			DeviceIndex: ptr(val(device)), NetworkCardIndex: ptr(val(card)), DeleteOnTermination: ptr(plan.spec.DeleteOnTermination == nil || *plan.spec.DeleteOnTermination),
-		},
-		PrivateIpAddresses: []types.InstancePrivateIpAddress{{Primary: ptr(true), PrivateIpAddress: ptr(address.String()), PrivateDnsName: ptr(name)}},
-	}
-	if val(plan.spec.InterfaceType) != "" {
-		network.InterfaceType = plan.spec.InterfaceType
-	}
-	for _, wanted := range secondaryAddresses(plan.spec) {
-		further, ok := pool.take(wanted)
-		if !ok {
-			return network, sim.Errorf("InvalidIPAddress.InUse", "Address %s is in use.", wanted)
-		}
-		network.PrivateIpAddresses = append(network.PrivateIpAddresses, types.InstancePrivateIpAddress{Primary: ptr(false), PrivateIpAddress: ptr(further.String())})
-	}
-	public := val(plan.subnet.MapPublicIpOnLaunch)
-	if plan.spec.AssociatePublicIpAddress != nil {
-		public = *plan.spec.AssociatePublicIpAddress
-	}
-	if public {
-		ip := publicAddress(instanceID)
-		network.Association = &types.InstanceNetworkInterfaceAssociation{IpOwnerId: ptr("amazon"), PublicIp: ptr(ip), PublicDnsName: ptr(s.publicDNSName(ip))}
-	}
-	return network, nil
 }
 
 // publicAddress makes an address out of the instance id, in the block that is set aside for benchmarks (RFC 2544), which nobody owns.

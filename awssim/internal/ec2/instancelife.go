@@ -1,7 +1,6 @@
 package ec2
 
 import (
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -70,9 +69,28 @@ func StopInstances(r *sim.Region, ids ...string) {
 	s := stateOf(r)
 	for _, id := range ids {
 		if i, ok := s.instances.Get(id); ok && i.in(types.InstanceStateNamePending, types.InstanceStateNameRunning) {
-			s.stop(i)
+			s.stop(i, userInitiated)
 		}
 	}
+}
+
+// HibernateInstances is StopInstances for instances that keep what is in their memory. Those that were not launched for it stop (User Guide, "How Amazon EC2
+// instance hibernation works").
+func HibernateInstances(r *sim.Region, ids ...string) {
+	s := stateOf(r)
+	for _, id := range ids {
+		if i, ok := s.instances.Get(id); ok && i.in(types.InstanceStateNamePending, types.InstanceStateNameRunning) {
+			s.stop(i, hibernationOf(i))
+		}
+	}
+}
+
+// hibernationOf returns why an instance stopped that was to hibernate.
+func hibernationOf(i instance) ending {
+	if val(val(i.api.HibernationOptions).Configured) {
+		return hibernated
+	}
+	return userInitiated
 }
 
 // StartInstances starts stopped instances on behalf of a service; those in another state are left alone. It stops at the first for which
@@ -191,6 +209,7 @@ type ending struct{ code, message, transition string }
 
 var (
 	userInitiated = ending{"Client.UserInitiatedShutdown", "Client.UserInitiatedShutdown: User initiated shutdown", "User initiated"}
+	hibernated    = ending{"Client.UserInitiatedHibernate", "Client.UserInitiatedHibernate: User initiated hibernate", "User initiated"}
 	interrupted   = ending{"Server.SpotInstanceTermination", "Server.SpotInstanceTermination: Spot instance termination", "Server.SpotInstanceTermination"}
 )
 
@@ -218,18 +237,6 @@ func (s *state) finish(i instance) {
 	s.later(tombstone, i, func(i instance) { s.instances.Delete(i.id()) })
 }
 
-func (s *state) releaseNetwork(i instance) {
-	for _, n := range i.api.NetworkInterfaces {
-		subnet, ok := s.subnets.Get(val(n.SubnetId))
-		if !ok {
-			continue
-		}
-		for _, a := range n.PrivateIpAddresses {
-			s.pool(subnet).release(val(a.PrivateIpAddress))
-		}
-	}
-}
-
 func (s *state) detach(volume string, deleteIt bool) {
 	v, ok := s.volumes.Get(volume)
 	if !ok {
@@ -244,25 +251,19 @@ func (s *state) detach(volume string, deleteIt bool) {
 }
 
 // stop starts to stop a running instance.
-func (s *state) stop(i instance) {
-	i = s.explain(i.change(types.InstanceStateNameStopping), userInitiated)
+func (s *state) stop(i instance, why ending) {
+	i = s.explain(i.change(types.InstanceStateNameStopping), why)
 	i.booted, i.checks = false, statusChecks{} // it starts again on another host
 	s.putInstance(i)
 	s.later(s.kernel.Behavior().InstanceTimes.ShuttingDown, i, func(i instance) {
 		i = i.change(types.InstanceStateNameStopped)
-		i.api.NetworkInterfaces = withoutPublicAddress(i.api.NetworkInterfaces)
-		i.api.PublicIpAddress, i.api.PublicDnsName = nil, ptr("")
-		s.putInstance(i)
+		for _, view := range i.api.NetworkInterfaces {
+			if n, ok := s.interfaces.Get(*view.NetworkInterfaceId); ok {
+				s.interfaces.Put(*n.NetworkInterfaceId, s.withoutPublicAddress(n, true))
+			}
+		}
+		s.putInstance(s.withInterfaces(i))
 	})
-}
-
-// withoutPublicAddress: an instance loses its automatic public address when it stops (User Guide, "EC2 instance IP addressing").
-func withoutPublicAddress(networks []types.InstanceNetworkInterface) []types.InstanceNetworkInterface {
-	networks = slices.Clone(networks)
-	for i := range networks {
-		networks[i].Association = nil
-	}
-	return networks
 }
 
 // restart starts a stopped instance.
@@ -270,12 +271,8 @@ func (s *state) restart(i instance) {
 	i = i.change(types.InstanceStateNamePending)
 	i.api.LaunchTime = ptr(s.kernel.Now())
 	i.api.StateReason, i.api.StateTransitionReason = nil, ptr("")
-	if i.hasPublic {
-		ip := publicAddress(i.id())
-		i.api.PublicIpAddress, i.api.PublicDnsName = ptr(ip), ptr(s.publicDNSName(ip))
-		i.api.NetworkInterfaces = slices.Clone(i.api.NetworkInterfaces)
-		i.api.NetworkInterfaces[0].Association = &types.InstanceNetworkInterfaceAssociation{IpOwnerId: ptr("amazon"), PublicIp: ptr(ip), PublicDnsName: i.api.PublicDnsName}
-	}
+	s.lendAddress(i)
+	i = s.withInterfaces(i)
 	s.putInstance(i)
 	s.afterPending(i)
 }

@@ -15,7 +15,9 @@ import (
 // LaunchRequest is a launch from a launch template that a service makes on behalf of its user.
 type LaunchRequest struct {
 	Template LaunchTemplateSpec
-	Count    int
+	// Data is what to launch in the place of a launch template; nil for a launch from Template.
+	Data  *types.RequestLaunchTemplateData
+	Count int
 
 	// InstanceType and ImageID override the template's if they are not empty. With an InstanceType, the template's instance requirements
 	// do not matter.
@@ -25,11 +27,14 @@ type LaunchRequest struct {
 	// an Auto Scaling group"). Without it, Zone means that zone's default subnet.
 	SubnetID string
 	Zone     string
-	// Market is "" for what the template says, or spot or on-demand. MaxPrice is for Spot; empty means the on-demand price.
+	// Market is "" for what the template says, or a market. MaxPrice is for Spot; empty means the on-demand price.
 	Market   types.MarketType
 	MaxPrice string
 	// PlacementGroup is a name, which wins over the template's placement group; empty for what the template says.
 	PlacementGroup string
+	// ReservationID is the Capacity Reservation to launch into, which wins over the template's; empty for what the template says. A Market of
+	// capacity-block or interruptible-capacity-reservation goes with it.
+	ReservationID string
 	// Tags win over the template's instance tags with the same key. SystemTags have keys with the prefix aws:.
 	Tags       []types.Tag
 	SystemTags []types.Tag
@@ -60,11 +65,11 @@ func CheckLaunch(r *sim.Region, request LaunchRequest) error {
 }
 
 func planRequest(r *sim.Region, request LaunchRequest) (*launch, error) {
-	version, err := ResolveLaunchTemplate(r, request.Template)
+	data, version, err := launchData(r, request)
 	if err != nil {
 		return nil, err
 	}
-	in := mergeLaunch(version.Data, awsec2.RunInstancesInput{
+	in := mergeLaunch(data, awsec2.RunInstancesInput{
 		ImageId: optional(request.ImageID), InstanceType: types.InstanceType(request.InstanceType),
 	})
 	in.InstanceMarketOptions = marketFor(in.InstanceMarketOptions, request)
@@ -74,8 +79,39 @@ func planRequest(r *sim.Region, request LaunchRequest) (*launch, error) {
 		placement.GroupName, placement.GroupId = ptr(request.PlacementGroup), nil
 		in.Placement = &placement
 	}
+	if request.ReservationID != "" {
+		in.CapacityReservationSpecification = &types.CapacityReservationSpecification{CapacityReservationTarget: &types.CapacityReservationTarget{
+			CapacityReservationId: &request.ReservationID,
+		}}
+	}
 	l := &launch{state: stateOf(r), in: in, source: version, extraTags: request.Tags, systemTags: request.SystemTags}
 	return l, l.plan()
+}
+
+// launchData returns what a request launches, and the launch template version that it is from: nil if it is from none.
+func launchData(r *sim.Region, request LaunchRequest) (types.RequestLaunchTemplateData, *LaunchTemplateVersion, error) {
+	if request.Data != nil {
+		return *request.Data, nil, nil
+	}
+	version, err := ResolveLaunchTemplate(r, request.Template)
+	if err != nil {
+		return types.RequestLaunchTemplateData{}, nil, err
+	}
+	return version.Data, version, nil
+}
+
+// CheckResources returns the error of a launch that names an image, an instance type, a key pair, or a security group that does not exist, or
+// whose user data cannot be read.
+func CheckResources(r *sim.Region, data types.RequestLaunchTemplateData) error {
+	l := &launch{state: stateOf(r), in: shape.Convert[awsec2.RunInstancesInput](data), stored: true}
+	for _, step := range []func(*launch) error{
+		(*launch).findImage, (*launch).findType, (*launch).findKeyPair, (*launch).checkGroupsExist, (*launch).ruleUserData,
+	} {
+		if err := step(l); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func marketFor(template *types.InstanceMarketOptionsRequest, request LaunchRequest) *types.InstanceMarketOptionsRequest {
@@ -85,6 +121,8 @@ func marketFor(template *types.InstanceMarketOptionsRequest, request LaunchReque
 	case types.MarketTypeSpot:
 		options := &types.SpotMarketOptions{SpotInstanceType: types.SpotInstanceTypeOneTime, MaxPrice: optional(request.MaxPrice)}
 		return &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeSpot, SpotOptions: options}
+	case types.MarketTypeCapacityBlock, types.MarketTypeInterruptibleCapacityReservation:
+		return &types.InstanceMarketOptionsRequest{MarketType: request.Market}
 	default:
 		return nil
 	}
@@ -136,7 +174,7 @@ func (l *launch) plan() error {
 	}
 	steps := []func(*launch) error{(*launch).findImage, (*launch).findType}
 	steps = append(steps, dataRules...)
-	steps = append(steps, (*launch).findKeyPair, (*launch).findProfile, (*launch).place, (*launch).planVolumes, (*launch).checkPlacement)
+	steps = append(steps, (*launch).findKeyPair, (*launch).findProfile, (*launch).place, (*launch).planVolumes, (*launch).roomToHibernate, (*launch).checkPlacement)
 	for _, step := range steps {
 		if err := step(l); err != nil {
 			return err

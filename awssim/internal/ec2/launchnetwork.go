@@ -17,6 +17,17 @@ type interfacePlan struct {
 	spec   types.InstanceNetworkInterfaceSpecification
 	subnet types.Subnet
 	groups []types.GroupIdentifier
+	tags   []types.Tag
+	// existing is the interface that the launch names by its id; nil for a new one.
+	existing *types.NetworkInterface
+}
+
+// addresses returns how many free addresses of its subnet an interface needs.
+func (p interfacePlan) addresses() int {
+	if p.existing != nil {
+		return 0
+	}
+	return 1 + len(secondaryAddresses(p.spec))
 }
 
 // ruleInterfaces holds the rules of network interfaces among themselves (SDK, InstanceNetworkInterfaceSpecification; for the number, User
@@ -34,6 +45,9 @@ func (l *launch) ruleInterfaces() error {
 		}
 		taken[place] = true
 		if err := checkInterface(n, len(l.in.NetworkInterfaces)); err != nil {
+			return err
+		}
+		if err := l.checkExisting(n); err != nil {
 			return err
 		}
 	}
@@ -66,14 +80,25 @@ func checkInterface(n types.InstanceNetworkInterfaceSpecification, count int) er
 			return err
 		}
 	}
-	if val(n.NetworkInterfaceId) != "" {
-		// The simulation makes interfaces with their instances only, so no id can name one that is free.
-		return sim.Errorf("InvalidNetworkInterfaceID.NotFound", "The networkInterface ID '%s' does not exist", *n.NetworkInterfaceId)
-	}
 	for _, check := range []func(types.InstanceNetworkInterfaceSpecification) error{checkEFAOnly, checkPrimaryAddress, checkTracking, checkENAExpress} {
 		if err := check(n); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkExisting: an interface that is there already has its subnet, groups, and addresses (SDK,
+// InstanceNetworkInterfaceSpecification.NetworkInterfaceId). The words of the second refusal are an inference.
+func (l *launch) checkExisting(n types.InstanceNetworkInterfaceSpecification) error {
+	if val(n.NetworkInterfaceId) == "" {
+		return nil
+	}
+	if _, err := l.state.findInterface(*n.NetworkInterfaceId); err != nil {
+		return err
+	}
+	if val(n.SubnetId) != "" || len(n.Groups)+len(n.PrivateIpAddresses) > 0 || val(n.PrivateIpAddress) != "" || n.SecondaryPrivateIpAddressCount != nil || n.AssociatePublicIpAddress != nil {
+		return invalidCombination("A network interface ID cannot be specified together with a subnet ID, security groups or IP addresses.")
 	}
 	return nil
 }
@@ -174,15 +199,10 @@ func (l *launch) place() error {
 		}}
 	}
 	for _, spec := range specs {
-		subnet, err := l.findSubnet(spec.SubnetId)
+		plan, err := l.planInterface(spec)
 		if err != nil {
 			return err
 		}
-		groups, err := l.findGroups(spec.Groups, subnet, val(spec.SubnetId) != "")
-		if err != nil {
-			return err
-		}
-		plan := interfacePlan{spec: spec, subnet: subnet, groups: groups}
 		if val(spec.DeviceIndex) == 0 && val(spec.NetworkCardIndex) == 0 {
 			l.subnet = &plan.subnet
 			l.interfaces = slices.Insert(l.interfaces, 0, plan)
@@ -196,6 +216,27 @@ func (l *launch) place() error {
 		}
 	}
 	return l.checkZone()
+}
+
+func (l *launch) planInterface(spec types.InstanceNetworkInterfaceSpecification) (interfacePlan, error) {
+	plan := interfacePlan{spec: spec, tags: l.tags(types.ResourceTypeNetworkInterface)}
+	if val(spec.NetworkInterfaceId) != "" {
+		n, err := l.state.findInterface(*spec.NetworkInterfaceId)
+		if err != nil {
+			return plan, err
+		}
+		if n.Attachment != nil {
+			return plan, sim.Errorf("InvalidNetworkInterface.InUse", "The network interface '%s' is currently in use.", *n.NetworkInterfaceId)
+		}
+		plan.existing, plan.groups = &n, n.Groups
+		spec.SubnetId = n.SubnetId
+	}
+	var err error
+	if plan.subnet, err = l.findSubnet(spec.SubnetId); err != nil || plan.existing != nil {
+		return plan, err
+	}
+	plan.groups, err = l.findGroups(spec.Groups, plan.subnet, val(spec.SubnetId) != "")
+	return plan, err
 }
 
 // findSubnet is the subnet that is named, or the default subnet of the zone that the placement asks for, or of the first zone that has one
@@ -412,14 +453,18 @@ func (p *addressPool) release(address string) {
 // privateDNSName is the host name that EC2 gives (User Guide, "EC2 instance hostnames and domains"): from the address or, where asked for,
 // from the instance id, under ec2.internal in us-east-1 and <region>.compute.internal elsewhere.
 func (s *state) privateDNSName(instanceID, address string, kind types.HostnameType) string {
-	domain := s.region.Name + ".compute.internal"
-	if s.region.Name == "us-east-1" {
-		domain = "ec2.internal"
-	}
+	domain := s.privateDomain()
 	if kind == types.HostnameTypeResourceName {
 		return instanceID + "." + domain
 	}
 	return "ip-" + strings.ReplaceAll(address, ".", "-") + "." + domain
+}
+
+func (s *state) privateDomain() string {
+	if s.region.Name == "us-east-1" {
+		return "ec2.internal"
+	}
+	return s.region.Name + ".compute.internal"
 }
 
 func (s *state) publicDNSName(address string) string {

@@ -80,8 +80,9 @@ func (l *launch) ruleMarket() error {
 	if market.SpotOptions != nil && market.MarketType != types.MarketTypeSpot {
 		return invalidCombination("SpotOptions may only be specified with the market type spot.")
 	}
-	if market.MarketType == types.MarketTypeCapacityBlock && val(val(l.in.CapacityReservationSpecification).CapacityReservationTarget) == (types.CapacityReservationTarget{}) {
-		return invalidCombination("The market type capacity-block requires a target capacity reservation.")
+	reserved := market.MarketType == types.MarketTypeCapacityBlock || market.MarketType == types.MarketTypeInterruptibleCapacityReservation
+	if reserved && val(val(l.in.CapacityReservationSpecification).CapacityReservationTarget) == (types.CapacityReservationTarget{}) {
+		return invalidCombination("The market type %s requires a target capacity reservation.", market.MarketType)
 	}
 	if market.MarketType != types.MarketTypeSpot {
 		return nil
@@ -205,6 +206,28 @@ func (l *launch) ruleEnclaveAndHibernation() error {
 	}
 	if l.image != nil && !l.rootEncrypted() {
 		return sim.Errorf("UnsupportedHibernationConfiguration", "Hibernation requires an encrypted root volume.")
+	}
+	return nil
+}
+
+// mostHibernatedMemory is what an instance may have in memory to hibernate, in MiB (User Guide, "Prerequisites for EC2 instance hibernation": less than 150
+// GiB on Linux).
+const mostHibernatedMemory = 150 * 1024
+
+// roomToHibernate refuses instances whose memory EC2 could not write to their root volume (User Guide, "Prerequisites for EC2 instance hibernation", which
+// demands a root volume "large enough to store the RAM contents"). That EC2 refuses the launch for the size is an inference from the error code, which
+// is for "parameter values [that] do not meet the prerequisites"; the words are one too.
+func (l *launch) roomToHibernate() error {
+	if !val(val(l.in.HibernationOptions).Configured) {
+		return nil
+	}
+	if l.kind.MemoryMiB >= mostHibernatedMemory {
+		return sim.Errorf("UnsupportedHibernationConfiguration", "Hibernation is not supported for instances with %d MiB of memory.", l.kind.MemoryMiB)
+	}
+	for _, v := range l.volumes {
+		if v.device == val(l.image.RootDeviceName) && int64(val(v.ebs.VolumeSize))*1024 < l.kind.MemoryMiB {
+			return sim.Errorf("UnsupportedHibernationConfiguration", "The root volume of %d GiB is too small to store %d MiB of memory.", val(v.ebs.VolumeSize), l.kind.MemoryMiB)
+		}
 	}
 	return nil
 }

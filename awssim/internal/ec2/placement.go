@@ -7,13 +7,14 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-var placementGroupID = idKind{"pg", "InvalidPlacementGroupId.Malformed", "InvalidPlacementGroup.Unknown", "placement group"}
+var placementGroupID = idKind{"pg", "InvalidPlacementGroupId.Malformed", "InvalidPlacementGroup.Unknown", "placement group", ""}
 
 var placementFilters = filterTable[types.PlacementGroup]{
-	"group-name": func(p types.PlacementGroup) []string { return text(p.GroupName) },
-	"group-arn":  func(p types.PlacementGroup) []string { return text(p.GroupArn) },
-	"state":      func(p types.PlacementGroup) []string { return enum(p.State) },
-	"strategy":   func(p types.PlacementGroup) []string { return enum(p.Strategy) },
+	"group-name":   func(p types.PlacementGroup) []string { return text(p.GroupName) },
+	"group-arn":    func(p types.PlacementGroup) []string { return text(p.GroupArn) },
+	"state":        func(p types.PlacementGroup) []string { return enum(p.State) },
+	"strategy":     func(p types.PlacementGroup) []string { return enum(p.Strategy) },
+	"spread-level": func(p types.PlacementGroup) []string { return enum(p.SpreadLevel) },
 }
 
 // createPlacementGroup makes a placement group (SDK, CreatePlacementGroupInput: up to 255 ASCII characters, up to 7 partitions, which is an

@@ -81,7 +81,76 @@ func registerNetwork(reg *sim.Registry) {
 	sim.Handle(reg, service, "CreateSubnet", createSubnet)
 	sim.Handle(reg, service, "DeleteSubnet", deleteSubnet)
 	sim.Handle(reg, service, "DescribeSubnets", describeSubnets)
+	sim.Handle(reg, service, "DescribeDhcpOptions", describeDhcpOptions)
+	sim.Handle(reg, service, "DescribeVpcAttribute", describeVpcAttribute)
+	sim.Handle(reg, service, "ModifySubnetAttribute", modifySubnetAttribute)
+	sim.Handle(reg, service, "ModifyVpcAttribute", modifyVpcAttribute)
+	registerSecurityGroups(reg)
+	registerInterfaces(reg)
+	registerNetworkACLs(reg)
+	registerGateways(reg)
+	registerRoutes(reg)
+}
+
+func registerNetworkACLs(reg *sim.Registry) {
+	sim.Handle(reg, service, "CreateNetworkAcl", createNetworkACL)
+	sim.Handle(reg, service, "CreateNetworkAclEntry", createNetworkACLEntry)
+	sim.Handle(reg, service, "DeleteNetworkAcl", deleteNetworkACL)
+	sim.Handle(reg, service, "DeleteNetworkAclEntry", deleteNetworkACLEntry)
+	sim.Handle(reg, service, "DescribeNetworkAcls", describeNetworkAcls)
+	sim.Handle(reg, service, "ReplaceNetworkAclAssociation", replaceNetworkACLAssociation)
+	sim.Handle(reg, service, "ReplaceNetworkAclEntry", replaceNetworkACLEntry)
+}
+
+func registerGateways(reg *sim.Registry) {
+	sim.Handle(reg, service, "AllocateAddress", allocateAddress)
+	sim.Handle(reg, service, "AssociateAddress", associateAddress)
+	sim.Handle(reg, service, "AttachInternetGateway", attachInternetGateway)
+	sim.Handle(reg, service, "CreateInternetGateway", createInternetGateway)
+	sim.Handle(reg, service, "CreateNatGateway", createNatGateway)
+	sim.Handle(reg, service, "DeleteInternetGateway", deleteInternetGateway)
+	sim.Handle(reg, service, "DeleteNatGateway", deleteNatGateway)
+	sim.Handle(reg, service, "DescribeAddresses", describeAddresses)
+	sim.Handle(reg, service, "DescribeAddressesAttribute", describeAddressesAttribute)
+	sim.Handle(reg, service, "DescribeInternetGateways", describeInternetGateways)
+	sim.Handle(reg, service, "DescribeNatGateways", describeNatGateways)
+	sim.Handle(reg, service, "DetachInternetGateway", detachInternetGateway)
+	sim.Handle(reg, service, "DisassociateAddress", disassociateAddress)
+	sim.Handle(reg, service, "ReleaseAddress", releaseAddress)
+}
+
+func registerRoutes(reg *sim.Registry) {
+	sim.Handle(reg, service, "AssociateRouteTable", associateRouteTable)
+	sim.Handle(reg, service, "CreateRoute", createRoute)
+	sim.Handle(reg, service, "CreateRouteTable", createRouteTable)
+	sim.Handle(reg, service, "DeleteRoute", deleteRoute)
+	sim.Handle(reg, service, "DeleteRouteTable", deleteRouteTable)
+	sim.Handle(reg, service, "DescribeRouteTables", describeRouteTables)
+	sim.Handle(reg, service, "DisassociateRouteTable", disassociateRouteTable)
+	sim.Handle(reg, service, "ReplaceRoute", replaceRoute)
+	sim.Handle(reg, service, "ReplaceRouteTableAssociation", replaceRouteTableAssociation)
+}
+
+func registerSecurityGroups(reg *sim.Registry) {
+	sim.Handle(reg, service, "AuthorizeSecurityGroupEgress", authorizeSecurityGroupEgress)
+	sim.Handle(reg, service, "AuthorizeSecurityGroupIngress", authorizeSecurityGroupIngress)
 	sim.Handle(reg, service, "CreateSecurityGroup", createSecurityGroup)
 	sim.Handle(reg, service, "DeleteSecurityGroup", deleteSecurityGroup)
+	sim.Handle(reg, service, "DescribeSecurityGroupRules", describeSecurityGroupRules)
 	sim.Handle(reg, service, "DescribeSecurityGroups", describeSecurityGroups)
+	sim.Handle(reg, service, "ModifySecurityGroupRules", modifySecurityGroupRules)
+	sim.Handle(reg, service, "RevokeSecurityGroupEgress", revokeSecurityGroupEgress)
+	sim.Handle(reg, service, "RevokeSecurityGroupIngress", revokeSecurityGroupIngress)
+	sim.Handle(reg, service, "UpdateSecurityGroupRuleDescriptionsEgress", updateSecurityGroupRuleDescriptionsEgress)
+	sim.Handle(reg, service, "UpdateSecurityGroupRuleDescriptionsIngress", updateSecurityGroupRuleDescriptionsIngress)
+}
+
+func registerInterfaces(reg *sim.Registry) {
+	sim.Handle(reg, service, "AttachNetworkInterface", attachNetworkInterface)
+	sim.Handle(reg, service, "CreateNetworkInterface", createNetworkInterface)
+	sim.Handle(reg, service, "DeleteNetworkInterface", deleteNetworkInterface)
+	sim.Handle(reg, service, "DescribeNetworkInterfaceAttribute", describeNetworkInterfaceAttribute)
+	sim.Handle(reg, service, "DescribeNetworkInterfaces", describeNetworkInterfaces)
+	sim.Handle(reg, service, "DetachNetworkInterface", detachNetworkInterface)
+	sim.Handle(reg, service, "ModifyNetworkInterfaceAttribute", modifyNetworkInterfaceAttribute)
 }

@@ -1,8 +1,11 @@
 package ec2
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -21,6 +24,10 @@ type CapacityReservation struct {
 	Count        int    `json:"count"`
 	// Block tells a Capacity Block from an On-Demand reservation. It needs Start and End.
 	Block bool `json:"block,omitempty"`
+	// Interruptible tells a reservation whose owner may take it back, which takes instances of that market type alone.
+	Interruptible bool `json:"interruptible,omitempty"`
+	// ResourceGroup is the ARN of a resource group that it is in. The groups themselves are not simulated.
+	ResourceGroup string `json:"resourceGroup,omitempty"`
 	// Start is when it becomes active, End when it expires: at once and never if they are left out.
 	Start time.Time `json:"start,omitzero"`
 	End   time.Time `json:"end,omitzero"`
@@ -54,6 +61,8 @@ func (s *state) checkReservation(c CapacityReservation) error {
 		return fmt.Errorf("there is no instance type %q, or no zone %q", c.InstanceType, c.Zone)
 	case c.Count < 1:
 		return fmt.Errorf("it is for %d instances", c.Count)
+	case c.Block && c.Interruptible:
+		return errors.New("a Capacity Block is not interruptible")
 	case c.Block && !slices.Contains(kind.UsageClasses, string(types.UsageClassTypeCapacityBlock)):
 		return fmt.Errorf("there are no Capacity Blocks of %s", c.InstanceType)
 	case c.Block && (c.Start.IsZero() || !c.End.After(c.Start)):
@@ -65,6 +74,31 @@ func (s *state) checkReservation(c CapacityReservation) error {
 // LookupCapacityReservation returns the reservation of that id as it is now.
 func LookupCapacityReservation(r *sim.Region, id string) (CapacityReservation, bool) {
 	return stateOf(r).capacities.Get(id)
+}
+
+// Market returns the market type of the instances that run in the reservation.
+func (c CapacityReservation) Market() types.MarketType {
+	switch {
+	case c.Block:
+		return types.MarketTypeCapacityBlock
+	case c.Interruptible:
+		return types.MarketTypeInterruptibleCapacityReservation
+	}
+	return types.MarketTypeOnDemand
+}
+
+// OpenReservations returns the reservations that have one of the ids, or are in one of the resource groups, and have room left, by id. Only for code under the
+// kernel's lock.
+func OpenReservations(r *sim.Region, ids, groups []string) []CapacityReservation {
+	s := stateOf(r)
+	var open []CapacityReservation
+	for _, c := range s.capacities.All() {
+		if named := slices.Contains(ids, c.ID) || c.ResourceGroup != "" && slices.Contains(groups, c.ResourceGroup); named && s.reservationLeft(c) > 0 {
+			open = append(open, c)
+		}
+	}
+	slices.SortFunc(open, func(a, b CapacityReservation) int { return strings.Compare(a.ID, b.ID) })
+	return open
 }
 
 // endBlock terminates what runs in a Capacity Block that is about to end, unless the end has been moved.
@@ -121,8 +155,8 @@ func (l *launch) reserved() (CapacityReservation, bool) {
 // report them, of a type that differs too: hashicorp/terraform-provider-aws#32458; for the market it is an inference). It is a matter of the moment like all
 // capacity, so that a dry run does not look at it: an Auto Scaling group can be made before its Capacity Block begins (EKS UG capacity-blocks-mng).
 func (l *launch) roomReserved(c CapacityReservation) (int, error) {
-	block := val(l.in.InstanceMarketOptions).MarketType == types.MarketTypeCapacityBlock
-	fits := string(l.in.InstanceType) == c.InstanceType && val(l.subnet.AvailabilityZone) == c.Zone && l.image.Platform == "" && block == c.Block
+	market := cmp.Or(val(l.in.InstanceMarketOptions).MarketType, types.MarketTypeOnDemand)
+	fits := string(l.in.InstanceType) == c.InstanceType && val(l.subnet.AvailabilityZone) == c.Zone && l.image.Platform == "" && market == c.Market()
 	if fits && l.state.reservationState(c) == types.CapacityReservationStateScheduled {
 		// error codes: "Your Capacity Block is not active yet."
 		return 0, sim.Errorf("InvalidCapacityReservationState.PendingActivation", "The Capacity Reservation %s is not active yet.", c.ID)
@@ -151,6 +185,10 @@ var reservationListing = listing[types.CapacityReservation]{
 		"start-date":        func(c types.CapacityReservation) []string { return instant(c.StartDate) },
 		"state":             func(c types.CapacityReservation) []string { return enum(c.State) },
 		"tenancy":           func(c types.CapacityReservation) []string { return enum(c.Tenancy) },
+		"outpost-arn":       func(c types.CapacityReservation) []string { return text(c.OutpostArn) },
+		"placement-group-arn": func(c types.CapacityReservation) []string {
+			return text(c.PlacementGroupArn)
+		},
 	},
 }
 
@@ -177,6 +215,9 @@ func (s *state) describeReservation(c CapacityReservation) types.CapacityReserva
 	}
 	if c.Block {
 		shown.ReservationType = types.CapacityReservationTypeCapacityBlock
+	}
+	if c.Interruptible {
+		shown.Interruptible = ptr(true)
 	}
 	if !c.Start.IsZero() {
 		shown.StartDate = ptr(c.Start)

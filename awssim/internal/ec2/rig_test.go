@@ -11,10 +11,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/simclock"
+	slipwayaws "github.com/slipway-project/slipway/internal/aws"
 )
 
 // rig is a simulated AWS with a client of the real SDK and a clock that stands still.
@@ -49,6 +51,7 @@ func newRig(t *testing.T, configure ...func(*awssim.Options)) *rig {
 	})
 	client := ec2.New(ec2.Options{
 		Region: region, BaseEndpoint: aws.String(url), Retryer: aws.NopRetryer{},
+		APIOptions:  []func(*middleware.Stack) error{slipwayaws.SendBodies},
 		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST123456789012", "secret", ""),
 	})
 	return &rig{T: t, sim: simulator, clock: clock, ec2: client}

@@ -86,6 +86,9 @@ func (s *state) planRun(request awsec2.RunInstancesInput) (*launch, error) {
 // refuseSharedAddresses: a private address that is named can be given to one instance only, and only if it is free.
 func (l *launch) refuseSharedAddresses(count int) error {
 	for _, n := range l.interfaces {
+		if n.existing != nil && count > 1 {
+			return invalidCombination("A network interface ID may only be specified when a single instance is launched.")
+		}
 		for _, wanted := range append(secondaryAddresses(n.spec), primaryAddress(n.spec)) {
 			if wanted == "" {
 				continue

@@ -29,6 +29,7 @@ type state struct {
 	placements    *sim.Table[types.PlacementGroup] // by id
 	fleets        *sim.Table[fleet]
 	capacities    *sim.Table[CapacityReservation]
+	network
 
 	tokens    map[tokenKey]tokenUse
 	addresses map[string]*addressPool // by subnet id
@@ -48,18 +49,10 @@ func newState(r *sim.Region) *state {
 		groups: sim.NewTable[types.SecurityGroup](k), keyPairs: sim.NewTable[types.KeyPairInfo](k),
 		instances: sim.NewTable[instance](k), volumes: sim.NewTable[types.Volume](k),
 		placements: sim.NewTable[types.PlacementGroup](k), fleets: sim.NewTable[fleet](k), capacities: sim.NewTable[CapacityReservation](k),
-		tokens: map[tokenKey]tokenUse{}, addresses: map[string]*addressPool{},
+		network: newNetwork(k), tokens: map[tokenKey]tokenUse{}, addresses: map[string]*addressPool{},
 	}
 	w := r.World()
-	for _, v := range w.VPCs {
-		s.vpcs.Put(v.ID, s.vpcFromWorld(v))
-	}
-	for _, v := range w.Subnets {
-		s.subnets.Put(v.ID, s.subnetFromWorld(v))
-	}
-	for _, g := range w.SecurityGroups {
-		s.groups.Put(g.ID, s.groupFromWorld(g))
-	}
+	s.addWorld(w)
 	for _, p := range w.KeyPairs {
 		s.keyPairs.Put(p.ID, s.keyPairFromWorld(p))
 	}
@@ -95,7 +88,7 @@ func (s *state) vpcFromWorld(v world.VPC) types.Vpc {
 func (s *state) newVPC(id, cidr string, isDefault bool, tags []types.Tag) types.Vpc {
 	return types.Vpc{
 		VpcId: ptr(id), CidrBlock: ptr(cidr), IsDefault: ptr(isDefault), OwnerId: ptr(s.region.Account.ID),
-		State: types.VpcStateAvailable, InstanceTenancy: types.TenancyDefault, DhcpOptionsId: ptr("dopt-" + strings.TrimPrefix(id, "vpc-")),
+		State: types.VpcStateAvailable, InstanceTenancy: types.TenancyDefault, DhcpOptionsId: ptr(s.dhcpOptionsID()),
 		CidrBlockAssociationSet: []types.VpcCidrBlockAssociation{{
 			AssociationId: ptr("vpc-cidr-assoc-" + strings.TrimPrefix(id, "vpc-")), CidrBlock: ptr(cidr),
 			CidrBlockState: &types.VpcCidrBlockState{State: types.VpcCidrBlockStateCodeAssociated},
@@ -135,8 +128,6 @@ func (s *state) newGroup(id, name, description, vpc string, tags []types.Tag) ty
 	return types.SecurityGroup{
 		GroupId: ptr(id), GroupName: ptr(name), Description: ptr(description), VpcId: ptr(vpc), OwnerId: ptr(s.region.Account.ID),
 		SecurityGroupArn: ptr(s.arn("security-group/" + id)), Tags: tags,
-		// A group that was just made lets everything out (User Guide, "Amazon EC2 security groups", default rules).
-		IpPermissionsEgress: []types.IpPermission{{IpProtocol: ptr("-1"), IpRanges: []types.IpRange{{CidrIp: ptr("0.0.0.0/0")}}}},
 	}
 }
 

@@ -70,7 +70,7 @@ var (
 	hostID        = idKind{prefix: "h", malformed: "InvalidHostId.Malformed"}
 	placementID   = idKind{prefix: "pg", malformed: "InvalidPlacementGroupId.Malformed"}
 	interfaceID   = idKind{prefix: "eni", malformed: "InvalidNetworkInterfaceId.Malformed"}
-	reservationID = idKind{"cr", "InvalidCapacityReservationId.Malformed", "InvalidCapacityReservationId.NotFound", "capacity reservation ID"}
+	reservationID = idKind{"cr", "InvalidCapacityReservationId.Malformed", "InvalidCapacityReservationId.NotFound", "capacity reservation ID", ""}
 	templateGroup = idKind{prefix: "sg", malformed: "InvalidSecurityGroupId.Malformed"}
 )
 

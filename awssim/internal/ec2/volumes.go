@@ -23,6 +23,11 @@ var volumeListing = listing[types.Volume]{
 		"status":                           func(v types.Volume) []string { return enum(v.State) },
 		"volume-id":                        func(v types.Volume) []string { return text(v.VolumeId) },
 		"volume-type":                      func(v types.Volume) []string { return enum(v.VolumeType) },
+		"attachment.attach-time":           attachments(func(a types.VolumeAttachment) []string { return instant(a.AttachTime) }),
+		"fast-restored":                    func(v types.Volume) []string { return boolean(v.FastRestored) },
+		"multi-attach-enabled":             func(v types.Volume) []string { return boolean(v.MultiAttachEnabled) },
+		"operator.managed":                 func(v types.Volume) []string { return boolean(val(v.Operator).Managed) },
+		"operator.principal":               func(v types.Volume) []string { return text(val(v.Operator).Principal) },
 	},
 }
 

@@ -22,7 +22,8 @@ func registerAuthorization(reg *sim.Registry) {
 	reg.Refuse(serviceName, func(message string) *sim.Error {
 		return sim.Errorf("AccessDeniedException", "%s", message).WithStatus(403)
 	})
-	sim.AuthorizeUnscoped(reg, serviceName, "ListClusters")
+	sim.AuthorizeUnscoped(reg, serviceName, "ListClusters", "DescribeClusterVersions", "DescribeAddonVersions")
+	registerClusterAuthorization(reg)
 	ask(reg, "DescribeCluster", func(s *service, c *sim.Call, in *eks.DescribeClusterInput) []sim.Question {
 		return questions(s.onCluster(c, in.Name))
 	})
@@ -44,10 +45,10 @@ func registerAuthorization(reg *sim.Registry) {
 	})
 	// The cluster is always a resource of updates; the node group is one too where it is named.
 	ask(reg, "DescribeUpdate", func(s *service, c *sim.Call, in *eks.DescribeUpdateInput) []sim.Question {
-		return s.askUpdates(c, in.Name, in.NodegroupName)
+		return s.askUpdates(c, in.Name, in.NodegroupName, in.AddonName)
 	})
 	ask(reg, "ListUpdates", func(s *service, c *sim.Call, in *eks.ListUpdatesInput) []sim.Question {
-		return s.askUpdates(c, in.Name, in.NodegroupName)
+		return s.askUpdates(c, in.Name, in.NodegroupName, in.AddonName)
 	})
 	ask(reg, "TagResource", func(s *service, c *sim.Call, in *eks.TagResourceInput) []sim.Question {
 		return s.askTags(c, in.ResourceArn, sim.Tagging(iampolicy.Context{}, in.Tags))
@@ -93,10 +94,13 @@ func (s *service) onGroup(c *sim.Call, cluster, name *string) iampolicy.Request 
 	return request
 }
 
-func (s *service) askUpdates(c *sim.Call, cluster, group *string) []sim.Question {
+func (s *service) askUpdates(c *sim.Call, cluster, group, addon *string) []sim.Question {
 	asked := questions(s.onCluster(c, cluster))
 	if group != nil {
 		asked = append(asked, questions(s.onGroup(c, cluster, group))...)
+	}
+	if addon != nil {
+		asked = append(asked, questions(s.onAddon(c, cluster, addon))...)
 	}
 	return asked
 }

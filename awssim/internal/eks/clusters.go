@@ -1,6 +1,7 @@
 package eks
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"slices"
@@ -13,8 +14,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
+	"github.com/slipway-project/slipway/awssim/internal/shape"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 	"github.com/slipway-project/slipway/awssim/world"
+)
+
+const (
+	platformVersion    = "eks.1"
+	everywhere         = "0.0.0.0/0"
+	defaultServiceCIDR = "172.20.0.0/16" // UG network-reqs: one of 10.100.0.0/16 and 172.20.0.0/16 by default
 )
 
 // SetCluster makes a cluster as it would be when it is ACTIVE, or changes the one of that name. It fails if its subnets do not exist or are
@@ -38,28 +46,63 @@ func (s *service) setCluster(c world.Cluster) error {
 	}
 	made := s.clusters[c.Name]
 	if made == nil {
-		made = &cluster{
-			arn:     fmt.Sprintf("arn:aws:eks:%s:%s:cluster/%s", s.region.Name, s.region.Account.ID, c.Name),
-			created: s.kernel.Now(), vpc: vpc, securityGroup: c.SecurityGroup,
-		}
-		if made.securityGroup == "" {
-			group, err := s.makeClusterGroup(c.Name, vpc)
-			if err != nil {
-				return fmt.Errorf("cluster %q: making its security group: %w", c.Name, err)
-			}
-			made.securityGroup = group
-		}
+		made = s.newCluster(c.Name)
+		made.vpc, made.securityGroup = vpc, c.SecurityGroup
+		made.access.AuthenticationMode = types.AuthenticationModeApiAndConfigMap
+		made.role = "arn:aws:iam::" + s.region.Account.ID + ":role/eks-controlplane.cluster-api-provider-aws.sigs.k8s.io"
 	}
-	switch had := made.Version; {
-	case had == "" || minor(c.Version) < minor(had):
-		made.upgraded = time.Time{}
-	case minor(c.Version) > minor(had):
-		made.upgraded = s.kernel.Now()
+	if made.securityGroup == "" {
+		group, err := s.makeClusterGroup(c.Name, vpc)
+		if err != nil {
+			return fmt.Errorf("cluster %q: making its security group: %w", c.Name, err)
+		}
+		made.securityGroup = group
 	}
+	made.became(c.Version, s.kernel.Now())
 	made.Cluster = c
-	s.clusters[c.Name] = made
-	s.clusterViews.Put(c.Name, s.describe(made))
+	if made.status == types.ClusterStatusCreating {
+		s.becomeCluster(made, types.ClusterStatusActive)
+		return nil
+	}
+	s.publishCluster(made)
 	return nil
+}
+
+// newCluster returns a cluster with the settings that a cluster has by default. Only a cluster of CreateCluster is CREATING.
+func (s *service) newCluster(name string) *cluster {
+	c := &cluster{
+		arn: s.arn("cluster/" + name), created: s.kernel.Now(), status: types.ClusterStatusActive,
+		id:              strings.ToUpper(world.HashID("", s.region.Account.ID, name)[1:]),
+		clusterSettings: clusterSettings{publicAccess: true, publicCIDRs: []string{everywhere}, support: types.SupportTypeExtended},
+		addons:          map[string]*addon{}, entries: map[string]*accessEntry{},
+	}
+	s.clusters[name] = c
+	return c
+}
+
+// became notes when the cluster was upgraded, which is when it begins to be able to go back.
+func (c *cluster) became(version string, now time.Time) {
+	switch had := c.Version; {
+	case had == "" || minor(version) < minor(had):
+		c.upgraded = time.Time{}
+	case minor(version) > minor(had):
+		c.upgraded = now
+	}
+	c.Version = version
+}
+
+// publishCluster shows what the cluster is now to Describe actions.
+func (s *service) publishCluster(c *cluster) { s.clusterViews.Put(c.Name, s.describe(c)) }
+
+// becomeCluster gives the cluster a status, and tells the simulator's subscribers.
+func (s *service) becomeCluster(c *cluster, status types.ClusterStatus) {
+	c.status = status
+	s.publishCluster(c)
+	s.emitCluster(c, string(status))
+}
+
+func (s *service) emitCluster(c *cluster, status string) {
+	s.kernel.Emit(sim.Event{Account: s.region.Account.ID, Region: s.region.Name, Kind: "cluster", ID: c.Name, State: status})
 }
 
 // makeClusterGroup makes the security group that EKS gives a cluster and its managed nodes (UG sec-group-reqs).
@@ -77,31 +120,57 @@ func (s *service) makeClusterGroup(name, vpc string) (id string, err error) {
 	return val(out.GroupId), nil
 }
 
+// describe returns a cluster as DescribeCluster answers it. A cluster that is CREATING has neither endpoint, nor certificate, nor issuer of tokens (AWS CLI, examples
+// of create-cluster); that it has no security group of its own yet is an inference.
 func (s *service) describe(c *cluster) *types.Cluster {
-	endpoint, authority, cidr := c.Endpoint, c.CertificateAuthority, c.ServiceCIDR
-	if endpoint == "" {
-		endpoint = "https://" + strings.ToUpper(world.HashID("", s.region.Account.ID, c.Name)[1:]) + ".gr7." + s.region.Name + ".eks.amazonaws.com"
-	}
-	if authority == "" {
-		authority = base64.StdEncoding.EncodeToString([]byte("the certificate authority of " + c.Name))
-	}
-	if cidr == "" {
-		cidr = "172.20.0.0/16" // UG network-reqs: one of 10.100.0.0/16 and 172.20.0.0/16 by default
-	}
-	return &types.Cluster{
-		Name: ptr(c.Name), Arn: ptr(c.arn), CreatedAt: ptr(c.created), Version: ptr(c.Version), Status: types.ClusterStatusActive,
-		PlatformVersion: ptr("eks.1"), Endpoint: ptr(endpoint), CertificateAuthority: &types.Certificate{Data: ptr(authority)},
-		RoleArn: ptr("arn:aws:iam::" + s.region.Account.ID + ":role/eks-controlplane.cluster-api-provider-aws.sigs.k8s.io"),
+	d := &types.Cluster{
+		Name: ptr(c.Name), Arn: ptr(c.arn), CreatedAt: ptr(c.created), Version: ptr(c.Version), Status: c.status, RoleArn: ptr(c.role),
+		PlatformVersion: ptr(platformVersion), CertificateAuthority: &types.Certificate{},
 		ResourcesVpcConfig: &types.VpcConfigResponse{
-			VpcId: ptr(c.vpc), SubnetIds: slices.Clone(c.Subnets), SecurityGroupIds: []string{}, ClusterSecurityGroupId: ptr(c.securityGroup),
-			EndpointPublicAccess: true, PublicAccessCidrs: []string{"0.0.0.0/0"},
+			VpcId: ptr(c.vpc), SubnetIds: slices.Clone(c.Subnets), SecurityGroupIds: append([]string{}, c.securityGroups...), ClusterSecurityGroupId: optional(c.securityGroup),
+			EndpointPublicAccess: c.publicAccess, EndpointPrivateAccess: c.privateAccess, PublicAccessCidrs: append([]string{}, c.publicCIDRs...),
 		},
-		KubernetesNetworkConfig: &types.KubernetesNetworkConfigResponse{ServiceIpv4Cidr: ptr(cidr), IpFamily: types.IpFamilyIpv4},
-		AccessConfig:            &types.AccessConfigResponse{AuthenticationMode: types.AuthenticationModeApiAndConfigMap},
-		UpgradePolicy:           &types.UpgradePolicyResponse{SupportType: types.SupportTypeExtended},
-		Health:                  &types.ClusterHealth{Issues: []types.ClusterIssue{}},
-		Tags:                    merged(c.Tags),
+		KubernetesNetworkConfig: &types.KubernetesNetworkConfigResponse{
+			ServiceIpv4Cidr: ptr(cmp.Or(c.ServiceCIDR, defaultServiceCIDR)), IpFamily: types.IpFamilyIpv4, ElasticLoadBalancing: &types.ElasticLoadBalancing{Enabled: ptr(false)},
+		},
+		AccessConfig: &types.AccessConfigResponse{AuthenticationMode: c.access.AuthenticationMode}, UpgradePolicy: &types.UpgradePolicyResponse{SupportType: c.support},
+		Logging: c.logging(), EncryptionConfig: shape.Clone(c.encryption), DeletionProtection: ptr(c.protected),
+		ZonalShiftConfig: shape.Clone(c.zonalShift), RemoteNetworkConfig: shape.Clone(c.remote),
+		ControlPlaneScalingConfig: &types.ControlPlaneScalingConfig{Tier: types.ProvisionedControlPlaneTierStandard},
+		Health:                    &types.ClusterHealth{Issues: []types.ClusterIssue{}}, Tags: merged(c.Tags),
 	}
+	if c.noAutoMode { // a cluster has these only if a request had them (terraform-aws-modules/terraform-aws-eks#3273)
+		d.ComputeConfig = &types.ComputeConfigResponse{Enabled: ptr(false), NodePools: []string{}}
+		d.StorageConfig = &types.StorageConfigResponse{BlockStorage: &types.BlockStorage{Enabled: ptr(false)}}
+	}
+	if c.status == types.ClusterStatusCreating {
+		return d
+	}
+	host := c.id + ".gr7." + s.region.Name + ".eks.amazonaws.com"
+	d.Endpoint = ptr(cmp.Or(c.Endpoint, "https://"+host))
+	d.CertificateAuthority.Data = ptr(cmp.Or(c.CertificateAuthority, base64.StdEncoding.EncodeToString([]byte("the certificate authority of "+c.Name))))
+	d.Identity = &types.Identity{Oidc: &types.OIDC{Issuer: ptr("https://oidc.eks." + s.region.Name + ".amazonaws.com/id/" + c.id)}}
+	return d
+}
+
+// logging returns which logs of the control plane go to CloudWatch: one entry for those that do, and one for those that do not.
+func (c *cluster) logging() *types.Logging {
+	on, off := []types.LogType{}, []types.LogType{}
+	for _, kind := range types.LogType("").Values() {
+		if slices.Contains(c.logs, kind) {
+			on = append(on, kind)
+		} else {
+			off = append(off, kind)
+		}
+	}
+	logging := &types.Logging{ClusterLogging: []types.LogSetup{}}
+	if len(on) > 0 {
+		logging.ClusterLogging = append(logging.ClusterLogging, types.LogSetup{Enabled: ptr(true), Types: on})
+	}
+	if len(off) > 0 {
+		logging.ClusterLogging = append(logging.ClusterLogging, types.LogSetup{Enabled: ptr(false), Types: off})
+	}
+	return logging
 }
 
 func (s *service) describeCluster(_ *sim.Call, in *eks.DescribeClusterInput) (*eks.DescribeClusterOutput, error) {
@@ -125,15 +194,20 @@ func (s *service) listClusters(_ *sim.Call, in *eks.ListClustersInput) (*eks.Lis
 	return &eks.ListClustersOutput{Clusters: page, NextToken: next}, nil
 }
 
-// paginate cuts a page of names out of a list (SDK ListNodegroupsInput.MaxResults: up to 100, which is also what comes without it).
+// paginate cuts a page of names out of a list.
 func paginate(names []string, token *string, size *int32) (page []string, next *string, err error) {
+	return pageOf(names, token, size, func(s string) string { return s })
+}
+
+// pageOf cuts a page out of a list (SDK ListNodegroupsInput.MaxResults: up to 100, which is also what comes without it).
+func pageOf[V any](items []V, token *string, size *int32, key func(V) string) (page []V, next *string, err error) {
 	n := 100
 	if size != nil {
 		if n = int(*size); n < 1 || n > 100 {
 			return nil, nil, invalid("maxResults must be between 1 and 100, not %d", n)
 		}
 	}
-	page, next, ok := sim.Page(names, token, n, func(s string) string { return s })
+	page, next, ok := sim.Page(items, token, n, key)
 	if !ok {
 		return nil, nil, invalid("Invalid pagination token.")
 	}

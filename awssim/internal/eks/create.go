@@ -21,6 +21,9 @@ func (s *service) createNodegroup(c *sim.Call, in *eks.CreateNodegroupInput) (*e
 	if err := checkName(in.NodegroupName); err != nil {
 		return nil, err
 	}
+	if k.status == types.ClusterStatusCreating || k.status == types.ClusterStatusDeleting || k.status == types.ClusterStatusFailed {
+		return nil, badRequest("Nodegroup cannot be created as cluster %s is in status %s", k.Name, k.status) // inference for the words
+	}
 	key := groupKey(k.Name, *in.NodegroupName)
 	request := shape.Clone(*in)
 	if out, err := replay[eks.CreateNodegroupOutput](s, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
@@ -50,6 +53,7 @@ func (s *service) createNodegroup(c *sim.Call, in *eks.CreateNodegroupInput) (*e
 	s.groups[key] = g
 	s.changed(g)
 	iam.EnsureServiceLinkedRole(c.Account, linkedRole, linkedService)
+	s.admitNodes(k, n.nodeRole)
 	out := &eks.CreateNodegroupOutput{Nodegroup: s.describeGroup(g)}
 	s.remember(c.Action, in.ClientRequestToken, request, out)
 	return out, nil

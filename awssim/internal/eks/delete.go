@@ -80,6 +80,7 @@ func (s *service) drop(g *group) {
 	delete(s.groups, g.key())
 	delete(s.byASG, g.made.asg)
 	s.views.Delete(g.key())
+	s.expelNodes(g.cluster, g.nodeRole)
 	for _, u := range g.history {
 		s.updates.Delete(g.updateKey(u.id))
 	}

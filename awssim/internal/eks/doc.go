@@ -1,5 +1,5 @@
-// Package eks is the simulated Amazon Elastic Kubernetes Service, as far as managed node groups go: clusters that can be described (they are
-// set by the world or by Simulator.SetCluster, not by CreateCluster), node groups, their updates, their health and their tags. It owns every
+// Package eks is the simulated Amazon Elastic Kubernetes Service: clusters (of CreateCluster, of the world, or of Simulator.SetCluster), managed
+// node groups, add-ons, access entries, their updates, their health and their tags. No cluster has an API server (ADR 0130). The package owns every
 // rule that EKS itself enforces, with the source of each rule beside it, and speaks the input and output types of the AWS SDK.
 //
 // A node group is made of other services' resources, and EKS makes them as AWS does, by calling those services in the account of its user

@@ -11,6 +11,28 @@ func Register(reg *sim.Registry) {
 	add(reg, "DescribeCluster", (*service).describeCluster)
 	add(reg, "ListClusters", (*service).listClusters)
 
+	add(reg, "CreateCluster", (*service).createCluster)
+	add(reg, "DeleteCluster", (*service).deleteCluster)
+	add(reg, "UpdateClusterConfig", (*service).updateClusterConfig)
+	add(reg, "UpdateClusterVersion", (*service).updateClusterVersion)
+	add(reg, "DescribeClusterVersions", (*service).describeClusterVersions)
+
+	add(reg, "CreateAddon", (*service).createAddon)
+	add(reg, "DescribeAddon", (*service).describeAddon)
+	add(reg, "ListAddons", (*service).listAddons)
+	add(reg, "UpdateAddon", (*service).updateAddon)
+	add(reg, "DeleteAddon", (*service).deleteAddon)
+	add(reg, "DescribeAddonVersions", (*service).describeAddonVersions)
+
+	add(reg, "CreateAccessEntry", (*service).createAccessEntry)
+	add(reg, "DescribeAccessEntry", (*service).describeAccessEntry)
+	add(reg, "ListAccessEntries", (*service).listAccessEntries)
+	add(reg, "UpdateAccessEntry", (*service).updateAccessEntry)
+	add(reg, "DeleteAccessEntry", (*service).deleteAccessEntry)
+	add(reg, "AssociateAccessPolicy", (*service).associateAccessPolicy)
+	add(reg, "DisassociateAccessPolicy", (*service).disassociateAccessPolicy)
+	add(reg, "ListAssociatedAccessPolicies", (*service).listAssociatedAccessPolicies)
+
 	add(reg, "CreateNodegroup", (*service).createNodegroup)
 	add(reg, "DescribeNodegroup", (*service).describeNodegroup)
 	add(reg, "ListNodegroups", (*service).listNodegroups)
@@ -42,7 +64,9 @@ func dump(r *sim.Region) any {
 		Clusters   map[string]*types.Cluster   `json:"clusters"`
 		Nodegroups map[string]*types.Nodegroup `json:"nodegroups"` // by cluster/name
 		Updates    map[string]*types.Update    `json:"updates"`
-	}{map[string]*types.Cluster{}, map[string]*types.Nodegroup{}, map[string]*types.Update{}}
+		Addons     map[string]*types.Addon     `json:"addons"`        // by cluster/addon:name
+		Entries    map[string]accessEntryDump  `json:"accessEntries"` // by cluster and principal
+	}{map[string]*types.Cluster{}, map[string]*types.Nodegroup{}, map[string]*types.Update{}, map[string]*types.Addon{}, map[string]accessEntryDump{}}
 	for _, c := range s.clusterViews.All() {
 		state.Clusters[*c.Name] = c
 	}
@@ -52,5 +76,17 @@ func dump(r *sim.Region) any {
 	for _, u := range s.updates.All() {
 		state.Updates[*u.Id] = u
 	}
+	for _, a := range s.addonViews.All() {
+		state.Addons[addonKey(*a.ClusterName, *a.AddonName)] = a
+	}
+	for _, e := range s.entryViews.All() {
+		state.Entries[*e.ClusterName+" "+*e.PrincipalArn] = accessEntryDump{e.AccessEntry, e.policies}
+	}
 	return state
+}
+
+// accessEntryDump is an access entry with its policies.
+type accessEntryDump struct {
+	Entry    *types.AccessEntry             `json:"entry"`
+	Policies []types.AssociatedAccessPolicy `json:"policies"`
 }

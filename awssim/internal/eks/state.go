@@ -29,6 +29,8 @@ type service struct {
 	clusterViews *sim.Table[*types.Cluster]
 	views        *sim.Table[*types.Nodegroup]
 	updates      *sim.Table[*types.Update]
+	addonViews   *sim.Table[*types.Addon]
+	entryViews   *sim.Table[shownEntry]
 }
 
 func regional(r *sim.Region) *service {
@@ -41,6 +43,8 @@ func regional(r *sim.Region) *service {
 			clusterViews: sim.NewTable[*types.Cluster](k),
 			views:        sim.NewTable[*types.Nodegroup](k),
 			updates:      sim.NewTable[*types.Update](k),
+			addonViews:   sim.NewTable[*types.Addon](k),
+			entryViews:   sim.NewTable[shownEntry](k),
 		}
 		for _, c := range r.World().Clusters {
 			// package world has checked it.
@@ -59,12 +63,33 @@ func regional(r *sim.Region) *service {
 // cluster is an EKS cluster.
 type cluster struct {
 	world.Cluster
-	arn           string
+	id, arn       string // id is part of the endpoint and of the issuer of tokens
 	created       time.Time
-	vpc           string
+	status        types.ClusterStatus
+	role, vpc     string
 	securityGroup string // that EKS makes
 	// upgraded is when the cluster got its minor version by an upgrade. It is zero if the cluster was created with it, or went back to it.
 	upgraded time.Time
+	clusterSettings
+	change  *update   // the update under way
+	history []*update // newest last
+	addons  map[string]*addon
+	entries map[string]*accessEntry // by ARN of the principal
+}
+
+// clusterSettings are what UpdateClusterConfig can change.
+type clusterSettings struct {
+	securityGroups              []string
+	publicAccess, privateAccess bool
+	publicCIDRs                 []string
+	access                      types.AccessConfigResponse
+	support                     types.SupportType
+	logs                        []types.LogType // that are on
+	encryption                  []types.EncryptionConfig
+	protected                   bool
+	zonalShift                  *types.ZonalShiftConfigResponse // nil if no request has named it
+	noAutoMode                  bool                            // a request has named Auto Mode, to be without it
+	remote                      *types.RemoteNetworkConfigResponse
 }
 
 // group is one managed node group as it is now.
@@ -172,6 +197,7 @@ func (s *service) instanceChanged(i ec2.Instance) {
 		delete(s.cordoned, id)
 		delete(s.evicting, id)
 	}
+	s.settleAddons()
 }
 
 // groupOf returns the node group that an instance belongs to, by the tag of Auto Scaling, or nil.

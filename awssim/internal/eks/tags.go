@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// tagged finds the node group or the cluster that an ARN names. One of set and tags is for writing, the other for reading.
+// tagged finds what an ARN names: a cluster, a node group, an add-on, or an access entry. One of set and tags is for writing, the other for reading.
 func (s *service) tagged(arn string) (tags map[string]string, set func(map[string]string), err error) {
 	for _, g := range s.groups {
 		if g.arn == arn {
@@ -23,14 +23,38 @@ func (s *service) tagged(arn string) (tags map[string]string, set func(map[strin
 		if c.arn == arn {
 			return c.Tags, func(tags map[string]string) {
 				c.Tags = tags
-				s.clusterViews.Put(c.Name, s.describe(c))
+				s.publishCluster(c)
 			}, nil
+		}
+		if tags, set := s.taggedIn(c, arn); set != nil {
+			return tags, set, nil
 		}
 	}
 	if !strings.HasPrefix(arn, "arn:aws:eks:") { // the tag actions have exceptions of their own (SDK BadRequestException, NotFoundException)
 		return nil, nil, sim.Errorf("BadRequestException", "Invalid resource ARN: %s", arn)
 	}
 	return nil, nil, sim.Errorf("NotFoundException", "No resource found for ARN %s", arn).WithStatus(http.StatusNotFound)
+}
+
+// taggedIn finds the add-on or the access entry of a cluster that an ARN names.
+func (s *service) taggedIn(c *cluster, arn string) (tags map[string]string, set func(map[string]string)) {
+	for _, a := range c.addons {
+		if a.arn == arn {
+			return a.tags, func(tags map[string]string) {
+				a.tags = tags
+				s.addonViews.Put(a.key(), s.describeOneAddon(a))
+			}
+		}
+	}
+	for _, e := range c.entries {
+		if e.arn == arn {
+			return e.tags, func(tags map[string]string) {
+				e.tags = tags
+				s.publishEntry(e)
+			}
+		}
+	}
+	return nil, nil
 }
 
 func (s *service) tagResource(_ *sim.Call, in *eks.TagResourceInput) (*eks.TagResourceOutput, error) {

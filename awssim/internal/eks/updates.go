@@ -11,20 +11,36 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file keeps the list of a group's updates: what they were asked to change, and how they ended.
+// This file keeps the lists of updates of clusters, node groups and add-ons: what they were asked to change, and how they ended.
 
-// update is one update of a group. What view leads to is never changed.
+// update is one update. What view leads to is never changed.
 type update struct {
 	id   string
 	view *types.Update
 }
 
-// begin records an update that a call has asked for. The group is UPDATING until it ends.
-func (s *service) begin(g *group, kind types.UpdateType, params []types.UpdateParam) *update {
+func (s *service) newUpdate(kind types.UpdateType, params []types.UpdateParam) *update {
 	u := &update{id: s.kernel.NewUUID()}
 	u.view = &types.Update{
 		Id: ptr(u.id), Type: kind, Status: types.UpdateStatusInProgress, CreatedAt: ptr(s.kernel.Now()), Params: params, Errors: []types.ErrorDetail{},
 	}
+	return u
+}
+
+// ended closes an update, and returns how it is to be shown.
+func (u *update) ended(errors ...types.ErrorDetail) *types.Update {
+	view := shape.Clone(*u.view)
+	view.Status = types.UpdateStatusSuccessful
+	if len(errors) > 0 {
+		view.Status, view.Errors = types.UpdateStatusFailed, errors
+	}
+	u.view = &view
+	return u.view
+}
+
+// begin records an update that a call has asked for. The group is UPDATING until it ends.
+func (s *service) begin(g *group, kind types.UpdateType, params []types.UpdateParam) *update {
+	u := s.newUpdate(kind, params)
 	s.updates.Put(g.updateKey(u.id), u.view)
 	g.change, g.history = u, append(g.history, u)
 	s.become(g, types.NodegroupStatusUpdating)
@@ -34,19 +50,19 @@ func (s *service) begin(g *group, kind types.UpdateType, params []types.UpdatePa
 
 // end closes the update under way: the group is ACTIVE again, also if the update failed (UG managed-node-update-behavior).
 func (s *service) end(g *group, errors ...types.ErrorDetail) {
-	view := shape.Clone(*g.change.view)
-	view.Status = types.UpdateStatusSuccessful
-	if len(errors) > 0 {
-		view.Status, view.Errors = types.UpdateStatusFailed, errors
-	}
-	g.change.view = &view
-	s.updates.Put(g.updateKey(g.change.id), &view)
+	s.updates.Put(g.updateKey(g.change.id), g.change.ended(errors...))
 	g.change, g.roll = nil, nil
 	g.issues = nil
 	s.become(g, types.NodegroupStatusActive)
 }
 
+// The keys of updates: a node group's name has no colon, which keeps the three kinds apart.
+
+func (c *cluster) updateKey(id string) string { return c.Name + "/" + id }
+
 func (g *group) updateKey(id string) string { return g.key() + "/" + id }
+
+func (a *addon) updateKey(id string) string { return a.key() + "/" + id }
 
 // updatable refuses updates of a group that is not at rest (message seen in many reports). That a DEGRADED group can be updated, which is how it
 // is mended, is an inference.
@@ -58,45 +74,57 @@ func (g *group) updatable() error {
 }
 
 func (s *service) describeUpdate(_ *sim.Call, in *eks.DescribeUpdateInput) (*eks.DescribeUpdateOutput, error) {
-	if err := s.ofNodegroups(in.Name, in.NodegroupName, in.AddonName, in.CapabilityName); err != nil {
+	key, _, err := s.updatesOf(in.Name, in.NodegroupName, in.AddonName, in.CapabilityName)
+	if err != nil {
 		return nil, err
 	}
-	if in.NodegroupName != nil {
-		if u, ok := s.updates.Visible(groupKey(*in.Name, *in.NodegroupName) + "/" + val(in.UpdateId)); ok {
-			return &eks.DescribeUpdateOutput{Update: u}, nil
-		}
+	u, ok := s.updates.Visible(key(val(in.UpdateId)))
+	if !ok {
+		return nil, sim.Errorf(codeNotFound, "No update found for ID: %s", val(in.UpdateId)).WithStatus(404)
 	}
-	return nil, sim.Errorf(codeNotFound, "No update found for ID: %s", val(in.UpdateId)).WithStatus(404)
+	return &eks.DescribeUpdateOutput{Update: u}, nil
 }
 
-// ofNodegroups refuses what is not about node groups: clusters, add-ons and capabilities have no updates here.
-func (s *service) ofNodegroups(cluster, nodegroup, addon, capability *string) error {
-	if _, ok := s.clusterViews.Visible(val(cluster)); !ok {
-		return clusterNotFound(val(cluster))
+// updatesOf returns the keys and the list of the updates of a node group or an add-on if one is named, and else of the cluster's own. There are no capabilities here.
+func (s *service) updatesOf(name, nodegroup, addon, capability *string) (key func(string) string, list []*update, err error) {
+	if _, ok := s.clusterViews.Visible(val(name)); !ok {
+		return nil, nil, clusterNotFound(val(name))
 	}
-	if addon != nil || capability != nil {
-		return sim.Errorf(codeNotFound, "No addon or capability found for name: %s%s.", val(addon), val(capability)).WithStatus(404)
-	}
-	if nodegroup != nil {
-		if _, ok := s.views.Visible(groupKey(*cluster, *nodegroup)); !ok {
-			return groupNotFound(*nodegroup)
+	switch {
+	case capability != nil:
+		return nil, nil, sim.Errorf(codeNotFound, "No capability found for name: %s.", *capability).WithStatus(404)
+	case addon != nil:
+		if _, ok := s.addonViews.Visible(addonKey(*name, *addon)); !ok {
+			return nil, nil, addonNotFound(*addon, *name)
 		}
+		if c := s.clusters[*name]; c != nil && c.addons[*addon] != nil {
+			list = c.addons[*addon].history
+		}
+		return func(id string) string { return addonKey(*name, *addon) + "/" + id }, list, nil
+	case nodegroup != nil:
+		if _, ok := s.views.Visible(groupKey(*name, *nodegroup)); !ok {
+			return nil, nil, groupNotFound(*nodegroup)
+		}
+		if g := s.groups[groupKey(*name, *nodegroup)]; g != nil {
+			list = g.history
+		}
+		return func(id string) string { return groupKey(*name, *nodegroup) + "/" + id }, list, nil
 	}
-	return nil
+	if c := s.clusters[*name]; c != nil {
+		list = c.history
+	}
+	return func(id string) string { return *name + "/" + id }, list, nil
 }
 
 func (s *service) listUpdates(_ *sim.Call, in *eks.ListUpdatesInput) (*eks.ListUpdatesOutput, error) {
-	if err := s.ofNodegroups(in.Name, in.NodegroupName, in.AddonName, in.CapabilityName); err != nil {
+	key, list, err := s.updatesOf(in.Name, in.NodegroupName, in.AddonName, in.CapabilityName)
+	if err != nil {
 		return nil, err
 	}
 	ids := []string{}
-	if in.NodegroupName != nil {
-		if g := s.groups[groupKey(*in.Name, *in.NodegroupName)]; g != nil {
-			for _, u := range slices.Backward(g.history) {
-				if _, ok := s.updates.Visible(g.updateKey(u.id)); ok {
-					ids = append(ids, u.id)
-				}
-			}
+	for _, u := range slices.Backward(list) {
+		if _, ok := s.updates.Visible(key(u.id)); ok {
+			ids = append(ids, u.id)
 		}
 	}
 	page, next, err := paginate(ids, in.NextToken, in.MaxResults)

@@ -55,3 +55,6 @@ func merged(all ...map[string]string) map[string]string {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// replaceMinor puts a version of Kubernetes into a text that has a place for it.
+func replaceMinor(text, version string) string { return strings.ReplaceAll(text, "{minor}", version) }

@@ -19,10 +19,18 @@ const service = "iam"
 func registerAuthorization(reg *sim.Registry) {
 	reg.Refuse(service, func(message string) *sim.Error { return sim.Errorf("AccessDenied", "%s", message).WithStatus(403) })
 	reg.OfRoles(permissionsOf)
-	sim.AuthorizeUnscoped(reg, service, "ListRoles", "ListInstanceProfiles")
+	sim.AuthorizeUnscoped(reg, service, "ListRoles")
+	authorizeProfiles(reg)
 	sim.Authorize(reg, service, "CreateRole", askCreateRole)
 	sim.Authorize(reg, service, "GetRole", func(c *sim.Call, in *iam.GetRoleInput) []sim.Question { return askRole(c, in.RoleName, nil) })
 	sim.Authorize(reg, service, "DeleteRole", func(c *sim.Call, in *iam.DeleteRoleInput) []sim.Question { return askRole(c, in.RoleName, nil) })
+	sim.Authorize(reg, service, "UpdateRole", func(c *sim.Call, in *iam.UpdateRoleInput) []sim.Question { return askRole(c, in.RoleName, nil) })
+	sim.Authorize(reg, service, "UpdateAssumeRolePolicy", func(c *sim.Call, in *iam.UpdateAssumeRolePolicyInput) []sim.Question {
+		return askRole(c, in.RoleName, nil)
+	})
+	sim.Authorize(reg, service, "UpdateRoleDescription", func(c *sim.Call, in *iam.UpdateRoleDescriptionInput) []sim.Question {
+		return askRole(c, in.RoleName, nil)
+	})
 	sim.Authorize(reg, service, "ListRoleTags", func(c *sim.Call, in *iam.ListRoleTagsInput) []sim.Question { return askRole(c, in.RoleName, nil) })
 	sim.Authorize(reg, service, "ListAttachedRolePolicies", func(c *sim.Call, in *iam.ListAttachedRolePoliciesInput) []sim.Question {
 		return askRole(c, in.RoleName, nil)
@@ -39,6 +47,14 @@ func registerAuthorization(reg *sim.Registry) {
 	sim.Authorize(reg, service, "DeleteRolePermissionsBoundary", func(c *sim.Call, in *iam.DeleteRolePermissionsBoundaryInput) []sim.Question {
 		return askRole(c, in.RoleName, nil)
 	})
+	sim.Authorize(reg, service, "PutRolePolicy", func(c *sim.Call, in *iam.PutRolePolicyInput) []sim.Question { return askRole(c, in.RoleName, nil) })
+	sim.Authorize(reg, service, "GetRolePolicy", func(c *sim.Call, in *iam.GetRolePolicyInput) []sim.Question { return askRole(c, in.RoleName, nil) })
+	sim.Authorize(reg, service, "DeleteRolePolicy", func(c *sim.Call, in *iam.DeleteRolePolicyInput) []sim.Question {
+		return askRole(c, in.RoleName, nil)
+	})
+	sim.Authorize(reg, service, "ListRolePolicies", func(c *sim.Call, in *iam.ListRolePoliciesInput) []sim.Question {
+		return askRole(c, in.RoleName, nil)
+	})
 	sim.Authorize(reg, service, "TagRole", func(c *sim.Call, in *iam.TagRoleInput) []sim.Question {
 		return askRole(c, in.RoleName, sim.Tagging(iampolicy.Context{}, tagMap(in.Tags)))
 	})
@@ -47,16 +63,21 @@ func registerAuthorization(reg *sim.Registry) {
 	})
 }
 
-// askCreateRole: a role that is made with tags needs the permission to tag it too (IAM user guide, id_tags_roles).
-func askCreateRole(c *sim.Call, in *iam.CreateRoleInput) []sim.Question {
-	arn, tags := of(c.Account).arn("role", orSlash(str(in.Path)), str(in.RoleName)), tagMap(in.Tags)
-	context := sim.Tagging(iampolicy.Context{}, tags)
-	if in.PermissionsBoundary != nil {
-		context["iam:PermissionsBoundary"] = []string{*in.PermissionsBoundary}
-	}
-	asked := []sim.Question{{Request: iampolicy.Request{Action: "iam:CreateRole", Resource: arn, Context: context}}}
+// askCreate asks for the permission to tag, too, if the resource is created with tags (IAM user guide,
+// id_tags_roles, id_tags_customer-managed-policies, id_tags_instance-profiles, and id_tags_oidc).
+func askCreate(create, tag, arn string, tags map[string]string) []sim.Question {
+	asked := []sim.Question{{Request: iampolicy.Request{Action: "iam:" + create, Resource: arn, Context: sim.Tagging(iampolicy.Context{}, tags)}}}
 	if len(tags) > 0 {
-		asked = append(asked, sim.Question{Request: iampolicy.Request{Action: "iam:TagRole", Resource: arn, Context: sim.Tagging(iampolicy.Context{}, tags)}})
+		asked = append(asked, sim.Question{Request: iampolicy.Request{Action: "iam:" + tag, Resource: arn, Context: sim.Tagging(iampolicy.Context{}, tags)}})
+	}
+	return asked
+}
+
+// askCreateRole has the permissions boundary of the role in the request for it.
+func askCreateRole(c *sim.Call, in *iam.CreateRoleInput) []sim.Question {
+	asked := askCreate("CreateRole", "TagRole", of(c.Account).arn("role", orSlash(str(in.Path)), str(in.RoleName)), tagMap(in.Tags))
+	if in.PermissionsBoundary != nil {
+		asked[0].Context["iam:PermissionsBoundary"] = []string{*in.PermissionsBoundary}
 	}
 	return asked
 }
@@ -109,8 +130,8 @@ func EnsureServiceLinkedRole(a *sim.Account, name, service string) {
 	})
 }
 
-// permissionsOf returns the account's own managed policies that are attached to the role of a session, and the one that is its
-// permissions boundary. What AWS's managed policies allow is not simulated, so that they have no part in it: a role with none but
+// permissionsOf returns the role's inline policies and the account's own managed policies that are attached to the role of a
+// session, and the one that is its permissions boundary. What AWS's managed policies allow is not simulated, so that they have no part in it: a role with none but
 // those may do everything.
 func permissionsOf(a *sim.Account, session string) (sim.Permissions, error) {
 	_, name, _ := strings.Cut(session, ":assumed-role/")
@@ -120,6 +141,11 @@ func permissionsOf(a *sim.Account, session string) (sim.Permissions, error) {
 	if err != nil {
 		return sim.Permissions{}, err
 	}
+	inline, err := inlinePolicies(role)
+	if err != nil {
+		return sim.Permissions{}, err
+	}
+	policies = append(policies, inline...)
 	boundary, err := ownPolicies(a, role.PermissionsBoundary)
 	return sim.Permissions{Policies: policies, Boundary: boundary}, err
 }
@@ -132,13 +158,29 @@ func ownPolicies(a *sim.Account, arns ...string) ([]iampolicy.Policy, error) {
 		if !ok {
 			continue
 		}
-		policy, err := iampolicy.Parse(own.Document)
+		policy, err := iampolicy.Parse(own.document())
 		if err != nil {
-			return nil, &sim.Error{Code: "NotImplemented", Status: 501, Message: fmt.Sprintf("The simulated AWS can not decide by policy %s: %v", arn, err)}
+			return nil, undecidable("policy "+arn, err)
 		}
 		policies = append(policies, policy)
 	}
 	return policies, nil
+}
+
+func inlinePolicies(role Role) ([]iampolicy.Policy, error) {
+	var policies []iampolicy.Policy
+	for _, name := range slices.Sorted(maps.Keys(role.InlinePolicies)) {
+		policy, err := iampolicy.Parse(role.InlinePolicies[name])
+		if err != nil {
+			return nil, undecidable("policy "+name+" of role "+role.Name, err)
+		}
+		policies = append(policies, policy)
+	}
+	return policies, nil
+}
+
+func undecidable(what string, err error) error {
+	return &sim.Error{Code: "NotImplemented", Status: 501, Message: fmt.Sprintf("The simulated AWS can not decide by %s: %v", what, err)}
 }
 
 // TrustsByName reports whether the trust policy names the caller himself, not his account: within an account that is enough to assume the role (IAM user guide,

@@ -3,6 +3,7 @@
 package iam
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -25,8 +26,10 @@ type Role struct {
 	Created            time.Time         `json:"created"`
 	Tags               map[string]string `json:"tags,omitempty"`
 	// Policies are the ARNs of the managed policies that are attached, in the order in which they were.
-	Policies            []string `json:"policies,omitempty"`
-	PermissionsBoundary string   `json:"permissionsBoundary,omitempty"` // ARN of a managed policy
+	Policies []string `json:"policies,omitempty"`
+	// InlinePolicies are the documents of the policies that are embedded in the role, by name.
+	InlinePolicies      map[string]string `json:"inlinePolicies,omitempty"`
+	PermissionsBoundary string            `json:"permissionsBoundary,omitempty"` // ARN of a managed policy
 }
 
 // InstanceProfile is an IAM instance profile.
@@ -46,13 +49,18 @@ type state struct {
 	roles    *sim.Table[Role]
 	profiles *sim.Table[InstanceProfile]
 	policies *sim.Table[Policy] // the account's own, by ARN
+	// providers are the OpenID Connect providers, by ARN.
+	providers *sim.Table[OpenIDConnectProvider]
 }
 
 func of(a *sim.Account) *state { return sim.AccountStore(a, build) }
 
 func build(a *sim.Account) *state {
 	k := a.Kernel()
-	s := &state{account: a, roles: sim.NewTable[Role](k), profiles: sim.NewTable[InstanceProfile](k), policies: sim.NewTable[Policy](k)}
+	s := &state{
+		account: a, roles: sim.NewTable[Role](k), profiles: sim.NewTable[InstanceProfile](k), policies: sim.NewTable[Policy](k),
+		providers: sim.NewTable[OpenIDConnectProvider](k),
+	}
 	for _, r := range k.World().Roles {
 		path := orSlash(r.Path)
 		s.roles.Put(r.Name, Role{
@@ -114,6 +122,7 @@ func Register(reg *sim.Registry) {
 	sim.Handle(reg, "iam", "DeleteRole", deleteRole)
 	sim.Handle(reg, "iam", "UpdateAssumeRolePolicy", updateAssumeRolePolicy)
 	sim.Handle(reg, "iam", "UpdateRole", updateRole)
+	sim.Handle(reg, "iam", "UpdateRoleDescription", updateRoleDescription)
 	sim.Handle(reg, "iam", "TagRole", tagRole)
 	sim.Handle(reg, "iam", "UntagRole", untagRole)
 	sim.Handle(reg, "iam", "ListRoleTags", listRoleTags)
@@ -122,9 +131,10 @@ func Register(reg *sim.Registry) {
 	sim.Handle(reg, "iam", "ListAttachedRolePolicies", listAttachedRolePolicies)
 	sim.Handle(reg, "iam", "PutRolePermissionsBoundary", putRolePermissionsBoundary)
 	sim.Handle(reg, "iam", "DeleteRolePermissionsBoundary", deleteRolePermissionsBoundary)
-	sim.Handle(reg, "iam", "CreatePolicy", createPolicy)
-	sim.Handle(reg, "iam", "GetPolicy", getPolicy)
-	sim.Handle(reg, "iam", "DeletePolicy", deletePolicy)
+	sim.Handle(reg, "iam", "PutRolePolicy", putRolePolicy)
+	sim.Handle(reg, "iam", "GetRolePolicy", getRolePolicy)
+	sim.Handle(reg, "iam", "DeleteRolePolicy", deleteRolePolicy)
+	sim.Handle(reg, "iam", "ListRolePolicies", listRolePolicies)
 	sim.Handle(reg, "iam", "CreateInstanceProfile", createInstanceProfile)
 	sim.Handle(reg, "iam", "GetInstanceProfile", getInstanceProfile)
 	sim.Handle(reg, "iam", "ListInstanceProfiles", listInstanceProfiles)
@@ -134,6 +144,8 @@ func Register(reg *sim.Registry) {
 	sim.Handle(reg, "iam", "RemoveRoleFromInstanceProfile", removeRoleFromInstanceProfile)
 	sim.Handle(reg, "iam", "TagInstanceProfile", tagInstanceProfile)
 	sim.Handle(reg, "iam", "UntagInstanceProfile", untagInstanceProfile)
+	registerPolicies(reg)
+	registerOpenIDConnect(reg)
 	reg.State("iam", dump)
 	registerAuthorization(reg)
 }
@@ -151,7 +163,11 @@ func dump(r *sim.Region) any {
 	for _, policy := range s.policies.All() {
 		policies[policy.ARN] = policy
 	}
-	return map[string]any{"roles": roles, "instanceProfiles": profiles, "policies": policies}
+	providers := map[string]any{}
+	for _, provider := range s.providers.All() {
+		providers[provider.ARN] = provider
+	}
+	return map[string]any{"roles": roles, "instanceProfiles": profiles, "policies": policies, "openIDConnectProviders": providers}
 }
 
 // tagsOf checks and converts tags (AWS: "Tags for IAM resources": up to 50, keys of 1 to 128, values of
@@ -168,10 +184,35 @@ func tagsOf(list []types.Tag) (map[string]string, error) {
 		}
 		tags[key] = value
 	}
+	return tags, checkTagCount(tags)
+}
+
+func checkTagCount(tags map[string]string) error {
 	if len(tags) > 50 {
-		return nil, sim.Errorf("LimitExceeded", "The number of tags has reached the maximum limit.").WithStatus(409)
+		return conflict("LimitExceeded", "The number of tags has reached the maximum limit.")
 	}
-	return tags, nil
+	return nil
+}
+
+// tagged returns tags with others added to them.
+func tagged(had map[string]string, added []types.Tag) (map[string]string, error) {
+	checked, err := tagsOf(added)
+	if err != nil {
+		return nil, err
+	}
+	tags := map[string]string{}
+	maps.Copy(tags, had)
+	maps.Copy(tags, checked)
+	return tags, checkTagCount(tags)
+}
+
+// untagged returns tags without those of some keys.
+func untagged(had map[string]string, keys []string) map[string]string {
+	tags := maps.Clone(had)
+	for _, key := range keys {
+		delete(tags, key)
+	}
+	return tags
 }
 
 func tagList(tags map[string]string) []types.Tag {

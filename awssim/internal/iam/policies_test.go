@@ -12,9 +12,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
 
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/simclock"
+	slipwayaws "github.com/slipway-project/slipway/internal/aws"
 )
 
 const (
@@ -22,21 +24,37 @@ const (
 	workerNode = "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"
 )
 
-func client(t *testing.T) *iam.Client {
+// simulated is a simulated AWS that runs.
+type simulated struct {
+	*awssim.Simulator
+	clock  *simclock.Clock
+	client *iam.Client
+}
+
+// limited is an access key that a test holds to policies.
+const limited = "AKIALIMITED111122223333"
+
+func start(t *testing.T) simulated {
 	t.Helper()
 	clock := simclock.New(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), 0)
 	t.Cleanup(clock.Close)
-	sim := awssim.New(awssim.Options{Clock: clock})
-	url, err := sim.Start(t.Context(), "127.0.0.1:0")
+	s := awssim.New(awssim.Options{Clock: clock})
+	url, err := s.Start(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = sim.Close() })
-	return iam.NewFromConfig(aws.Config{
+	t.Cleanup(func() { _ = s.Close() })
+	return simulated{s, clock, iam.NewFromConfig(aws.Config{
 		Region: "us-east-1", BaseEndpoint: aws.String(url), Credentials: credentials.NewStaticCredentialsProvider("AKIATEST111122223333", "secret", ""),
 		Retryer:    func() aws.Retryer { return aws.NopRetryer{} },
+		APIOptions: []func(*middleware.Stack) error{slipwayaws.SendBodies},
 		HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
-	})
+	})}
+}
+
+func client(t *testing.T) *iam.Client {
+	t.Helper()
+	return start(t).client
 }
 
 func codeOf(err error) string {
@@ -87,7 +105,7 @@ func TestRoleWithPolicies(t *testing.T) {
 		{"what is no ARN", func() error {
 			_, err := c.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: name, PolicyArn: aws.String("AmazonEKSWorkerNodePolicy")})
 			return err
-		}, "InvalidInput"},
+		}, "ValidationError"},
 		{"a role that does not exist", func() error {
 			_, err := c.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: aws.String("nobody"), PolicyArn: aws.String(workerNode)})
 			return err
@@ -116,6 +134,17 @@ func TestRoleWithPolicies(t *testing.T) {
 			_, err := c.TagRole(ctx, &iam.TagRoleInput{RoleName: name, Tags: []types.Tag{{Key: aws.String("b"), Value: aws.String("2")}}})
 			return err
 		}, ""},
+		{"a description", func() error {
+			out, err := c.UpdateRoleDescription(ctx, &iam.UpdateRoleDescriptionInput{RoleName: name, Description: aws.String("of nodes")})
+			if err == nil && aws.ToString(out.Role.Description) != "of nodes" {
+				t.Errorf("the role is %+v", out.Role)
+			}
+			return err
+		}, ""},
+		{"the description of AWS's own role", func() error {
+			_, err := c.UpdateRoleDescription(ctx, &iam.UpdateRoleDescriptionInput{RoleName: aws.String("AWSServiceRoleForAutoScaling"), Description: aws.String("mine")})
+			return err
+		}, "UnmodifiableEntity"},
 		{"fewer tags", func() error {
 			_, err := c.UntagRole(ctx, &iam.UntagRoleInput{RoleName: name, TagKeys: []string{"a"}})
 			return err
@@ -125,6 +154,9 @@ func TestRoleWithPolicies(t *testing.T) {
 		if got := codeOf(step.do()); got != step.want {
 			t.Errorf("%s: %q, want %q", step.reason, got, step.want)
 		}
+	}
+	if role, err := c.GetRole(ctx, &iam.GetRoleInput{RoleName: name}); err != nil || aws.ToString(role.Role.Description) != "of nodes" {
+		t.Errorf("the role is %+v, %v", role, err)
 	}
 	attached, err := c.ListAttachedRolePolicies(ctx, &iam.ListAttachedRolePoliciesInput{RoleName: name})
 	if err != nil || len(attached.AttachedPolicies) != 1 || *attached.AttachedPolicies[0].PolicyName != "AmazonEKSWorkerNodePolicy" {

@@ -1,7 +1,6 @@
 package iam
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,12 +33,6 @@ func (s *state) answer(p InstanceProfile) types.InstanceProfile {
 func createInstanceProfile(c *sim.Call, in *iam.CreateInstanceProfileInput) (*iam.CreateInstanceProfileOutput, error) {
 	s := of(c.Account)
 	name, path := str(in.InstanceProfileName), orSlash(str(in.Path))
-	if err := checkName("instanceProfileName", name, profileNames); err != nil {
-		return nil, err
-	}
-	if err := checkPath(path); err != nil {
-		return nil, err
-	}
 	tags, err := tagsOf(in.Tags)
 	if err != nil {
 		return nil, err
@@ -107,9 +100,7 @@ func (s *state) list(wanted func(InstanceProfile) bool) []types.InstanceProfile 
 func paginate[T any](list []T, marker *string, maxItems *int32) (page []T, next *string, err error) {
 	size := 100
 	if maxItems != nil {
-		if size = int(*maxItems); size < 1 || size > 1000 {
-			return nil, nil, sim.Errorf("ValidationError", "Value '%d' at 'maxItems' must be between 1 and 1000", size)
-		}
+		size = int(*maxItems)
 	}
 	start := 0
 	if marker != nil {
@@ -179,19 +170,9 @@ func tagInstanceProfile(c *sim.Call, in *iam.TagInstanceProfileInput) (*iam.TagI
 	if err != nil {
 		return nil, err
 	}
-	added, err := tagsOf(in.Tags)
-	if err != nil {
+	if p.Tags, err = tagged(p.Tags, in.Tags); err != nil {
 		return nil, err
 	}
-	tags := maps.Clone(p.Tags)
-	if tags == nil {
-		tags = map[string]string{}
-	}
-	maps.Copy(tags, added)
-	if len(tags) > 50 {
-		return nil, conflict("LimitExceeded", "The number of tags has reached the maximum limit.")
-	}
-	p.Tags = tags
 	s.profiles.Put(p.Name, p)
 	return &iam.TagInstanceProfileOutput{}, nil
 }
@@ -202,10 +183,7 @@ func untagInstanceProfile(c *sim.Call, in *iam.UntagInstanceProfileInput) (*iam.
 	if err != nil {
 		return nil, err
 	}
-	p.Tags = maps.Clone(p.Tags)
-	for _, key := range in.TagKeys {
-		delete(p.Tags, key)
-	}
+	p.Tags = untagged(p.Tags, in.TagKeys)
 	s.profiles.Put(p.Name, p)
 	return &iam.UntagInstanceProfileOutput{}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,64 +11,44 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
+	"github.com/slipway-project/slipway/awssim/iampolicy"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// AWS: "IAM and AWS STS quotas", name requirements: letters, digits and +=,.@-_ .
-var (
-	roleNames    = regexp.MustCompile(`^[\w+=,.@-]{1,64}$`)
-	profileNames = regexp.MustCompile(`^[\w+=,.@-]{1,128}$`)
-	paths        = regexp.MustCompile(`^/([!-~]{0,510}/)?$`)
-)
-
-func checkName(member, name string, pattern *regexp.Regexp) error {
-	if !pattern.MatchString(name) {
-		return sim.Errorf("ValidationError", "The specified value for %s is invalid. It must contain only alphanumeric characters "+
-			"and/or the following: +=,.@_-", member)
-	}
-	return nil
-}
-
-func checkPath(path string) error {
-	if !paths.MatchString(path) {
-		return sim.Errorf("ValidationError", "The specified value for path is invalid. It must begin and end with / and contain "+
-			"only alphanumeric characters and/or / characters.")
-	}
-	return nil
-}
+// maxTrustCharacters is the default quota, white space apart (AWS: "IAM and AWS STS quotas", role trust
+// policy length).
+const maxTrustCharacters = 2048
 
 func checkDocument(document string) error {
 	if !json.Valid([]byte(document)) {
 		return sim.Errorf("MalformedPolicyDocument", "This policy contains invalid Json")
 	}
-	if _, err := parsePolicy(document); err != nil {
+	if _, err := parsePolicy(document); errors.Is(err, errFederated) {
+		return sim.Errorf("MalformedPolicyDocument", "%s", err)
+	} else if err != nil {
 		return sim.Errorf("MalformedPolicyDocument", "This policy contains invalid Json or statements: %s", err)
+	}
+	if iampolicy.Characters(document) > maxTrustCharacters {
+		return conflict("LimitExceeded", "Cannot exceed quota for ACLSizePerRole: %d", maxTrustCharacters)
 	}
 	return nil
 }
 
 // sessionDuration is how long sessions of a role may last: an hour unless more is asked for.
-func sessionDuration(asked *int32) (time.Duration, error) {
+func sessionDuration(asked *int32) time.Duration {
 	if asked == nil {
-		return time.Hour, nil
+		return time.Hour
 	}
-	if d := *asked; d < 3600 || d > 43200 {
-		return 0, sim.Errorf("ValidationError", "Value '%d' at 'maxSessionDuration' must be between 3600 and 43200", d)
-	}
-	return time.Duration(*asked) * time.Second, nil
+	return time.Duration(*asked) * time.Second
 }
 
 func createRole(c *sim.Call, in *iam.CreateRoleInput) (*iam.CreateRoleOutput, error) {
 	s := of(c.Account)
 	name, path := str(in.RoleName), orSlash(str(in.Path))
-	if err := errors.Join(checkName("roleName", name, roleNames), checkPath(path), checkDocument(str(in.AssumeRolePolicyDocument))); err != nil {
+	if err := checkDocument(str(in.AssumeRolePolicyDocument)); err != nil {
 		return nil, err
 	}
 	tags, err := tagsOf(in.Tags)
-	if err != nil {
-		return nil, err
-	}
-	duration, err := sessionDuration(in.MaxSessionDuration)
 	if err != nil {
 		return nil, err
 	}
@@ -85,16 +64,16 @@ func createRole(c *sim.Call, in *iam.CreateRoleInput) (*iam.CreateRoleOutput, er
 	role := Role{
 		Name: name, Path: path, ARN: s.arn("role", path, name), ID: s.newID("AROA"),
 		Description: str(in.Description), TrustPolicy: str(in.AssumeRolePolicyDocument),
-		MaxSessionDuration: duration, Created: c.Now, Tags: tags, PermissionsBoundary: str(in.PermissionsBoundary),
+		MaxSessionDuration: sessionDuration(in.MaxSessionDuration), Created: c.Now, Tags: tags, PermissionsBoundary: str(in.PermissionsBoundary),
 	}
 	s.roles.Put(name, role)
 	answer := role.answer()
 	return &iam.CreateRoleOutput{Role: &answer}, nil
 }
 
-// answer returns the role as IAM answers it: the trust policy is percent-encoded (RFC 3986).
+// answer returns the role as IAM answers it.
 func (r Role) answer() types.Role {
-	document := strings.ReplaceAll(url.QueryEscape(r.TrustPolicy), "+", "%20")
+	document := percentEncoded(r.TrustPolicy)
 	seconds := int32(r.MaxSessionDuration.Seconds())
 	answer := types.Role{
 		Arn: &r.ARN, CreateDate: &r.Created, Path: &r.Path, RoleId: &r.ID, RoleName: &r.Name,
@@ -112,6 +91,11 @@ func (r Role) answer() types.Role {
 		answer.Tags = tagList(r.Tags)
 	}
 	return answer
+}
+
+// percentEncoded encodes a policy document as IAM answers it (RFC 3986).
+func percentEncoded(document string) string {
+	return strings.ReplaceAll(url.QueryEscape(document), "+", "%20")
 }
 
 // boundaryType is what IAM answers (AWS CLI, examples of create-user). Its model has another value.
@@ -157,6 +141,9 @@ func deleteRole(c *sim.Call, in *iam.DeleteRoleInput) (*iam.DeleteRoleOutput, er
 	if len(role.Policies) > 0 {
 		return nil, conflict("DeleteConflict", "Cannot delete entity, must detach all policies first.")
 	}
+	if len(role.InlinePolicies) > 0 {
+		return nil, conflict("DeleteConflict", "Cannot delete entity, must delete policies first.")
+	}
 	s.roles.Delete(name)
 	return &iam.DeleteRoleOutput{}, nil
 }
@@ -183,12 +170,23 @@ func updateRole(c *sim.Call, in *iam.UpdateRoleInput) (*iam.UpdateRoleOutput, er
 	if err != nil {
 		return nil, err
 	}
-	if role.MaxSessionDuration, err = sessionDuration(in.MaxSessionDuration); err != nil {
-		return nil, err
-	}
+	role.MaxSessionDuration = sessionDuration(in.MaxSessionDuration)
 	if in.Description != nil {
 		role.Description = *in.Description
 	}
 	s.roles.Put(role.Name, role)
 	return &iam.UpdateRoleOutput{}, nil
+}
+
+// updateRoleDescription is the older way to set a description, which Terraform takes. It answers with the role.
+func updateRoleDescription(c *sim.Call, in *iam.UpdateRoleDescriptionInput) (*iam.UpdateRoleDescriptionOutput, error) {
+	s := of(c.Account)
+	role, err := s.ownRole(in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	role.Description = str(in.Description)
+	s.roles.Put(role.Name, role)
+	answer := role.answer()
+	return &iam.UpdateRoleDescriptionOutput{Role: &answer}, nil
 }

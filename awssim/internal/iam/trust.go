@@ -2,10 +2,13 @@ package iam
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/slipway-project/slipway/awssim/iampolicy"
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
@@ -20,7 +23,7 @@ type statement struct {
 	Effect    string
 	Principal principal
 	Action    words
-	Condition map[string]map[string]words `json:",omitempty"`
+	Condition iampolicy.Condition `json:",omitempty"`
 }
 
 // words is a string or a list of strings.
@@ -65,6 +68,13 @@ func (p *principal) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*map[string]words)(p))
 }
 
+// federated matches the names of identity providers: web identity services by domain, OpenID Connect and SAML
+// providers by ARN.
+var federated = regexp.MustCompile(`^([\w-]+(\.[\w-]+)+|arn:aws[a-z-]*:iam::\d{12}:(oidc|saml)-provider/.+)$`)
+
+// errFederated is what IAM answers (https://github.com/terraform-aws-modules/terraform-aws-eks/issues/2594).
+var errFederated = errors.New("Federated principals must be valid domain names or SAML metadata ARNs") //nolint:staticcheck // AWS's words
+
 func parsePolicy(document string) (policy, error) {
 	var p policy
 	if err := json.Unmarshal([]byte(document), &p); err != nil {
@@ -76,6 +86,9 @@ func parsePolicy(document string) (policy, error) {
 	for _, s := range p.Statement {
 		if s.Effect != "Allow" && s.Effect != "Deny" || len(s.Principal) == 0 || len(s.Action) == 0 {
 			return p, fmt.Errorf("a statement lacks effect, principal or action")
+		}
+		if i := slices.IndexFunc(s.Principal["Federated"], func(name string) bool { return !federated.MatchString(name) }); i >= 0 {
+			return p, errFederated
 		}
 	}
 	return p, nil
@@ -96,7 +109,7 @@ func trustPolicyOf(account string, r world.Role) string {
 		s.Principal["AWS"] = words{"arn:aws:iam::" + account + ":root"}
 	}
 	if r.ExternalID != "" {
-		s.Condition = map[string]map[string]words{"StringEquals": {"sts:ExternalId": {r.ExternalID}}}
+		s.Condition = iampolicy.Condition{"StringEquals": {"sts:ExternalId": {r.ExternalID}}}
 	}
 	// Strings, lists and maps of them always marshal.
 	document, _ := json.Marshal(policy{Version: "2012-10-17", Statement: statements{s}})
@@ -104,33 +117,57 @@ func trustPolicyOf(account string, r world.Role) string {
 }
 
 // Trusts reports whether the role's trust policy lets the principal with that ARN, calling from that
-// account, assume the role. Of conditions it knows StringEquals and StringLike without wildcards on
-// sts:ExternalId; any other keeps a statement from allowing.
+// account, assume the role.
 func (r Role) Trusts(callerARN, callerAccount, externalID string) bool {
+	context := iampolicy.Context{"aws:PrincipalArn": {callerARN}, "aws:PrincipalAccount": {callerAccount}}
+	if externalID != "" {
+		context["sts:ExternalId"] = []string{externalID}
+	}
+	return r.allows("sts:AssumeRole", context, func(p principal) bool {
+		return slices.ContainsFunc(p["AWS"], func(name string) bool {
+			return name == "*" || name == callerAccount || name == "arn:aws:iam::"+callerAccount+":root" || name == callerARN || name == roleOfSession(callerARN)
+		})
+	})
+}
+
+// TrustsProvider reports whether the role's trust policy lets users of an identity provider assume the role.
+// context has the claims of the user's token, such as <issuer>:sub.
+func (r Role) TrustsProvider(providerARN string, context iampolicy.Context) bool {
+	return r.allows("sts:AssumeRoleWithWebIdentity", context, func(p principal) bool {
+		return slices.Contains(p["Federated"], providerARN) || slices.Contains(p["AWS"], "*")
+	})
+}
+
+// allows decides an action by the statements whose principals are covered. A statement whose condition
+// cannot be decided does not allow, and denies whatever it covers.
+func (r Role) allows(action string, context iampolicy.Context, covered func(principal) bool) bool {
 	p, err := parsePolicy(r.TrustPolicy)
 	if err != nil {
 		return false // CreateRole and UpdateAssumeRolePolicy let no such document in
 	}
 	allowed := false
 	for _, s := range p.Statement {
-		if !s.covers(callerARN, callerAccount) {
+		if !covered(s.Principal) {
 			continue
 		}
-		if s.Effect == "Deny" {
-			return false
+		undecidable := s.Condition.Check() != nil
+		if undecidable {
+			s.Condition = nil
 		}
-		allowed = allowed || s.met(externalID)
+		if applies := s.applies(action, context); applies && s.Effect == "Deny" {
+			return false
+		} else if applies && !undecidable {
+			allowed = true
+		}
 	}
 	return allowed
 }
 
-func (s statement) covers(arn, account string) bool {
-	if !slices.ContainsFunc(s.Action, func(a string) bool { return a == "sts:AssumeRole" || a == "sts:*" || a == "*" }) {
-		return false
-	}
-	return slices.ContainsFunc(s.Principal["AWS"], func(p string) bool {
-		return p == "*" || p == account || p == "arn:aws:iam::"+account+":root" || p == arn || p == roleOfSession(arn)
-	})
+// applies reports whether the statement is about the action, and its condition is met.
+func (s statement) applies(action string, context iampolicy.Context) bool {
+	about := iampolicy.Statement{Effect: iampolicy.Allow, Action: iampolicy.Strings(s.Action), Resource: iampolicy.Strings{"*"}, Condition: s.Condition}
+	return iampolicy.Evaluate([]iampolicy.Policy{{Statements: []iampolicy.Statement{about}}},
+		iampolicy.Request{Action: action, Resource: "*", Context: context}) == iampolicy.Allowed
 }
 
 // TrustsService reports whether the role's trust policy lets an AWS service, such as ec2.amazonaws.com, assume the role.
@@ -140,8 +177,8 @@ func (r Role) TrustsService(service string) bool {
 		return false // CreateRole and UpdateAssumeRolePolicy let no such document in
 	}
 	return slices.ContainsFunc(p.Statement, func(s statement) bool {
-		return s.Effect == "Allow" && slices.Contains(s.Principal["Service"], service) &&
-			slices.ContainsFunc(s.Action, func(a string) bool { return a == "sts:AssumeRole" || a == "sts:*" || a == "*" })
+		s.Condition = nil // conditions on which resource a service acts for are not looked at
+		return s.Effect == "Allow" && slices.Contains(s.Principal["Service"], service) && s.applies("sts:AssumeRole", nil)
 	})
 }
 
@@ -154,16 +191,4 @@ func roleOfSession(arn string) string {
 	}
 	name, _, _ := strings.Cut(after, "/")
 	return strings.Replace(before, ":sts:", ":iam:", 1) + ":role/" + name
-}
-
-func (s statement) met(externalID string) bool {
-	for operator, keys := range s.Condition {
-		for key, values := range keys {
-			known := (operator == "StringEquals" || operator == "StringLike") && strings.EqualFold(key, "sts:ExternalId")
-			if !known || !slices.Contains(values, externalID) {
-				return false
-			}
-		}
-	}
-	return true
 }

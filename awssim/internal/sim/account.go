@@ -11,6 +11,9 @@ import (
 // DefaultAccount is the account of credentials that do not name one.
 const DefaultAccount = "123456789012"
 
+// Anonymous is the principal of requests without a signature.
+const Anonymous = "anonymous"
+
 // Account is one AWS account. It is made from the world the first time somebody uses it.
 type Account struct {
 	ID string
@@ -96,6 +99,18 @@ func Store[T any](r *Region, build func(*Region) *T) *T {
 // AccountStore is Store for a service that is global, as IAM is.
 func AccountStore[T any](a *Account, build func(*Account) *T) *T {
 	return store(a.stores, a, func() *T { return build(a) })
+}
+
+// GlobalStore returns the state that a service keeps for all accounts together, and creates it on first
+// use. Only for code under the lock.
+func GlobalStore[T any](k *Kernel, build func() *T) *T {
+	key := reflect.TypeFor[T]()
+	if s, ok := k.stores[key]; ok {
+		return s.(*T)
+	}
+	s := build()
+	k.stores[key] = s
+	return s
 }
 
 func store[T any](stores map[reflect.Type]any, a *Account, build func() *T) *T {

@@ -12,6 +12,7 @@ import (
 // once and never fails. The zero value is the ideal one.
 type Behavior struct {
 	InstanceTimes InstanceTimes
+	ClusterTimes  ClusterTimes
 	// ReadLag is how far reads (Describe…) lag behind writes.
 	ReadLag time.Duration
 	// ForgetTokens lets EC2 forget the client token of a launch template or version once that is deleted, so that a repeated request creates another one.
@@ -38,6 +39,14 @@ type InstanceTimes struct {
 	Boot time.Duration
 	// ShuttingDown is the time from the call to terminate until terminated.
 	ShuttingDown time.Duration
+}
+
+// ClusterTimes is how long EKS takes for a cluster and its add-ons; a second if it is zero.
+type ClusterTimes struct {
+	// Creating, Updating and Deleting are the times that a cluster has these statuses.
+	Creating, Updating, Deleting time.Duration
+	// Addon is the time that an add-on is CREATING, UPDATING or DELETING.
+	Addon time.Duration
 }
 
 // CapacityRule bounds how many instances of a type an account may have in a zone at a time. An
@@ -73,8 +82,8 @@ func (b Behavior) SpotPrice(instanceType, zone string, otherwise float64) float6
 
 // Check reports what is wrong with a behavior.
 func (b Behavior) Check() error {
-	times := b.InstanceTimes
-	if min(times.Pending, times.Boot, times.ShuttingDown, b.ReadLag) < 0 {
+	times, clusters := b.InstanceTimes, b.ClusterTimes
+	if min(times.Pending, times.Boot, times.ShuttingDown, clusters.Creating, clusters.Updating, clusters.Deleting, clusters.Addon, b.ReadLag) < 0 {
 		return errors.New("a duration of the behavior is negative")
 	}
 	for _, r := range b.Capacity {

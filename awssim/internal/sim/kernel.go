@@ -10,6 +10,7 @@ package sim
 
 import (
 	"container/heap"
+	"reflect"
 	"sync"
 	"time"
 
@@ -34,6 +35,7 @@ type Kernel struct {
 	requests idSource
 	chances  idSource // decides what of a fault is left to chance
 	accounts map[string]*Account
+	stores   map[reflect.Type]any // what no account owns, see GlobalStore
 	events   eventQueue
 	eventSeq uint64
 	disarm   func() bool // takes back the clock's wake-up for the first event
@@ -156,6 +158,7 @@ func (k *Kernel) clear() {
 	k.requests = idSource{seed: ^k.initial.Seed}
 	k.chances = idSource{seed: k.initial.Seed, account: "chances"}
 	k.accounts = map[string]*Account{}
+	k.stores = map[reflect.Type]any{}
 	k.events = nil
 	k.behavior, k.behaviorSince = k.initial.Behavior.clone(), k.now
 	k.faults = nil

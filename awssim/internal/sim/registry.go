@@ -33,7 +33,7 @@ type Handler struct {
 }
 
 // Registry holds the handlers of all services and the functions that dump their state. Services are
-// named "ec2", "autoscaling", "sqs", "ssm", "sts" and "iam".
+// named as they sign: "ec2", "autoscaling", "events", "sqs" and so on.
 type Registry struct {
 	handlers map[string]map[string]*Handler
 	dumpers  map[string]func(*Region) any

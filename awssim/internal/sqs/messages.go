@@ -21,6 +21,7 @@ const (
 	longestWait  = 20 // seconds; API ReceiveMessage, WaitTimeSeconds
 	mostEntries  = 10 // API DeleteMessageBatch
 	longestBody  = 1 << 20
+	longestDelay = 900 // seconds; API SendMessage
 	handlePrefix = "AQEB"
 )
 
@@ -38,41 +39,6 @@ func getQueueURL(c *sim.Call, in *sqs.GetQueueUrlInput) (*sqs.GetQueueUrlOutput,
 	return &sqs.GetQueueUrlOutput{QueueUrl: &q.url}, nil
 }
 
-func getQueueAttributes(c *sim.Call, in *sqs.GetQueueAttributesInput) (*sqs.GetQueueAttributesOutput, error) {
-	q, err := of(c.Region).find(in.QueueUrl)
-	if err != nil {
-		return nil, err
-	}
-	visible := 0
-	for _, m := range q.messages {
-		if !m.visible.After(c.Now) {
-			visible++
-		}
-	}
-	all := map[string]string{
-		"QueueArn": q.arn, "VisibilityTimeout": seconds(q.visibility), "MessageRetentionPeriod": seconds(retention), "ReceiveMessageWaitTimeSeconds": "0",
-		"ApproximateNumberOfMessages": strconv.Itoa(visible), "ApproximateNumberOfMessagesNotVisible": strconv.Itoa(len(q.messages) - visible),
-	}
-	out := &sqs.GetQueueAttributesOutput{}
-	for _, name := range in.AttributeNames {
-		if out.Attributes == nil {
-			out.Attributes = map[string]string{}
-		}
-		if name == types.QueueAttributeNameAll {
-			out.Attributes = all
-			break
-		}
-		value, ok := all[string(name)]
-		if !ok {
-			return nil, sim.Errorf("InvalidAttributeName", "Unknown Attribute %s.", name)
-		}
-		out.Attributes[string(name)] = value
-	}
-	return out, nil
-}
-
-func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
-
 // entryID is the form of ids in a batch (API DeleteMessageBatchRequestEntry, Id).
 var entryID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
 
@@ -85,20 +51,100 @@ func badCharacter(r rune) bool {
 func sendMessage(c *sim.Call, in *sqs.SendMessageInput) (*sqs.SendMessageOutput, error) {
 	s := of(c.Region)
 	q, err := s.find(in.QueueUrl)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
+	}
+	m, err := s.accept(q, types.SendMessageBatchRequestEntry{
+		MessageBody: in.MessageBody, DelaySeconds: in.DelaySeconds, MessageAttributes: in.MessageAttributes, MessageSystemAttributes: in.MessageSystemAttributes,
+		MessageGroupId: in.MessageGroupId, MessageDeduplicationId: in.MessageDeduplicationId,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &sqs.SendMessageOutput{MessageId: &m.id, MD5OfMessageBody: digest(m.body)}, nil
+}
+
+// accept checks a message and puts it into the queue. A delay of zero can not be told from none in Go, so that the queue's counts.
+func (s *state) accept(q *queue, in types.SendMessageBatchRequestEntry) (*message, error) {
+	longest, _ := strconv.Atoi(q.settings[attributeSize]) // checked when it was set
+	switch {
 	case in.MessageBody == nil || *in.MessageBody == "":
 		return nil, missing("MessageBody")
-	case len(*in.MessageBody) > longestBody: // API SendMessage: 1 MiB
-		return nil, invalid("(body)", "MessageBody", "Message must be shorter than 1048576 bytes")
+	case len(*in.MessageBody) > longest: // words of the API's documentation of SendMessage, with the queue's number
+		return nil, invalid("(body)", "MessageBody", "Message must be shorter than "+strconv.Itoa(longest)+" bytes")
 	case !utf8.ValidString(*in.MessageBody) || strings.ContainsFunc(*in.MessageBody, badCharacter):
 		return nil, sim.Errorf("InvalidMessageContents", "The message contains characters outside the allowed set.")
-	case len(in.MessageAttributes) > 0, len(in.MessageSystemAttributes) > 0, in.DelaySeconds != 0, in.MessageGroupId != nil, in.MessageDeduplicationId != nil:
-		return nil, sim.Errorf("UnsupportedOperation", "The simulated queues have no attributes, delays, groups and deduplication of messages.")
+	case in.DelaySeconds < 0 || in.DelaySeconds > longestDelay:
+		return nil, invalid(in.DelaySeconds, "DelaySeconds", "DelaySeconds must be >= 0 and <= 900")
+	case len(in.MessageAttributes) > 0, len(in.MessageSystemAttributes) > 0, in.MessageGroupId != nil, in.MessageDeduplicationId != nil:
+		return nil, sim.Errorf("UnsupportedOperation", "The simulated queues have no attributes, groups and deduplication of messages.")
 	}
-	m := s.send(q, *in.MessageBody)
-	return &sqs.SendMessageOutput{MessageId: &m.id, MD5OfMessageBody: digest(m.body)}, nil
+	delay := q.duration(attributeDelay)
+	if in.DelaySeconds > 0 {
+		delay = time.Duration(in.DelaySeconds) * time.Second
+	}
+	return s.send(q, *in.MessageBody, delay), nil
+}
+
+// sendMessageBatch takes each entry by itself: some may fail.
+func sendMessageBatch(c *sim.Call, in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
+	s := of(c.Region)
+	q, err := s.find(in.QueueUrl)
+	if err != nil {
+		return nil, err
+	}
+	ids, size := make([]*string, len(in.Entries)), 0
+	for i, entry := range in.Entries {
+		ids[i] = entry.Id
+		if entry.MessageBody != nil {
+			size += len(*entry.MessageBody)
+		}
+	}
+	if err := checkBatch("SendMessageBatchRequestEntry", ids); err != nil {
+		return nil, err
+	}
+	if size > longestBody { // API SendMessageBatch: the sum of all messages
+		return nil, sim.Errorf("BatchRequestTooLong", "Batch requests cannot be longer than %d bytes. You have sent %d bytes.", longestBody, size)
+	}
+	out := &sqs.SendMessageBatchOutput{Successful: []types.SendMessageBatchResultEntry{}, Failed: []types.BatchResultErrorEntry{}}
+	for _, entry := range in.Entries {
+		m, err := s.accept(q, entry)
+		if err != nil {
+			out.Failed = append(out.Failed, failed(entry.Id, err))
+			continue
+		}
+		out.Successful = append(out.Successful, types.SendMessageBatchResultEntry{Id: entry.Id, MessageId: &m.id, MD5OfMessageBody: digest(m.body)})
+	}
+	return out, nil
+}
+
+func failed(id *string, err error) types.BatchResultErrorEntry {
+	failure := sim.AsError(err)
+	return types.BatchResultErrorEntry{Id: id, Code: &failure.Code, Message: &failure.Message, SenderFault: true}
+}
+
+// checkBatch holds the rules of the entries of a batch, which kind names.
+func checkBatch(kind string, entries []*string) error {
+	switch {
+	case len(entries) == 0:
+		return sim.Errorf("EmptyBatchRequest", "There should be at least one %s in the request.", kind)
+	case len(entries) > mostEntries:
+		return sim.Errorf("TooManyEntriesInBatchRequest", "Maximum number of entries per request are %d. You have sent %d.", mostEntries, len(entries))
+	}
+	ids := map[string]bool{}
+	for _, id := range entries {
+		if id == nil {
+			return missing(kind + ".Id")
+		}
+		if !entryID.MatchString(*id) {
+			return sim.Errorf("InvalidBatchEntryId", "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long.")
+		}
+		if ids[*id] {
+			return sim.Errorf("BatchEntryIdsNotDistinct", "Id %s repeated.", *id)
+		}
+		ids[*id] = true
+	}
+	return nil
 }
 
 func digest(body string) *string {
@@ -128,7 +174,11 @@ func receiveMessage(c *sim.Call, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessa
 			out.Messages = append(out.Messages, s.receive(q, m, in))
 		}
 	}
-	until := c.Began.Add(time.Duration(in.WaitTimeSeconds) * time.Second)
+	wait := time.Duration(in.WaitTimeSeconds) * time.Second
+	if wait == 0 { // which can not be told from none in Go
+		wait = q.duration(attributeWait)
+	}
+	until := c.Began.Add(wait)
 	if len(out.Messages) == 0 && c.Now.Before(until) {
 		return nil, &sim.NotYetError{Until: until, Wake: q.changed}
 	}
@@ -150,7 +200,7 @@ func atMost(in *sqs.ReceiveMessageInput) (int, error) {
 
 func (s *state) receive(q *queue, m *message, in *sqs.ReceiveMessageInput) types.Message {
 	kernel := s.region.Kernel()
-	visibility := q.visibility
+	visibility := q.duration(attributeVisibility)
 	if in.VisibilityTimeout > 0 {
 		visibility = time.Duration(in.VisibilityTimeout) * time.Second
 	}
@@ -213,33 +263,20 @@ func deleteMessage(c *sim.Call, in *sqs.DeleteMessageInput) (*sqs.DeleteMessageO
 
 func deleteMessageBatch(c *sim.Call, in *sqs.DeleteMessageBatchInput) (*sqs.DeleteMessageBatchOutput, error) {
 	q, err := of(c.Region).find(in.QueueUrl)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case len(in.Entries) == 0:
-		return nil, sim.Errorf("EmptyBatchRequest", "There should be at least one DeleteMessageBatchRequestEntry in the request.")
-	case len(in.Entries) > mostEntries:
-		return nil, sim.Errorf("TooManyEntriesInBatchRequest", "Maximum number of entries per request are %d. You have sent %d.", mostEntries, len(in.Entries))
 	}
-	ids := map[string]bool{}
-	for _, entry := range in.Entries {
-		if entry.Id == nil {
-			return nil, missing("DeleteMessageBatchRequestEntry.Id")
-		}
-		if !entryID.MatchString(*entry.Id) {
-			return nil, sim.Errorf("InvalidBatchEntryId", "A batch entry id can only contain alphanumeric characters, hyphens and underscores. "+
-				"It can be at most 80 letters long.")
-		}
-		if ids[*entry.Id] {
-			return nil, sim.Errorf("BatchEntryIdsNotDistinct", "Id %s repeated.", *entry.Id)
-		}
-		ids[*entry.Id] = true
+	ids := make([]*string, len(in.Entries))
+	for i, entry := range in.Entries {
+		ids[i] = entry.Id
+	}
+	if err := checkBatch("DeleteMessageBatchRequestEntry", ids); err != nil {
+		return nil, err
 	}
 	out := &sqs.DeleteMessageBatchOutput{Successful: []types.DeleteMessageBatchResultEntry{}, Failed: []types.BatchResultErrorEntry{}}
 	for _, entry := range in.Entries {
 		if err := q.remove(entry.ReceiptHandle); err != nil {
-			failure := sim.AsError(err)
-			out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: entry.Id, Code: &failure.Code, Message: &failure.Message, SenderFault: true})
+			out.Failed = append(out.Failed, failed(entry.Id, err))
 			continue
 		}
 		out.Successful = append(out.Successful, types.DeleteMessageBatchResultEntry{Id: entry.Id})

@@ -1,10 +1,13 @@
-// Package sqs owns the simulated Simple Queue Service: standard queues that the world names, as far as consuming them takes. They are
-// stricter than AWS's in that a message is delivered in order and once, unless its visibility timeout passes. Making queues, policies,
-// FIFO queues, dead-letter queues, delays and message attributes are not simulated.
+// Package sqs owns the simulated Simple Queue Service: standard queues, which the world names or CreateQueue creates, with their
+// attributes, tags and messages. They are stricter than AWS's in that a message is delivered in order and once, unless its visibility
+// timeout passes. A queue's policy decides which AWS services send to it, and lets no other account in. FIFO queues, dead-letter queues
+// and message attributes are not simulated.
 package sqs
 
 import (
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,18 +15,18 @@ import (
 )
 
 const (
-	// defaultVisibility and retention are AWS's defaults (API SetQueueAttributes: VisibilityTimeout, MessageRetentionPeriod).
-	defaultVisibility = 30 * time.Second
-	retention         = 4 * 24 * time.Hour
 	// longestVisibility is from when a message was received (API ChangeMessageVisibility: 12 hours).
 	longestVisibility = 12 * time.Hour
 )
 
 // queue is a standard queue with its messages in the order in which they were sent.
 type queue struct {
-	name, url, arn string
-	visibility     time.Duration
-	messages       []*message
+	name, url, arn    string
+	settings          map[string]string // every attribute that can be set
+	tags              map[string]string
+	created, modified time.Time
+	purged            time.Time
+	messages          []*message
 	// changed is closed when a message may have become visible, and replaced.
 	changed chan struct{}
 }
@@ -42,30 +45,56 @@ type message struct {
 type state struct {
 	region *sim.Region
 	queues map[string]*queue
+	gone   map[string]time.Time // when a queue of that name was deleted
 }
 
 func of(r *sim.Region) *state { return sim.Store(r, build) }
 
 func build(r *sim.Region) *state {
-	s := &state{region: r, queues: map[string]*queue{}}
+	s := &state{region: r, queues: map[string]*queue{}, gone: map[string]time.Time{}}
 	for _, q := range r.World().Queues {
-		made := &queue{
-			name: q.Name, visibility: defaultVisibility, changed: make(chan struct{}),
-			url: "https://sqs." + r.Name + ".amazonaws.com/" + r.Account.ID + "/" + q.Name,
-			arn: "arn:aws:sqs:" + r.Name + ":" + r.Account.ID + ":" + q.Name,
-		}
+		made := s.newQueue(q.Name)
 		if q.VisibilityTimeoutSeconds > 0 {
-			made.visibility = time.Duration(q.VisibilityTimeoutSeconds) * time.Second
+			made.settings[attributeVisibility] = strconv.Itoa(q.VisibilityTimeoutSeconds)
 		}
-		s.queues[q.Name] = made
 	}
 	return s
+}
+
+// newQueue adds a queue with AWS's defaults.
+func (s *state) newQueue(name string) *queue {
+	r := s.region
+	q := &queue{
+		name: name, settings: maps.Clone(defaultSettings), tags: map[string]string{}, created: r.Kernel().Now(), modified: r.Kernel().Now(), changed: make(chan struct{}),
+		url: "https://sqs." + r.Name + ".amazonaws.com/" + r.Account.ID + "/" + name,
+		arn: "arn:aws:sqs:" + r.Name + ":" + r.Account.ID + ":" + name,
+	}
+	s.queues[name] = q
+	return q
+}
+
+// duration returns an attribute that is a number of seconds.
+func (q *queue) duration(attribute string) time.Duration {
+	n, err := strconv.Atoi(q.settings[attribute])
+	if err != nil {
+		return 0
+	}
+	return time.Duration(n) * time.Second
 }
 
 // Register registers the handlers.
 func Register(reg *sim.Registry) {
 	sim.Handle(reg, "sqs", "GetQueueUrl", getQueueURL)
 	sim.Handle(reg, "sqs", "GetQueueAttributes", getQueueAttributes)
+	sim.Handle(reg, "sqs", "CreateQueue", createQueue)
+	sim.Handle(reg, "sqs", "DeleteQueue", deleteQueue)
+	sim.Handle(reg, "sqs", "ListQueues", listQueues)
+	sim.Handle(reg, "sqs", "SetQueueAttributes", setQueueAttributes)
+	sim.Handle(reg, "sqs", "PurgeQueue", purgeQueue)
+	sim.Handle(reg, "sqs", "TagQueue", tagQueue)
+	sim.Handle(reg, "sqs", "UntagQueue", untagQueue)
+	sim.Handle(reg, "sqs", "ListQueueTags", listQueueTags)
+	sim.Handle(reg, "sqs", "SendMessageBatch", sendMessageBatch)
 	sim.Handle(reg, "sqs", "SendMessage", sendMessage)
 	sim.Handle(reg, "sqs", "ReceiveMessage", receiveMessage)
 	sim.Handle(reg, "sqs", "DeleteMessage", deleteMessage)
@@ -82,7 +111,7 @@ func dump(r *sim.Region) any {
 		for _, m := range q.messages {
 			bodies = append(bodies, m.body)
 		}
-		queues[name] = map[string]any{"arn": q.arn, "messages": bodies}
+		queues[name] = map[string]any{"arn": q.arn, "messages": bodies, "attributes": q.settings, "tags": q.tags}
 	}
 	return map[string]any{"queues": queues}
 }
@@ -92,14 +121,17 @@ func dump(r *sim.Region) any {
 func Send(r *sim.Region, name, body string) {
 	s := of(r)
 	if q := s.queues[name]; q != nil {
-		s.send(q, body)
+		s.send(q, body, q.duration(attributeDelay))
 	}
 }
 
-func (s *state) send(q *queue, body string) *message {
+func (s *state) send(q *queue, body string, delay time.Duration) *message {
 	kernel := s.region.Kernel()
-	m := &message{id: kernel.NewUUID(), body: body, sent: kernel.Now(), visible: kernel.Now()}
+	m := &message{id: kernel.NewUUID(), body: body, sent: kernel.Now(), visible: kernel.Now().Add(delay)}
 	q.messages = append(q.messages, m)
+	if delay > 0 {
+		kernel.After(delay, func() { q.wake() })
+	}
 	q.wake()
 	return m
 }
@@ -119,7 +151,7 @@ func (s *state) hide(q *queue, m *message, d time.Duration) {
 
 // forgetOld drops messages that were kept for as long as the queue keeps any.
 func (q *queue) forgetOld(now time.Time) {
-	q.messages = slices.DeleteFunc(q.messages, func(m *message) bool { return now.Sub(m.sent) > retention })
+	q.messages = slices.DeleteFunc(q.messages, func(m *message) bool { return now.Sub(m.sent) > q.duration(attributeRetention) })
 }
 
 // find returns the queue of a URL, of which only the account and the name at its end count: clients with an endpoint of their own send it as it is.
@@ -132,7 +164,7 @@ func (s *state) find(url *string) (*queue, error) {
 		return nil, sim.Errorf("InvalidAddress", "The address %s is not valid for this endpoint.", *url)
 	}
 	if account := parts[len(parts)-2]; account != s.region.Account.ID {
-		// Inference: queues have no policies here, and without one nobody of another account gets in.
+		// Queues' policies let nobody of another account in here.
 		return nil, sim.Errorf("AccessDenied", "Access to the resource %s is denied.", *url).WithStatus(403)
 	}
 	return s.named(parts[len(parts)-1])

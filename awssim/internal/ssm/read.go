@@ -12,10 +12,6 @@ import (
 )
 
 func getParameter(c *sim.Call, in *ssm.GetParameterInput) (*ssm.GetParameterOutput, error) {
-	if str(in.Name) == "" {
-		return nil, sim.Errorf("ValidationException", "1 validation error detected: Value at 'name' failed to satisfy "+
-			"constraint: Member must not be null")
-	}
 	p, v, n, err := of(c.Region).find(*in.Name, (*sim.Table[parameter]).Visible)
 	if err != nil {
 		return nil, err
@@ -30,10 +26,6 @@ func getParameter(c *sim.Call, in *ssm.GetParameterInput) (*ssm.GetParameterOutp
 
 // getParameters answers up to ten parameters; those that are not there are listed as invalid.
 func getParameters(c *sim.Call, in *ssm.GetParametersInput) (*ssm.GetParametersOutput, error) {
-	if len(in.Names) < 1 || len(in.Names) > 10 {
-		return nil, sim.Errorf("ValidationException", "1 validation error detected: Value '%v' at 'names' failed to satisfy "+
-			"constraint: Member must have length less than or equal to 10", in.Names)
-	}
 	out := &ssm.GetParametersOutput{Parameters: []types.Parameter{}, InvalidParameters: []string{}}
 	for i, name := range in.Names {
 		if slices.Contains(in.Names[:i], name) {

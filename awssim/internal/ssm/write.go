@@ -190,10 +190,6 @@ func deleteParameter(c *sim.Call, in *ssm.DeleteParameterInput) (*ssm.DeletePara
 }
 
 func deleteParameters(c *sim.Call, in *ssm.DeleteParametersInput) (*ssm.DeleteParametersOutput, error) {
-	if len(in.Names) < 1 || len(in.Names) > 10 {
-		return nil, invalid("1 validation error detected: Value '%v' at 'names' failed to satisfy constraint: Member must have "+
-			"length less than or equal to 10", in.Names)
-	}
 	out := &ssm.DeleteParametersOutput{DeletedParameters: []string{}, InvalidParameters: []string{}}
 	for _, name := range in.Names {
 		if err := of(c.Region).remove(name); err != nil {

@@ -14,7 +14,8 @@ const service = "sts"
 
 func registerAuthorization(reg *sim.Registry) {
 	reg.Refuse(service, func(message string) *sim.Error { return sim.Errorf("AccessDenied", "%s", message).WithStatus(403) })
-	sim.AuthorizeFree(reg, service, "GetCallerIdentity") // API_GetCallerIdentity: "No permissions are required", not even a Deny counts
+	sim.AuthorizeFree(reg, service, "GetCallerIdentity")         // API_GetCallerIdentity: "No permissions are required", not even a Deny counts
+	sim.AuthorizeFree(reg, service, "AssumeRoleWithWebIdentity") // the token and the role's trust policy decide
 	sim.AuthorizeUnscoped(reg, service, "GetAccessKeyInfo")
 	sim.Authorize(reg, service, "AssumeRole", askAssumeRole)
 }

@@ -19,6 +19,7 @@ import (
 func Register(reg *sim.Registry) {
 	sim.Handle(reg, "sts", "GetCallerIdentity", getCallerIdentity)
 	sim.Handle(reg, "sts", "AssumeRole", assumeRole)
+	sim.Handle(reg, "sts", "AssumeRoleWithWebIdentity", assumeRoleWithWebIdentity)
 	sim.Handle(reg, "sts", "GetAccessKeyInfo", getAccessKeyInfo)
 	registerAuthorization(reg)
 }
@@ -35,18 +36,11 @@ func getCallerIdentity(c *sim.Call, _ *sts.GetCallerIdentityInput) (*sts.GetCall
 }
 
 func getAccessKeyInfo(c *sim.Call, in *sts.GetAccessKeyInfoInput) (*sts.GetAccessKeyInfoOutput, error) {
-	if in.AccessKeyId == nil || len(*in.AccessKeyId) < 16 {
-		return nil, sim.Errorf("ValidationError", "Value at 'accessKeyId' failed to satisfy constraint: Member must have length "+
-			"greater than or equal to 16")
-	}
 	account := c.Kernel.AccountOf(*in.AccessKeyId)
 	return &sts.GetAccessKeyInfoOutput{Account: &account}, nil
 }
 
-var (
-	roleARNs     = regexp.MustCompile(`^arn:aws[a-z-]*:iam::(\d{12}):role(/(?:[!-~]+/)?)([\w+=,.@-]{1,64})$`)
-	sessionNames = regexp.MustCompile(`^[\w+=,.@-]{2,64}$`)
-)
+var roleARNs = regexp.MustCompile(`^arn:aws[a-z-]*:iam::(\d{12}):role(/(?:[!-~]+/)?)([\w+=,.@-]{1,64})$`)
 
 // assumeRole follows AWS: AssumeRole. A role that does not exist and one that does not trust the
 // caller give the same answer, so that nobody learns which roles there are.
@@ -56,10 +50,6 @@ func assumeRole(c *sim.Call, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, er
 		return nil, sim.Errorf("ValidationError", "%s is invalid", str(in.RoleArn))
 	}
 	session := str(in.RoleSessionName)
-	if !sessionNames.MatchString(session) {
-		return nil, sim.Errorf("ValidationError", "1 validation error detected: Value '%s' at 'roleSessionName' failed to satisfy "+
-			"constraint: Member must satisfy regular expression pattern: [\\w+=,.@-]*", session)
-	}
 	for name, set := range map[string]bool{
 		"SerialNumber": in.SerialNumber != nil, "TokenCode": in.TokenCode != nil,
 		"ProvidedContexts": len(in.ProvidedContexts) > 0, "MinimumSessionTokenSize": in.MinimumSessionTokenSize != nil,
@@ -68,7 +58,7 @@ func assumeRole(c *sim.Call, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, er
 			return nil, sim.Errorf("ValidationError", "The simulated STS does not support %s.", name)
 		}
 	}
-	if err := checkSessionPolicies(in); err != nil {
+	if err := checkSessionPolicies(in.Policy, in.PolicyArns); err != nil {
 		return nil, err
 	}
 	account := c.Kernel.Account(arn[1])
@@ -77,28 +67,29 @@ func assumeRole(c *sim.Call, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, er
 		return nil, sim.Errorf("AccessDenied", "User: %s is not authorized to perform: sts:AssumeRole on resource: %s",
 			c.Principal, *in.RoleArn).WithStatus(403)
 	}
-	duration, err := sessionDuration(c, in, role)
+	duration, err := sessionDuration(c, in.DurationSeconds, role)
 	if err != nil {
 		return nil, err
 	}
-	return newSession(c, account, role, session, duration, in.SourceIdentity), nil
+	user, credentials := newSession(c, account, role, session, duration)
+	return &sts.AssumeRoleOutput{AssumedRoleUser: user, Credentials: credentials, SourceIdentity: in.SourceIdentity}, nil
 }
 
 // checkSessionPolicies holds them to AWS's bounds (AWS: API_AssumeRole, Policy and PolicyArns). What they allow is not looked at. The
 // wording is inference.
-func checkSessionPolicies(in *sts.AssumeRoleInput) error {
+func checkSessionPolicies(inline *string, arns []types.PolicyDescriptorType) error {
 	length := 0
-	if in.Policy != nil {
-		length = len(*in.Policy)
-		if !json.Valid([]byte(*in.Policy)) || !strings.HasPrefix(strings.TrimSpace(*in.Policy), "{") {
+	if inline != nil {
+		length = len(*inline)
+		if !json.Valid([]byte(*inline)) || !strings.HasPrefix(strings.TrimSpace(*inline), "{") {
 			return sim.Errorf("MalformedPolicyDocument", "This policy contains invalid Json")
 		}
 	}
-	if len(in.PolicyArns) > 10 {
+	if len(arns) > 10 {
 		return sim.Errorf("ValidationError", "1 validation error detected: Value at 'policyArns' failed to satisfy constraint: Member must have "+
 			"length less than or equal to 10")
 	}
-	for _, policy := range in.PolicyArns {
+	for _, policy := range arns {
 		if !strings.HasPrefix(str(policy.Arn), "arn:") {
 			return sim.Errorf("ValidationError", "ARN %s is not valid.", str(policy.Arn))
 		}
@@ -112,16 +103,13 @@ func checkSessionPolicies(in *sts.AssumeRoleInput) error {
 
 // sessionDuration is one hour unless asked for, from 15 minutes up to the role's maximum, or to one
 // hour if the caller's credentials come from a role themselves (role chaining).
-func sessionDuration(c *sim.Call, in *sts.AssumeRoleInput, role iam.Role) (time.Duration, error) {
-	if in.DurationSeconds == nil {
+func sessionDuration(c *sim.Call, seconds *int32, role iam.Role) (time.Duration, error) {
+	if seconds == nil {
 		return time.Hour, nil
 	}
-	d := time.Duration(*in.DurationSeconds) * time.Second
+	d := time.Duration(*seconds) * time.Second
 	chained := strings.Contains(c.Principal, ":assumed-role/")
 	switch {
-	case d < 15*time.Minute || d > 12*time.Hour:
-		return 0, sim.Errorf("ValidationError", "1 validation error detected: Value '%d' at 'durationSeconds' failed to satisfy "+
-			"constraint: Member must have value between 900 and 43200", *in.DurationSeconds)
 	case chained && d > time.Hour:
 		return 0, sim.Errorf("ValidationError", "The requested DurationSeconds exceeds the 1 hour session limit for roles "+
 			"assumed by role chaining")
@@ -131,7 +119,8 @@ func sessionDuration(c *sim.Call, in *sts.AssumeRoleInput, role iam.Role) (time.
 	return d, nil
 }
 
-func newSession(c *sim.Call, account *sim.Account, role iam.Role, name string, d time.Duration, source *string) *sts.AssumeRoleOutput {
+// newSession creates credentials of a role.
+func newSession(c *sim.Call, account *sim.Account, role iam.Role, name string, d time.Duration) (*types.AssumedRoleUser, *types.Credentials) {
 	key := strings.ToUpper(c.Kernel.NewID("ASIA", 16))
 	secret, token := c.Kernel.NewID("", 40), c.Kernel.NewID("", 128)
 	arn := "arn:aws:sts::" + account.ID + ":assumed-role/" + role.Name + "/" + name
@@ -140,13 +129,8 @@ func newSession(c *sim.Call, account *sim.Account, role iam.Role, name string, d
 		Account: account.ID, Principal: arn, SecretAccessKey: secret, SessionToken: token, Expires: expires,
 	})
 	id := role.ID + ":" + name
-	return &sts.AssumeRoleOutput{
-		AssumedRoleUser: &types.AssumedRoleUser{Arn: &arn, AssumedRoleId: &id},
-		Credentials: &types.Credentials{
-			AccessKeyId: &key, SecretAccessKey: &secret, SessionToken: &token, Expiration: &expires,
-		},
-		SourceIdentity: source,
-	}
+	return &types.AssumedRoleUser{Arn: &arn, AssumedRoleId: &id},
+		&types.Credentials{AccessKeyId: &key, SecretAccessKey: &secret, SessionToken: &token, Expiration: &expires}
 }
 
 func str(s *string) string {

@@ -1,7 +1,7 @@
 // Package wire owns the AWS wire protocols: it turns HTTP requests into the SDK's input types and
 // the SDK's output types, or errors, into HTTP answers that the SDKs and the AWS CLI read. EC2
 // speaks its own query protocol, Auto Scaling, IAM and STS the common one (both answer XML), and
-// Systems Manager and SQS JSON, and EKS JSON over REST. The names come from tables that wiregen reads off the SDK's own
+// EventBridge, Systems Manager and SQS JSON, and EKS JSON over REST. The names come from tables that wiregen reads off the SDK's own
 // serializers. S3 speaks a REST of its own: its few actions are written out in rest.go. The package knows no action's meaning.
 package wire
 

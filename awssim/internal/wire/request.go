@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"regexp"
 	"strings"
 
 	"github.com/slipway-project/slipway/awssim/internal/sim"
@@ -15,6 +16,8 @@ type Request struct {
 	Action      string
 	Region      string
 	AccessKeyID string
+	// Anonymous is true for a request without a signature, of an action that needs none.
+	Anonymous bool
 
 	service *service // nil if the service is unknown
 	json    bool     // how an error for an unknown service is to be written
@@ -51,7 +54,9 @@ func Parse(r *http.Request, body []byte) (*Request, error) {
 	} else {
 		_, req.Action, _ = strings.Cut(target, ".")
 	}
-	if err := req.findScope(r); err != nil {
+	if service, open := unsigned[req.Action]; open && !req.json && !isSigned(r) {
+		req.Service, req.Anonymous = service, true
+	} else if err := req.findScope(r); err != nil {
 		return req, err
 	}
 	req.service = services[req.Service]
@@ -59,6 +64,14 @@ func Parse(r *http.Request, body []byte) (*Request, error) {
 		return req, unknownService(req.Service)
 	}
 	return req, req.check(target)
+}
+
+// unsigned are the actions that need no signature, with their services (AWS: API_AssumeRoleWithWebIdentity:
+// "calling AssumeRoleWithWebIdentity does not require the use of AWS security credentials").
+var unsigned = map[string]string{"AssumeRoleWithWebIdentity": "sts"}
+
+func isSigned(r *http.Request) bool {
+	return r.Header.Get("Authorization") != "" || r.URL.Query().Has("X-Amz-Credential")
 }
 
 // check refuses what does not fit the service that the request was signed for.
@@ -142,4 +155,20 @@ func ClientToken(input any) string {
 		return ""
 	}
 	return f.Elem().String()
+}
+
+// accountInARN finds the account in the ARN of a role.
+var accountInARN = regexp.MustCompile(`^arn:aws[a-z-]*:iam::(\d{12}):`)
+
+// AccountOfRole returns the account of the role that an input names, or "". It is the account that an
+// anonymous request is served in.
+func AccountOfRole(input any) string {
+	f := reflect.Indirect(reflect.ValueOf(input)).FieldByName("RoleArn")
+	if !f.IsValid() || f.Kind() != reflect.Pointer || f.IsNil() {
+		return ""
+	}
+	if found := accountInARN.FindStringSubmatch(f.Elem().String()); found != nil {
+		return found[1]
+	}
+	return ""
 }

@@ -137,6 +137,8 @@ func queryError(err *sim.Error) string {
 	code, fault := err.Code, "Sender"
 	if known, ok := queryErrorCodes[code]; ok {
 		code = "AWS.SimpleQueueService." + known
+	} else if code == "QueueNameExists" { // the one whose code has another name without that prefix
+		code = "QueueAlreadyExists"
 	}
 	if err.HTTPStatus() >= http.StatusInternalServerError {
 		fault = "Receiver"

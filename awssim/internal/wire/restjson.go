@@ -89,7 +89,7 @@ func (req *Request) decodeRESTJSON(v reflect.Value) error {
 	return nil
 }
 
-// setText sets a member to what a path or a query has for it: strings, numbers and lists of strings.
+// setText sets a member to what a path or a query has for it: strings, numbers, booleans and lists of strings.
 func (s *service) setText(name string, values []string, v reflect.Value) error {
 	if v.Kind() == reflect.Slice {
 		v.Set(reflect.ValueOf(slices.Clone(values)).Convert(v.Type()))
@@ -108,6 +108,15 @@ func (s *service) setText(name string, values []string, v reflect.Value) error {
 			return s.malformed(name, values[0], "an integer")
 		}
 		v.SetInt(n)
+	case reflect.Bool:
+		switch values[0] {
+		case "true":
+			v.SetBool(true)
+		case "false":
+			v.SetBool(false)
+		default:
+			return s.malformed(name, values[0], "a boolean")
+		}
 	default:
 		panic("wire: no member of a path or a query is a " + v.Type().String())
 	}

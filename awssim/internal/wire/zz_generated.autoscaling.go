@@ -9,14 +9,19 @@ var autoscalingModel = model{
 		"AttachLoadBalancerTargetGroups",
 		"AttachLoadBalancers",
 		"AttachTrafficSources",
+		"BatchDeleteScheduledAction",
+		"BatchPutScheduledUpdateGroupAction",
 		"CancelInstanceRefresh",
 		"CompleteLifecycleAction",
 		"CreateAutoScalingGroup",
+		"CreateLaunchConfiguration",
 		"CreateOrUpdateTags",
 		"DeleteAutoScalingGroup",
+		"DeleteLaunchConfiguration",
 		"DeleteLifecycleHook",
 		"DeleteNotificationConfiguration",
 		"DeletePolicy",
+		"DeleteScheduledAction",
 		"DeleteTags",
 		"DeleteWarmPool",
 		"DescribeAccountLimits",
@@ -53,6 +58,7 @@ var autoscalingModel = model{
 		"PutLifecycleHook",
 		"PutNotificationConfiguration",
 		"PutScalingPolicy",
+		"PutScheduledUpdateGroupAction",
 		"PutWarmPool",
 		"RecordLifecycleActionHeartbeat",
 		"ResumeProcesses",
@@ -107,6 +113,20 @@ var autoscalingModel = model{
 		},
 		"BaselinePerformanceFactorsRequest": {
 			{"Cpu", "Cpu", ""},
+		},
+		"BatchDeleteScheduledActionInput": {
+			{"AutoScalingGroupName", "AutoScalingGroupName", ""},
+			{"ScheduledActionNames", "ScheduledActionNames", "member"},
+		},
+		"BatchPutScheduledUpdateGroupActionInput": {
+			{"AutoScalingGroupName", "AutoScalingGroupName", ""},
+			{"ScheduledUpdateGroupActions", "ScheduledUpdateGroupActions", "member"},
+		},
+		"BlockDeviceMapping": {
+			{"DeviceName", "DeviceName", ""},
+			{"Ebs", "Ebs", ""},
+			{"NoDevice", "NoDevice", ""},
+			{"VirtualName", "VirtualName", ""},
 		},
 		"CancelInstanceRefreshInput": {
 			{"AutoScalingGroupName", "AutoScalingGroupName", ""},
@@ -168,6 +188,27 @@ var autoscalingModel = model{
 			{"TrafficSources", "TrafficSources", "member"},
 			{"VPCZoneIdentifier", "VPCZoneIdentifier", ""},
 		},
+		"CreateLaunchConfigurationInput": {
+			{"AssociatePublicIpAddress", "AssociatePublicIpAddress", ""},
+			{"BlockDeviceMappings", "BlockDeviceMappings", "member"},
+			{"ClassicLinkVPCId", "ClassicLinkVPCId", ""},
+			{"ClassicLinkVPCSecurityGroups", "ClassicLinkVPCSecurityGroups", "member"},
+			{"EbsOptimized", "EbsOptimized", ""},
+			{"IamInstanceProfile", "IamInstanceProfile", ""},
+			{"ImageId", "ImageId", ""},
+			{"InstanceId", "InstanceId", ""},
+			{"InstanceMonitoring", "InstanceMonitoring", ""},
+			{"InstanceType", "InstanceType", ""},
+			{"KernelId", "KernelId", ""},
+			{"KeyName", "KeyName", ""},
+			{"LaunchConfigurationName", "LaunchConfigurationName", ""},
+			{"MetadataOptions", "MetadataOptions", ""},
+			{"PlacementTenancy", "PlacementTenancy", ""},
+			{"RamdiskId", "RamdiskId", ""},
+			{"SecurityGroups", "SecurityGroups", "member"},
+			{"SpotPrice", "SpotPrice", ""},
+			{"UserData", "UserData", ""},
+		},
 		"CreateOrUpdateTagsInput": {
 			{"Tags", "Tags", "member"},
 		},
@@ -184,6 +225,9 @@ var autoscalingModel = model{
 			{"AutoScalingGroupName", "AutoScalingGroupName", ""},
 			{"ForceDelete", "ForceDelete", ""},
 		},
+		"DeleteLaunchConfigurationInput": {
+			{"LaunchConfigurationName", "LaunchConfigurationName", ""},
+		},
 		"DeleteLifecycleHookInput": {
 			{"AutoScalingGroupName", "AutoScalingGroupName", ""},
 			{"LifecycleHookName", "LifecycleHookName", ""},
@@ -195,6 +239,10 @@ var autoscalingModel = model{
 		"DeletePolicyInput": {
 			{"AutoScalingGroupName", "AutoScalingGroupName", ""},
 			{"PolicyName", "PolicyName", ""},
+		},
+		"DeleteScheduledActionInput": {
+			{"AutoScalingGroupName", "AutoScalingGroupName", ""},
+			{"ScheduledActionName", "ScheduledActionName", ""},
 		},
 		"DeleteTagsInput": {
 			{"Tags", "Tags", "member"},
@@ -312,6 +360,15 @@ var autoscalingModel = model{
 		"DistributionSegment": {
 			{"TargetCapacityTypes", "TargetCapacityTypes", "member"},
 		},
+		"Ebs": {
+			{"DeleteOnTermination", "DeleteOnTermination", ""},
+			{"Encrypted", "Encrypted", ""},
+			{"Iops", "Iops", ""},
+			{"SnapshotId", "SnapshotId", ""},
+			{"Throughput", "Throughput", ""},
+			{"VolumeSize", "VolumeSize", ""},
+			{"VolumeType", "VolumeType", ""},
+		},
 		"EnableMetricsCollectionInput": {
 			{"AutoScalingGroupName", "AutoScalingGroupName", ""},
 			{"Granularity", "Granularity", ""},
@@ -343,6 +400,14 @@ var autoscalingModel = model{
 		"InstanceMaintenancePolicy": {
 			{"MaxHealthyPercentage", "MaxHealthyPercentage", ""},
 			{"MinHealthyPercentage", "MinHealthyPercentage", ""},
+		},
+		"InstanceMetadataOptions": {
+			{"HttpEndpoint", "HttpEndpoint", ""},
+			{"HttpPutResponseHopLimit", "HttpPutResponseHopLimit", ""},
+			{"HttpTokens", "HttpTokens", ""},
+		},
+		"InstanceMonitoring": {
+			{"Enabled", "Enabled", ""},
 		},
 		"InstanceRequirements": {
 			{"AcceleratorCount", "AcceleratorCount", ""},
@@ -536,6 +601,18 @@ var autoscalingModel = model{
 			{"StepAdjustments", "StepAdjustments", "member"},
 			{"TargetTrackingConfiguration", "TargetTrackingConfiguration", ""},
 		},
+		"PutScheduledUpdateGroupActionInput": {
+			{"AutoScalingGroupName", "AutoScalingGroupName", ""},
+			{"DesiredCapacity", "DesiredCapacity", ""},
+			{"EndTime", "EndTime", ""},
+			{"MaxSize", "MaxSize", ""},
+			{"MinSize", "MinSize", ""},
+			{"Recurrence", "Recurrence", ""},
+			{"ScheduledActionName", "ScheduledActionName", ""},
+			{"StartTime", "StartTime", ""},
+			{"Time", "Time", ""},
+			{"TimeZone", "TimeZone", ""},
+		},
 		"PutWarmPoolInput": {
 			{"AutoScalingGroupName", "AutoScalingGroupName", ""},
 			{"InstanceReusePolicy", "InstanceReusePolicy", ""},
@@ -571,6 +648,16 @@ var autoscalingModel = model{
 		},
 		"RollbackInstanceRefreshInput": {
 			{"AutoScalingGroupName", "AutoScalingGroupName", ""},
+		},
+		"ScheduledUpdateGroupActionRequest": {
+			{"DesiredCapacity", "DesiredCapacity", ""},
+			{"EndTime", "EndTime", ""},
+			{"MaxSize", "MaxSize", ""},
+			{"MinSize", "MinSize", ""},
+			{"Recurrence", "Recurrence", ""},
+			{"ScheduledActionName", "ScheduledActionName", ""},
+			{"StartTime", "StartTime", ""},
+			{"TimeZone", "TimeZone", ""},
 		},
 		"SetDesiredCapacityInput": {
 			{"AutoScalingGroupName", "AutoScalingGroupName", ""},
@@ -787,6 +874,12 @@ var autoscalingModel = model{
 		"BaselinePerformanceFactorsRequest": {
 			{"Cpu", "Cpu", ""},
 		},
+		"BatchDeleteScheduledActionOutput": {
+			{"FailedScheduledActions", "FailedScheduledActions", "member"},
+		},
+		"BatchPutScheduledUpdateGroupActionOutput": {
+			{"FailedScheduledUpdateGroupActions", "FailedScheduledUpdateGroupActions", "member"},
+		},
 		"BlockDeviceMapping": {
 			{"DeviceName", "DeviceName", ""},
 			{"Ebs", "Ebs", ""},
@@ -931,6 +1024,11 @@ var autoscalingModel = model{
 		},
 		"ExitStandbyOutput": {
 			{"Activities", "Activities", "member"},
+		},
+		"FailedScheduledUpdateGroupActionRequest": {
+			{"ErrorCode", "ErrorCode", ""},
+			{"ErrorMessage", "ErrorMessage", ""},
+			{"ScheduledActionName", "ScheduledActionName", ""},
 		},
 		"Instance": {
 			{"AvailabilityZone", "AvailabilityZone", ""},

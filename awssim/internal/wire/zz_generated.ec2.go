@@ -5,26 +5,45 @@ package wire
 var ec2Model = model{
 	version: "2016-11-15",
 	actions: []string{
+		"AllocateAddress",
+		"AssociateAddress",
+		"AssociateRouteTable",
+		"AttachInternetGateway",
+		"AttachNetworkInterface",
 		"AuthorizeSecurityGroupEgress",
 		"AuthorizeSecurityGroupIngress",
 		"CancelSpotInstanceRequests",
 		"CopyImage",
 		"CreateFleet",
 		"CreateImage",
+		"CreateInternetGateway",
 		"CreateKeyPair",
 		"CreateLaunchTemplate",
 		"CreateLaunchTemplateVersion",
+		"CreateNatGateway",
+		"CreateNetworkAcl",
+		"CreateNetworkAclEntry",
+		"CreateNetworkInterface",
 		"CreatePlacementGroup",
+		"CreateRoute",
+		"CreateRouteTable",
 		"CreateSecurityGroup",
 		"CreateSnapshot",
 		"CreateSubnet",
 		"CreateTags",
 		"CreateVpc",
 		"DeleteFleets",
+		"DeleteInternetGateway",
 		"DeleteKeyPair",
 		"DeleteLaunchTemplate",
 		"DeleteLaunchTemplateVersions",
+		"DeleteNatGateway",
+		"DeleteNetworkAcl",
+		"DeleteNetworkAclEntry",
+		"DeleteNetworkInterface",
 		"DeletePlacementGroup",
+		"DeleteRoute",
+		"DeleteRouteTable",
 		"DeleteSecurityGroup",
 		"DeleteSubnet",
 		"DeleteTags",
@@ -32,8 +51,11 @@ var ec2Model = model{
 		"DeleteVpc",
 		"DeregisterImage",
 		"DescribeAccountAttributes",
+		"DescribeAddresses",
+		"DescribeAddressesAttribute",
 		"DescribeAvailabilityZones",
 		"DescribeCapacityReservations",
+		"DescribeDhcpOptions",
 		"DescribeFleetInstances",
 		"DescribeFleets",
 		"DescribeImageAttribute",
@@ -43,9 +65,13 @@ var ec2Model = model{
 		"DescribeInstanceTypeOfferings",
 		"DescribeInstanceTypes",
 		"DescribeInstances",
+		"DescribeInternetGateways",
 		"DescribeKeyPairs",
 		"DescribeLaunchTemplateVersions",
 		"DescribeLaunchTemplates",
+		"DescribeNatGateways",
+		"DescribeNetworkAcls",
+		"DescribeNetworkInterfaceAttribute",
 		"DescribeNetworkInterfaces",
 		"DescribePlacementGroups",
 		"DescribeRegions",
@@ -60,6 +86,10 @@ var ec2Model = model{
 		"DescribeVolumes",
 		"DescribeVpcAttribute",
 		"DescribeVpcs",
+		"DetachInternetGateway",
+		"DetachNetworkInterface",
+		"DisassociateAddress",
+		"DisassociateRouteTable",
 		"GetConsoleOutput",
 		"GetInstanceTypesFromInstanceRequirements",
 		"GetLaunchTemplateData",
@@ -67,10 +97,18 @@ var ec2Model = model{
 		"ModifyInstanceAttribute",
 		"ModifyInstanceMetadataOptions",
 		"ModifyLaunchTemplate",
+		"ModifyNetworkInterfaceAttribute",
+		"ModifySecurityGroupRules",
 		"ModifySubnetAttribute",
+		"ModifyVpcAttribute",
 		"MonitorInstances",
 		"RebootInstances",
 		"RegisterImage",
+		"ReleaseAddress",
+		"ReplaceNetworkAclAssociation",
+		"ReplaceNetworkAclEntry",
+		"ReplaceRoute",
+		"ReplaceRouteTableAssociation",
 		"RevokeSecurityGroupEgress",
 		"RevokeSecurityGroupIngress",
 		"RunInstances",
@@ -78,6 +116,8 @@ var ec2Model = model{
 		"StopInstances",
 		"TerminateInstances",
 		"UnmonitorInstances",
+		"UpdateSecurityGroupRuleDescriptionsEgress",
+		"UpdateSecurityGroupRuleDescriptionsIngress",
 	},
 	inputs: map[string][]field{
 		"AcceleratorCountRequest": {
@@ -87,6 +127,46 @@ var ec2Model = model{
 		"AcceleratorTotalMemoryMiBRequest": {
 			{"Max", "Max", ""},
 			{"Min", "Min", ""},
+		},
+		"AllocateAddressInput": {
+			{"Address", "Address", ""},
+			{"CustomerOwnedIpv4Pool", "CustomerOwnedIpv4Pool", ""},
+			{"Domain", "Domain", ""},
+			{"DryRun", "DryRun", ""},
+			{"IpamPoolId", "IpamPoolId", ""},
+			{"NetworkBorderGroup", "NetworkBorderGroup", ""},
+			{"PublicIpv4Pool", "PublicIpv4Pool", ""},
+			{"TagSpecifications", "TagSpecification", ""},
+		},
+		"AssociateAddressInput": {
+			{"AllocationId", "AllocationId", ""},
+			{"AllowReassociation", "AllowReassociation", ""},
+			{"DryRun", "DryRun", ""},
+			{"InstanceId", "InstanceId", ""},
+			{"NetworkInterfaceId", "NetworkInterfaceId", ""},
+			{"PrivateIpAddress", "PrivateIpAddress", ""},
+			{"PublicIp", "PublicIp", ""},
+		},
+		"AssociateRouteTableInput": {
+			{"DryRun", "DryRun", ""},
+			{"GatewayId", "GatewayId", ""},
+			{"PublicIpv4Pool", "PublicIpv4Pool", ""},
+			{"RouteTableId", "RouteTableId", ""},
+			{"SubnetId", "SubnetId", ""},
+		},
+		"AttachInternetGatewayInput": {
+			{"DryRun", "DryRun", ""},
+			{"InternetGatewayId", "InternetGatewayId", ""},
+			{"VpcId", "VpcId", ""},
+		},
+		"AttachNetworkInterfaceInput": {
+			{"DeviceIndex", "DeviceIndex", ""},
+			{"DryRun", "DryRun", ""},
+			{"EnaQueueCount", "EnaQueueCount", ""},
+			{"EnaSrdSpecification", "EnaSrdSpecification", ""},
+			{"InstanceId", "InstanceId", ""},
+			{"NetworkCardIndex", "NetworkCardIndex", ""},
+			{"NetworkInterfaceId", "NetworkInterfaceId", ""},
 		},
 		"AttributeBooleanValue": {
 			{"Value", "Value", ""},
@@ -118,6 +198,11 @@ var ec2Model = model{
 			{"SourceSecurityGroupOwnerId", "SourceSecurityGroupOwnerId", ""},
 			{"TagSpecifications", "TagSpecification", ""},
 			{"ToPort", "ToPort", ""},
+		},
+		"AvailabilityZoneAddress": {
+			{"AllocationIds", "AllocationId", ""},
+			{"AvailabilityZone", "AvailabilityZone", ""},
+			{"AvailabilityZoneId", "AvailabilityZoneId", ""},
 		},
 		"BaselineEbsBandwidthMbpsRequest": {
 			{"Max", "Max", ""},
@@ -205,6 +290,10 @@ var ec2Model = model{
 			{"SnapshotLocation", "SnapshotLocation", ""},
 			{"TagSpecifications", "TagSpecification", ""},
 		},
+		"CreateInternetGatewayInput": {
+			{"DryRun", "DryRun", ""},
+			{"TagSpecifications", "TagSpecification", ""},
+		},
 		"CreateKeyPairInput": {
 			{"DryRun", "DryRun", ""},
 			{"KeyFormat", "KeyFormat", ""},
@@ -231,6 +320,60 @@ var ec2Model = model{
 			{"SourceVersion", "SourceVersion", ""},
 			{"VersionDescription", "VersionDescription", ""},
 		},
+		"CreateNatGatewayInput": {
+			{"AllocationId", "AllocationId", ""},
+			{"AvailabilityMode", "AvailabilityMode", ""},
+			{"AvailabilityZoneAddresses", "AvailabilityZoneAddress", ""},
+			{"ClientToken", "ClientToken", ""},
+			{"ConnectivityType", "ConnectivityType", ""},
+			{"DryRun", "DryRun", ""},
+			{"PrivateIpAddress", "PrivateIpAddress", ""},
+			{"SecondaryAllocationIds", "SecondaryAllocationId", ""},
+			{"SecondaryPrivateIpAddressCount", "SecondaryPrivateIpAddressCount", ""},
+			{"SecondaryPrivateIpAddresses", "SecondaryPrivateIpAddress", ""},
+			{"SubnetId", "SubnetId", ""},
+			{"TagSpecifications", "TagSpecification", ""},
+			{"VpcId", "VpcId", ""},
+		},
+		"CreateNetworkAclEntryInput": {
+			{"CidrBlock", "CidrBlock", ""},
+			{"DryRun", "DryRun", ""},
+			{"Egress", "Egress", ""},
+			{"IcmpTypeCode", "Icmp", ""},
+			{"Ipv6CidrBlock", "Ipv6CidrBlock", ""},
+			{"NetworkAclId", "NetworkAclId", ""},
+			{"PortRange", "PortRange", ""},
+			{"Protocol", "Protocol", ""},
+			{"RuleAction", "RuleAction", ""},
+			{"RuleNumber", "RuleNumber", ""},
+		},
+		"CreateNetworkAclInput": {
+			{"ClientToken", "ClientToken", ""},
+			{"DryRun", "DryRun", ""},
+			{"TagSpecifications", "TagSpecification", ""},
+			{"VpcId", "VpcId", ""},
+		},
+		"CreateNetworkInterfaceInput": {
+			{"ClientToken", "ClientToken", ""},
+			{"ConnectionTrackingSpecification", "ConnectionTrackingSpecification", ""},
+			{"Description", "Description", ""},
+			{"DryRun", "DryRun", ""},
+			{"EnablePrimaryIpv6", "EnablePrimaryIpv6", ""},
+			{"Groups", "SecurityGroupId", ""},
+			{"InterfaceType", "InterfaceType", ""},
+			{"Ipv4PrefixCount", "Ipv4PrefixCount", ""},
+			{"Ipv4Prefixes", "Ipv4Prefix", ""},
+			{"Ipv6AddressCount", "Ipv6AddressCount", ""},
+			{"Ipv6Addresses", "Ipv6Addresses", ""},
+			{"Ipv6PrefixCount", "Ipv6PrefixCount", ""},
+			{"Ipv6Prefixes", "Ipv6Prefix", ""},
+			{"Operator", "Operator", ""},
+			{"PrivateIpAddress", "PrivateIpAddress", ""},
+			{"PrivateIpAddresses", "PrivateIpAddresses", ""},
+			{"SecondaryPrivateIpAddressCount", "SecondaryPrivateIpAddressCount", ""},
+			{"SubnetId", "SubnetId", ""},
+			{"TagSpecifications", "TagSpecification", ""},
+		},
 		"CreatePlacementGroupInput": {
 			{"DryRun", "DryRun", ""},
 			{"GroupName", "GroupName", ""},
@@ -241,6 +384,31 @@ var ec2Model = model{
 			{"SpreadLevel", "SpreadLevel", ""},
 			{"Strategy", "Strategy", ""},
 			{"TagSpecifications", "TagSpecification", ""},
+		},
+		"CreateRouteInput": {
+			{"CarrierGatewayId", "CarrierGatewayId", ""},
+			{"CoreNetworkArn", "CoreNetworkArn", ""},
+			{"DestinationCidrBlock", "DestinationCidrBlock", ""},
+			{"DestinationIpv6CidrBlock", "DestinationIpv6CidrBlock", ""},
+			{"DestinationPrefixListId", "DestinationPrefixListId", ""},
+			{"DryRun", "DryRun", ""},
+			{"EgressOnlyInternetGatewayId", "EgressOnlyInternetGatewayId", ""},
+			{"GatewayId", "GatewayId", ""},
+			{"InstanceId", "InstanceId", ""},
+			{"LocalGatewayId", "LocalGatewayId", ""},
+			{"NatGatewayId", "NatGatewayId", ""},
+			{"NetworkInterfaceId", "NetworkInterfaceId", ""},
+			{"OdbNetworkArn", "OdbNetworkArn", ""},
+			{"RouteTableId", "RouteTableId", ""},
+			{"TransitGatewayId", "TransitGatewayId", ""},
+			{"VpcEndpointId", "VpcEndpointId", ""},
+			{"VpcPeeringConnectionId", "VpcPeeringConnectionId", ""},
+		},
+		"CreateRouteTableInput": {
+			{"ClientToken", "ClientToken", ""},
+			{"DryRun", "DryRun", ""},
+			{"TagSpecifications", "TagSpecification", ""},
+			{"VpcId", "VpcId", ""},
 		},
 		"CreateSecurityGroupInput": {
 			{"Description", "GroupDescription", ""},
@@ -300,6 +468,10 @@ var ec2Model = model{
 			{"FleetIds", "FleetId", ""},
 			{"TerminateInstances", "TerminateInstances", ""},
 		},
+		"DeleteInternetGatewayInput": {
+			{"DryRun", "DryRun", ""},
+			{"InternetGatewayId", "InternetGatewayId", ""},
+		},
 		"DeleteKeyPairInput": {
 			{"DryRun", "DryRun", ""},
 			{"KeyName", "KeyName", ""},
@@ -316,9 +488,38 @@ var ec2Model = model{
 			{"LaunchTemplateName", "LaunchTemplateName", ""},
 			{"Versions", "LaunchTemplateVersion", ""},
 		},
+		"DeleteNatGatewayInput": {
+			{"DryRun", "DryRun", ""},
+			{"NatGatewayId", "NatGatewayId", ""},
+		},
+		"DeleteNetworkAclEntryInput": {
+			{"DryRun", "DryRun", ""},
+			{"Egress", "Egress", ""},
+			{"NetworkAclId", "NetworkAclId", ""},
+			{"RuleNumber", "RuleNumber", ""},
+		},
+		"DeleteNetworkAclInput": {
+			{"DryRun", "DryRun", ""},
+			{"NetworkAclId", "NetworkAclId", ""},
+		},
+		"DeleteNetworkInterfaceInput": {
+			{"DryRun", "DryRun", ""},
+			{"NetworkInterfaceId", "NetworkInterfaceId", ""},
+		},
 		"DeletePlacementGroupInput": {
 			{"DryRun", "DryRun", ""},
 			{"GroupName", "GroupName", ""},
+		},
+		"DeleteRouteInput": {
+			{"DestinationCidrBlock", "DestinationCidrBlock", ""},
+			{"DestinationIpv6CidrBlock", "DestinationIpv6CidrBlock", ""},
+			{"DestinationPrefixListId", "DestinationPrefixListId", ""},
+			{"DryRun", "DryRun", ""},
+			{"RouteTableId", "RouteTableId", ""},
+		},
+		"DeleteRouteTableInput": {
+			{"DryRun", "DryRun", ""},
+			{"RouteTableId", "RouteTableId", ""},
 		},
 		"DeleteSecurityGroupInput": {
 			{"DryRun", "DryRun", ""},
@@ -351,6 +552,19 @@ var ec2Model = model{
 			{"AttributeNames", "AttributeName", ""},
 			{"DryRun", "DryRun", ""},
 		},
+		"DescribeAddressesAttributeInput": {
+			{"AllocationIds", "AllocationId", ""},
+			{"Attribute", "Attribute", ""},
+			{"DryRun", "DryRun", ""},
+			{"MaxResults", "MaxResults", ""},
+			{"NextToken", "NextToken", ""},
+		},
+		"DescribeAddressesInput": {
+			{"AllocationIds", "AllocationId", ""},
+			{"DryRun", "DryRun", ""},
+			{"Filters", "Filter", ""},
+			{"PublicIps", "PublicIp", ""},
+		},
 		"DescribeAvailabilityZonesInput": {
 			{"AllAvailabilityZones", "AllAvailabilityZones", ""},
 			{"DryRun", "DryRun", ""},
@@ -360,6 +574,13 @@ var ec2Model = model{
 		},
 		"DescribeCapacityReservationsInput": {
 			{"CapacityReservationIds", "CapacityReservationId", ""},
+			{"DryRun", "DryRun", ""},
+			{"Filters", "Filter", ""},
+			{"MaxResults", "MaxResults", ""},
+			{"NextToken", "NextToken", ""},
+		},
+		"DescribeDhcpOptionsInput": {
+			{"DhcpOptionsIds", "DhcpOptionsId", ""},
 			{"DryRun", "DryRun", ""},
 			{"Filters", "Filter", ""},
 			{"MaxResults", "MaxResults", ""},
@@ -432,6 +653,13 @@ var ec2Model = model{
 			{"MaxResults", "MaxResults", ""},
 			{"NextToken", "NextToken", ""},
 		},
+		"DescribeInternetGatewaysInput": {
+			{"DryRun", "DryRun", ""},
+			{"Filters", "Filter", ""},
+			{"InternetGatewayIds", "InternetGatewayId", ""},
+			{"MaxResults", "MaxResults", ""},
+			{"NextToken", "NextToken", ""},
+		},
 		"DescribeKeyPairsInput": {
 			{"DryRun", "DryRun", ""},
 			{"Filters", "Filter", ""},
@@ -460,6 +688,25 @@ var ec2Model = model{
 			{"LaunchTemplateNames", "LaunchTemplateName", ""},
 			{"MaxResults", "MaxResults", ""},
 			{"NextToken", "NextToken", ""},
+		},
+		"DescribeNatGatewaysInput": {
+			{"DryRun", "DryRun", ""},
+			{"Filter", "Filter", ""},
+			{"MaxResults", "MaxResults", ""},
+			{"NatGatewayIds", "NatGatewayId", ""},
+			{"NextToken", "NextToken", ""},
+		},
+		"DescribeNetworkAclsInput": {
+			{"DryRun", "DryRun", ""},
+			{"Filters", "Filter", ""},
+			{"MaxResults", "MaxResults", ""},
+			{"NetworkAclIds", "NetworkAclId", ""},
+			{"NextToken", "NextToken", ""},
+		},
+		"DescribeNetworkInterfaceAttributeInput": {
+			{"Attribute", "Attribute", ""},
+			{"DryRun", "DryRun", ""},
+			{"NetworkInterfaceId", "NetworkInterfaceId", ""},
 		},
 		"DescribeNetworkInterfacesInput": {
 			{"DryRun", "DryRun", ""},
@@ -564,6 +811,25 @@ var ec2Model = model{
 			{"NextToken", "NextToken", ""},
 			{"VpcIds", "VpcId", ""},
 		},
+		"DetachInternetGatewayInput": {
+			{"DryRun", "DryRun", ""},
+			{"InternetGatewayId", "InternetGatewayId", ""},
+			{"VpcId", "VpcId", ""},
+		},
+		"DetachNetworkInterfaceInput": {
+			{"AttachmentId", "AttachmentId", ""},
+			{"DryRun", "DryRun", ""},
+			{"Force", "Force", ""},
+		},
+		"DisassociateAddressInput": {
+			{"AssociationId", "AssociationId", ""},
+			{"DryRun", "DryRun", ""},
+			{"PublicIp", "PublicIp", ""},
+		},
+		"DisassociateRouteTableInput": {
+			{"AssociationId", "AssociationId", ""},
+			{"DryRun", "DryRun", ""},
+		},
 		"EbsBlockDevice": {
 			{"AvailabilityZone", "AvailabilityZone", ""},
 			{"AvailabilityZoneId", "AvailabilityZoneId", ""},
@@ -590,9 +856,16 @@ var ec2Model = model{
 			{"Count", "Count", ""},
 			{"Type", "Type", ""},
 		},
+		"EnaSrdSpecification": {
+			{"EnaSrdEnabled", "EnaSrdEnabled", ""},
+			{"EnaSrdUdpSpecification", "EnaSrdUdpSpecification", ""},
+		},
 		"EnaSrdSpecificationRequest": {
 			{"EnaSrdEnabled", "EnaSrdEnabled", ""},
 			{"EnaSrdUdpSpecification", "EnaSrdUdpSpecification", ""},
+		},
+		"EnaSrdUdpSpecification": {
+			{"EnaSrdUdpEnabled", "EnaSrdUdpEnabled", ""},
 		},
 		"EnaSrdUdpSpecificationRequest": {
 			{"EnaSrdUdpEnabled", "EnaSrdUdpEnabled", ""},
@@ -690,6 +963,10 @@ var ec2Model = model{
 		"IamInstanceProfileSpecification": {
 			{"Arn", "Arn", ""},
 			{"Name", "Name", ""},
+		},
+		"IcmpTypeCode": {
+			{"Code", "Code", ""},
+			{"Type", "Type", ""},
 		},
 		"ImportKeyPairInput": {
 			{"DryRun", "DryRun", ""},
@@ -994,6 +1271,24 @@ var ec2Model = model{
 			{"LaunchTemplateId", "LaunchTemplateId", ""},
 			{"LaunchTemplateName", "LaunchTemplateName", ""},
 		},
+		"ModifyNetworkInterfaceAttributeInput": {
+			{"AssociatedSubnetIds", "AssociatedSubnetId", ""},
+			{"AssociatePublicIpAddress", "AssociatePublicIpAddress", ""},
+			{"Attachment", "Attachment", ""},
+			{"ConnectionTrackingSpecification", "ConnectionTrackingSpecification", ""},
+			{"Description", "Description", ""},
+			{"DryRun", "DryRun", ""},
+			{"EnablePrimaryIpv6", "EnablePrimaryIpv6", ""},
+			{"EnaSrdSpecification", "EnaSrdSpecification", ""},
+			{"Groups", "SecurityGroupId", ""},
+			{"NetworkInterfaceId", "NetworkInterfaceId", ""},
+			{"SourceDestCheck", "SourceDestCheck", ""},
+		},
+		"ModifySecurityGroupRulesInput": {
+			{"DryRun", "DryRun", ""},
+			{"GroupId", "GroupId", ""},
+			{"SecurityGroupRules", "SecurityGroupRule", ""},
+		},
 		"ModifySubnetAttributeInput": {
 			{"AssignIpv6AddressOnCreation", "AssignIpv6AddressOnCreation", ""},
 			{"CustomerOwnedIpv4Pool", "CustomerOwnedIpv4Pool", ""},
@@ -1007,6 +1302,12 @@ var ec2Model = model{
 			{"PrivateDnsHostnameTypeOnLaunch", "PrivateDnsHostnameTypeOnLaunch", ""},
 			{"SubnetId", "SubnetId", ""},
 		},
+		"ModifyVpcAttributeInput": {
+			{"EnableDnsHostnames", "EnableDnsHostnames", ""},
+			{"EnableDnsSupport", "EnableDnsSupport", ""},
+			{"EnableNetworkAddressUsageMetrics", "EnableNetworkAddressUsageMetrics", ""},
+			{"VpcId", "VpcId", ""},
+		},
 		"MonitorInstancesInput": {
 			{"DryRun", "DryRun", ""},
 			{"InstanceIds", "InstanceId", ""},
@@ -1014,6 +1315,12 @@ var ec2Model = model{
 		"NetworkBandwidthGbpsRequest": {
 			{"Max", "Max", ""},
 			{"Min", "Min", ""},
+		},
+		"NetworkInterfaceAttachmentChanges": {
+			{"AttachmentId", "AttachmentId", ""},
+			{"DefaultEnaQueueCount", "DefaultEnaQueueCount", ""},
+			{"DeleteOnTermination", "DeleteOnTermination", ""},
+			{"EnaQueueCount", "EnaQueueCount", ""},
 		},
 		"NetworkInterfaceCountRequest": {
 			{"Max", "Max", ""},
@@ -1044,6 +1351,10 @@ var ec2Model = model{
 			{"PartitionNumber", "PartitionNumber", ""},
 			{"SpreadDomain", "SpreadDomain", ""},
 			{"Tenancy", "Tenancy", ""},
+		},
+		"PortRange": {
+			{"From", "From", ""},
+			{"To", "To", ""},
 		},
 		"PrefixListId": {
 			{"Description", "Description", ""},
@@ -1081,6 +1392,54 @@ var ec2Model = model{
 			{"TpmSupport", "TpmSupport", ""},
 			{"UefiData", "UefiData", ""},
 			{"VirtualizationType", "VirtualizationType", ""},
+		},
+		"ReleaseAddressInput": {
+			{"AllocationId", "AllocationId", ""},
+			{"DryRun", "DryRun", ""},
+			{"NetworkBorderGroup", "NetworkBorderGroup", ""},
+			{"PublicIp", "PublicIp", ""},
+		},
+		"ReplaceNetworkAclAssociationInput": {
+			{"AssociationId", "AssociationId", ""},
+			{"DryRun", "DryRun", ""},
+			{"NetworkAclId", "NetworkAclId", ""},
+		},
+		"ReplaceNetworkAclEntryInput": {
+			{"CidrBlock", "CidrBlock", ""},
+			{"DryRun", "DryRun", ""},
+			{"Egress", "Egress", ""},
+			{"IcmpTypeCode", "Icmp", ""},
+			{"Ipv6CidrBlock", "Ipv6CidrBlock", ""},
+			{"NetworkAclId", "NetworkAclId", ""},
+			{"PortRange", "PortRange", ""},
+			{"Protocol", "Protocol", ""},
+			{"RuleAction", "RuleAction", ""},
+			{"RuleNumber", "RuleNumber", ""},
+		},
+		"ReplaceRouteInput": {
+			{"CarrierGatewayId", "CarrierGatewayId", ""},
+			{"CoreNetworkArn", "CoreNetworkArn", ""},
+			{"DestinationCidrBlock", "DestinationCidrBlock", ""},
+			{"DestinationIpv6CidrBlock", "DestinationIpv6CidrBlock", ""},
+			{"DestinationPrefixListId", "DestinationPrefixListId", ""},
+			{"DryRun", "DryRun", ""},
+			{"EgressOnlyInternetGatewayId", "EgressOnlyInternetGatewayId", ""},
+			{"GatewayId", "GatewayId", ""},
+			{"InstanceId", "InstanceId", ""},
+			{"LocalGatewayId", "LocalGatewayId", ""},
+			{"LocalTarget", "LocalTarget", ""},
+			{"NatGatewayId", "NatGatewayId", ""},
+			{"NetworkInterfaceId", "NetworkInterfaceId", ""},
+			{"OdbNetworkArn", "OdbNetworkArn", ""},
+			{"RouteTableId", "RouteTableId", ""},
+			{"TransitGatewayId", "TransitGatewayId", ""},
+			{"VpcEndpointId", "VpcEndpointId", ""},
+			{"VpcPeeringConnectionId", "VpcPeeringConnectionId", ""},
+		},
+		"ReplaceRouteTableAssociationInput": {
+			{"AssociationId", "AssociationId", ""},
+			{"DryRun", "DryRun", ""},
+			{"RouteTableId", "RouteTableId", ""},
 		},
 		"RequestLaunchTemplateData": {
 			{"BlockDeviceMappings", "BlockDeviceMapping", ""},
@@ -1207,6 +1566,24 @@ var ec2Model = model{
 		"SecureBlobAttributeValue": {
 			{"Value", "Value", ""},
 		},
+		"SecurityGroupRuleDescription": {
+			{"Description", "Description", ""},
+			{"SecurityGroupRuleId", "SecurityGroupRuleId", ""},
+		},
+		"SecurityGroupRuleRequest": {
+			{"CidrIpv4", "CidrIpv4", ""},
+			{"CidrIpv6", "CidrIpv6", ""},
+			{"Description", "Description", ""},
+			{"FromPort", "FromPort", ""},
+			{"IpProtocol", "IpProtocol", ""},
+			{"PrefixListId", "PrefixListId", ""},
+			{"ReferencedGroupId", "ReferencedGroupId", ""},
+			{"ToPort", "ToPort", ""},
+		},
+		"SecurityGroupRuleUpdate": {
+			{"SecurityGroupRule", "SecurityGroupRule", ""},
+			{"SecurityGroupRuleId", "SecurityGroupRuleId", ""},
+		},
 		"SpotMarketOptions": {
 			{"BlockDurationMinutes", "BlockDurationMinutes", ""},
 			{"InstanceInterruptionBehavior", "InstanceInterruptionBehavior", ""},
@@ -1265,6 +1642,20 @@ var ec2Model = model{
 			{"DryRun", "DryRun", ""},
 			{"InstanceIds", "InstanceId", ""},
 		},
+		"UpdateSecurityGroupRuleDescriptionsEgressInput": {
+			{"DryRun", "DryRun", ""},
+			{"GroupId", "GroupId", ""},
+			{"GroupName", "GroupName", ""},
+			{"IpPermissions", "IpPermissions", ""},
+			{"SecurityGroupRuleDescriptions", "SecurityGroupRuleDescription", ""},
+		},
+		"UpdateSecurityGroupRuleDescriptionsIngressInput": {
+			{"DryRun", "DryRun", ""},
+			{"GroupId", "GroupId", ""},
+			{"GroupName", "GroupName", ""},
+			{"IpPermissions", "IpPermissions", ""},
+			{"SecurityGroupRuleDescriptions", "SecurityGroupRuleDescription", ""},
+		},
 		"UserIdGroupPair": {
 			{"Description", "Description", ""},
 			{"GroupId", "GroupId", ""},
@@ -1312,9 +1703,54 @@ var ec2Model = model{
 			{"InstanceType", "instanceType", ""},
 			{"SpotInstanceRequestId", "spotInstanceRequestId", ""},
 		},
+		"Address": {
+			{"AllocationId", "allocationId", ""},
+			{"AssociationId", "associationId", ""},
+			{"CarrierIp", "carrierIp", ""},
+			{"CustomerOwnedIp", "customerOwnedIp", ""},
+			{"CustomerOwnedIpv4Pool", "customerOwnedIpv4Pool", ""},
+			{"Domain", "domain", ""},
+			{"InstanceId", "instanceId", ""},
+			{"NetworkBorderGroup", "networkBorderGroup", ""},
+			{"NetworkInterfaceId", "networkInterfaceId", ""},
+			{"NetworkInterfaceOwnerId", "networkInterfaceOwnerId", ""},
+			{"PrivateIpAddress", "privateIpAddress", ""},
+			{"PublicIp", "publicIp", ""},
+			{"PublicIpv4Pool", "publicIpv4Pool", ""},
+			{"ServiceManaged", "serviceManaged", ""},
+			{"SubnetId", "subnetId", ""},
+			{"Tags", "tagSet", "item"},
+		},
+		"AddressAttribute": {
+			{"AllocationId", "allocationId", ""},
+			{"PtrRecord", "ptrRecord", ""},
+			{"PtrRecordUpdate", "ptrRecordUpdate", ""},
+			{"PublicIp", "publicIp", ""},
+		},
+		"AllocateAddressOutput": {
+			{"AllocationId", "allocationId", ""},
+			{"CarrierIp", "carrierIp", ""},
+			{"CustomerOwnedIp", "customerOwnedIp", ""},
+			{"CustomerOwnedIpv4Pool", "customerOwnedIpv4Pool", ""},
+			{"Domain", "domain", ""},
+			{"NetworkBorderGroup", "networkBorderGroup", ""},
+			{"PublicIp", "publicIp", ""},
+			{"PublicIpv4Pool", "publicIpv4Pool", ""},
+		},
 		"ApplicationStatusSummary": {
 			{"ImpairedSince", "impairedSince", ""},
 			{"Status", "status", ""},
+		},
+		"AssociateAddressOutput": {
+			{"AssociationId", "associationId", ""},
+		},
+		"AssociateRouteTableOutput": {
+			{"AssociationId", "associationId", ""},
+			{"AssociationState", "associationState", ""},
+		},
+		"AttachNetworkInterfaceOutput": {
+			{"AttachmentId", "attachmentId", ""},
+			{"NetworkCardIndex", "networkCardIndex", ""},
 		},
 		"AttachmentEnaSrdSpecification": {
 			{"EnaSrdEnabled", "enaSrdEnabled", ""},
@@ -1517,6 +1953,9 @@ var ec2Model = model{
 		"CreateImageOutput": {
 			{"ImageId", "imageId", ""},
 		},
+		"CreateInternetGatewayOutput": {
+			{"InternetGateway", "internetGateway", ""},
+		},
 		"CreateKeyPairOutput": {
 			{"KeyFingerprint", "keyFingerprint", ""},
 			{"KeyMaterial", "keyMaterial", ""},
@@ -1532,8 +1971,27 @@ var ec2Model = model{
 			{"LaunchTemplateVersion", "launchTemplateVersion", ""},
 			{"Warning", "warning", ""},
 		},
+		"CreateNatGatewayOutput": {
+			{"ClientToken", "clientToken", ""},
+			{"NatGateway", "natGateway", ""},
+		},
+		"CreateNetworkAclOutput": {
+			{"ClientToken", "clientToken", ""},
+			{"NetworkAcl", "networkAcl", ""},
+		},
+		"CreateNetworkInterfaceOutput": {
+			{"ClientToken", "clientToken", ""},
+			{"NetworkInterface", "networkInterface", ""},
+		},
 		"CreatePlacementGroupOutput": {
 			{"PlacementGroup", "placementGroup", ""},
+		},
+		"CreateRouteOutput": {
+			{"Return", "return", ""},
+		},
+		"CreateRouteTableOutput": {
+			{"ClientToken", "clientToken", ""},
+			{"RouteTable", "routeTable", ""},
 		},
 		"CreateSecurityGroupOutput": {
 			{"GroupId", "groupId", ""},
@@ -1618,6 +2076,9 @@ var ec2Model = model{
 			{"LaunchTemplateName", "launchTemplateName", ""},
 			{"VersionNumber", "versionNumber", ""},
 		},
+		"DeleteNatGatewayOutput": {
+			{"NatGatewayId", "natGatewayId", ""},
+		},
 		"DeleteSecurityGroupOutput": {
 			{"GroupId", "groupId", ""},
 			{"Return", "return", ""},
@@ -1633,11 +2094,22 @@ var ec2Model = model{
 		"DescribeAccountAttributesOutput": {
 			{"AccountAttributes", "accountAttributeSet", "item"},
 		},
+		"DescribeAddressesAttributeOutput": {
+			{"Addresses", "addressSet", "item"},
+			{"NextToken", "nextToken", ""},
+		},
+		"DescribeAddressesOutput": {
+			{"Addresses", "addressesSet", "item"},
+		},
 		"DescribeAvailabilityZonesOutput": {
 			{"AvailabilityZones", "availabilityZoneInfo", "item"},
 		},
 		"DescribeCapacityReservationsOutput": {
 			{"CapacityReservations", "capacityReservationSet", "item"},
+			{"NextToken", "nextToken", ""},
+		},
+		"DescribeDhcpOptionsOutput": {
+			{"DhcpOptions", "dhcpOptionsSet", "item"},
 			{"NextToken", "nextToken", ""},
 		},
 		"DescribeFleetError": {
@@ -1717,6 +2189,10 @@ var ec2Model = model{
 			{"NextToken", "nextToken", ""},
 			{"Reservations", "reservationSet", "item"},
 		},
+		"DescribeInternetGatewaysOutput": {
+			{"InternetGateways", "internetGatewaySet", "item"},
+			{"NextToken", "nextToken", ""},
+		},
 		"DescribeKeyPairsOutput": {
 			{"KeyPairs", "keySet", "item"},
 		},
@@ -1727,6 +2203,22 @@ var ec2Model = model{
 		"DescribeLaunchTemplatesOutput": {
 			{"LaunchTemplates", "launchTemplates", "item"},
 			{"NextToken", "nextToken", ""},
+		},
+		"DescribeNatGatewaysOutput": {
+			{"NatGateways", "natGatewaySet", "item"},
+			{"NextToken", "nextToken", ""},
+		},
+		"DescribeNetworkAclsOutput": {
+			{"NetworkAcls", "networkAclSet", "item"},
+			{"NextToken", "nextToken", ""},
+		},
+		"DescribeNetworkInterfaceAttributeOutput": {
+			{"AssociatePublicIpAddress", "associatePublicIpAddress", ""},
+			{"Attachment", "attachment", ""},
+			{"Description", "description", ""},
+			{"Groups", "groupSet", "item"},
+			{"NetworkInterfaceId", "networkInterfaceId", ""},
+			{"SourceDestCheck", "sourceDestCheck", ""},
 		},
 		"DescribeNetworkInterfacesOutput": {
 			{"NetworkInterfaces", "networkInterfaceSet", "item"},
@@ -1783,6 +2275,16 @@ var ec2Model = model{
 		"DescribeVpcsOutput": {
 			{"NextToken", "nextToken", ""},
 			{"Vpcs", "vpcSet", "item"},
+		},
+		"DhcpConfiguration": {
+			{"Key", "key", ""},
+			{"Values", "valueSet", "item"},
+		},
+		"DhcpOptions": {
+			{"DhcpConfigurations", "dhcpConfigurationSet", "item"},
+			{"DhcpOptionsId", "dhcpOptionsId", ""},
+			{"OwnerId", "ownerId", ""},
+			{"Tags", "tagSet", "item"},
 		},
 		"DiskInfo": {
 			{"Count", "count", ""},
@@ -1996,6 +2498,10 @@ var ec2Model = model{
 		"IamInstanceProfileSpecification": {
 			{"Arn", "arn", ""},
 			{"Name", "name", ""},
+		},
+		"IcmpTypeCode": {
+			{"Code", "code", ""},
+			{"Type", "type", ""},
 		},
 		"Image": {
 			{"Architecture", "architecture", ""},
@@ -2385,6 +2891,16 @@ var ec2Model = model{
 			{"SupportedInstanceTypes", "supportedInstanceTypeSet", "item"},
 			{"UnsupportedInstanceTypes", "unsupportedInstanceTypeSet", "item"},
 		},
+		"InternetGateway": {
+			{"Attachments", "attachmentSet", "item"},
+			{"InternetGatewayId", "internetGatewayId", ""},
+			{"OwnerId", "ownerId", ""},
+			{"Tags", "tagSet", "item"},
+		},
+		"InternetGatewayAttachment": {
+			{"State", "state", ""},
+			{"VpcId", "vpcId", ""},
+		},
 		"InterruptibleCapacityAllocation": {
 			{"InstanceCount", "instanceCount", ""},
 			{"InterruptibleCapacityReservationId", "interruptibleCapacityReservationId", ""},
@@ -2658,11 +3174,78 @@ var ec2Model = model{
 		"ModifyLaunchTemplateOutput": {
 			{"LaunchTemplate", "launchTemplate", ""},
 		},
+		"ModifySecurityGroupRulesOutput": {
+			{"Return", "return", ""},
+		},
 		"MonitorInstancesOutput": {
 			{"InstanceMonitorings", "instancesSet", "item"},
 		},
 		"Monitoring": {
 			{"State", "state", ""},
+		},
+		"NatGateway": {
+			{"AttachedAppliances", "attachedApplianceSet", "item"},
+			{"AutoProvisionZones", "autoProvisionZones", ""},
+			{"AutoScalingIps", "autoScalingIps", ""},
+			{"AvailabilityMode", "availabilityMode", ""},
+			{"ConnectivityType", "connectivityType", ""},
+			{"CreateTime", "createTime", ""},
+			{"DeleteTime", "deleteTime", ""},
+			{"FailureCode", "failureCode", ""},
+			{"FailureMessage", "failureMessage", ""},
+			{"NatGatewayAddresses", "natGatewayAddressSet", "item"},
+			{"NatGatewayId", "natGatewayId", ""},
+			{"ProvisionedBandwidth", "provisionedBandwidth", ""},
+			{"RouteTableId", "routeTableId", ""},
+			{"State", "state", ""},
+			{"SubnetId", "subnetId", ""},
+			{"Tags", "tagSet", "item"},
+			{"VpcId", "vpcId", ""},
+		},
+		"NatGatewayAddress": {
+			{"AllocationId", "allocationId", ""},
+			{"AssociationId", "associationId", ""},
+			{"AvailabilityZone", "availabilityZone", ""},
+			{"AvailabilityZoneId", "availabilityZoneId", ""},
+			{"FailureMessage", "failureMessage", ""},
+			{"IsPrimary", "isPrimary", ""},
+			{"NetworkInterfaceId", "networkInterfaceId", ""},
+			{"PrivateIp", "privateIp", ""},
+			{"PublicIp", "publicIp", ""},
+			{"Status", "status", ""},
+		},
+		"NatGatewayAttachedAppliance": {
+			{"ApplianceArn", "applianceArn", ""},
+			{"AttachmentState", "attachmentState", ""},
+			{"FailureCode", "failureCode", ""},
+			{"FailureMessage", "failureMessage", ""},
+			{"ModificationState", "modificationState", ""},
+			{"Type", "type", ""},
+			{"VpcEndpointId", "vpcEndpointId", ""},
+		},
+		"NetworkAcl": {
+			{"Associations", "associationSet", "item"},
+			{"Entries", "entrySet", "item"},
+			{"IsDefault", "default", ""},
+			{"NetworkAclId", "networkAclId", ""},
+			{"OwnerId", "ownerId", ""},
+			{"Tags", "tagSet", "item"},
+			{"VpcId", "vpcId", ""},
+		},
+		"NetworkAclAssociation": {
+			{"NetworkAclAssociationId", "networkAclAssociationId", ""},
+			{"NetworkAclId", "networkAclId", ""},
+			{"SubnetId", "subnetId", ""},
+		},
+		"NetworkAclEntry": {
+			{"CidrBlock", "cidrBlock", ""},
+			{"Egress", "egress", ""},
+			{"IcmpTypeCode", "icmpTypeCode", ""},
+			{"Ipv6CidrBlock", "ipv6CidrBlock", ""},
+			{"PortRange", "portRange", ""},
+			{"Protocol", "protocol", ""},
+			{"RuleAction", "ruleAction", ""},
+			{"RuleNumber", "ruleNumber", ""},
 		},
 		"NetworkBandwidthGbps": {
 			{"Max", "max", ""},
@@ -2843,6 +3426,10 @@ var ec2Model = model{
 		"PlacementResponse": {
 			{"GroupName", "groupName", ""},
 		},
+		"PortRange": {
+			{"From", "from", ""},
+			{"To", "to", ""},
+		},
 		"PrefixListId": {
 			{"Description", "description", ""},
 			{"PrefixListId", "prefixListId", ""},
@@ -2874,6 +3461,18 @@ var ec2Model = model{
 		"PropagatingVgw": {
 			{"GatewayId", "gatewayId", ""},
 		},
+		"ProvisionedBandwidth": {
+			{"Provisioned", "provisioned", ""},
+			{"ProvisionTime", "provisionTime", ""},
+			{"Requested", "requested", ""},
+			{"RequestTime", "requestTime", ""},
+			{"Status", "status", ""},
+		},
+		"PtrUpdateStatus": {
+			{"Reason", "reason", ""},
+			{"Status", "status", ""},
+			{"Value", "value", ""},
+		},
 		"PublicIpDnsNameOptions": {
 			{"DnsHostnameType", "dnsHostnameType", ""},
 			{"PublicDualStackDnsName", "publicDualStackDnsName", ""},
@@ -2898,6 +3497,13 @@ var ec2Model = model{
 		},
 		"RegisterImageOutput": {
 			{"ImageId", "imageId", ""},
+		},
+		"ReplaceNetworkAclAssociationOutput": {
+			{"NewAssociationId", "newAssociationId", ""},
+		},
+		"ReplaceRouteTableAssociationOutput": {
+			{"AssociationState", "associationState", ""},
+			{"NewAssociationId", "newAssociationId", ""},
 		},
 		"Reservation": {
 			{"Groups", "groupSet", "item"},
@@ -3220,6 +3826,12 @@ var ec2Model = model{
 		},
 		"UnmonitorInstancesOutput": {
 			{"InstanceMonitorings", "instancesSet", "item"},
+		},
+		"UpdateSecurityGroupRuleDescriptionsEgressOutput": {
+			{"Return", "return", ""},
+		},
+		"UpdateSecurityGroupRuleDescriptionsIngressOutput": {
+			{"Return", "return", ""},
 		},
 		"UserIdGroupPair": {
 			{"Description", "description", ""},

@@ -5,17 +5,36 @@ package wire
 var eksModel = model{
 	version: "",
 	actions: []string{
+		"AssociateAccessPolicy",
+		"CreateAccessEntry",
+		"CreateAddon",
+		"CreateCluster",
 		"CreateNodegroup",
+		"DeleteAccessEntry",
+		"DeleteAddon",
+		"DeleteCluster",
 		"DeleteNodegroup",
+		"DescribeAccessEntry",
+		"DescribeAddon",
+		"DescribeAddonVersions",
 		"DescribeCluster",
+		"DescribeClusterVersions",
 		"DescribeNodegroup",
 		"DescribeUpdate",
+		"DisassociateAccessPolicy",
+		"ListAccessEntries",
+		"ListAddons",
+		"ListAssociatedAccessPolicies",
 		"ListClusters",
 		"ListNodegroups",
 		"ListTagsForResource",
 		"ListUpdates",
 		"TagResource",
 		"UntagResource",
+		"UpdateAccessEntry",
+		"UpdateAddon",
+		"UpdateClusterConfig",
+		"UpdateClusterVersion",
 		"UpdateNodegroupConfig",
 		"UpdateNodegroupVersion",
 	},
@@ -24,9 +43,97 @@ var eksModel = model{
 			{"AuthenticationMode", "authenticationMode", ""},
 			{"BootstrapClusterCreatorAdminPermissions", "bootstrapClusterCreatorAdminPermissions", ""},
 		},
+		"AccessEntry": {
+			{"AccessEntryArn", "accessEntryArn", ""},
+			{"ClusterName", "clusterName", ""},
+			{"CreatedAt", "createdAt", ""},
+			{"KubernetesGroups", "kubernetesGroups", ""},
+			{"ModifiedAt", "modifiedAt", ""},
+			{"PrincipalArn", "principalArn", ""},
+			{"Tags", "tags", ""},
+			{"Type", "type", ""},
+			{"Username", "username", ""},
+		},
+		"AccessScope": {
+			{"Namespaces", "namespaces", ""},
+			{"Type", "type", ""},
+		},
 		"ActiveCertificateAuthority": {
 			{"ActivatedBy", "activatedBy", ""},
 			{"Id", "id", ""},
+		},
+		"Addon": {
+			{"AddonArn", "addonArn", ""},
+			{"AddonName", "addonName", ""},
+			{"AddonVersion", "addonVersion", ""},
+			{"ClusterName", "clusterName", ""},
+			{"ConfigurationValues", "configurationValues", ""},
+			{"CreatedAt", "createdAt", ""},
+			{"Health", "health", ""},
+			{"MarketplaceInformation", "marketplaceInformation", ""},
+			{"ModifiedAt", "modifiedAt", ""},
+			{"NamespaceConfig", "namespaceConfig", ""},
+			{"Owner", "owner", ""},
+			{"PodIdentityAssociations", "podIdentityAssociations", ""},
+			{"Publisher", "publisher", ""},
+			{"ServiceAccountRoleArn", "serviceAccountRoleArn", ""},
+			{"Status", "status", ""},
+			{"Tags", "tags", ""},
+		},
+		"AddonHealth": {
+			{"Issues", "issues", ""},
+		},
+		"AddonInfo": {
+			{"AddonName", "addonName", ""},
+			{"AddonVersions", "addonVersions", ""},
+			{"DefaultNamespace", "defaultNamespace", ""},
+			{"MarketplaceInformation", "marketplaceInformation", ""},
+			{"Owner", "owner", ""},
+			{"Publisher", "publisher", ""},
+			{"Type", "type", ""},
+		},
+		"AddonIssue": {
+			{"Code", "code", ""},
+			{"Message", "message", ""},
+			{"ResourceIds", "resourceIds", ""},
+		},
+		"AddonNamespaceConfigRequest": {
+			{"Namespace", "namespace", ""},
+		},
+		"AddonNamespaceConfigResponse": {
+			{"Namespace", "namespace", ""},
+		},
+		"AddonPodIdentityAssociations": {
+			{"RoleArn", "roleArn", ""},
+			{"ServiceAccount", "serviceAccount", ""},
+		},
+		"AddonVersionInfo": {
+			{"AddonVersion", "addonVersion", ""},
+			{"Architecture", "architecture", ""},
+			{"Compatibilities", "compatibilities", ""},
+			{"ComputeTypes", "computeTypes", ""},
+			{"RequiresConfiguration", "requiresConfiguration", ""},
+			{"RequiresIamPermissions", "requiresIamPermissions", ""},
+		},
+		"AllowedValuesConstraint": {
+			{"AllowedValues", "allowedValues", ""},
+		},
+		"AssociateAccessPolicyInput": {
+			{"AccessScope", "accessScope", ""},
+			{"ClusterName", "clusterName", ""},
+			{"PolicyArn", "policyArn", ""},
+			{"PrincipalArn", "principalArn", ""},
+		},
+		"AssociateAccessPolicyOutput": {
+			{"AssociatedAccessPolicy", "associatedAccessPolicy", ""},
+			{"ClusterName", "clusterName", ""},
+			{"PrincipalArn", "principalArn", ""},
+		},
+		"AssociatedAccessPolicy": {
+			{"AccessScope", "accessScope", ""},
+			{"AssociatedAt", "associatedAt", ""},
+			{"ModifiedAt", "modifiedAt", ""},
+			{"PolicyArn", "policyArn", ""},
 		},
 		"AutoScalingGroup": {
 			{"Name", "name", ""},
@@ -83,6 +190,30 @@ var eksModel = model{
 			{"Message", "message", ""},
 			{"ResourceIds", "resourceIds", ""},
 		},
+		"ClusterVersionInformation": {
+			{"ClusterType", "clusterType", ""},
+			{"ClusterVersion", "clusterVersion", ""},
+			{"ControlPlaneComponentConfig", "controlPlaneComponentConfig", ""},
+			{"ControlPlaneScalingTiers", "controlPlaneScalingTiers", ""},
+			{"DefaultPlatformVersion", "defaultPlatformVersion", ""},
+			{"DefaultVersion", "defaultVersion", ""},
+			{"EndOfExtendedSupportDate", "endOfExtendedSupportDate", ""},
+			{"EndOfStandardSupportDate", "endOfStandardSupportDate", ""},
+			{"KubernetesPatchVersion", "kubernetesPatchVersion", ""},
+			{"ReleaseDate", "releaseDate", ""},
+			{"Status", "status", ""},
+			{"VersionStatus", "versionStatus", ""},
+		},
+		"Compatibility": {
+			{"ClusterVersion", "clusterVersion", ""},
+			{"DefaultVersion", "defaultVersion", ""},
+			{"PlatformVersions", "platformVersions", ""},
+		},
+		"ComputeConfigRequest": {
+			{"Enabled", "enabled", ""},
+			{"NodePools", "nodePools", ""},
+			{"NodeRoleArn", "nodeRoleArn", ""},
+		},
 		"ComputeConfigResponse": {
 			{"Enabled", "enabled", ""},
 			{"NodePools", "nodePools", ""},
@@ -95,6 +226,15 @@ var eksModel = model{
 			{"Provider", "provider", ""},
 			{"RoleArn", "roleArn", ""},
 		},
+		"ControlPlaneConfigInfo": {
+			{"KubeApiServerConfig", "kubeApiServerConfig", ""},
+			{"KubeControllerManagerConfig", "kubeControllerManagerConfig", ""},
+			{"KubeSchedulerConfig", "kubeSchedulerConfig", ""},
+		},
+		"ControlPlanePlacementRequest": {
+			{"GroupName", "groupName", ""},
+			{"SpreadLevel", "spreadLevel", ""},
+		},
 		"ControlPlanePlacementResponse": {
 			{"GroupName", "groupName", ""},
 			{"SpreadLevel", "spreadLevel", ""},
@@ -102,8 +242,73 @@ var eksModel = model{
 		"ControlPlaneScalingConfig": {
 			{"Tier", "tier", ""},
 		},
+		"ControlPlaneScalingTierInfo": {
+			{"ApiRequestConcurrency", "apiRequestConcurrency", ""},
+			{"ClusterDatabaseSizeGb", "clusterDatabaseSizeGb", ""},
+			{"ControlPlaneComponentConfigOverrides", "controlPlaneComponentConfigOverrides", ""},
+			{"PodSchedulingRatePerSecond", "podSchedulingRatePerSecond", ""},
+			{"TierName", "tierName", ""},
+		},
 		"CrdManagementConfiguration": {
 			{"Managed", "managed", ""},
+		},
+		"CreateAccessConfigRequest": {
+			{"AuthenticationMode", "authenticationMode", ""},
+			{"BootstrapClusterCreatorAdminPermissions", "bootstrapClusterCreatorAdminPermissions", ""},
+		},
+		"CreateAccessEntryInput": {
+			{"ClientRequestToken", "clientRequestToken", ""},
+			{"ClusterName", "clusterName", ""},
+			{"KubernetesGroups", "kubernetesGroups", ""},
+			{"PrincipalArn", "principalArn", ""},
+			{"Tags", "tags", ""},
+			{"Type", "type", ""},
+			{"Username", "username", ""},
+		},
+		"CreateAccessEntryOutput": {
+			{"AccessEntry", "accessEntry", ""},
+		},
+		"CreateAddonInput": {
+			{"AddonName", "addonName", ""},
+			{"AddonVersion", "addonVersion", ""},
+			{"ClientRequestToken", "clientRequestToken", ""},
+			{"ClusterName", "clusterName", ""},
+			{"ConfigurationValues", "configurationValues", ""},
+			{"NamespaceConfig", "namespaceConfig", ""},
+			{"PodIdentityAssociations", "podIdentityAssociations", ""},
+			{"ResolveConflicts", "resolveConflicts", ""},
+			{"ServiceAccountRoleArn", "serviceAccountRoleArn", ""},
+			{"Tags", "tags", ""},
+		},
+		"CreateAddonOutput": {
+			{"Addon", "addon", ""},
+		},
+		"CreateClusterInput": {
+			{"AccessConfig", "accessConfig", ""},
+			{"BootstrapSelfManagedAddons", "bootstrapSelfManagedAddons", ""},
+			{"ClientRequestToken", "clientRequestToken", ""},
+			{"ComputeConfig", "computeConfig", ""},
+			{"ControlPlaneScalingConfig", "controlPlaneScalingConfig", ""},
+			{"DeletionProtection", "deletionProtection", ""},
+			{"EncryptionConfig", "encryptionConfig", ""},
+			{"KubeApiServerConfig", "kubeApiServerConfig", ""},
+			{"KubeControllerManagerConfig", "kubeControllerManagerConfig", ""},
+			{"KubeSchedulerConfig", "kubeSchedulerConfig", ""},
+			{"KubernetesNetworkConfig", "kubernetesNetworkConfig", ""},
+			{"Logging", "logging", ""},
+			{"Name", "name", ""},
+			{"OutpostConfig", "outpostConfig", ""},
+			{"RemoteNetworkConfig", "remoteNetworkConfig", ""},
+			{"ResourcesVpcConfig", "resourcesVpcConfig", ""},
+			{"RoleArn", "roleArn", ""},
+			{"StorageConfig", "storageConfig", ""},
+			{"Tags", "tags", ""},
+			{"UpgradePolicy", "upgradePolicy", ""},
+			{"Version", "version", ""},
+			{"ZonalShiftConfig", "zonalShiftConfig", ""},
+		},
+		"CreateClusterOutput": {
+			{"Cluster", "cluster", ""},
 		},
 		"CreateNodegroupInput": {
 			{"AmiType", "amiType", ""},
@@ -130,6 +335,25 @@ var eksModel = model{
 		"CreateNodegroupOutput": {
 			{"Nodegroup", "nodegroup", ""},
 		},
+		"DeleteAccessEntryInput": {
+			{"ClusterName", "clusterName", ""},
+			{"PrincipalArn", "principalArn", ""},
+		},
+		"DeleteAccessEntryOutput": {},
+		"DeleteAddonInput": {
+			{"AddonName", "addonName", ""},
+			{"ClusterName", "clusterName", ""},
+			{"Preserve", "preserve", ""},
+		},
+		"DeleteAddonOutput": {
+			{"Addon", "addon", ""},
+		},
+		"DeleteClusterInput": {
+			{"Name", "name", ""},
+		},
+		"DeleteClusterOutput": {
+			{"Cluster", "cluster", ""},
+		},
 		"DeleteNodegroupInput": {
 			{"ClusterName", "clusterName", ""},
 			{"NodegroupName", "nodegroupName", ""},
@@ -137,11 +361,52 @@ var eksModel = model{
 		"DeleteNodegroupOutput": {
 			{"Nodegroup", "nodegroup", ""},
 		},
+		"DescribeAccessEntryInput": {
+			{"ClusterName", "clusterName", ""},
+			{"PrincipalArn", "principalArn", ""},
+		},
+		"DescribeAccessEntryOutput": {
+			{"AccessEntry", "accessEntry", ""},
+		},
+		"DescribeAddonInput": {
+			{"AddonName", "addonName", ""},
+			{"ClusterName", "clusterName", ""},
+		},
+		"DescribeAddonOutput": {
+			{"Addon", "addon", ""},
+		},
+		"DescribeAddonVersionsInput": {
+			{"AddonName", "addonName", ""},
+			{"KubernetesVersion", "kubernetesVersion", ""},
+			{"MaxResults", "maxResults", ""},
+			{"NextToken", "nextToken", ""},
+			{"Owners", "owners", ""},
+			{"Publishers", "publishers", ""},
+			{"Types", "types", ""},
+		},
+		"DescribeAddonVersionsOutput": {
+			{"Addons", "addons", ""},
+			{"NextToken", "nextToken", ""},
+		},
 		"DescribeClusterInput": {
 			{"Name", "name", ""},
 		},
 		"DescribeClusterOutput": {
 			{"Cluster", "cluster", ""},
+		},
+		"DescribeClusterVersionsInput": {
+			{"ClusterType", "clusterType", ""},
+			{"ClusterVersions", "clusterVersions", ""},
+			{"DefaultOnly", "defaultOnly", ""},
+			{"IncludeAll", "includeAll", ""},
+			{"MaxResults", "maxResults", ""},
+			{"NextToken", "nextToken", ""},
+			{"Status", "status", ""},
+			{"VersionStatus", "versionStatus", ""},
+		},
+		"DescribeClusterVersionsOutput": {
+			{"ClusterVersions", "clusterVersions", ""},
+			{"NextToken", "nextToken", ""},
 		},
 		"DescribeNodegroupInput": {
 			{"ClusterName", "clusterName", ""},
@@ -160,6 +425,20 @@ var eksModel = model{
 		"DescribeUpdateOutput": {
 			{"Update", "update", ""},
 		},
+		"DisassociateAccessPolicyInput": {
+			{"ClusterName", "clusterName", ""},
+			{"PolicyArn", "policyArn", ""},
+			{"PrincipalArn", "principalArn", ""},
+		},
+		"DisassociateAccessPolicyOutput": {},
+		"DurationConstraints": {
+			{"Max", "max", ""},
+			{"Min", "min", ""},
+		},
+		"DurationParameterConfig": {
+			{"Constraints", "constraints", ""},
+			{"DefaultValue", "defaultValue", ""},
+		},
 		"ElasticLoadBalancing": {
 			{"Enabled", "enabled", ""},
 			{"GatewayApi", "gatewayApi", ""},
@@ -173,33 +452,81 @@ var eksModel = model{
 			{"ErrorMessage", "errorMessage", ""},
 			{"ResourceIds", "resourceIds", ""},
 		},
+		"EtcdPlacementRequest": {
+			{"SpreadLevel", "spreadLevel", ""},
+		},
 		"EtcdPlacementResponse": {
 			{"SpreadLevel", "spreadLevel", ""},
 		},
 		"GatewayApiConfiguration": {
 			{"Crds", "crds", ""},
 		},
+		"HorizontalPodAutoscalerControllerConfigRequest": {
+			{"HorizontalPodAutoscalerSyncPeriod", "horizontalPodAutoscalerSyncPeriod", ""},
+		},
 		"HorizontalPodAutoscalerControllerConfigResponse": {
+			{"HorizontalPodAutoscalerSyncPeriod", "horizontalPodAutoscalerSyncPeriod", ""},
+		},
+		"HorizontalPodAutoscalerControllerVersionConfig": {
 			{"HorizontalPodAutoscalerSyncPeriod", "horizontalPodAutoscalerSyncPeriod", ""},
 		},
 		"Identity": {
 			{"Oidc", "oidc", ""},
+		},
+		"IntegerConstraints": {
+			{"Max", "max", ""},
+			{"Min", "min", ""},
+		},
+		"IntegerParameterConfig": {
+			{"Constraints", "constraints", ""},
+			{"DefaultValue", "defaultValue", ""},
+		},
+		"IntegerRangeConstraint": {
+			{"Max", "max", ""},
+			{"Min", "min", ""},
 		},
 		"Issue": {
 			{"Code", "code", ""},
 			{"Message", "message", ""},
 			{"ResourceIds", "resourceIds", ""},
 		},
+		"KubeApiServerConfigRequest": {
+			{"EventTtl", "eventTtl", ""},
+			{"ServiceNodePortRange", "serviceNodePortRange", ""},
+		},
 		"KubeApiServerConfigResponse": {
 			{"EventTtl", "eventTtl", ""},
 			{"ServiceNodePortRange", "serviceNodePortRange", ""},
+		},
+		"KubeApiServerVersionConfig": {
+			{"EventTtl", "eventTtl", ""},
+			{"ServiceNodePortRange", "serviceNodePortRange", ""},
+		},
+		"KubeControllerManagerConfigRequest": {
+			{"HorizontalPodAutoscalerControllerConfig", "horizontalPodAutoscalerControllerConfig", ""},
+			{"PodGcControllerConfig", "podGcControllerConfig", ""},
 		},
 		"KubeControllerManagerConfigResponse": {
 			{"HorizontalPodAutoscalerControllerConfig", "horizontalPodAutoscalerControllerConfig", ""},
 			{"PodGcControllerConfig", "podGcControllerConfig", ""},
 		},
+		"KubeControllerManagerVersionConfig": {
+			{"HorizontalPodAutoscalerControllerConfig", "horizontalPodAutoscalerControllerConfig", ""},
+			{"PodGcControllerConfig", "podGcControllerConfig", ""},
+		},
+		"KubeSchedulerConfigRequest": {
+			{"NodeResourcesFit", "nodeResourcesFit", ""},
+		},
 		"KubeSchedulerConfigResponse": {
 			{"NodeResourcesFit", "nodeResourcesFit", ""},
+		},
+		"KubeSchedulerVersionConfig": {
+			{"NodeResourcesFit", "nodeResourcesFit", ""},
+		},
+		"KubernetesNetworkConfigRequest": {
+			{"ElasticLoadBalancing", "elasticLoadBalancing", ""},
+			{"IpFamily", "ipFamily", ""},
+			{"ServiceIpv4Cidr", "serviceIpv4Cidr", ""},
 		},
 		"KubernetesNetworkConfigResponse": {
 			{"ElasticLoadBalancing", "elasticLoadBalancing", ""},
@@ -211,6 +538,37 @@ var eksModel = model{
 			{"Id", "id", ""},
 			{"Name", "name", ""},
 			{"Version", "version", ""},
+		},
+		"ListAccessEntriesInput": {
+			{"AssociatedPolicyArn", "associatedPolicyArn", ""},
+			{"ClusterName", "clusterName", ""},
+			{"MaxResults", "maxResults", ""},
+			{"NextToken", "nextToken", ""},
+		},
+		"ListAccessEntriesOutput": {
+			{"AccessEntries", "accessEntries", ""},
+			{"NextToken", "nextToken", ""},
+		},
+		"ListAddonsInput": {
+			{"ClusterName", "clusterName", ""},
+			{"MaxResults", "maxResults", ""},
+			{"NextToken", "nextToken", ""},
+		},
+		"ListAddonsOutput": {
+			{"Addons", "addons", ""},
+			{"NextToken", "nextToken", ""},
+		},
+		"ListAssociatedAccessPoliciesInput": {
+			{"ClusterName", "clusterName", ""},
+			{"MaxResults", "maxResults", ""},
+			{"NextToken", "nextToken", ""},
+			{"PrincipalArn", "principalArn", ""},
+		},
+		"ListAssociatedAccessPoliciesOutput": {
+			{"AssociatedAccessPolicies", "associatedAccessPolicies", ""},
+			{"ClusterName", "clusterName", ""},
+			{"NextToken", "nextToken", ""},
+			{"PrincipalArn", "principalArn", ""},
 		},
 		"ListClustersInput": {
 			{"Include", "include", ""},
@@ -255,6 +613,10 @@ var eksModel = model{
 		"Logging": {
 			{"ClusterLogging", "clusterLogging", ""},
 		},
+		"MarketplaceInformation": {
+			{"ProductId", "productId", ""},
+			{"ProductUrl", "productUrl", ""},
+		},
 		"NodeRepairConfig": {
 			{"Enabled", "enabled", ""},
 			{"MaxParallelNodesRepairedCount", "maxParallelNodesRepairedCount", ""},
@@ -270,6 +632,9 @@ var eksModel = model{
 			{"RepairAction", "repairAction", ""},
 		},
 		"NodeResourcesFitConfig": {
+			{"ScoringStrategy", "scoringStrategy", ""},
+		},
+		"NodeResourcesFitVersionConfig": {
 			{"ScoringStrategy", "scoringStrategy", ""},
 		},
 		"Nodegroup": {
@@ -319,6 +684,13 @@ var eksModel = model{
 		"OIDC": {
 			{"Issuer", "issuer", ""},
 		},
+		"OutpostConfigRequest": {
+			{"ControlPlaneInstanceType", "controlPlaneInstanceType", ""},
+			{"ControlPlanePlacement", "controlPlanePlacement", ""},
+			{"EtcdInstanceType", "etcdInstanceType", ""},
+			{"EtcdPlacement", "etcdPlacement", ""},
+			{"OutpostArns", "outpostArns", ""},
+		},
 		"OutpostConfigResponse": {
 			{"ControlPlaneInstanceType", "controlPlaneInstanceType", ""},
 			{"ControlPlanePlacement", "controlPlanePlacement", ""},
@@ -326,8 +698,22 @@ var eksModel = model{
 			{"EtcdPlacement", "etcdPlacement", ""},
 			{"OutpostArns", "outpostArns", ""},
 		},
+		"PodGcControllerConfigRequest": {
+			{"TerminatedPodGcThreshold", "terminatedPodGcThreshold", ""},
+		},
 		"PodGcControllerConfigResponse": {
 			{"TerminatedPodGcThreshold", "terminatedPodGcThreshold", ""},
+		},
+		"PodGcControllerVersionConfig": {
+			{"TerminatedPodGcThreshold", "terminatedPodGcThreshold", ""},
+		},
+		"PortRangeConstraints": {
+			{"MaxPort", "maxPort", ""},
+			{"MinPort", "minPort", ""},
+		},
+		"PortRangeParameterConfig": {
+			{"Constraints", "constraints", ""},
+			{"DefaultValue", "defaultValue", ""},
 		},
 		"Provider": {
 			{"KeyArn", "keyArn", ""},
@@ -335,6 +721,10 @@ var eksModel = model{
 		"RemoteAccessConfig": {
 			{"Ec2SshKey", "ec2SshKey", ""},
 			{"SourceSecurityGroups", "sourceSecurityGroups", ""},
+		},
+		"RemoteNetworkConfigRequest": {
+			{"RemoteNodeNetworks", "remoteNodeNetworks", ""},
+			{"RemotePodNetworks", "remotePodNetworks", ""},
 		},
 		"RemoteNetworkConfigResponse": {
 			{"RemoteNodeNetworks", "remoteNodeNetworks", ""},
@@ -346,17 +736,35 @@ var eksModel = model{
 		"RemotePodNetwork": {
 			{"Cidrs", "cidrs", ""},
 		},
+		"ResourceConstraints": {
+			{"Name", "name", ""},
+			{"Weight", "weight", ""},
+		},
 		"ResourceWeight": {
 			{"Name", "name", ""},
 			{"Weight", "weight", ""},
+		},
+		"RollbackConfig": {
+			{"TimeoutMinutes", "timeoutMinutes", ""},
 		},
 		"ScoringStrategy": {
 			{"Resources", "resources", ""},
 			{"Type", "type", ""},
 		},
+		"ScoringStrategyConfig": {
+			{"Constraints", "constraints", ""},
+			{"DefaultValue", "defaultValue", ""},
+		},
+		"ScoringStrategyConstraints": {
+			{"Resources", "resources", ""},
+			{"ScoringStrategy", "scoringStrategy", ""},
+		},
 		"ServiceNodePortRange": {
 			{"MaxPort", "maxPort", ""},
 			{"MinPort", "minPort", ""},
+		},
+		"StorageConfigRequest": {
+			{"BlockStorage", "blockStorage", ""},
 		},
 		"StorageConfigResponse": {
 			{"BlockStorage", "blockStorage", ""},
@@ -384,6 +792,63 @@ var eksModel = model{
 			{"Params", "params", ""},
 			{"Status", "status", ""},
 			{"Type", "type", ""},
+		},
+		"UpdateAccessConfigRequest": {
+			{"AuthenticationMode", "authenticationMode", ""},
+		},
+		"UpdateAccessEntryInput": {
+			{"ClientRequestToken", "clientRequestToken", ""},
+			{"ClusterName", "clusterName", ""},
+			{"KubernetesGroups", "kubernetesGroups", ""},
+			{"PrincipalArn", "principalArn", ""},
+			{"Username", "username", ""},
+		},
+		"UpdateAccessEntryOutput": {
+			{"AccessEntry", "accessEntry", ""},
+		},
+		"UpdateAddonInput": {
+			{"AddonName", "addonName", ""},
+			{"AddonVersion", "addonVersion", ""},
+			{"ClientRequestToken", "clientRequestToken", ""},
+			{"ClusterName", "clusterName", ""},
+			{"ConfigurationValues", "configurationValues", ""},
+			{"PodIdentityAssociations", "podIdentityAssociations", ""},
+			{"ResolveConflicts", "resolveConflicts", ""},
+			{"ServiceAccountRoleArn", "serviceAccountRoleArn", ""},
+		},
+		"UpdateAddonOutput": {
+			{"Update", "update", ""},
+		},
+		"UpdateClusterConfigInput": {
+			{"AccessConfig", "accessConfig", ""},
+			{"ClientRequestToken", "clientRequestToken", ""},
+			{"ComputeConfig", "computeConfig", ""},
+			{"ControlPlaneScalingConfig", "controlPlaneScalingConfig", ""},
+			{"DeletionProtection", "deletionProtection", ""},
+			{"KubeApiServerConfig", "kubeApiServerConfig", ""},
+			{"KubeControllerManagerConfig", "kubeControllerManagerConfig", ""},
+			{"KubeSchedulerConfig", "kubeSchedulerConfig", ""},
+			{"KubernetesNetworkConfig", "kubernetesNetworkConfig", ""},
+			{"Logging", "logging", ""},
+			{"Name", "name", ""},
+			{"RemoteNetworkConfig", "remoteNetworkConfig", ""},
+			{"ResourcesVpcConfig", "resourcesVpcConfig", ""},
+			{"StorageConfig", "storageConfig", ""},
+			{"UpgradePolicy", "upgradePolicy", ""},
+			{"ZonalShiftConfig", "zonalShiftConfig", ""},
+		},
+		"UpdateClusterConfigOutput": {
+			{"Update", "update", ""},
+		},
+		"UpdateClusterVersionInput": {
+			{"ClientRequestToken", "clientRequestToken", ""},
+			{"Force", "force", ""},
+			{"Name", "name", ""},
+			{"RollbackConfig", "rollbackConfig", ""},
+			{"Version", "version", ""},
+		},
+		"UpdateClusterVersionOutput": {
+			{"Update", "update", ""},
 		},
 		"UpdateLabelsPayload": {
 			{"AddOrUpdateLabels", "addOrUpdateLabels", ""},
@@ -423,8 +888,19 @@ var eksModel = model{
 			{"AddOrUpdateTaints", "addOrUpdateTaints", ""},
 			{"RemoveTaints", "removeTaints", ""},
 		},
+		"UpgradePolicyRequest": {
+			{"SupportType", "supportType", ""},
+		},
 		"UpgradePolicyResponse": {
 			{"SupportType", "supportType", ""},
+		},
+		"VpcConfigRequest": {
+			{"ControlPlaneEgressMode", "controlPlaneEgressMode", ""},
+			{"EndpointPrivateAccess", "endpointPrivateAccess", ""},
+			{"EndpointPublicAccess", "endpointPublicAccess", ""},
+			{"PublicAccessCidrs", "publicAccessCidrs", ""},
+			{"SecurityGroupIds", "securityGroupIds", ""},
+			{"SubnetIds", "subnetIds", ""},
 		},
 		"VpcConfigResponse": {
 			{"ClusterSecurityGroupId", "clusterSecurityGroupId", ""},
@@ -442,6 +918,9 @@ var eksModel = model{
 			{"MinSize", "minSize", ""},
 			{"PoolState", "poolState", ""},
 			{"ReuseOnScaleIn", "reuseOnScaleIn", ""},
+		},
+		"ZonalShiftConfigRequest": {
+			{"Enabled", "enabled", ""},
 		},
 		"ZonalShiftConfigResponse": {
 			{"Enabled", "enabled", ""},
@@ -452,9 +931,97 @@ var eksModel = model{
 			{"AuthenticationMode", "authenticationMode", ""},
 			{"BootstrapClusterCreatorAdminPermissions", "bootstrapClusterCreatorAdminPermissions", ""},
 		},
+		"AccessEntry": {
+			{"AccessEntryArn", "accessEntryArn", ""},
+			{"ClusterName", "clusterName", ""},
+			{"CreatedAt", "createdAt", ""},
+			{"KubernetesGroups", "kubernetesGroups", ""},
+			{"ModifiedAt", "modifiedAt", ""},
+			{"PrincipalArn", "principalArn", ""},
+			{"Tags", "tags", ""},
+			{"Type", "type", ""},
+			{"Username", "username", ""},
+		},
+		"AccessScope": {
+			{"Namespaces", "namespaces", ""},
+			{"Type", "type", ""},
+		},
 		"ActiveCertificateAuthority": {
 			{"ActivatedBy", "activatedBy", ""},
 			{"Id", "id", ""},
+		},
+		"Addon": {
+			{"AddonArn", "addonArn", ""},
+			{"AddonName", "addonName", ""},
+			{"AddonVersion", "addonVersion", ""},
+			{"ClusterName", "clusterName", ""},
+			{"ConfigurationValues", "configurationValues", ""},
+			{"CreatedAt", "createdAt", ""},
+			{"Health", "health", ""},
+			{"MarketplaceInformation", "marketplaceInformation", ""},
+			{"ModifiedAt", "modifiedAt", ""},
+			{"NamespaceConfig", "namespaceConfig", ""},
+			{"Owner", "owner", ""},
+			{"PodIdentityAssociations", "podIdentityAssociations", ""},
+			{"Publisher", "publisher", ""},
+			{"ServiceAccountRoleArn", "serviceAccountRoleArn", ""},
+			{"Status", "status", ""},
+			{"Tags", "tags", ""},
+		},
+		"AddonHealth": {
+			{"Issues", "issues", ""},
+		},
+		"AddonInfo": {
+			{"AddonName", "addonName", ""},
+			{"AddonVersions", "addonVersions", ""},
+			{"DefaultNamespace", "defaultNamespace", ""},
+			{"MarketplaceInformation", "marketplaceInformation", ""},
+			{"Owner", "owner", ""},
+			{"Publisher", "publisher", ""},
+			{"Type", "type", ""},
+		},
+		"AddonIssue": {
+			{"Code", "code", ""},
+			{"Message", "message", ""},
+			{"ResourceIds", "resourceIds", ""},
+		},
+		"AddonNamespaceConfigRequest": {
+			{"Namespace", "namespace", ""},
+		},
+		"AddonNamespaceConfigResponse": {
+			{"Namespace", "namespace", ""},
+		},
+		"AddonPodIdentityAssociations": {
+			{"RoleArn", "roleArn", ""},
+			{"ServiceAccount", "serviceAccount", ""},
+		},
+		"AddonVersionInfo": {
+			{"AddonVersion", "addonVersion", ""},
+			{"Architecture", "architecture", ""},
+			{"Compatibilities", "compatibilities", ""},
+			{"ComputeTypes", "computeTypes", ""},
+			{"RequiresConfiguration", "requiresConfiguration", ""},
+			{"RequiresIamPermissions", "requiresIamPermissions", ""},
+		},
+		"AllowedValuesConstraint": {
+			{"AllowedValues", "allowedValues", ""},
+		},
+		"AssociateAccessPolicyInput": {
+			{"AccessScope", "accessScope", ""},
+			{"ClusterName", "clusterName", ""},
+			{"PolicyArn", "policyArn", ""},
+			{"PrincipalArn", "principalArn", ""},
+		},
+		"AssociateAccessPolicyOutput": {
+			{"AssociatedAccessPolicy", "associatedAccessPolicy", ""},
+			{"ClusterName", "clusterName", ""},
+			{"PrincipalArn", "principalArn", ""},
+		},
+		"AssociatedAccessPolicy": {
+			{"AccessScope", "accessScope", ""},
+			{"AssociatedAt", "associatedAt", ""},
+			{"ModifiedAt", "modifiedAt", ""},
+			{"PolicyArn", "policyArn", ""},
 		},
 		"AutoScalingGroup": {
 			{"Name", "name", ""},
@@ -511,6 +1078,30 @@ var eksModel = model{
 			{"Message", "message", ""},
 			{"ResourceIds", "resourceIds", ""},
 		},
+		"ClusterVersionInformation": {
+			{"ClusterType", "clusterType", ""},
+			{"ClusterVersion", "clusterVersion", ""},
+			{"ControlPlaneComponentConfig", "controlPlaneComponentConfig", ""},
+			{"ControlPlaneScalingTiers", "controlPlaneScalingTiers", ""},
+			{"DefaultPlatformVersion", "defaultPlatformVersion", ""},
+			{"DefaultVersion", "defaultVersion", ""},
+			{"EndOfExtendedSupportDate", "endOfExtendedSupportDate", ""},
+			{"EndOfStandardSupportDate", "endOfStandardSupportDate", ""},
+			{"KubernetesPatchVersion", "kubernetesPatchVersion", ""},
+			{"ReleaseDate", "releaseDate", ""},
+			{"Status", "status", ""},
+			{"VersionStatus", "versionStatus", ""},
+		},
+		"Compatibility": {
+			{"ClusterVersion", "clusterVersion", ""},
+			{"DefaultVersion", "defaultVersion", ""},
+			{"PlatformVersions", "platformVersions", ""},
+		},
+		"ComputeConfigRequest": {
+			{"Enabled", "enabled", ""},
+			{"NodePools", "nodePools", ""},
+			{"NodeRoleArn", "nodeRoleArn", ""},
+		},
 		"ComputeConfigResponse": {
 			{"Enabled", "enabled", ""},
 			{"NodePools", "nodePools", ""},
@@ -523,6 +1114,15 @@ var eksModel = model{
 			{"Provider", "provider", ""},
 			{"RoleArn", "roleArn", ""},
 		},
+		"ControlPlaneConfigInfo": {
+			{"KubeApiServerConfig", "kubeApiServerConfig", ""},
+			{"KubeControllerManagerConfig", "kubeControllerManagerConfig", ""},
+			{"KubeSchedulerConfig", "kubeSchedulerConfig", ""},
+		},
+		"ControlPlanePlacementRequest": {
+			{"GroupName", "groupName", ""},
+			{"SpreadLevel", "spreadLevel", ""},
+		},
 		"ControlPlanePlacementResponse": {
 			{"GroupName", "groupName", ""},
 			{"SpreadLevel", "spreadLevel", ""},
@@ -530,8 +1130,73 @@ var eksModel = model{
 		"ControlPlaneScalingConfig": {
 			{"Tier", "tier", ""},
 		},
+		"ControlPlaneScalingTierInfo": {
+			{"ApiRequestConcurrency", "apiRequestConcurrency", ""},
+			{"ClusterDatabaseSizeGb", "clusterDatabaseSizeGb", ""},
+			{"ControlPlaneComponentConfigOverrides", "controlPlaneComponentConfigOverrides", ""},
+			{"PodSchedulingRatePerSecond", "podSchedulingRatePerSecond", ""},
+			{"TierName", "tierName", ""},
+		},
 		"CrdManagementConfiguration": {
 			{"Managed", "managed", ""},
+		},
+		"CreateAccessConfigRequest": {
+			{"AuthenticationMode", "authenticationMode", ""},
+			{"BootstrapClusterCreatorAdminPermissions", "bootstrapClusterCreatorAdminPermissions", ""},
+		},
+		"CreateAccessEntryInput": {
+			{"ClientRequestToken", "clientRequestToken", ""},
+			{"ClusterName", "clusterName", ""},
+			{"KubernetesGroups", "kubernetesGroups", ""},
+			{"PrincipalArn", "principalArn", ""},
+			{"Tags", "tags", ""},
+			{"Type", "type", ""},
+			{"Username", "username", ""},
+		},
+		"CreateAccessEntryOutput": {
+			{"AccessEntry", "accessEntry", ""},
+		},
+		"CreateAddonInput": {
+			{"AddonName", "addonName", ""},
+			{"AddonVersion", "addonVersion", ""},
+			{"ClientRequestToken", "clientRequestToken", ""},
+			{"ClusterName", "clusterName", ""},
+			{"ConfigurationValues", "configurationValues", ""},
+			{"NamespaceConfig", "namespaceConfig", ""},
+			{"PodIdentityAssociations", "podIdentityAssociations", ""},
+			{"ResolveConflicts", "resolveConflicts", ""},
+			{"ServiceAccountRoleArn", "serviceAccountRoleArn", ""},
+			{"Tags", "tags", ""},
+		},
+		"CreateAddonOutput": {
+			{"Addon", "addon", ""},
+		},
+		"CreateClusterInput": {
+			{"AccessConfig", "accessConfig", ""},
+			{"BootstrapSelfManagedAddons", "bootstrapSelfManagedAddons", ""},
+			{"ClientRequestToken", "clientRequestToken", ""},
+			{"ComputeConfig", "computeConfig", ""},
+			{"ControlPlaneScalingConfig", "controlPlaneScalingConfig", ""},
+			{"DeletionProtection", "deletionProtection", ""},
+			{"EncryptionConfig", "encryptionConfig", ""},
+			{"KubeApiServerConfig", "kubeApiServerConfig", ""},
+			{"KubeControllerManagerConfig", "kubeControllerManagerConfig", ""},
+			{"KubeSchedulerConfig", "kubeSchedulerConfig", ""},
+			{"KubernetesNetworkConfig", "kubernetesNetworkConfig", ""},
+			{"Logging", "logging", ""},
+			{"Name", "name", ""},
+			{"OutpostConfig", "outpostConfig", ""},
+			{"RemoteNetworkConfig", "remoteNetworkConfig", ""},
+			{"ResourcesVpcConfig", "resourcesVpcConfig", ""},
+			{"RoleArn", "roleArn", ""},
+			{"StorageConfig", "storageConfig", ""},
+			{"Tags", "tags", ""},
+			{"UpgradePolicy", "upgradePolicy", ""},
+			{"Version", "version", ""},
+			{"ZonalShiftConfig", "zonalShiftConfig", ""},
+		},
+		"CreateClusterOutput": {
+			{"Cluster", "cluster", ""},
 		},
 		"CreateNodegroupInput": {
 			{"AmiType", "amiType", ""},
@@ -558,6 +1223,25 @@ var eksModel = model{
 		"CreateNodegroupOutput": {
 			{"Nodegroup", "nodegroup", ""},
 		},
+		"DeleteAccessEntryInput": {
+			{"ClusterName", "clusterName", ""},
+			{"PrincipalArn", "principalArn", ""},
+		},
+		"DeleteAccessEntryOutput": {},
+		"DeleteAddonInput": {
+			{"AddonName", "addonName", ""},
+			{"ClusterName", "clusterName", ""},
+			{"Preserve", "preserve", ""},
+		},
+		"DeleteAddonOutput": {
+			{"Addon", "addon", ""},
+		},
+		"DeleteClusterInput": {
+			{"Name", "name", ""},
+		},
+		"DeleteClusterOutput": {
+			{"Cluster", "cluster", ""},
+		},
 		"DeleteNodegroupInput": {
 			{"ClusterName", "clusterName", ""},
 			{"NodegroupName", "nodegroupName", ""},
@@ -565,11 +1249,52 @@ var eksModel = model{
 		"DeleteNodegroupOutput": {
 			{"Nodegroup", "nodegroup", ""},
 		},
+		"DescribeAccessEntryInput": {
+			{"ClusterName", "clusterName", ""},
+			{"PrincipalArn", "principalArn", ""},
+		},
+		"DescribeAccessEntryOutput": {
+			{"AccessEntry", "accessEntry", ""},
+		},
+		"DescribeAddonInput": {
+			{"AddonName", "addonName", ""},
+			{"ClusterName", "clusterName", ""},
+		},
+		"DescribeAddonOutput": {
+			{"Addon", "addon", ""},
+		},
+		"DescribeAddonVersionsInput": {
+			{"AddonName", "addonName", ""},
+			{"KubernetesVersion", "kubernetesVersion", ""},
+			{"MaxResults", "maxResults", ""},
+			{"NextToken", "nextToken", ""},
+			{"Owners", "owners", ""},
+			{"Publishers", "publishers", ""},
+			{"Types", "types", ""},
+		},
+		"DescribeAddonVersionsOutput": {
+			{"Addons", "addons", ""},
+			{"NextToken", "nextToken", ""},
+		},
 		"DescribeClusterInput": {
 			{"Name", "name", ""},
 		},
 		"DescribeClusterOutput": {
 			{"Cluster", "cluster", ""},
+		},
+		"DescribeClusterVersionsInput": {
+			{"ClusterType", "clusterType", ""},
+			{"ClusterVersions", "clusterVersions", ""},
+			{"DefaultOnly", "defaultOnly", ""},
+			{"IncludeAll", "includeAll", ""},
+			{"MaxResults", "maxResults", ""},
+			{"NextToken", "nextToken", ""},
+			{"Status", "status", ""},
+			{"VersionStatus", "versionStatus", ""},
+		},
+		"DescribeClusterVersionsOutput": {
+			{"ClusterVersions", "clusterVersions", ""},
+			{"NextToken", "nextToken", ""},
 		},
 		"DescribeNodegroupInput": {
 			{"ClusterName", "clusterName", ""},
@@ -588,6 +1313,20 @@ var eksModel = model{
 		"DescribeUpdateOutput": {
 			{"Update", "update", ""},
 		},
+		"DisassociateAccessPolicyInput": {
+			{"ClusterName", "clusterName", ""},
+			{"PolicyArn", "policyArn", ""},
+			{"PrincipalArn", "principalArn", ""},
+		},
+		"DisassociateAccessPolicyOutput": {},
+		"DurationConstraints": {
+			{"Max", "max", ""},
+			{"Min", "min", ""},
+		},
+		"DurationParameterConfig": {
+			{"Constraints", "constraints", ""},
+			{"DefaultValue", "defaultValue", ""},
+		},
 		"ElasticLoadBalancing": {
 			{"Enabled", "enabled", ""},
 			{"GatewayApi", "gatewayApi", ""},
@@ -601,33 +1340,81 @@ var eksModel = model{
 			{"ErrorMessage", "errorMessage", ""},
 			{"ResourceIds", "resourceIds", ""},
 		},
+		"EtcdPlacementRequest": {
+			{"SpreadLevel", "spreadLevel", ""},
+		},
 		"EtcdPlacementResponse": {
 			{"SpreadLevel", "spreadLevel", ""},
 		},
 		"GatewayApiConfiguration": {
 			{"Crds", "crds", ""},
 		},
+		"HorizontalPodAutoscalerControllerConfigRequest": {
+			{"HorizontalPodAutoscalerSyncPeriod", "horizontalPodAutoscalerSyncPeriod", ""},
+		},
 		"HorizontalPodAutoscalerControllerConfigResponse": {
+			{"HorizontalPodAutoscalerSyncPeriod", "horizontalPodAutoscalerSyncPeriod", ""},
+		},
+		"HorizontalPodAutoscalerControllerVersionConfig": {
 			{"HorizontalPodAutoscalerSyncPeriod", "horizontalPodAutoscalerSyncPeriod", ""},
 		},
 		"Identity": {
 			{"Oidc", "oidc", ""},
+		},
+		"IntegerConstraints": {
+			{"Max", "max", ""},
+			{"Min", "min", ""},
+		},
+		"IntegerParameterConfig": {
+			{"Constraints", "constraints", ""},
+			{"DefaultValue", "defaultValue", ""},
+		},
+		"IntegerRangeConstraint": {
+			{"Max", "max", ""},
+			{"Min", "min", ""},
 		},
 		"Issue": {
 			{"Code", "code", ""},
 			{"Message", "message", ""},
 			{"ResourceIds", "resourceIds", ""},
 		},
+		"KubeApiServerConfigRequest": {
+			{"EventTtl", "eventTtl", ""},
+			{"ServiceNodePortRange", "serviceNodePortRange", ""},
+		},
 		"KubeApiServerConfigResponse": {
 			{"EventTtl", "eventTtl", ""},
 			{"ServiceNodePortRange", "serviceNodePortRange", ""},
+		},
+		"KubeApiServerVersionConfig": {
+			{"EventTtl", "eventTtl", ""},
+			{"ServiceNodePortRange", "serviceNodePortRange", ""},
+		},
+		"KubeControllerManagerConfigRequest": {
+			{"HorizontalPodAutoscalerControllerConfig", "horizontalPodAutoscalerControllerConfig", ""},
+			{"PodGcControllerConfig", "podGcControllerConfig", ""},
 		},
 		"KubeControllerManagerConfigResponse": {
 			{"HorizontalPodAutoscalerControllerConfig", "horizontalPodAutoscalerControllerConfig", ""},
 			{"PodGcControllerConfig", "podGcControllerConfig", ""},
 		},
+		"KubeControllerManagerVersionConfig": {
+			{"HorizontalPodAutoscalerControllerConfig", "horizontalPodAutoscalerControllerConfig", ""},
+			{"PodGcControllerConfig", "podGcControllerConfig", ""},
+		},
+		"KubeSchedulerConfigRequest": {
+			{"NodeResourcesFit", "nodeResourcesFit", ""},
+		},
 		"KubeSchedulerConfigResponse": {
 			{"NodeResourcesFit", "nodeResourcesFit", ""},
+		},
+		"KubeSchedulerVersionConfig": {
+			{"NodeResourcesFit", "nodeResourcesFit", ""},
+		},
+		"KubernetesNetworkConfigRequest": {
+			{"ElasticLoadBalancing", "elasticLoadBalancing", ""},
+			{"IpFamily", "ipFamily", ""},
+			{"ServiceIpv4Cidr", "serviceIpv4Cidr", ""},
 		},
 		"KubernetesNetworkConfigResponse": {
 			{"ElasticLoadBalancing", "elasticLoadBalancing", ""},
@@ -639,6 +1426,37 @@ var eksModel = model{
 			{"Id", "id", ""},
 			{"Name", "name", ""},
 			{"Version", "version", ""},
+		},
+		"ListAccessEntriesInput": {
+			{"AssociatedPolicyArn", "associatedPolicyArn", ""},
+			{"ClusterName", "clusterName", ""},
+			{"MaxResults", "maxResults", ""},
+			{"NextToken", "nextToken", ""},
+		},
+		"ListAccessEntriesOutput": {
+			{"AccessEntries", "accessEntries", ""},
+			{"NextToken", "nextToken", ""},
+		},
+		"ListAddonsInput": {
+			{"ClusterName", "clusterName", ""},
+			{"MaxResults", "maxResults", ""},
+			{"NextToken", "nextToken", ""},
+		},
+		"ListAddonsOutput": {
+			{"Addons", "addons", ""},
+			{"NextToken", "nextToken", ""},
+		},
+		"ListAssociatedAccessPoliciesInput": {
+			{"ClusterName", "clusterName", ""},
+			{"MaxResults", "maxResults", ""},
+			{"NextToken", "nextToken", ""},
+			{"PrincipalArn", "principalArn", ""},
+		},
+		"ListAssociatedAccessPoliciesOutput": {
+			{"AssociatedAccessPolicies", "associatedAccessPolicies", ""},
+			{"ClusterName", "clusterName", ""},
+			{"NextToken", "nextToken", ""},
+			{"PrincipalArn", "principalArn", ""},
 		},
 		"ListClustersInput": {
 			{"Include", "include", ""},
@@ -683,6 +1501,10 @@ var eksModel = model{
 		"Logging": {
 			{"ClusterLogging", "clusterLogging", ""},
 		},
+		"MarketplaceInformation": {
+			{"ProductId", "productId", ""},
+			{"ProductUrl", "productUrl", ""},
+		},
 		"NodeRepairConfig": {
 			{"Enabled", "enabled", ""},
 			{"MaxParallelNodesRepairedCount", "maxParallelNodesRepairedCount", ""},
@@ -698,6 +1520,9 @@ var eksModel = model{
 			{"RepairAction", "repairAction", ""},
 		},
 		"NodeResourcesFitConfig": {
+			{"ScoringStrategy", "scoringStrategy", ""},
+		},
+		"NodeResourcesFitVersionConfig": {
 			{"ScoringStrategy", "scoringStrategy", ""},
 		},
 		"Nodegroup": {
@@ -747,6 +1572,13 @@ var eksModel = model{
 		"OIDC": {
 			{"Issuer", "issuer", ""},
 		},
+		"OutpostConfigRequest": {
+			{"ControlPlaneInstanceType", "controlPlaneInstanceType", ""},
+			{"ControlPlanePlacement", "controlPlanePlacement", ""},
+			{"EtcdInstanceType", "etcdInstanceType", ""},
+			{"EtcdPlacement", "etcdPlacement", ""},
+			{"OutpostArns", "outpostArns", ""},
+		},
 		"OutpostConfigResponse": {
 			{"ControlPlaneInstanceType", "controlPlaneInstanceType", ""},
 			{"ControlPlanePlacement", "controlPlanePlacement", ""},
@@ -754,8 +1586,22 @@ var eksModel = model{
 			{"EtcdPlacement", "etcdPlacement", ""},
 			{"OutpostArns", "outpostArns", ""},
 		},
+		"PodGcControllerConfigRequest": {
+			{"TerminatedPodGcThreshold", "terminatedPodGcThreshold", ""},
+		},
 		"PodGcControllerConfigResponse": {
 			{"TerminatedPodGcThreshold", "terminatedPodGcThreshold", ""},
+		},
+		"PodGcControllerVersionConfig": {
+			{"TerminatedPodGcThreshold", "terminatedPodGcThreshold", ""},
+		},
+		"PortRangeConstraints": {
+			{"MaxPort", "maxPort", ""},
+			{"MinPort", "minPort", ""},
+		},
+		"PortRangeParameterConfig": {
+			{"Constraints", "constraints", ""},
+			{"DefaultValue", "defaultValue", ""},
 		},
 		"Provider": {
 			{"KeyArn", "keyArn", ""},
@@ -763,6 +1609,10 @@ var eksModel = model{
 		"RemoteAccessConfig": {
 			{"Ec2SshKey", "ec2SshKey", ""},
 			{"SourceSecurityGroups", "sourceSecurityGroups", ""},
+		},
+		"RemoteNetworkConfigRequest": {
+			{"RemoteNodeNetworks", "remoteNodeNetworks", ""},
+			{"RemotePodNetworks", "remotePodNetworks", ""},
 		},
 		"RemoteNetworkConfigResponse": {
 			{"RemoteNodeNetworks", "remoteNodeNetworks", ""},
@@ -774,17 +1624,35 @@ var eksModel = model{
 		"RemotePodNetwork": {
 			{"Cidrs", "cidrs", ""},
 		},
+		"ResourceConstraints": {
+			{"Name", "name", ""},
+			{"Weight", "weight", ""},
+		},
 		"ResourceWeight": {
 			{"Name", "name", ""},
 			{"Weight", "weight", ""},
+		},
+		"RollbackConfig": {
+			{"TimeoutMinutes", "timeoutMinutes", ""},
 		},
 		"ScoringStrategy": {
 			{"Resources", "resources", ""},
 			{"Type", "type", ""},
 		},
+		"ScoringStrategyConfig": {
+			{"Constraints", "constraints", ""},
+			{"DefaultValue", "defaultValue", ""},
+		},
+		"ScoringStrategyConstraints": {
+			{"Resources", "resources", ""},
+			{"ScoringStrategy", "scoringStrategy", ""},
+		},
 		"ServiceNodePortRange": {
 			{"MaxPort", "maxPort", ""},
 			{"MinPort", "minPort", ""},
+		},
+		"StorageConfigRequest": {
+			{"BlockStorage", "blockStorage", ""},
 		},
 		"StorageConfigResponse": {
 			{"BlockStorage", "blockStorage", ""},
@@ -812,6 +1680,63 @@ var eksModel = model{
 			{"Params", "params", ""},
 			{"Status", "status", ""},
 			{"Type", "type", ""},
+		},
+		"UpdateAccessConfigRequest": {
+			{"AuthenticationMode", "authenticationMode", ""},
+		},
+		"UpdateAccessEntryInput": {
+			{"ClientRequestToken", "clientRequestToken", ""},
+			{"ClusterName", "clusterName", ""},
+			{"KubernetesGroups", "kubernetesGroups", ""},
+			{"PrincipalArn", "principalArn", ""},
+			{"Username", "username", ""},
+		},
+		"UpdateAccessEntryOutput": {
+			{"AccessEntry", "accessEntry", ""},
+		},
+		"UpdateAddonInput": {
+			{"AddonName", "addonName", ""},
+			{"AddonVersion", "addonVersion", ""},
+			{"ClientRequestToken", "clientRequestToken", ""},
+			{"ClusterName", "clusterName", ""},
+			{"ConfigurationValues", "configurationValues", ""},
+			{"PodIdentityAssociations", "podIdentityAssociations", ""},
+			{"ResolveConflicts", "resolveConflicts", ""},
+			{"ServiceAccountRoleArn", "serviceAccountRoleArn", ""},
+		},
+		"UpdateAddonOutput": {
+			{"Update", "update", ""},
+		},
+		"UpdateClusterConfigInput": {
+			{"AccessConfig", "accessConfig", ""},
+			{"ClientRequestToken", "clientRequestToken", ""},
+			{"ComputeConfig", "computeConfig", ""},
+			{"ControlPlaneScalingConfig", "controlPlaneScalingConfig", ""},
+			{"DeletionProtection", "deletionProtection", ""},
+			{"KubeApiServerConfig", "kubeApiServerConfig", ""},
+			{"KubeControllerManagerConfig", "kubeControllerManagerConfig", ""},
+			{"KubeSchedulerConfig", "kubeSchedulerConfig", ""},
+			{"KubernetesNetworkConfig", "kubernetesNetworkConfig", ""},
+			{"Logging", "logging", ""},
+			{"Name", "name", ""},
+			{"RemoteNetworkConfig", "remoteNetworkConfig", ""},
+			{"ResourcesVpcConfig", "resourcesVpcConfig", ""},
+			{"StorageConfig", "storageConfig", ""},
+			{"UpgradePolicy", "upgradePolicy", ""},
+			{"ZonalShiftConfig", "zonalShiftConfig", ""},
+		},
+		"UpdateClusterConfigOutput": {
+			{"Update", "update", ""},
+		},
+		"UpdateClusterVersionInput": {
+			{"ClientRequestToken", "clientRequestToken", ""},
+			{"Force", "force", ""},
+			{"Name", "name", ""},
+			{"RollbackConfig", "rollbackConfig", ""},
+			{"Version", "version", ""},
+		},
+		"UpdateClusterVersionOutput": {
+			{"Update", "update", ""},
 		},
 		"UpdateLabelsPayload": {
 			{"AddOrUpdateLabels", "addOrUpdateLabels", ""},
@@ -851,8 +1776,19 @@ var eksModel = model{
 			{"AddOrUpdateTaints", "addOrUpdateTaints", ""},
 			{"RemoveTaints", "removeTaints", ""},
 		},
+		"UpgradePolicyRequest": {
+			{"SupportType", "supportType", ""},
+		},
 		"UpgradePolicyResponse": {
 			{"SupportType", "supportType", ""},
+		},
+		"VpcConfigRequest": {
+			{"ControlPlaneEgressMode", "controlPlaneEgressMode", ""},
+			{"EndpointPrivateAccess", "endpointPrivateAccess", ""},
+			{"EndpointPublicAccess", "endpointPublicAccess", ""},
+			{"PublicAccessCidrs", "publicAccessCidrs", ""},
+			{"SecurityGroupIds", "securityGroupIds", ""},
+			{"SubnetIds", "subnetIds", ""},
 		},
 		"VpcConfigResponse": {
 			{"ClusterSecurityGroupId", "clusterSecurityGroupId", ""},
@@ -871,23 +1807,45 @@ var eksModel = model{
 			{"PoolState", "poolState", ""},
 			{"ReuseOnScaleIn", "reuseOnScaleIn", ""},
 		},
+		"ZonalShiftConfigRequest": {
+			{"Enabled", "enabled", ""},
+		},
 		"ZonalShiftConfigResponse": {
 			{"Enabled", "enabled", ""},
 		},
 	},
 	routes: map[string]route{
-		"CreateNodegroup":        {"POST", "/clusters/{clusterName}/node-groups", []string{}},
-		"DeleteNodegroup":        {"DELETE", "/clusters/{clusterName}/node-groups/{nodegroupName}", []string{}},
-		"DescribeCluster":        {"GET", "/clusters/{name}", []string{}},
-		"DescribeNodegroup":      {"GET", "/clusters/{clusterName}/node-groups/{nodegroupName}", []string{}},
-		"DescribeUpdate":         {"GET", "/clusters/{name}/updates/{updateId}", []string{"addonName", "capabilityName", "nodegroupName"}},
-		"ListClusters":           {"GET", "/clusters", []string{"include", "maxResults", "nextToken"}},
-		"ListNodegroups":         {"GET", "/clusters/{clusterName}/node-groups", []string{"maxResults", "nextToken"}},
-		"ListTagsForResource":    {"GET", "/tags/{resourceArn}", []string{}},
-		"ListUpdates":            {"GET", "/clusters/{name}/updates", []string{"addonName", "capabilityName", "maxResults", "nextToken", "nodegroupName"}},
-		"TagResource":            {"POST", "/tags/{resourceArn}", []string{}},
-		"UntagResource":          {"DELETE", "/tags/{resourceArn}", []string{"tagKeys"}},
-		"UpdateNodegroupConfig":  {"POST", "/clusters/{clusterName}/node-groups/{nodegroupName}/update-config", []string{}},
-		"UpdateNodegroupVersion": {"POST", "/clusters/{clusterName}/node-groups/{nodegroupName}/update-version", []string{}},
+		"AssociateAccessPolicy":        {"POST", "/clusters/{clusterName}/access-entries/{principalArn}/access-policies", []string{}},
+		"CreateAccessEntry":            {"POST", "/clusters/{clusterName}/access-entries", []string{}},
+		"CreateAddon":                  {"POST", "/clusters/{clusterName}/addons", []string{}},
+		"CreateCluster":                {"POST", "/clusters", []string{}},
+		"CreateNodegroup":              {"POST", "/clusters/{clusterName}/node-groups", []string{}},
+		"DeleteAccessEntry":            {"DELETE", "/clusters/{clusterName}/access-entries/{principalArn}", []string{}},
+		"DeleteAddon":                  {"DELETE", "/clusters/{clusterName}/addons/{addonName}", []string{"preserve"}},
+		"DeleteCluster":                {"DELETE", "/clusters/{name}", []string{}},
+		"DeleteNodegroup":              {"DELETE", "/clusters/{clusterName}/node-groups/{nodegroupName}", []string{}},
+		"DescribeAccessEntry":          {"GET", "/clusters/{clusterName}/access-entries/{principalArn}", []string{}},
+		"DescribeAddon":                {"GET", "/clusters/{clusterName}/addons/{addonName}", []string{}},
+		"DescribeAddonVersions":        {"GET", "/addons/supported-versions", []string{"addonName", "kubernetesVersion", "maxResults", "nextToken", "owners", "publishers", "types"}},
+		"DescribeCluster":              {"GET", "/clusters/{name}", []string{}},
+		"DescribeClusterVersions":      {"GET", "/cluster-versions", []string{"clusterType", "clusterVersions", "defaultOnly", "includeAll", "maxResults", "nextToken", "status", "versionStatus"}},
+		"DescribeNodegroup":            {"GET", "/clusters/{clusterName}/node-groups/{nodegroupName}", []string{}},
+		"DescribeUpdate":               {"GET", "/clusters/{name}/updates/{updateId}", []string{"addonName", "capabilityName", "nodegroupName"}},
+		"DisassociateAccessPolicy":     {"DELETE", "/clusters/{clusterName}/access-entries/{principalArn}/access-policies/{policyArn}", []string{}},
+		"ListAccessEntries":            {"GET", "/clusters/{clusterName}/access-entries", []string{"associatedPolicyArn", "maxResults", "nextToken"}},
+		"ListAddons":                   {"GET", "/clusters/{clusterName}/addons", []string{"maxResults", "nextToken"}},
+		"ListAssociatedAccessPolicies": {"GET", "/clusters/{clusterName}/access-entries/{principalArn}/access-policies", []string{"maxResults", "nextToken"}},
+		"ListClusters":                 {"GET", "/clusters", []string{"include", "maxResults", "nextToken"}},
+		"ListNodegroups":               {"GET", "/clusters/{clusterName}/node-groups", []string{"maxResults", "nextToken"}},
+		"ListTagsForResource":          {"GET", "/tags/{resourceArn}", []string{}},
+		"ListUpdates":                  {"GET", "/clusters/{name}/updates", []string{"addonName", "capabilityName", "maxResults", "nextToken", "nodegroupName"}},
+		"TagResource":                  {"POST", "/tags/{resourceArn}", []string{}},
+		"UntagResource":                {"DELETE", "/tags/{resourceArn}", []string{"tagKeys"}},
+		"UpdateAccessEntry":            {"POST", "/clusters/{clusterName}/access-entries/{principalArn}", []string{}},
+		"UpdateAddon":                  {"POST", "/clusters/{clusterName}/addons/{addonName}/update", []string{}},
+		"UpdateClusterConfig":          {"POST", "/clusters/{name}/update-config", []string{}},
+		"UpdateClusterVersion":         {"POST", "/clusters/{name}/updates", []string{}},
+		"UpdateNodegroupConfig":        {"POST", "/clusters/{clusterName}/node-groups/{nodegroupName}/update-config", []string{}},
+		"UpdateNodegroupVersion":       {"POST", "/clusters/{clusterName}/node-groups/{nodegroupName}/update-version", []string{}},
 	},
 }

@@ -5,34 +5,63 @@ package wire
 var iamModel = model{
 	version: "2010-05-08",
 	actions: []string{
+		"AddClientIDToOpenIDConnectProvider",
 		"AddRoleToInstanceProfile",
 		"AttachRolePolicy",
 		"CreateInstanceProfile",
+		"CreateOpenIDConnectProvider",
 		"CreatePolicy",
+		"CreatePolicyVersion",
 		"CreateRole",
 		"DeleteInstanceProfile",
+		"DeleteOpenIDConnectProvider",
 		"DeletePolicy",
+		"DeletePolicyVersion",
 		"DeleteRole",
 		"DeleteRolePermissionsBoundary",
+		"DeleteRolePolicy",
 		"DetachRolePolicy",
 		"GetInstanceProfile",
+		"GetOpenIDConnectProvider",
 		"GetPolicy",
+		"GetPolicyVersion",
 		"GetRole",
+		"GetRolePolicy",
 		"ListAttachedRolePolicies",
+		"ListEntitiesForPolicy",
 		"ListInstanceProfiles",
 		"ListInstanceProfilesForRole",
+		"ListOpenIDConnectProviderTags",
+		"ListOpenIDConnectProviders",
+		"ListPolicies",
+		"ListPolicyTags",
+		"ListPolicyVersions",
+		"ListRolePolicies",
 		"ListRoleTags",
 		"ListRoles",
 		"PutRolePermissionsBoundary",
+		"PutRolePolicy",
+		"RemoveClientIDFromOpenIDConnectProvider",
 		"RemoveRoleFromInstanceProfile",
+		"SetDefaultPolicyVersion",
 		"TagInstanceProfile",
+		"TagOpenIDConnectProvider",
+		"TagPolicy",
 		"TagRole",
 		"UntagInstanceProfile",
+		"UntagOpenIDConnectProvider",
+		"UntagPolicy",
 		"UntagRole",
 		"UpdateAssumeRolePolicy",
+		"UpdateOpenIDConnectProviderThumbprint",
 		"UpdateRole",
+		"UpdateRoleDescription",
 	},
 	inputs: map[string][]field{
+		"AddClientIDToOpenIDConnectProviderInput": {
+			{"ClientID", "ClientID", ""},
+			{"OpenIDConnectProviderArn", "OpenIDConnectProviderArn", ""},
+		},
 		"AddRoleToInstanceProfileInput": {
 			{"InstanceProfileName", "InstanceProfileName", ""},
 			{"RoleName", "RoleName", ""},
@@ -46,12 +75,23 @@ var iamModel = model{
 			{"Path", "Path", ""},
 			{"Tags", "Tags", "member"},
 		},
+		"CreateOpenIDConnectProviderInput": {
+			{"ClientIDList", "ClientIDList", "member"},
+			{"Tags", "Tags", "member"},
+			{"ThumbprintList", "ThumbprintList", "member"},
+			{"Url", "Url", ""},
+		},
 		"CreatePolicyInput": {
 			{"Description", "Description", ""},
 			{"Path", "Path", ""},
 			{"PolicyDocument", "PolicyDocument", ""},
 			{"PolicyName", "PolicyName", ""},
 			{"Tags", "Tags", "member"},
+		},
+		"CreatePolicyVersionInput": {
+			{"PolicyArn", "PolicyArn", ""},
+			{"PolicyDocument", "PolicyDocument", ""},
+			{"SetAsDefault", "SetAsDefault", ""},
 		},
 		"CreateRoleInput": {
 			{"AssumeRolePolicyDocument", "AssumeRolePolicyDocument", ""},
@@ -65,13 +105,24 @@ var iamModel = model{
 		"DeleteInstanceProfileInput": {
 			{"InstanceProfileName", "InstanceProfileName", ""},
 		},
+		"DeleteOpenIDConnectProviderInput": {
+			{"OpenIDConnectProviderArn", "OpenIDConnectProviderArn", ""},
+		},
 		"DeletePolicyInput": {
 			{"PolicyArn", "PolicyArn", ""},
+		},
+		"DeletePolicyVersionInput": {
+			{"PolicyArn", "PolicyArn", ""},
+			{"VersionId", "VersionId", ""},
 		},
 		"DeleteRoleInput": {
 			{"RoleName", "RoleName", ""},
 		},
 		"DeleteRolePermissionsBoundaryInput": {
+			{"RoleName", "RoleName", ""},
+		},
+		"DeleteRolePolicyInput": {
+			{"PolicyName", "PolicyName", ""},
 			{"RoleName", "RoleName", ""},
 		},
 		"DetachRolePolicyInput": {
@@ -81,10 +132,21 @@ var iamModel = model{
 		"GetInstanceProfileInput": {
 			{"InstanceProfileName", "InstanceProfileName", ""},
 		},
+		"GetOpenIDConnectProviderInput": {
+			{"OpenIDConnectProviderArn", "OpenIDConnectProviderArn", ""},
+		},
 		"GetPolicyInput": {
 			{"PolicyArn", "PolicyArn", ""},
 		},
+		"GetPolicyVersionInput": {
+			{"PolicyArn", "PolicyArn", ""},
+			{"VersionId", "VersionId", ""},
+		},
 		"GetRoleInput": {
+			{"RoleName", "RoleName", ""},
+		},
+		"GetRolePolicyInput": {
+			{"PolicyName", "PolicyName", ""},
 			{"RoleName", "RoleName", ""},
 		},
 		"ListAttachedRolePoliciesInput": {
@@ -92,6 +154,14 @@ var iamModel = model{
 			{"MaxItems", "MaxItems", ""},
 			{"PathPrefix", "PathPrefix", ""},
 			{"RoleName", "RoleName", ""},
+		},
+		"ListEntitiesForPolicyInput": {
+			{"EntityFilter", "EntityFilter", ""},
+			{"Marker", "Marker", ""},
+			{"MaxItems", "MaxItems", ""},
+			{"PathPrefix", "PathPrefix", ""},
+			{"PolicyArn", "PolicyArn", ""},
+			{"PolicyUsageFilter", "PolicyUsageFilter", ""},
 		},
 		"ListInstanceProfilesForRoleInput": {
 			{"Marker", "Marker", ""},
@@ -102,6 +172,35 @@ var iamModel = model{
 			{"Marker", "Marker", ""},
 			{"MaxItems", "MaxItems", ""},
 			{"PathPrefix", "PathPrefix", ""},
+		},
+		"ListOpenIDConnectProviderTagsInput": {
+			{"Marker", "Marker", ""},
+			{"MaxItems", "MaxItems", ""},
+			{"OpenIDConnectProviderArn", "OpenIDConnectProviderArn", ""},
+		},
+		"ListOpenIDConnectProvidersInput": {},
+		"ListPoliciesInput": {
+			{"Marker", "Marker", ""},
+			{"MaxItems", "MaxItems", ""},
+			{"OnlyAttached", "OnlyAttached", ""},
+			{"PathPrefix", "PathPrefix", ""},
+			{"PolicyUsageFilter", "PolicyUsageFilter", ""},
+			{"Scope", "Scope", ""},
+		},
+		"ListPolicyTagsInput": {
+			{"Marker", "Marker", ""},
+			{"MaxItems", "MaxItems", ""},
+			{"PolicyArn", "PolicyArn", ""},
+		},
+		"ListPolicyVersionsInput": {
+			{"Marker", "Marker", ""},
+			{"MaxItems", "MaxItems", ""},
+			{"PolicyArn", "PolicyArn", ""},
+		},
+		"ListRolePoliciesInput": {
+			{"Marker", "Marker", ""},
+			{"MaxItems", "MaxItems", ""},
+			{"RoleName", "RoleName", ""},
 		},
 		"ListRoleTagsInput": {
 			{"Marker", "Marker", ""},
@@ -117,9 +216,22 @@ var iamModel = model{
 			{"PermissionsBoundary", "PermissionsBoundary", ""},
 			{"RoleName", "RoleName", ""},
 		},
+		"PutRolePolicyInput": {
+			{"PolicyDocument", "PolicyDocument", ""},
+			{"PolicyName", "PolicyName", ""},
+			{"RoleName", "RoleName", ""},
+		},
+		"RemoveClientIDFromOpenIDConnectProviderInput": {
+			{"ClientID", "ClientID", ""},
+			{"OpenIDConnectProviderArn", "OpenIDConnectProviderArn", ""},
+		},
 		"RemoveRoleFromInstanceProfileInput": {
 			{"InstanceProfileName", "InstanceProfileName", ""},
 			{"RoleName", "RoleName", ""},
+		},
+		"SetDefaultPolicyVersionInput": {
+			{"PolicyArn", "PolicyArn", ""},
+			{"VersionId", "VersionId", ""},
 		},
 		"Tag": {
 			{"Key", "Key", ""},
@@ -127,6 +239,14 @@ var iamModel = model{
 		},
 		"TagInstanceProfileInput": {
 			{"InstanceProfileName", "InstanceProfileName", ""},
+			{"Tags", "Tags", "member"},
+		},
+		"TagOpenIDConnectProviderInput": {
+			{"OpenIDConnectProviderArn", "OpenIDConnectProviderArn", ""},
+			{"Tags", "Tags", "member"},
+		},
+		"TagPolicyInput": {
+			{"PolicyArn", "PolicyArn", ""},
 			{"Tags", "Tags", "member"},
 		},
 		"TagRoleInput": {
@@ -137,12 +257,28 @@ var iamModel = model{
 			{"InstanceProfileName", "InstanceProfileName", ""},
 			{"TagKeys", "TagKeys", "member"},
 		},
+		"UntagOpenIDConnectProviderInput": {
+			{"OpenIDConnectProviderArn", "OpenIDConnectProviderArn", ""},
+			{"TagKeys", "TagKeys", "member"},
+		},
+		"UntagPolicyInput": {
+			{"PolicyArn", "PolicyArn", ""},
+			{"TagKeys", "TagKeys", "member"},
+		},
 		"UntagRoleInput": {
 			{"RoleName", "RoleName", ""},
 			{"TagKeys", "TagKeys", "member"},
 		},
 		"UpdateAssumeRolePolicyInput": {
 			{"PolicyDocument", "PolicyDocument", ""},
+			{"RoleName", "RoleName", ""},
+		},
+		"UpdateOpenIDConnectProviderThumbprintInput": {
+			{"OpenIDConnectProviderArn", "OpenIDConnectProviderArn", ""},
+			{"ThumbprintList", "ThumbprintList", "member"},
+		},
+		"UpdateRoleDescriptionInput": {
+			{"Description", "Description", ""},
 			{"RoleName", "RoleName", ""},
 		},
 		"UpdateRoleInput": {
@@ -163,8 +299,15 @@ var iamModel = model{
 		"CreateInstanceProfileOutput": {
 			{"InstanceProfile", "InstanceProfile", ""},
 		},
+		"CreateOpenIDConnectProviderOutput": {
+			{"OpenIDConnectProviderArn", "OpenIDConnectProviderArn", ""},
+			{"Tags", "Tags", "member"},
+		},
 		"CreatePolicyOutput": {
 			{"Policy", "Policy", ""},
+		},
+		"CreatePolicyVersionOutput": {
+			{"PolicyVersion", "PolicyVersion", ""},
 		},
 		"CreateRoleOutput": {
 			{"Role", "Role", ""},
@@ -172,11 +315,26 @@ var iamModel = model{
 		"GetInstanceProfileOutput": {
 			{"InstanceProfile", "InstanceProfile", ""},
 		},
+		"GetOpenIDConnectProviderOutput": {
+			{"ClientIDList", "ClientIDList", "member"},
+			{"CreateDate", "CreateDate", ""},
+			{"Tags", "Tags", "member"},
+			{"ThumbprintList", "ThumbprintList", "member"},
+			{"Url", "Url", ""},
+		},
 		"GetPolicyOutput": {
 			{"Policy", "Policy", ""},
 		},
+		"GetPolicyVersionOutput": {
+			{"PolicyVersion", "PolicyVersion", ""},
+		},
 		"GetRoleOutput": {
 			{"Role", "Role", ""},
+		},
+		"GetRolePolicyOutput": {
+			{"PolicyDocument", "PolicyDocument", ""},
+			{"PolicyName", "PolicyName", ""},
+			{"RoleName", "RoleName", ""},
 		},
 		"InstanceProfile": {
 			{"Arn", "Arn", ""},
@@ -192,6 +350,13 @@ var iamModel = model{
 			{"IsTruncated", "IsTruncated", ""},
 			{"Marker", "Marker", ""},
 		},
+		"ListEntitiesForPolicyOutput": {
+			{"IsTruncated", "IsTruncated", ""},
+			{"Marker", "Marker", ""},
+			{"PolicyGroups", "PolicyGroups", "member"},
+			{"PolicyRoles", "PolicyRoles", "member"},
+			{"PolicyUsers", "PolicyUsers", "member"},
+		},
 		"ListInstanceProfilesForRoleOutput": {
 			{"InstanceProfiles", "InstanceProfiles", "member"},
 			{"IsTruncated", "IsTruncated", ""},
@@ -202,6 +367,34 @@ var iamModel = model{
 			{"IsTruncated", "IsTruncated", ""},
 			{"Marker", "Marker", ""},
 		},
+		"ListOpenIDConnectProviderTagsOutput": {
+			{"IsTruncated", "IsTruncated", ""},
+			{"Marker", "Marker", ""},
+			{"Tags", "Tags", "member"},
+		},
+		"ListOpenIDConnectProvidersOutput": {
+			{"OpenIDConnectProviderList", "OpenIDConnectProviderList", "member"},
+		},
+		"ListPoliciesOutput": {
+			{"IsTruncated", "IsTruncated", ""},
+			{"Marker", "Marker", ""},
+			{"Policies", "Policies", "member"},
+		},
+		"ListPolicyTagsOutput": {
+			{"IsTruncated", "IsTruncated", ""},
+			{"Marker", "Marker", ""},
+			{"Tags", "Tags", "member"},
+		},
+		"ListPolicyVersionsOutput": {
+			{"IsTruncated", "IsTruncated", ""},
+			{"Marker", "Marker", ""},
+			{"Versions", "Versions", "member"},
+		},
+		"ListRolePoliciesOutput": {
+			{"IsTruncated", "IsTruncated", ""},
+			{"Marker", "Marker", ""},
+			{"PolicyNames", "PolicyNames", "member"},
+		},
 		"ListRoleTagsOutput": {
 			{"IsTruncated", "IsTruncated", ""},
 			{"Marker", "Marker", ""},
@@ -211,6 +404,9 @@ var iamModel = model{
 			{"IsTruncated", "IsTruncated", ""},
 			{"Marker", "Marker", ""},
 			{"Roles", "Roles", "member"},
+		},
+		"OpenIDConnectProviderListEntry": {
+			{"Arn", "Arn", ""},
 		},
 		"Policy": {
 			{"Arn", "Arn", ""},
@@ -225,6 +421,24 @@ var iamModel = model{
 			{"PolicyName", "PolicyName", ""},
 			{"Tags", "Tags", "member"},
 			{"UpdateDate", "UpdateDate", ""},
+		},
+		"PolicyGroup": {
+			{"GroupId", "GroupId", ""},
+			{"GroupName", "GroupName", ""},
+		},
+		"PolicyRole": {
+			{"RoleId", "RoleId", ""},
+			{"RoleName", "RoleName", ""},
+		},
+		"PolicyUser": {
+			{"UserId", "UserId", ""},
+			{"UserName", "UserName", ""},
+		},
+		"PolicyVersion": {
+			{"CreateDate", "CreateDate", ""},
+			{"Document", "Document", ""},
+			{"IsDefaultVersion", "IsDefaultVersion", ""},
+			{"VersionId", "VersionId", ""},
 		},
 		"Role": {
 			{"Arn", "Arn", ""},
@@ -251,6 +465,9 @@ var iamModel = model{
 		"Tag": {
 			{"Key", "Key", ""},
 			{"Value", "Value", ""},
+		},
+		"UpdateRoleDescriptionOutput": {
+			{"Role", "Role", ""},
 		},
 		"UpdateRoleOutput": {},
 	},

@@ -6,12 +6,21 @@ var sqsModel = model{
 	version: "",
 	actions: []string{
 		"ChangeMessageVisibility",
+		"CreateQueue",
 		"DeleteMessage",
 		"DeleteMessageBatch",
+		"DeleteQueue",
 		"GetQueueAttributes",
 		"GetQueueUrl",
+		"ListQueueTags",
+		"ListQueues",
+		"PurgeQueue",
 		"ReceiveMessage",
 		"SendMessage",
+		"SendMessageBatch",
+		"SetQueueAttributes",
+		"TagQueue",
+		"UntagQueue",
 	},
 	inputs: map[string][]field{
 		"BatchResultErrorEntry": {
@@ -26,6 +35,14 @@ var sqsModel = model{
 			{"VisibilityTimeout", "VisibilityTimeout", ""},
 		},
 		"ChangeMessageVisibilityOutput": {},
+		"CreateQueueInput": {
+			{"Attributes", "Attributes", ""},
+			{"QueueName", "QueueName", ""},
+			{"Tags", "tags", ""},
+		},
+		"CreateQueueOutput": {
+			{"QueueUrl", "QueueUrl", ""},
+		},
 		"DeleteMessageBatchInput": {
 			{"Entries", "Entries", ""},
 			{"QueueUrl", "QueueUrl", ""},
@@ -46,6 +63,10 @@ var sqsModel = model{
 			{"ReceiptHandle", "ReceiptHandle", ""},
 		},
 		"DeleteMessageOutput": {},
+		"DeleteQueueInput": {
+			{"QueueUrl", "QueueUrl", ""},
+		},
+		"DeleteQueueOutput": {},
 		"GetQueueAttributesInput": {
 			{"AttributeNames", "AttributeNames", ""},
 			{"QueueUrl", "QueueUrl", ""},
@@ -59,6 +80,21 @@ var sqsModel = model{
 		},
 		"GetQueueUrlOutput": {
 			{"QueueUrl", "QueueUrl", ""},
+		},
+		"ListQueueTagsInput": {
+			{"QueueUrl", "QueueUrl", ""},
+		},
+		"ListQueueTagsOutput": {
+			{"Tags", "Tags", ""},
+		},
+		"ListQueuesInput": {
+			{"MaxResults", "MaxResults", ""},
+			{"NextToken", "NextToken", ""},
+			{"QueueNamePrefix", "QueueNamePrefix", ""},
+		},
+		"ListQueuesOutput": {
+			{"NextToken", "NextToken", ""},
+			{"QueueUrls", "QueueUrls", ""},
 		},
 		"Message": {
 			{"Attributes", "Attributes", ""},
@@ -83,6 +119,10 @@ var sqsModel = model{
 			{"StringListValues", "StringListValues", ""},
 			{"StringValue", "StringValue", ""},
 		},
+		"PurgeQueueInput": {
+			{"QueueUrl", "QueueUrl", ""},
+		},
+		"PurgeQueueOutput": {},
 		"ReceiveMessageInput": {
 			{"AttributeNames", "AttributeNames", ""},
 			{"MaxNumberOfMessages", "MaxNumberOfMessages", ""},
@@ -95,6 +135,31 @@ var sqsModel = model{
 		},
 		"ReceiveMessageOutput": {
 			{"Messages", "Messages", ""},
+		},
+		"SendMessageBatchInput": {
+			{"Entries", "Entries", ""},
+			{"QueueUrl", "QueueUrl", ""},
+		},
+		"SendMessageBatchOutput": {
+			{"Failed", "Failed", ""},
+			{"Successful", "Successful", ""},
+		},
+		"SendMessageBatchRequestEntry": {
+			{"DelaySeconds", "DelaySeconds", ""},
+			{"Id", "Id", ""},
+			{"MessageAttributes", "MessageAttributes", ""},
+			{"MessageBody", "MessageBody", ""},
+			{"MessageDeduplicationId", "MessageDeduplicationId", ""},
+			{"MessageGroupId", "MessageGroupId", ""},
+			{"MessageSystemAttributes", "MessageSystemAttributes", ""},
+		},
+		"SendMessageBatchResultEntry": {
+			{"Id", "Id", ""},
+			{"MD5OfMessageAttributes", "MD5OfMessageAttributes", ""},
+			{"MD5OfMessageBody", "MD5OfMessageBody", ""},
+			{"MD5OfMessageSystemAttributes", "MD5OfMessageSystemAttributes", ""},
+			{"MessageId", "MessageId", ""},
+			{"SequenceNumber", "SequenceNumber", ""},
 		},
 		"SendMessageInput": {
 			{"DelaySeconds", "DelaySeconds", ""},
@@ -112,6 +177,21 @@ var sqsModel = model{
 			{"MessageId", "MessageId", ""},
 			{"SequenceNumber", "SequenceNumber", ""},
 		},
+		"SetQueueAttributesInput": {
+			{"Attributes", "Attributes", ""},
+			{"QueueUrl", "QueueUrl", ""},
+		},
+		"SetQueueAttributesOutput": {},
+		"TagQueueInput": {
+			{"QueueUrl", "QueueUrl", ""},
+			{"Tags", "Tags", ""},
+		},
+		"TagQueueOutput": {},
+		"UntagQueueInput": {
+			{"QueueUrl", "QueueUrl", ""},
+			{"TagKeys", "TagKeys", ""},
+		},
+		"UntagQueueOutput": {},
 	},
 	outputs: map[string][]field{
 		"BatchResultErrorEntry": {
@@ -126,6 +206,14 @@ var sqsModel = model{
 			{"VisibilityTimeout", "VisibilityTimeout", ""},
 		},
 		"ChangeMessageVisibilityOutput": {},
+		"CreateQueueInput": {
+			{"Attributes", "Attributes", ""},
+			{"QueueName", "QueueName", ""},
+			{"Tags", "tags", ""},
+		},
+		"CreateQueueOutput": {
+			{"QueueUrl", "QueueUrl", ""},
+		},
 		"DeleteMessageBatchInput": {
 			{"Entries", "Entries", ""},
 			{"QueueUrl", "QueueUrl", ""},
@@ -146,6 +234,10 @@ var sqsModel = model{
 			{"ReceiptHandle", "ReceiptHandle", ""},
 		},
 		"DeleteMessageOutput": {},
+		"DeleteQueueInput": {
+			{"QueueUrl", "QueueUrl", ""},
+		},
+		"DeleteQueueOutput": {},
 		"GetQueueAttributesInput": {
 			{"AttributeNames", "AttributeNames", ""},
 			{"QueueUrl", "QueueUrl", ""},
@@ -159,6 +251,21 @@ var sqsModel = model{
 		},
 		"GetQueueUrlOutput": {
 			{"QueueUrl", "QueueUrl", ""},
+		},
+		"ListQueueTagsInput": {
+			{"QueueUrl", "QueueUrl", ""},
+		},
+		"ListQueueTagsOutput": {
+			{"Tags", "Tags", ""},
+		},
+		"ListQueuesInput": {
+			{"MaxResults", "MaxResults", ""},
+			{"NextToken", "NextToken", ""},
+			{"QueueNamePrefix", "QueueNamePrefix", ""},
+		},
+		"ListQueuesOutput": {
+			{"NextToken", "NextToken", ""},
+			{"QueueUrls", "QueueUrls", ""},
 		},
 		"Message": {
 			{"Attributes", "Attributes", ""},
@@ -183,6 +290,10 @@ var sqsModel = model{
 			{"StringListValues", "StringListValues", ""},
 			{"StringValue", "StringValue", ""},
 		},
+		"PurgeQueueInput": {
+			{"QueueUrl", "QueueUrl", ""},
+		},
+		"PurgeQueueOutput": {},
 		"ReceiveMessageInput": {
 			{"AttributeNames", "AttributeNames", ""},
 			{"MaxNumberOfMessages", "MaxNumberOfMessages", ""},
@@ -195,6 +306,31 @@ var sqsModel = model{
 		},
 		"ReceiveMessageOutput": {
 			{"Messages", "Messages", ""},
+		},
+		"SendMessageBatchInput": {
+			{"Entries", "Entries", ""},
+			{"QueueUrl", "QueueUrl", ""},
+		},
+		"SendMessageBatchOutput": {
+			{"Failed", "Failed", ""},
+			{"Successful", "Successful", ""},
+		},
+		"SendMessageBatchRequestEntry": {
+			{"DelaySeconds", "DelaySeconds", ""},
+			{"Id", "Id", ""},
+			{"MessageAttributes", "MessageAttributes", ""},
+			{"MessageBody", "MessageBody", ""},
+			{"MessageDeduplicationId", "MessageDeduplicationId", ""},
+			{"MessageGroupId", "MessageGroupId", ""},
+			{"MessageSystemAttributes", "MessageSystemAttributes", ""},
+		},
+		"SendMessageBatchResultEntry": {
+			{"Id", "Id", ""},
+			{"MD5OfMessageAttributes", "MD5OfMessageAttributes", ""},
+			{"MD5OfMessageBody", "MD5OfMessageBody", ""},
+			{"MD5OfMessageSystemAttributes", "MD5OfMessageSystemAttributes", ""},
+			{"MessageId", "MessageId", ""},
+			{"SequenceNumber", "SequenceNumber", ""},
 		},
 		"SendMessageInput": {
 			{"DelaySeconds", "DelaySeconds", ""},
@@ -212,5 +348,20 @@ var sqsModel = model{
 			{"MessageId", "MessageId", ""},
 			{"SequenceNumber", "SequenceNumber", ""},
 		},
+		"SetQueueAttributesInput": {
+			{"Attributes", "Attributes", ""},
+			{"QueueUrl", "QueueUrl", ""},
+		},
+		"SetQueueAttributesOutput": {},
+		"TagQueueInput": {
+			{"QueueUrl", "QueueUrl", ""},
+			{"Tags", "Tags", ""},
+		},
+		"TagQueueOutput": {},
+		"UntagQueueInput": {
+			{"QueueUrl", "QueueUrl", ""},
+			{"TagKeys", "TagKeys", ""},
+		},
+		"UntagQueueOutput": {},
 	},
 }

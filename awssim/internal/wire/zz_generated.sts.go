@@ -6,6 +6,7 @@ var stsModel = model{
 	version: "2011-06-15",
 	actions: []string{
 		"AssumeRole",
+		"AssumeRoleWithWebIdentity",
 		"GetAccessKeyInfo",
 		"GetCallerIdentity",
 	},
@@ -24,6 +25,16 @@ var stsModel = model{
 			{"Tags", "Tags", "member"},
 			{"TokenCode", "TokenCode", ""},
 			{"TransitiveTagKeys", "TransitiveTagKeys", "member"},
+		},
+		"AssumeRoleWithWebIdentityInput": {
+			{"DurationSeconds", "DurationSeconds", ""},
+			{"MinimumSessionTokenSize", "MinimumSessionTokenSize", ""},
+			{"Policy", "Policy", ""},
+			{"PolicyArns", "PolicyArns", "member"},
+			{"ProviderId", "ProviderId", ""},
+			{"RoleArn", "RoleArn", ""},
+			{"RoleSessionName", "RoleSessionName", ""},
+			{"WebIdentityToken", "WebIdentityToken", ""},
 		},
 		"GetAccessKeyInfoInput": {
 			{"AccessKeyId", "AccessKeyId", ""},
@@ -49,6 +60,17 @@ var stsModel = model{
 			{"SessionTokenSize", "SessionTokenSize", ""},
 			{"SessionTokenUtilization", "SessionTokenUtilization", ""},
 			{"SourceIdentity", "SourceIdentity", ""},
+		},
+		"AssumeRoleWithWebIdentityOutput": {
+			{"AssumedRoleUser", "AssumedRoleUser", ""},
+			{"Audience", "Audience", ""},
+			{"Credentials", "Credentials", ""},
+			{"PackedPolicySize", "PackedPolicySize", ""},
+			{"Provider", "Provider", ""},
+			{"SessionTokenSize", "SessionTokenSize", ""},
+			{"SessionTokenUtilization", "SessionTokenUtilization", ""},
+			{"SourceIdentity", "SourceIdentity", ""},
+			{"SubjectFromWebIdentityToken", "SubjectFromWebIdentityToken", ""},
 		},
 		"AssumedRoleUser": {
 			{"Arn", "Arn", ""},

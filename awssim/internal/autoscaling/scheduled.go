@@ -1,0 +1,322 @@
+package autoscaling
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/robfig/cron/v3"
+
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// Bounds of scheduled actions (UG ec2-auto-scaling-quotas; SDK BatchPutScheduledUpdateGroupActionInput and BatchDeleteScheduledActionInput).
+const (
+	maxScheduled = 125
+	maxBatch     = 50
+
+	processScheduledActions = "ScheduledActions"
+)
+
+// scheduledAction changes the sizes of a group at a time, or again and again.
+type scheduledAction struct {
+	name, arn         string
+	min, max, desired *int32
+	start, end        *time.Time // start is when it runs next
+	recurrence, zone  string
+	schedule          cron.Schedule // nil for an action that runs once
+	location          *time.Location
+}
+
+// actionRequest is what a request says of an action. The batch's entries say the same as the single call.
+type actionRequest struct {
+	types.ScheduledUpdateGroupActionRequest
+	old *time.Time // Time, which StartTime has replaced
+}
+
+func (s *service) putScheduledUpdateGroupAction(c *sim.Call,
+	in *autoscaling.PutScheduledUpdateGroupActionInput) (*autoscaling.PutScheduledUpdateGroupActionOutput, error) {
+	g, err := s.change(c, in.AutoScalingGroupName)
+	if err != nil {
+		return nil, err
+	}
+	request := actionRequest{types.ScheduledUpdateGroupActionRequest{
+		ScheduledActionName: in.ScheduledActionName, DesiredCapacity: in.DesiredCapacity, MinSize: in.MinSize, MaxSize: in.MaxSize, StartTime: in.StartTime, EndTime: in.EndTime,
+		Recurrence: in.Recurrence, TimeZone: in.TimeZone,
+	}, in.Time}
+	if err := s.schedule(g, request); err != nil {
+		return nil, err
+	}
+	s.publish(g)
+	return &autoscaling.PutScheduledUpdateGroupActionOutput{}, nil
+}
+
+// batchPutScheduledUpdateGroupAction puts each action by itself: some may fail.
+func (s *service) batchPutScheduledUpdateGroupAction(c *sim.Call,
+	in *autoscaling.BatchPutScheduledUpdateGroupActionInput) (*autoscaling.BatchPutScheduledUpdateGroupActionOutput, error) {
+	g, err := s.change(c, in.AutoScalingGroupName)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(in.ScheduledUpdateGroupActions); n > maxBatch {
+		return nil, invalid("You can specify a maximum of %d scheduled actions in a request.", maxBatch)
+	}
+	out := &autoscaling.BatchPutScheduledUpdateGroupActionOutput{FailedScheduledUpdateGroupActions: []types.FailedScheduledUpdateGroupActionRequest{}}
+	for _, request := range in.ScheduledUpdateGroupActions {
+		if err := s.schedule(g, actionRequest{request, nil}); err != nil {
+			out.FailedScheduledUpdateGroupActions = append(out.FailedScheduledUpdateGroupActions, failedAction(request.ScheduledActionName, err))
+		}
+	}
+	s.publish(g)
+	return out, nil
+}
+
+func failedAction(name *string, err error) types.FailedScheduledUpdateGroupActionRequest {
+	e := sim.AsError(err)
+	return types.FailedScheduledUpdateGroupActionRequest{ScheduledActionName: name, ErrorCode: ptr(e.Code), ErrorMessage: ptr(e.Message)}
+}
+
+// schedule adds an action to a group, or changes the one of that name: what a request leaves out is gone then (SDK PutScheduledUpdateGroupAction: "creates or updates"; that it replaces as a
+// whole is an inference).
+func (s *service) schedule(g *group, in actionRequest) error {
+	name := val(in.ScheduledActionName)
+	if name == "" {
+		return required("scheduledActionName")
+	}
+	i := slices.IndexFunc(g.scheduled, func(a *scheduledAction) bool { return a.name == name })
+	if i < 0 && len(g.scheduled) >= maxScheduled {
+		return sim.Errorf(codeLimitExceeded, "You have already reached the limit of %d scheduled actions for the Auto Scaling group.", maxScheduled)
+	}
+	a, err := s.newAction(g, in)
+	if err != nil {
+		return err
+	}
+	if i >= 0 {
+		a.arn = g.scheduled[i].arn
+		g.scheduled = slices.Concat(g.scheduled[:i], []*scheduledAction{a}, g.scheduled[i+1:])
+	} else {
+		a.arn = fmt.Sprintf("arn:aws:autoscaling:%s:%s:scheduledUpdateGroupAction:%s:autoScalingGroupName/%s:scheduledActionName/%s", s.region.Name, s.region.Account.ID,
+			s.kernel.NewUUID(), g.name, name)
+		g.scheduled = append(slices.Clone(g.scheduled), a)
+	}
+	s.arm(g, a)
+	return nil
+}
+
+// newAction checks a request (SDK PutScheduledUpdateGroupActionInput). The words about times in the past are those that users of Terraform paste, hashicorp/terraform-provider-aws; the others
+// are an inference.
+func (s *service) newAction(g *group, in actionRequest) (*scheduledAction, error) {
+	now := s.kernel.Now()
+	a := &scheduledAction{
+		name: *in.ScheduledActionName, min: in.MinSize, max: in.MaxSize, desired: in.DesiredCapacity, start: in.StartTime, end: in.EndTime, recurrence: val(in.Recurrence), zone: val(in.TimeZone),
+		location: time.UTC,
+	}
+	if a.start == nil {
+		a.start = in.old
+	} else if in.old != nil && !in.old.Equal(*in.StartTime) {
+		return nil, invalid("Time and StartTime must be the same if both are given.")
+	}
+	if err := a.check(now); err != nil {
+		return nil, err
+	}
+	if err := a.recur(now); err != nil {
+		return nil, err
+	}
+	for _, other := range g.scheduled { // UG ec2-auto-scaling-scheduled-scaling: "a scheduled action must have a unique time value"
+		if other.name != a.name && other.start.Equal(*a.start) {
+			return nil, sim.Errorf(codeAlreadyExists, "Action %s with the start time %s already exists.", other.name, stamp(*other.start))
+		}
+	}
+	return a, nil
+}
+
+// check refuses times and sizes that contradict each other.
+func (a *scheduledAction) check(now time.Time) error {
+	switch {
+	case a.min == nil && a.max == nil && a.desired == nil:
+		return invalid("You must specify at least one of MinSize, MaxSize, and DesiredCapacity.")
+	case a.start == nil && a.recurrence == "":
+		return invalid("Time or StartTime must be specified for an action without Recurrence.")
+	case a.start != nil && a.start.Before(now):
+		return invalid("Given start time is in the past")
+	case a.end != nil && a.end.Before(now):
+		return invalid("Given end time is in the past")
+	case a.end != nil && a.start != nil && !a.start.Before(*a.end):
+		return invalid("End time must be after start time")
+	}
+	return a.checkBounds()
+}
+
+func (a *scheduledAction) checkBounds() error {
+	if a.min != nil && a.max != nil && *a.min > *a.max {
+		return invalid("Max bound, %d, must be greater than or equal to min bound, %d", *a.max, *a.min)
+	}
+	return nil
+}
+
+// recur reads the recurrence, five fields of cron in UTC or in TimeZone, and finds the first time (SDK PutScheduledUpdateGroupActionInput.Recurrence).
+func (a *scheduledAction) recur(now time.Time) error {
+	if a.zone != "" {
+		location, err := time.LoadLocation(a.zone)
+		if err != nil || a.zone == "Local" {
+			return invalid("The time zone %s is not valid.", a.zone)
+		}
+		a.location = location
+	}
+	if a.recurrence == "" {
+		return nil
+	}
+	if len(strings.Fields(a.recurrence)) != 5 || strings.Contains(a.recurrence, "=") {
+		return invalid("Given recurrence string:%s is invalid", a.recurrence)
+	}
+	schedule, err := cron.ParseStandard(a.recurrence)
+	if err != nil {
+		return invalid("Given recurrence string:%s is invalid", a.recurrence)
+	}
+	a.schedule = schedule
+	if a.start == nil {
+		return a.next(now)
+	}
+	return nil
+}
+
+// next moves the start to the first time after t.
+func (a *scheduledAction) next(t time.Time) error {
+	next := a.schedule.Next(t.In(a.location)).UTC()
+	if next.IsZero() || next.Year() > 9000 {
+		return invalid("Given recurrence string:%s is invalid", a.recurrence) // a 30th of February
+	}
+	a.start = ptr(next)
+	return nil
+}
+
+// arm has the action run when it is due.
+func (s *service) arm(g *group, a *scheduledAction) {
+	s.kernel.After(a.start.Sub(s.kernel.Now()), func() { s.runScheduled(g, a) })
+}
+
+// runScheduled changes the group's sizes, unless the action is gone or the process is suspended. An action that runs once is gone afterwards, and so is one whose end has come.
+func (s *service) runScheduled(g *group, a *scheduledAction) {
+	if g.gone || g.deleting || !slices.Contains(g.scheduled, a) {
+		return
+	}
+	now := s.kernel.Now()
+	if a.end == nil || !now.After(*a.end) {
+		if !g.suspends(processScheduledActions) {
+			s.resizeBySchedule(g, a, now)
+		}
+	}
+	renewed := *a
+	if a.schedule == nil || renewed.next(now) != nil || a.end != nil && renewed.start.After(*a.end) {
+		g.scheduled = filter(g.scheduled, func(other *scheduledAction) bool { return other != a })
+	} else {
+		i := slices.Index(g.scheduled, a)
+		g.scheduled = slices.Concat(g.scheduled[:i], []*scheduledAction{&renewed}, g.scheduled[i+1:])
+		s.arm(g, &renewed)
+	}
+	s.publish(g)
+}
+
+// resizeBySchedule applies the sizes as an update would. Sizes that contradict the group's are left, and an activity says so (inference: AWS shows a failed activity).
+func (s *service) resizeBySchedule(g *group, a *scheduledAction, now time.Time) {
+	n := g.settings
+	if err := n.applySizes(&autoscaling.UpdateAutoScalingGroupInput{MinSize: a.min, MaxSize: a.max, DesiredCapacity: a.desired}); err != nil {
+		activity := s.begin(g, nil, "Executing scheduled action "+a.name, fmt.Sprintf("At %s a scheduled action was due.", stamp(now)))
+		s.note(activity, types.ScalingActivityStatusCodeFailed, 100, sim.AsError(err).Message)
+		return
+	}
+	if n.desired != g.desired || n.min != g.min || n.max != g.max { // words of UG as-verify-scaling-activity
+		g.cause = fmt.Sprintf("At %s a scheduled action update of AutoScalingGroup constraints to min: %d, max: %d, desired: %d changing the desired capacity from %d to %d.",
+			stamp(now), n.min, n.max, n.desired, g.desired, n.desired)
+	}
+	g.settings = n
+	s.changed(g)
+}
+
+func (g *group) describeScheduled() []types.ScheduledUpdateGroupAction {
+	var all []types.ScheduledUpdateGroupAction
+	for _, a := range g.scheduled {
+		all = append(all, types.ScheduledUpdateGroupAction{
+			AutoScalingGroupName: ptr(g.name), ScheduledActionName: ptr(a.name), ScheduledActionARN: ptr(a.arn), MinSize: a.min, MaxSize: a.max, DesiredCapacity: a.desired,
+			StartTime: a.start, Time: a.start, EndTime: a.end, Recurrence: optional(a.recurrence), TimeZone: optional(a.zone),
+		})
+	}
+	return all
+}
+
+func (s *service) describeScheduledActions(_ *sim.Call, in *autoscaling.DescribeScheduledActionsInput) (*autoscaling.DescribeScheduledActionsOutput, error) {
+	if err := s.shownGroup(in.AutoScalingGroupName); err != nil {
+		return nil, err
+	}
+	var found []types.ScheduledUpdateGroupAction
+	for _, v := range s.views.VisibleAll() {
+		found = append(found, filter(v.scheduled, func(a types.ScheduledUpdateGroupAction) bool {
+			return (val(in.AutoScalingGroupName) == "" || *a.AutoScalingGroupName == *in.AutoScalingGroupName) &&
+				(len(in.ScheduledActionNames) == 0 || slices.Contains(in.ScheduledActionNames, *a.ScheduledActionName)) &&
+				(in.StartTime == nil || len(in.ScheduledActionNames) > 0 || !a.StartTime.Before(*in.StartTime)) &&
+				(in.EndTime == nil || len(in.ScheduledActionNames) > 0 || !a.StartTime.After(*in.EndTime)) // SDK: "if scheduled action names are provided, this property is ignored"
+		})...)
+	}
+	page, next, err := paginate(found, in.NextToken, in.MaxRecords, 50, 100, func(a types.ScheduledUpdateGroupAction) string { return *a.ScheduledActionARN })
+	if err != nil {
+		return nil, err
+	}
+	return &autoscaling.DescribeScheduledActionsOutput{ScheduledUpdateGroupActions: emptyIfNil(page), NextToken: next}, nil
+}
+
+// shownGroup refuses the name of a group that is not there (seen of AWS; no page has it).
+func (s *service) shownGroup(name *string) error {
+	if val(name) == "" {
+		return nil
+	}
+	if _, there := s.views.Visible(*name); !there {
+		return invalid("Group %s not found", *name)
+	}
+	return nil
+}
+
+func (s *service) deleteScheduledAction(c *sim.Call, in *autoscaling.DeleteScheduledActionInput) (*autoscaling.DeleteScheduledActionOutput, error) {
+	g, err := s.change(c, in.AutoScalingGroupName)
+	if err != nil {
+		return nil, err
+	}
+	if val(in.ScheduledActionName) == "" {
+		return nil, required("scheduledActionName")
+	}
+	if err := g.unschedule(*in.ScheduledActionName); err != nil {
+		return nil, err
+	}
+	s.publish(g)
+	return &autoscaling.DeleteScheduledActionOutput{}, nil
+}
+
+func (g *group) unschedule(name string) error {
+	left := filter(g.scheduled, func(a *scheduledAction) bool { return a.name != name })
+	if len(left) == len(g.scheduled) {
+		return invalid("Scheduled action name not found - %s", name) // inference for the words
+	}
+	g.scheduled = left
+	return nil
+}
+
+func (s *service) batchDeleteScheduledAction(c *sim.Call,
+	in *autoscaling.BatchDeleteScheduledActionInput) (*autoscaling.BatchDeleteScheduledActionOutput, error) {
+	g, err := s.change(c, in.AutoScalingGroupName)
+	if err != nil {
+		return nil, err
+	}
+	if len(in.ScheduledActionNames) > maxBatch {
+		return nil, invalid("You can specify a maximum of %d scheduled actions in a request.", maxBatch)
+	}
+	out := &autoscaling.BatchDeleteScheduledActionOutput{FailedScheduledActions: []types.FailedScheduledUpdateGroupActionRequest{}}
+	for _, name := range in.ScheduledActionNames {
+		if err := g.unschedule(name); err != nil {
+			out.FailedScheduledActions = append(out.FailedScheduledActions, failedAction(&name, err))
+		}
+	}
+	s.publish(g)
+	return out, nil
+}

@@ -1,0 +1,209 @@
+package ec2
+
+import (
+	"time"
+
+	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// How long NAT gateways take. AWS gives no times for the first two: they are what users of infrastructure tools usually wait (inference). A
+// gateway that is gone can be described for about an hour (VPC User Guide, "Delete a NAT gateway").
+const (
+	natCreation  = 90 * time.Second
+	natDeletion  = 45 * time.Second
+	natTombstone = time.Hour
+)
+
+// natInterface is the type of a gateway's interface (SDK, DescribeNetworkInterfacesInput.Filters; the SDK's enumeration spells it otherwise).
+const natInterface types.NetworkInterfaceType = "nat_gateway"
+
+var natListing = listing[types.NatGateway]{
+	kind: natGatewayID, id: func(g types.NatGateway) string { return *g.NatGatewayId }, tags: func(g types.NatGateway) []types.Tag { return g.Tags }, pages: commonPages,
+	filters: filterTable[types.NatGateway]{
+		"nat-gateway-id": func(g types.NatGateway) []string { return text(g.NatGatewayId) },
+		"state":          func(g types.NatGateway) []string { return enum(g.State) },
+		"subnet-id":      func(g types.NatGateway) []string { return text(g.SubnetId) },
+		"vpc-id":         func(g types.NatGateway) []string { return text(g.VpcId) },
+	},
+}
+
+func describeNatGateways(c *sim.Call, in *awsec2.DescribeNatGatewaysInput) (*awsec2.DescribeNatGatewaysOutput, error) {
+	found, next, err := natListing.read(stateOf(c.Region).natGateways.VisibleAll(), query{in.NatGatewayIds, in.Filter, in.MaxResults, in.NextToken, in.DryRun})
+	if err != nil {
+		return nil, err
+	}
+	return &awsec2.DescribeNatGatewaysOutput{NatGateways: found, NextToken: next}, nil
+}
+
+func createNatGateway(c *sim.Call, in *awsec2.CreateNatGatewayInput) (*awsec2.CreateNatGatewayOutput, error) {
+	s := stateOf(c.Region)
+	asked := *in
+	asked.DryRun = nil
+	if answer, err := replay[awsec2.CreateNatGatewayOutput](s, c.Action, in.ClientToken, maxInstanceToken, asked); answer != nil || err != nil {
+		return answer, err
+	}
+	subnet, tags, err := s.checkNAT(in)
+	if err != nil {
+		return nil, err
+	}
+	if val(in.DryRun) {
+		return nil, dryRun()
+	}
+	gateway := types.NatGateway{
+		NatGatewayId: ptr(c.Kernel.NewID("nat-", 17)), SubnetId: subnet.SubnetId, VpcId: subnet.VpcId, State: types.NatGatewayStatePending,
+		CreateTime: ptr(c.Now.Truncate(time.Second)), ConnectivityType: in.ConnectivityType, AvailabilityMode: types.AvailabilityModeZonal, Tags: tags,
+		NatGatewayAddresses: []types.NatGatewayAddress{{AllocationId: in.AllocationId, IsPrimary: ptr(true), Status: types.NatGatewayAddressStatusAssociating}},
+	}
+	if gateway.ConnectivityType == "" {
+		gateway.ConnectivityType = types.ConnectivityTypePublic
+	}
+	gateway = s.startNAT(gateway, subnet, val(in.PrivateIpAddress))
+	s.natGateways.Put(*gateway.NatGatewayId, gateway)
+	c.Kernel.After(natCreation, func() { s.finishNAT(*gateway.NatGatewayId) })
+	out := &awsec2.CreateNatGatewayOutput{NatGateway: &gateway, ClientToken: in.ClientToken}
+	remember(s, c.Action, in.ClientToken, asked, out)
+	return out, nil
+}
+
+// checkNAT refuses what EC2 refuses at once. Other mistakes make the gateway fail later (VPC User Guide, "NAT gateway creation fails").
+func (s *state) checkNAT(in *awsec2.CreateNatGatewayInput) (types.Subnet, []types.Tag, error) {
+	secondary := len(in.SecondaryAllocationIds)+len(in.SecondaryPrivateIpAddresses) > 0 || in.SecondaryPrivateIpAddressCount != nil
+	regional := in.AvailabilityMode == types.AvailabilityModeRegional || len(in.AvailabilityZoneAddresses) > 0 || in.VpcId != nil
+	if err := firstError(
+		unsupportedMember(secondary, "secondary addresses of NAT gateways"),
+		unsupportedMember(regional, "regional NAT gateways"),
+		checkEnum("connectivityType", in.ConnectivityType, in.ConnectivityType.Values()),
+	); err != nil {
+		return types.Subnet{}, nil, err
+	}
+	subnet, err := s.subnetByID(in.SubnetId)
+	if err != nil {
+		return subnet, nil, err
+	}
+	private := in.ConnectivityType == types.ConnectivityTypePrivate
+	switch {
+	case private && in.AllocationId != nil:
+		return subnet, nil, invalidCombination("A private NAT gateway cannot have an Elastic IP address.") // SDK, CreateNatGatewayInput.AllocationId
+	case !private:
+		if val(in.AllocationId) == "" {
+			return subnet, nil, missingParameter("AllocationId")
+		}
+		if _, err := s.findAddress(in.AllocationId, nil); err != nil {
+			return subnet, nil, err
+		}
+	}
+	if val(in.PrivateIpAddress) != "" {
+		if err := s.pool(subnet).check(*in.PrivateIpAddress); err != nil {
+			return subnet, nil, err
+		}
+	}
+	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeNatgateway, types.ResourceTypeNatgateway)
+	return subnet, tags, err
+}
+
+// startNAT gives a gateway its network interface. Without a free address it gets none, and fails.
+func (s *state) startNAT(gateway types.NatGateway, subnet types.Subnet, address string) types.NatGateway {
+	n, err := s.createInterface(interfaceRequest{
+		subnet: subnet, description: "Interface for NAT Gateway " + *gateway.NatGatewayId, kind: natInterface, primary: address,
+	})
+	if err != nil {
+		return gateway
+	}
+	n.RequesterManaged, n.Status, n.SourceDestCheck = ptr(true), types.NetworkInterfaceStatusInUse, ptr(false)
+	n.Attachment = &types.NetworkInterfaceAttachment{
+		AttachmentId: ptr(s.kernel.NewID("ela-attach-", 17)), InstanceOwnerId: ptr("amazon-aws"), DeviceIndex: ptr(int32(1)), DeleteOnTermination: ptr(false),
+		Status: types.AttachmentStatusAttached, AttachTime: gateway.CreateTime,
+	}
+	s.interfaces.Put(*n.NetworkInterfaceId, n)
+	part := &gateway.NatGatewayAddresses[0]
+	part.NetworkInterfaceId, part.PrivateIp = n.NetworkInterfaceId, n.PrivateIpAddress
+	part.AvailabilityZone, part.AvailabilityZoneId = n.AvailabilityZone, n.AvailabilityZoneId
+	return gateway
+}
+
+// finishNAT makes a pending gateway available, or lets it fail with the codes of "NAT gateway creation fails" (VPC User Guide).
+func (s *state) finishNAT(id string) {
+	gateway, ok := s.natGateways.Get(id)
+	if !ok || gateway.State != types.NatGatewayStatePending {
+		return
+	}
+	part := gateway.NatGatewayAddresses[0]
+	n, hasInterface := s.interfaces.Get(val(part.NetworkInterfaceId))
+	address, _ := s.elastics.Get(val(part.AllocationId))
+	hasGateway := s.hasGateway(*gateway.VpcId)
+	public := gateway.ConnectivityType == types.ConnectivityTypePublic
+	fail := func(code, message string) {
+		gateway.State, gateway.FailureCode, gateway.FailureMessage = types.NatGatewayStateFailed, ptr(code), ptr(message)
+		if hasInterface {
+			s.dropInterface(n)
+		}
+		s.natGateways.Put(id, gateway)
+		s.kernel.After(natTombstone, func() { s.natGateways.Delete(id) })
+	}
+	switch {
+	case !hasInterface:
+		fail("InsufficientFreeAddressesInSubnet", "Subnet has insufficient free addresses to create this NAT gateway")
+	case public && !hasGateway:
+		fail("Gateway.NotAttached", "Network "+*gateway.VpcId+" has no Internet gateway attached")
+	case public && address.AllocationId == nil:
+		fail("InvalidAllocationID.NotFound", "Elastic IP address "+val(part.AllocationId)+" could not be associated with this NAT gateway")
+	case public && address.AssociationId != nil:
+		fail("Resource.AlreadyAssociated", "Elastic IP address "+*part.AllocationId+" is already associated")
+	default:
+		if public {
+			part.AssociationId, part.PublicIp = ptr(s.associate(address, n)), address.PublicIp
+		}
+		part.Status = types.NatGatewayAddressStatusSucceeded
+		gateway.NatGatewayAddresses, gateway.State = []types.NatGatewayAddress{part}, types.NatGatewayStateAvailable
+		s.natGateways.Put(id, gateway)
+	}
+}
+
+// deleteNatGateway starts the end of a gateway. Its address is disassociated then, but stays allocated (API reference, DeleteNatGateway).
+func deleteNatGateway(c *sim.Call, in *awsec2.DeleteNatGatewayInput) (*awsec2.DeleteNatGatewayOutput, error) {
+	s := stateOf(c.Region)
+	gateway, err := s.findNAT(in.NatGatewayId)
+	if err != nil {
+		return nil, err
+	}
+	if val(in.DryRun) {
+		return nil, dryRun()
+	}
+	id := *gateway.NatGatewayId
+	if gateway.State == types.NatGatewayStateDeleting || gateway.State == types.NatGatewayStateDeleted {
+		return &awsec2.DeleteNatGatewayOutput{NatGatewayId: &id}, nil
+	}
+	gateway.State = types.NatGatewayStateDeleting
+	s.natGateways.Put(id, gateway)
+	c.Kernel.After(natDeletion, func() {
+		gateway, ok := s.natGateways.Get(id)
+		if !ok {
+			return
+		}
+		part := gateway.NatGatewayAddresses[0]
+		if address, ok := s.elastics.Get(val(part.AllocationId)); ok && val(address.NetworkInterfaceId) == val(part.NetworkInterfaceId) && part.NetworkInterfaceId != nil {
+			s.elastics.Put(*address.AllocationId, free(address))
+		}
+		if n, ok := s.interfaces.Get(val(part.NetworkInterfaceId)); ok {
+			s.dropInterface(n)
+		}
+		gateway.State, gateway.DeleteTime = types.NatGatewayStateDeleted, ptr(s.kernel.Now().Truncate(time.Second))
+		s.natGateways.Put(id, gateway)
+		s.kernel.After(natTombstone, func() { s.natGateways.Delete(id) })
+	})
+	return &awsec2.DeleteNatGatewayOutput{NatGatewayId: &id}, nil
+}
+
+func (s *state) findNAT(id *string) (types.NatGateway, error) {
+	if err := natGatewayID.check(val(id)); err != nil {
+		return types.NatGateway{}, err
+	}
+	gateway, ok := s.natGateways.Get(*id)
+	if !ok {
+		return gateway, natGatewayID.missing(*id)
+	}
+	return gateway, nil
+}

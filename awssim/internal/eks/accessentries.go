@@ -1,0 +1,345 @@
+package eks
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/shape"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// accessEntry lets an IAM principal into a cluster. What is shown of it is not what lets anybody in here: no API server asks.
+type accessEntry struct {
+	cluster           *cluster
+	principal, arn    string
+	created, modified time.Time
+	kind, username    string
+	groups            []string
+	tags              map[string]string
+	policies          map[string]types.AssociatedAccessPolicy // by ARN
+	// ofNodes is true if EKS made it for a managed node group.
+	ofNodes bool
+}
+
+const (
+	typeStandard  = "STANDARD"
+	typeNodes     = "EC2_LINUX"
+	adminPolicy   = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
+	maxKubeGroups = 100 // inference: AWS names no number
+)
+
+// entryTypes are the types of entries (SDK CreateAccessEntryInput.Type), with the group that entries of nodes have (UG creating-access-entries).
+var entryTypes = map[string][]string{
+	typeStandard: nil, typeNodes: {"system:nodes"}, "EC2_WINDOWS": {"eks:kube-proxy-windows", "system:nodes"}, "EC2": nil, "FARGATE_LINUX": {"system:bootstrappers", "system:nodes", "system:node-proxier"},
+	"HYBRID_LINUX": {"system:nodes"}, "HYPERPOD_LINUX": {"system:nodes"},
+}
+
+var (
+	principalARN = regexp.MustCompile(`^arn:aws:iam::(\d{12}):(role|user)/(?:.*/)?([^/]+)$`)
+	policyARN    = regexp.MustCompile(`^arn:aws:eks::aws:cluster-access-policy/(?:[A-Za-z]+/)?[A-Za-z]+Policy$`)
+)
+
+func (e *accessEntry) key() string { return e.cluster.Name + " " + e.principal }
+
+func (e *accessEntry) view() *types.AccessEntry {
+	return &types.AccessEntry{
+		AccessEntryArn: ptr(e.arn), ClusterName: ptr(e.cluster.Name), PrincipalArn: ptr(e.principal), CreatedAt: ptr(e.created), ModifiedAt: ptr(e.modified),
+		Type: ptr(e.kind), Username: ptr(e.username), KubernetesGroups: append([]string{}, e.groups...), Tags: merged(e.tags),
+	}
+}
+
+// shownEntry is an entry with its policies, as Describe actions see them.
+type shownEntry struct {
+	*types.AccessEntry
+	policies []types.AssociatedAccessPolicy
+}
+
+func (s *service) publishEntry(e *accessEntry) {
+	shown := shownEntry{AccessEntry: e.view(), policies: []types.AssociatedAccessPolicy{}}
+	for _, arn := range sortedKeys(e.policies) {
+		shown.policies = append(shown.policies, e.policies[arn])
+	}
+	s.entryViews.Put(e.key(), shown)
+}
+
+// entryCluster returns a cluster whose authentication mode allows access entries (aws/containers-roadmap and eksctl issues for the words).
+func (s *service) entryCluster(name *string) (*cluster, error) {
+	k, ok := s.clusters[val(name)]
+	if !ok {
+		return nil, clusterNotFound(val(name))
+	}
+	if k.access.AuthenticationMode == types.AuthenticationModeConfigMap {
+		return nil, badRequest("The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation.")
+	}
+	return k, nil
+}
+
+func (s *service) findEntry(cluster, principal *string) (*accessEntry, error) {
+	k, err := s.entryCluster(cluster)
+	if err != nil {
+		return nil, err
+	}
+	e := k.entries[val(principal)]
+	if e == nil {
+		return nil, entryNotFound()
+	}
+	return e, nil
+}
+
+func entryNotFound() error { // words seen in terraform-provider-aws and eksctl issues
+	return sim.Errorf(codeNotFound, "The specified principalArn could not be found. You can view your available access entries with 'list-access-entries'.").WithStatus(404)
+}
+
+// newEntry adds an entry to a cluster.
+func (s *service) newEntry(k *cluster, principal, kind string) *accessEntry {
+	m := principalARN.FindStringSubmatch(principal)
+	e := &accessEntry{
+		cluster: k, principal: principal, kind: kind, created: s.kernel.Now(), modified: s.kernel.Now(), groups: entryTypes[kind], policies: map[string]types.AssociatedAccessPolicy{},
+		arn: s.arn("access-entry/" + k.Name + "/" + m[2] + "/" + m[1] + "/" + m[3] + "/" + s.kernel.NewUUID()),
+	}
+	switch { // UG creating-access-entries
+	case kind != typeStandard:
+		e.username = "system:node:{{EC2PrivateDNSName}}"
+	case m[2] == "role":
+		e.username = "arn:aws:sts::" + m[1] + ":assumed-role/" + m[3] + "/{{SessionName}}"
+	default:
+		e.username = principal
+	}
+	k.entries[principal] = e
+	s.publishEntry(e)
+	return e
+}
+
+// admitCreator lets who creates a cluster into it as its administrator (SDK CreateAccessConfigRequest.BootstrapClusterCreatorAdminPermissions). A session stands for its role, of whose path its
+// ARN says nothing.
+func (s *service) admitCreator(k *cluster, caller string) {
+	if before, session, found := strings.Cut(caller, ":assumed-role/"); found {
+		name, _, _ := strings.Cut(session, "/")
+		caller = strings.Replace(before, ":sts:", ":iam:", 1) + ":role/" + name
+	}
+	if !principalARN.MatchString(caller) {
+		return // the account's root user needs no entry
+	}
+	e := s.newEntry(k, caller, typeStandard)
+	e.associate(adminPolicy, &types.AccessScope{Type: types.AccessScopeTypeCluster}, s.kernel.Now())
+	s.publishEntry(e)
+}
+
+// admitNodes lets the nodes of a managed node group into its cluster (UG creating-access-entries: EKS makes the entry of a managed node group's role itself).
+func (s *service) admitNodes(k *cluster, role string) {
+	if k.access.AuthenticationMode != types.AuthenticationModeConfigMap && k.entries[role] == nil && principalARN.MatchString(role) {
+		s.newEntry(k, role, typeNodes).ofNodes = true
+	}
+}
+
+// expelNodes takes the entry of a node role away with the last managed node group that has the role, if EKS made it (inference: AWS's guide says nothing of its end).
+func (s *service) expelNodes(k *cluster, role string) {
+	e := k.entries[role]
+	if e == nil || !e.ofNodes {
+		return
+	}
+	for _, g := range s.groups {
+		if g.cluster == k && g.nodeRole == role {
+			return
+		}
+	}
+	delete(k.entries, role)
+	s.entryViews.Delete(e.key())
+}
+
+func (e *accessEntry) associate(policy string, scope *types.AccessScope, now time.Time) types.AssociatedAccessPolicy {
+	associated := types.AssociatedAccessPolicy{PolicyArn: ptr(policy), AccessScope: scope, AssociatedAt: ptr(now), ModifiedAt: ptr(now)}
+	if had, ok := e.policies[policy]; ok {
+		associated.AssociatedAt = had.AssociatedAt
+	}
+	e.policies = maps.Clone(e.policies)
+	e.policies[policy] = associated
+	return associated
+}
+
+func (s *service) createAccessEntry(c *sim.Call, in *eks.CreateAccessEntryInput) (*eks.CreateAccessEntryOutput, error) {
+	k, err := s.entryCluster(in.ClusterName)
+	if err != nil {
+		return nil, err
+	}
+	request := shape.Clone(*in)
+	if out, err := replay[eks.CreateAccessEntryOutput](s, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
+		return out, err
+	}
+	kind := val(in.Type)
+	if kind == "" {
+		kind = typeStandard
+	}
+	if _, known := entryTypes[kind]; !known {
+		return nil, invalid("%s is not a valid value for type", kind)
+	}
+	principal := principalARN.FindStringSubmatch(val(in.PrincipalArn))
+	if principal == nil || kind != typeStandard && principal[2] != "role" { // words seen in terraform-provider-aws issues
+		return nil, invalid("The specified principalArn is invalid: invalid principal.")
+	}
+	if k.entries[*in.PrincipalArn] != nil {
+		return nil, inUse("The specified access entry resource is already in use on this cluster.")
+	}
+	if err := checkEntry(kind, in.KubernetesGroups, in.Username); err != nil {
+		return nil, err
+	}
+	if err := checkTags(in.Tags); err != nil {
+		return nil, err
+	}
+	e := s.newEntry(k, *in.PrincipalArn, kind)
+	e.tags = merged(in.Tags)
+	e.set(in.KubernetesGroups, in.Username)
+	s.publishEntry(e)
+	out := &eks.CreateAccessEntryOutput{AccessEntry: e.view()}
+	s.remember(c.Action, in.ClientRequestToken, request, out)
+	return out, nil
+}
+
+func (e *accessEntry) set(groups []string, username *string) {
+	if groups != nil {
+		e.groups = slices.Clone(groups)
+	}
+	if username != nil {
+		e.username = *username
+	}
+}
+
+// checkEntry: entries of nodes have neither groups nor names of the user's (SDK CreateAccessEntryInput.Type), and what begins with system: or eks: is Kubernetes' and EKS's (UG
+// creating-access-entries). The words are an inference.
+func checkEntry(kind string, groups []string, username *string) error {
+	if kind != typeStandard && (len(groups) > 0 || username != nil) {
+		return invalid("kubernetesGroups and username cannot be specified for type %s.", kind)
+	}
+	if len(groups) > maxKubeGroups {
+		return invalid("At most %d kubernetesGroups can be specified.", maxKubeGroups)
+	}
+	for _, name := range append(slices.Clone(groups), val(username)) {
+		for _, reserved := range []string{"system:", "eks:", "aws:", "amazon:", "iam:"} {
+			if strings.HasPrefix(name, reserved) {
+				return invalid("%q must not begin with %s", name, reserved)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *service) updateAccessEntry(c *sim.Call, in *eks.UpdateAccessEntryInput) (*eks.UpdateAccessEntryOutput, error) {
+	e, err := s.findEntry(in.ClusterName, in.PrincipalArn)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkEntry(e.kind, in.KubernetesGroups, in.Username); err != nil {
+		return nil, err
+	}
+	e.set(in.KubernetesGroups, in.Username)
+	e.modified = c.Now
+	s.publishEntry(e)
+	return &eks.UpdateAccessEntryOutput{AccessEntry: e.view()}, nil
+}
+
+func (s *service) deleteAccessEntry(_ *sim.Call, in *eks.DeleteAccessEntryInput) (*eks.DeleteAccessEntryOutput, error) {
+	e, err := s.findEntry(in.ClusterName, in.PrincipalArn)
+	if err != nil {
+		return nil, err
+	}
+	delete(e.cluster.entries, e.principal)
+	s.entryViews.Delete(e.key())
+	return &eks.DeleteAccessEntryOutput{}, nil
+}
+
+// shown returns an entry as Describe actions see it.
+func (s *service) shown(cluster, principal *string) (shownEntry, error) {
+	if _, err := s.entryCluster(cluster); err != nil {
+		return shownEntry{}, err
+	}
+	entry, ok := s.entryViews.Visible(val(cluster) + " " + val(principal))
+	if !ok {
+		return shownEntry{}, entryNotFound()
+	}
+	return entry, nil
+}
+
+func (s *service) describeAccessEntry(_ *sim.Call, in *eks.DescribeAccessEntryInput) (*eks.DescribeAccessEntryOutput, error) {
+	entry, err := s.shown(in.ClusterName, in.PrincipalArn)
+	if err != nil {
+		return nil, err
+	}
+	return &eks.DescribeAccessEntryOutput{AccessEntry: entry.AccessEntry}, nil
+}
+
+func (s *service) listAccessEntries(_ *sim.Call, in *eks.ListAccessEntriesInput) (*eks.ListAccessEntriesOutput, error) {
+	if _, err := s.entryCluster(in.ClusterName); err != nil {
+		return nil, err
+	}
+	principals := []string{}
+	for _, e := range s.entryViews.VisibleAll() {
+		if *e.ClusterName != *in.ClusterName {
+			continue
+		}
+		if p := val(in.AssociatedPolicyArn); p != "" && !slices.ContainsFunc(e.policies, func(a types.AssociatedAccessPolicy) bool { return *a.PolicyArn == p }) {
+			continue
+		}
+		principals = append(principals, *e.PrincipalArn)
+	}
+	slices.Sort(principals)
+	page, next, err := paginate(principals, in.NextToken, in.MaxResults)
+	if err != nil {
+		return nil, err
+	}
+	return &eks.ListAccessEntriesOutput{AccessEntries: page, NextToken: next}, nil
+}
+
+// associateAccessPolicy gives an entry a policy, or another scope to one that it has.
+func (s *service) associateAccessPolicy(c *sim.Call, in *eks.AssociateAccessPolicyInput) (*eks.AssociateAccessPolicyOutput, error) {
+	e, err := s.findEntry(in.ClusterName, in.PrincipalArn)
+	if err != nil {
+		return nil, err
+	}
+	scope := in.AccessScope
+	switch { // the words are an inference
+	case !policyARN.MatchString(val(in.PolicyArn)):
+		return nil, invalid("The policyArn parameter format is not valid")
+	case e.kind != typeStandard && e.kind != "EC2": // SDK CreateAccessEntryInput.Type
+		return nil, badRequest("Access policies cannot be associated with access entries of type %s.", e.kind)
+	case scope == nil || !slices.Contains(scope.Type.Values(), scope.Type):
+		return nil, invalid("accessScope must have the type cluster or namespace.")
+	case (scope.Type == types.AccessScopeTypeNamespace) != (len(scope.Namespaces) > 0):
+		return nil, invalid("namespaces must be specified for an accessScope of type namespace, and for no other.")
+	}
+	shown := &types.AccessScope{Type: scope.Type, Namespaces: append([]string{}, scope.Namespaces...)}
+	associated := e.associate(*in.PolicyArn, shown, c.Now)
+	s.publishEntry(e)
+	return &eks.AssociateAccessPolicyOutput{ClusterName: ptr(e.cluster.Name), PrincipalArn: ptr(e.principal), AssociatedAccessPolicy: &associated}, nil
+}
+
+func (s *service) disassociateAccessPolicy(_ *sim.Call, in *eks.DisassociateAccessPolicyInput) (*eks.DisassociateAccessPolicyOutput, error) {
+	e, err := s.findEntry(in.ClusterName, in.PrincipalArn)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := e.policies[val(in.PolicyArn)]; !ok {
+		return nil, sim.Errorf(codeNotFound, "The specified policyArn is not associated with the access entry: %s", val(in.PolicyArn)).WithStatus(404) // inference for the words
+	}
+	e.policies = maps.Clone(e.policies)
+	delete(e.policies, *in.PolicyArn)
+	s.publishEntry(e)
+	return &eks.DisassociateAccessPolicyOutput{}, nil
+}
+
+func (s *service) listAssociatedAccessPolicies(_ *sim.Call, in *eks.ListAssociatedAccessPoliciesInput) (*eks.ListAssociatedAccessPoliciesOutput, error) {
+	entry, err := s.shown(in.ClusterName, in.PrincipalArn)
+	if err != nil {
+		return nil, err
+	}
+	page, next, err := pageOf(entry.policies, in.NextToken, in.MaxResults, func(p types.AssociatedAccessPolicy) string { return *p.PolicyArn })
+	if err != nil {
+		return nil, err
+	}
+	return &eks.ListAssociatedAccessPoliciesOutput{ClusterName: in.ClusterName, PrincipalArn: in.PrincipalArn, AssociatedAccessPolicies: page, NextToken: next}, nil
+}

@@ -1,0 +1,152 @@
+package eks
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// support says when EKS released a minor version of Kubernetes, and until when it supports it.
+type support struct{ release, standard, extended time.Time }
+
+func day(year int, month time.Month, day int) time.Time {
+	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+}
+
+// calendar is the EKS Kubernetes release calendar (UG kubernetes-versions). A version has 14 months of standard support and 12 of extended support. What it does not have is computed.
+var calendar = map[int]support{
+	28: {day(2023, time.September, 26), day(2024, time.November, 26), day(2025, time.November, 26)},
+	29: {day(2024, time.January, 23), day(2025, time.March, 23), day(2026, time.March, 23)},
+	30: {day(2024, time.May, 23), day(2025, time.July, 23), day(2026, time.July, 23)},
+	31: {day(2024, time.September, 26), day(2025, time.November, 26), day(2026, time.November, 26)},
+	32: {day(2025, time.January, 23), day(2026, time.March, 23), day(2027, time.March, 23)},
+	33: {day(2025, time.May, 29), day(2026, time.July, 29), day(2027, time.July, 29)},
+	34: {day(2025, time.October, 2), day(2026, time.December, 2), day(2027, time.December, 2)},
+	35: {day(2026, time.January, 27), day(2027, time.March, 27), day(2028, time.March, 27)},
+}
+
+// supportOf returns the dates of a minor version: four months later or earlier than its neighbor's where the calendar has none (inference).
+func supportOf(minor int) support {
+	const first, last = 28, 35
+	known := min(max(minor, first), last)
+	s, months := calendar[known], 4*(minor-known)
+	return support{s.release.AddDate(0, months, 0), s.standard.AddDate(0, months, 0), s.extended.AddDate(0, months, 0)}
+}
+
+func statusOf(minor int, now time.Time) types.VersionStatus {
+	switch s := supportOf(minor); {
+	case now.Before(s.standard):
+		return types.VersionStatusStandardSupport
+	case now.Before(s.extended):
+		return types.VersionStatusExtendedSupport
+	default:
+		return types.VersionStatusUnsupported
+	}
+}
+
+var minorOfImage = regexp.MustCompile(`^amazon-eks-node-(?:al2023-x86_64-standard-)?1\.(\d+)-v`)
+
+// offered returns the minor versions that EKS has here, oldest first: those that the world has images of EKS for, so that a world decides which is the newest.
+func (s *service) offered() []int {
+	seen := map[int]bool{}
+	for _, image := range s.region.World().Images {
+		if m := minorOfImage.FindStringSubmatch(image.Name); m != nil {
+			seen[int(number(m[1]))] = true
+		}
+	}
+	var minors []int
+	for n := range seen {
+		minors = append(minors, n)
+	}
+	slices.Sort(minors)
+	return minors
+}
+
+// defaultMinor is the newest version. AWS's is sometimes the one before (SDK CreateClusterInput.Version).
+func (s *service) defaultMinor() int {
+	if minors := s.offered(); len(minors) > 0 {
+		return minors[len(minors)-1]
+	}
+	return -1
+}
+
+// checkOffered refuses what EKS has never had, and what it no longer supports (terraform-provider-aws#21410 for the words).
+func (s *service) checkOffered(version string) error {
+	n := minor(version)
+	if !slices.Contains(s.offered(), n) || version != fmt.Sprintf("1.%d", n) || statusOf(n, s.kernel.Now()) == types.VersionStatusUnsupported {
+		return invalid("unsupported Kubernetes version")
+	}
+	return nil
+}
+
+// clusterVersion returns the version of a new cluster.
+func (s *service) clusterVersion(wanted *string) (string, error) {
+	version := val(wanted)
+	if version == "" {
+		version = fmt.Sprintf("1.%d", s.defaultMinor())
+	}
+	return version, s.checkOffered(version)
+}
+
+// describeClusterVersions lists versions, newest first. Without includeAll it leaves out what is no longer supported (SDK DescribeClusterVersionsInput; that it names versions by is an
+// inference).
+func (s *service) describeClusterVersions(c *sim.Call, in *eks.DescribeClusterVersionsInput) (*eks.DescribeClusterVersionsOutput, error) {
+	wanted := in.VersionStatus
+	switch in.Status { //nolint:staticcheck // clients still send what is deprecated
+	case types.ClusterVersionStatusStandardSupport:
+		wanted = types.VersionStatusStandardSupport
+	case types.ClusterVersionStatusExtendedSupport:
+		wanted = types.VersionStatusExtendedSupport
+	case types.ClusterVersionStatusUnsupported:
+		wanted = types.VersionStatusUnsupported
+	}
+	if err := checkEnum("versionStatus", wanted, wanted.Values()); err != nil {
+		return nil, err
+	}
+	var versions []types.ClusterVersionInformation
+	for _, n := range slices.Backward(s.offered()) {
+		v := s.versionInformation(n, c.Now)
+		switch {
+		case wanted != "" && v.VersionStatus != wanted,
+			wanted == "" && v.VersionStatus == types.VersionStatusUnsupported && !val(in.IncludeAll) && len(in.ClusterVersions) == 0,
+			len(in.ClusterVersions) > 0 && !slices.Contains(in.ClusterVersions, *v.ClusterVersion),
+			val(in.DefaultOnly) && !v.DefaultVersion,
+			val(in.ClusterType) != "" && *in.ClusterType != *v.ClusterType:
+			continue
+		}
+		versions = append(versions, v)
+	}
+	page, next, err := pageOf(versions, in.NextToken, in.MaxResults, func(v types.ClusterVersionInformation) string { return *v.ClusterVersion })
+	if err != nil {
+		return nil, err
+	}
+	return &eks.DescribeClusterVersionsOutput{ClusterVersions: page, NextToken: next}, nil
+}
+
+func (s *service) versionInformation(n int, now time.Time) types.ClusterVersionInformation {
+	dates, version := supportOf(n), fmt.Sprintf("1.%d", n)
+	v := types.ClusterVersionInformation{
+		ClusterType: ptr("eks"), ClusterVersion: ptr(version), DefaultPlatformVersion: ptr(platformVersion), DefaultVersion: n == s.defaultMinor(),
+		ReleaseDate: ptr(dates.release), EndOfStandardSupportDate: ptr(dates.standard), EndOfExtendedSupportDate: ptr(dates.extended),
+		VersionStatus: statusOf(n, now), KubernetesPatchVersion: ptr(version + ".0"),
+	}
+	v.Status = map[types.VersionStatus]types.ClusterVersionStatus{
+		types.VersionStatusStandardSupport: types.ClusterVersionStatusStandardSupport, types.VersionStatusExtendedSupport: types.ClusterVersionStatusExtendedSupport,
+		types.VersionStatusUnsupported: types.ClusterVersionStatusUnsupported,
+	}[v.VersionStatus]
+	amiType := defaultType(version)
+	if builds := s.releases(amiType, version); len(builds) > 0 {
+		if m := patchOf.FindString(builds[len(builds)-1].version); m != "" {
+			v.KubernetesPatchVersion = ptr(m)
+		}
+	}
+	return v
+}
+
+var patchOf = regexp.MustCompile(`^1\.\d+\.\d+`)

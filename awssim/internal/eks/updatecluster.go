@@ -1,0 +1,377 @@
+package eks
+
+import (
+	"net/netip"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/shape"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// idle refuses a change of a cluster that is not at rest (aws/aws-cdk#33452 and rancher/eks-operator#547 for the words; those about other statuses are an inference).
+func (c *cluster) idle(what string) error {
+	switch {
+	case c.change != nil:
+		return inUse("Cannot %s because cluster %s currently has update %s in progress", what, c.Name, c.change.id)
+	case c.status != types.ClusterStatusActive:
+		return inUse("Cannot %s because cluster %s is in status %s", what, c.Name, c.status)
+	}
+	return nil
+}
+
+// beginCluster records an update of a cluster, which takes effect when it ends. The cluster is UPDATING until then.
+func (s *service) beginCluster(c *cluster, kind types.UpdateType, params []types.UpdateParam, apply func()) *update {
+	u := s.newUpdate(kind, params)
+	c.change, c.history = u, append(c.history, u)
+	s.updates.Put(c.updateKey(u.id), u.view)
+	s.becomeCluster(c, types.ClusterStatusUpdating)
+	s.kernel.After(max(s.kernel.Behavior().ClusterTimes.Updating, reaction), func() {
+		if s.clusters[c.Name] != c || c.change != u {
+			return
+		}
+		apply()
+		c.change = nil
+		s.updates.Put(c.updateKey(u.id), u.ended())
+		s.becomeCluster(c, types.ClusterStatusActive)
+	})
+	return u
+}
+
+// updateClusterVersion upgrades the control plane by one minor version, or takes it back to the version before its upgrade.
+func (s *service) updateClusterVersion(c *sim.Call, in *eks.UpdateClusterVersionInput) (*eks.UpdateClusterVersionOutput, error) {
+	k, ok := s.clusters[val(in.Name)]
+	if !ok {
+		return nil, clusterNotFound(val(in.Name))
+	}
+	request := shape.Clone(*in)
+	if out, err := replay[eks.UpdateClusterVersionOutput](s, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
+		return out, err
+	}
+	if err := k.idle(string(types.UpdateTypeVersionUpdate)); err != nil {
+		return nil, err
+	}
+	kind, err := s.checkClusterStep(k, val(in.Version))
+	if err != nil {
+		return nil, err
+	}
+	if in.RollbackConfig != nil {
+		if minutes := in.RollbackConfig.TimeoutMinutes; kind != types.UpdateTypeVersionRollback || minutes != nil && (*minutes < 120 || *minutes > 10080) { // SDK RollbackConfig
+			return nil, invalid("rollbackConfig is for rollbacks, with a timeout from 120 to 10080 minutes.")
+		}
+	}
+	if err := s.checkGroupVersions(k, kind, *in.Version); err != nil {
+		return nil, err
+	}
+	p := params{}
+	p.add(types.UpdateParamTypeVersion, *in.Version)
+	p.add(types.UpdateParamTypePlatformVersion, platformVersion)
+	u := s.beginCluster(k, kind, p, func() { k.became(*in.Version, s.kernel.Now()) })
+	out := &eks.UpdateClusterVersionOutput{Update: u.view}
+	s.remember(c.Action, in.ClientRequestToken, request, out)
+	return out, nil
+}
+
+// checkClusterStep refuses a version that the cluster cannot go to (terraform-aws-eks#2607 and rancher/rancher#21043 for the words, also of the version that it has). Back it goes to the
+// version before, within seven days of its upgrade (UG rollback-cluster).
+func (s *service) checkClusterStep(k *cluster, version string) (types.UpdateType, error) {
+	if err := s.checkOffered(version); err != nil {
+		return "", err
+	}
+	switch minor(version) - minor(k.Version) {
+	case 1:
+		return types.UpdateTypeVersionUpdate, nil
+	case -1:
+		if !k.upgraded.IsZero() && s.kernel.Now().Sub(k.upgraded) <= rollbackWindow {
+			return types.UpdateTypeVersionRollback, nil
+		}
+	}
+	return "", invalid("Unsupported Kubernetes minor version update from %s to %s", k.Version, version)
+}
+
+// checkGroupVersions wants node groups of the cluster's version before an upgrade (SDK UpdateClusterVersion; hashicorp/terraform-provider-aws#19478 for the words), and of the version that
+// the cluster goes back to before a rollback, because nodes go back first (UG rollback-cluster).
+func (s *service) checkGroupVersions(k *cluster, kind types.UpdateType, version string) error {
+	wanted := k.Version
+	if kind == types.UpdateTypeVersionRollback {
+		wanted = version
+	}
+	var others []string
+	for _, key := range sortedKeys(s.groups) {
+		if g := s.groups[key]; g.cluster == k && g.version != wanted {
+			others = append(others, g.name)
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	return badRequest("Nodegroups %s must be updated to match cluster version %s before updating cluster version", strings.Join(others, ", "), wanted)
+}
+
+// wantedCluster is what UpdateClusterConfig makes of a cluster.
+type wantedCluster struct {
+	clusterSettings
+	subnets []string
+}
+
+// clusterChange is a kind of change that UpdateClusterConfig can make. The type of an update says which it is, so that a call makes one change.
+type clusterChange struct {
+	kind   types.UpdateType
+	params params
+	apply  func(*wantedCluster) error
+}
+
+// updateClusterConfig changes one kind of settings of a cluster.
+func (s *service) updateClusterConfig(c *sim.Call, in *eks.UpdateClusterConfigInput) (*eks.UpdateClusterConfigOutput, error) {
+	k, ok := s.clusters[val(in.Name)]
+	if !ok {
+		return nil, clusterNotFound(val(in.Name))
+	}
+	request := shape.Clone(*in)
+	if out, err := replay[eks.UpdateClusterConfigOutput](s, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
+		return out, err
+	}
+	change, err := s.clusterChange(k, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.idle(string(change.kind)); err != nil {
+		return nil, err
+	}
+	had := wantedCluster{k.clusterSettings, k.Subnets}
+	n := had
+	if err := change.apply(&n); err != nil {
+		return nil, err
+	}
+	if reflect.DeepEqual(had, n) {
+		return nil, nothingChanges(change.kind, &n)
+	}
+	u := s.beginCluster(k, change.kind, change.params, func() { k.clusterSettings, k.Subnets = n.clusterSettings, n.subnets })
+	out := &eks.UpdateClusterConfigOutput{Update: u.view}
+	s.remember(c.Action, in.ClientRequestToken, request, out)
+	return out, nil
+}
+
+// nothingChanges is the answer to a change to what is there (eksctl-io/eksctl#4043 for endpoint access; those words for the others are an inference).
+func nothingChanges(kind types.UpdateType, n *wantedCluster) error {
+	switch kind {
+	case types.UpdateTypeEndpointAccessUpdate:
+		return invalid("Cluster is already at the desired configuration with endpointPrivateAccess: %t , endpointPublicAccess: %t, and Public Endpoint Restrictions: [%s]",
+			n.privateAccess, n.publicAccess, strings.Join(n.publicCIDRs, ", "))
+	case types.UpdateTypeLoggingUpdate:
+		return invalid("No changes needed for the logging config provided")
+	default:
+		return invalid("Cluster is already at the desired configuration")
+	}
+}
+
+// clusterChange returns the one change that a call asks for.
+func (s *service) clusterChange(k *cluster, in *eks.UpdateClusterConfigInput) (clusterChange, error) {
+	if err := notSimulated(&eks.CreateClusterInput{
+		ComputeConfig: in.ComputeConfig, StorageConfig: in.StorageConfig, KubernetesNetworkConfig: in.KubernetesNetworkConfig, ControlPlaneScalingConfig: in.ControlPlaneScalingConfig,
+		KubeApiServerConfig: in.KubeApiServerConfig, KubeControllerManagerConfig: in.KubeControllerManagerConfig, KubeSchedulerConfig: in.KubeSchedulerConfig,
+		ResourcesVpcConfig: in.ResourcesVpcConfig,
+	}); err != nil {
+		return clusterChange{}, err
+	}
+	var changes []clusterChange
+	if v := in.ResourcesVpcConfig; v != nil {
+		changes = s.networkChanges(k, v)
+	}
+	changes = append(changes, accessChanges(k, in)...)
+	if in.Logging != nil {
+		changes = append(changes, loggingChange(in.Logging))
+	}
+	if z := in.ZonalShiftConfig; z != nil {
+		p := params{}
+		p.object(types.UpdateParamTypeZonalShiftConfig, map[string]bool{"enabled": val(z.Enabled)})
+		changes = append(changes, clusterChange{types.UpdateTypeZonalShiftConfigUpdate, p, func(n *wantedCluster) error {
+			n.zonalShift = &types.ZonalShiftConfigResponse{Enabled: ptr(val(z.Enabled))}
+			return nil
+		}})
+	}
+	if in.ComputeConfig != nil {
+		changes = append(changes, autoModeChange())
+	}
+	if r := in.RemoteNetworkConfig; r != nil {
+		remote := shape.Convert[types.RemoteNetworkConfigResponse](*r)
+		changes = append(changes, clusterChange{types.UpdateTypeRemoteNetworkConfigUpdate, nil, func(n *wantedCluster) error {
+			n.remote = &remote
+			return nil
+		}})
+	}
+	switch len(changes) {
+	case 0: // words seen in aws-controllers-k8s issues
+		return clusterChange{}, invalid("The type for cluster update was not provided.")
+	case 1:
+		return changes[0], nil
+	default: // aws/aws-cdk#33452
+		return clusterChange{}, invalid("Only one type of update can be allowed.")
+	}
+}
+
+// networkChanges are those of the endpoint's access, and of subnets and security groups.
+func (s *service) networkChanges(k *cluster, v *types.VpcConfigRequest) []clusterChange {
+	var changes []clusterChange
+	if v.EndpointPublicAccess != nil || v.EndpointPrivateAccess != nil || v.PublicAccessCidrs != nil {
+		p := params{}
+		if v.EndpointPublicAccess != nil {
+			p.add(types.UpdateParamTypeEndpointPublicAccess, strconv.FormatBool(*v.EndpointPublicAccess))
+		}
+		if v.EndpointPrivateAccess != nil {
+			p.add(types.UpdateParamTypeEndpointPrivateAccess, strconv.FormatBool(*v.EndpointPrivateAccess))
+		}
+		if v.PublicAccessCidrs != nil {
+			p.object(types.UpdateParamTypePublicAccessCidrs, v.PublicAccessCidrs)
+		}
+		changes = append(changes, clusterChange{types.UpdateTypeEndpointAccessUpdate, p, func(n *wantedCluster) error { return n.setEndpointAccess(v) }})
+	}
+	if v.SubnetIds != nil || v.SecurityGroupIds != nil {
+		p := params{}
+		if v.SubnetIds != nil {
+			p.object(types.UpdateParamTypeSubnets, v.SubnetIds)
+		}
+		if v.SecurityGroupIds != nil {
+			p.object(types.UpdateParamTypeSecurityGroups, v.SecurityGroupIds)
+		}
+		changes = append(changes, clusterChange{types.UpdateTypeVpcConfigUpdate, p, func(n *wantedCluster) error {
+			if v.SubnetIds != nil {
+				n.subnets = slices.Clone(v.SubnetIds)
+			}
+			if v.SecurityGroupIds != nil {
+				n.securityGroups = slices.Clone(v.SecurityGroupIds)
+			}
+			if err := s.checkClusterSubnets(n.subnets, k.vpc); err != nil {
+				return err
+			}
+			return s.checkSecurityGroups(n.securityGroups, k.vpc)
+		}})
+	}
+	return changes
+}
+
+// accessChanges are those of who may come in, how long versions are supported, and whether the cluster may be deleted.
+func accessChanges(k *cluster, in *eks.UpdateClusterConfigInput) []clusterChange {
+	var changes []clusterChange
+	if a := in.AccessConfig; a != nil {
+		p := params{}
+		p.add(types.UpdateParamTypeAuthenticationMode, string(a.AuthenticationMode))
+		changes = append(changes, clusterChange{types.UpdateTypeAccessConfigUpdate, p, func(n *wantedCluster) error {
+			return n.setAuthenticationMode(k.access.AuthenticationMode, a.AuthenticationMode)
+		}})
+	}
+	if u := in.UpgradePolicy; u != nil {
+		p := params{}
+		p.object(types.UpdateParamTypeUpgradePolicy, map[string]types.SupportType{"supportType": u.SupportType})
+		changes = append(changes, clusterChange{types.UpdateTypeUpgradePolicyUpdate, p, func(n *wantedCluster) error {
+			n.support = u.SupportType
+			return checkEnum("supportType", n.support, n.support.Values())
+		}})
+	}
+	if d := in.DeletionProtection; d != nil {
+		p := params{}
+		p.add(types.UpdateParamTypeDeletionProtection, strconv.FormatBool(*d))
+		changes = append(changes, clusterChange{types.UpdateTypeDeletionProtectionUpdate, p, func(n *wantedCluster) error {
+			n.protected = *d
+			return nil
+		}})
+	}
+	return changes
+}
+
+// autoModeChange is to be without Auto Mode, which notSimulated has seen to. That a cluster that never had it takes the request is an inference.
+func autoModeChange() clusterChange {
+	off := map[string]bool{"enabled": false}
+	p := params{}
+	p.object(types.UpdateParamTypeComputeConfig, off)
+	p.object(types.UpdateParamTypeStorageConfig, map[string]map[string]bool{"blockStorage": off})
+	p.object(types.UpdateParamTypeKubernetesNetworkConfig, map[string]map[string]bool{"elasticLoadBalancing": off})
+	return clusterChange{types.UpdateTypeAutoModeUpdate, p, func(n *wantedCluster) error {
+		n.noAutoMode = true
+		return nil
+	}}
+}
+
+func loggingChange(l *types.Logging) clusterChange {
+	type setup struct {
+		Types   []types.LogType `json:"types"`
+		Enabled bool            `json:"enabled"`
+	}
+	shown := map[string][]setup{"clusterLogging": {}}
+	for _, entry := range l.ClusterLogging {
+		shown["clusterLogging"] = append(shown["clusterLogging"], setup{entry.Types, val(entry.Enabled)})
+	}
+	p := params{}
+	p.object(types.UpdateParamTypeClusterLogging, shown)
+	return clusterChange{types.UpdateTypeLoggingUpdate, p, func(n *wantedCluster) error { return n.setLogging(l) }}
+}
+
+// setEndpointAccess takes over what a request says of the endpoint's access (UG cluster-endpoint; words about both seen in eksctl, those about blocks are an inference).
+func (n *clusterSettings) setEndpointAccess(v *types.VpcConfigRequest) error {
+	if v.EndpointPublicAccess != nil {
+		n.publicAccess = *v.EndpointPublicAccess
+	}
+	if v.EndpointPrivateAccess != nil {
+		n.privateAccess = *v.EndpointPrivateAccess
+	}
+	if len(v.PublicAccessCidrs) > 0 {
+		n.publicCIDRs = slices.Clone(v.PublicAccessCidrs)
+	}
+	if !n.publicAccess && !n.privateAccess {
+		return invalid("Private and public endpoint access cannot be false")
+	}
+	for _, cidr := range n.publicCIDRs {
+		if block, err := netip.ParsePrefix(cidr); err != nil || block.Masked() != block {
+			return invalid("The following CIDRs are invalid in publicAccessCidrs: [%s]", cidr)
+		}
+	}
+	return nil
+}
+
+// setLogging takes over which logs a request turns on and off.
+func (n *clusterSettings) setLogging(l *types.Logging) error {
+	if l == nil {
+		return nil
+	}
+	on := map[types.LogType]bool{}
+	for _, kind := range n.logs {
+		on[kind] = true
+	}
+	seen := map[types.LogType]bool{}
+	for _, entry := range l.ClusterLogging {
+		for _, kind := range entry.Types {
+			if err := checkEnum("logging type", kind, kind.Values()); err != nil {
+				return err
+			}
+			if seen[kind] {
+				return invalid("Log type %s is there twice.", kind) // inference
+			}
+			seen[kind], on[kind] = true, val(entry.Enabled)
+		}
+	}
+	n.logs = nil
+	for _, kind := range types.LogType("").Values() {
+		if on[kind] {
+			n.logs = append(n.logs, kind)
+		}
+	}
+	return nil
+}
+
+// setAuthenticationMode goes towards API and never back (UG setting-up-access-entries; words seen in terraform-provider-aws issues).
+func (n *clusterSettings) setAuthenticationMode(from, to types.AuthenticationMode) error {
+	way := []types.AuthenticationMode{types.AuthenticationModeConfigMap, types.AuthenticationModeApiAndConfigMap, types.AuthenticationModeApi}
+	if err := checkEnum("authenticationMode", to, way); err != nil {
+		return err
+	}
+	if step := slices.Index(way, to) - slices.Index(way, from); step < 0 || step > 1 {
+		return invalid("Unsupported authentication mode update from %s to %s", from, to)
+	}
+	n.access.AuthenticationMode = to
+	return nil
+}
