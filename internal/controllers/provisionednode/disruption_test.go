@@ -228,6 +228,60 @@ func TestPodDisruptionBudgetKeeps(t *testing.T) {
 	}
 }
 
+// TestPodOfALocalVolumeIsNotReplaced holds that a node whose pod is bound to a local disk of it ends without a replacement for that pod, which no other node can run, and that
+// its other pods still get one.
+func TestPodOfALocalVolumeIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason   string
+		others   int // pods without a volume
+		launched int // nodes beside the first
+	}{
+		{"a node with nothing else ends at once", 0, 0},
+		{"another pod of the node is given a place first", 1, 1},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			w := withNodes(t, 1, unbounded)
+			name, first := w.Members()[0].Name, w.Provisioned()[0].Name
+			w.Create(localVolume("disk", name))
+			claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data"}}
+			claim.Spec.VolumeName = "disk"
+			w.Create(claim)
+			local := w.Pod("local", func(pod *corev1.Pod) {
+				pod.Spec.NodeName = name
+				pod.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+			})
+			w.Bind(local, name)
+			if row.others == 0 {
+				w.Delete(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pod-0"}})
+			}
+			w.Advance(11 * time.Minute)
+			launched := 0
+			for _, node := range w.Provisioned() {
+				if node.Name != first && node.DeletionTimestamp == nil {
+					launched++
+				}
+			}
+			if launched != row.launched {
+				t.Errorf("%d nodes are launched beside the first, want %d", launched, row.launched)
+			}
+			if gone := len(w.Provisioned()) == launched; gone != (row.others == 0) {
+				t.Errorf("the first node is gone: %v", gone)
+			}
+		})
+	}
+}
+
+// localVolume returns a volume that is part of one Node.
+func localVolume(name, node string) *corev1.PersistentVolume {
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	volume.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
+	}}}}
+	return volume
+}
+
 // TestTerminationGracePeriod holds that a drain waits for a protected pod until its deadline, and ends then.
 func TestTerminationGracePeriod(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package provisionednode
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -113,9 +114,13 @@ func (r *Reconciler) homeless(ctx context.Context, p *pass) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	cluster, err := r.volumesOf(ctx, pods)
+	if err != nil {
+		return 0, err
+	}
 	count := 0
 	for i := range pods {
-		if !state.Moves(&pods[i]) {
+		if !cluster.Moves(&pods[i]) {
 			continue
 		}
 		place := r.Promises.Of(pods[i].UID)
@@ -132,6 +137,24 @@ func (r *Reconciler) homeless(ctx context.Context, p *pass) (int, error) {
 		}
 	}
 	return count, nil
+}
+
+// volumesOf returns what tells whether a volume ties a pod to one Node: nothing if no pod has a claim.
+func (r *Reconciler) volumesOf(ctx context.Context, pods []corev1.Pod) (*state.Cluster, error) {
+	if !slices.ContainsFunc(pods, state.Claims) {
+		return &state.Cluster{}, nil
+	}
+	var provisioners provisioningv1.ProvisionerList
+	var nodes corev1.NodeList
+	var claims corev1.PersistentVolumeClaimList
+	var volumes corev1.PersistentVolumeList
+	for _, list := range []client.ObjectList{&provisioners, &nodes, &claims, &volumes} {
+		// Nothing of what is read is changed.
+		if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("listing %T: %w", list, err)
+		}
+	}
+	return &state.Cluster{Provisioners: provisioners.Items, Nodes: nodes.Items, Claims: claims.Items, Volumes: volumes.Items}, nil
 }
 
 // takesPods is true for a node, by the name of its ProvisionedNode or by its own, that pods can come to now.

@@ -42,10 +42,11 @@ func expect(pods []packing.Pod, number int, like func(*corev1.Pod) bool) []packi
 const roomWorth = 0.9
 
 // Pack chooses nodes for the pods of a problem. It tries room for a number of further pods like those for which like is true, for half as many, for a quarter, and for none, and
-// takes what costs least by the pods and the room. Room that takes a place from one of these pods, because of limits for example, is not taken.
+// takes what costs least by the pods and the room. Room that takes a place from one of these pods, because of limits for example, is not taken. While pods are deferred no room is
+// tried: those to come are here already, and each try packs the whole backlog again.
 func Pack(problem *packing.Problem, more int, like func(*corev1.Pod) bool) *packing.Result {
 	best := packing.Pack(problem)
-	if more == 0 || len(best.New) == 0 {
+	if more == 0 || len(best.New) == 0 || len(best.Deferred) > 0 {
 		return best
 	}
 	least := best.Price() / float64(podsOfNew(best))

@@ -16,8 +16,15 @@ func Leaves(node *provisioningv1.ProvisionedNode) bool {
 	return node.DeletionTimestamp != nil || IsTrue(node, provisioningv1.ReplacingCondition)
 }
 
-// Moves is true for a pod that somebody makes again when it is evicted, so that it needs a place elsewhere before its node goes.
-func Moves(pod *corev1.Pod) bool { return metav1.GetControllerOf(pod) != nil && drain.Leaves(pod) }
+// Moves reports whether a pod needs a place elsewhere before its node goes: somebody makes it again when it is evicted, and no volume of one Node keeps the new pod from running
+// on another.
+func (c *Cluster) Moves(pod *corev1.Pod) bool {
+	if metav1.GetControllerOf(pod) == nil || !drain.Leaves(pod) {
+		return false
+	}
+	_, tied := c.tied(pod)
+	return !tied
+}
 
 // leaving are the names of Nodes that leave.
 func (c *Cluster) leaving() map[string]bool {

@@ -23,6 +23,29 @@ func replacing(n *provisioningv1.ProvisionedNode) {
 
 func ending(n *provisioningv1.ProvisionedNode) { n.DeletionTimestamp = &metav1.Time{} }
 
+// claiming has a pod use the claim of a name.
+func claiming(name string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}}}}
+	}
+}
+
+// bound returns a claim that is bound to the volume of the same name.
+func bound(name string) corev1.PersistentVolumeClaim {
+	claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	claim.Spec.VolumeName = name
+	return claim
+}
+
+// volumeOf returns a volume that only Nodes with a label have.
+func volumeOf(name, key, value string) corev1.PersistentVolume {
+	volume := corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	volume.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}}},
+	}}}}
+	return volume
+}
+
 // TestPodsOfLeavingNodes holds which pods of a node are packed as if they waited, and that they count where they are to be, and not where they are.
 func TestPodsOfLeavingNodes(t *testing.T) {
 	t.Parallel()
@@ -41,6 +64,8 @@ func TestPodsOfLeavingNodes(t *testing.T) {
 		{"a pod that nobody makes again", ending, nil, nil, 0, 1, 0},
 		{"a pod on its way out", ending, []func(*corev1.Pod){ofSet, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }}, nil, 0, 1, 0},
 		{"a pod with a place elsewhere", replacing, []func(*corev1.Pod){ofSet}, map[types.UID]string{"p": "other"}, 0, 0, 1},
+		{"a pod of a disk of the node", ending, []func(*corev1.Pod){ofSet, claiming("disk")}, nil, 0, 1, 0},
+		{"a pod of a volume of the zone", ending, []func(*corev1.Pod){ofSet, claiming("zonal")}, nil, 1, 0, 0},
 		{"a place on the node itself is none", replacing, []func(*corev1.Pod){ofSet}, map[types.UID]string{"p": "n"}, 1, 0, 0},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
@@ -49,6 +74,8 @@ func TestPodsOfLeavingNodes(t *testing.T) {
 			cluster := state.Cluster{
 				Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", launched, ready, row.node)}, Nodes: []corev1.Node{member(corev1.ConditionTrue), elsewhere},
 				Pods: []*corev1.Pod{one}, Promised: row.promised,
+				Claims:  []corev1.PersistentVolumeClaim{bound("disk"), bound("zonal")},
+				Volumes: []corev1.PersistentVolume{volumeOf("disk", corev1.LabelHostname, "node-1"), volumeOf("zonal", corev1.LabelTopologyZone, "b")},
 			}
 			problem := cluster.Problem([]constraints.Provisioner{{Name: "default"}}, types1())
 			if len(problem.Pods) != row.packed {

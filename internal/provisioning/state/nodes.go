@@ -59,7 +59,7 @@ func (c *Cluster) bound() map[string][]*corev1.Pod {
 	on, leaving := map[string][]*corev1.Pod{}, c.leaving()
 	for _, pod := range c.Pods {
 		// A pod that is to run elsewhere counts there alone.
-		if pod.Spec.NodeName != "" && !done(pod) && (!leaving[pod.Spec.NodeName] || !Moves(pod)) {
+		if pod.Spec.NodeName != "" && !done(pod) && (!leaving[pod.Spec.NodeName] || !c.Moves(pod)) {
 			on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], pod)
 		}
 	}

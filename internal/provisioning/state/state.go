@@ -62,7 +62,7 @@ func (c *Cluster) Waiting() []*corev1.Pod {
 				} else {
 					c.waiting = append(c.waiting, pod)
 				}
-			} else if leaving[pod.Spec.NodeName] && Moves(pod) {
+			} else if leaving[pod.Spec.NodeName] && c.Moves(pod) {
 				c.waiting = append(c.waiting, pod)
 			}
 		}

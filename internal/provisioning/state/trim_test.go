@@ -156,7 +156,7 @@ func TestTrimmedPods(t *testing.T) {
 			}
 			seen := func(p *corev1.Pod) string {
 				_, static := p.Annotations[corev1.MirrorPodAnnotationKey]
-				return fmt.Sprintln(p.Namespace, p.Name, p.UID, p.ResourceVersion, p.Spec.NodeName, p.Status.Phase, state.Waits(p), state.Moves(p), drain.Leaves(p), static)
+				return fmt.Sprintln(p.Namespace, p.Name, p.UID, p.ResourceVersion, p.Spec.NodeName, p.Status.Phase, state.Waits(p), new(state.Cluster).Moves(p), drain.Leaves(p), static)
 			}
 			once := trimmed(t, trimmer, whole)
 			if diff := cmp.Diff(seen(whole), seen(once)); diff != "" {

@@ -58,6 +58,9 @@ func (c *Cluster) indexVolumes() *volumes {
 	return v
 }
 
+// Claims reports whether a pod has a PersistentVolumeClaim.
+func Claims(pod corev1.Pod) bool { return len(claimsOf(&pod)) > 0 }
+
 // claimsOf are the names of a pod's claims.
 func claimsOf(pod *corev1.Pod) []types.NamespacedName {
 	var names []types.NamespacedName
