@@ -54,6 +54,7 @@ scale: ## Hold what a thousand pools cost, and show what was counted. `-args -po
 lint: $(BIN)/golangci-lint ## Run the linter over all modules but bench/karpenter, for which it would build Karpenter and another Kubernetes first.
 	$(BIN)/golangci-lint run ./...
 	cd lab && ../$(BIN)/golangci-lint run ./...
+	cd image && ../$(BIN)/golangci-lint run ./...
 
 .PHONY: verify
 verify: generate ## Fail if generated files are not as their sources say.
@@ -82,11 +83,36 @@ bench-packing: ## Measure the choice of nodes beside Karpenter's. CASES='1000 di
 
 comma := ,
 
+.PHONY: oracles
+oracles: ## Compare the simulated AWS with what is known of AWS, and write the counts into docs/awssim.md. Takes some three minutes.
+	go run ./hack/oracles -write docs/awssim.md
+
 ##@ Release
 
 # A release is named by its version, and has an image of that tag.
 VERSION ?= v0.1.0
 IMAGE ?= slipway:$(VERSION)
+
+# The programs that have images, and where their OCI layouts go. KO_DEFAULTBASEIMAGE takes another base.
+IMAGES ?= slipway awssim
+IMAGE_OUT ?= out/images
+
+.PHONY: image
+image: $(BIN)/ko ## Build the images as OCI layouts into out/images/, without Docker. VERSION=v0.1.0 IMAGES=awssim for one.
+	@for program in $(IMAGES); do \
+		mkdir -p $(IMAGE_OUT)/$$program; \
+		VERSION=$(VERSION) KO_DOCKER_REPO=ko.local SOURCE_DATE_EPOCH=0 KO_DATA_DATE_EPOCH=0 GOFLAGS=-buildvcs=false $(BIN)/ko build --push=false --bare --sbom spdx \
+			--oci-layout-path $(IMAGE_OUT)/$$program \
+			--image-label org.opencontainers.image.title=$$program,org.opencontainers.image.version=$(VERSION),org.opencontainers.image.revision=$$(git rev-parse HEAD) \
+			./cmd/$$program; \
+	done
+
+.PHONY: test-image
+test-image: $(BIN)/ko ## Build the images twice on a base made on the spot, compare them, and run what is in them. It compiles for two platforms: ten minutes the first time.
+	cd image && go test -count=1 -timeout 60m ./...
+
+$(BIN)/ko: image/go.mod image/go.sum
+	cd image && go build -o ../$(BIN)/ github.com/google/ko
 
 .PHONY: release-manifests
 release-manifests: ## Write what clusterctl needs of a release into out/. VERSION=v0.1.0 IMAGE=REGISTRY/slipway:v0.1.0
