@@ -39,6 +39,10 @@ func durations(t *rapid.T, label string, values ...time.Duration) *metav1.Durati
 	return nil
 }
 
+func retaining(action string) infrav1.InstanceLifecyclePolicy {
+	return infrav1.InstanceLifecyclePolicy{RetentionTriggers: infrav1.RetentionTriggers{TerminateHookAbandon: action}}
+}
+
 // anySpec draws all plain settings.
 var anySpec = rapid.Custom(func(t *rapid.T) *infrav1.AWSMachinePoolSpec {
 	spec := &infrav1.AWSMachinePoolSpec{
@@ -54,7 +58,9 @@ var anySpec = rapid.Custom(func(t *rapid.T) *infrav1.AWSMachinePoolSpec {
 		AvailabilityZoneDistribution: rapid.SampledFrom([]infrav1.AvailabilityZoneDistribution{"", "balanced-only", "balanced-best-effort"}).Draw(t, "distribution"),
 		AvailabilityZoneImpairmentPolicy: maybe(t, "impairment", infrav1.AvailabilityZoneImpairmentPolicy{},
 			infrav1.AvailabilityZoneImpairmentPolicy{ZonalShiftEnabled: true, ImpairedZoneHealthCheckBehavior: "ReplaceUnhealthy"},
-			infrav1.AvailabilityZoneImpairmentPolicy{ZonalShiftEnabled: true, ImpairedZoneHealthCheckBehavior: "IgnoreUnhealthy"}),
+			infrav1.AvailabilityZoneImpairmentPolicy{ZonalShiftEnabled: true, ImpairedZoneHealthCheckBehavior: "IgnoreUnhealthy", SkipZonalShiftValidation: true}),
+		InstanceLifecyclePolicy: maybe(t, "lifecycle", retaining("retain"), retaining("terminate")),
+		ServiceLinkedRoleARN:    rapid.SampledFrom([]string{"", linkedRole}).Draw(t, "role"),
 		CapacityReservation: maybe(t, "reservation", infrav1.GroupCapacityReservation{Preference: "none"}, infrav1.GroupCapacityReservation{Preference: "default"},
 			infrav1.GroupCapacityReservation{Preference: "capacity-reservations-first", IDs: []string{"cr-0b", "cr-0a"}},
 			infrav1.GroupCapacityReservation{Preference: "capacity-reservations-only", ResourceGroupARNs: []string{"arn:aws:resource-groups:us-east-1:111122223333:group/mine"}}),

@@ -40,6 +40,8 @@ type Desired struct {
 	Hooks []Hook
 	// TargetGroupARNs and Suspended processes are sorted.
 	TargetGroupARNs, Suspended []string
+	// TrafficSources are sorted by identifier.
+	TrafficSources []TrafficSource `json:",omitempty"`
 	// WarmPool is nil for none.
 	WarmPool *WarmPool
 	// Tags are the group's own; they do not propagate to instances, which get theirs from the template.
@@ -69,8 +71,8 @@ type Group struct {
 	Settings              Settings
 	// TargetGroupARNs and Suspended processes are sorted, those of others included.
 	TargetGroupARNs, Suspended []string
-	// TrafficSources are target groups, or others, that were attached by AWS's newer call. Sorted.
-	TrafficSources   []string
+	// TrafficSources are target groups, or others, that were attached by AWS's newer call. Sorted by identifier, those of others included.
+	TrafficSources   []TrafficSource
 	WarmPool         *WarmPool
 	WarmPoolDeleting bool
 	// WarmPoolSize is how many instances the warm pool has, those on their way out included (inference: AWS says "the current size").
@@ -169,6 +171,7 @@ func Apply(desired Desired, group *Group) {
 		group.Capacity = *desired.Capacity
 	}
 	group.SubnetIDs, group.Settings = slices.Clone(desired.SubnetIDs), desired.Settings.beside(group.Settings)
+	group.Settings.SkipZonalShiftValidation = false // which AWS does not keep
 	if !desired.launches() {
 		return
 	}
@@ -194,9 +197,9 @@ func groupOf(group *asgtypes.AutoScalingGroup) Group {
 	seen.WarmPool, seen.WarmPoolDeleting = warmPoolOf(group.WarmPoolConfiguration)
 	seen.WarmPoolSize = awssdk.ToInt32(group.WarmPoolSize)
 	for _, source := range group.TrafficSources {
-		seen.TrafficSources = append(seen.TrafficSources, awssdk.ToString(source.Identifier))
+		seen.TrafficSources = append(seen.TrafficSources, TrafficSource{Identifier: awssdk.ToString(source.Identifier), Type: awssdk.ToString(source.Type)})
 	}
-	slices.Sort(seen.TrafficSources)
+	sortSources(seen.TrafficSources)
 	for _, process := range group.SuspendedProcesses {
 		seen.Suspended = append(seen.Suspended, awssdk.ToString(process.ProcessName))
 	}

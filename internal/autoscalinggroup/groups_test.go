@@ -15,6 +15,7 @@ import (
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/smithy-go/middleware"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -34,14 +35,23 @@ const (
 	subnetC = "subnet-0b2000000000000ac"
 )
 
+// linkedRole is a role of the account of these tests, besides the one that Auto Scaling creates.
+const linkedRole = "arn:aws:iam::" + awssim.DefaultAccount + ":role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling_keys"
+
+// trafficSources are such as a pool may list, sorted.
+var trafficSources = []TrafficSource{
+	{Identifier: "arn:aws:vpc-lattice:us-east-1:111122223333:targetgroup/tg-0123456789abcdef0", Type: "vpc-lattice"}, {Identifier: "nodes", Type: "elb"},
+}
+
 // ignoreSerde ignores the SDK's marker members.
-var ignoreSerde = cmpopts.IgnoreUnexported(asgtypes.RefreshPreferences{}, asgtypes.InstancesDistribution{}, asgtypes.LaunchTemplateOverrides{})
+var ignoreSerde = cmpopts.IgnoreUnexported(asgtypes.RefreshPreferences{}, asgtypes.InstancesDistribution{}, asgtypes.DistributionSegment{}, asgtypes.LaunchTemplateOverrides{})
 
 // rig is a simulated AWS behind the real SDK, with a launch template of three versions, and the groups in it.
 type rig struct {
 	*testing.T
 	sim      *awssim.Simulator
 	asg      *autoscaling.Client
+	ec2      *ec2.Client
 	groups   *Groups
 	template string
 	image    string
@@ -66,8 +76,14 @@ func newRig(t *testing.T) *rig {
 		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST123456789012", "secret", ""),
 	}
 	api := autoscaling.NewFromConfig(config)
-	r := &rig{T: t, sim: sim, asg: api, groups: NewGroups(api)}
+	r := &rig{T: t, sim: sim, asg: api, ec2: ec2.NewFromConfig(config), groups: NewGroups(api)}
 	r.makeTemplate(ec2.NewFromConfig(config))
+	if _, err := iam.NewFromConfig(config).CreateRole(t.Context(), &iam.CreateRoleInput{
+		RoleName: awssdk.String("AWSServiceRoleForAutoScaling_keys"), Path: awssdk.String("/aws-service-role/autoscaling.amazonaws.com/"),
+		AssumeRolePolicyDocument: awssdk.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"autoscaling.amazonaws.com"},"Action":"sts:AssumeRole"}]}`),
+	}); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := ec2.NewFromConfig(config).CreatePlacementGroup(t.Context(), &ec2.CreatePlacementGroupInput{
 		GroupName: awssdk.String(placementGroup), Strategy: ec2types.PlacementStrategyCluster,
 	}); err != nil {
@@ -148,7 +164,7 @@ func TestCreatedAndUpdatedGroupsAreAsDesired(t *testing.T) {
 		first, second := r.here(anyDesired.Draw(t, "first")), r.here(anyDesired.Draw(t, "second"))
 		r.make(t, first, name)
 		afresh := second
-		afresh.Settings = second.Settings.beside(first.Settings) // deletion protection stays where the second names none
+		afresh.Settings = second.Settings.beside(first.Settings) // deletion protection and the role stay where the second names none
 		r.make(t, afresh, name+"-afresh")
 		group := r.see(name)
 		if err := r.bring(second, first, &group); err != nil {
@@ -170,6 +186,9 @@ func TestCreatedAndUpdatedGroupsAreAsDesired(t *testing.T) {
 		r.sameInAWS(t, name, name+"-afresh", second.Capacity != nil)
 		for _, each := range []string{name, name + "-afresh"} {
 			if err := r.groups.Unprotect(r.Context(), Group{Name: each}, Unprotected); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.groups.StopRetaining(r.Context(), each); err != nil {
 				t.Fatal(err)
 			}
 			if err := r.groups.Delete(r.Context(), Group{Name: each}); err != nil {
@@ -222,6 +241,9 @@ func (r *rig) bring(desired, before Desired, group *Group) error {
 	if _, err := r.groups.EnsureTargetGroups(ctx, desired.TargetGroupARNs, before.TargetGroupARNs, group); err != nil {
 		return err
 	}
+	if _, err := r.groups.EnsureTrafficSources(ctx, desired, Identifiers(before.TrafficSources), group); err != nil {
+		return err
+	}
 	_, err := r.groups.PutWarmPool(ctx, desired.WarmPool, group)
 	return err
 }
@@ -262,6 +284,7 @@ func (r *rig) sameInAWS(t *rapid.T, one, other string, sized bool) {
 			group.SuspendedProcesses[i].SuspensionReason = nil // it says when
 		}
 		slices.Sort(group.TargetGroupARNs)
+		slices.SortFunc(group.TrafficSources, func(a, b asgtypes.TrafficSourceIdentifier) int { return strings.Compare(*a.Identifier, *b.Identifier) })
 		// What is off, or as AWS has it by default, is so whether it is said or not.
 		if policy := group.AvailabilityZoneImpairmentPolicy; policy != nil && !*policy.ZonalShiftEnabled {
 			group.AvailabilityZoneImpairmentPolicy = nil

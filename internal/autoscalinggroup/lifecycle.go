@@ -10,6 +10,8 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/smithy-go"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
 // LifecycleActions is what of Auto Scaling letting instances go needs.
@@ -46,6 +48,34 @@ func (g *Groups) LetGo(ctx context.Context, group, instance string) error {
 	return nil
 }
 
+// Retained reports whether a lifecycle policy keeps an instance whose termination was abandoned. It runs, counts for no size of its group, and stays until it is
+// terminated (AWS: manage-retained-instances).
+func (i Instance) Retained() bool { return strings.HasSuffix(i.LifecycleState, ":Retained") }
+
+// Abandon abandons the termination of an instance that the drain hook holds, so that a group that retains such instances keeps it. One that the hook does not hold
+// is no error.
+func (g *Groups) Abandon(ctx context.Context, group, instance string) error {
+	_, err := g.api.CompleteLifecycleAction(ctx, &autoscaling.CompleteLifecycleActionInput{
+		AutoScalingGroupName: &group, InstanceId: &instance,
+		LifecycleHookName: awssdk.String(DrainHook), LifecycleActionResult: awssdk.String("ABANDON"),
+	})
+	if err != nil && !isNotHeld(err) {
+		return fmt.Errorf("retaining instance %s of Auto Scaling group %q: %w", instance, group, err)
+	}
+	return nil
+}
+
+// StopRetaining has a group terminate instances whose termination is abandoned. AWS does not delete a group that retains them with its instances.
+func (g *Groups) StopRetaining(ctx context.Context, group string) error {
+	_, err := g.api.UpdateAutoScalingGroup(ctx, &autoscaling.UpdateAutoScalingGroupInput{
+		AutoScalingGroupName: &group, InstanceLifecyclePolicy: lifecyclePolicy(infrav1.RetentionActionTerminate),
+	})
+	if err != nil {
+		return fmt.Errorf("having Auto Scaling group %q retain no instances: %w", group, err)
+	}
+	return nil
+}
+
 // Hold makes the drain hook hold an instance for another DrainHeartbeat. One that the hook does not hold is no error.
 func (g *Groups) Hold(ctx context.Context, group, instance string) error {
 	_, err := g.api.RecordLifecycleActionHeartbeat(ctx, &autoscaling.RecordLifecycleActionHeartbeatInput{
@@ -59,13 +89,15 @@ func (g *Groups) Hold(ctx context.Context, group, instance string) error {
 
 // Terminate ends one instance of a group, by its hooks. The group shrinks by it, or replaces it.
 func (g *Groups) Terminate(ctx context.Context, group, instance string, shrink bool) error {
-	_, err := g.api.TerminateInstanceInAutoScalingGroup(ctx, &autoscaling.TerminateInstanceInAutoScalingGroupInput{
-		InstanceId: &instance, ShouldDecrementDesiredCapacity: &shrink,
-	})
-	if err != nil {
+	if _, err := g.api.TerminateInstanceInAutoScalingGroup(ctx, terminateInput(instance, shrink)); err != nil {
 		return fmt.Errorf("terminating instance %s of Auto Scaling group %q: %w", instance, group, err)
 	}
 	return nil
+}
+
+// terminateInput returns the request that terminates an instance.
+func terminateInput(instance string, shrink bool) *autoscaling.TerminateInstanceInAutoScalingGroupInput {
+	return &autoscaling.TerminateInstanceInAutoScalingGroupInput{InstanceId: &instance, ShouldDecrementDesiredCapacity: &shrink}
 }
 
 // isNotHeld knows AWS's answer where there is no action to complete: ValidationError, "No active Lifecycle Action found with instance ID i-0".

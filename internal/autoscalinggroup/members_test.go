@@ -4,6 +4,8 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/sdkmembers"
 )
@@ -11,8 +13,8 @@ import (
 // Why members of Auto Scaling's requests are left out.
 const (
 	byID            = "launch templates are named by id"
-	bySubnets       = "subnets are sent, which have their zones"
-	classic         = "Classic Load Balancers do not take the targets of today's instance types; target groups do"
+	bySubnets       = "subnets are sent, which have their zones; beside them zones can only say the same, or be refused"
+	classic         = "trafficSources has Classic Load Balancers"
 	launchConfigs   = "AWS gives new accounts no launch configurations, and a group launches from a launch template"
 	forAWS          = "AWS reserves it for its own services"
 	locksOut        = "a group with an operator can be changed by that AWS service alone, and not by Slipway"
@@ -24,20 +26,15 @@ const notYet = "not offered yet"
 
 // leftOutOfGroups are the members of both requests for groups that no pool can set.
 var leftOutOfGroups = map[string]string{
-	"AvailabilityZoneIds":      bySubnets,
-	"AvailabilityZones":        bySubnets,
-	"Context":                  forAWS,
-	"DesiredCapacityType":      notYet,
-	"InstanceLifecyclePolicy":  notYet,
-	"LaunchConfigurationName":  launchConfigs,
-	"ServiceLinkedRoleARN":     notYet,
-	"SkipZonalShiftValidation": notYet,
+	"AvailabilityZoneIds":     bySubnets,
+	"AvailabilityZones":       bySubnets,
+	"Context":                 forAWS,
+	"LaunchConfigurationName": launchConfigs,
 
 	"LaunchTemplate.LaunchTemplateName":                                                            byID,
 	"MixedInstancesPolicy.LaunchTemplate.LaunchTemplateSpecification.LaunchTemplateName":           byID,
 	"MixedInstancesPolicy.LaunchTemplate.Overrides.LaunchTemplateSpecification.LaunchTemplateName": byID,
 
-	"MixedInstancesPolicy.InstancesDistribution.DistributionSegments":                               notYet,
 	"MixedInstancesPolicy.LaunchTemplate.Overrides.InstanceRequirements.BaselinePerformanceFactors": notYet,
 }
 
@@ -46,7 +43,6 @@ var leftOutOfNewGroups = map[string]string{
 	"InstanceId":        launchConfigs,
 	"LoadBalancerNames": classic,
 	"Operator":          locksOut,
-	"TrafficSources":    notYet,
 }
 
 // TestEveryMemberIsDecided fails when the SDK has a member that no pool can set, until there is a field for it, or a reason why there is none.
@@ -57,9 +53,15 @@ func TestEveryMemberIsDecided(t *testing.T) {
 	mixed := Desired{
 		Tags: map[string]string{"a": "b"}, Capacity: &capacity, LaunchTemplateID: "lt-1", Version: 1, MixedInstancesPolicy: spec.MixedInstancesPolicy,
 		SubnetIDs: []string{"subnet-1"}, Settings: SettingsOf(&spec), Hooks: HooksOf(spec.LifecycleHooks), TargetGroupARNs: spec.TargetGroupARNs,
+		TrafficSources: TrafficSourcesOf(spec.TrafficSources),
 	}
 	plain := mixed
 	plain.MixedInstancesPolicy = nil
+	sourced := plain
+	sourced.TargetGroupARNs = nil
+	unsegmented := mixed
+	unsegmented.MixedInstancesPolicy = spec.MixedInstancesPolicy.DeepCopy()
+	unsegmented.MixedInstancesPolicy.InstancesDistribution.DistributionSegments = nil
 	newGroups := maps.Clone(leftOutOfGroups)
 	maps.Copy(newGroups, leftOutOfNewGroups)
 	before := Group{Name: "pool", Settings: defaultSettings()}
@@ -69,13 +71,21 @@ func TestEveryMemberIsDecided(t *testing.T) {
 		leftOut  map[string]string
 		requests []any
 	}{
-		{"CreateAutoScalingGroup", newGroups, []any{createInput(mixed, "pool"), createInput(plain, "pool")}},
-		{"UpdateAutoScalingGroup", leftOutOfGroups, []any{updateInput(mixed, before), updateInput(plain, before)}},
+		{"CreateAutoScalingGroup", newGroups, []any{createInput(mixed, "pool"), createInput(unsegmented, "pool"), createInput(plain, "pool"), createInput(sourced, "pool")}},
+		{"UpdateAutoScalingGroup", leftOutOfGroups, []any{updateInput(mixed, before), updateInput(unsegmented, before), updateInput(plain, before)}},
 		{"StartInstanceRefresh", map[string]string{
 			"DesiredConfiguration":     noConfiguration,
 			"Preferences.AutoRollback": "AWS's own rollback needs a desired configuration; refreshPreferences.rollback is Slipway's",
 		}, []any{refreshInput("pool", Replacing{Preferences: spec.RefreshPreferences})}},
+		{"AttachTrafficSources", nil, []any{attachInput("pool", sourced.TrafficSources, sourced.Settings)}},
 		{"PutWarmPool", nil, []any{warmPoolInput("pool", *WarmPoolOf(spec.WarmPool))}},
+		{"CancelInstanceRefresh", map[string]string{
+			"WaitForTransitioningInstances": "AWS waits for launches and terminations under way by default, and the next refresh must not begin beside them",
+		}, []any{&autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: &before.Name}}},
+		{"TerminateInstanceInAutoScalingGroup", map[string]string{
+			"AutoScalingGroupName": "an instance is in one group",
+			"InstanceIds":          "each instance is terminated when its own Machine is deleted, or its own node is empty; one refusal must not keep the others",
+		}, []any{terminateInput("i-1", true)}},
 		{"PutLifecycleHook", nil, []any{hookInput("pool", hook, Hook{})}},
 	} {
 		for _, complaint := range sdkmembers.Undecided(row.leftOut, row.requests...) {

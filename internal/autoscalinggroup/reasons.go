@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 )
 
 // check compares one thing; it returns "" if the group has it as desired, else what would change, in words.
@@ -98,8 +99,29 @@ func distributionDiffers(desired Desired, group Group) string {
 		pointer("on-demand base capacity", seen.OnDemandBaseCapacity, wanted.OnDemandBaseCapacity),
 		pointer("on-demand percentage above base", seen.OnDemandPercentageAboveBaseCapacity, wanted.OnDemandPercentageAboveBaseCapacity),
 		pointer("spot instance pools", seen.SpotInstancePools, wanted.SpotInstancePools),
+		segmentsDiffer(seen.DistributionSegments, wanted.DistributionSegments),
 		priceDiffers(awssdk.ToString(seen.SpotMaxPrice), awssdk.ToString(wanted.SpotMaxPrice)),
 	}, func(reason string) bool { return reason == "" }), ", ")
+}
+
+func segmentsDiffer(seen, wanted []asgtypes.DistributionSegment) string {
+	from, to := segmentsText(seen), segmentsText(wanted)
+	if from == to {
+		return ""
+	}
+	return fmt.Sprintf("distribution segments %s → %s", orNone(from), orNone(to))
+}
+
+func segmentsText(segments []asgtypes.DistributionSegment) string {
+	var texts []string
+	for _, segment := range segments {
+		var kinds []string
+		for _, kind := range segment.TargetCapacityTypes {
+			kinds = append(kinds, string(kind))
+		}
+		texts = append(texts, strings.Join(kinds, " > "))
+	}
+	return strings.Join(texts, "; ")
 }
 
 // priceDiffers compares prices as numbers: AWS may write one in another way than it was given.

@@ -131,6 +131,18 @@ var anyDesired = rapid.Custom(func(t *rapid.T) Desired {
 	}
 	desired.Hooks = HooksOf(anyHooks.Draw(t, "hooks"))
 	desired.TargetGroupARNs = sorted(rapid.SliceOfNDistinct(rapid.SampledFrom(targetGroups), 0, 2, rapid.ID[string]).Draw(t, "target groups"))
+	desired.TrafficSources = rapid.SampledFrom([][]TrafficSource{nil, trafficSources[:1], trafficSources}).Draw(t, "traffic sources")
+	if attributeBased(desired.MixedInstancesPolicy) {
+		desired.Settings.CapacityType = rapid.SampledFrom([]string{"", "vcpu", "memory-mib"}).Draw(t, "capacity type")
+	}
+	if len(desired.Settings.ReservationGroupARNs) > 0 && desired.MixedInstancesPolicy != nil && desired.MixedInstancesPolicy.InstancesDistribution != nil {
+		desired.MixedInstancesPolicy.InstancesDistribution.DistributionSegments = rapid.SampledFrom([][]infrav1.DistributionSegment{
+			nil, {{TargetCapacityTypes: []string{"capacity-block", "on-demand"}}}, {{TargetCapacityTypes: []string{"on-demand", "capacity-block"}}},
+		}).Draw(t, "segments")
+	}
+	if len(desired.Settings.ReservationIDs)+len(desired.Settings.ReservationGroupARNs) > 0 && rapid.Bool().Draw(t, "reserved first") {
+		desired.Settings.Distribution = "reservations-then-balanced"
+	}
 	desired.Suspended = SuspendedOf(anySuspension.Draw(t, "suspended"))
 	if desired.MixedInstancesPolicy == nil {
 		desired.WarmPool = WarmPoolOf(anyWarmPool.Draw(t, "warm pool"))

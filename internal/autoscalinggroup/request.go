@@ -30,6 +30,7 @@ func createInput(desired Desired, name string) *autoscaling.CreateAutoScalingGro
 
 		LifecycleHookSpecificationList: hookSpecifications(HooksWithGroup(desired.Hooks)),
 		TargetGroupARNs:                desired.TargetGroupARNs,
+		TrafficSources:                 trafficSourcesWithGroup(desired),
 
 		DefaultCooldown: settings.DefaultCooldown, DefaultInstanceWarmup: settings.DefaultInstanceWarmup, CapacityRebalance: settings.CapacityRebalance,
 		HealthCheckType: settings.HealthCheckType, HealthCheckGracePeriod: settings.HealthCheckGracePeriod,
@@ -38,7 +39,9 @@ func createInput(desired Desired, name string) *autoscaling.CreateAutoScalingGro
 		AvailabilityZoneImpairmentPolicy: settings.AvailabilityZoneImpairmentPolicy,
 		CapacityReservationSpecification: settings.CapacityReservationSpecification,
 		PlacementGroup:                   settings.PlacementGroup, NewInstancesProtectedFromScaleIn: settings.NewInstancesProtectedFromScaleIn,
-		DeletionProtection: settings.DeletionProtection,
+		DeletionProtection: settings.DeletionProtection, DesiredCapacityType: settings.DesiredCapacityType,
+		InstanceLifecyclePolicy: settings.InstanceLifecyclePolicy,
+		ServiceLinkedRoleARN:    settings.ServiceLinkedRoleARN, SkipZonalShiftValidation: settings.SkipZonalShiftValidation,
 	}
 	if slices.Contains(desired.Suspended, ProcessLaunch) {
 		input.MinSize, input.DesiredCapacity = awssdk.Int32(0), awssdk.Int32(0)
@@ -108,16 +111,37 @@ func distribution(policy *infrav1.MixedInstancesPolicy) *asgtypes.InstancesDistr
 		SpotInstancePools:                   wanted.SpotInstancePools,
 		SpotMaxPrice:                        &wanted.SpotMaxPrice, // an empty one takes the limit away
 	}
+	if len(wanted.DistributionSegments) > 0 {
+		// Shares of On-Demand would remove them (AWS: API_UpdateAutoScalingGroup, MixedInstancesPolicy).
+		set.OnDemandBaseCapacity, set.OnDemandPercentageAboveBaseCapacity = nil, nil
+		set.DistributionSegments = segments(wanted.DistributionSegments)
+		return withPools(set, spot)
+	}
 	if wanted.OnDemandBaseCapacity != nil {
 		set.OnDemandBaseCapacity = narrow(wanted.OnDemandBaseCapacity)
 	}
 	if wanted.OnDemandPercentageAboveBaseCapacity != nil {
 		set.OnDemandPercentageAboveBaseCapacity = narrow(wanted.OnDemandPercentageAboveBaseCapacity)
 	}
+	return withPools(set, spot)
+}
+
+// withPools sets the number of Spot pools that AWS assumes where none is given.
+func withPools(set *asgtypes.InstancesDistribution, spot infrav1.SpotAllocationStrategy) *asgtypes.InstancesDistribution {
 	if set.SpotInstancePools == nil && spot == infrav1.SpotAllocationStrategyLowestPrice {
 		set.SpotInstancePools = awssdk.Int32(defaultSpotPools)
 	}
 	return set
+}
+
+func segments(wanted []infrav1.DistributionSegment) []asgtypes.DistributionSegment {
+	list := make([]asgtypes.DistributionSegment, len(wanted))
+	for i := range wanted {
+		for _, kind := range wanted[i].TargetCapacityTypes {
+			list[i].TargetCapacityTypes = append(list[i].TargetCapacityTypes, asgtypes.TargetCapacityType(kind))
+		}
+	}
+	return list
 }
 
 // defaultSpotPools is AWS's, and for the strategy lowest-price alone.

@@ -53,6 +53,16 @@ type Settings struct {
 	// DeletionProtection is AWS's level. A pool that names none leaves the group's as it is, and has the digest that it had
 	// before this could be named.
 	DeletionProtection string `json:",omitempty"`
+	// Abandoned is what becomes of instances whose termination was abandoned, an infrav1.RetentionAction. A pool that names none leaves the
+	// group's as it is.
+	Abandoned string `json:",omitempty"`
+	// CapacityType is AWS's unit of the sizes, "" for instances.
+	CapacityType string `json:",omitempty"`
+	// ServiceLinkedRole is an ARN. A pool that names none leaves the group's as it is: the role may be one that keys are
+	// granted to.
+	ServiceLinkedRole string `json:",omitempty"`
+	// SkipZonalShiftValidation goes with requests that enable zonal shift. AWS does not keep it.
+	SkipZonalShiftValidation bool `json:",omitempty"`
 }
 
 // defaultSettings are those of a group of which nothing is said.
@@ -60,7 +70,7 @@ func defaultSettings() Settings {
 	return Settings{
 		Cooldown: defaultCooldown, Warmup: noWarmup, TerminationPolicies: []string{policyDefault},
 		MinHealthy: noPercentage, MaxHealthy: noPercentage, Distribution: balancedBestEffort, Reservation: reservationsAsTemplate,
-		DeletionProtection: Unprotected,
+		DeletionProtection: Unprotected, Abandoned: infrav1.RetentionActionTerminate,
 	}
 }
 
@@ -73,6 +83,11 @@ func SettingsOf(spec *infrav1.AWSMachinePoolSpec) Settings {
 	settings.CapacityRebalance, settings.ProtectNew = spec.CapacityRebalance, spec.NewInstancesProtectedFromScaleIn
 	settings.PlacementGroup = spec.PlacementGroup
 	settings.DeletionProtection = string(spec.DeletionProtection)
+	settings.CapacityType, settings.ServiceLinkedRole = capacityType(string(spec.DesiredCapacityType)), spec.ServiceLinkedRoleARN
+	settings.Abandoned = ""
+	if policy := spec.InstanceLifecyclePolicy; policy != nil {
+		settings.Abandoned = policy.RetentionTriggers.TerminateHookAbandon
+	}
 	if check := spec.HealthCheck; check != nil {
 		setSeconds(&settings.GracePeriod, check.GracePeriod)
 		settings.HealthCheckTypes = healthChecks(check.Types)
@@ -87,7 +102,7 @@ func SettingsOf(spec *infrav1.AWSMachinePoolSpec) Settings {
 		settings.Distribution = string(spec.AvailabilityZoneDistribution)
 	}
 	if policy := spec.AvailabilityZoneImpairmentPolicy; policy != nil && policy.ZonalShiftEnabled {
-		settings.ImpairedZone = policy.ImpairedZoneHealthCheckBehavior
+		settings.ImpairedZone, settings.SkipZonalShiftValidation = policy.ImpairedZoneHealthCheckBehavior, policy.SkipZonalShiftValidation
 	}
 	if reservation := spec.CapacityReservation; reservation != nil {
 		settings.Reservation = reservation.Preference
@@ -106,8 +121,13 @@ func settingsOf(group *asgtypes.AutoScalingGroup) Settings {
 	set(&settings.CapacityRebalance, group.CapacityRebalance)
 	set(&settings.ProtectNew, group.NewInstancesProtectedFromScaleIn)
 	set(&settings.PlacementGroup, group.PlacementGroup)
+	set(&settings.ServiceLinkedRole, group.ServiceLinkedRoleARN)
+	settings.CapacityType = capacityType(awssdk.ToString(group.DesiredCapacityType))
 	if group.DeletionProtection != "" {
 		settings.DeletionProtection = string(group.DeletionProtection)
+	}
+	if policy := group.InstanceLifecyclePolicy; policy != nil && policy.RetentionTriggers != nil {
+		settings.Abandoned = cmp.Or(string(policy.RetentionTriggers.TerminateHookAbandon), settings.Abandoned)
 	}
 	settings.HealthCheckTypes = healthChecks(strings.Split(awssdk.ToString(group.HealthCheckType), ","))
 	if len(group.TerminationPolicies) > 0 {
@@ -184,13 +204,25 @@ var plainSettings = []setting{
 		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) {
 			in.DeletionProtection = asgtypes.DeletionProtection(s.DeletionProtection)
 		}},
+	{"abandoned terminations", func(s Settings) string { return s.Abandoned },
+		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) {
+			in.InstanceLifecyclePolicy = lifecyclePolicy(s.Abandoned)
+		}},
+	{"capacity type", func(s Settings) string { return cmp.Or(s.CapacityType, string(infrav1.DesiredCapacityTypeUnits)) },
+		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) {
+			in.DesiredCapacityType = awssdk.String(cmp.Or(s.CapacityType, string(infrav1.DesiredCapacityTypeUnits)))
+		}},
+	{"service-linked role", func(s Settings) string { return orNone(s.ServiceLinkedRole) },
+		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) {
+			in.ServiceLinkedRoleARN = given(s.ServiceLinkedRole)
+		}},
 	{"scale-in protection of new instances", func(s Settings) string { return strconv.FormatBool(s.ProtectNew) },
 		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) {
 			in.NewInstancesProtectedFromScaleIn = &s.ProtectNew
 		}},
 }
 
-// sendImpairment does not skip AWS's check of the load balancers: what it refuses is shown, and is for the user to weigh.
+// sendImpairment skips AWS's check of the load balancers only if the pool says so: what AWS refuses is shown, and is for the user to weigh.
 func sendImpairment(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) {
 	behavior := asgtypes.ImpairedZoneHealthCheckBehavior(s.ImpairedZone)
 	in.AvailabilityZoneImpairmentPolicy = &asgtypes.AvailabilityZoneImpairmentPolicy{
@@ -198,6 +230,9 @@ func sendImpairment(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) {
 	}
 	if behavior == "" {
 		in.AvailabilityZoneImpairmentPolicy.ImpairedZoneHealthCheckBehavior = asgtypes.ImpairedZoneHealthCheckBehaviorIgnoreUnhealthy
+	}
+	if s.SkipZonalShiftValidation {
+		in.SkipZonalShiftValidation = &s.SkipZonalShiftValidation
 	}
 }
 
@@ -238,9 +273,12 @@ func healthChecks(types []string) []string {
 	return slices.Compact(list)
 }
 
-// beside returns the settings with the deletion protection of the group where the pool names none: somebody set it so that nobody deletes the group by mistake.
+// beside returns the settings with the deletion protection, the retention of instances, and the service-linked role of the group where the pool names none: somebody
+// set them so that nobody deletes the group or an instance by mistake, or because a key is granted to the role.
 func (s Settings) beside(seen Settings) Settings {
 	s.DeletionProtection = cmp.Or(s.DeletionProtection, seen.DeletionProtection)
+	s.Abandoned = cmp.Or(s.Abandoned, seen.Abandoned)
+	s.ServiceLinkedRole = cmp.Or(s.ServiceLinkedRole, seen.ServiceLinkedRole)
 	return s
 }
 
@@ -264,6 +302,18 @@ func settingsDiffer(wanted, seen Settings) []string {
 		}
 	}
 	return reasons
+}
+
+func lifecyclePolicy(abandoned string) *asgtypes.InstanceLifecyclePolicy {
+	return &asgtypes.InstanceLifecyclePolicy{RetentionTriggers: &asgtypes.RetentionTriggers{TerminateHookAbandon: asgtypes.RetentionAction(abandoned)}}
+}
+
+// capacityType returns the unit of a group's sizes, with "" for AWS's default.
+func capacityType(unit string) string {
+	if unit == string(infrav1.DesiredCapacityTypeUnits) {
+		return ""
+	}
+	return unit
 }
 
 func set[T any](target, value *T) {

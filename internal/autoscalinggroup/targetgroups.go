@@ -16,7 +16,7 @@ const targetGroupBatch = 10
 // It changes the group that was seen accordingly, and says in words what it did.
 func (g *Groups) EnsureTargetGroups(ctx context.Context, wanted, retired []string, group *Group) ([]string, error) {
 	var done []string
-	for batch := range slices.Chunk(without(wanted, slices.Concat(group.TargetGroupARNs, group.TrafficSources)), targetGroupBatch) {
+	for batch := range slices.Chunk(without(wanted, slices.Concat(group.TargetGroupARNs, Identifiers(group.TrafficSources))), targetGroupBatch) {
 		if _, err := g.api.AttachLoadBalancerTargetGroups(ctx, &autoscaling.AttachLoadBalancerTargetGroupsInput{
 			AutoScalingGroupName: &group.Name, TargetGroupARNs: batch,
 		}); err != nil {

@@ -128,8 +128,8 @@ var taggers = map[string][2]string{
 var (
 	changes = map[string][]string{
 		"template": {"ec2:CreateFleet", "ec2:CreateLaunchTemplateVersion", "ec2:ModifyLaunchTemplate", "ec2:RunInstances"},
-		"group": {"autoscaling:AttachLoadBalancerTargetGroups", "autoscaling:CancelInstanceRefresh", "autoscaling:CompleteLifecycleAction",
-			"autoscaling:DeleteLifecycleHook", "autoscaling:DeleteWarmPool", "autoscaling:DetachLoadBalancerTargetGroups", "autoscaling:PutLifecycleHook",
+		"group": {"autoscaling:AttachLoadBalancerTargetGroups", "autoscaling:AttachTrafficSources", "autoscaling:CancelInstanceRefresh", "autoscaling:CompleteLifecycleAction",
+			"autoscaling:DeleteLifecycleHook", "autoscaling:DeleteWarmPool", "autoscaling:DetachLoadBalancerTargetGroups", "autoscaling:DetachTrafficSources", "autoscaling:PutLifecycleHook",
 			"autoscaling:PutWarmPool", "autoscaling:RecordLifecycleActionHeartbeat", "autoscaling:ResumeProcesses", "autoscaling:SetInstanceProtection",
 			"autoscaling:SuspendProcesses", "autoscaling:UpdateAutoScalingGroup"},
 		"nodegroup": {"eks:UpdateNodegroupConfig", "eks:UpdateNodegroupVersion"},

@@ -306,9 +306,10 @@ var rules = []rule{
 	{sid: "MakeGroups", on: groups, when: requested(infrav1.TagMachinePool), grants: []grant{machine("autoscaling:CreateAutoScalingGroup")}},
 	{
 		sid: "KeepGroups", on: groups, when: owned(infrav1.TagMachinePool),
-		grants: []grant{machine("autoscaling:AttachLoadBalancerTargetGroups", "autoscaling:CancelInstanceRefresh", "autoscaling:CompleteLifecycleAction",
+		grants: []grant{machine("autoscaling:AttachLoadBalancerTargetGroups", "autoscaling:AttachTrafficSources", "autoscaling:CancelInstanceRefresh", "autoscaling:CompleteLifecycleAction",
 			"autoscaling:DeleteAutoScalingGroup", "autoscaling:DeleteLifecycleHook", "autoscaling:DeleteWarmPool",
-			"autoscaling:DetachLoadBalancerTargetGroups", "autoscaling:PutLifecycleHook", "autoscaling:PutWarmPool", "autoscaling:RecordLifecycleActionHeartbeat",
+			"autoscaling:DetachLoadBalancerTargetGroups", "autoscaling:DetachTrafficSources", "autoscaling:PutLifecycleHook", "autoscaling:PutWarmPool",
+			"autoscaling:RecordLifecycleActionHeartbeat",
 			"autoscaling:ResumeProcesses", "autoscaling:SetInstanceProtection", "autoscaling:StartInstanceRefresh", "autoscaling:SuspendProcesses",
 			"autoscaling:TerminateInstanceInAutoScalingGroup", "autoscaling:UpdateAutoScalingGroup")},
 	},

@@ -103,10 +103,8 @@ func Patch[T client.Object](ctx context.Context, c client.Client, object T, muta
 	return nil
 }
 
-// Annotate sets an annotation of an object, or removes it if the value is empty, whatever else was changed of the object since it was read. It is no error if the object is
-// gone. The object's former annotations, which may be the cache's, are left as they are.
-func Annotate(ctx context.Context, c client.Client, object client.Object, key, value string) error {
-	changed := object.DeepCopyObject().(client.Object)
+// SetAnnotation sets an annotation of an object in memory, or removes it if the value is empty. The map of the object's former annotations, which may be the cache's, is left as it is.
+func SetAnnotation(object client.Object, key, value string) {
 	annotations := maps.Clone(object.GetAnnotations())
 	if annotations == nil {
 		annotations = map[string]string{}
@@ -115,7 +113,14 @@ func Annotate(ctx context.Context, c client.Client, object client.Object, key, v
 	if value == "" {
 		delete(annotations, key)
 	}
-	changed.SetAnnotations(annotations)
+	object.SetAnnotations(annotations)
+}
+
+// Annotate sets an annotation of an object, or removes it if the value is empty, whatever else was changed of the object since it was read. It is no error if the object is
+// gone. The object's former annotations, which may be the cache's, are left as they are.
+func Annotate(ctx context.Context, c client.Client, object client.Object, key, value string) error {
+	changed := object.DeepCopyObject().(client.Object)
+	SetAnnotation(changed, key, value)
 	if err := c.Patch(ctx, changed, client.MergeFrom(object)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("annotating %s: %w", object.GetName(), err)
 	}

@@ -26,6 +26,7 @@ import (
 const (
 	spreadGroup = "spread"
 	targetOne   = "arn:aws:elasticloadbalancing:us-east-1:111122223333:targetgroup/one/73e2d6bc24d8a067"
+	latticeOne  = "arn:aws:vpc-lattice:us-east-1:111122223333:targetgroup/tg-0123456789abcdef0"
 	queueOne    = "arn:aws:sqs:us-east-1:111122223333:one"
 	roleOne     = "arn:aws:iam::111122223333:role/one"
 )
@@ -110,6 +111,14 @@ var fields = [][]field{
 		}},
 		{"targetGroupARNs", func(s *infrav1.AWSMachinePoolSpec) { s.TargetGroupARNs = []string{targetOne} },
 			func(g inAWS) bool { return slices.Contains(g.TargetGroupARNs, targetOne) }},
+		{"availabilityZoneImpairmentPolicy.skipZonalShiftValidation", func(s *infrav1.AWSMachinePoolSpec) {
+			s.AvailabilityZoneImpairmentPolicy.SkipZonalShiftValidation = true
+		},
+			func(g inAWS) bool { return g.AvailabilityZoneImpairmentPolicy != nil }},
+		{"trafficSources[].identifier", func(s *infrav1.AWSMachinePoolSpec) {
+			s.TrafficSources = []infrav1.TrafficSource{{Identifier: latticeOne, Type: "vpc-lattice"}}
+		}, func(g inAWS) bool { return len(g.TrafficSources) == 1 && *g.TrafficSources[0].Identifier == latticeOne }},
+		{"trafficSources[].type", func(*infrav1.AWSMachinePoolSpec) {}, func(g inAWS) bool { return len(g.TrafficSources) == 1 && *g.TrafficSources[0].Type == "vpc-lattice" }},
 		{"placementGroup", func(s *infrav1.AWSMachinePoolSpec) { s.PlacementGroup = spreadGroup }, func(g inAWS) bool { return aws.ToString(g.PlacementGroup) == spreadGroup }},
 		{"newInstancesProtectedFromScaleIn", func(s *infrav1.AWSMachinePoolSpec) { s.NewInstancesProtectedFromScaleIn = true },
 			func(g inAWS) bool { return *g.NewInstancesProtectedFromScaleIn }},
@@ -204,7 +213,11 @@ var elsewhere = map[string]string{
 	"providerID":         "the controller writes it: TestCreate",
 	"awsLaunchTemplate.": "internal/launchtemplate TestEveryFieldIsSent and TestEveryFieldIsAccountedFor, and TestEditsOfTheLaunchTemplate here",
 	"versionsToKeep":     "TestPruning",
-	"mixedInstancesPolicy.overrides[].instanceRequirements.": "internal/autoscalinggroup TestRequirements, TestCreatedAndUpdatedGroupsAreAsDesired",
+	"mixedInstancesPolicy.overrides[].instanceRequirements.":             "internal/autoscalinggroup TestRequirements, TestCreatedAndUpdatedGroupsAreAsDesired",
+	"mixedInstancesPolicy.instancesDistribution.distributionSegments[].": "internal/autoscalinggroup TestCreatedAndUpdatedGroupsAreAsDesired, awssim TestCapacityReservationsOfAGroup",
+	"desiredCapacityType":      "internal/autoscalinggroup TestCreatedAndUpdatedGroupsAreAsDesired, awssim TestCapacityInVCPUs",
+	"instanceLifecyclePolicy.": "internal/controllers/awsmachinepool TestDrainThatRanOutIsRetained, TestRetainingGroupIsDeleted",
+	"serviceLinkedRoleARN":     "internal/autoscalinggroup TestCreatedAndUpdatedGroupsAreAsDesired",
 	"refreshPreferences.":      "internal/autoscalinggroup TestRefreshPreferences",
 	"ignition.":                "the tests of bootstrap storage",
 	"bootstrapStorage":         "the tests of bootstrap storage",

@@ -102,11 +102,21 @@ type InstanceMaintenancePolicy struct {
 }
 
 // AvailabilityZoneDistribution says how strictly instances are spread over zones: balanced-best-effort launches elsewhere when
-// a zone has no capacity, and is AWS's default; balanced-only waits for the zone.
+// a zone has no capacity, and is AWS's default; balanced-only waits for the zone; reservations-then-balanced first launches
+// into the Capacity Reservations of spec.capacityReservation, in whatever zones they are, and then spreads the rest.
 //
 // +slipway:rule=AS20
-// +kubebuilder:validation:Enum=balanced-best-effort;balanced-only
+// +kubebuilder:validation:Enum=balanced-best-effort;balanced-only;reservations-then-balanced
 type AvailabilityZoneDistribution string
+
+// DesiredCapacityType is a unit of the sizes of a group, as AWS writes it.
+//
+// +slipway:rule=SL76
+// +kubebuilder:validation:Enum=units;vcpu;memory-mib
+type DesiredCapacityType string
+
+// DesiredCapacityTypeUnits counts instances, or their weights.
+const DesiredCapacityTypeUnits DesiredCapacityType = "units"
 
 // DeletionProtection is a level of protection of a group from being deleted, as AWS writes it.
 //
@@ -127,6 +137,8 @@ const (
 // +kubebuilder:validation:XValidation:rule=`!self.zonalShiftEnabled || has(self.impairedZoneHealthCheckBehavior)`,message="zonalShiftEnabled needs impairedZoneHealthCheckBehavior: set it to ReplaceUnhealthy or IgnoreUnhealthy",fieldPath=".impairedZoneHealthCheckBehavior"
 // +slipway:rule=SL9
 // +kubebuilder:validation:XValidation:rule=`self.zonalShiftEnabled || !has(self.impairedZoneHealthCheckBehavior)`,message="impairedZoneHealthCheckBehavior does nothing without a zonal shift: set zonalShiftEnabled to true, or remove it",fieldPath=".impairedZoneHealthCheckBehavior"
+// +slipway:rule=SL9
+// +kubebuilder:validation:XValidation:rule=`self.zonalShiftEnabled || !has(self.skipZonalShiftValidation) || !self.skipZonalShiftValidation`,message="skipZonalShiftValidation does nothing without a zonal shift: set zonalShiftEnabled to true, or remove it",fieldPath=".skipZonalShiftValidation"
 type AvailabilityZoneImpairmentPolicy struct {
 	// ZonalShiftEnabled lets a zonal shift move the group out of the zone.
 	// +required
@@ -137,6 +149,33 @@ type AvailabilityZoneImpairmentPolicy struct {
 	// +optional
 	// +kubebuilder:validation:Enum=ReplaceUnhealthy;IgnoreUnhealthy
 	ImpairedZoneHealthCheckBehavior string `json:"impairedZoneHealthCheckBehavior,omitempty"`
+
+	// SkipZonalShiftValidation enables zonal shift although the group has load balancers without cross-zone load balancing.
+	// AWS refuses that otherwise, because capacity may end up unevenly distributed behind them.
+	// +optional
+	SkipZonalShiftValidation bool `json:"skipZonalShiftValidation,omitempty"`
+}
+
+// TrafficSource identifies a target group or a load balancer that a group registers its instances with.
+//
+// +slipway:rule=SL78
+// +kubebuilder:validation:XValidation:rule=`self.type != 'elbv2' || self.identifier.matches('^arn:[a-z-]+:elasticloadbalancing:[a-z0-9-]+:[0-9]{12}:targetgroup/[a-zA-Z0-9-]+/[0-9a-f]+$')`,message="type elbv2 needs the ARN of a target group (arn:aws:elasticloadbalancing:<region>:<account>:targetgroup/<name>/<id>)",fieldPath=".identifier"
+// +slipway:rule=SL78
+// +kubebuilder:validation:XValidation:rule=`self.type != 'vpc-lattice' || self.identifier.matches('^arn:[a-z-]+:vpc-lattice:[a-z0-9-]+:[0-9]{12}:targetgroup/tg-[0-9a-z]+$')`,message="type vpc-lattice needs the ARN of a VPC Lattice target group (arn:aws:vpc-lattice:<region>:<account>:targetgroup/tg-<id>)",fieldPath=".identifier"
+// +slipway:rule=SL78
+// +kubebuilder:validation:XValidation:rule=`self.type != 'elb' || self.identifier.matches('^[a-zA-Z0-9]([a-zA-Z0-9-]{0,30}[a-zA-Z0-9])?$')`,message="type elb needs the name of a Classic Load Balancer: up to 32 letters, digits and hyphens",fieldPath=".identifier"
+type TrafficSource struct {
+	// Identifier is the ARN of a target group, or the name of a Classic Load Balancer.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=511
+	Identifier string `json:"identifier"`
+
+	// Type is elbv2 for a target group of a load balancer, vpc-lattice for one of VPC Lattice, and elb for a Classic Load
+	// Balancer.
+	// +required
+	// +kubebuilder:validation:Enum=elb;elbv2;vpc-lattice
+	Type string `json:"type"`
 }
 
 // GroupCapacityReservation says whether a group launches into Capacity Reservations.

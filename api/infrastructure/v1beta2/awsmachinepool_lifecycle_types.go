@@ -81,6 +81,31 @@ const (
 	LifecycleHookDefaultResultAbandon  LifecycleHookDefaultResult = "ABANDON"
 )
 
+// InstanceLifecyclePolicy says when a group retains instances instead of terminating them.
+type InstanceLifecyclePolicy struct {
+	// RetentionTriggers list the events after which the group retains an instance.
+	// +required
+	RetentionTriggers RetentionTriggers `json:"retentionTriggers"`
+}
+
+// RetentionTriggers list the events after which a group retains an instance.
+type RetentionTriggers struct {
+	// TerminateHookAbandon says what happens to an instance whose termination hook was abandoned. With retain it keeps running, the
+	// group launches a replacement, and EC2 goes on charging for it: an instance whose node was not drained within
+	// nodeDrain.timeout is retained, drained further, and terminated once its node is empty. One that another hook abandoned, or
+	// whose hook timed out while no manager ran, is retained until you terminate it.
+	// +required
+	// +slipway:rule=SL79
+	// +kubebuilder:validation:Enum=retain;terminate
+	TerminateHookAbandon string `json:"terminateHookAbandon"`
+}
+
+// What becomes of an instance whose termination was abandoned.
+const (
+	RetentionActionRetain    = "retain"
+	RetentionActionTerminate = "terminate"
+)
+
 // WarmPool keeps initialized instances in reserve.
 type WarmPool struct {
 	// MinSize is how many instances the warm pool has at least. Default: 0.
@@ -95,7 +120,8 @@ type WarmPool struct {
 	// +kubebuilder:validation:Minimum=0
 	MaxGroupPreparedCapacity *int32 `json:"maxGroupPreparedCapacity,omitempty"`
 
-	// State that instances wait in. Default: Stopped.
+	// State that instances wait in. Hibernated ones keep their memory, and need hibernationOptions in the AWSLaunchConfig.
+	// Default: Stopped.
 	// +optional
 	// +kubebuilder:validation:Enum=Stopped;Running;Hibernated
 	State string `json:"state,omitempty"`

@@ -85,7 +85,18 @@ type LaunchTemplateReference struct {
 // +kubebuilder:validation:XValidation:rule=`!has(self.spotInstancePools) || !has(self.spotAllocationStrategy) || self.spotAllocationStrategy == 'lowest-price'`,message="spotInstancePools belongs to spotAllocationStrategy lowest-price: remove it, or change the strategy",fieldPath=".spotInstancePools"
 // +slipway:rule=AS16
 // +kubebuilder:validation:XValidation:rule=`!has(self.spotMaxPrice) || self.spotMaxPrice == "" || (self.spotMaxPrice.matches('^[0-9]+([.][0-9]+)?$') && double(self.spotMaxPrice) > 0.001)`,message="spotMaxPrice must be a decimal number above 0.001 (USD per hour), such as 0.05; leave it out for the On-Demand price",fieldPath=".spotMaxPrice"
+// +slipway:rule=SL77
+// +kubebuilder:validation:XValidation:rule=`!has(self.distributionSegments) || size(self.distributionSegments) == 0 || ((!has(self.onDemandBaseCapacity) || self.onDemandBaseCapacity == 0) && (!has(self.onDemandPercentageAboveBaseCapacity) || self.onDemandPercentageAboveBaseCapacity == 100))`,message="distributionSegments say where all capacity comes from, and Spot is no part of them: remove onDemandBaseCapacity and onDemandPercentageAboveBaseCapacity, or distributionSegments",fieldPath=".distributionSegments"
 type InstancesDistribution struct {
+	// DistributionSegments launches instances into Capacity Reservations of several types, in the order given, and on demand where
+	// the list says so. The reservations are those in spec.capacityReservation.resourceGroupARNs. Give one segment: AWS
+	// documents no way to divide capacity between several.
+	// +optional
+	// +listType=atomic
+	// +slipway:rule=SL77
+	// +kubebuilder:validation:MaxItems=1
+	DistributionSegments []DistributionSegment `json:"distributionSegments,omitempty"`
+
 	// OnDemandAllocationStrategy fills On-Demand capacity in the order of the overrides (prioritized), or from the
 	// cheapest type (lowest-price).
 	// +optional
@@ -126,6 +137,20 @@ type InstancesDistribution struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	SpotMaxPrice string `json:"spotMaxPrice,omitempty"`
+}
+
+// DistributionSegment lists the types of capacity that instances are launched into.
+type DistributionSegment struct {
+	// TargetCapacityTypes are types of capacity, most wanted first: on-demand-capacity-reservation, capacity-block,
+	// interruptible-capacity-reservation, and on-demand, which is capacity outside of all reservations.
+	// +required
+	// +listType=atomic
+	// +slipway:rule=SL77
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:Enum=on-demand-capacity-reservation;capacity-block;interruptible-capacity-reservation;on-demand
+	// +kubebuilder:validation:XValidation:rule=`self.all(t, self.exists_one(u, u == t))`,message="list each type of capacity once, where it is wanted most"
+	TargetCapacityTypes []string `json:"targetCapacityTypes"`
 }
 
 // OnDemandAllocationStrategy says how On-Demand capacity is spread over instance types.

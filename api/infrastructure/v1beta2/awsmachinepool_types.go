@@ -41,6 +41,8 @@ const DefaultVersionsToKeep int32 = 10
 // +kubebuilder:validation:XValidation:rule=`!has(self.warmPool) || !has(self.mixedInstancesPolicy) || !has(self.mixedInstancesPolicy.instancesDistribution) || !has(self.mixedInstancesPolicy.instancesDistribution.onDemandPercentageAboveBaseCapacity) || self.mixedInstancesPolicy.instancesDistribution.onDemandPercentageAboveBaseCapacity == 100`,message="a group with a warm pool launches On-Demand Instances alone: set onDemandPercentageAboveBaseCapacity of mixedInstancesPolicy.instancesDistribution to 100, or remove warmPool",fieldPath=".warmPool"
 // +slipway:rule=WP1
 // +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.warmPool) || !(has(self.awsLaunchTemplate.spotMarketOptions) || (has(self.awsLaunchTemplate.marketType) && self.awsLaunchTemplate.marketType in ['Spot', 'CapacityBlock']))`,message="a group with a warm pool launches neither Spot Instances nor into Capacity Blocks: remove awsLaunchTemplate.spotMarketOptions and marketType, or remove warmPool",fieldPath=".warmPool"
+// +slipway:rule=WP2
+// +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.warmPool) || !has(self.warmPool.state) || self.warmPool.state != 'Hibernated'`,message="awsLaunchTemplate cannot let instances hibernate: set hibernationOptions in an AWSLaunchConfig or an AWSLaunchConfigTemplate that launchConfigRef or launchConfigTemplateRef names, or set state to Stopped or Running",fieldPath=".warmPool.state"
 // +slipway:rule=SL7
 // +kubebuilder:validation:XValidation:rule=`!has(self.bootstrapStorage) || !has(self.ignition) || self.bootstrapStorage != 'SSM'`,message="Ignition can not read from SSM: set bootstrapStorage to S3 or UserData",fieldPath=".bootstrapStorage"
 // +slipway:rule=SL7
@@ -53,6 +55,14 @@ const DefaultVersionsToKeep int32 = 10
 // +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.capacityReservation) || self.capacityReservation.preference == 'default' || !has(self.awsLaunchTemplate.capacityReservationId) || self.awsLaunchTemplate.capacityReservationId == ""`,message="capacityReservation of the group overrules awsLaunchTemplate.capacityReservationId: name the reservation in one of the two, or set preference to default",fieldPath=".capacityReservation"
 // +slipway:rule=CR3
 // +kubebuilder:validation:XValidation:rule=`!has(self.awsLaunchTemplate) || !has(self.capacityReservation) || !(self.capacityReservation.preference in ['capacity-reservations-only', 'capacity-reservations-first']) || !(has(self.awsLaunchTemplate.spotMarketOptions) || (has(self.awsLaunchTemplate.marketType) && self.awsLaunchTemplate.marketType == 'Spot'))`,message="Spot Instances can not run in a Capacity Reservation: set preference to none or default, or remove awsLaunchTemplate.spotMarketOptions and marketType Spot",fieldPath=".capacityReservation.preference"
+// +slipway:rule=AS20
+// +kubebuilder:validation:XValidation:rule=`!has(self.availabilityZoneDistribution) || self.availabilityZoneDistribution != 'reservations-then-balanced' || (has(self.capacityReservation) && ((has(self.capacityReservation.ids) && size(self.capacityReservation.ids) > 0) || (has(self.capacityReservation.resourceGroupARNs) && size(self.capacityReservation.resourceGroupARNs) > 0)))`,message="reservations-then-balanced needs Capacity Reservations to launch into first: name them in capacityReservation.ids or resourceGroupARNs, or set availabilityZoneDistribution to balanced-best-effort",fieldPath=".availabilityZoneDistribution"
+// +slipway:rule=SL76
+// +kubebuilder:validation:XValidation:rule=`!has(self.desiredCapacityType) || self.desiredCapacityType == 'units' || (has(self.mixedInstancesPolicy) && (!has(self.mixedInstancesPolicy.overrides) || self.mixedInstancesPolicy.overrides.all(o, has(o.instanceRequirements) && !has(o.weightedCapacity))))`,message="Auto Scaling counts vCPUs or memory only where it chooses the instance types: give instanceRequirements, and no weightedCapacity, in mixedInstancesPolicy.overrides, or set desiredCapacityType to units",fieldPath=".desiredCapacityType"
+// +slipway:rule=SL77
+// +kubebuilder:validation:XValidation:rule=`!has(self.mixedInstancesPolicy) || !has(self.mixedInstancesPolicy.instancesDistribution) || !has(self.mixedInstancesPolicy.instancesDistribution.distributionSegments) || size(self.mixedInstancesPolicy.instancesDistribution.distributionSegments) == 0 || (has(self.capacityReservation) && has(self.capacityReservation.resourceGroupARNs) && size(self.capacityReservation.resourceGroupARNs) > 0)`,message="distributionSegments find Capacity Reservations in resource groups: name the groups in capacityReservation.resourceGroupARNs",fieldPath=".mixedInstancesPolicy.instancesDistribution.distributionSegments"
+// +slipway:rule=SL78
+// +kubebuilder:validation:XValidation:rule=`!has(self.trafficSources) || !has(self.targetGroupARNs) || self.trafficSources.all(s, !(s.identifier in self.targetGroupARNs))`,message="a target group is in trafficSources and in targetGroupARNs: list it in one of the two",fieldPath=".trafficSources"
 type AWSMachinePoolSpec struct {
 	// ProviderID is the ARN of the Auto Scaling group. The controller writes it.
 	// +optional
@@ -70,6 +80,12 @@ type AWSMachinePoolSpec struct {
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	MaxSize int32 `json:"maxSize"`
+
+	// DesiredCapacityType is the unit in which minSize, maxSize, and the replicas of the MachinePool are counted: units,
+	// which are instances, vcpu, or memory-mib. The last two need instanceRequirements in mixedInstancesPolicy.
+	// Default: units.
+	// +optional
+	DesiredCapacityType DesiredCapacityType `json:"desiredCapacityType,omitempty"`
 
 	// AvailabilityZones are the zones that instances run in, in subnets of the cluster. Where subnets is given, it
 	// decides alone. Default: the zones of the MachinePool, else all private subnets of the cluster.
@@ -159,6 +175,20 @@ type AWSMachinePoolSpec struct {
 	// +optional
 	DeletionProtection DeletionProtection `json:"deletionProtection,omitempty"`
 
+	// InstanceLifecyclePolicy says what becomes of an instance whose termination was abandoned: by a lifecycle hook, or by
+	// Slipway, whose drain of the node ran out of time. Default: as the group is, which AWS creates to terminate it.
+	// +optional
+	InstanceLifecyclePolicy *InstanceLifecyclePolicy `json:"instanceLifecyclePolicy,omitempty"`
+
+	// ServiceLinkedRoleARN is the service-linked role with which Auto Scaling calls other AWS services for the group, such as
+	// one whose use of a KMS key is granted. The account must have it already. Default: as the group is, which AWS creates with
+	// AWSServiceRoleForAutoScaling.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1600
+	// +slipway:rule=SL6
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^arn:[a-z-]+:iam::[0-9]{12}:role/aws-service-role/autoscaling[.]amazonaws[.]com([.]cn)?/AWSServiceRoleForAutoScaling[A-Za-z0-9_+=,.@-]*$')`,message="give the ARN of a service-linked role of Auto Scaling (arn:aws:iam::<account>:role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling_<suffix>)"
+	ServiceLinkedRoleARN string `json:"serviceLinkedRoleARN,omitempty"`
+
 	// CapacityRebalance launches a replacement for a Spot Instance as soon as AWS says that it may be interrupted.
 	// +optional
 	CapacityRebalance bool `json:"capacityRebalance,omitempty"`
@@ -239,6 +269,16 @@ type AWSMachinePoolSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.all(a, a.matches('^arn:[a-z-]+:elasticloadbalancing:[a-z0-9-]+:[0-9]{12}:targetgroup/[a-zA-Z0-9-]+/[0-9a-f]+$'))`,message="give the ARNs of target groups (arn:aws:elasticloadbalancing:<region>:<account>:targetgroup/<name>/<id>); a load balancer's ARN is not one"
 	TargetGroupARNs []string `json:"targetGroupARNs,omitempty"`
 
+	// TrafficSources list what the group registers its instances with: target groups of VPC Lattice, which targetGroupARNs cannot name, target
+	// groups of load balancers, and Classic Load Balancers. Those that others attached are left alone.
+	// +optional
+	// +listType=map
+	// +listMapKey=identifier
+	// +slipway:rule=SL78
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:XValidation:rule=`self.filter(s, s.type == 'vpc-lattice').size() <= 5`,message="Auto Scaling takes at most 5 VPC Lattice target groups for a group"
+	TrafficSources []TrafficSource `json:"trafficSources,omitempty"`
+
 	// PlacementGroup is the name of the placement group that instances are launched into.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
@@ -250,8 +290,6 @@ type AWSMachinePoolSpec struct {
 
 	// WarmPool keeps instances that have been initialized already, for the group to grow faster.
 	// +optional
-	// +slipway:rule=WP2
-	// +kubebuilder:validation:XValidation:rule=`!has(self.state) || self.state != 'Hibernated'`,message="instances hibernate where their launch template allows it, which no field of awsLaunchTemplate can say yet: set state to Stopped or Running",fieldPath=".state"
 	WarmPool *WarmPool `json:"warmPool,omitempty"`
 
 	// NodeDrain says how nodes are emptied before their instances end, in scale-in, refresh and deletion.

@@ -336,6 +336,8 @@ const (
 
 // Reasons of NodesDrained.
 const (
+	// InstancesRetainedReason says that the group keeps instances whose termination was abandoned, and not by Slipway.
+	InstancesRetainedReason = "InstancesRetained"
 	// DrainedReason says that no instance waits for its node to be emptied.
 	DrainedReason = "Drained"
 	// DrainingReason says that instances wait for their nodes to be emptied. It is a reason of Deleting too.

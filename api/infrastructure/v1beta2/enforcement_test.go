@@ -250,6 +250,10 @@ var enforcement = map[string]string{
 	"SL70": inCRD,     // the pattern of an image's name has two fields, and nothing is executed; a cluster's pattern is a condition
 	"SL71": inCRD,     // the name of a Cluster is part of owner tags, in which a slash separates
 	"SL75": inCRD,     // deletion protection has three levels
+	"SL76": inCRD,     // sizes are in vCPUs or memory where AWS chooses the instance types
+	"SL77": inCRD,     // distribution segments name reservations, and leave no room for Spot
+	"SL79": inCRD,     // an instance whose termination was abandoned is retained or terminated
+	"SL78": inCRD,     // traffic sources have identifiers of their type
 }
 
 // TestEveryRuleHasItsPlace fails when a rule of the matrix is forgotten, when the table knows a rule that does not

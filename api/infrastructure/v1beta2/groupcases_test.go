@@ -335,6 +335,23 @@ func hooks(n int) string {
 	return "{lifecycleHooks: [" + strings.Join(all, ", ") + "]}"
 }
 
+// reservedGroup names a resource group of Capacity Reservations.
+const reservedGroup = `capacityReservation: {preference: capacity-reservations-first, resourceGroupARNs: ["arn:aws:resource-groups:us-east-1:123456789012:group/cr"]}`
+
+// segmented is a spec with one distribution segment.
+func segmented(types, distribution, spec string) string {
+	if distribution != "" {
+		distribution = ", " + distribution
+	}
+	return fmt.Sprintf("{mixedInstancesPolicy: {overrides: [{instanceType: m5.large}], instancesDistribution: {distributionSegments: [{targetCapacityTypes: %s}]%s}}, %s}", types, distribution, spec)
+}
+
+func sources(list ...string) string { return "{trafficSources: [" + strings.Join(list, ", ") + "]}" }
+
+func latticeSource(n int) string {
+	return fmt.Sprintf(`{type: vpc-lattice, identifier: "arn:aws:vpc-lattice:us-east-1:123456789012:targetgroup/tg-0123456789abcdef%d"}`, n)
+}
+
 // groupCases are about the group's other settings.
 var groupCases = []ruleCase{
 	{
@@ -363,9 +380,90 @@ var groupCases = []ruleCase{
 		says: `supported values: "none", "prevent-force-deletion", "prevent-all-deletion"`,
 	},
 	{
-		rule: "AS20", reason: "reservations-then-balanced needs a reservation, and is not offered yet",
-		accept: `{availabilityZoneDistribution: balanced-only}`, refuse: `{availabilityZoneDistribution: reservations-then-balanced}`,
-		says: `supported values: "balanced-best-effort", "balanced-only"`,
+		rule: "AS20", reason: "a strategy of AWS's",
+		accept: `{availabilityZoneDistribution: balanced-only}`, refuse: `{availabilityZoneDistribution: balanced}`,
+		says: `supported values: "balanced-best-effort", "balanced-only", "reservations-then-balanced"`,
+	},
+	{
+		rule: "AS20", reason: "reservations come first where there are any",
+		accept: `{availabilityZoneDistribution: reservations-then-balanced, capacityReservation: {preference: capacity-reservations-first, ids: [cr-0123456789abcdef0]}}`,
+		refuse: `{availabilityZoneDistribution: reservations-then-balanced, capacityReservation: {preference: capacity-reservations-first}}`,
+		says:   "reservations-then-balanced needs Capacity Reservations",
+	},
+	{
+		rule: "SL9", reason: "nothing is validated without a zonal shift",
+		accept: `{availabilityZoneImpairmentPolicy: {zonalShiftEnabled: true, impairedZoneHealthCheckBehavior: IgnoreUnhealthy, skipZonalShiftValidation: true}}`,
+		refuse: `{availabilityZoneImpairmentPolicy: {zonalShiftEnabled: false, skipZonalShiftValidation: true}}`,
+		says:   "skipZonalShiftValidation does nothing without a zonal shift",
+	},
+	{
+		rule: "SL6", reason: "any other role is no service-linked one of Auto Scaling's",
+		accept: `{serviceLinkedRoleARN: "arn:aws:iam::123456789012:role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling_keys"}`,
+		refuse: `{serviceLinkedRoleARN: "arn:aws:iam::123456789012:role/admin"}`, says: "a service-linked role of Auto Scaling",
+	},
+	{
+		rule: "SL79", reason: "an action of AWS's", accept: `{instanceLifecyclePolicy: {retentionTriggers: {terminateHookAbandon: retain}}}`,
+		refuse: `{instanceLifecyclePolicy: {retentionTriggers: {terminateHookAbandon: keep}}}`, says: `supported values: "retain", "terminate"`,
+	},
+	{
+		rule: "SL76", reason: "a unit of AWS's", accept: `{desiredCapacityType: units}`, refuse: `{desiredCapacityType: gpu}`,
+		says: `supported values: "units", "vcpu", "memory-mib"`,
+	},
+	{
+		rule: "SL76", reason: "a group of given types counts instances",
+		accept: `{desiredCapacityType: vcpu, mixedInstancesPolicy: {overrides: [{instanceRequirements: {vCPUCount: {min: 2}, memoryMiB: {min: 0}}}]}}`,
+		refuse: `{desiredCapacityType: vcpu, mixedInstancesPolicy: {overrides: [{instanceType: m5.large}]}}`, says: "counts vCPUs or memory only where it chooses",
+	},
+	{
+		rule: "SL76", reason: "weights are a unit of their own",
+		refuse: `{desiredCapacityType: memory-mib, mixedInstancesPolicy: {overrides: [{instanceRequirements: {vCPUCount: {min: 2}, memoryMiB: {min: 0}}, weightedCapacity: 2}]}}`,
+		accept: `{desiredCapacityType: units, mixedInstancesPolicy: {overrides: [{instanceRequirements: {vCPUCount: {min: 2}, memoryMiB: {min: 0}}, weightedCapacity: 2}]}}`,
+		says:   "counts vCPUs or memory only where it chooses",
+	},
+	{
+		rule: "SL77", reason: "segments find reservations in resource groups", accept: segmented(`[capacity-block, on-demand]`, "", reservedGroup),
+		refuse: segmented(`[capacity-block, on-demand]`, "", `capacityReservation: {preference: capacity-reservations-first}`), says: "name the groups in capacityReservation.resourceGroupARNs",
+	},
+	{
+		rule: "SL77", reason: "AWS drops segments for shares of On-Demand", accept: segmented(`[on-demand]`, "onDemandPercentageAboveBaseCapacity: 100", reservedGroup),
+		refuse: segmented(`[on-demand]`, "onDemandPercentageAboveBaseCapacity: 50", reservedGroup), says: "Spot is no part of them",
+	},
+	{
+		rule: "SL77", reason: "the types are AWS's", accept: segmented(`[on-demand-capacity-reservation]`, "", reservedGroup),
+		refuse: segmented(`[spot]`, "", reservedGroup), says: `supported values: "on-demand-capacity-reservation"`,
+	},
+	{
+		rule: "SL77", reason: "a type has one place", accept: segmented(`[interruptible-capacity-reservation]`, "", reservedGroup),
+		refuse: segmented(`[on-demand, on-demand]`, "", reservedGroup), says: "list each type of capacity once",
+	},
+	{
+		rule: "SL77", reason: "a segment lists something", accept: segmented(`[on-demand]`, "", reservedGroup), refuse: segmented(`[]`, "", reservedGroup),
+		says: "should have at least 1 items",
+	},
+	{
+		rule: "SL78", reason: "the ARN fits the type", accept: sources(latticeSource(1)),
+		refuse: sources(`{type: elbv2, identifier: "arn:aws:vpc-lattice:us-east-1:123456789012:targetgroup/tg-0123456789abcdef0"}`), says: "type elbv2 needs the ARN of a target group",
+	},
+	{
+		rule: "SL78", reason: "a target group of a load balancer is none of VPC Lattice's",
+		accept: sources(`{type: elbv2, identifier: "arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/nodes/0123456789abcdef"}`),
+		refuse: sources(`{type: vpc-lattice, identifier: "arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/nodes/0123456789abcdef"}`),
+		says:   "type vpc-lattice needs the ARN",
+	},
+	{
+		rule: "SL78", reason: "Classic Load Balancers have names", accept: sources(`{type: elb, identifier: nodes}`),
+		refuse: sources(`{type: elb, identifier: "arn:aws:elasticloadbalancing:us-east-1:123456789012:loadbalancer/nodes"}`), says: "type elb needs the name of a Classic Load Balancer",
+	},
+	{
+		rule: "SL78", reason: "AWS takes five of VPC Lattice", accept: sources(latticeSource(1), latticeSource(2), latticeSource(3), latticeSource(4), latticeSource(5)),
+		refuse: sources(latticeSource(1), latticeSource(2), latticeSource(3), latticeSource(4), latticeSource(5), latticeSource(6)), says: "at most 5 VPC Lattice target groups",
+	},
+	{
+		rule: "SL78", reason: "who lists a target group twice would detach it with one of the two",
+		accept: `{trafficSources: [{type: elb, identifier: nodes}], targetGroupARNs: ["arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/nodes/0123456789abcdef"]}`,
+		refuse: `{trafficSources: [{type: elbv2, identifier: "arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/nodes/0123456789abcdef"}],
+			targetGroupARNs: ["arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/nodes/0123456789abcdef"]}`,
+		says: "list it in one of the two",
 	},
 	{
 		rule: "AS21", reason: "at most 100 apart",
@@ -463,7 +561,7 @@ var groupCases = []ruleCase{
 		says:   "neither Spot Instances nor into Capacity Blocks",
 	},
 	{
-		rule: "WP2", reason: "no field lets instances hibernate", accept: `{warmPool: {state: Running, reuseOnScaleIn: true}}`,
+		rule: "WP2", reason: "no field of awsLaunchTemplate lets instances hibernate", accept: `{awsLaunchTemplate: null, launchConfigTemplateRef: {name: hibernating}, warmPool: {state: Hibernated}}`,
 		refuse: `{warmPool: {state: Hibernated}}`, says: "set state to Stopped or Running",
 	},
 	{

@@ -79,7 +79,11 @@ func (r *Reconciler) deleteGroup(ctx context.Context, p *pass) reconciling.Outco
 				return *waiting
 			}
 		}
-		if err := p.cloud.Groups.Delete(ctx, *p.group); err != nil && !aws.IsNotFound(err) {
+		err := r.stopRetaining(ctx, p)
+		if err == nil {
+			err = p.cloud.Groups.Delete(ctx, *p.group)
+		}
+		if err != nil && !aws.IsNotFound(err) {
 			return outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.ASGDeleteFailedReason, err)
 		}
 		r.Report.Done(ctx, p.pool, "ASGDeleting", "Deleting Auto Scaling group %s and its %d instances", p.group.Name, len(p.group.Instances))
@@ -89,6 +93,14 @@ func (r *Reconciler) deleteGroup(ctx context.Context, p *pass) reconciling.Outco
 	reconciling.True(p.pool, infrav1.DeletingCondition, infrav1.ASGDeletionInProgressReason, message)
 	reconciling.False(p.pool, infrav1.ASGReadyCondition, infrav1.ASGDeletionInProgressReason, message)
 	return reconciling.ComeBack(groupEnding, message)
+}
+
+// stopRetaining has a group that is deleted with its instances retain none of them, which AWS asks for.
+func (r *Reconciler) stopRetaining(ctx context.Context, p *pass) error {
+	if p.group.Settings.Abandoned != infrav1.RetentionActionRetain {
+		return nil
+	}
+	return p.cloud.Groups.StopRetaining(ctx, p.group.Name)
 }
 
 // settling is how long Auto Scaling is given to take an instance out of a group that shrank, before one that stays, because it is protected, in

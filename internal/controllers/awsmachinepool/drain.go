@@ -61,17 +61,25 @@ func (d departure) String() string {
 
 // withDeadline is String with the time until which the instance is held at most. It does not change while the node is drained, so that a condition can carry it.
 func (d departure) withDeadline() string {
+	if d.Retained() {
+		return d.String() + "; its instance is retained until the node is empty"
+	}
 	return fmt.Sprintf("%s, until %s at the latest", d, d.until.UTC().Format(time.RFC3339))
 }
 
-// drainHooks are the lifecycle hooks that draining needs: one that holds instances on their way out. Without us it lets them go in the end.
+// drainHooks are the lifecycle hooks that draining needs: one that holds instances on their way out. Without us it lets them go in the end,
+// or has them retained if the pool says so.
 func drainHooks(p *pass) []autoscalinggroup.Hook {
 	if !drainWanted(p) {
 		return nil
 	}
+	result := infrav1.LifecycleHookDefaultResultContinue
+	if retains(p) { // nobody drained an instance that nobody spoke for
+		result = infrav1.LifecycleHookDefaultResultAbandon
+	}
 	return []autoscalinggroup.Hook{{
 		Name: autoscalinggroup.DrainHook, Transition: string(infrav1.LifecycleTransitionInstanceTerminating),
-		Heartbeat: int32(autoscalinggroup.DrainHeartbeat / time.Second), Result: string(infrav1.LifecycleHookDefaultResultContinue),
+		Heartbeat: int32(autoscalinggroup.DrainHeartbeat / time.Second), Result: string(result),
 	}}
 }
 
@@ -106,7 +114,12 @@ func (r *Reconciler) drainNodes(ctx context.Context, p *pass) reconciling.Outcom
 	if p.group == nil {
 		return reconciling.Continue()
 	}
-	held := slices.DeleteFunc(slices.Clone(p.group.Instances), func(instance autoscalinggroup.Instance) bool { return !instance.Held() })
+	if err := r.recordRetained(ctx, p); err != nil {
+		return reconciling.Fail(err).AndGoOn()
+	}
+	held := slices.DeleteFunc(slices.Clone(p.group.Instances), func(instance autoscalinggroup.Instance) bool {
+		return !instance.Held() && !retainedHere(p, instance)
+	})
 	departures, err := r.drain(ctx, p, held)
 	if err != nil {
 		return reconciling.Fail(err).AndGoOn()
@@ -127,7 +140,7 @@ func (r *Reconciler) drain(ctx context.Context, p *pass, instances []autoscaling
 			since = now
 		}
 		until := since.Add(drainTimeout(p))
-		departures = append(departures, departure{Instance: instance, since: since, until: until, expired: !now.Before(until)})
+		departures = append(departures, departure{Instance: instance, since: since, until: until, expired: !now.Before(until) && !draining(p, instance)})
 	}
 	if drainWanted(p) && drainPossible(p) {
 		r.look(ctx, p, departures)
@@ -145,7 +158,7 @@ func (r *Reconciler) look(ctx context.Context, p *pass, departures []departure) 
 	for i := range departures {
 		d := &departures[i]
 		switch twin := p.twins[d.ID]; {
-		case d.Leaving() && !d.Held():
+		case d.Leaving() && !d.Held() && !d.Retained():
 			d.empty, d.state = true, "its instance ends"
 		case twin != nil && twin.drained():
 			d.empty, d.state = true, "Cluster API drained it"
@@ -226,6 +239,11 @@ func (r *Reconciler) lookAt(ctx context.Context, p *pass, api *workload.API, d *
 func (r *Reconciler) letGo(ctx context.Context, p *pass, departures []departure) error {
 	now := r.Clock.Now()
 	for _, d := range departures {
+		if done, err := r.keepOrEndRetained(ctx, p, d); err != nil {
+			return err
+		} else if done {
+			continue
+		}
 		note := r.drains.note(p.key(), d.ID)
 		switch {
 		case !d.Held() || note.letGo:
@@ -290,6 +308,12 @@ const mostShown = 5
 // reportDrain shows how far the nodes are. A pool of which no instance ever left has no such condition.
 func (r *Reconciler) reportDrain(p *pass, departures []departure) reconciling.Outcome {
 	waiting := slices.DeleteFunc(slices.Clone(departures), departure.done)
+	if left := retainedElsewhere(p); len(left) > 0 && len(waiting) == 0 {
+		reconciling.False(p.pool, infrav1.NodesDrainedCondition, infrav1.InstancesRetainedReason, fmt.Sprintf(
+			"The termination of %s was abandoned outside Slipway. The group replaced these instances, and they keep running, and are charged for, until you terminate them "+
+				"with TerminateInstanceInAutoScalingGroup", strings.Join(left, ", ")))
+		return reconciling.Continue()
+	}
 	if len(waiting) == 0 {
 		if meta.FindStatusCondition(p.pool.Status.Conditions, infrav1.NodesDrainedCondition) != nil {
 			reconciling.True(p.pool, infrav1.NodesDrainedCondition, infrav1.DrainedReason, "")
@@ -377,6 +401,7 @@ func (r *Reconciler) dropDone(p *pass, record map[string]time.Time, departures [
 		case deleting:
 			continue
 		case !p.group.Instances[member].Leaving(): // it stays, or is kept in a warm pool
+		case departing < 0 && p.group.Instances[member].Retained(): // which is told by a condition
 		case departing < 0: // no hook holds it any longer
 			ended = append(ended, id)
 		case !departures[departing].empty:

@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 // DrainingAnnotation holds since when the nodes of instances are being drained, as JSON by instance id. It is what the time limit is counted from: a new
@@ -29,23 +30,18 @@ func drainingSince(pool *infrav1.AWSMachinePool) map[string]time.Time {
 }
 
 func recordDraining(pool *infrav1.AWSMachinePool, begun map[string]time.Time) {
-	annotations := maps.Clone(pool.Annotations)
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	delete(annotations, DrainingAnnotation)
+	var text []byte
 	if len(begun) > 0 {
 		rounded := make(map[string]time.Time, len(begun))
 		for id, since := range begun {
 			rounded[id] = since.UTC().Truncate(time.Second)
 		}
-		text, err := json.Marshal(rounded)
-		if err != nil {
+		var err error
+		if text, err = json.Marshal(rounded); err != nil {
 			panic(err) // strings by times of this age: there is nothing that JSON can not write
 		}
-		annotations[DrainingAnnotation] = string(text)
 	}
-	pool.SetAnnotations(annotations)
+	reconciling.SetAnnotation(pool, DrainingAnnotation, string(text))
 }
 
 // drainNotes are what this process remembers of instances on their way out, to save calls. Nothing but calls hangs on it. The zero value is ready
@@ -66,6 +62,8 @@ type drainNote struct {
 	parting *departure
 	// letGo is true once the hold was ended.
 	letGo bool
+	// terminated is true once the instance, which was retained, was to be terminated.
+	terminated bool
 }
 
 func (n *drainNotes) note(pool types.NamespacedName, instance string) drainNote {
@@ -123,7 +121,7 @@ func (n *drainNotes) keep(pool types.NamespacedName, instances []autoscalinggrou
 	})
 	for _, instance := range instances {
 		if note, known := notes[instance.ID]; known && !instance.Held() {
-			note.letGo, note.parting = false, nil
+			note.letGo, note.parting, note.terminated = false, nil, note.terminated && instance.Retained()
 			notes[instance.ID] = note
 		}
 	}

@@ -103,6 +103,7 @@ func (r *Reconciler) desired(ctx context.Context, p *pass) (autoscalinggroup.Des
 		Settings:             autoscalinggroup.SettingsOf(spec),
 		Hooks:                r.wantedHooks(p),
 		TargetGroupARNs:      slices.Sorted(slices.Values(spec.TargetGroupARNs)),
+		TrafficSources:       autoscalinggroup.TrafficSourcesOf(spec.TrafficSources),
 		Suspended:            autoscalinggroup.SuspendedOf(spec.SuspendProcesses),
 		WarmPool:             autoscalinggroup.WarmPoolOf(spec.WarmPool),
 		Tags:                 p.facts.OwnedTags(p.pool.Name, asked),
@@ -294,6 +295,11 @@ func (r *Reconciler) makeAsDesired(ctx context.Context, p *pass, desired autosca
 		return err
 	}
 	done = append(done, attached...)
+	sources, err := groups.EnsureTrafficSources(ctx, desired, applied.TrafficSources, p.group)
+	if err != nil {
+		return err
+	}
+	done = append(done, sources...)
 	put, err := groups.PutWarmPool(ctx, desired.WarmPool, p.group)
 	if err != nil {
 		return err

@@ -119,6 +119,7 @@ func (r *Reconciler) announced(p *pass, pool *infrav1.AWSMachinePool) {
 		applied.HooksDigest = ""
 	}
 	applied.TargetGroups = common.Union(applied.TargetGroups, pool.Spec.TargetGroupARNs)
+	applied.TrafficSources = common.Union(applied.TrafficSources, autoscalinggroup.Identifiers(autoscalinggroup.TrafficSourcesOf(pool.Spec.TrafficSources)))
 	applied.Processes = common.Union(applied.Processes, autoscalinggroup.SuspendedOf(pool.Spec.SuspendProcesses))
 	applied.Record(pool)
 }
@@ -130,6 +131,7 @@ func confirmGroup(p *pass, desired autoscalinggroup.Desired) {
 		common.ConfirmTags(pool, asked)
 		applied := common.AppliedOf(pool)
 		applied.TargetGroups, applied.Processes = desired.TargetGroupARNs, desired.Suspended
+		applied.TrafficSources = autoscalinggroup.Identifiers(desired.TrafficSources)
 		settings, launches := desired.Digests()
 		applied.Settings = settings
 		if launches != "" {

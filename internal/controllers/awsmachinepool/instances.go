@@ -160,6 +160,6 @@ func inMotion(group *autoscalinggroup.Group) bool {
 		return true
 	}
 	return slices.ContainsFunc(group.Instances, func(instance autoscalinggroup.Instance) bool {
-		return !instance.InService() && instance.LifecycleState != "Standby"
+		return !instance.InService() && instance.LifecycleState != "Standby" && !instance.Retained()
 	})
 }

@@ -128,13 +128,33 @@ func unfit(p *pass, spec *infrav1.AWSLaunchConfigSpec) string {
 		common.If(untriable(spec), "it asks for a dry run, which is of one instance type, and names none: give instanceType, or remove verify"),
 		common.If(mixed != nil && spot, "it asks for Spot Instances, which mixedInstancesPolicy does in its own way (onDemandPercentageAboveBaseCapacity)"),
 		common.If(mixed != nil && block, "it asks for a Capacity Block, which can not be used with mixedInstancesPolicy"),
-		common.If(pool.WarmPool != nil && (spot || block), "it asks for Spot Instances or a Capacity Block, and the pool has a warmPool"),
-		common.If(pool.WarmPool != nil && parameter, "its image is a Systems Manager parameter, and Auto Scaling has no warm pool of such instances"),
+		unfitToWait(pool.WarmPool, spec, spot || block, parameter),
 		common.If(parameter && skipsMatching(pool.RefreshPreferences), "its image is a Systems Manager parameter, with which AWS can not tell which instances to leave alone: set refreshPreferences.skipMatching to false"),
 		common.If(outside && spec.IamInstanceProfile == "", "it has no iamInstanceProfile, with which instances read bootstrap data outside of the launch template (bootstrapStorage)"),
 		common.If(reserves && ptr.Deref(spec.CapacityReservationID, "") != "", "it names a Capacity Reservation, which capacityReservation of the pool overrules"),
 		common.If(inReservation && spot, "it asks for Spot Instances, which can not run in the Capacity Reservation of the pool"),
 	)
+}
+
+// unfitToWait returns why instances of a launch config cannot be in the warm pool, "" if they can or there is none.
+func unfitToWait(pool *infrav1.WarmPool, spec *infrav1.AWSLaunchConfigSpec, bought, parameter bool) string {
+	if pool == nil {
+		return ""
+	}
+	return cmp.Or(
+		common.If(bought, "it asks for Spot Instances or a Capacity Block, and the pool has a warmPool"),
+		common.If(pool.State == hibernatedWarmPool && !hibernates(spec),
+			"its instances cannot hibernate, and the pool has a warmPool in state Hibernated: set hibernationOptions.configured to true, or warmPool.state to Stopped"),
+		common.If(parameter, "its image is a Systems Manager parameter, and Auto Scaling has no warm pool of such instances"),
+	)
+}
+
+// hibernatedWarmPool is the state of a warm pool whose instances hibernate.
+const hibernatedWarmPool = "Hibernated"
+
+// hibernates reports whether instances of a launch config can hibernate, or it is for AWS to say, which has the launch template.
+func hibernates(spec *infrav1.AWSLaunchConfigSpec) bool {
+	return spec.Existing != nil || spec.HibernationOptions != nil && spec.HibernationOptions.Configured
 }
 
 // untriable is true for a launch config that asks for a dry run and has no instance type, of which there is none.

@@ -60,7 +60,7 @@ func (r *Reconciler) emptyProtected(ctx context.Context, p *pass) *reconciling.O
 	p.cloud.SeenGroups.InMotion(p.key(), true)
 	again := func(message string) reconciling.Outcome { return reconciling.ComeBack(groupEnding, message) }
 	return r.protected(p, again, "Auto Scaling group %s has deletion protection %s, so it is deleted once it is empty: %d of its instances are left. Instances in standby, or protected "+
-		"from scale in, stay until you release them. Set spec.deletionProtection to none to have all of them terminated", p.group.Name, protection(p), len(p.group.Instances))
+		"from scale in, or retained, stay until you release them. Set spec.deletionProtection to none to have all of them terminated", p.group.Name, protection(p), len(p.group.Instances))
 }
 
 // protected reports what the deletion protection keeps.

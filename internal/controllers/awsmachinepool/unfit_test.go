@@ -44,6 +44,16 @@ func TestUnfit(t *testing.T) {
 			pool: func(p *infrav1.AWSMachinePoolSpec) { p.WarmPool = &infrav1.WarmPool{} }, says: "the pool has a warmPool",
 		},
 		{
+			reason: "instances hibernate that were launched for it", pool: func(p *infrav1.AWSMachinePoolSpec) { p.WarmPool = &infrav1.WarmPool{State: "Hibernated"} },
+			says: "its instances cannot hibernate",
+		},
+		{
+			reason: "and these were", pool: func(p *infrav1.AWSMachinePoolSpec) { p.WarmPool = &infrav1.WarmPool{State: "Hibernated"} },
+			config: func(c *infrav1.AWSLaunchConfigSpec) {
+				c.HibernationOptions = &infrav1.HibernationOptions{Configured: true}
+			},
+		},
+		{
 			reason: "instances read S3 with a profile", pool: func(p *infrav1.AWSMachinePoolSpec) { p.BootstrapStorage = infrav1.BootstrapStorageS3 },
 			says: "no iamInstanceProfile",
 		},

@@ -256,7 +256,7 @@ func bootstrapNamed(p *pass) bool {
 func (r *Reconciler) hold(ctx context.Context, p *pass) reconciling.Outcome {
 	err := reconciling.EnsureFinalizer(ctx, r.Client, p.pool, infrav1.ManagedMachinePoolFinalizer, func(pool *infrav1.AWSManagedMachinePool) {
 		common.SetLocation(pool, common.LocationOf(p.cloud, p.facts.Identity, p.clusterName))
-		annotate(pool, common.EKSClusterAnnotation, p.eksCluster)
+		reconciling.SetAnnotation(pool, common.EKSClusterAnnotation, p.eksCluster)
 	})
 	if err != nil {
 		return reconciling.Fail(fmt.Errorf("adding the finalizer: %w", err))

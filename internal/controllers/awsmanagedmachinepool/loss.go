@@ -75,7 +75,9 @@ func (r *Reconciler) retire(ctx context.Context, p *pass) reconciling.Outcome {
 
 // recordNames records which node groups the pool has from now on.
 func (r *Reconciler) recordNames(ctx context.Context, p *pass, names string) reconciling.Outcome {
-	err := reconciling.Patch(ctx, r.Client, p.pool, func(pool *infrav1.AWSManagedMachinePool) { annotate(pool, common.NodegroupsAnnotation, names) })
+	err := reconciling.Patch(ctx, r.Client, p.pool, func(pool *infrav1.AWSManagedMachinePool) {
+		reconciling.SetAnnotation(pool, common.NodegroupsAnnotation, names)
+	})
 	if err != nil {
 		return reconciling.Fail(fmt.Errorf("recording the names of the node groups: %w", err))
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -96,17 +95,4 @@ func clusterOf(arn string) string {
 		return ""
 	}
 	return resource[1]
-}
-
-// annotate sets an annotation of an object, or takes it away if the value is empty.
-func annotate(object client.Object, key, value string) {
-	annotations := maps.Clone(object.GetAnnotations())
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	delete(annotations, key)
-	if value != "" {
-		annotations[key] = value
-	}
-	object.SetAnnotations(annotations)
 }

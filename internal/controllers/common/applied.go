@@ -2,10 +2,11 @@ package common
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 // AppliedAnnotation holds what a pool gave its Auto Scaling group beside what others may have given it, as JSON. It is how a hook, a target group or a
@@ -25,6 +26,8 @@ type Applied struct {
 	Launches string `json:"launches,omitempty"`
 	// TargetGroups are ARNs.
 	TargetGroups []string `json:"targetGroups,omitempty"`
+	// TrafficSources are identifiers.
+	TrafficSources []string `json:"trafficSources,omitempty"`
 	// Processes are those that are suspended.
 	Processes []string `json:"processes,omitempty"`
 	// Policies are ARNs of policies of the node role that the user asked for.
@@ -48,15 +51,10 @@ func (a Applied) Record(object client.Object) {
 	if err != nil {
 		panic(err) // strings alone: there is nothing that JSON can not write
 	}
-	annotations := maps.Clone(object.GetAnnotations())
-	if annotations == nil {
-		annotations = map[string]string{}
+	if string(text) == "{}" {
+		text = nil
 	}
-	delete(annotations, AppliedAnnotation)
-	if string(text) != "{}" {
-		annotations[AppliedAnnotation] = string(text)
-	}
-	object.SetAnnotations(annotations)
+	reconciling.SetAnnotation(object, AppliedAnnotation, string(text))
 }
 
 // Union is a list of both, sorted.

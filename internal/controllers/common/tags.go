@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
 // LastAppliedTagsAnnotation holds the tags that the user asked for when tags were last set, as JSON. It is how a tag that the user
@@ -50,18 +52,12 @@ func lastApplied(object client.Object) map[string]string {
 }
 
 func recordTags(object client.Object, tags map[string]string) {
-	annotations := maps.Clone(object.GetAnnotations())
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
 	text, err := json.Marshal(tags)
 	if err != nil {
 		panic(err) // strings by strings: there is nothing that JSON can not write
 	}
 	if len(tags) == 0 {
-		delete(annotations, LastAppliedTagsAnnotation)
-	} else {
-		annotations[LastAppliedTagsAnnotation] = string(text)
+		text = nil
 	}
-	object.SetAnnotations(annotations)
+	reconciling.SetAnnotation(object, LastAppliedTagsAnnotation, string(text))
 }
