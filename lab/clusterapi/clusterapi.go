@@ -22,6 +22,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -133,7 +134,15 @@ func Start(ctx context.Context, opts Options) (_ *Running, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	if err := crds.ApplyDefinitions(ctx, direct, append([]*crds.Set{set}, opts.Definitions...)...); err != nil {
+	sets := append([]*crds.Set{set}, opts.Definitions...)
+	if err := crds.ApplyDefinitions(ctx, direct, sets...); err != nil {
+		return nil, err
+	}
+	server, err := discovery.NewDiscoveryClientForConfig(opts.RESTConfig)
+	if err != nil {
+		return nil, fmt.Errorf("making a discovery client: %w", err)
+	}
+	if err := crds.WaitUntilDiscovered(ctx, server, sets...); err != nil {
 		return nil, err
 	}
 	running, err := startManager(ctx, opts, webhooks)

@@ -20,7 +20,10 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slipway-project/slipway/lab/crds/bundle"
@@ -266,6 +269,65 @@ func waitEstablished(ctx context.Context, c client.Client, name string) error {
 			return fmt.Errorf("waiting for definition %q: %w", name, context.Cause(ctx))
 		}
 	}
+}
+
+// Discovery lists what an API server serves; discovery.DiscoveryClient is one.
+type Discovery interface {
+	ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error)
+}
+
+// WaitUntilDiscovered waits until the API server lists all served versions of the sets' definitions. It lists a
+// definition a moment after it calls it established, and a client that asks in between takes the kind for missing.
+func WaitUntilDiscovered(ctx context.Context, server Discovery, sets ...*Set) error {
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		missing, err := undiscovered(server, sets)
+		if err != nil {
+			return err
+		}
+		if len(missing) == 0 {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the API server to list %v: %w", missing, context.Cause(ctx))
+		}
+	}
+}
+
+// undiscovered returns the resources of the sets' definitions that the API server does not list.
+func undiscovered(server Discovery, sets []*Set) ([]schema.GroupVersionResource, error) {
+	_, lists, err := server.ServerGroupsAndResources()
+	// Of a group that is on its way, some versions may not be there yet.
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return nil, fmt.Errorf("listing what the API server serves: %w", err)
+	}
+	listed := map[schema.GroupVersionResource]bool{}
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, fmt.Errorf("listing what the API server serves: %w", err)
+		}
+		for _, resource := range list.APIResources {
+			listed[version.WithResource(resource.Name)] = true
+		}
+	}
+	var missing []schema.GroupVersionResource
+	for _, set := range sets {
+		for _, definition := range set.Definitions {
+			for _, version := range definition.Spec.Versions {
+				resource := schema.GroupVersionResource{
+					Group: definition.Spec.Group, Version: version.Name, Resource: definition.Spec.Names.Plural,
+				}
+				if version.Served && !listed[resource] {
+					missing = append(missing, resource)
+				}
+			}
+		}
+	}
+	return missing, nil
 }
 
 // ApplyWebhooks registers the admission webhooks. From then on the API server needs their server.
