@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,6 +52,7 @@ func registerAuthorization(reg *sim.Registry) {
 	})
 	sim.Authorize(reg, service, "CreateFleet", askCreateFleet)
 	sim.Authorize(reg, service, "TerminateInstances", askTerminate)
+	sim.Authorize(reg, service, "CreateReplaceRootVolumeTask", askReplaceRoot)
 	sim.Authorize(reg, service, "RunInstances", func(c *sim.Call, in *awsec2.RunInstancesInput) []sim.Question {
 		l := &launch{state: stateOf(c.Region), in: *in}
 		if spec := in.LaunchTemplate; spec != nil {
@@ -145,6 +147,40 @@ func askTerminate(c *sim.Call, in *awsec2.TerminateInstancesInput) []sim.Questio
 		}
 		asked = append(asked, iampolicy.Request{
 			Action: "ec2:TerminateInstances", Resource: s.arn(string(t.resource) + "/" + id), Context: sim.Tagged(iampolicy.Context{}, tagMap(tags), service),
+		})
+	}
+	return questions(asked)
+}
+
+// askReplaceRoot asks for the instance, the task, the new volume and the image, and for the tags of the task (AWS: Service Authorization Reference,
+// list_amazonec2, CreateReplaceRootVolumeTask, with the dependent action ec2:CreateTags).
+func askReplaceRoot(c *sim.Call, in *awsec2.CreateReplaceRootVolumeTaskInput) []sim.Question {
+	s := stateOf(c.Region)
+	i, known := s.instances.Get(val(in.InstanceId))
+	if !known {
+		return nil
+	}
+	tags := map[string]string{}
+	for _, specification := range in.TagSpecifications {
+		if specification.ResourceType == types.ResourceTypeReplaceRootVolumeTask {
+			tags = tagMap(specification.Tags)
+		}
+	}
+	const action = "ec2:CreateReplaceRootVolumeTask"
+	arn := s.arn("replace-root-volume-task/*")
+	asked := []iampolicy.Request{
+		{Action: action, Resource: s.arn("instance/" + i.id()), Context: sim.Tagged(iampolicy.Context{}, tagMap(i.api.Tags), service)},
+		{Action: action, Resource: arn, Context: sim.Tagging(iampolicy.Context{}, tags)},
+		{Action: action, Resource: s.arn("volume/" + cmp.Or(val(in.VolumeId), "*")), Context: iampolicy.Context{}},
+	}
+	if image, known := s.images.Get(val(in.ImageId)); known {
+		asked = append(asked, iampolicy.Request{
+			Action: action, Resource: fmt.Sprintf("arn:%s:ec2:%s::image/%s", partition(s.region.Name), s.region.Name, *image.ImageId), Context: sim.Tagged(iampolicy.Context{}, tagMap(image.Tags), service),
+		})
+	}
+	if len(tags) > 0 {
+		asked = append(asked, iampolicy.Request{
+			Action: "ec2:CreateTags", Resource: arn, Context: sim.Tagging(iampolicy.Context{"ec2:CreateAction": {"CreateReplaceRootVolumeTask"}}, tags),
 		})
 	}
 	return questions(asked)

@@ -45,6 +45,9 @@ func (s *state) dumpNetwork(into map[string]any) map[string]any {
 		}
 	}
 	into["vpc-attributes"] = settings
+	if tasks := dumpTable(s.rootTasks.All(), rootTaskListing.id, func(t rootTask) any { return compact(t.api) }); len(tasks) > 0 {
+		into["replace-root-volume-task"] = tasks
+	}
 	return into
 }
 

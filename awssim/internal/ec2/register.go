@@ -41,6 +41,8 @@ func registerInstances(reg *sim.Registry) {
 	sim.Handle(reg, service, "TerminateInstances", terminateInstances)
 	sim.Handle(reg, service, "DescribeVolumes", describeVolumes)
 	sim.Handle(reg, service, "DeleteVolume", deleteVolume)
+	sim.Handle(reg, service, "CreateReplaceRootVolumeTask", createReplaceRootVolumeTask)
+	sim.Handle(reg, service, "DescribeReplaceRootVolumeTasks", describeReplaceRootVolumeTasks)
 }
 
 func registerFleets(reg *sim.Registry) {

@@ -26,6 +26,7 @@ type state struct {
 	keyPairs      *sim.Table[types.KeyPairInfo]
 	instances     *sim.Table[instance]
 	volumes       *sim.Table[types.Volume]
+	rootTasks     *sim.Table[rootTask]
 	placements    *sim.Table[types.PlacementGroup] // by id
 	fleets        *sim.Table[fleet]
 	capacities    *sim.Table[CapacityReservation]
@@ -47,7 +48,7 @@ func newState(r *sim.Region) *state {
 		templates: sim.NewTable[template](k), templateNames: sim.NewTable[string](k),
 		images: sim.NewTable[types.Image](k), vpcs: sim.NewTable[types.Vpc](k), subnets: sim.NewTable[types.Subnet](k),
 		groups: sim.NewTable[types.SecurityGroup](k), keyPairs: sim.NewTable[types.KeyPairInfo](k),
-		instances: sim.NewTable[instance](k), volumes: sim.NewTable[types.Volume](k),
+		instances: sim.NewTable[instance](k), volumes: sim.NewTable[types.Volume](k), rootTasks: sim.NewTable[rootTask](k),
 		placements: sim.NewTable[types.PlacementGroup](k), fleets: sim.NewTable[fleet](k), capacities: sim.NewTable[CapacityReservation](k),
 		network: newNetwork(k), tokens: map[tokenKey]tokenUse{}, addresses: map[string]*addressPool{},
 	}

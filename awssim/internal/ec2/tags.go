@@ -83,6 +83,8 @@ var taggables = []taggable{
 		func(p types.KeyPairInfo) string { return *p.KeyPairId }, func(p *types.KeyPairInfo) *[]types.Tag { return &p.Tags }),
 	tagsIn(placementGroupID, types.ResourceTypePlacementGroup, func(s *state) *sim.Table[types.PlacementGroup] { return s.placements },
 		func(p types.PlacementGroup) string { return *p.GroupId }, func(p *types.PlacementGroup) *[]types.Tag { return &p.Tags }),
+	tagsIn(rootTaskID, types.ResourceTypeReplaceRootVolumeTask, func(s *state) *sim.Table[rootTask] { return s.rootTasks },
+		rootTaskListing.id, func(t *rootTask) *[]types.Tag { return &t.api.Tags }),
 	tagsIn(fleetID, types.ResourceTypeFleet, func(s *state) *sim.Table[fleet] { return s.fleets },
 		func(f fleet) string { return f.id }, func(f *fleet) *[]types.Tag { return &f.tags }),
 }

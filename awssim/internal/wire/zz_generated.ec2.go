@@ -25,6 +25,7 @@ var ec2Model = model{
 		"CreateNetworkAclEntry",
 		"CreateNetworkInterface",
 		"CreatePlacementGroup",
+		"CreateReplaceRootVolumeTask",
 		"CreateRoute",
 		"CreateRouteTable",
 		"CreateSecurityGroup",
@@ -75,6 +76,7 @@ var ec2Model = model{
 		"DescribeNetworkInterfaces",
 		"DescribePlacementGroups",
 		"DescribeRegions",
+		"DescribeReplaceRootVolumeTasks",
 		"DescribeRouteTables",
 		"DescribeSecurityGroupRules",
 		"DescribeSecurityGroups",
@@ -384,6 +386,17 @@ var ec2Model = model{
 			{"SpreadLevel", "SpreadLevel", ""},
 			{"Strategy", "Strategy", ""},
 			{"TagSpecifications", "TagSpecification", ""},
+		},
+		"CreateReplaceRootVolumeTaskInput": {
+			{"ClientToken", "ClientToken", ""},
+			{"DeleteReplacedRootVolume", "DeleteReplacedRootVolume", ""},
+			{"DryRun", "DryRun", ""},
+			{"ImageId", "ImageId", ""},
+			{"InstanceId", "InstanceId", ""},
+			{"SnapshotId", "SnapshotId", ""},
+			{"TagSpecifications", "TagSpecification", ""},
+			{"VolumeId", "VolumeId", ""},
+			{"VolumeInitializationRate", "VolumeInitializationRate", ""},
 		},
 		"CreateRouteInput": {
 			{"CarrierGatewayId", "CarrierGatewayId", ""},
@@ -727,6 +740,13 @@ var ec2Model = model{
 			{"DryRun", "DryRun", ""},
 			{"Filters", "Filter", ""},
 			{"RegionNames", "RegionName", ""},
+		},
+		"DescribeReplaceRootVolumeTasksInput": {
+			{"DryRun", "DryRun", ""},
+			{"Filters", "Filter", ""},
+			{"MaxResults", "MaxResults", ""},
+			{"NextToken", "NextToken", ""},
+			{"ReplaceRootVolumeTaskIds", "ReplaceRootVolumeTaskId", ""},
 		},
 		"DescribeRouteTablesInput": {
 			{"DryRun", "DryRun", ""},
@@ -1986,6 +2006,9 @@ var ec2Model = model{
 		"CreatePlacementGroupOutput": {
 			{"PlacementGroup", "placementGroup", ""},
 		},
+		"CreateReplaceRootVolumeTaskOutput": {
+			{"ReplaceRootVolumeTask", "replaceRootVolumeTask", ""},
+		},
 		"CreateRouteOutput": {
 			{"Return", "return", ""},
 		},
@@ -2229,6 +2252,10 @@ var ec2Model = model{
 		},
 		"DescribeRegionsOutput": {
 			{"Regions", "regionInfo", "item"},
+		},
+		"DescribeReplaceRootVolumeTasksOutput": {
+			{"NextToken", "nextToken", ""},
+			{"ReplaceRootVolumeTasks", "replaceRootVolumeTaskSet", "item"},
 		},
 		"DescribeRouteTablesOutput": {
 			{"NextToken", "nextToken", ""},
@@ -3500,6 +3527,17 @@ var ec2Model = model{
 		},
 		"ReplaceNetworkAclAssociationOutput": {
 			{"NewAssociationId", "newAssociationId", ""},
+		},
+		"ReplaceRootVolumeTask": {
+			{"CompleteTime", "completeTime", ""},
+			{"DeleteReplacedRootVolume", "deleteReplacedRootVolume", ""},
+			{"ImageId", "imageId", ""},
+			{"InstanceId", "instanceId", ""},
+			{"ReplaceRootVolumeTaskId", "replaceRootVolumeTaskId", ""},
+			{"SnapshotId", "snapshotId", ""},
+			{"StartTime", "startTime", ""},
+			{"Tags", "tagSet", "item"},
+			{"TaskState", "taskState", ""},
 		},
 		"ReplaceRouteTableAssociationOutput": {
 			{"AssociationState", "associationState", ""},

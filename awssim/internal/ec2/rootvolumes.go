@@ -1,0 +1,320 @@
+package ec2
+
+import (
+	"slices"
+	"time"
+
+	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/slipway-project/slipway/awssim/internal/shape"
+	"github.com/slipway-project/slipway/awssim/internal/sim"
+)
+
+// This file replaces root volumes of running instances (User Guide, "Replace the root volume for an Amazon EC2 instance without stopping it", replace-root below).
+
+// rootTaskID: the page's examples have such ids; the error codes are an inference from those of other resources.
+var rootTaskID = idKind{"replacevol", "InvalidReplaceRootVolumeTaskId.Malformed", "InvalidReplaceRootVolumeTaskId.NotFound", "replace root volume task", ""}
+
+// attaching is how long the new volume takes to be created before the instance is rebooted (inference: AWS names no time).
+const attaching = 2 * time.Second
+
+// rootTask is one replacement of a root volume.
+type rootTask struct {
+	api  types.ReplaceRootVolumeTask
+	ebs  types.EbsBlockDevice // the volume to create
+	with string               // the id of an existing volume, instead
+}
+
+func (t rootTask) active() bool {
+	return t.api.TaskState == types.ReplaceRootVolumeTaskStatePending || t.api.TaskState == types.ReplaceRootVolumeTaskStateInProgress
+}
+
+var rootTaskListing = listing[rootTask]{
+	kind: rootTaskID, id: func(t rootTask) string { return *t.api.ReplaceRootVolumeTaskId }, tags: func(t rootTask) []types.Tag { return t.api.Tags },
+	filters: filterTable[rootTask]{"instance-id": func(t rootTask) []string { return text(t.api.InstanceId) }},
+	pages:   pageLimits{min: 1, max: 50},
+}
+
+func describeReplaceRootVolumeTasks(c *sim.Call, in *awsec2.DescribeReplaceRootVolumeTasksInput) (*awsec2.DescribeReplaceRootVolumeTasksOutput, error) {
+	found, next, err := rootTaskListing.read(stateOf(c.Region).rootTasks.VisibleAll(),
+		query{in.ReplaceRootVolumeTaskIds, in.Filters, in.MaxResults, in.NextToken, in.DryRun})
+	if err != nil {
+		return nil, err
+	}
+	out := &awsec2.DescribeReplaceRootVolumeTasksOutput{NextToken: next}
+	for _, t := range found {
+		out.ReplaceRootVolumeTasks = append(out.ReplaceRootVolumeTasks, t.api)
+	}
+	return out, nil
+}
+
+func createReplaceRootVolumeTask(c *sim.Call, in *awsec2.CreateReplaceRootVolumeTaskInput) (*awsec2.CreateReplaceRootVolumeTaskOutput, error) {
+	s := stateOf(c.Region)
+	asked := *in
+	asked.DryRun = nil
+	if answer, err := replay[awsec2.CreateReplaceRootVolumeTaskOutput](s, c.Action, in.ClientToken, maxInstanceToken, asked); answer != nil || err != nil {
+		return answer, err
+	}
+	tags, err := tagsFor(in.TagSpecifications, types.ResourceTypeReplaceRootVolumeTask, types.ResourceTypeReplaceRootVolumeTask)
+	if err != nil {
+		return nil, err
+	}
+	task, err := s.planRootTask(in)
+	if err != nil {
+		return nil, err
+	}
+	if val(in.DryRun) {
+		return nil, dryRun()
+	}
+	task.api.Tags = tags
+	task = s.beginRootTask(task)
+	out := &awsec2.CreateReplaceRootVolumeTaskOutput{ReplaceRootVolumeTask: &task.api}
+	remember(s, c.Action, in.ClientToken, asked, out)
+	return out, nil
+}
+
+// ReplaceRootVolume starts to replace the root volume of an instance by one of the image on behalf of a service, and returns the id of the task. The
+// replaced volume is deleted in the end.
+func ReplaceRootVolume(r *sim.Region, id, image string) (string, error) {
+	s := stateOf(r)
+	task, err := s.planRootTask(&awsec2.CreateReplaceRootVolumeTaskInput{InstanceId: &id, ImageId: &image, DeleteReplacedRootVolume: ptr(true)})
+	if err != nil {
+		return "", err
+	}
+	return *s.beginRootTask(task).api.ReplaceRootVolumeTaskId, nil
+}
+
+// RootVolumeTaskState returns how far the replacement of a root volume is.
+func RootVolumeTaskState(r *sim.Region, task string) types.ReplaceRootVolumeTaskState {
+	t, _ := stateOf(r).rootTasks.Get(task)
+	return t.api.TaskState
+}
+
+// planRootTask checks a request, and works out the volume that becomes the root. Which codes EC2 refuses with is not documented: they are those that
+// it has for the same defects elsewhere (inference).
+func (s *state) planRootTask(in *awsec2.CreateReplaceRootVolumeTaskInput) (rootTask, error) {
+	found, err := s.named([]string{val(in.InstanceId)})
+	if err != nil {
+		return rootTask{}, err
+	}
+	i := found[0]
+	if err := s.refuseRootTask(i, in); err != nil {
+		return rootTask{}, err
+	}
+	task := rootTask{api: types.ReplaceRootVolumeTask{
+		InstanceId: in.InstanceId, ImageId: in.ImageId, SnapshotId: in.SnapshotId, DeleteReplacedRootVolume: in.DeleteReplacedRootVolume,
+	}}
+	old, _ := s.volumes.Get(val(i.root().VolumeId))
+	task.ebs = types.EbsBlockDevice{
+		VolumeType: old.VolumeType, VolumeSize: old.Size, Iops: old.Iops, Throughput: old.Throughput, Encrypted: old.Encrypted, KmsKeyId: old.KmsKeyId,
+		SnapshotId: old.SnapshotId, DeleteOnTermination: i.root().DeleteOnTermination,
+	}
+	if in.VolumeInitializationRate != nil {
+		task.ebs.VolumeInitializationRate = ptr(int32(*in.VolumeInitializationRate)) //nolint:gosec // refuseRootTask has checked the range
+	}
+	switch {
+	case in.ImageId != nil:
+		return task, s.fromImage(&task, i, *in.ImageId)
+	case in.VolumeId != nil:
+		task.with = *in.VolumeId
+		return task, s.refuseReplacement(i, old, *in.VolumeId)
+	}
+	return task, nil
+}
+
+// refuseRootTask holds what does not depend on the source of the new volume (replace-root, "Requirements").
+func (s *state) refuseRootTask(i instance, in *awsec2.CreateReplaceRootVolumeTaskInput) error {
+	sources := 0
+	for _, source := range []*string{in.ImageId, in.SnapshotId, in.VolumeId} {
+		if source != nil {
+			sources++
+		}
+	}
+	kind := s.kernel.World().InstanceType(string(i.api.InstanceType))
+	switch {
+	case sources > 1:
+		return invalidCombination("Only one of the parameters imageId, snapshotId and volumeId may be specified.")
+	case in.SnapshotId != nil:
+		// "You can only use snapshots that you created directly from the instance's current or previous root volumes": the simulation has none.
+		if err := snapshotID.check(*in.SnapshotId); err != nil {
+			return err
+		}
+		return snapshotID.missing(*in.SnapshotId)
+	case in.VolumeInitializationRate != nil && (*in.VolumeInitializationRate < 100 || *in.VolumeInitializationRate > 300):
+		return invalidValue("VolumeInitializationRate", *in.VolumeInitializationRate, "Expecting a value between 100 and 300.")
+	case !i.in(types.InstanceStateNameRunning):
+		return sim.Errorf("IncorrectInstanceState", "The instance '%s' is not in the 'running' state.", i.id())
+	case i.root() == nil:
+		return sim.Errorf("UnsupportedOperation", "The root device of the instance '%s' is not an Amazon EBS volume.", i.id())
+	case kind != nil && kind.BareMetal && kind.Hypervisor == "" && !slices.Contains(kind.Architectures, "x86_64_mac") && !slices.Contains(kind.Architectures, "arm64_mac"):
+		return sim.Errorf("UnsupportedOperation", "The root volume of an instance of the type '%s' can't be replaced.", i.api.InstanceType)
+	}
+	for _, t := range s.rootTasks.All() {
+		if t.active() && *t.api.InstanceId == i.id() { // inference: no text says what a second task does
+			return sim.Errorf("IncorrectState", "The root volume of the instance '%s' is being replaced by the task '%s'.", i.id(), *t.api.ReplaceRootVolumeTaskId)
+		}
+	}
+	return nil
+}
+
+// fromImage has a task restore the root volume of an image (replace-root, "Replace the root volume using an AMI").
+func (s *state) fromImage(task *rootTask, i instance, id string) error {
+	l := &launch{state: s}
+	l.in.ImageId = &id
+	if err := l.findImage(); err != nil {
+		return err
+	}
+	image := l.image
+	var root *types.EbsBlockDevice
+	for _, m := range image.BlockDeviceMappings {
+		if val(m.DeviceName) == val(image.RootDeviceName) {
+			root = m.Ebs
+		}
+	}
+	codes := func(all []types.ProductCode) []string { return productCodes(all) }
+	differs := ""
+	switch {
+	case root == nil:
+		return sim.Errorf("UnsupportedOperation", "The root device of the image '%s' is not an Amazon EBS volume.", id)
+	case image.Architecture != i.api.Architecture:
+		differs = "architecture type"
+	case image.VirtualizationType != i.api.VirtualizationType:
+		differs = "virtualization type"
+	case val(image.PlatformDetails) != val(i.api.PlatformDetails) || val(image.UsageOperation) != val(i.api.UsageOperation):
+		differs = "billing information"
+	case !slices.Equal(codes(image.ProductCodes), codes(i.api.ProductCodes)):
+		differs = "product code"
+	case val(i.api.EnaSupport) && !val(image.EnaSupport):
+		differs = "support for ENA"
+	case i.api.TpmSupport != nil && *i.api.TpmSupport != "" && image.TpmSupport == "":
+		differs = "support for NitroTPM"
+	}
+	if differs != "" {
+		return sim.Errorf("InvalidParameterValue", "The image '%s' can't replace the root volume of the instance '%s': it does not have the same %s.", id, i.id(), differs)
+	}
+	task.ebs.SnapshotId = root.SnapshotId
+	task.ebs.VolumeSize = ptr(max(val(root.VolumeSize), val(task.ebs.VolumeSize)))
+	if val(root.Encrypted) && !val(task.ebs.Encrypted) {
+		task.ebs.Encrypted, task.ebs.KmsKeyId = root.Encrypted, root.KmsKeyId
+	}
+	return nil
+}
+
+// refuseReplacement refuses an existing volume that can not be the root (replace-root, "Replace the root volume using an existing Amazon EBS volume").
+func (s *state) refuseReplacement(i instance, old types.Volume, id string) error {
+	if err := volumeID.check(id); err != nil {
+		return err
+	}
+	v, exists := s.volumes.Get(id)
+	switch {
+	case !exists:
+		return volumeID.missing(id)
+	case v.State != types.VolumeStateAvailable:
+		return sim.Errorf("IncorrectState", "The volume '%s' is not 'available'.", id)
+	case val(v.AvailabilityZone) != val(i.api.Placement.AvailabilityZone):
+		return sim.Errorf("InvalidVolume.ZoneMismatch", "The volume '%s' is not in the same availability zone as instance '%s'", id, i.id())
+	case val(old.Encrypted) && !val(v.Encrypted):
+		return invalidValue("volumeId", id, "The root volume is encrypted; its replacement must be encrypted too.")
+	}
+	return nil
+}
+
+// root returns the EBS volume that the instance boots from, nil if it has none.
+func (i instance) root() *types.EbsInstanceBlockDevice {
+	if n := i.rootMapping(); n >= 0 {
+		return i.api.BlockDeviceMappings[n].Ebs
+	}
+	return nil
+}
+
+func (i instance) rootMapping() int {
+	return slices.IndexFunc(i.api.BlockDeviceMappings, func(m types.InstanceBlockDeviceMapping) bool {
+		return val(m.DeviceName) == val(i.api.RootDeviceName) && m.Ebs != nil
+	})
+}
+
+func (s *state) taskTime() *string { return ptr(s.kernel.Now().UTC().Format(time.RFC3339)) }
+
+// beginRootTask stores a task and lets it run: the volume is created, then attached in place of the old one, and the instance reboots.
+func (s *state) beginRootTask(t rootTask) rootTask {
+	id := s.kernel.NewID("replacevol-", 17)
+	t.api.ReplaceRootVolumeTaskId, t.api.StartTime, t.api.TaskState = &id, s.taskTime(), types.ReplaceRootVolumeTaskStatePending
+	s.rootTasks.Put(id, t)
+	s.kernel.After(attaching, func() { s.swapRoot(id) })
+	return t
+}
+
+// endRootTask records the result of a task and tells who watches the instance.
+func (s *state) endRootTask(t rootTask, result types.ReplaceRootVolumeTaskState) {
+	t.api.TaskState, t.api.CompleteTime = result, s.taskTime()
+	s.rootTasks.Put(*t.api.ReplaceRootVolumeTaskId, t)
+}
+
+// swapRoot attaches the new volume and reboots the instance.
+func (s *state) swapRoot(id string) {
+	t, _ := s.rootTasks.Get(id)
+	i, exists := s.instances.Get(*t.api.InstanceId)
+	image, imageExists := s.images.Get(val(t.api.ImageId))
+	ready := exists && i.in(types.InstanceStateNameRunning)
+	if v, given := s.volumes.Get(t.with); t.with != "" {
+		ready = ready && given && v.State == types.VolumeStateAvailable
+	}
+	if !ready || t.api.ImageId != nil && !imageExists {
+		s.endRootTask(t, types.ReplaceRootVolumeTaskStateFailed)
+		if exists {
+			s.tell(i, string(i.stateName()))
+		}
+		return
+	}
+	t.api.TaskState = types.ReplaceRootVolumeTaskStateInProgress
+	s.rootTasks.Put(id, t)
+	old := *i.root()
+	s.detach(val(old.VolumeId), val(t.api.DeleteReplacedRootVolume))
+	i = s.attachRoot(i, t)
+	if t.api.ImageId != nil {
+		// "New AMI ID", and what the image changes of its boot mode and its support for NitroTPM and ENA.
+		i.api.ImageId, i.api.BootMode, i.api.EnaSupport = image.ImageId, image.BootMode, image.EnaSupport
+	}
+	i.life++
+	i.booted, i.checks = false, i.checks.rebooted()
+	s.instances.Put(i.id(), i)
+	life := i.life
+	s.kernel.After(s.kernel.Behavior().InstanceTimes.Boot, func() {
+		now, there := s.instances.Get(i.id())
+		if !there || now.life != life {
+			s.endRootTask(t, types.ReplaceRootVolumeTaskStateFailed) // it was stopped or terminated before it had booted
+			return
+		}
+		s.endRootTask(t, types.ReplaceRootVolumeTaskStateSucceeded)
+		s.boot(now)
+	})
+}
+
+// attachRoot returns the instance with the root volume of a task. Tags of the replaced volume do not pass on (inference: no text says that they do).
+func (s *state) attachRoot(i instance, t rootTask) instance {
+	now := ptr(s.kernel.Now())
+	v, given := s.volumes.Get(t.with)
+	keeps := ptr(false) // "The delete on termination attribute of the original root volume does not transfer" to a volume that existed
+	if !given {
+		keeps = t.ebs.DeleteOnTermination
+		v = types.Volume{
+			VolumeId: ptr(s.kernel.NewID("vol-", 17)), VolumeType: t.ebs.VolumeType, Size: t.ebs.VolumeSize, Iops: volumeIOPS(t.ebs), Throughput: t.ebs.Throughput,
+			Encrypted: t.ebs.Encrypted, KmsKeyId: t.ebs.KmsKeyId, SnapshotId: ptr(val(t.ebs.SnapshotId)), CreateTime: now,
+			AvailabilityZone: i.api.Placement.AvailabilityZone, AvailabilityZoneId: i.api.Placement.AvailabilityZoneId,
+			MultiAttachEnabled: ptr(false), VolumeInitializationRate: t.ebs.VolumeInitializationRate, Operator: operatorOf(""),
+		}
+	}
+	v.State = types.VolumeStateInUse
+	v.Attachments = []types.VolumeAttachment{{
+		VolumeId: v.VolumeId, InstanceId: i.api.InstanceId, Device: i.api.RootDeviceName, AttachTime: now, DeleteOnTermination: keeps,
+		State: types.VolumeAttachmentStateAttached,
+	}}
+	s.volumes.Put(*v.VolumeId, v)
+	mappings := shape.Clone(i.api.BlockDeviceMappings)
+	mappings[i.rootMapping()].Ebs = &types.EbsInstanceBlockDevice{
+		VolumeId: v.VolumeId, AttachTime: now, DeleteOnTermination: keeps, Status: types.AttachmentStatusAttached,
+	}
+	i.api.BlockDeviceMappings = mappings
+	return i
+}
