@@ -298,6 +298,63 @@ func TestEventsOfGroups(t *testing.T) {
 	}
 }
 
+// TestEventsOfRootVolumeReplacements holds that the events of hooks say that an instance gets a new root volume, and neither leaves nor joins the group.
+func TestEventsOfRootVolumeReplacements(t *testing.T) {
+	t.Parallel()
+	e := serve(t, awssim.Options{World: queues()})
+	q := e.queue(t, "events")
+	instances, groups := ec2.NewFromConfig(e.config(key)), autoscaling.NewFromConfig(e.config(key))
+	images, err := instances.DescribeImages(t.Context(), &ec2.DescribeImagesInput{Filters: []ec2types.Filter{
+		{Name: aws.String("architecture"), Values: []string{"x86_64"}}, {Name: aws.String("name"), Values: []string{"capa-ami-ubuntu-24.04-*"}},
+	}})
+	if err != nil || len(images.Images) < 2 {
+		t.Fatalf("%d images, %v", len(images.Images), err)
+	}
+	template, err := instances.CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: aws.String("nodes"), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "m5.large", ImageId: images.Images[0].ImageId},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := func(image *string) *asgtypes.MixedInstancesPolicy {
+		return &asgtypes.MixedInstancesPolicy{LaunchTemplate: &asgtypes.LaunchTemplate{
+			LaunchTemplateSpecification: &asgtypes.LaunchTemplateSpecification{LaunchTemplateId: template.LaunchTemplate.LaunchTemplateId, Version: aws.String("1")},
+			Overrides:                   []asgtypes.LaunchTemplateOverrides{{InstanceType: aws.String("m5.large"), ImageId: image}},
+		}}
+	}
+	if _, err := groups.CreateAutoScalingGroup(t.Context(), &autoscaling.CreateAutoScalingGroupInput{
+		AutoScalingGroupName: aws.String("nodes"), MinSize: aws.Int32(1), MaxSize: aws.Int32(1), VPCZoneIdentifier: &e.World().Regions[0].Subnets[0].ID,
+		MixedInstancesPolicy: policy(images.Images[0].ImageId),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	e.Clock().Step(10 * time.Second)
+	for _, transition := range []string{"autoscaling:EC2_INSTANCE_TERMINATING", "autoscaling:EC2_INSTANCE_LAUNCHING"} {
+		if _, err := groups.PutLifecycleHook(t.Context(), &autoscaling.PutLifecycleHookInput{
+			AutoScalingGroupName: aws.String("nodes"), LifecycleHookName: aws.String(transition[12:]), LifecycleTransition: &transition, DefaultResult: aws.String("CONTINUE"),
+			HeartbeatTimeout: aws.Int32(30),
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.told(t, q)
+	if _, err := groups.StartInstanceRefresh(t.Context(), &autoscaling.StartInstanceRefreshInput{
+		AutoScalingGroupName: aws.String("nodes"), Strategy: asgtypes.RefreshStrategyReplaceRootVolume,
+		DesiredConfiguration: &asgtypes.DesiredConfiguration{MixedInstancesPolicy: policy(images.Images[1].ImageId)},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	e.Clock().Step(5 * time.Minute)
+	want := []string{
+		"EC2 Instance-terminate Lifecycle Action nodes: ReplaceRootVolume from AutoScalingGroup to AutoScalingGroup",
+		"EC2 Instance-launch Lifecycle Action nodes: ReplaceRootVolume from AutoScalingGroup to AutoScalingGroup",
+		"EC2 Auto Scaling Instance Refresh Succeeded nodes",
+	}
+	if diff := cmp.Diff(want, e.told(t, q).words); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
 type told struct {
 	words    []string
 	instance string // the last one that changed its state
@@ -333,7 +390,11 @@ func (e *endpoint) told(t testing.TB, q *queueClient) told {
 				all.words, all.instance = append(all.words, fmt.Sprint("state ", event.Detail["state"])), fmt.Sprint(event.Detail["instance-id"])
 				continue
 			}
-			all.words = append(all.words, event.DetailType+" "+fmt.Sprint(event.Detail["AutoScalingGroupName"]))
+			words := event.DetailType + " " + fmt.Sprint(event.Detail["AutoScalingGroupName"])
+			if action, named := event.Detail["Action"]; named {
+				words += fmt.Sprintf(": %v from %v to %v", action, event.Detail["Origin"], event.Detail["Destination"])
+			}
+			all.words = append(all.words, words)
 		}
 	}
 }

@@ -53,9 +53,17 @@ func (s *service) publishAction(g *group, m *member, h hook, token string) {
 	if h.transition == transitionTerminate {
 		kind, origin, destination = "EC2 Instance-terminate Lifecycle Action", "AutoScalingGroup", "EC2"
 	}
+	// UG instance-refresh-eventbridge-events, "Instance refresh replace root volume lifecycle events".
+	replacesRoot := m.replacing() || h.transition == transitionLaunch && m.rootReplaced
+	if replacesRoot {
+		origin, destination = "AutoScalingGroup", "AutoScalingGroup"
+	}
 	detail := map[string]string{
 		"LifecycleActionToken": token, "AutoScalingGroupName": g.name, "LifecycleHookName": h.name, "EC2InstanceId": m.id,
 		"LifecycleTransition": h.transition, "Origin": origin, "Destination": destination,
+	}
+	if replacesRoot {
+		detail["Action"] = "ReplaceRootVolume"
 	}
 	if h.metadata != "" {
 		detail["NotificationMetadata"] = h.metadata

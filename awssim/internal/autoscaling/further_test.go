@@ -149,33 +149,6 @@ func TestZonesAloneUseDefaultSubnets(t *testing.T) {
 	}
 }
 
-func TestRootVolumeStrategyIsRefused(t *testing.T) {
-	t.Parallel()
-	f := start(t)
-	template := f.template()
-	withImage := types.LaunchTemplateOverrides{InstanceType: aws.String("m5.large"), ImageId: aws.String(f.image)}
-	f.running(newGroup("", 1, mixed(template, nil, of("m5.large")...)))
-	tests := []struct {
-		reason    string
-		version   string
-		overrides []types.LaunchTemplateOverrides
-		words     string
-	}{
-		{"every override has an image", "1", of("m5.large"), "ImageId"},
-		{"the version is a number", "$Latest", []types.LaunchTemplateOverrides{withImage}, "$Latest"},
-		{"and then it is not to be had", "1", []types.LaunchTemplateOverrides{withImage}, "not available"},
-	}
-	for _, tt := range tests {
-		t.Log(tt.reason)
-		fails(f, f.asg.StartInstanceRefresh, &autoscaling.StartInstanceRefreshInput{
-			AutoScalingGroupName: aws.String("nodes"), Strategy: types.RefreshStrategyReplaceRootVolume,
-			DesiredConfiguration: &types.DesiredConfiguration{MixedInstancesPolicy: &types.MixedInstancesPolicy{
-				LaunchTemplate: &types.LaunchTemplate{LaunchTemplateSpecification: spec(template, tt.version), Overrides: tt.overrides},
-			}},
-		}, "ValidationError", tt.words)
-	}
-}
-
 func TestVocabulary(t *testing.T) {
 	t.Parallel()
 	f := start(t)

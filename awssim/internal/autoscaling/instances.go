@@ -274,6 +274,11 @@ func (s *service) attachable(g *group, id string) (*member, error) {
 	if !slices.Contains(g.zones, zone) {
 		return nil, invalid("The availability zone %s of instance %s is not one of the Auto Scaling group's.", zone, id)
 	}
+	if g.refresh.inPlace() { // UG replace-root-volume, "Limitations"
+		if _, listed := s.overrideFor(*g.refresh.desired, &member{instanceType: string(i.InstanceType)}); !listed {
+			return nil, invalid("The instance type %s of instance %s is not in the mixed instances policy of the active instance refresh.", i.InstanceType, id)
+		}
+	}
 	m := &member{
 		id: id, zone: zone, zoneID: val(i.Placement.AvailabilityZoneId), subnet: val(i.SubnetId), instanceType: string(i.InstanceType), units: 1,
 		spot: i.InstanceLifecycle == ec2types.InstanceLifecycleTypeSpot, launched: val(i.LaunchTime),

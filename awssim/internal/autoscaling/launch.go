@@ -258,7 +258,7 @@ func (s *service) options(g *group, onlyFirstZone bool) ([]option, error) {
 func (s *service) places(g *group) []place {
 	r := g.refresh
 	replacing := r != nil && (r.status == types.InstanceRefreshStatusInProgress || r.status == types.InstanceRefreshStatusRollbackInProgress)
-	return orderPlaces(g.placesOf(g.members, func(m *member) bool { return !replacing || s.updated(r, m) }))
+	return orderPlaces(g.placesOf(g.members, func(m *member) bool { return !replacing || s.updated(g, r, m) }))
 }
 
 func (g *group) balancedOnly() bool {

@@ -39,6 +39,9 @@ func (s *service) step(g *group, m *member) {
 	case types.LifecycleStateTerminatingProceed, types.LifecycleStateWarmedTerminatingProceed, types.LifecycleStateTerminatingRetained,
 		types.LifecycleStateWarmedTerminatingRetained:
 		s.stepTerminatingProceed(g, m)
+	case types.LifecycleStateReplacingRootVolume, types.LifecycleStateReplacingRootVolumeWait, types.LifecycleStateReplacingRootVolumeProceed,
+		types.LifecycleStateRootVolumeReplaced:
+		s.stepReplacing(g, m)
 	case types.LifecycleStateEnteringStandby:
 		if s.due(m) {
 			m.state = types.LifecycleStateStandby
@@ -114,7 +117,7 @@ func (s *service) launchLost(g *group, m *member, message string) {
 
 // arrive ends a launch: the instance is in service, or rests in the warm pool.
 func (s *service) arrive(g *group, m *member) {
-	m.actions, m.outcome = nil, ""
+	m.actions, m.outcome, m.rootReplaced = nil, "", false
 	if m.warmed() {
 		s.restInPool(g, m)
 		return

@@ -176,6 +176,9 @@ func (s *service) carryOut(g *group, plan refreshPlan, why func(*member) string,
 		m.replaced = true
 		s.startTermination(g, m, join(causeOutOfService(now, why(m)), causeSelected(now, id)))
 	}
+	for _, id := range plan.replace {
+		s.replaceRoot(g, g.instance(id))
+	}
 	if plan.launch > 0 {
 		s.launchUnits(g, plan.launch, launchReason)
 	}
@@ -269,7 +272,7 @@ func (s *service) rebalance(g *group) {
 		return
 	}
 	for _, m := range g.members {
-		if m.leaving() || m.starting() {
+		if m.leaving() || m.starting() || m.replacing() {
 			return
 		}
 	}

@@ -15,14 +15,16 @@ const (
 
 // refresh is one instance refresh.
 type refresh struct {
-	id      string
-	status  types.InstanceRefreshStatus
-	reason  string
-	started time.Time
-	ended   time.Time
-	prefs   preferences
-	desired *configuration // nil without a desired configuration
-	asked   *types.DesiredConfiguration
+	id string
+	// strategy says how instances are updated: by new ones, or by new root volumes.
+	strategy types.RefreshStrategy
+	status   types.InstanceRefreshStatus
+	reason   string
+	started  time.Time
+	ended    time.Time
+	prefs    preferences
+	desired  *configuration // nil without a desired configuration
+	asked    *types.DesiredConfiguration
 
 	startSequence    int             // instances up to it were there before the refresh
 	rollbackSequence int             // instances up to it were there before the rollback
@@ -283,7 +285,7 @@ func (s *service) endRefresh(g *group, status types.InstanceRefreshStatus, reaso
 // inTransition reports whether instances are on their way in or out.
 func (g *group) inTransition() bool {
 	for _, m := range g.members {
-		if m.starting() || m.leaving() {
+		if m.starting() || m.leaving() || m.replacing() {
 			return true
 		}
 	}
@@ -293,13 +295,14 @@ func (g *group) inTransition() bool {
 // refreshState is the group as the planner sees it, oldest instances first.
 func (s *service) refreshState(g *group, r *refresh) refreshState {
 	state := refreshState{desired: g.desired, minHealthy: r.prefs.minHealthy, maxHealthy: r.prefs.maxHealthy,
-		maxExplicit: r.prefs.maxExplicit, limit: r.limit()}
+		maxExplicit: r.prefs.maxExplicit, limit: r.limit(), inPlace: r.inPlace()}
 	for _, m := range g.members {
 		member, ok := s.refreshMember(m, r.prefs.warmup)
 		if !ok {
 			continue
 		}
-		member.updated = s.updated(r, m)
+		member.updated = s.updated(g, r, m)
+		member.newRoot = r.inPlace() && s.imageFor(g, r, m) != ""
 		switch {
 		case m.state == types.LifecycleStateStandby:
 			member.treatment = map[types.StandbyInstances]refreshTreatment{
@@ -326,7 +329,7 @@ func (s *service) refreshMember(m *member, warmup int) (refreshMember, bool) {
 		r.phase = phaseLeaving
 	case m.state == types.LifecycleStateStandby || m.state == types.LifecycleStateEnteringStandby:
 		r.phase = phaseStandby
-	case m.starting():
+	case m.starting() || m.replacing():
 		r.phase = phasePending
 	case m.state == types.LifecycleStateInService:
 		r.phase = phaseWarming
@@ -340,8 +343,10 @@ func (s *service) refreshMember(m *member, warmup int) (refreshMember, bool) {
 }
 
 // updated reports whether an instance runs what the refresh, or its rollback, wants.
-func (s *service) updated(r *refresh, m *member) bool {
+func (s *service) updated(g *group, r *refresh, m *member) bool {
 	switch {
+	case r.inPlace():
+		return s.updatedInPlace(g, r, m)
 	case r.rollback != nil:
 		return m.sequence <= r.startSequence || m.sequence > r.rollbackSequence
 	case r.desired != nil:

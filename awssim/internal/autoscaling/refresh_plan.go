@@ -31,6 +31,7 @@ type refreshMember struct {
 	updated   bool // runs what the refresh wants
 	treatment refreshTreatment
 	byRefresh bool // leaving because the refresh replaced it
+	newRoot   bool // it is to get a new root volume, not to be replaced itself
 }
 
 // refreshState is the group as a refresh sees it. Members come in the order in which they should be replaced.
@@ -39,7 +40,8 @@ type refreshState struct {
 	minHealthy  int
 	maxHealthy  int
 	maxExplicit bool
-	limit       int // percent of the group that may be new until the next checkpoint is passed; 100 without checkpoints
+	limit       int  // percent of the group that may be new until the next checkpoint is passed; 100 without checkpoints
+	inPlace     bool // instances stay and get new root volumes, so that none is launched first
 	members     []refreshMember
 }
 
@@ -59,8 +61,9 @@ const (
 // refreshPlan is what to do now.
 type refreshPlan struct {
 	terminate []string
-	launch    int // units
-	scaleIn   int // units above the desired capacity that no replacement explains
+	replace   []string // to get a new root volume
+	launch    int      // units
+	scaleIn   int      // units above the desired capacity that no replacement explains
 	done      bool
 	wait      waitReason
 	example   string // an instance it waits for
@@ -149,15 +152,16 @@ func (t *refreshTally) addOld(m refreshMember, counts bool) {
 
 // bounds returns the fewest ready units and the most units in all that the refresh keeps to. Where the percentages leave no room at all,
 // an instance is launched first if the minimum is 100 or a maximum was given, and terminated first otherwise (SDK
-// RefreshPreferences.MaxHealthyPercentage; UG instance-refresh-overview).
+// RefreshPreferences.MaxHealthyPercentage; UG instance-refresh-overview). A refresh that replaces root volumes launches none first: AWS recommends it where
+// there is no capacity for that. That it then takes one instance at a time is an inference.
 func (s refreshState) bounds(t refreshTally) (floor, ceiling int) {
 	floor = min(s.desired, percentUp(s.desired, s.minHealthy))
 	ceiling = max(s.desired, percentDown(s.desired, s.maxHealthy))
 	// A unit of room is no room for an instance that weighs more.
-	if s.desired-floor >= t.largest && t.largest > 0 || ceiling-s.desired >= t.largest {
+	if s.desired-floor >= t.largest && t.largest > 0 || !s.inPlace && ceiling-s.desired >= t.largest {
 		return floor, ceiling
 	}
-	if s.minHealthy == 100 || s.maxExplicit {
+	if (s.minHealthy == 100 || s.maxExplicit) && !s.inPlace {
 		return floor, s.desired + max(t.largest, 1)
 	}
 	return max(0, s.desired-max(t.largest, 1)), ceiling
@@ -179,6 +183,9 @@ func (s refreshState) plan() refreshPlan {
 		if m.updated || m.treatment != treatReplace || m.phase == phaseLeaving {
 			continue
 		}
+		if m.newRoot && m.phase == phasePending {
+			continue // its root volume is being replaced, or it is still coming
+		}
 		if m.phase == phaseStandby {
 			p.terminate = append(p.terminate, m.id)
 			continue
@@ -189,6 +196,14 @@ func (s refreshState) plan() refreshPlan {
 		}
 		// A refresh only goes on while the group has what it must keep (UG instance-refresh-overview, minimum healthy percentage).
 		if after < floor {
+			continue
+		}
+		if m.newRoot {
+			if t.updated+m.units <= allowed {
+				p.replace = append(p.replace, m.id)
+				ready, left = after, left-m.units
+				t.updated += m.units
+			}
 			continue
 		}
 		// What is terminated is launched again, and what is launched is new: not more of it than the checkpoint allows.
@@ -202,6 +217,9 @@ func (s refreshState) plan() refreshPlan {
 	wanted := s.desired - t.kept - t.waiting - t.updated
 	p.launch = max(0, min(ceiling-total, wanted, allowed-t.updated), s.desired-total)
 	p.scaleIn = max(0, total-s.desired-left)
+	if s.inPlace {
+		p.launch, p.scaleIn = max(0, s.desired-total), max(0, total-s.desired)
+	}
 	s.explain(&p, t)
 	return p
 }
@@ -225,7 +243,7 @@ func (s refreshState) percent(t refreshTally) int {
 
 // explain says what a plan that does nothing waits for, or that the refresh is done.
 func (s refreshState) explain(p *refreshPlan, t refreshTally) {
-	if len(p.terminate) > 0 || p.launch > 0 || p.scaleIn > 0 {
+	if len(p.terminate)+len(p.replace) > 0 || p.launch > 0 || p.scaleIn > 0 {
 		return
 	}
 	switch {

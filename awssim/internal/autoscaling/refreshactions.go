@@ -1,6 +1,7 @@
 package autoscaling
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -33,10 +34,13 @@ func (s *service) startInstanceRefresh(c *sim.Call, in *autoscaling.StartInstanc
 		return nil, err
 	}
 	if in.Strategy == types.RefreshStrategyReplaceRootVolume {
-		return nil, s.refuseRootVolume(g, desired)
+		if err := s.checkRootVolumes(g, desired); err != nil {
+			return nil, err
+		}
 	}
 	g.refresh = &refresh{
-		id: s.kernel.NewUUID(), status: types.InstanceRefreshStatusPending, started: c.Now, prefs: prefs, desired: desired,
+		strategy: cmp.Or(in.Strategy, types.RefreshStrategyRolling),
+		id:       s.kernel.NewUUID(), status: types.InstanceRefreshStatusPending, started: c.Now, prefs: prefs, desired: desired,
 		startSequence: g.launches, remaining: len(filter(g.members, func(m *member) bool { return m.counts() })),
 	}
 	if desired != nil {
@@ -92,24 +96,6 @@ func (s *service) checkParameterImages(g *group, prefs preferences, desired *con
 		return invalid("DesiredConfiguration, SkipMatching and AutoRollback are not supported with a launch template that uses an AWS Systems Manager parameter instead of an AMI ID.")
 	}
 	return nil
-}
-
-// refuseRootVolume answers the ReplaceRootVolume strategy: first with AWS's own rules, and if those are kept, that it is not to be had.
-// Replacing root volumes in place is not simulated (SDK StartInstanceRefreshInput.Strategy; UG instance-refresh-overview).
-func (s *service) refuseRootVolume(g *group, desired *configuration) error {
-	switch {
-	case desired == nil || desired.mixed == nil:
-		return invalid("The ReplaceRootVolume strategy requires a desired configuration with a mixed instances policy.")
-	case len(desired.overrides()) == 0 || slices.ContainsFunc(desired.overrides(), func(o types.LaunchTemplateOverrides) bool { return o.ImageId == nil }):
-		return invalid("The ReplaceRootVolume strategy requires an ImageId in every launch template override.")
-	case !numbered(*desired) || !numbered(g.config):
-		return invalid("The ReplaceRootVolume strategy does not support the $Latest or $Default launch template version.")
-	case g.warm != nil:
-		return invalid("The ReplaceRootVolume strategy does not support warm pools.")
-	case len(g.attached.loadBalancers)+len(g.attached.targetGroups)+len(g.attached.trafficSources) > 0:
-		return invalid("The ReplaceRootVolume strategy does not support Elastic Load Balancing.")
-	}
-	return invalid("The ReplaceRootVolume strategy is not available in this Region.")
 }
 
 // numbered reports whether every launch template of a configuration is named with a version number. A launch configuration never changes.
@@ -218,7 +204,7 @@ func (r *refresh) describe(g *group) *types.InstanceRefresh {
 	d := &types.InstanceRefresh{
 		AutoScalingGroupName: ptr(g.name), InstanceRefreshId: ptr(r.id), Status: r.status, StatusReason: optional(r.reason),
 		StartTime: ptr(r.started), PercentageComplete: number(r.percent), InstancesToUpdate: number(r.remaining),
-		Preferences: r.prefs.describe(), DesiredConfiguration: r.asked, RollbackDetails: r.rollback, Strategy: types.RefreshStrategyRolling,
+		Preferences: r.prefs.describe(), DesiredConfiguration: r.asked, RollbackDetails: r.rollback, Strategy: r.strategy,
 		ProgressDetails: r.progressDetails(g),
 	}
 	if !r.ended.IsZero() {

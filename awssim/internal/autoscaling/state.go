@@ -124,6 +124,9 @@ type member struct {
 	sick          string // why it is unhealthy; empty if it is healthy
 	protected     bool
 	replaced      bool // the active refresh took it out of service
+	// nextImage is that of the root volume that is on its way, rootTask EC2's task for it, and rootOf the last refresh that asked for one.
+	nextImage, rootTask, rootOf string
+	rootReplaced                bool // it is on its way back into service with a new root volume
 
 	settle  time.Time // when a passing state ends by itself
 	actions []*lifecycleAction

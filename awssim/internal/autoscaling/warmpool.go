@@ -169,7 +169,7 @@ func (s *service) refreshWarmPool(g *group, r *refresh) bool {
 			going++
 		default:
 			all++
-			if !s.updated(r, m) {
+			if !s.updated(g, r, m) {
 				old++
 			}
 		}
@@ -188,7 +188,7 @@ func (s *service) refreshWarmPool(g *group, r *refresh) bool {
 		if all-1 < floor {
 			break
 		}
-		if resting(m) && !s.updated(r, m) {
+		if resting(m) && !s.updated(g, r, m) {
 			s.startTermination(g, m, join(causeOutOfService(now, reasonRefresh), causeSelected(now, m.id)))
 			all--
 		}
@@ -201,6 +201,9 @@ func (s *service) putWarmPool(c *sim.Call, in *autoscaling.PutWarmPoolInput) (*a
 	g, err := s.change(c, in.AutoScalingGroupName)
 	if err != nil {
 		return nil, err
+	}
+	if g.warm == nil && g.refresh.inPlace() { // UG replace-root-volume, "Limitations"
+		return nil, invalid("You can't add a warm pool to an Auto Scaling group that has an active instance refresh with the ReplaceRootVolume strategy.")
 	}
 	w := warmPool{state: types.WarmPoolStateStopped}
 	if g.warm != nil {

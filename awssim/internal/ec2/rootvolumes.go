@@ -245,7 +245,7 @@ func (s *state) beginRootTask(t rootTask) rootTask {
 	return t
 }
 
-// endRootTask records the result of a task and tells who watches the instance.
+// endRootTask records the result of a task.
 func (s *state) endRootTask(t rootTask, result types.ReplaceRootVolumeTaskState) {
 	t.api.TaskState, t.api.CompleteTime = result, s.taskTime()
 	s.rootTasks.Put(*t.api.ReplaceRootVolumeTaskId, t)
@@ -262,8 +262,8 @@ func (s *state) swapRoot(id string) {
 	}
 	if !ready || t.api.ImageId != nil && !imageExists {
 		s.endRootTask(t, types.ReplaceRootVolumeTaskStateFailed)
-		if exists {
-			s.tell(i, string(i.stateName()))
+		for _, watch := range s.watchers {
+			watch(i.public()) // its state is what it was, so that no event tells
 		}
 		return
 	}
