@@ -28,9 +28,16 @@ const DrainHook = "slipway-drain"
 // nothing is held for long when none does. A hundred of them are more than the 48 hours that AWS holds an instance at most (AWS: lifecycle-hooks).
 const DrainHeartbeat = 30 * time.Minute
 
-// Held is true for an instance that a lifecycle hook holds on its way out, ours or another.
+// Held reports whether a lifecycle hook for terminations holds an instance, ours or another: on its way out, or before its root volume is replaced (AWS:
+// replace-root-volume, "Use lifecycle hooks with replace root volume").
 func (i Instance) Held() bool {
-	return i.LifecycleState == "Terminating:Wait" || i.LifecycleState == "Warmed:Terminating:Wait"
+	return i.LifecycleState == "Terminating:Wait" || i.LifecycleState == "Warmed:Terminating:Wait" || i.LifecycleState == "ReplacingRootVolume:Wait"
+}
+
+// ReplacesRoot reports whether the root volume of an instance is being replaced. Such an instance stays in its group: it is rebooted with another image, and
+// comes into service again as a new one does (AWS: lifecycle-hooks-overview, "Lifecycle state transitions for instances undergoing root volume replacement").
+func (i Instance) ReplacesRoot() bool {
+	return strings.HasPrefix(i.LifecycleState, "ReplacingRootVolume") || i.LifecycleState == "RootVolumeReplaced"
 }
 
 // Warmed is true for an instance that waits in a warm pool.

@@ -2,6 +2,8 @@ package drain
 
 import (
 	"context"
+	"encoding/json"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -20,6 +22,8 @@ type API interface {
 	Node(ctx context.Context, name string) (*corev1.Node, error)
 	// Cordon makes a Node unschedulable.
 	Cordon(ctx context.Context, name string) error
+	// Uncordon applies an UncordonPatch to a Node. The error is Invalid if one of its tests fails.
+	Uncordon(ctx context.Context, name string, patch []byte) error
 	// Pods returns the pods of a Node.
 	Pods(ctx context.Context, node string) ([]corev1.Pod, error)
 	// Evict requests one eviction.
@@ -32,8 +36,26 @@ type Deleter interface {
 	Delete(ctx context.Context, pod *corev1.Pod, gracePeriod int64) error
 }
 
+// CordonedAnnotation marks the Nodes that Slipway made unschedulable, so that it makes no others schedulable again.
+const CordonedAnnotation = "slipway.infrastructure.cluster.x-k8s.io/cordoned"
+
 // CordonPatch is the strategic merge patch that makes a Node unschedulable. The taint that follows is the node lifecycle controller's.
-const CordonPatch = `{"spec":{"unschedulable":true}}`
+const CordonPatch = `{"metadata":{"annotations":{"` + CordonedAnnotation + `":"true"}},"spec":{"unschedulable":true}}`
+
+// UncordonPatch returns the JSON patch that makes the Node of an instance schedulable, unless another one made it unschedulable or it is another instance's.
+func UncordonPatch(providerID string) []byte {
+	annotation := "/metadata/annotations/" + strings.ReplaceAll(CordonedAnnotation, "/", "~1")
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/spec/providerID", "value": providerID},
+		{"op": "test", "path": annotation, "value": "true"},
+		{"op": "remove", "path": annotation},
+		{"op": "add", "path": "/spec/unschedulable", "value": false},
+	})
+	if err != nil {
+		panic(err) // strings and a bool: there is nothing that JSON cannot write
+	}
+	return patch
+}
 
 // Page is how many objects one list asks for.
 const Page = 500
@@ -76,6 +98,12 @@ func (c *clientset) Node(ctx context.Context, name string) (*corev1.Node, error)
 // Cordon implements API.
 func (c *clientset) Cordon(ctx context.Context, name string) error {
 	_, err := c.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, []byte(CordonPatch), metav1.PatchOptions{})
+	return err
+}
+
+// Uncordon implements API.
+func (c *clientset) Uncordon(ctx context.Context, name string, patch []byte) error {
+	_, err := c.CoreV1().Nodes().Patch(ctx, name, types.JSONPatchType, patch, metav1.PatchOptions{})
 	return err
 }
 

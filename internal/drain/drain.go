@@ -99,6 +99,19 @@ func cordon(ctx context.Context, api API, node *corev1.Node) error {
 	return nil
 }
 
+// Uncordon makes the Node of an instance schedulable again if Slipway made it unschedulable. A Node that is gone, that is another instance's by now, or that another
+// controller or a user cordoned, is left as it is. Uncordon reports whether it changed the Node.
+func Uncordon(ctx context.Context, api API, name, providerID string) (bool, error) {
+	err := api.Uncordon(ctx, name, UncordonPatch(providerID))
+	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("uncordoning Node %q: %w", name, err)
+	}
+	return true, nil
+}
+
 // evict asks for one eviction. The pod's own grace period holds.
 func evict(ctx context.Context, api API, pod *corev1.Pod) verdict {
 	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}

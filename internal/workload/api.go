@@ -78,6 +78,11 @@ func (a *API) Cordon(ctx context.Context, name string) error {
 	return send(ctx, a.client.Patch(types.StrategicMergePatchType).Resource("nodes").Name(name).Body([]byte(drain.CordonPatch)))
 }
 
+// Uncordon implements drain.API.
+func (a *API) Uncordon(ctx context.Context, name string, patch []byte) error {
+	return send(ctx, a.client.Patch(types.JSONPatchType).Resource("nodes").Name(name).Body(patch))
+}
+
 // Pods implements drain.API.
 func (a *API) Pods(ctx context.Context, node string) ([]corev1.Pod, error) {
 	var pods []corev1.Pod

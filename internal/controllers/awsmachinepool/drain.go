@@ -120,6 +120,10 @@ func (r *Reconciler) drainNodes(ctx context.Context, p *pass) reconciling.Outcom
 	held := slices.DeleteFunc(slices.Clone(p.group.Instances), func(instance autoscalinggroup.Instance) bool {
 		return !instance.Held() && !retainedHere(p, instance)
 	})
+	waiting, err := r.uncordon(ctx, p)
+	if err != nil {
+		return reconciling.Fail(err).AndGoOn()
+	}
 	departures, err := r.drain(ctx, p, held)
 	if err != nil {
 		return reconciling.Fail(err).AndGoOn()
@@ -127,7 +131,10 @@ func (r *Reconciler) drainNodes(ctx context.Context, p *pass) reconciling.Outcom
 	if err := r.letGo(ctx, p, departures); err != nil {
 		return outcome.Of(p.pool, infrav1.NodesDrainedCondition, infrav1.DrainingReason, err).AndGoOn()
 	}
-	return r.reportDrain(p, departures)
+	if report := r.reportDrain(p, departures); !waiting {
+		return report
+	}
+	return reconciling.ContinueAndComeBack(lookLimit, "nodes are being uncordoned")
 }
 
 // drain takes one look at the nodes of the instances, and records when their time began.
@@ -162,7 +169,7 @@ func (r *Reconciler) look(ctx context.Context, p *pass, departures []departure) 
 			d.empty, d.state = true, "its instance ends"
 		case twin != nil && twin.drained():
 			d.empty, d.state = true, "Cluster API drained it"
-		case twin != nil && twin.machine != nil:
+		case twin != nil && twin.machine != nil && !(d.ReplacesRoot() && twin.machine.DeletionTimestamp.IsZero()):
 			// One drains, not two. Core goes by what else is said of Machines, such as MachineDrainRules.
 			d.state = fmt.Sprintf("Cluster API drains it for Machine %s", twin.machine.Name)
 		default:
@@ -273,12 +280,24 @@ func (r *Reconciler) letGo(ctx context.Context, p *pass, departures []departure)
 func (r *Reconciler) reportDeparture(ctx context.Context, p *pass, d departure) {
 	switch {
 	case !drainWanted(p) || !drainPossible(p):
+	case d.ReplacesRoot():
+		r.reportRootReplacement(ctx, p, d)
 	case d.gone:
 		r.reportUnseen(ctx, p, d.ID, d.expired)
 	case d.empty && d.node != "":
 		r.Report.Done(ctx, p.pool, "NodeDrained", "Drained node %s, its instance %s ends", d.node, d.ID)
 	case !d.empty:
 		r.Report.Warn(ctx, p.pool, "NodeDrainTimedOut", "Instance %s ends after %s though it was not drained; %s", d.ID, drainTimeout(p), d)
+	}
+}
+
+// reportRootReplacement tells of an instance whose root volume is about to be replaced.
+func (r *Reconciler) reportRootReplacement(ctx context.Context, p *pass, d departure) {
+	switch {
+	case d.empty && d.node != "" && !d.gone:
+		r.Report.Done(ctx, p.pool, "NodeDrained", "Drained node %s, the root volume of its instance %s is replaced", d.node, d.ID)
+	case !d.empty:
+		r.Report.Warn(ctx, p.pool, "NodeDrainTimedOut", "The root volume of instance %s is replaced after %s though its node was not drained; %s", d.ID, drainTimeout(p), d)
 	}
 }
 
@@ -360,8 +379,8 @@ func (r *Reconciler) recordDrain(ctx context.Context, p *pass, departures []depa
 	var started []departure
 	for _, d := range departures {
 		_, known := begun[d.ID]
-		// What was let go may be held by another hook, and counts no more.
-		if !known && (deleting || !d.done() && !r.drains.note(p.key(), d.ID).letGo) {
+		// What was let go may be held by another hook, and counts no more. A node whose instance stays is uncordoned later.
+		if !known && (deleting || d.ReplacesRoot() && d.node != "" && !d.gone || !d.done() && !r.drains.note(p.key(), d.ID).letGo) {
 			wanted[d.ID] = d.since
 			started = append(started, d)
 		}
@@ -400,7 +419,9 @@ func (r *Reconciler) dropDone(p *pass, record map[string]time.Time, departures [
 			ended = append(ended, id)
 		case deleting:
 			continue
-		case !p.group.Instances[member].Leaving(): // it stays, or is kept in a warm pool
+		case !p.group.Instances[member].Leaving() && !p.group.Instances[member].Warmed(): // it stays, and its node is still to be uncordoned
+			continue
+		case !p.group.Instances[member].Leaving(): // it is kept in a warm pool
 		case departing < 0 && p.group.Instances[member].Retained(): // which is told by a condition
 		case departing < 0: // no hook holds it any longer
 			ended = append(ended, id)

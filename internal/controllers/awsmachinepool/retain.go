@@ -89,7 +89,7 @@ func (r *Reconciler) keepOrEndRetained(ctx context.Context, p *pass, d departure
 	switch {
 	case d.Retained():
 		return true, r.terminateRetained(ctx, p, d)
-	case d.Held() && d.expired && !d.empty && retains(p) && p.pool.DeletionTimestamp.IsZero() && !r.drains.note(p.key(), d.ID).letGo:
+	case d.Held() && !d.ReplacesRoot() && d.expired && !d.empty && retains(p) && p.pool.DeletionTimestamp.IsZero() && !r.drains.note(p.key(), d.ID).letGo:
 		return true, r.retain(ctx, p, d)
 	}
 	return false, nil
