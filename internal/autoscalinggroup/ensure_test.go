@@ -283,9 +283,12 @@ func TestRequirements(t *testing.T) {
 		AcceleratorManufacturers: []string{"nvidia"}, AcceleratorNames: []string{"a100"}, AcceleratorTotalMemoryMiB: whole(), RequireHibernateSupport: true,
 		OnDemandMaxPricePercentageOverLowestPrice: ptr.To[int32](1), SpotMaxPricePercentageOverLowestPrice: ptr.To[int32](2),
 		MaxSpotPriceAsPercentageOfOptimalOnDemandPrice: ptr.To[int32](3),
+		BaselinePerformanceFactors: &infrav1.BaselinePerformanceFactors{
+			CPU: infrav1.CPUPerformanceFactor{References: []infrav1.PerformanceFactorReference{{InstanceFamily: "c6i"}}},
+		},
 	})
 	const want = `{AcceleratorCount:{Max:9,Min:7},AcceleratorManufacturers:[nvidia],AcceleratorNames:[a100],AcceleratorTotalMemoryMiB:{Max:9,Min:7},` +
-		`AcceleratorTypes:[gpu],AllowedInstanceTypes:[m5.*],BareMetal:included,BaselineEbsBandwidthMbps:{Max:9,Min:7},BurstablePerformance:required,` +
+		`AcceleratorTypes:[gpu],AllowedInstanceTypes:[m5.*],BareMetal:included,BaselineEbsBandwidthMbps:{Max:9,Min:7},BaselinePerformanceFactors:{Cpu:{References:[{InstanceFamily:c6i}]}},BurstablePerformance:required,` +
 		`CpuManufacturers:[amd,intel],ExcludedInstanceTypes:[t3.*],InstanceGenerations:[current],LocalStorage:excluded,LocalStorageTypes:[ssd],` +
 		`MaxSpotPriceAsPercentageOfOptimalOnDemandPrice:3,MemoryGiBPerVCpu:{Max:2,Min:0.5},MemoryMiB:{Max:9,Min:7},NetworkBandwidthGbps:{Max:2,Min:0.5},` +
 		`NetworkInterfaceCount:{Max:9,Min:7},OnDemandMaxPricePercentageOverLowestPrice:1,RequireHibernateSupport:true,SpotMaxPricePercentageOverLowestPrice:2,` +
@@ -296,13 +299,12 @@ func TestRequirements(t *testing.T) {
 	value := reflect.ValueOf(*got)
 	for i := range value.NumField() {
 		name := value.Type().Field(i).Name
-		// Of what AWS has, performance factors alone can not be said.
-		if value.Field(i).IsZero() && name != "BaselinePerformanceFactors" && name != "noSmithyDocumentSerde" {
+		if value.Field(i).IsZero() && name != "noSmithyDocumentSerde" {
 			t.Errorf("%s is not set", name)
 		}
 	}
-	if ours := reflect.TypeFor[infrav1.InstanceRequirements]().NumField(); ours != value.NumField()-2 {
-		t.Errorf("a pool can say %d things, AWS %d", ours, value.NumField()-2)
+	if ours := reflect.TypeFor[infrav1.InstanceRequirements]().NumField(); ours != value.NumField()-1 {
+		t.Errorf("a pool can say %d things, AWS %d", ours, value.NumField()-1)
 	}
 	defaults := &asgtypes.InstanceRequirements{
 		VCpuCount: &asgtypes.VCpuCountRequest{Min: ptr.To[int32](0)}, BareMetal: "excluded", BurstablePerformance: "excluded", LocalStorage: "included",

@@ -21,9 +21,6 @@ const (
 	noConfiguration = "the group itself is given what it launches, so that its version can move on during a refresh: a join token lives 15 minutes, a refresh up to 14 days"
 )
 
-// notYet are members that are not offered yet.
-const notYet = "not offered yet"
-
 // leftOutOfGroups are the members of both requests for groups that no pool can set.
 var leftOutOfGroups = map[string]string{
 	"AvailabilityZoneIds":     bySubnets,
@@ -34,8 +31,6 @@ var leftOutOfGroups = map[string]string{
 	"LaunchTemplate.LaunchTemplateName":                                                            byID,
 	"MixedInstancesPolicy.LaunchTemplate.LaunchTemplateSpecification.LaunchTemplateName":           byID,
 	"MixedInstancesPolicy.LaunchTemplate.Overrides.LaunchTemplateSpecification.LaunchTemplateName": byID,
-
-	"MixedInstancesPolicy.LaunchTemplate.Overrides.InstanceRequirements.BaselinePerformanceFactors": notYet,
 }
 
 // leftOutOfNewGroups are those that a new group alone can be given.

@@ -113,6 +113,13 @@ func requirements(wanted *infrav1.InstanceRequirements) *asgtypes.InstanceRequir
 	if r := wanted.AcceleratorTotalMemoryMiB; r != nil {
 		set.AcceleratorTotalMemoryMiB = &asgtypes.AcceleratorTotalMemoryMiBRequest{Min: r.Min, Max: r.Max}
 	}
+	if factors := wanted.BaselinePerformanceFactors; factors != nil {
+		cpu := &asgtypes.CpuPerformanceFactorRequest{}
+		for i := range factors.CPU.References {
+			cpu.References = append(cpu.References, asgtypes.PerformanceFactorReferenceRequest{InstanceFamily: &factors.CPU.References[i].InstanceFamily})
+		}
+		set.BaselinePerformanceFactors = &asgtypes.BaselinePerformanceFactorsRequest{Cpu: cpu}
+	}
 	return set
 }
 

@@ -117,6 +117,10 @@ type InstanceRequirements struct {
 	// +optional
 	AcceleratorTotalMemoryMiB *Range `json:"acceleratorTotalMemoryMiB,omitempty"`
 
+	// BaselinePerformanceFactors take types alone that perform at least as well as a family.
+	// +optional
+	BaselinePerformanceFactors *BaselinePerformanceFactors `json:"baselinePerformanceFactors,omitempty"`
+
 	// RequireHibernateSupport takes types alone that can hibernate.
 	// +optional
 	RequireHibernateSupport bool `json:"requireHibernateSupport,omitempty"`
@@ -193,6 +197,36 @@ type QuantityRange struct {
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=20
 	Max *resource.Quantity `json:"max,omitempty"`
+}
+
+// BaselinePerformanceFactors are what instance types are measured by.
+type BaselinePerformanceFactors struct {
+	// CPU performance.
+	// +required
+	CPU CPUPerformanceFactor `json:"cpu"`
+}
+
+// CPUPerformanceFactor is the CPU performance that instance types are measured by.
+type CPUPerformanceFactor struct {
+	// References are the instance families to measure by; EC2 takes one.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +slipway:rule=IT5
+	// +kubebuilder:validation:MaxItems=1
+	References []PerformanceFactorReference `json:"references"`
+}
+
+// PerformanceFactorReference is an instance family to measure by.
+type PerformanceFactorReference struct {
+	// InstanceFamily, such as c6i. AWS selects no type at all for a family that it does not support, such as p5 (AWS:
+	// API_PerformanceFactorReferenceRequest).
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=30
+	// +slipway:rule=IT5
+	// +kubebuilder:validation:XValidation:rule=`!self.contains('.')`,message="instanceFamily is what an instance type has before its period: give c6i for c6i.large"
+	InstanceFamily string `json:"instanceFamily"`
 }
 
 // Inclusion says whether instance types of some sort are taken.

@@ -151,6 +151,15 @@ var mixedCases = []ruleCase{
 		refuse: having(`{spotMaxPricePercentageOverLowestPrice: 100, maxSpotPriceAsPercentageOfOptimalOnDemandPrice: 50}`),
 		says:   "two ways to bound the same price",
 	},
+	{
+		rule: "IT5", reason: "AWS compares with one family",
+		accept: having(`{baselinePerformanceFactors: {cpu: {references: [{instanceFamily: c6i}]}}}`),
+		refuse: having(`{baselinePerformanceFactors: {cpu: {references: [{instanceFamily: c6i}, {instanceFamily: m5}]}}}`), says: "must have at most 1 item",
+	},
+	{
+		rule: "IT5", reason: "a family is no type", accept: having(`{baselinePerformanceFactors: {cpu: {references: [{instanceFamily: mac2-m2}]}}}`),
+		refuse: having(`{baselinePerformanceFactors: {cpu: {references: [{instanceFamily: c6i.large}]}}}`), says: "give c6i for c6i.large",
+	},
 }
 
 func overrides(n int) string {

@@ -216,40 +216,9 @@ type HibernationOptions struct {
 type LaunchRequirements struct {
 	InstanceRequirements `json:",inline"`
 
-	// BaselinePerformanceFactors take types alone that perform at least as well as a family.
-	// +optional
-	BaselinePerformanceFactors *BaselinePerformanceFactors `json:"baselinePerformanceFactors,omitempty"`
-
 	// RequireEncryptionInTransit takes types alone that encrypt traffic between instances.
 	// +optional
 	RequireEncryptionInTransit *bool `json:"requireEncryptionInTransit,omitempty"`
-}
-
-// BaselinePerformanceFactors are what instance types are measured by.
-type BaselinePerformanceFactors struct {
-	// CPU performance.
-	// +required
-	CPU CPUPerformanceFactor `json:"cpu"`
-}
-
-// CPUPerformanceFactor is the CPU performance that instance types are measured by.
-type CPUPerformanceFactor struct {
-	// References are the instance families to measure by; EC2 takes one.
-	// +required
-	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
-	// +slipway:rule=IT5
-	// +kubebuilder:validation:MaxItems=1
-	References []PerformanceFactorReference `json:"references"`
-}
-
-// PerformanceFactorReference is an instance family to measure by.
-type PerformanceFactorReference struct {
-	// InstanceFamily, such as c6i.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=30
-	InstanceFamily string `json:"instanceFamily"`
 }
 
 // LicenseSpecification is a license configuration of AWS License Manager.

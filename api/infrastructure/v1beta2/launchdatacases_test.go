@@ -52,6 +52,10 @@ var launchDataCases = []ruleCase{
 		says:   "must have at most 1 item",
 	},
 	{
+		rule: "IT5", reason: "a family is no type", accept: `{` + attributes + `, baselinePerformanceFactors: {cpu: {references: [{instanceFamily: mac2-m2}]}}}}`,
+		refuse: `{` + attributes + `, baselinePerformanceFactors: {cpu: {references: [{instanceFamily: c6i.large}]}}}}`, says: "give c6i for c6i.large",
+	},
+	{
 		rule: "MK1", reason: "EC2's words or CAPA's", accept: `{instanceMarketOptions: {marketType: spot}}`,
 		refuse: `{instanceMarketOptions: {marketType: spot}, marketType: Spot}`, says: "instanceMarketOptions says all",
 	},

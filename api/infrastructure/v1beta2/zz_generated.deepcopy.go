@@ -2103,6 +2103,11 @@ func (in *InstanceRequirements) DeepCopyInto(out *InstanceRequirements) {
 		*out = new(Range)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.BaselinePerformanceFactors != nil {
+		in, out := &in.BaselinePerformanceFactors, &out.BaselinePerformanceFactors
+		*out = new(BaselinePerformanceFactors)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.OnDemandMaxPricePercentageOverLowestPrice != nil {
 		in, out := &in.OnDemandMaxPricePercentageOverLowestPrice, &out.OnDemandMaxPricePercentageOverLowestPrice
 		*out = new(int32)
@@ -2436,11 +2441,6 @@ func (in *LaunchConfigUser) DeepCopy() *LaunchConfigUser {
 func (in *LaunchRequirements) DeepCopyInto(out *LaunchRequirements) {
 	*out = *in
 	in.InstanceRequirements.DeepCopyInto(&out.InstanceRequirements)
-	if in.BaselinePerformanceFactors != nil {
-		in, out := &in.BaselinePerformanceFactors, &out.BaselinePerformanceFactors
-		*out = new(BaselinePerformanceFactors)
-		(*in).DeepCopyInto(*out)
-	}
 	if in.RequireEncryptionInTransit != nil {
 		in, out := &in.RequireEncryptionInTransit, &out.RequireEncryptionInTransit
 		*out = new(bool)

@@ -67,7 +67,7 @@ func (s *service) checkAlternative(n *settings, base resolved, i int, o types.La
 	}
 	instanceType := valOr(o.InstanceType, string(template.data.InstanceType))
 	if req := requirementsOf(o, template); req != nil {
-		if err := checkSimulated(req); err != nil {
+		if err := checkBaseline(req); err != nil {
 			return err
 		}
 		matches := s.matching(n, req, i, s.architectureOf(o, template))

@@ -132,6 +132,7 @@ func TestTemplateRequirementsAreNotIgnored(t *testing.T) {
 		{"a baseline of volumes", func(r *ec2types.InstanceRequirementsRequest) {
 			r.BaselineEbsBandwidthMbps = &ec2types.BaselineEbsBandwidthMbpsRequest{Min: aws.Int32(1250)}
 		}, func(i *world.InstanceType) bool { return i.EBS.Baseline.Mbps >= 1250 }},
+		{"a baseline of CPUs", baseline("c6i"), func(i *world.InstanceType) bool { return i.Name[1] >= '6' }},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
@@ -148,12 +149,18 @@ func TestTemplateRequirementsAreNotIgnored(t *testing.T) {
 		})
 	}
 	f := start(t)
-	factors := func(r *ec2types.InstanceRequirementsRequest) {
+	for _, family := range []string{"p5", "m6i.large", "nonsense"} { // one that AWS does not support, and two that are none
+		fails(f, f.asg.CreateAutoScalingGroup, newGroup("", 1, mixed(f.requiring(4, baseline(family)), nil)), "ValidationError", "No instance types match")
+	}
+}
+
+// baseline asks for types whose CPUs perform at least as well as those of a family.
+func baseline(family string) func(*ec2types.InstanceRequirementsRequest) {
+	return func(r *ec2types.InstanceRequirementsRequest) {
 		r.BaselinePerformanceFactors = &ec2types.BaselinePerformanceFactorsRequest{Cpu: &ec2types.CpuPerformanceFactorRequest{
-			References: []ec2types.PerformanceFactorReferenceRequest{{InstanceFamily: aws.String("m6i")}},
+			References: []ec2types.PerformanceFactorReferenceRequest{{InstanceFamily: &family}},
 		}}
 	}
-	fails(f, f.asg.CreateAutoScalingGroup, newGroup("", 1, mixed(f.requiring(4, factors), nil)), "ValidationError", "not available in this Region")
 }
 
 func TestSpotPriceProtection(t *testing.T) {

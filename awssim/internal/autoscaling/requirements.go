@@ -40,18 +40,13 @@ func validateRequirements(r *types.InstanceRequirements) error {
 	case valOr(r.VCpuCount.Max, *r.VCpuCount.Min) < *r.VCpuCount.Min || valOr(r.MemoryMiB.Max, *r.MemoryMiB.Min) < *r.MemoryMiB.Min:
 		return invalid("The maximum of an instance requirement must not be less than its minimum.")
 	}
-	return checkKnownRequirements(r)
+	return checkBaseline(ptr(shape.Convert[ec2types.InstanceRequirementsRequest](*r)))
 }
 
-// checkKnownRequirements refuses attributes that are not simulated.
-func checkKnownRequirements(r *types.InstanceRequirements) error {
-	return checkSimulated(ptr(shape.Convert[ec2types.InstanceRequirementsRequest](*r)))
-}
-
-// checkSimulated refuses the one attribute that the world does not know of a type: ignoring it would choose wrong ones.
-func checkSimulated(r *ec2types.InstanceRequirementsRequest) error {
-	if r.BaselinePerformanceFactors != nil {
-		return invalid("BaselinePerformanceFactors is not available in this Region.")
+// checkBaseline refuses several baselines (SDK, CpuPerformanceFactorRequest.References: "Currently only one instance family can be specified in the list").
+func checkBaseline(r *ec2types.InstanceRequirementsRequest) error {
+	if f := r.BaselinePerformanceFactors; f != nil && f.Cpu != nil && len(f.Cpu.References) > 1 {
+		return invalid("Only one instance family can be specified as a baseline performance factor.")
 	}
 	return nil
 }

@@ -169,6 +169,8 @@ func checkRequirements(r *types.InstanceRequirementsRequest) error {
 		return sim.Errorf("InvalidParameterValue", "At most 400 instance types may be allowed or excluded.")
 	case r.SpotMaxPricePercentageOverLowestPrice != nil && r.MaxSpotPriceAsPercentageOfOptimalOnDemandPrice != nil:
 		return invalidCombination("Only one of SpotMaxPricePercentageOverLowestPrice or MaxSpotPriceAsPercentageOfOptimalOnDemandPrice may be specified.")
+	case r.BaselinePerformanceFactors != nil && r.BaselinePerformanceFactors.Cpu != nil && len(r.BaselinePerformanceFactors.Cpu.References) > 1:
+		return sim.Errorf("InvalidParameterValue", "Only one instance family may be specified as a baseline performance factor.") // SDK, CpuPerformanceFactorRequest
 	}
 	for _, name := range slices.Concat(r.AllowedInstanceTypes, r.ExcludedInstanceTypes) {
 		if !instanceTypePattern.MatchString(name) {

@@ -51,8 +51,6 @@ func checkTypeQuery(in *awsec2.GetInstanceTypesFromInstanceRequirementsInput) er
 		return missingParameter("VirtualizationType")
 	case in.InstanceRequirements == nil:
 		return missingParameter("InstanceRequirements")
-	case in.InstanceRequirements.BaselinePerformanceFactors != nil:
-		return sim.Errorf("Unsupported", "The simulation has no baseline performance factors.")
 	}
 	if err := checkEnums(*in, ""); err != nil {
 		return err

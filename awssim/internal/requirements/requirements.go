@@ -5,7 +5,9 @@ package requirements
 import (
 	"cmp"
 	"path"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -16,7 +18,8 @@ import (
 // Meets reports whether a type has every attribute. The comments of the SDK's InstanceRequirementsRequest give each default. Prices are left to the caller:
 // price protection compares types with each other.
 func Meets(t *world.InstanceType, r *ec2types.InstanceRequirementsRequest) bool {
-	return meetsSize(t, r) && meetsName(t, r) && meetsKind(t, r) && meetsBandwidth(t, r) && meetsStorage(t, r) && meetsAccelerators(t, r)
+	return meetsSize(t, r) && meetsName(t, r) && meetsKind(t, r) && meetsBandwidth(t, r) && meetsStorage(t, r) && meetsAccelerators(t, r) &&
+		meetsPerformance(t, r)
 }
 
 func meetsSize(t *world.InstanceType, r *ec2types.InstanceRequirementsRequest) bool {
@@ -145,6 +148,36 @@ func allowsAccelerator(a world.Accelerator, r *ec2types.InstanceRequirementsRequ
 	// radeon-pro-v520 is the name of a Radeon Pro V520.
 	name := ec2types.AcceleratorName(strings.ReplaceAll(strings.ToLower(a.Name), " ", "-"))
 	return allows(r.AcceleratorManufacturers, maker) && allows(r.AcceleratorNames, name)
+}
+
+// unsupportedFamilies have no performance protection: it excludes them, and with one of them as its baseline it excludes all (SDK,
+// PerformanceFactorReferenceRequest.InstanceFamily).
+var unsupportedFamilies = strings.Fields("c1 g3 g3s hpc7g m1 m2 mac1 mac2 mac2-m1ultra mac2-m2 mac2-m2pro p3dn p4d p5 t1 " +
+	"u-12tb1 u-18tb1 u-24tb1 u-3tb1 u-6tb1 u-9tb1 u7i-12tb u7in-16tb u7in-24tb u7in-32tb")
+
+// familyGeneration finds the number of a family's generation: the 6 of c6i, the 1 of trn1n.
+var familyGeneration = regexp.MustCompile(`^[a-z]+([0-9]+)[a-z0-9-]*$`)
+
+// meetsPerformance compares the CPUs of a type with the baseline's. AWS publishes no figures of what it compares. Here a family of an earlier generation
+// performs worse, and every other one well enough, whoever makes its processors (inference). A family of which the generation cannot be told has no type, as one
+// that is not supported.
+func meetsPerformance(t *world.InstanceType, r *ec2types.InstanceRequirementsRequest) bool {
+	if r.BaselinePerformanceFactors == nil || r.BaselinePerformanceFactors.Cpu == nil || len(r.BaselinePerformanceFactors.Cpu.References) == 0 {
+		return true
+	}
+	family, _, _ := strings.Cut(t.Name, ".")
+	has, known := performance(family)
+	wanted, supported := performance(val(r.BaselinePerformanceFactors.Cpu.References[0].InstanceFamily))
+	return known && supported && has >= wanted
+}
+
+func performance(family string) (int, bool) {
+	found := familyGeneration.FindStringSubmatch(family)
+	if found == nil || slices.Contains(unsupportedFamilies, family) {
+		return 0, false
+	}
+	n, err := strconv.Atoi(found[1])
+	return n, err == nil
 }
 
 // allows reports whether a list has the value, or allows all because it is empty.
