@@ -40,6 +40,8 @@ type ProvisionerOptions struct {
 	Pods int
 	// Log gets what the provisioner prints; Progress what is being done.
 	Log, Progress io.Writer
+	// Profiles is as in Options.
+	Profiles string
 }
 
 // ProvisionerResult is what was measured.
@@ -67,7 +69,7 @@ const (
 // the kubelet's time.
 func RunProvisioner(ctx context.Context, options ProvisionerOptions) (_ ProvisionerResult, err error) {
 	b := &bench{
-		Options: Options{Own: true, Command: options.Command, Latency: options.Latency, Log: options.Log, Progress: options.Progress},
+		Options: Options{Own: true, Command: options.Command, Latency: options.Latency, Log: options.Log, Progress: options.Progress, Profiles: options.Profiles},
 		clock:   simclock.New(time.Now(), 1), subject: fmt.Sprintf("%d pods", options.Pods),
 	}
 	defer b.clock.Close()

@@ -153,6 +153,8 @@ type group struct {
 	kinds       uint8     // and capacity types that they may have
 	parts       []*part   // of the types, by the daemons that run on them
 	nodes       []*node
+	better      [][]uint64         // for each type, those that do as well
+	choices     map[string][]int32 // types worth looking at, by the mask of types to choose from
 }
 
 // budget is what a provisioner may still launch.
@@ -162,6 +164,7 @@ type budget struct {
 	bounded bool
 	left    amounts // CPU and memory
 	nodes   int64
+	returns int // how often a node took less than before
 }
 
 // begin forgets what was launched.

@@ -87,22 +87,19 @@ func (p *packer) slack(n *node, a *attempt, s scope) int64 {
 func (p *packer) grown(n *node, a *attempt, s scope, ahead int64, most float64) fit {
 	best := fit{each: most}
 	zones, kinds := n.zones&s.zones, n.kinds&s.kinds
-	for word := range n.types {
-		for rest := n.types[word] & a.candidate.types[word]; rest != 0; rest &= rest - 1 {
-			place := word*64 + bits.TrailingZeros64(rest)
-			t := &p.catalog.types[place]
-			if t.cheapest-n.price > (best.each+epsilon)*float64(ahead) {
-				return best // all that follow are dearer still
-			}
-			count := times(n.group.free[place], n.used, a.class.request, ahead)
-			if count == 0 || !holds(n.group.free[place], n.used) || !p.affordable(n, t) {
-				continue
-			}
-			price := t.price(zones, kinds)
-			each := (price - n.price) / float64(count)
-			if each < best.each-epsilon || each <= best.each+epsilon && count > best.count && !math.IsInf(price, 1) {
-				best = fit{count, min(each, best.each)}
-			}
+	for _, place := range p.choices(n.group, n.types, a.candidate.types) {
+		t := &p.catalog.types[place]
+		if t.cheapest-n.price > (best.each+epsilon)*float64(ahead) {
+			return best // all that follow are dearer still
+		}
+		count := times(n.group.free[place], n.used, a.class.request, ahead)
+		if count == 0 || !holds(n.group.free[place], n.used) || !p.affordable(n, t) {
+			continue
+		}
+		price := t.price(zones, kinds)
+		each := (price - n.price) / float64(count)
+		if each < best.each-epsilon || each <= best.each+epsilon && count > best.count && !math.IsInf(price, 1) {
+			best = fit{count, min(each, best.each)}
 		}
 	}
 	return best
@@ -137,10 +134,13 @@ func (p *packer) charge(n *node, kind int) {
 		return
 	}
 	for _, r := range []int{cpu, memory} {
+		before := b.left[r]
 		if len(n.content) > 0 {
 			b.left[r] += p.catalog.types[n.chosen].capacity[r]
 		}
-		b.left[r] -= p.catalog.types[kind].capacity[r]
+		if b.left[r] -= p.catalog.types[kind].capacity[r]; b.left[r] > before {
+			b.returns++
+		}
 	}
 	if len(n.content) == 0 {
 		b.nodes--

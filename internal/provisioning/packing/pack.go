@@ -27,9 +27,14 @@ type packer struct {
 	budgets  []*budget
 	existing []*node
 	opened   []*node
+	refusals map[refusalsKey]*refusals
 
-	// offered is room for the options of one node.
+	// offered is room for the options of one node, mask for the key of a choice.
 	offered []Option
+	mask    []byte
+
+	// thorough looks at all types and nodes. It is for tests, which hold that it finds nothing better.
+	thorough bool
 
 	// zones and kinds of existing nodes
 	inhabited      uint64
@@ -47,7 +52,10 @@ type standing struct {
 
 // Pack chooses nodes for the pods. Both appetites are tried, because neither is better on all pods; the outcome that leaves fewer pods, or else costs less, is taken.
 func Pack(problem *Problem) *Result {
-	p := newPacker(problem)
+	return newPacker(problem).pack()
+}
+
+func (p *packer) pack() *Result {
 	var best *outcome
 	for _, appetite := range []appetite{careful, greedy} {
 		p.begin(appetite)
@@ -124,6 +132,7 @@ func (p *packer) begin(appetite appetite) {
 	for _, b := range p.budgets {
 		b.begin()
 	}
+	p.refusals = map[refusalsKey]*refusals{}
 	for _, g := range p.groups {
 		g.nodes, g.demand = nil, make(amounts, len(p.resources.names))
 	}
@@ -246,7 +255,10 @@ type attempt struct {
 }
 
 // cursor says how many nodes, from the first on, have no more room for the class: they get none while it is being placed.
-type cursor struct{ existing, slack, growth int }
+type cursor struct {
+	existing, slack, growth int
+	refusals                *refusals
+}
 
 // place puts as many pods of the class as it can, and says whether there were any.
 func (p *packer) place(c *class) bool {
@@ -414,9 +426,11 @@ func (p *packer) intoSlack(a *attempt, s scope) bool {
 // byGrowth puts pods on the first node for which a larger type costs no more per pod than a new node.
 func (p *packer) byGrowth(a *attempt, s scope, ahead int64, most float64) bool {
 	nodes := a.candidate.group.nodes
+	refusals := p.refusalsOf(a, s)
 	for ; s.cursor.growth < len(nodes); s.cursor.growth++ {
 		n := nodes[s.cursor.growth]
-		if n.zones&s.zones == 0 || n.kinds&s.kinds == 0 || times(n.group.largest, n.used, a.class.request, 1) == 0 {
+		now := refusal{price: n.price, most: most, ahead: ahead, returns: n.group.provisioner.returns}
+		if !p.thorough && refusals.cover(s.cursor.growth, now) || n.zones&s.zones == 0 || n.kinds&s.kinds == 0 || times(n.group.largest, n.used, a.class.request, 1) == 0 {
 			continue
 		}
 		room := p.nodeRoom(n, a)
@@ -430,6 +444,7 @@ func (p *packer) byGrowth(a *attempt, s scope, ahead int64, most float64) bool {
 			}
 			return true
 		}
+		refusals.add(s.cursor.growth, now)
 	}
 	return false
 }

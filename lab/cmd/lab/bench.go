@@ -96,7 +96,7 @@ func (f *benchFlags) run(ctx context.Context, output, progress io.Writer) error 
 	text := document.Conditions(invocation())
 	if f.kind == provisionerKind {
 		result, err := bench.RunProvisioner(ctx, bench.ProvisionerOptions{
-			Command: options.Command, Latency: f.latency, Alone: f.single, Apart: f.apart, Pods: f.pods, Log: log, Progress: progress,
+			Command: options.Command, Latency: f.latency, Alone: f.single, Apart: f.apart, Pods: f.pods, Log: log, Progress: progress, Profiles: f.profiles,
 		})
 		return f.put(output, "provisioner", text+bench.ProvisionerMarkdown(&result), err)
 	}
