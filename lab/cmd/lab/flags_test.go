@@ -32,3 +32,11 @@ func TestEditsSettleAsInTheProduct(t *testing.T) {
 		}
 	}
 }
+
+// TestManagerReachesWorkloadClustersOfThisMachine holds that nodes of the laboratory are drained: its workload clusters are at loopback addresses.
+func TestManagerReachesWorkloadClustersOfThisMachine(t *testing.T) {
+	t.Parallel()
+	if !new(labFlags).managerOptions(lab.ManagerEnv{}).LoopbackWorkloads {
+		t.Error("the manager refuses to connect to the laboratory's workload clusters")
+	}
+}

@@ -35,5 +35,7 @@ func (f *labFlags) managerOptions(env lab.ManagerEnv) manager.Options {
 		Clock:        env.Clock,
 		Namespace:    env.Namespace,
 		Log:          ctrl.Log.WithName("slipway"),
+		// The laboratory's workload clusters are on this machine.
+		LoopbackWorkloads: true,
 	}
 }
