@@ -19,6 +19,9 @@ type fleetLaunch struct {
 }
 
 func (f *fleetLaunch) run() error {
+	if f.fleet.request.ReservedCapacityOptions != nil {
+		return f.runReserved()
+	}
 	onDemand, spot := split(*f.fleet.request.TargetCapacitySpecification)
 	if onDemand > 0 {
 		if err := f.buy(f.onDemand(onDemand)); err != nil {
@@ -44,6 +47,8 @@ type purchase struct {
 	spread int
 	// empty are pools that the strategy leaves out because they have no room.
 	empty []*pool
+	// keepsMarket launches what the pools say, and not what the lifecycle says.
+	keepsMarket bool
 
 	failed   map[failure]bool
 	short    map[*pool]bool // pools that have no more
@@ -226,7 +231,9 @@ func (p *purchase) draft(from *pool) (*draft, error) {
 		// User Guide, "Tag your EC2 Fleet": instances of a fleet carry its id.
 		systemTags: tagList(map[string]string{"aws:ec2:fleet-id": p.fleet.id}),
 	}
-	l.in.InstanceMarketOptions = nil
+	if !p.keepsMarket {
+		l.in.InstanceMarketOptions = nil
+	}
 	if p.lifecycle == types.InstanceLifecycleSpot {
 		l.in.InstanceMarketOptions = &types.InstanceMarketOptionsRequest{
 			MarketType:  types.MarketTypeSpot,

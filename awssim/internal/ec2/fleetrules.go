@@ -86,19 +86,20 @@ func checkFleetTarget(in *awsec2.CreateFleetInput) error {
 		return missingParameter("TargetCapacitySpecification.DefaultTargetCapacityType")
 	case target.TargetCapacityUnitType != "":
 		return invalidFleet("TargetCapacityUnitType can be specified only with attribute-based instance type selection.")
-	case in.ReservedCapacityOptions != nil || target.DefaultTargetCapacityType == types.DefaultTargetCapacityTypeCapacityBlock ||
-		target.DefaultTargetCapacityType == types.DefaultTargetCapacityTypeReservedCapacity:
-		return sim.Errorf("Unsupported", "The simulation's fleets use no capacity reservations.")
 	}
-	return nil
+	return checkFleetReserved(in)
 }
 
 // split divides the target capacity between the markets, in units.
 func split(target types.TargetCapacitySpecificationRequest) (onDemand, spot float64) {
 	onDemand, spot = float64(val(target.OnDemandTargetCapacity)), float64(val(target.SpotTargetCapacity))
 	rest := float64(val(target.TotalTargetCapacity)) - onDemand - spot
-	if target.DefaultTargetCapacityType == types.DefaultTargetCapacityTypeOnDemand {
+	switch target.DefaultTargetCapacityType {
+	case types.DefaultTargetCapacityTypeOnDemand:
 		return onDemand + rest, spot
+	case types.DefaultTargetCapacityTypeReservedCapacity:
+		return 0, 0
+	default:
 	}
 	return onDemand, spot + rest
 }
@@ -228,6 +229,11 @@ func checkOverride(o types.FleetLaunchTemplateOverridesRequest) error {
 // capacity, and no On-Demand launch takes Spot options).
 func checkFleetMarket(kind types.MarketType, in *awsec2.CreateFleetInput) error {
 	onDemand, _ := split(*in.TargetCapacitySpecification)
+	for _, reservation := range val(in.ReservedCapacityOptions).ReservationTypes {
+		if reservedMarkets[reservation] == kind {
+			return nil
+		}
+	}
 	if kind == "" || kind == "on-demand" || (kind == types.MarketTypeSpot && onDemand == 0) {
 		return nil
 	}

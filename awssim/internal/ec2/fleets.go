@@ -54,6 +54,9 @@ func createFleet(c *sim.Call, in *awsec2.CreateFleetInput) (*awsec2.CreateFleetO
 	if err != nil {
 		return nil, err
 	}
+	if err := s.checkNamedReservations(&request); err != nil {
+		return nil, err
+	}
 	templates, err := s.fleetTemplates(&request)
 	if err != nil {
 		return nil, err
@@ -162,6 +165,9 @@ func (f fleet) data() types.FleetData {
 		TargetCapacitySpecification: ptr(shape.Convert[types.TargetCapacitySpecification](*r.TargetCapacitySpecification)),
 		OnDemandOptions:             ptr(shape.Convert[types.OnDemandOptions](val(r.OnDemandOptions))),
 		SpotOptions:                 ptr(shape.Convert[types.SpotOptions](val(r.SpotOptions))),
+	}
+	if r.ReservedCapacityOptions != nil {
+		data.ReservedCapacityOptions = ptr(shape.Convert[types.ReservedCapacityOptions](*r.ReservedCapacityOptions))
 	}
 	for i, config := range r.LaunchTemplateConfigs {
 		shown := shape.Convert[types.FleetLaunchTemplateConfig](config)

@@ -1,12 +1,14 @@
 package ec2_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/slipway-project/slipway/awssim"
 )
@@ -183,4 +185,140 @@ func TestDescribeCapacityReservations(t *testing.T) {
 	}
 	_, err := r.ec2.DescribeCapacityReservations(t.Context(), &ec2.DescribeCapacityReservationsInput{CapacityReservationIds: []string{"cr-00000000000000000"}})
 	wantError(t, err, "InvalidCapacityReservationId.NotFound", "does not exist")
+}
+
+// interruptibleID is a reservation that its owner may take back.
+const interruptibleID = "cr-0123456789abcdef2"
+
+// reservedFleet asks for instances in reservations.
+func reservedFleet(template string, total int32, options types.ReservedCapacityOptionsRequest, overrides ...types.FleetLaunchTemplateOverridesRequest) *ec2.CreateFleetInput {
+	in := request(template, total, overrides...)
+	in.TargetCapacitySpecification.DefaultTargetCapacityType = types.DefaultTargetCapacityTypeReservedCapacity
+	in.ReservedCapacityOptions = &options
+	return in
+}
+
+func inReservations(ids ...string) *types.FleetCapacityReservationTargetRequest {
+	return &types.FleetCapacityReservationTargetRequest{CapacityReservationIds: ids}
+}
+
+var fallsBack = &types.ReservedCapacityFallbackOptionsRequest{MarketTypes: []types.ReservedCapacityFallbackMarketType{types.ReservedCapacityFallbackMarketTypeOnDemand}}
+
+// bought tells what a fleet launched as "2 m5.large on-demand", in the order of the answer.
+func bought(out *ec2.CreateFleetOutput) []string {
+	list := []string{}
+	for _, i := range out.Instances {
+		list = append(list, fmt.Sprintf("%d %s %s", len(i.InstanceIds), i.InstanceType, i.Lifecycle))
+	}
+	return list
+}
+
+// TestFleetsInReservations holds that a fleet launches into reservations by the order of their types and of its overrides, and into others only if it may.
+func TestFleetsInReservations(t *testing.T) {
+	t.Parallel()
+	onDemand, interruptible := types.FleetReservationTypeOnDemandCapacityReservation, types.FleetReservationTypeInterruptibleCapacityReservation
+	both := []types.FleetReservationType{interruptible, onDemand}
+	group := "arn:aws:resource-groups:us-east-1:123456789012:group/ours"
+	tests := []struct {
+		reason  string
+		total   int32
+		options types.ReservedCapacityOptionsRequest
+		want    []string
+		fails   []string
+	}{
+		{"the types in their order", 3, types.ReservedCapacityOptionsRequest{ReservationTypes: both, CapacityReservationTarget: inReservations(onDemandID, interruptibleID)},
+			[]string{"2 m5.large interruptible-capacity-reservation", "1 m5.large on-demand-capacity-reservation"}, []string{"ReservationCapacityExceeded"}},
+		{"a type alone that is asked for", 1, types.ReservedCapacityOptionsRequest{ReservationTypes: both[1:], CapacityReservationTarget: inReservations(onDemandID, interruptibleID)},
+			[]string{"1 m5.large on-demand-capacity-reservation"}, nil},
+		{"no more than there is room for", 5, types.ReservedCapacityOptionsRequest{ReservationTypes: both[1:], CapacityReservationTarget: inReservations(onDemandID)},
+			[]string{"1 m5.large on-demand-capacity-reservation"}, []string{"ReservationCapacityExceeded"}},
+		{"the rest on demand", 5, types.ReservedCapacityOptionsRequest{ReservationTypes: both[1:], CapacityReservationTarget: inReservations(onDemandID), ReservedCapacityFallbackOptions: fallsBack},
+			[]string{"1 m5.large on-demand-capacity-reservation", "4 m5.large on-demand"}, []string{"ReservationCapacityExceeded"}},
+		{"a resource group", 2, types.ReservedCapacityOptionsRequest{ReservationTypes: both,
+			CapacityReservationTarget: &types.FleetCapacityReservationTargetRequest{CapacityReservationResourceGroupArns: []string{group}}},
+			[]string{"2 m5.large interruptible-capacity-reservation"}, nil},
+		{"none that is named", 1, types.ReservedCapacityOptionsRequest{ReservationTypes: both}, []string{}, []string{"UnfulfillableCapacity", "UnfulfillableCapacity"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.withReservations()
+			if err := r.sim.SetCapacityReservation(awssim.DefaultAccount, region, awssim.CapacityReservation{
+				ID: interruptibleID, InstanceType: "m5.large", Zone: "us-east-1a", Count: 2, Interruptible: true, ResourceGroup: group,
+			}); err != nil {
+				t.Fatal(err)
+			}
+			out := r.fleet(reservedFleet(r.fleetTemplate(), tt.total, tt.options, r.in("m5.large", "a")))
+			if diff := cmp.Diff(tt.want, bought(out)); diff != "" {
+				t.Errorf("launched (-want +got):\n%s", diff)
+			}
+			var codes []string
+			for _, e := range out.Errors {
+				codes = append(codes, *e.ErrorCode)
+			}
+			if diff := cmp.Diff(tt.fails, codes); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+			described, err := r.ec2.DescribeFleets(t.Context(), &ec2.DescribeFleetsInput{FleetIds: []string{*out.FleetId}})
+			if err != nil || len(described.Fleets[0].ReservedCapacityOptions.ReservationTypes) != len(tt.options.ReservationTypes) {
+				t.Errorf("described as %+v, %v", described, err)
+			}
+		})
+	}
+}
+
+// TestFleetsInReservationsOfTemplates follows AWS's walkthrough: the launch template names the reservation and its market.
+func TestFleetsInReservationsOfTemplates(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.withReservations()
+	r.clock.Step(2 * time.Hour) // the Capacity Block has begun
+	template := r.template("block", &types.RequestLaunchTemplateData{
+		ImageId: r.image(types.ArchitectureValuesX8664).ImageId, InstanceMarketOptions: &types.LaunchTemplateInstanceMarketOptionsRequest{MarketType: types.MarketTypeCapacityBlock},
+		CapacityReservationSpecification: &types.LaunchTemplateCapacityReservationSpecificationRequest{CapacityReservationTarget: &types.CapacityReservationTarget{CapacityReservationId: aws.String(blockID)}},
+	})
+	high, low := r.in("p5.48xlarge", "a"), r.in("m5.large", "a")
+	high.Priority, low.Priority = aws.Float64(0), aws.Float64(1)
+	out := r.fleet(reservedFleet(template, 2, types.ReservedCapacityOptionsRequest{
+		ReservationTypes: []types.FleetReservationType{types.FleetReservationTypeCapacityBlock}, AllocationStrategy: types.ReservedCapacityAllocationStrategyPrioritized,
+	}, low, high))
+	if diff := cmp.Diff([]string{"2 p5.48xlarge capacity-block"}, bought(out)); diff != "" {
+		t.Errorf("launched (-want +got):\n%s", diff)
+	}
+	r.expect("with the fleet", blockID, types.CapacityReservationStateActive, 0)
+}
+
+func TestFleetsInReservationsAreRefused(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.withReservations()
+	template := r.fleetTemplate()
+	kinds := []types.FleetReservationType{types.FleetReservationTypeOnDemandCapacityReservation}
+	rows := []struct {
+		reason string
+		change func(*ec2.CreateFleetInput)
+		code   string
+	}{
+		{"types of reservations", func(in *ec2.CreateFleetInput) { in.ReservedCapacityOptions.ReservationTypes = nil }, "MissingParameter"},
+		{"options with the capacity type", func(in *ec2.CreateFleetInput) { in.ReservedCapacityOptions = nil }, "MissingParameter"},
+		{"the capacity type with options", func(in *ec2.CreateFleetInput) {
+			in.TargetCapacitySpecification.DefaultTargetCapacityType = types.DefaultTargetCapacityTypeOnDemand
+		}, "InvalidFleetConfig"},
+		{"no part on demand", func(in *ec2.CreateFleetInput) { in.TargetCapacitySpecification.OnDemandTargetCapacity = aws.Int32(1) }, "InvalidFleetConfig"},
+		{"ids or groups", func(in *ec2.CreateFleetInput) {
+			in.ReservedCapacityOptions.CapacityReservationTarget.CapacityReservationResourceGroupArns = []string{"arn:aws:resource-groups:us-east-1:123456789012:group/ours"}
+		}, "InvalidParameterCombination"},
+		{"reservations that exist", func(in *ec2.CreateFleetInput) {
+			in.ReservedCapacityOptions.CapacityReservationTarget = inReservations("cr-0123456789abcdeff")
+		}, "InvalidCapacityReservationId.NotFound"},
+	}
+	for _, row := range rows {
+		in := reservedFleet(template, 1, types.ReservedCapacityOptionsRequest{ReservationTypes: kinds, CapacityReservationTarget: inReservations(onDemandID)}, r.in("m5.large", "a"))
+		row.change(in)
+		_, err := r.ec2.CreateFleet(t.Context(), in)
+		if got := code(t, err); got != row.code {
+			t.Errorf("%s: %q, want %q (%v)", row.reason, got, row.code, err)
+		}
+	}
 }
