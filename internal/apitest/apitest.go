@@ -171,6 +171,14 @@ func (r *Resource) Default(object map[string]any) map[string]any {
 	return defaulted
 }
 
+// Prune returns a copy of the object without the fields that the schema does not have, which is what the API server
+// stores for a client that does not ask for strict validation.
+func (r *Resource) Prune(object map[string]any) map[string]any {
+	pruned := runtime.DeepCopyJSON(object)
+	pruning.PruneWithOptions(pruned, r.Structural, true, structuralschema.UnknownFieldPathOptions{})
+	return pruned
+}
+
 func (r *Resource) admit(object map[string]any) (map[string]any, error) {
 	admitted := r.Default(object)
 	unknown := pruning.PruneWithOptions(admitted, r.Structural, true,

@@ -5,6 +5,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"reflect"
@@ -67,6 +68,9 @@ type Sweep[V any] struct {
 	// from the first full sweep since listening began.
 	heard              map[string]time.Time
 	listening, relaxed bool
+	// lastFull is when the last full sweep began, and failed whether AWS did not answer all of it. Only Tick uses them.
+	lastFull time.Time
+	failed   bool
 }
 
 // watcher is an object's interest in one thing, which bears one of several names.
@@ -89,7 +93,7 @@ type sighting[V any] struct {
 func NewSweep[V any](clk clock.WithTicker, source Source[V], intervals Intervals, wake func(types.NamespacedName)) *Sweep[V] {
 	return &Sweep[V]{
 		source: source, clock: clk, spacing: spacing, real: clock.RealClock{}, intervals: intervals, wake: wake,
-		watchers: map[types.NamespacedName]*watcher{}, sightings: map[string]*sighting[V]{}, heard: map[string]time.Time{},
+		watchers: map[types.NamespacedName]*watcher{}, sightings: map[string]*sighting[V]{}, heard: map[string]time.Time{}, lastFull: clk.Now(),
 	}
 }
 
@@ -192,24 +196,30 @@ func (s *Sweep[V]) drop(object types.NamespacedName, names []string) {
 func (s *Sweep[V]) Run(ctx context.Context) {
 	ticker := s.clock.NewTicker(s.intervals.Motion)
 	defer ticker.Stop()
-	lastFull, failed := s.clock.Now(), false
+	s.lastFull, s.failed = s.clock.Now(), false
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
 		}
-		wait := s.rest()
-		if failed {
-			wait = min(wait, afterFailure)
-		}
-		full := !s.clock.Now().Before(lastFull.Add(wait))
-		if full {
-			lastFull = s.clock.Now()
-		}
-		if complete := s.sweep(ctx, full); full {
-			failed = !complete
-		}
+		s.Tick(ctx)
+	}
+}
+
+// Tick sweeps once, as Run does after each interval of motion: over everything if a full sweep is due, else over what is in motion. It must not be called
+// while Run runs, nor twice at a time.
+func (s *Sweep[V]) Tick(ctx context.Context) {
+	wait := s.rest()
+	if s.failed {
+		wait = min(wait, afterFailure)
+	}
+	full := !s.clock.Now().Before(s.lastFull.Add(wait))
+	if full {
+		s.lastFull = s.clock.Now()
+	}
+	if complete := s.sweep(ctx, full); full {
+		s.failed = !complete
 	}
 }
 
@@ -350,5 +360,7 @@ func (s *Sweep[V]) record(names []string, found map[string]V, epochs map[string]
 			}
 		}
 	}
-	return slices.Collect(maps.Keys(objects))
+	return slices.SortedFunc(maps.Keys(objects), func(a, b types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 }

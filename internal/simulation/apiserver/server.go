@@ -1,0 +1,415 @@
+package apiserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/clock"
+)
+
+// Object is an object as the server stores it.
+type Object = unstructured.Unstructured
+
+// Server stores objects. Its methods may be called from any goroutine.
+type Server struct {
+	kinds  *Kinds
+	clock  clock.PassiveClock
+	random *rand.Rand
+
+	mu       sync.Mutex
+	objects  map[key]*Object
+	version  uint64
+	watches  []*Watch
+	onChange func(Change)
+}
+
+// Change is one write.
+type Change struct {
+	// Before is nil for an object that was created, and After for one that was removed.
+	Before, After *Object
+}
+
+// key names an object. Versions of a kind share their objects.
+type key struct {
+	kind schema.GroupKind
+	types.NamespacedName
+}
+
+// New returns an empty server. The seed decides UIDs and generated names.
+func New(kinds *Kinds, clk clock.PassiveClock, seed uint64) *Server {
+	return &Server{kinds: kinds, clock: clk, random: rand.New(rand.NewPCG(seed, 0)), objects: map[key]*Object{}} //nolint:gosec // names of a simulation are no secrets
+}
+
+// OnChange has every later write reported to f, which must not call the server.
+func (s *Server) OnChange(f func(Change)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onChange = f
+}
+
+// subresource is the part of an object that a request writes.
+type subresource string
+
+const (
+	whole  subresource = ""
+	status subresource = "status"
+)
+
+// preconditions must hold for an object that is deleted.
+type preconditions struct {
+	uid     *types.UID
+	version *string
+}
+
+func (s *Server) get(gvk schema.GroupVersionKind, name types.NamespacedName) (*Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stored, err := s.find(gvk, name)
+	if err != nil {
+		return nil, err
+	}
+	return served(stored, gvk), nil
+}
+
+// list returns the objects of a kind by namespace and name, and the version of the list.
+func (s *Server) list(gvk schema.GroupVersionKind, namespace string) ([]*Object, string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.snapshot(gvk, namespace), s.currentVersion()
+}
+
+// snapshot is list without the lock.
+func (s *Server) snapshot(gvk schema.GroupVersionKind, namespace string) []*Object {
+	var found []*Object
+	for at, stored := range s.objects {
+		if at.kind == gvk.GroupKind() && (namespace == "" || at.Namespace == namespace) {
+			found = append(found, served(stored, gvk))
+		}
+	}
+	slices.SortFunc(found, byName)
+	return found
+}
+
+func byName(a, b *Object) int {
+	return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+}
+
+// served returns a copy of an object at the version that is asked for.
+func served(stored *Object, gvk schema.GroupVersionKind) *Object {
+	answer := stored.DeepCopy()
+	answer.SetGroupVersionKind(gvk)
+	return answer
+}
+
+func (s *Server) create(ctx context.Context, object *Object) (*Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	gvk := object.GroupVersionKind()
+	rules, err := s.rulesOf(gvk)
+	if err != nil {
+		return nil, err
+	}
+	if object.GetResourceVersion() != "" {
+		return nil, apierrors.NewInternalError(errors.New("resourceVersion should not be set on objects to be created"))
+	}
+	created := object.DeepCopy()
+	if created.GetName() == "" {
+		if created.GetGenerateName() == "" {
+			return nil, invalid(gvk, "", field.Required(field.NewPath("metadata", "name"), "name or generateName is required"))
+		}
+		created.SetName(created.GetGenerateName() + s.suffix())
+	}
+	at := keyOf(created)
+	if s.objects[at] != nil {
+		return nil, apierrors.NewAlreadyExists(resourceOf(gvk), created.GetName())
+	}
+	if created.Object, err = rules.admitCreate(ctx, created); err != nil {
+		return nil, err
+	}
+	created.SetUID(s.newUID())
+	created.SetCreationTimestamp(metav1.NewTime(s.clock.Now()).Rfc3339Copy())
+	unstructured.RemoveNestedField(created.Object, "metadata", "deletionTimestamp")
+	unstructured.RemoveNestedField(created.Object, "metadata", "deletionGracePeriodSeconds")
+	unstructured.RemoveNestedField(created.Object, "metadata", "generation")
+	unstructured.RemoveNestedField(created.Object, "metadata", "managedFields")
+	if rules.custom {
+		created.SetGeneration(1)
+	}
+	s.put(at, nil, created)
+	return served(created, gvk), nil
+}
+
+// update replaces an object, or its status. The change is computed from the stored object under the server's lock, as a
+// patch is.
+func (s *Server) update(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName, part subresource, change func(stored *Object) (*Object, error)) (*Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rules, err := s.rulesOf(gvk)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := s.find(gvk, name)
+	if err != nil {
+		return nil, err
+	}
+	if part == status && !rules.status {
+		return nil, apierrors.NewGenericServerResponse(404, "update", resourceOf(gvk), name.Name, "the kind has no status subresource", 0, true)
+	}
+	current := served(stored, gvk)
+	wanted, err := change(current.DeepCopy())
+	if err != nil {
+		return nil, err
+	}
+	if err := preserved(gvk, current, wanted); err != nil {
+		return nil, err
+	}
+	next, err := rules.admitUpdate(ctx, part, current, wanted)
+	if err != nil {
+		return nil, err
+	}
+	s.carry(rules, current, next)
+	if equality.Semantic.DeepEqual(current.Object, next.Object) {
+		return current, nil
+	}
+	if next.GetDeletionTimestamp() != nil && len(next.GetFinalizers()) == 0 {
+		s.remove(keyOf(next), stored, next)
+		return next, nil
+	}
+	s.put(keyOf(next), stored, next)
+	return served(next, gvk), nil
+}
+
+// carry keeps what only the server writes.
+func (s *Server) carry(rules rules, current, next *Object) {
+	next.SetUID(current.GetUID())
+	next.SetResourceVersion(current.GetResourceVersion())
+	unstructured.RemoveNestedField(next.Object, "metadata", "managedFields")
+	for _, name := range []string{"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"} {
+		value, found, _ := unstructured.NestedFieldNoCopy(current.Object, "metadata", name)
+		if found {
+			_ = unstructured.SetNestedField(next.Object, value, "metadata", name) // metadata is an object
+		} else {
+			unstructured.RemoveNestedField(next.Object, "metadata", name)
+		}
+	}
+	if rules.custom && !equality.Semantic.DeepEqual(contents(rules, current), contents(rules, next)) {
+		next.SetGeneration(current.GetGeneration() + 1)
+	}
+}
+
+// contents is what a generation counts the changes of.
+func contents(rules rules, object *Object) map[string]any {
+	counted := map[string]any{}
+	for name, value := range object.Object {
+		if name != "metadata" && (name != "status" || !rules.status) {
+			counted[name] = value
+		}
+	}
+	return counted
+}
+
+// preserved refuses a change that names another object or another version than the stored one.
+func preserved(gvk schema.GroupVersionKind, current, wanted *Object) error {
+	resource, name := resourceOf(gvk), current.GetName()
+	switch version := wanted.GetResourceVersion(); {
+	case version == "":
+	case version != current.GetResourceVersion():
+		return apierrors.NewConflict(resource, name, errors.New("the object has been modified; please apply your changes to the latest version and try again"))
+	}
+	if uid := wanted.GetUID(); uid != "" && uid != current.GetUID() {
+		return apierrors.NewConflict(resource, name, fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, current.GetUID())) //nolint:staticcheck,revive // the server's own message
+	}
+	if wanted.GetName() != name || wanted.GetNamespace() != current.GetNamespace() {
+		return apierrors.NewBadRequest("the name and the namespace of the object are not those of the request")
+	}
+	if current.GetDeletionTimestamp() != nil {
+		for _, finalizer := range wanted.GetFinalizers() {
+			if !slices.Contains(current.GetFinalizers(), finalizer) {
+				return invalid(gvk, name, field.Forbidden(field.NewPath("metadata", "finalizers"),
+					fmt.Sprintf("no new finalizers can be added if the object is being deleted, found new finalizers %q", finalizer)))
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Server) delete(gvk schema.GroupVersionKind, name types.NamespacedName, only preconditions) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.deleteLocked(gvk, name, only)
+}
+
+func (s *Server) deleteLocked(gvk schema.GroupVersionKind, name types.NamespacedName, only preconditions) error {
+	stored, err := s.find(gvk, name)
+	if err != nil {
+		return err
+	}
+	if only.uid != nil && *only.uid != stored.GetUID() || only.version != nil && *only.version != stored.GetResourceVersion() {
+		return apierrors.NewConflict(resourceOf(gvk), name.Name, errors.New("the preconditions of the deletion do not hold"))
+	}
+	if len(stored.GetFinalizers()) == 0 {
+		s.remove(keyOf(stored), stored, stored.DeepCopy())
+		return nil
+	}
+	if stored.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	marked := stored.DeepCopy()
+	now := metav1.NewTime(s.clock.Now()).Rfc3339Copy()
+	var atOnce int64
+	marked.SetDeletionTimestamp(&now)
+	marked.SetDeletionGracePeriodSeconds(&atOnce)
+	if marked.GetGeneration() > 0 {
+		marked.SetGeneration(marked.GetGeneration() + 1)
+	}
+	s.put(keyOf(marked), stored, marked)
+	return nil
+}
+
+// put stores an object at a new version. The server is locked.
+func (s *Server) put(at key, before, after *Object) {
+	s.version++
+	after.SetResourceVersion(s.currentVersion())
+	s.objects[at] = after
+	s.tell(before, after, after)
+}
+
+// remove removes an object; last is how watchers see it go. The server is locked.
+func (s *Server) remove(at key, before, last *Object) {
+	s.version++
+	last.SetResourceVersion(s.currentVersion())
+	delete(s.objects, at)
+	s.tell(before, nil, last)
+}
+
+func (s *Server) tell(before, after, seen *Object) {
+	for _, watch := range s.watches {
+		watch.add(before, after, seen)
+	}
+	if s.onChange != nil {
+		s.onChange(Change{Before: before, After: after})
+	}
+}
+
+func (s *Server) currentVersion() string { return strconv.FormatUint(s.version, 10) }
+
+func (s *Server) find(gvk schema.GroupVersionKind, name types.NamespacedName) (*Object, error) {
+	if stored := s.objects[key{gvk.GroupKind(), name}]; stored != nil {
+		return stored, nil
+	}
+	return nil, apierrors.NewNotFound(resourceOf(gvk), name.Name)
+}
+
+func (s *Server) rulesOf(gvk schema.GroupVersionKind) (rules, error) {
+	found, known := s.kinds.rules[gvk]
+	if !known {
+		return rules{}, runtime.NewNotRegisteredErrForKind("simulation", gvk)
+	}
+	return found, nil
+}
+
+// suffix returns five characters for a generated name.
+func (s *Server) suffix() string {
+	const letters = "bcdfghjklmnpqrstvwxz2456789"
+	var made strings.Builder
+	for range 5 {
+		made.WriteByte(letters[s.random.IntN(len(letters))])
+	}
+	return made.String()
+}
+
+func (s *Server) newUID() types.UID {
+	high, low := s.random.Uint64(), s.random.Uint64()
+	return types.UID(fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", high>>32, high>>16&0xffff, high&0xfff, low>>48&0xfff, low&0xffffffffffff))
+}
+
+func keyOf(object *Object) key {
+	return key{object.GroupVersionKind().GroupKind(), types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}
+}
+
+// admitCreate returns the object as it is stored.
+func (r rules) admitCreate(ctx context.Context, object *Object) (map[string]any, error) {
+	if r.schema == nil {
+		created := runtime.DeepCopyJSON(object.Object)
+		if r.status {
+			delete(created, "status")
+		}
+		return created, nil
+	}
+	created, err := r.schema.Create(ctx, r.schema.Prune(object.Object))
+	if err != nil {
+		return nil, refused(object, err)
+	}
+	return created, nil
+}
+
+// admitUpdate returns the stored object with the part that is written.
+func (r rules) admitUpdate(ctx context.Context, part subresource, current, wanted *Object) (*Object, error) {
+	if r.custom && part == whole && wanted.GetResourceVersion() == "" {
+		return nil, invalid(current.GroupVersionKind(), current.GetName(),
+			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"))
+	}
+	next := map[string]any{}
+	var err error
+	switch {
+	case r.schema == nil && part == status:
+		next = runtime.DeepCopyJSON(current.Object)
+		delete(next, "status")
+		if value, set := wanted.Object["status"]; set {
+			next["status"] = value
+		}
+	case r.schema == nil:
+		next = wanted.Object
+		if r.status {
+			delete(next, "status")
+			if value, set := current.Object["status"]; set {
+				next["status"] = value
+			}
+		}
+	case part == status:
+		next, err = r.schema.UpdateStatus(ctx, current.Object, r.schema.Prune(wanted.Object))
+	default:
+		next, err = r.schema.Update(ctx, current.Object, r.schema.Prune(wanted.Object))
+	}
+	if err != nil {
+		return nil, refused(current, err)
+	}
+	return &Object{Object: next}, nil
+}
+
+// refused is the answer to an object that its definition does not allow.
+func refused(object *Object, err error) error {
+	var all field.ErrorList
+	var several utilerrors.Aggregate
+	if errors.As(err, &several) {
+		for _, one := range several.Errors() {
+			if invalid := (*field.Error)(nil); errors.As(one, &invalid) {
+				all = append(all, invalid)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	return invalid(object.GroupVersionKind(), object.GetName(), all...)
+}
+
+func invalid(gvk schema.GroupVersionKind, name string, errs ...*field.Error) error {
+	return apierrors.NewInvalid(gvk.GroupKind(), name, errs)
+}

@@ -1,0 +1,389 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/internal/simulation/apiserver"
+)
+
+// instanceStart is how long an instance takes until it is in service, with some to spare.
+const instanceStart = time.Minute
+
+// The invariants of every schedule. Those of afterCall hold at each moment, and those of unsettled once faults have
+// stopped and the process has come to rest.
+//
+//	There is at most one group and one launch template for a pool.                      atMostOne
+//	No version is deleted that an instance or the group runs.                            versionsInUse
+//	Nothing is changed that belongs to somebody else.                                   foreignUnchanged
+//	An instance is replaced only if another configuration was asked for while it ran.    replacedForNothing
+//	At rest, the group runs what the spec asks for, and status says so.                  unsettledPool
+//	After a deletion, nothing is left.                                                   unsettledDeletion
+//	At rest, nothing is written.                                                         schedule.quiet
+
+// configuration is what of a spec decides whether an instance must be replaced. The user changes nothing else that does.
+type configuration struct {
+	instanceType string
+	volumeSize   int64
+}
+
+// facts are what an observer of the API server and of AWS knows, whatever any process believes.
+type facts struct {
+	// asked are the configurations that the spec has asked for, and when each was first asked for.
+	asked []asked
+	// unsettled is true while an edit is made that is taken back before anybody can see it.
+	unsettled bool
+	// shrunk is true once the pool was asked to have fewer instances: which ones go is for AWS to choose.
+	shrunk bool
+	// deleting is true once the pool is deleted.
+	deleting bool
+	tokens   int
+	// instances are those of the pool's group, by id.
+	instances map[string]*instance
+	// foreign describes what belongs to somebody else; empty if there is nothing.
+	foreign string
+}
+
+type asked struct {
+	configuration
+	from time.Time
+}
+
+type instance struct {
+	configuration
+	template string
+	version  int64
+	launched time.Time
+	// excused is true if somebody ended the instance, or its group.
+	excused bool
+	ended   bool
+}
+
+func newFacts() facts { return facts{instances: map[string]*instance{}} }
+
+// running are the ids of instances that have not ended.
+func (f *facts) running() []string {
+	var ids []string
+	for _, id := range slices.Sorted(maps.Keys(f.instances)) {
+		if !f.instances[id].ended {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// specChanged notes what the spec asks for.
+func (f *facts) specChanged(change apiserver.Change) {
+	object := change.After
+	if object == nil || object.GetKind() != "AWSMachinePool" {
+		return
+	}
+	f.deleting = f.deleting || object.GetDeletionTimestamp() != nil
+	pool := &infrav1.AWSMachinePool{}
+	if apiserver.Into(object, pool) != nil || f.unsettled {
+		return
+	}
+	now := configurationOf(pool)
+	if last := len(f.asked) - 1; last < 0 || f.asked[last].configuration != now {
+		f.asked = append(f.asked, asked{configuration: now})
+	}
+}
+
+func configurationOf(pool *infrav1.AWSMachinePool) configuration {
+	template := pool.Spec.AWSLaunchTemplate
+	found := configuration{instanceType: template.InstanceType}
+	if template.RootVolume != nil {
+		found.volumeSize = template.RootVolume.Size
+	}
+	return found
+}
+
+// instanceChanged keeps count of instances, and checks each that ends.
+func (w *World) instanceChanged(ctx context.Context, event awssim.Event) {
+	if event.Kind != "instance" {
+		return
+	}
+	switch event.State {
+	case "pending":
+		if err := w.instanceLaunched(ctx, event.ID); err != nil {
+			w.violate("observing the launch of %s: %w", event.ID, err)
+		}
+	case "shutting-down", "terminated":
+		if ended := w.facts.instances[event.ID]; ended != nil && !ended.ended {
+			ended.ended = true
+			w.trace.detail("instance %s ends", event.ID)
+			w.replacedForNothing(event.ID, ended)
+		}
+	}
+}
+
+// instanceLaunched notes an instance that a group of the pool launched, with the configuration that it has.
+func (w *World) instanceLaunched(ctx context.Context, id string) error {
+	described, err := w.person.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
+	if err != nil {
+		return err
+	}
+	tags := map[string]string{}
+	for _, tag := range described.Reservations[0].Instances[0].Tags {
+		tags[*tag.Key] = *tag.Value
+	}
+	if tags[infrav1.TagMachinePool] == "" && tags["aws:autoscaling:groupName"] == poolName && w.facts.foreign == "" && len(w.facts.asked) == 0 {
+		return nil // somebody else's, before the pool exists
+	}
+	number, err := strconv.ParseInt(tags["aws:ec2launchtemplate:version"], 10, 64)
+	if err != nil {
+		return err
+	}
+	launched := &instance{template: tags["aws:ec2launchtemplate:id"], version: number, launched: w.clock.Now()}
+	versions, err := w.person.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
+		LaunchTemplateId: &launched.template, Versions: []string{strconv.FormatInt(number, 10)},
+	})
+	if err != nil {
+		return err
+	}
+	data := versions.LaunchTemplateVersions[0].LaunchTemplateData
+	launched.instanceType = string(data.InstanceType)
+	for _, device := range data.BlockDeviceMappings {
+		if device.Ebs != nil && device.Ebs.VolumeSize != nil {
+			launched.volumeSize = int64(*device.Ebs.VolumeSize)
+		}
+	}
+	w.facts.instances[id] = launched
+	w.trace.detail("instance %s begins, from version %d: %s, %d GB", id, number, launched.instanceType, launched.volumeSize)
+	return nil
+}
+
+// replacedForNothing checks an instance that ends: somebody ended it, there are to be fewer, or the spec has asked for
+// something else since it began.
+func (w *World) replacedForNothing(id string, ended *instance) {
+	if ended.excused || w.facts.shrunk || w.facts.deleting {
+		return
+	}
+	for i, one := range w.facts.asked {
+		last := i == len(w.facts.asked)-1
+		if one.configuration != ended.configuration && (last || w.facts.asked[i+1].from.After(ended.launched)) {
+			return
+		}
+	}
+	w.violate("instance %s was replaced, though nothing else than what it runs (%s, %d GB) was asked for since it was launched", id, ended.instanceType, ended.volumeSize)
+}
+
+// answered checks what a call of the process did.
+func (w *World) answered(action string, status int, code string) {
+	if code != "" || changesAWS(action) {
+		w.trace.detail("%s: %d %s", action, status, code)
+	}
+	if status >= 300 || !changesAWS(action) || w.violation != nil {
+		return
+	}
+	w.afterCall(w.process.ctx, action)
+}
+
+// afterCall checks the invariants that a call may have broken.
+func (w *World) afterCall(ctx context.Context, action string) {
+	var err error
+	switch action {
+	case "CreateAutoScalingGroup", "CreateLaunchTemplate", "CreateOrUpdateTags", "CreateTags":
+		err = w.atMostOne(ctx)
+	case "DeleteLaunchTemplate", "DeleteLaunchTemplateVersions":
+		err = w.versionsInUse(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		w.violate("checking after %s: %w", action, err)
+	}
+}
+
+// atMostOne checks that there is one group and one template for the pool at most.
+func (w *World) atMostOne(ctx context.Context) error {
+	groups, err := w.ownedGroups(ctx)
+	if err != nil {
+		return err
+	}
+	templates, err := w.ownedTemplates(ctx)
+	if err != nil {
+		return err
+	}
+	if len(groups) > 1 {
+		w.violate("there are %d Auto Scaling groups for one pool", len(groups))
+	}
+	if len(templates) > 1 {
+		w.violate("there are %d launch templates for one pool", len(templates))
+	}
+	return nil
+}
+
+// versionsInUse checks that what runs can still be launched: the version of the group, and that of each instance unless
+// somebody deleted the pool.
+func (w *World) versionsInUse(ctx context.Context) error {
+	groups, err := w.ownedGroups(ctx)
+	if err != nil {
+		return err
+	}
+	used := map[string]map[int64]string{}
+	use := func(template string, version int64, by string) {
+		if used[template] == nil {
+			used[template] = map[int64]string{}
+		}
+		used[template][version] = by
+	}
+	for _, group := range groups {
+		if group.LaunchTemplate == nil {
+			continue
+		}
+		number, err := strconv.ParseInt(*group.LaunchTemplate.Version, 10, 64)
+		if err != nil {
+			w.violate("the group names version %q of its template instead of a number", *group.LaunchTemplate.Version)
+			return nil
+		}
+		use(*group.LaunchTemplate.LaunchTemplateId, number, "the group")
+	}
+	for _, id := range w.facts.running() {
+		if one := w.facts.instances[id]; !one.excused && !w.facts.deleting {
+			use(one.template, one.version, "instance "+id)
+		}
+	}
+	for template, versions := range used {
+		found, err := w.person.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &template})
+		if err != nil {
+			w.violate("template %s was deleted though %s uses it: %v", template, slices.Collect(maps.Values(versions))[0], err)
+			return nil
+		}
+		for _, version := range found.LaunchTemplateVersions {
+			delete(versions, *version.VersionNumber)
+		}
+		for version, by := range versions {
+			w.violate("version %d was deleted though %s uses it", version, by)
+		}
+	}
+	return nil
+}
+
+// foreignUnchanged checks what belongs to somebody else.
+func (w *World) foreignUnchanged(ctx context.Context) {
+	if w.facts.foreign == "" {
+		return
+	}
+	now, err := w.describeForeign(ctx)
+	if err != nil {
+		w.violate("what belongs to somebody else is gone: %w", err)
+	} else if now != w.facts.foreign {
+		w.violate("what belongs to somebody else was changed\nfrom %s\nto %s", w.facts.foreign, now)
+	}
+}
+
+// unsettled says what is not as it must be once faults have stopped.
+func (w *World) unsettled(ctx context.Context) error {
+	pool := &infrav1.AWSMachinePool{}
+	err := w.user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: poolName}, pool)
+	if apierrors.IsNotFound(err) {
+		return w.unsettledDeletion(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if pool.DeletionTimestamp != nil {
+		return errors.New("the pool is still being deleted")
+	}
+	return w.unsettledPool(ctx, pool)
+}
+
+// unsettledDeletion says what is left of a pool that is gone.
+func (w *World) unsettledDeletion(ctx context.Context) error {
+	groups, err := w.ownedGroups(ctx)
+	if err != nil {
+		return err
+	}
+	templates, err := w.ownedTemplates(ctx)
+	if err != nil {
+		return err
+	}
+	configs := &infrav1.AWSLaunchConfigList{}
+	if err := w.user.List(ctx, configs); err != nil {
+		return err
+	}
+	if left := len(groups) + len(templates) + len(configs.Items) + len(w.facts.running()); left > 0 {
+		return fmt.Errorf("the pool is gone, and %d groups, %d templates, %d launch configs and %d instances are left",
+			len(groups), len(templates), len(configs.Items), len(w.facts.running()))
+	}
+	return nil
+}
+
+// unsettledPool says what of a pool is not as its spec says.
+func (w *World) unsettledPool(ctx context.Context, pool *infrav1.AWSMachinePool) error {
+	machinePool := &clusterv1.MachinePool{}
+	if err := w.user.Get(ctx, client.ObjectKeyFromObject(pool), machinePool); err != nil {
+		return err
+	}
+	if pool.Status.ObservedGeneration != pool.Generation {
+		return fmt.Errorf("status is of generation %d, and the pool of %d", pool.Status.ObservedGeneration, pool.Generation)
+	}
+	if ready := meta.FindStatusCondition(pool.Status.Conditions, infrav1.ReadyCondition); ready == nil || ready.Status != metav1.ConditionTrue {
+		return fmt.Errorf("the pool is not ready: %+v", ready)
+	}
+	groups, err := w.ownedGroups(ctx)
+	if err != nil {
+		return err
+	}
+	if len(groups) != 1 {
+		return fmt.Errorf("there are %d groups", len(groups))
+	}
+	replicas := int(*machinePool.Spec.Replicas)
+	running := w.facts.running()
+	if len(running) != replicas || len(groups[0].Instances) != replicas || int(*groups[0].DesiredCapacity) != replicas {
+		return fmt.Errorf("%d replicas are asked for, %d desired, %d in the group, and %d run", replicas, *groups[0].DesiredCapacity, len(groups[0].Instances), len(running))
+	}
+	if pool.Status.Replicas != int32(replicas) || len(pool.Spec.ProviderIDList) != replicas { //nolint:gosec // a few
+		return fmt.Errorf("%d instances run, status counts %d, and spec.providerIDList %d", replicas, pool.Status.Replicas, len(pool.Spec.ProviderIDList))
+	}
+	wanted := configurationOf(pool)
+	for _, id := range running {
+		if is := w.facts.instances[id].configuration; is != wanted {
+			return fmt.Errorf("instance %s runs %+v, and the spec asks for %+v", id, is, wanted)
+		}
+	}
+	return nil
+}
+
+// ownedGroups are the pool's, but those that are being deleted.
+func (w *World) ownedGroups(ctx context.Context) ([]asgtypes.AutoScalingGroup, error) {
+	found, err := w.person.groups.DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{
+		Filters: []asgtypes.Filter{{Name: ptr.To("tag:" + infrav1.TagMachinePool), Values: []string{owner}}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("describing the pool's groups: %w", err)
+	}
+	return slices.DeleteFunc(found.AutoScalingGroups, func(group asgtypes.AutoScalingGroup) bool { return group.Status != nil }), nil
+}
+
+func (w *World) ownedTemplates(ctx context.Context) ([]ec2types.LaunchTemplate, error) {
+	found, err := w.person.ec2.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{
+		Filters: []ec2types.Filter{{Name: ptr.To("tag:" + infrav1.TagLaunchConfig), Values: []string{owner}}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("describing the pool's templates: %w", err)
+	}
+	return found.LaunchTemplates, nil
+}
+
+// owner is the value of the ownership tags of what belongs to the pool.
+const owner = namespace + "/" + clusterName + "/" + poolName
+
+func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }

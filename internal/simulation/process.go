@@ -1,0 +1,227 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	eksv1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/aws/observe"
+	"github.com/slipway-project/slipway/internal/clouds"
+	"github.com/slipway-project/slipway/internal/controllers/awslaunchconfig"
+	"github.com/slipway-project/slipway/internal/controllers/awsmachinepool"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/identity"
+	"github.com/slipway-project/slipway/internal/secretwatch"
+	"github.com/slipway-project/slipway/internal/simulation/informers"
+)
+
+const (
+	region       = "us-east-1"
+	settleWindow = 10 * time.Second
+)
+
+// process is one run of `slipway manager`. Everything that it remembers goes with it.
+type process struct {
+	world    *World
+	ctx      context.Context //nolint:containedctx // the life of the process
+	end      context.CancelFunc
+	cache    *informers.Cache
+	manager  *stillManager
+	registry *clouds.Registry
+	secrets  *secretWatch
+	// dead is true from the moment of a crash: no call of the process reaches anything.
+	dead bool
+	// sweep and poll are when AWS is swept next, and when Secrets are looked at.
+	sweep, poll time.Time
+}
+
+// startProcess starts a process whose cache holds what the API server has now.
+func startProcess(ctx context.Context, w *World) (*process, error) {
+	p := &process{world: w, cache: informers.New(w.server, w.kinds.Scheme())}
+	p.ctx, p.end = context.WithCancel(log.IntoContext(ctx, logr.Discard()))
+	gate := &gate{world: w, process: p}
+	live := &gatedClient{Client: w.server.Client(), gate: gate}
+	cached := informers.NewClient(p.cache, live)
+	p.manager = &stillManager{client: cached, live: live, cached: p.cache, clock: w.clock, recorder: recorder{w}}
+
+	sessions := aws.NewSessions(awssdk.Config{
+		Region: region, HTTPClient: &transport{sim: w.sim, gate: gate, seen: w.answered},
+		Credentials: credentials.NewStaticCredentialsProvider("AKIASLIPWAY0"+account, "secret", ""),
+	}, aws.WithClock(w.clock), aws.WithBackoff(time.Nanosecond))
+	principals := &identity.Resolver{Reader: cached, Secrets: live, SecretNamespace: identity.DefaultSecretNamespace}
+	p.registry = clouds.NewRegistry(sessions, principals, w.clock, observe.DefaultIntervals)
+	p.secrets = &secretWatch{reader: live, wanted: map[types.NamespacedName]types.NamespacedName{}, known: map[types.NamespacedName]string{}}
+	p.sweep, p.poll = w.clock.Now().Add(observe.DefaultIntervals.Motion), w.clock.Now().Add(secretwatch.DefaultInterval)
+
+	configs := &awslaunchconfig.Reconciler{
+		Client: cached, Live: live, Watches: p.secrets, Clouds: p.registry, Report: common.Reporter{Recorder: recorder{w}}, Clock: w.clock,
+	}
+	pools := &awsmachinepool.Reconciler{
+		Client: cached, Live: live, Clouds: p.registry, Report: common.Reporter{Recorder: recorder{w}}, Clock: w.clock, SettleWindow: settleWindow,
+	}
+	settings := common.Settings{Clock: w.clock, Concurrency: 1}
+	networks := []client.Object{&capav1.AWSCluster{}, &eksv1.AWSManagedControlPlane{}}
+	err := errors.Join(configs.Register(p.manager, settings, p.secrets, networks), pools.Register(p.manager, settings, networks))
+	if err != nil {
+		return nil, fmt.Errorf("starting a process: %w", err)
+	}
+	return p, p.manager.start(p.ctx)
+}
+
+// stop ends the process.
+func (p *process) stop() {
+	p.dead = true
+	p.end()
+	p.cache.Stop()
+}
+
+// work is a request that can be reconciled.
+type work struct {
+	controller *runner
+	request    reconcile.Request
+}
+
+// ready returns what can be reconciled now.
+func (p *process) ready() []work {
+	var all []work
+	for _, controller := range p.manager.controllers {
+		for _, request := range controller.queue.waiting() {
+			all = append(all, work{controller, request})
+		}
+	}
+	return all
+}
+
+// reconcile runs one pass and does with its result what controller-runtime does.
+func (p *process) reconcile(one work) error {
+	one.controller.queue.take(one.request)
+	result, err := one.controller.Reconcile(p.ctx, one.request)
+	if p.dead {
+		return nil
+	}
+	queue := one.controller.queue
+	switch {
+	case err != nil && strings.HasPrefix(err.Error(), "panic: "):
+		return err
+	case err != nil:
+		p.world.trace.detail("fails: %v", err)
+		if !errors.Is(err, reconcile.TerminalError(nil)) {
+			queue.AddRateLimited(one.request)
+		}
+	case result.RequeueAfter > 0:
+		p.world.trace.detail("again after %s", result.RequeueAfter)
+		queue.Forget(one.request)
+		queue.AddAfter(one.request, result.RequeueAfter)
+	default:
+		queue.Forget(one.request)
+	}
+	return nil
+}
+
+// next returns when the process has something to do by itself.
+func (p *process) next() time.Time {
+	soonest := p.sweep
+	if p.poll.Before(soonest) {
+		soonest = p.poll
+	}
+	for _, controller := range p.manager.controllers {
+		if at, any := controller.queue.next(); any && at.Before(soonest) {
+			soonest = at
+		}
+	}
+	return soonest
+}
+
+// tick sweeps AWS and looks at Secrets if it is time to.
+func (p *process) tick() {
+	now := p.world.clock.Now()
+	if !now.Before(p.sweep) {
+		p.sweep = now.Add(observe.DefaultIntervals.Motion)
+		if cloud, err := p.registry.For(p.ctx, aws.Identity{}, namespace, region); err == nil {
+			cloud.SeenTemplates.Tick(p.ctx)
+			cloud.SeenGroups.Tick(p.ctx)
+		}
+	}
+	if !p.dead && !now.Before(p.poll) {
+		p.poll = now.Add(secretwatch.DefaultInterval)
+		p.secrets.look(p.ctx)
+	}
+}
+
+// secretWatch does what package secretwatch does, when the event loop says so.
+type secretWatch struct {
+	reader client.Reader
+	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]
+	wanted map[types.NamespacedName]types.NamespacedName
+	known  map[types.NamespacedName]string
+}
+
+// Start implements source.Source.
+func (s *secretWatch) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	s.queue = queue
+	return nil
+}
+
+// Watch implements awslaunchconfig.SecretWatcher.
+func (s *secretWatch) Watch(object, secret types.NamespacedName) {
+	if s.wanted[object] != secret {
+		s.wanted[object] = secret
+		delete(s.known, object)
+	}
+}
+
+// Read implements awslaunchconfig.SecretWatcher.
+func (s *secretWatch) Read(object types.NamespacedName, version string) { s.known[object] = version }
+
+// Forget implements awslaunchconfig.SecretWatcher.
+func (s *secretWatch) Forget(object types.NamespacedName) {
+	delete(s.wanted, object)
+	delete(s.known, object)
+}
+
+// look wakes the objects whose Secret has another version than the one that they read.
+func (s *secretWatch) look(ctx context.Context) {
+	for _, object := range slices.SortedFunc(maps.Keys(s.wanted), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }) {
+		secret := &corev1.Secret{}
+		err := s.reader.Get(ctx, s.wanted[object], secret)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return
+		}
+		if s.known[object] != secret.ResourceVersion {
+			s.known[object] = secret.ResourceVersion
+			s.queue.Add(reconcile.Request{NamespacedName: object})
+		}
+	}
+}
+
+// recorder puts the controllers' events into the trace.
+type recorder struct{ world *World }
+
+// Eventf implements events.EventRecorder.
+func (r recorder) Eventf(regarding, _ runtime.Object, _, reason, _, note string, values ...any) {
+	name := ""
+	if object, is := regarding.(metav1.Object); is {
+		name = object.GetName()
+	}
+	r.world.trace.detail("event %s %s: %s", name, reason, fmt.Sprintf(note, values...))
+}

@@ -1,0 +1,239 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/slipway-project/slipway/internal/simulation/apiserver"
+)
+
+const (
+	// steps is how many events the first phase of a schedule has at most.
+	steps = 160
+	// rest is for how long nothing must have been written before the second phase looks whether everything is as it must
+	// be, patience how long that may take, and quiet for how long nothing may be written afterwards.
+	rest     = 5 * time.Minute
+	patience = 4 * time.Hour
+	quiet    = 30 * time.Minute
+	// tooMany is how often something may be reconciled without that time passes.
+	tooMany = 1000
+)
+
+// Options choose a schedule.
+type Options struct {
+	// Kinds are what the API server serves.
+	Kinds *apiserver.Kinds
+	Seed  uint64
+	// Trace gets the events of the schedule as they happen; nil for not.
+	Trace io.Writer
+}
+
+// Result is what became of a schedule.
+type Result struct {
+	// Hash is that of the trace.
+	Hash string
+	// Events is how many lines the trace has, and Passed how much time passed in the schedule.
+	Events int
+	Passed time.Duration
+	// Violation says which invariant did not hold; nil if all did.
+	Violation error
+}
+
+// Run runs a schedule. The error is that the schedule could not be run.
+func Run(ctx context.Context, options Options) (Result, error) {
+	w, err := newWorld(ctx, options.Kinds, options.Seed, options.Trace)
+	if err != nil {
+		return Result{}, fmt.Errorf("preparing a schedule: %w", err)
+	}
+	defer w.close()
+	err = w.run(ctx)
+	return Result{Hash: w.trace.sum(), Events: w.trace.lines, Passed: w.clock.Since(begin), Violation: w.violation}, err
+}
+
+func (w *World) run(ctx context.Context) error {
+	w.faults = drawFaults(w.chance)
+	w.trace.event("faults %+v", w.faults)
+	for range steps/4 + w.chance.IntN(steps*3/4) {
+		if err := w.step(ctx); err != nil || w.violation != nil {
+			return err
+		}
+	}
+	w.faults = Faults{}
+	w.trace.event("faults stop")
+	if err := w.settle(ctx); err != nil || w.violation != nil {
+		return err
+	}
+	w.trace.event("everything is as it must be")
+	if err := w.quiet(ctx); err != nil {
+		return err
+	}
+	w.foreignUnchanged(ctx)
+	return nil
+}
+
+// step lets the schedule choose among the events that are possible.
+func (w *World) step(ctx context.Context) error {
+	if w.process.dead {
+		w.trace.event("a new process starts")
+		return w.restart(ctx)
+	}
+	pending, ready, garbage := w.process.cache.Pending(), w.process.ready(), w.server.Garbage()
+	type option struct {
+		weight int
+		do     func() error
+	}
+	options := []option{
+		{2, func() error { return w.wait() }},
+		{1, func() error { return w.act(ctx, w.trace.event) }},
+	}
+	if w.chance.happens(0.01) {
+		options = append(options, option{4, func() error { w.trace.event("the process is replaced"); return w.restart(ctx) }})
+	}
+	if len(pending) > 0 {
+		options = append(options, option{6, func() error { return w.deliver(pick(w.chance, pending...), w.trace.event) }})
+	}
+	if len(ready) > 0 {
+		options = append(options, option{6, func() error { return w.reconcile(pick(w.chance, ready...)) }})
+	}
+	if len(garbage) > 0 {
+		options = append(options, option{2, func() error { return w.collect(pick(w.chance, garbage...)) }})
+	}
+	total := 0
+	for _, one := range options {
+		total += one.weight
+	}
+	at := w.chance.IntN(total)
+	for _, one := range options {
+		if at < one.weight {
+			return one.do()
+		}
+		at -= one.weight
+	}
+	return nil
+}
+
+// interlude is what somebody else does in the middle of a pass.
+func (w *World) interlude() {
+	if pending := w.process.cache.Pending(); len(pending) > 0 && w.chance.happens(0.5) {
+		if err := w.deliver(pick(w.chance, pending...), w.trace.detail); err != nil {
+			w.violate("%w", err)
+		}
+		return
+	}
+	faults := w.faults
+	w.faults = Faults{}
+	defer func() { w.faults = faults }()
+	if err := w.act(w.process.ctx, w.trace.detail); err != nil {
+		w.violate("%w", err)
+	}
+}
+
+// wait lets time pass: until something happens by itself as a rule, or for longer, as if the process had been held up.
+func (w *World) wait() error {
+	to := w.next()
+	if w.chance.happens(0.3) {
+		to = w.clock.Now().Add(time.Duration(1+w.chance.IntN(120)) * time.Second)
+	}
+	w.trace.event("wait for %s", to.Sub(w.clock.Now()))
+	w.advance(to)
+	return nil
+}
+
+func (w *World) deliver(name string, report func(string, ...any)) error {
+	event, err := w.process.cache.Deliver(name)
+	if err != nil {
+		return err
+	}
+	report("deliver %s of %s %s at %s", event.Type, name, event.Object.GetName(), event.Object.GetResourceVersion())
+	return nil
+}
+
+func (w *World) reconcile(one work) error {
+	w.trace.event("reconcile %s %s", kindOf(one), one.request.Name)
+	if err := w.process.reconcile(one); err != nil {
+		w.violate("%w", err)
+	}
+	return nil
+}
+
+func (w *World) collect(object *apiserver.Object) error {
+	w.trace.event("collect %s %s", object.GetKind(), object.GetName())
+	return w.server.Collect(object)
+}
+
+// flush does all that can be done without that time passes.
+func (w *World) flush(ctx context.Context) error {
+	for passes := 0; w.violation == nil; {
+		switch pending, ready, garbage := w.process.cache.Pending(), w.process.ready(), w.server.Garbage(); {
+		case w.process.dead:
+			w.trace.event("a new process starts")
+			if err := w.restart(ctx); err != nil {
+				return err
+			}
+		case len(pending) > 0:
+			if err := w.deliver(pending[0], w.trace.event); err != nil {
+				return err
+			}
+		case len(garbage) > 0:
+			if err := w.collect(garbage[0]); err != nil {
+				return err
+			}
+		case len(ready) > 0:
+			if passes++; passes > tooMany {
+				w.violate("%s %s is reconciled without end", kindOf(ready[0]), ready[0].request)
+			}
+			if err := w.reconcile(ready[0]); err != nil {
+				return err
+			}
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// settle runs until everything is as it must be.
+func (w *World) settle(ctx context.Context) error {
+	w.lastWrite = w.clock.Now()
+	deadline := w.clock.Now().Add(patience)
+	for {
+		if err := w.flush(ctx); err != nil || w.violation != nil {
+			return err
+		}
+		if w.clock.Since(w.lastWrite) >= rest {
+			err := w.unsettled(ctx)
+			if err == nil {
+				return nil
+			}
+			if w.clock.Now().After(deadline) {
+				w.violate("%s after the last fault: %w", patience, err)
+				return nil
+			}
+		}
+		if w.clock.Now().After(deadline.Add(patience)) {
+			w.violate("the process has not come to rest %s after the last fault", 2*patience)
+			return nil
+		}
+		w.advance(w.next())
+	}
+}
+
+// quiet checks that nothing is written.
+func (w *World) quiet(ctx context.Context) error {
+	before, until := w.writes, w.clock.Now().Add(quiet)
+	for w.clock.Now().Before(until) {
+		if err := w.flush(ctx); err != nil || w.violation != nil {
+			return err
+		}
+		if w.writes > before {
+			w.violate("something was written though everything was as it must be")
+			return nil
+		}
+		w.advance(w.next())
+	}
+	return nil
+}
+
+func kindOf(one work) string { return one.controller.name }

@@ -1,0 +1,149 @@
+package simulation
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/slipway-project/slipway/awssim"
+)
+
+var (
+	errUnsent = errors.New("connection refused")
+	errLost   = errors.New("connection reset by peer")
+	errDead   = errors.New("the process has ended")
+)
+
+// transport carries requests to the simulated AWS. It is the HTTP client of the SDK.
+type transport struct {
+	sim *awssim.Simulator
+	// gate decides the fate of each call; nil for callers that nothing goes wrong for.
+	gate *gate
+	// seen is told of each call that AWS has answered, and of its status.
+	seen func(action string, status int, code string)
+}
+
+// Do implements aws.HTTPClient.
+func (t *transport) Do(request *http.Request) (*http.Response, error) {
+	if t.gate == nil {
+		return t.serve(request)
+	}
+	action := awssim.ActionOf(request)
+	var response *http.Response
+	err := t.gate.call(action, changesAWS(action), func() error {
+		var err error
+		response, err = t.serve(request)
+		if err == nil {
+			calls := t.sim.Calls()
+			last := calls[len(calls)-1]
+			t.sim.ClearCalls()
+			t.seen(action, last.Status, last.Code)
+		}
+		return err
+	}, func() error {
+		// AWS itself refuses it, so that the error has the form of the service's protocol.
+		id, err := t.sim.AddFault(awssim.Fault{Code: throttlingCode(action, request), Status: http.StatusServiceUnavailable, Message: "Request limit exceeded."})
+		if err != nil {
+			return err
+		}
+		defer t.sim.RemoveFault(id)
+		response, err = t.serve(request)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return response, nil
+}
+
+// serve has the simulated AWS answer a request.
+func (t *transport) serve(request *http.Request) (response *http.Response, err error) {
+	arrived := request.Clone(request.Context())
+	arrived.RequestURI = request.URL.RequestURI()
+	if arrived.Host == "" {
+		arrived.Host = request.URL.Host
+	}
+	if arrived.Body == nil {
+		arrived.Body = http.NoBody
+	}
+	defer func() {
+		switch cause := recover(); {
+		case cause == nil:
+		case cause == http.ErrAbortHandler: //nolint:errorlint // the value that net/http documents
+			response, err = nil, errLost
+		default:
+			panic(cause)
+		}
+	}()
+	recorder := httptest.NewRecorder()
+	t.sim.Handler().ServeHTTP(recorder, arrived)
+	response = recorder.Result() //nolint:bodyclose // the SDK closes it
+	response.Request = request
+	return response, nil
+}
+
+// changesAWS reports whether an action may change something.
+func changesAWS(action string) bool {
+	for _, prefix := range []string{"Describe", "Get", "List"} {
+		if strings.HasPrefix(action, prefix) {
+			return false
+		}
+	}
+	return true
+}
+
+func throttlingCode(action string, request *http.Request) string {
+	if strings.HasPrefix(request.URL.Host, "autoscaling") || strings.Contains(action, "AutoScaling") {
+		return "Throttling"
+	}
+	return "RequestLimitExceeded"
+}
+
+// gate is what every call of a process passes.
+type gate struct {
+	world   *World
+	process *process
+}
+
+// call makes a call with the fate that the schedule has for it. Refuse has the server refuse it.
+func (g *gate) call(name string, changes bool, do, refuse func() error) error {
+	w := g.world
+	if g.process.dead {
+		return errDead
+	}
+	if w.chance.happens(w.faults.Interlude) {
+		w.interlude()
+	}
+	ends := w.faults.draw(w.chance)
+	if changes && (ends == answered || ends == lost || ends == crashAfter) {
+		w.lastWrite = w.clock.Now()
+		w.writes++
+	}
+	switch ends {
+	case refused:
+		w.trace.detail("%s is refused", name)
+		return refuse()
+	case unsent:
+		w.trace.detail("%s cannot be sent", name)
+		return errUnsent
+	case lost:
+		err := do()
+		w.trace.detail("%s loses its answer", name)
+		return errors.Join(errLost, silent(err))
+	case crashBefore:
+		g.process.dead = true
+		w.trace.detail("crash before %s", name)
+		return errDead
+	case crashAfter:
+		err := do()
+		g.process.dead = true
+		w.trace.detail("crash after %s", name)
+		return errors.Join(errDead, silent(err))
+	default:
+		return do()
+	}
+}
+
+// silent drops an error that the caller never hears of.
+func silent(error) error { return nil }

@@ -1,0 +1,205 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// deed is something that a user does in Kubernetes, or somebody in AWS. It describes itself for the trace, and is empty if
+// there was nothing to do.
+type deed func(ctx context.Context, w *World) (string, error)
+
+// deeds are what may happen to a pool.
+var deeds = []deed{
+	changeInstanceType, changeInstanceType, changeVolume, changeReplicas, rotateToken, rotateToken, label,
+	changeAndTakeBack, changeAndTakeBack, terminateInstance, terminateInstance, deleteLaunchConfig, deleteGroup, deletePool,
+}
+
+// act has the schedule choose a deed.
+func (w *World) act(ctx context.Context, report func(format string, values ...any)) error {
+	what, err := pick(w.chance, deeds...)(ctx, w)
+	if what != "" {
+		report("%s", what)
+	}
+	if err != nil && !apierrors.IsNotFound(err) { // what is gone is not changed
+		return fmt.Errorf("acting as the user: %w", err)
+	}
+	return nil
+}
+
+// edit changes the pool as it is in the API server.
+func (w *World) edit(ctx context.Context, change func(*infrav1.AWSMachinePool)) error {
+	pool := &infrav1.AWSMachinePool{}
+	if err := w.user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: poolName}, pool); err != nil {
+		return err
+	}
+	change(pool)
+	return w.user.Update(ctx, pool)
+}
+
+func changeInstanceType(ctx context.Context, w *World) (string, error) {
+	wanted := pick(w.chance, "m5.large", "m5.xlarge", "c5.large")
+	return "the user sets instanceType " + wanted, w.edit(ctx, func(pool *infrav1.AWSMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = wanted })
+}
+
+func changeVolume(ctx context.Context, w *World) (string, error) {
+	wanted := pick(w.chance, int64(50), 60)
+	return fmt.Sprintf("the user sets rootVolume.size %d", wanted), w.edit(ctx, func(pool *infrav1.AWSMachinePool) {
+		pool.Spec.AWSLaunchTemplate.RootVolume = &infrav1.Volume{Size: wanted}
+	})
+}
+
+func label(ctx context.Context, w *World) (string, error) {
+	value := fmt.Sprint(w.chance.IntN(100))
+	return "the user labels the pool " + value, w.edit(ctx, func(pool *infrav1.AWSMachinePool) { pool.Labels["example.com/label"] = value })
+}
+
+// changeAndTakeBack changes the instance type, and changes it back before the process can learn about either.
+func changeAndTakeBack(ctx context.Context, w *World) (string, error) {
+	w.facts.unsettled = true
+	defer func() { w.facts.unsettled = false }()
+	var before string
+	err := w.edit(ctx, func(pool *infrav1.AWSMachinePool) {
+		before = pool.Spec.AWSLaunchTemplate.InstanceType
+		pool.Spec.AWSLaunchTemplate.InstanceType = "r5.large"
+	})
+	if err != nil {
+		return "", err
+	}
+	err = w.edit(ctx, func(pool *infrav1.AWSMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = before })
+	for err == nil && len(w.process.cache.Pending()) > 0 {
+		err = w.deliver(w.process.cache.Pending()[0], w.trace.detail)
+	}
+	return "the user sets instanceType r5.large, and takes it back", err
+}
+
+func changeReplicas(ctx context.Context, w *World) (string, error) {
+	wanted := int32(1 + w.chance.IntN(3)) //nolint:gosec // at most three
+	machinePool := &clusterv1.MachinePool{}
+	if err := w.user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: poolName}, machinePool); err != nil {
+		return "", err
+	}
+	w.facts.shrunk = w.facts.shrunk || wanted < *machinePool.Spec.Replicas
+	machinePool.Spec.Replicas = &wanted
+	return fmt.Sprintf("the user sets replicas %d", wanted), w.user.Update(ctx, machinePool)
+}
+
+func rotateToken(ctx context.Context, w *World) (string, error) {
+	secret := &corev1.Secret{}
+	if err := w.user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: secretName}, secret); err != nil {
+		return "", err
+	}
+	w.facts.tokens++
+	secret.Data = bootstrapData(w.facts.tokens)
+	return "the bootstrap provider rotates the join token", w.user.Update(ctx, secret)
+}
+
+func deleteLaunchConfig(ctx context.Context, w *World) (string, error) {
+	configs := &infrav1.AWSLaunchConfigList{}
+	if err := w.user.List(ctx, configs); err != nil || len(configs.Items) == 0 {
+		return "", err
+	}
+	config := &configs.Items[w.chance.IntN(len(configs.Items))]
+	return "the user deletes AWSLaunchConfig " + config.Name, w.user.Delete(ctx, config)
+}
+
+// deletePool deletes the pool in one schedule of four that come here.
+func deletePool(ctx context.Context, w *World) (string, error) {
+	if !w.chance.happens(0.25) {
+		return "", nil
+	}
+	return "the user deletes the pool", w.user.Delete(ctx, &infrav1.AWSMachinePool{ObjectMeta: named(poolName)})
+}
+
+func terminateInstance(ctx context.Context, w *World) (string, error) {
+	running := w.facts.running()
+	if len(running) == 0 {
+		return "", nil
+	}
+	id := pick(w.chance, running...)
+	w.facts.instances[id].excused = true
+	_, err := w.person.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
+	return "somebody terminates " + id, err
+}
+
+func deleteGroup(ctx context.Context, w *World) (string, error) {
+	owned, err := w.ownedGroups(ctx)
+	if err != nil || len(owned) == 0 {
+		return "", err
+	}
+	for _, instance := range w.facts.instances {
+		instance.excused = true
+	}
+	_, err = w.person.groups.DeleteAutoScalingGroup(ctx, &autoscaling.DeleteAutoScalingGroupInput{
+		AutoScalingGroupName: owned[0].AutoScalingGroupName, ForceDelete: ptr.To(true),
+	})
+	return "somebody deletes the Auto Scaling group " + *owned[0].AutoScalingGroupName, err
+}
+
+// createForeign creates a group and a template of somebody else's with the name that the pool's would get.
+func (w *World) createForeign(ctx context.Context) error {
+	images, err := w.person.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{Filters: []ec2types.Filter{
+		{Name: ptr.To("name"), Values: []string{"capa-ami-ubuntu-24.04-v1.36.3-*"}}, {Name: ptr.To("architecture"), Values: []string{"x86_64"}},
+	}})
+	if err != nil || len(images.Images) == 0 {
+		return errors.Join(errors.New("finding an image"), err)
+	}
+	template, err := w.person.ec2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: ptr.To(poolName),
+		LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "t3.micro", ImageId: images.Images[0].ImageId},
+	})
+	if err != nil {
+		return fmt.Errorf("creating somebody else's template: %w", err)
+	}
+	_, err = w.person.groups.CreateAutoScalingGroup(ctx, &autoscaling.CreateAutoScalingGroupInput{
+		AutoScalingGroupName: ptr.To(poolName), MinSize: ptr.To[int32](1), MaxSize: ptr.To[int32](1), VPCZoneIdentifier: ptr.To(subnet),
+		LaunchTemplate: &asgtypes.LaunchTemplateSpecification{LaunchTemplateId: template.LaunchTemplate.LaunchTemplateId, Version: ptr.To("1")},
+		Tags:           []asgtypes.Tag{{Key: ptr.To("owner"), Value: ptr.To("somebody else")}},
+	})
+	if err != nil {
+		return fmt.Errorf("creating somebody else's group: %w", err)
+	}
+	w.clock.Step(instanceStart)
+	w.facts.foreign, err = w.describeForeign(ctx)
+	return err
+}
+
+// describeForeign is what somebody else's group and template are.
+func (w *World) describeForeign(ctx context.Context) (string, error) {
+	groups, err := w.person.groups.DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{poolName}})
+	if err != nil {
+		return "", fmt.Errorf("describing somebody else's group: %w", err)
+	}
+	versions, err := w.person.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: ptr.To(poolName)})
+	if err != nil {
+		return "", fmt.Errorf("describing somebody else's template: %w", err)
+	}
+	var described strings.Builder
+	for _, group := range groups.AutoScalingGroups {
+		fmt.Fprintf(&described, "%s %d %d %d %s", *group.AutoScalingGroupARN, *group.MinSize, *group.MaxSize, *group.DesiredCapacity, *group.LaunchTemplate.Version)
+		for _, tag := range group.Tags {
+			fmt.Fprintf(&described, " %s=%s", *tag.Key, *tag.Value)
+		}
+		for _, instance := range group.Instances {
+			fmt.Fprintf(&described, " %s", *instance.InstanceId)
+		}
+	}
+	for _, version := range versions.LaunchTemplateVersions {
+		fmt.Fprintf(&described, "\n%s %d %t", *version.LaunchTemplateId, *version.VersionNumber, *version.DefaultVersion)
+	}
+	return described.String(), nil
+}
