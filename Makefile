@@ -42,6 +42,10 @@ packages: ## Install the other programs that tests use: the AWS CLI and boto3.
 sweep: ## Run the whole crash sweep: a crash at every call of every scenario.
 	cd lab && SWEEP=all go test -count=1 -timeout 180m -v -run TestCrashSweep ./crashsweep ./provisioner
 
+.PHONY: simulate
+simulate: ## Run the controllers through SEEDS=N simulated schedules, from SEED=N on, and say how many a second.
+	go test -count=1 -timeout 0 -v -run 'TestSimulation$$' ./internal/simulation -seeds $(or $(SEEDS),10000) -first $(or $(SEED),1)
+
 .PHONY: adversary
 adversary: ## Have two tenants attack each other for ten minutes; `make test` does it for 30 s. ADVERSARY_FOR=30m ADVERSARY_SEED=7 for others.
 	cd lab && go test -count=1 -timeout 180m -v -run 'TestAdversary|TestScriptedAttacks' ./adversary -args -for $(or $(ADVERSARY_FOR),10m) -seed $(or $(ADVERSARY_SEED),0)

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,7 +48,8 @@ type configuration struct {
 
 // facts are what an observer of the API server and of AWS knows, whatever any process believes.
 type facts struct {
-	// asked are the configurations that the spec has asked for, and when each was first asked for.
+	clock clock.PassiveClock
+	// asked are the configurations that the spec has asked for, one after the other.
 	asked []asked
 	// unsettled is true while an edit is made that is taken back before anybody can see it.
 	unsettled bool
@@ -64,6 +66,7 @@ type facts struct {
 
 type asked struct {
 	configuration
+	// from is since when it was asked for.
 	from time.Time
 }
 
@@ -77,7 +80,9 @@ type instance struct {
 	ended   bool
 }
 
-func newFacts() facts { return facts{instances: map[string]*instance{}} }
+func newFacts(clk clock.PassiveClock) facts {
+	return facts{clock: clk, instances: map[string]*instance{}}
+}
 
 // running are the ids of instances that have not ended.
 func (f *facts) running() []string {
@@ -103,7 +108,7 @@ func (f *facts) specChanged(change apiserver.Change) {
 	}
 	now := configurationOf(pool)
 	if last := len(f.asked) - 1; last < 0 || f.asked[last].configuration != now {
-		f.asked = append(f.asked, asked{configuration: now})
+		f.asked = append(f.asked, asked{configuration: now, from: f.clock.Now()})
 	}
 }
 
@@ -178,8 +183,8 @@ func (w *World) replacedForNothing(id string, ended *instance) {
 		return
 	}
 	for i, one := range w.facts.asked {
-		last := i == len(w.facts.asked)-1
-		if one.configuration != ended.configuration && (last || w.facts.asked[i+1].from.After(ended.launched)) {
+		past := i < len(w.facts.asked)-1 && w.facts.asked[i+1].from.Before(ended.launched)
+		if one.configuration != ended.configuration && !past {
 			return
 		}
 	}

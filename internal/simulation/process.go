@@ -85,7 +85,7 @@ func startProcess(ctx context.Context, w *World) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting a process: %w", err)
 	}
-	return p, p.manager.start(p.ctx)
+	return p, p.manager.start(p.ctx) //nolint:contextcheck // watches live as long as the process
 }
 
 // stop ends the process.

@@ -1,7 +1,6 @@
 package simulation_test
 
 import (
-	"errors"
 	"flag"
 	"os"
 	"sync"
@@ -9,8 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/slipway-project/slipway/internal/apitest"
 	"github.com/slipway-project/slipway/internal/manager"
@@ -20,7 +17,7 @@ import (
 
 var (
 	seedFlag  = flag.Int64("seed", -1, "run the schedule of this seed alone, and show it")
-	seedsFlag = flag.Int("seeds", 100, "how many schedules to run")
+	seedsFlag = flag.Int("seeds", 40, "how many schedules to run")
 	firstFlag = flag.Uint64("first", 1, "the seed of the first schedule")
 )
 
@@ -94,6 +91,3 @@ func TestSameSeedSameTrace(t *testing.T) {
 		}
 	}
 }
-
-var _ = errors.Join
-var _ runtime.Object

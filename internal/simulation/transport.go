@@ -33,7 +33,7 @@ func (t *transport) Do(request *http.Request) (*http.Response, error) {
 	var response *http.Response
 	err := t.gate.call(action, changesAWS(action), func() error {
 		var err error
-		response, err = t.serve(request)
+		response, err = t.serve(request) //nolint:bodyclose // the SDK closes it
 		if err == nil {
 			calls := t.sim.Calls()
 			last := calls[len(calls)-1]
@@ -48,7 +48,7 @@ func (t *transport) Do(request *http.Request) (*http.Response, error) {
 			return err
 		}
 		defer t.sim.RemoveFault(id)
-		response, err = t.serve(request)
+		response, err = t.serve(request) //nolint:bodyclose // the SDK closes it
 		return err
 	})
 	if err != nil {
@@ -68,9 +68,9 @@ func (t *transport) serve(request *http.Request) (response *http.Response, err e
 		arrived.Body = http.NoBody
 	}
 	defer func() {
-		switch cause := recover(); {
-		case cause == nil:
-		case cause == http.ErrAbortHandler: //nolint:errorlint // the value that net/http documents
+		switch cause := recover(); cause {
+		case nil:
+		case http.ErrAbortHandler:
 			response, err = nil, errLost
 		default:
 			panic(cause)
@@ -78,7 +78,7 @@ func (t *transport) serve(request *http.Request) (response *http.Response, err e
 	}()
 	recorder := httptest.NewRecorder()
 	t.sim.Handler().ServeHTTP(recorder, arrived)
-	response = recorder.Result() //nolint:bodyclose // the SDK closes it
+	response = recorder.Result()
 	response.Request = request
 	return response, nil
 }

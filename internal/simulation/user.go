@@ -88,7 +88,7 @@ func changeAndTakeBack(ctx context.Context, w *World) (string, error) {
 }
 
 func changeReplicas(ctx context.Context, w *World) (string, error) {
-	wanted := int32(1 + w.chance.IntN(3)) //nolint:gosec // at most three
+	wanted := 1 + w.chance.Int32N(3)
 	machinePool := &clusterv1.MachinePool{}
 	if err := w.user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: poolName}, machinePool); err != nil {
 		return "", err

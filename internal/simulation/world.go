@@ -84,7 +84,7 @@ func newWorld(ctx context.Context, kinds *apiserver.Kinds, seed uint64, out io.W
 		Credentials: credentials.NewStaticCredentialsProvider("AKIAPERSON00"+account, "secret", ""),
 	}
 	w.person = &person{ec2: ec2.NewFromConfig(config), groups: autoscaling.NewFromConfig(config)}
-	w.facts = newFacts()
+	w.facts = newFacts(w.clock)
 	w.server.OnChange(w.facts.specChanged)
 	w.sim.OnChange(func(event awssim.Event) { w.instanceChanged(ctx, event) })
 	if w.chance.happens(0.5) {
@@ -123,7 +123,7 @@ func (w *World) createObjects(ctx context.Context) error {
 	cluster := &clusterv1.Cluster{ObjectMeta: named(clusterName)}
 	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: capav1.GroupVersion.Group, Kind: "AWSCluster", Name: clusterName}
 	machinePool := &clusterv1.MachinePool{ObjectMeta: named(poolName)}
-	machinePool.Spec.ClusterName, machinePool.Spec.Replicas = clusterName, ptr.To(int32(1+w.chance.IntN(2)))
+	machinePool.Spec.ClusterName, machinePool.Spec.Replicas = clusterName, ptr.To(1+w.chance.Int32N(2))
 	machinePool.Spec.Template.Spec.Version = "v1.36.3"
 	machinePool.Spec.Template.Spec.Bootstrap.DataSecretName = ptr.To(secretName)
 	machinePool.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
