@@ -7,5 +7,8 @@
 // that suit all its pods; what it costs is the cheapest of them. Nodes of different launch groups (constraints.Ask.Group) are apart from the start, so that the
 // number of launch templates costs nothing.
 //
+// EC2 has more than a thousand types, so two things are not looked at twice: a type for which another one does as well (choices), and a node that was refused a larger type
+// for a pod of the same size (refusals). Neither changes the outcome.
+//
 // The outcome does not depend on the order of anything in the input. Everything is bounded: zones by 64, pods of one call by Problem.MaxPods.
 package packing
