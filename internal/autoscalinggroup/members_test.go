@@ -69,9 +69,14 @@ func TestEveryMemberIsDecided(t *testing.T) {
 		{"CreateAutoScalingGroup", newGroups, []any{createInput(mixed, "pool"), createInput(unsegmented, "pool"), createInput(plain, "pool"), createInput(sourced, "pool")}},
 		{"UpdateAutoScalingGroup", leftOutOfGroups, []any{updateInput(mixed, before), updateInput(unsegmented, before), updateInput(plain, before)}},
 		{"StartInstanceRefresh", map[string]string{
-			"DesiredConfiguration":     noConfiguration,
-			"Preferences.AutoRollback": "AWS's own rollback needs a desired configuration; refreshPreferences.rollback is Slipway's",
-		}, []any{refreshInput("pool", Replacing{Preferences: spec.RefreshPreferences})}},
+			"DesiredConfiguration.LaunchTemplate": noConfiguration,
+			"DesiredConfiguration.MixedInstancesPolicy.LaunchTemplate.LaunchTemplateSpecification.LaunchTemplateName":           byID,
+			"DesiredConfiguration.MixedInstancesPolicy.LaunchTemplate.Overrides.LaunchTemplateSpecification.LaunchTemplateName": byID,
+			"Preferences.AutoRollback": "refreshPreferences.rollback is Slipway's, which also goes back where no desired configuration is sent",
+		}, []any{
+			refreshInput("pool", Replacing{Preferences: spec.RefreshPreferences}), refreshInput("pool", Replacing{RootVolumes: &mixed}),
+			refreshInput("pool", Replacing{RootVolumes: &unsegmented}),
+		}},
 		{"AttachTrafficSources", nil, []any{attachInput("pool", sourced.TrafficSources, sourced.Settings)}},
 		{"PutWarmPool", nil, []any{warmPoolInput("pool", *WarmPoolOf(spec.WarmPool))}},
 		{"CancelInstanceRefresh", map[string]string{

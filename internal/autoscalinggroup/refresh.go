@@ -40,6 +40,7 @@ func (g *Groups) Refreshes(ctx context.Context, group string) ([]Refresh, error)
 		refreshes = append(refreshes, Refresh{
 			ID: awssdk.ToString(seen.InstanceRefreshId), Status: string(seen.Status), Reason: awssdk.ToString(seen.StatusReason),
 			Percentage: awssdk.ToInt32(seen.PercentageComplete), Started: awssdk.ToTime(seen.StartTime),
+			Strategy: string(seen.Strategy),
 		})
 	}
 	return refreshes, nil
@@ -66,6 +67,8 @@ type Replacing struct {
 	SkipMatching bool
 	// Shielded leaves instances alone that are protected from scale-in, whatever the preferences say.
 	Shielded bool
+	// RootVolumes is what the group is to launch, if its instances are to get new root volumes. Nil for a refresh that replaces instances.
+	RootVolumes *Desired
 }
 
 // StartRefresh starts replacing instances and returns the refresh's id. It returns "" without an error if one is under way
@@ -84,11 +87,16 @@ func (g *Groups) StartRefresh(ctx context.Context, group string, replacing Repla
 
 // refreshInput returns the request for a refresh of the group.
 func refreshInput(group string, replacing Replacing) *autoscaling.StartInstanceRefreshInput {
-	return &autoscaling.StartInstanceRefreshInput{
+	input := &autoscaling.StartInstanceRefreshInput{
 		AutoScalingGroupName: &group,
 		Strategy:             asgtypes.RefreshStrategyRolling,
 		Preferences:          refreshPreferences(replacing),
 	}
+	if replacing.RootVolumes != nil {
+		input.Strategy, input.DesiredConfiguration = asgtypes.RefreshStrategyReplaceRootVolume, &asgtypes.DesiredConfiguration{}
+		input.DesiredConfiguration.LaunchTemplate, input.DesiredConfiguration.MixedInstancesPolicy = launchSource(*replacing.RootVolumes)
+	}
+	return input
 }
 
 // CancelRefresh asks for the end of the refresh that is under way. What it has replaced stays replaced. None under way is no error.
@@ -118,7 +126,8 @@ func (g *Groups) Protect(ctx context.Context, group string, instances []string, 
 }
 
 // refreshPreferences send what the user sets, and leave the rest to AWS. No desired configuration is sent, so that the group's version can
-// move on during the refresh: a join token lives 15 minutes, a refresh up to 14 days. AWS's own rollback needs one, so going back is ours.
+// move on during the refresh: a join token lives 15 minutes, a refresh up to 14 days. AWS's own rollback needs one, so going back is ours. Refreshes that replace
+// root volumes need one too, and are for nodes that join without a token.
 func refreshPreferences(replacing Replacing) *asgtypes.RefreshPreferences {
 	preferences := &asgtypes.RefreshPreferences{SkipMatching: awssdk.Bool(replacing.SkipMatching)}
 	if wanted := replacing.Preferences; wanted != nil {

@@ -19,6 +19,8 @@ type Refresh struct {
 	Reason     string
 	Percentage int32
 	Started    time.Time
+	// Strategy is Rolling, ReplaceRootVolume, or empty if it is not known.
+	Strategy string
 }
 
 // terminal are the statuses after which another refresh can start. Baking, Cancelling and RollbackInProgress are not among them: AWS
@@ -109,6 +111,8 @@ type Rollout struct {
 	StartedTemplate string
 	// Configs are the fingerprints of the versions of the wanted template, by number.
 	Configs map[int64]string
+	// InPlace is true if the next refresh replaces root volumes.
+	InPlace bool
 	// CanGoBack is true if there is a good config to go back to, other than the wanted one.
 	CanGoBack bool
 	// Preferences are the user's, nil for the defaults.
@@ -224,6 +228,9 @@ func (r Rollout) SkipsMatching() bool {
 	if asked := r.preferences().SkipMatching; asked != nil {
 		return *asked
 	}
+	if r.InPlace {
+		return true // AWS compares images then (AWS: instance-refresh-overview)
+	}
 	return !r.Wanted.byAttributes() && !slices.ContainsFunc(r.Instances, func(i Instance) bool {
 		return !i.Leaving() && !r.Wanted.Runs(i) && i.LaunchTemplateID == r.Wanted.TemplateID && i.Version == r.Wanted.Version
 	})
@@ -258,6 +265,9 @@ func (r Rollout) ours(refresh *Refresh) bool {
 func (r Rollout) supersedes(latest *Refresh) bool {
 	if !latest.replacing() || latest.ID != r.StartedID || r.StartedFor == "" || r.preferences().Disable {
 		return false
+	}
+	if latest.InPlace() && r.StartedFor != r.Wanted.Key() {
+		return true // it carries a desired configuration, which is no longer wanted
 	}
 	replaced := r.StartedTemplate != "" && r.StartedTemplate != r.Wanted.TemplateID
 	if !replaced && r.StartedFor == r.Wanted.Key() {

@@ -2,8 +2,13 @@ package v1beta2
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// RefreshStrategyRolling replaces instances a few at a time.
-const RefreshStrategyRolling = "Rolling"
+// Strategies of instance refreshes.
+const (
+	// RefreshStrategyRolling replaces instances a few at a time.
+	RefreshStrategyRolling = "Rolling"
+	// RefreshStrategyReplaceRootVolume replaces the root volumes of instances, which stay.
+	RefreshStrategyReplaceRootVolume = "ReplaceRootVolume"
+)
 
 // RefreshPreferences say how an instance refresh replaces instances. What is left out is AWS's default.
 //
@@ -19,11 +24,14 @@ type RefreshPreferences struct {
 	// +optional
 	Disable bool `json:"disable,omitempty"`
 
-	// Strategy of the refresh.
+	// Strategy of the refresh. Rolling, the default, replaces instances. ReplaceRootVolume gives them root volumes of new images, and
+	// keeps the instances with their addresses and instance stores. It does so where the images of overrides change and nothing
+	// else, in pools whose nodes join by their IAM role (bootstrap from an EKSConfig or a NodeadmConfig): everywhere else
+	// instances are replaced.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +slipway:rule=RF8
-	// +kubebuilder:validation:XValidation:rule=`self == 'Rolling'`,message="Rolling is the only strategy: ReplaceRootVolume needs a desired configuration, which would hold the launch template, and the join token in it, fast until the refresh ends; leave strategy out"
+	// +kubebuilder:validation:XValidation:rule=`self in ['Rolling', 'ReplaceRootVolume']`,message="strategy must be Rolling or ReplaceRootVolume"
 	Strategy *string `json:"strategy,omitempty"`
 
 	// InstanceWarmup is how long, in seconds, a new instance is given before the next is replaced. Default: the

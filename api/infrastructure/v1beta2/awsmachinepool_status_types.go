@@ -222,6 +222,11 @@ type RolloutStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Status string `json:"status,omitempty"`
 
+	// Strategy of the refresh: Rolling or ReplaceRootVolume.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Strategy string `json:"strategy,omitempty"`
+
 	// PercentageComplete is the share of instances that were replaced, in percent.
 	// +optional
 	PercentageComplete *int32 `json:"percentageComplete,omitempty"`

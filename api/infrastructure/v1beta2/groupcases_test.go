@@ -261,10 +261,23 @@ var refreshCases = []ruleCase{
 		rule: "RF7", reason: "10 alarms", accept: alarms(10), refuse: alarms(11), says: "must have at most 10 items",
 	},
 	{
-		rule: "RF8", reason: "a desired configuration would hold a join token fast",
-		accept: `{refreshPreferences: {strategy: Rolling}}`, refuse: `{refreshPreferences: {strategy: ReplaceRootVolume}}`,
-		says: "Rolling is the only strategy",
+		rule: "RF8", reason: "there are two strategies", accept: `{refreshPreferences: {strategy: Rolling}}`, refuse: `{refreshPreferences: {strategy: Sideways}}`,
+		says: "strategy must be Rolling or ReplaceRootVolume",
 	},
+	{
+		rule: "RF8", reason: "root volumes need an image for every override", accept: rootVolumes(`imageID: ami-0123456789abcdef0`, ``), refuse: rootVolumes(`weightedCapacity: 1`, ``),
+		says: "that all have an instanceType, other than bare metal, and an imageID",
+	},
+	{
+		rule: "RF8", reason: "and no load balancer", accept: rootVolumes(`imageID: ami-0123456789abcdef0`, `, targetGroupARNs: []`),
+		refuse: rootVolumes(`imageID: ami-0123456789abcdef0`, `, targetGroupARNs: ["arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/web/0123456789abcdef"]`),
+		says:   "without a warm pool and without load balancers",
+	},
+}
+
+// rootVolumes returns a pool that prefers new root volumes, with members of its override and of the pool.
+func rootVolumes(override, member string) string {
+	return "{refreshPreferences: {strategy: ReplaceRootVolume}, mixedInstancesPolicy: {overrides: [{instanceType: m5.large, " + override + "}]}" + member + "}"
 }
 
 func alarms(n int) string {

@@ -113,6 +113,11 @@ type pass struct {
 	settling bool
 	// cause is why instances will be replaced once that has settled. Set by settle.
 	cause string
+	// inPlace is true if instances are to get new root volumes, and launches is what the group is to launch then. notInPlace is why they are replaced although
+	// the pool prefers new root volumes. Set by ensureGroup.
+	inPlace    bool
+	launches   autoscalinggroup.Desired
+	notInPlace string
 	// twins are the objects that stand for instances, by instance id. Set by seeMachines.
 	twins map[string]*twin
 	// staying is how many instances the group keeps beyond what the pool asks for, because their Machines, which were chosen to go, are being drained.

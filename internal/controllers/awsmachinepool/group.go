@@ -121,6 +121,9 @@ func (r *Reconciler) desired(ctx context.Context, p *pass) (autoscalinggroup.Des
 		}
 		desired.LaunchTemplateID, desired.Version = p.config.Status.LaunchTemplateID, p.config.Status.Version
 	}
+	if p.config != nil && !p.settling && (r.replacesRoots(p, desired) || holdsConfiguration(p)) {
+		desired.LaunchTemplateID, desired.Version = "", 0
+	}
 	if !common.Autoscaled(p.machinePool) {
 		desired.Capacity = ptr.To(ptr.Deref(p.machinePool.Spec.Replicas, 1))
 		if *desired.Capacity < desired.MinSize || *desired.Capacity > desired.MaxSize {

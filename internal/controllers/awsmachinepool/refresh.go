@@ -110,7 +110,7 @@ func recorded(pool *infrav1.AWSMachinePool) []autoscalinggroup.Refresh {
 	if record == nil || record.RefreshID == "" {
 		return nil
 	}
-	return []autoscalinggroup.Refresh{{ID: record.RefreshID, Status: record.Status}}
+	return []autoscalinggroup.Refresh{{ID: record.RefreshID, Status: record.Status, Strategy: record.Strategy}}
 }
 
 // refreshing is true if a refresh was under way when the pool was last looked at.
@@ -135,6 +135,7 @@ func (r *Reconciler) reportRefresh(ctx context.Context, p *pass, history []autos
 	r.noteEnd(status, newest)
 	same, before := status.RefreshID == newest.ID, status.Status
 	status.RefreshID, status.Status, status.Reason = newest.ID, newest.Status, common.Shortened(newest.Reason)
+	status.Strategy = newest.Strategy
 	status.PercentageComplete, status.StartTime = ptr.To(newest.Percentage), ptr.To(metav1.NewTime(newest.Started))
 	if newest.Active() || !same || before == newest.Status {
 		return
@@ -146,7 +147,11 @@ func (r *Reconciler) reportRefresh(ctx context.Context, p *pass, history []autos
 	}
 	r.told.Put(p.key(), end)
 	if newest.Succeeded() {
-		r.Report.Done(ctx, p.pool, "InstanceRefreshSucceeded", "Instance refresh %s replaced all instances", newest.ID)
+		what := "instances"
+		if newest.InPlace() {
+			what = "root volumes"
+		}
+		r.Report.Done(ctx, p.pool, "InstanceRefreshSucceeded", "Instance refresh %s replaced all %s", newest.ID, what)
 		return
 	}
 	r.Report.Warn(ctx, p.pool, "InstanceRefreshEnded", "Instance refresh %s ended as %s%s", newest.ID, newest.Status, said(newest))
@@ -275,9 +280,11 @@ func (r *Reconciler) shieldAndStart(ctx context.Context, p *pass, rollout autosc
 			return "", err
 		}
 	}
-	return p.cloud.Groups.StartRefresh(ctx, p.group.Name, autoscalinggroup.Replacing{
-		Preferences: preferencesFor(p), SkipMatching: rollout.SkipsMatching(), Shielded: len(decision.Shield) > 0,
-	})
+	replacing := autoscalinggroup.Replacing{Preferences: preferencesFor(p), SkipMatching: rollout.SkipsMatching(), Shielded: len(decision.Shield) > 0}
+	if p.inPlace {
+		replacing.RootVolumes = &p.launches
+	}
+	return p.cloud.Groups.StartRefresh(ctx, p.group.Name, replacing)
 }
 
 // unshield gives up the protection that Slipway set, and no other.

@@ -32,7 +32,7 @@ func (r *Reconciler) rollOut(ctx context.Context, p *pass) reconciling.Outcome {
 		reconciling.False(p.pool, infrav1.RolledOutCondition, infrav1.SettlingReason,
 			because(p.cause, withRefresh(p, fmt.Sprintf("the roll-out begins when the spec has not changed for %v", r.SettleWindow))))
 		return reconciling.Continue()
-	case !pointed(p):
+	case !pointed(p) && !p.inPlace && !holdsConfiguration(p):
 		// A refresh would replace nothing: the group still launches what it launched before.
 		reconciling.Unknown(p.pool, infrav1.RolledOutCondition, infrav1.WaitingForASGReason, "the group is not at the wanted version yet")
 		return reconciling.Continue()
@@ -84,7 +84,7 @@ func pointed(p *pass) bool {
 func (r *Reconciler) rollout(p *pass, history []autoscalinggroup.Refresh) autoscalinggroup.Rollout {
 	rollout := autoscalinggroup.Rollout{
 		Wanted: *p.wanted, Instances: withoutShield(p), History: history, Configs: configs(p.config),
-		Preferences: p.pool.Spec.RefreshPreferences, Now: r.Clock.Now(),
+		Preferences: p.pool.Spec.RefreshPreferences, Now: r.Clock.Now(), InPlace: p.inPlace,
 	}
 	rollout.EndSeen = rollout.Now
 	if record := p.pool.Status.Rollout; record != nil {
@@ -179,7 +179,7 @@ func (r *Reconciler) supersede(ctx context.Context, p *pass) reconciling.Outcome
 	if err != nil {
 		return outcome.Of(p.pool, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err).AndGoOn()
 	}
-	if p.group == nil || !pointed(p) || r.rollout(p, history).Decide().Verdict != autoscalinggroup.Supersede {
+	if p.group == nil || !pointed(p) && !p.inPlace && !latest(history).InPlace() || r.rollout(p, history).Decide().Verdict != autoscalinggroup.Supersede {
 		return reconciling.ContinueAndComeBack(lookAgain, "the roll-out changed a moment ago")
 	}
 	newest := latest(history)
@@ -199,7 +199,7 @@ func (r *Reconciler) startRefresh(ctx context.Context, p *pass, history []autosc
 	if err := r.see(ctx, p, true); err != nil {
 		return outcome.Of(p.pool, infrav1.RolledOutCondition, infrav1.WaitingForASGReason, err).AndGoOn()
 	}
-	if p.group == nil || !pointed(p) {
+	if p.group == nil || !pointed(p) && !(p.inPlace && r.replacesRoots(p, p.launches)) {
 		return reconciling.ComeBack(lookAgain, "the group changed a moment ago")
 	}
 	rollout := r.rollout(p, history)
@@ -231,13 +231,28 @@ func (r *Reconciler) startRefresh(ctx context.Context, p *pass, history []autosc
 		notRolledOut(p, infrav1.WaitingForRefreshReason, decision.Reason+"; an earlier refresh is under way")
 		return r.pollAgain(p)
 	}
-	r.Report.Done(ctx, p.pool, "InstanceRefreshStarted", "Started instance refresh %s: %s", id, withCause(p, decision.Reason))
+	r.Report.Done(ctx, p.pool, "InstanceRefreshStarted", "Started instance refresh %s%s: %s", id, replaced(p), withCause(p, decision.Reason))
 	status := rolloutStatus(p.pool)
 	status.RefreshID, status.StartedID, status.StartedFor, status.StartedTemplateID = id, id, p.wanted.Key(), p.wanted.TemplateID
+	status.Strategy = infrav1.RefreshStrategyRolling
+	if p.inPlace {
+		status.Strategy = infrav1.RefreshStrategyReplaceRootVolume
+	}
 	status.Status, status.Reason, status.PercentageComplete, status.StartTime = "Pending", "", nil, ptr.To(metav1.NewTime(r.Clock.Now()))
 	status.EndSeenTime = nil
 	notRolledOut(p, infrav1.RollingOutReason, decision.Reason)
 	return r.pollAgain(p)
+}
+
+// replaced says what a refresh replaces, where the pool prefers root volumes.
+func replaced(p *pass) string {
+	switch {
+	case p.inPlace:
+		return ", which replaces root volumes"
+	case p.notInPlace != "":
+		return ", which replaces instances because " + p.notInPlace
+	}
+	return ""
 }
 
 // refusedRefresh shows that AWS takes no such refresh. What it refuses are preferences that do not go together, with each other or with the group, and
