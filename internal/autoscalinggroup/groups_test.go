@@ -24,7 +24,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
-	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
@@ -59,18 +59,7 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	clock := simclock.New(now, 0)
-	t.Cleanup(clock.Close)
-	sim := awssim.New(awssim.Options{Clock: clock, Behavior: awssim.Behavior{InstanceTimes: awssim.InstanceTimes{Pending: time.Second, ShuttingDown: time.Second}}})
-	url, err := sim.Start(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := sim.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	sim, _, url := awssimtest.Start(t, now, awssim.Options{Behavior: awssim.Behavior{InstanceTimes: awssim.InstanceTimes{Pending: time.Second, ShuttingDown: time.Second}}})
 	config := awssdk.Config{
 		Region: "us-east-1", BaseEndpoint: &url, Retryer: func() awssdk.Retryer { return awssdk.NopRetryer{} }, APIOptions: []func(*middleware.Stack) error{aws.SendBodies},
 		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST123456789012", "secret", ""),

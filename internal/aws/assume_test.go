@@ -2,16 +2,14 @@ package aws
 
 import (
 	"errors"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/awssim/simclock"
 	"github.com/slipway-project/slipway/awssim/world"
 )
@@ -34,19 +32,12 @@ type tenancy struct {
 
 func newTenancy(t *testing.T, opts ...Option) *tenancy {
 	t.Helper()
-	clock := simclock.New(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), 0)
-	t.Cleanup(clock.Close)
 	w := *world.Default()
 	w.Roles = append(append([]world.Role{}, w.Roles...),
 		world.Role{Name: "hub", TrustedPrincipals: []string{managerAccount}},
 		world.Role{Name: "tenant", TrustedPrincipals: []string{hubRole}, ExternalID: "agreed"})
-	sim := awssim.New(awssim.Options{Clock: clock, World: &w})
-	server := httptest.NewServer(sim.Handler())
-	t.Cleanup(server.Close)
-	base := awssdk.Config{
-		BaseEndpoint: awssdk.String(server.URL), Region: "us-east-1",
-		Credentials: credentials.NewStaticCredentialsProvider("AKID"+managerAccount, "secret", ""),
-	}
+	sim, clock, url := awssimtest.Start(t, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), awssim.Options{World: &w})
+	base := awssimtest.Config(url, "us-east-1", managerAccount)
 	return &tenancy{T: t, sim: sim, clock: clock, sessions: NewSessions(base, append([]Option{WithClock(clock)}, opts...)...)}
 }
 

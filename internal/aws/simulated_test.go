@@ -1,18 +1,17 @@
 package aws
 
 import (
-	"net/http/httptest"
 	"testing"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/awssim/simclock"
 )
 
@@ -32,15 +31,8 @@ func simulated(t *testing.T) (*Clients, *awssim.Simulator) {
 // withTemplate is an account with one template, of an AWS with the given behavior whose clock stands.
 func withTemplate(t *testing.T, behavior awssim.Behavior) (*Clients, *awssim.Simulator, *simclock.Clock) {
 	t.Helper()
-	clock := simclock.New(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), 0)
-	t.Cleanup(clock.Close)
-	sim := awssim.New(awssim.Options{Clock: clock, Behavior: behavior})
-	server := httptest.NewServer(sim.Handler())
-	t.Cleanup(server.Close)
-	clients, err := NewSessions(awssdk.Config{
-		BaseEndpoint: awssdk.String(server.URL), Region: "us-east-1",
-		Credentials: credentials.NewStaticCredentialsProvider("AKID123456789012", "secret", ""),
-	}, WithClock(clock)).For(t.Context(), Principal{}, "")
+	sim, clock, url := awssimtest.Start(t, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), awssim.Options{Behavior: behavior})
+	clients, err := NewSessions(awssimtest.Config(url, "us-east-1", "123456789012"), WithClock(clock)).For(t.Context(), Principal{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/awssim/simclock"
 )
 
@@ -43,11 +43,7 @@ type podIdentity struct {
 // the token again.
 func newPodIdentity(t *testing.T) *podIdentity {
 	t.Helper()
-	clock := simclock.New(time.Now().Add(-2*time.Hour).Truncate(time.Second), 0)
-	t.Cleanup(clock.Close)
-	sim := awssim.New(awssim.Options{Clock: clock})
-	server := httptest.NewServer(sim.Handler())
-	t.Cleanup(server.Close)
+	sim, clock, url := awssimtest.Start(t, time.Now().Add(-2*time.Hour).Truncate(time.Second), awssim.Options{})
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -61,10 +57,10 @@ func newPodIdentity(t *testing.T) *podIdentity {
 	if err := sim.SetIssuer(awssim.Issuer{URL: issuer, KeySet: json.RawMessage(keys)}); err != nil {
 		t.Fatal(err)
 	}
-	p.prepareAccount(t, server.URL)
+	p.prepareAccount(t, url)
 	for name, value := range map[string]string{
 		// The SDK resolves credentials before it reads AWS_ENDPOINT_URL, so STS is named by itself.
-		"AWS_ENDPOINT_URL": server.URL, "AWS_ENDPOINT_URL_STS": server.URL, "AWS_REGION": "us-east-1", "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/slipway", "AWS_WEB_IDENTITY_TOKEN_FILE": p.file,
+		"AWS_ENDPOINT_URL": url, "AWS_ENDPOINT_URL_STS": url, "AWS_REGION": "us-east-1", "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/slipway", "AWS_WEB_IDENTITY_TOKEN_FILE": p.file,
 		"AWS_ROLE_SESSION_NAME": "controller", "AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "",
 		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_EC2_METADATA_DISABLED": "true",
 	} {

@@ -2,20 +2,18 @@ package bootstrapstorage_test
 
 import (
 	"errors"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slipway-project/slipway/awssim"
-	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/bootstrapstorage"
 )
@@ -37,15 +35,8 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	clock := simclock.New(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), 0)
-	t.Cleanup(clock.Close)
-	sim := awssim.New(awssim.Options{Clock: clock})
-	server := httptest.NewServer(sim.Handler())
-	t.Cleanup(server.Close)
-	config := awssdk.Config{
-		BaseEndpoint: awssdk.String(server.URL), Region: region,
-		Credentials: credentials.NewStaticCredentialsProvider("AKID"+account, "secret", ""),
-	}
+	sim, clock, url := awssimtest.Start(t, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), awssim.Options{})
+	config := awssimtest.Config(url, region, account)
 	clients, err := aws.NewSessions(config, aws.WithClock(clock), aws.WithLimits(nil)).For(t.Context(), aws.Principal{}, "")
 	if err != nil {
 		t.Fatal(err)

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -17,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/awssim/simclock"
 	"github.com/slipway-project/slipway/awssim/world"
 	"github.com/slipway-project/slipway/internal/aws"
@@ -73,22 +72,8 @@ func newRig(t *testing.T) *rig {
 
 func newRigIn(t *testing.T, w *world.World) *rig {
 	t.Helper()
-	clock := simclock.New(time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), 0)
-	t.Cleanup(clock.Close)
-	sim := awssim.New(awssim.Options{Clock: clock, World: w})
-	url, err := sim.Start(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := sim.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	base := awssdk.Config{
-		Region: "us-east-1", BaseEndpoint: &url,
-		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST123456789012", "secret", ""),
-	}
+	sim, clock, url := awssimtest.Start(t, time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), awssim.Options{World: w})
+	base := awssimtest.Config(url, "us-east-1", "123456789012")
 	principals := &principals{}
 	registry := clouds.NewRegistry(aws.NewSessions(base, aws.WithClock(clock)), principals, clock, observe.Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second})
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -36,6 +35,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/awssim/simclock"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
@@ -86,24 +86,13 @@ type kind struct {
 // newWorld returns a namespace in which a pool of one kind is at rest.
 func newWorld(t *testing.T, managed bool) *world {
 	t.Helper()
-	clock := simclock.New(time.Date(2026, time.November, 22, 10, 0, 0, 0, time.UTC), 0)
-	t.Cleanup(clock.Close)
-	w := &world{T: t, clock: clock, sim: awssim.New(awssim.Options{
-		Clock: clock, Behavior: awssim.Behavior{InstanceTimes: awssim.InstanceTimes{Pending: time.Second, Boot: time.Second, ShuttingDown: 10 * time.Second}},
-	})}
-	url, err := w.sim.Start(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := w.sim.Close(); err != nil {
-			t.Error(err)
-		}
+	sim, clock, url := awssimtest.Start(t, time.Date(2026, time.November, 22, 10, 0, 0, 0, time.UTC), awssim.Options{
+		Behavior: awssim.Behavior{InstanceTimes: awssim.InstanceTimes{Pending: time.Second, Boot: time.Second, ShuttingDown: 10 * time.Second}},
 	})
+	w := &world{T: t, clock: clock, sim: sim, aws: awssimtest.Config(url, region, account)}
 	if err := w.sim.SetCluster(account, region, awssim.Cluster{Name: name, Version: "1.36", Subnets: []string{subnet}}); err != nil {
 		t.Fatal(err)
 	}
-	w.aws = awssdk.Config{Region: region, BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("AKIA"+account, "secret", "")}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, clusterv1.AddToScheme, capav1.AddToScheme, eksv1.AddToScheme, infrav1.AddToScheme,

@@ -5,18 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/awssim/simclock"
 	"github.com/slipway-project/slipway/awssim/world"
 	"github.com/slipway-project/slipway/internal/aws"
@@ -47,16 +45,8 @@ func newPlace(t *testing.T, change func(*world.Region)) *place {
 	if change != nil {
 		change(w.Region(region))
 	}
-	clock := simclock.New(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), 0)
-	t.Cleanup(clock.Close)
-	sim := awssim.New(awssim.Options{World: w, Clock: clock})
-	server := httptest.NewServer(sim.Handler())
-	t.Cleanup(server.Close)
-	clients, err := aws.NewSessions(awssdk.Config{
-		BaseEndpoint: awssdk.String(server.URL),
-		Region:       region,
-		Credentials:  credentials.NewStaticCredentialsProvider("AKID123456789012", "secret", ""),
-	}, aws.WithClock(clock)).For(t.Context(), aws.Principal{}, region)
+	sim, clock, url := awssimtest.Start(t, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), awssim.Options{World: w})
+	clients, err := aws.NewSessions(awssimtest.Config(url, region, "123456789012"), aws.WithClock(clock)).For(t.Context(), aws.Principal{}, region)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,20 +3,19 @@ package fleet_test
 import (
 	"errors"
 	"maps"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/awssim/simclock"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/fleet"
@@ -43,12 +42,8 @@ type place struct {
 
 func newPlace(t *testing.T, capacity ...awssim.CapacityRule) *place {
 	t.Helper()
-	clock := simclock.New(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), 0)
-	t.Cleanup(clock.Close)
-	sim := awssim.New(awssim.Options{Clock: clock, Behavior: awssim.Behavior{Capacity: capacity, InstanceTimes: awssim.InstanceTimes{Pending: time.Second, ShuttingDown: time.Second}}})
-	server := httptest.NewServer(sim.Handler())
-	t.Cleanup(server.Close)
-	config := awssdk.Config{BaseEndpoint: awssdk.String(server.URL), Region: region, Credentials: credentials.NewStaticCredentialsProvider("AKID"+account, "secret", "")}
+	sim, clock, url := awssimtest.Start(t, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), awssim.Options{Behavior: awssim.Behavior{Capacity: capacity, InstanceTimes: awssim.InstanceTimes{Pending: time.Second, ShuttingDown: time.Second}}})
+	config := awssimtest.Config(url, region, account)
 	clients, err := aws.NewSessions(config, aws.WithClock(clock)).For(t.Context(), aws.Principal{}, region)
 	if err != nil {
 		t.Fatal(err)

@@ -3,19 +3,18 @@ package inspection_test
 import (
 	"encoding/base64"
 	"errors"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/awssim/simclock"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/discovery"
@@ -41,14 +40,8 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	clock := simclock.New(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), 0)
-	t.Cleanup(clock.Close)
-	sim := awssim.New(awssim.Options{Clock: clock})
-	server := httptest.NewServer(sim.Handler())
-	t.Cleanup(server.Close)
-	clients, err := aws.NewSessions(awssdk.Config{
-		BaseEndpoint: &server.URL, Region: region, Credentials: credentials.NewStaticCredentialsProvider("AKID123456789012", "secret", ""),
-	}, aws.WithClock(clock)).For(t.Context(), aws.Principal{}, region)
+	sim, clock, url := awssimtest.Start(t, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), awssim.Options{})
+	clients, err := aws.NewSessions(awssimtest.Config(url, region, "123456789012"), aws.WithClock(clock)).For(t.Context(), aws.Principal{}, region)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
-	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
@@ -36,18 +36,7 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	clock := simclock.New(time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), 0)
-	t.Cleanup(clock.Close)
-	sim := awssim.New(awssim.Options{Clock: clock})
-	url, err := sim.Start(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := sim.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	sim, _, url := awssimtest.Start(t, time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), awssim.Options{})
 	client := ec2.New(ec2.Options{
 		Region: "us-east-1", BaseEndpoint: &url, Retryer: awssdk.NopRetryer{}, APIOptions: []func(*middleware.Stack) error{aws.SendBodies},
 		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST123456789012", "secret", ""),

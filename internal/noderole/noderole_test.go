@@ -1,7 +1,6 @@
 package noderole_test
 
 import (
-	"net/http/httptest"
 	"slices"
 	"testing"
 	"time"
@@ -14,7 +13,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
-	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/noderole"
 )
@@ -34,17 +33,12 @@ const (
 // newRoles returns the roles of a simulated account, and a client of somebody else there. Slipway is held to policies, if there are any.
 func newRoles(t *testing.T, policies ...string) (*noderole.Roles, *iam.Client) {
 	t.Helper()
-	clock := simclock.New(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), 0)
-	t.Cleanup(clock.Close)
-	simulated := awssim.New(awssim.Options{Clock: clock})
+	simulated, clock, url := awssimtest.Start(t, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), awssim.Options{})
 	if err := simulated.SetPolicies(slipwaysKey, policies...); err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(simulated.Handler())
-	t.Cleanup(server.Close)
-	config := awssdk.Config{
-		BaseEndpoint: awssdk.String(server.URL), Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider(slipwaysKey, "secret", ""),
-	}
+	config := awssimtest.Config(url, "us-east-1", "123456789012")
+	config.Credentials = credentials.NewStaticCredentialsProvider(slipwaysKey, "secret", "")
 	clients, err := aws.NewSessions(config, aws.WithClock(clock), aws.WithLimits(nil)).For(t.Context(), aws.Principal{}, "")
 	if err != nil {
 		t.Fatal(err)

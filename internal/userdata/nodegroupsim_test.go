@@ -14,7 +14,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/slipway-project/slipway/awssim"
-	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/userdata"
 )
@@ -63,18 +63,7 @@ func TestEKSTakesUserData(t *testing.T) {
 func nodegroupWith(t *testing.T, version string, amiType ekstypes.AMITypes, data []byte) (ekstypes.NodegroupStatus, []ekstypes.Issue) {
 	t.Helper()
 	const account, region = "123456789012", "us-east-1"
-	clock := simclock.New(time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), 0)
-	t.Cleanup(clock.Close)
-	sim := awssim.New(awssim.Options{Clock: clock})
-	url, err := sim.Start(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := sim.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	sim, clock, url := awssimtest.Start(t, time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), awssim.Options{})
 	subnets := []string{"subnet-0b2000000000000aa", "subnet-0b2000000000000ab"}
 	if err := sim.SetCluster(account, region, awssim.Cluster{Name: "one", Version: version, Subnets: subnets}); err != nil {
 		t.Fatal(err)

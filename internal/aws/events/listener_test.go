@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/slipway-project/slipway/awssim"
-	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
@@ -42,21 +42,10 @@ type rig struct {
 
 func newRig(t *testing.T, name string) *rig {
 	t.Helper()
-	clock := simclock.New(time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), 0)
-	t.Cleanup(clock.Close)
 	w := *world.Default()
 	w.Regions = slices.Clone(w.Regions)
 	w.Regions[0].Queues = []world.Queue{{Name: "slipway"}}
-	sim := awssim.New(awssim.Options{Clock: clock, World: &w})
-	url, err := sim.Start(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := sim.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	sim, clock, url := awssimtest.Start(t, time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), awssim.Options{World: &w})
 	client := sqs.NewFromConfig(awssdk.Config{
 		Region: region, BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("AKIATEST"+account, "secret", ""),
 		Retryer: func() awssdk.Retryer { return awssdk.NopRetryer{} },

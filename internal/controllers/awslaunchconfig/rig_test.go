@@ -29,6 +29,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/awssim/simclock"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
@@ -71,18 +72,7 @@ func (noWatches) Forget(types.NamespacedName)       {}
 
 func newRig(t *testing.T, objects ...client.Object) *rig {
 	t.Helper()
-	clock := simclock.New(time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), 0)
-	t.Cleanup(clock.Close)
-	sim := awssim.New(awssim.Options{Clock: clock})
-	url, err := sim.Start(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := sim.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	sim, clock, url := awssimtest.Start(t, time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), awssim.Options{})
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, capav1.AddToScheme, eksv1.AddToScheme, infrav1.AddToScheme} {
 		if err := add(scheme); err != nil {

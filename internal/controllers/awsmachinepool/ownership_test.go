@@ -9,7 +9,6 @@ import (
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -32,6 +31,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/awssim/simclock"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
@@ -63,22 +63,8 @@ type rig struct {
 
 func newRig(t *testing.T, objects ...client.Object) *rig {
 	t.Helper()
-	clock := simclock.New(time.Date(2026, time.November, 22, 10, 0, 0, 0, time.UTC), 0)
-	t.Cleanup(clock.Close)
-	sim := awssim.New(awssim.Options{Clock: clock})
-	url, err := sim.Start(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := sim.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	config := awssdk.Config{
-		Region: "us-east-1", BaseEndpoint: &url,
-		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST123456789012", "secret", ""),
-	}
+	sim, clock, url := awssimtest.Start(t, time.Date(2026, time.November, 22, 10, 0, 0, 0, time.UTC), awssim.Options{})
+	config := awssimtest.Config(url, "us-east-1", "123456789012")
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, clusterv1.AddToScheme, capav1.AddToScheme, eksv1.AddToScheme, infrav1.AddToScheme,

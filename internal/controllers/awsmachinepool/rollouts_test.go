@@ -8,7 +8,6 @@ import (
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -27,6 +26,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/awssim/simclock"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
@@ -63,21 +63,10 @@ const settleWindow = 10 * time.Second
 
 func newRollouts(t *testing.T, change func(*infrav1.AWSMachinePool)) *rollouts {
 	t.Helper()
-	clock := simclock.New(time.Date(2026, time.November, 22, 10, 0, 0, 700_000_000, time.UTC), 0)
-	t.Cleanup(clock.Close)
-	sim := awssim.New(awssim.Options{Clock: clock, Behavior: awssim.Behavior{InstanceTimes: awssim.InstanceTimes{
+	sim, clock, url := awssimtest.Start(t, time.Date(2026, time.November, 22, 10, 0, 0, 700_000_000, time.UTC), awssim.Options{Behavior: awssim.Behavior{InstanceTimes: awssim.InstanceTimes{
 		Pending: 30 * time.Second, Boot: time.Second, ShuttingDown: 10 * time.Second,
 	}}})
-	url, err := sim.Start(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := sim.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	config := awssdk.Config{Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("AKIATEST123456789012", "secret", "")}
+	config := awssimtest.Config(url, "us-east-1", "123456789012")
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, clusterv1.AddToScheme, capav1.AddToScheme, infrav1.AddToScheme} {
 		if err := add(scheme); err != nil {

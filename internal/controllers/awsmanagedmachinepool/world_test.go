@@ -8,7 +8,6 @@ import (
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -30,6 +29,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/awssim/simclock"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
@@ -77,26 +77,15 @@ func newWorld(t *testing.T, change ...func(*awssim.Options)) *world {
 			t.Fatal(err)
 		}
 	}
-	simulated := simclock.New(time.Date(2026, time.November, 22, 10, 0, 0, 0, time.UTC), 0)
-	t.Cleanup(simulated.Close)
-	options := awssim.Options{Clock: simulated, Behavior: awssim.Behavior{InstanceTimes: awssim.InstanceTimes{Pending: time.Second, Boot: time.Second}}}
+	options := awssim.Options{Behavior: awssim.Behavior{InstanceTimes: awssim.InstanceTimes{Pending: time.Second, Boot: time.Second}}}
 	for _, set := range change {
 		set(&options)
 	}
-	sim := awssim.New(options)
-	url, err := sim.Start(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := sim.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	sim, simulated, url := awssimtest.Start(t, time.Date(2026, time.November, 22, 10, 0, 0, 0, time.UTC), options)
 	if err := sim.SetCluster(testAccount, testRegion, awssim.Cluster{Name: testEKSCluster, Version: "1.34", Subnets: []string{testSubnet}}); err != nil {
 		t.Fatal(err)
 	}
-	base := awssdk.Config{Region: testRegion, BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("AKIA"+testAccount, "secret", "")}
+	base := awssimtest.Config(url, testRegion, testAccount)
 	sessions := aws.NewSessions(base, aws.WithClock(simulated), aws.WithLimits(nil))
 	store := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&infrav1.AWSManagedMachinePool{}, &infrav1.AWSLaunchConfig{}).WithObjects(clusterObjects()...).Build()
 	w := &world{

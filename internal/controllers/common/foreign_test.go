@@ -5,15 +5,13 @@ import (
 	"testing"
 	"time"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
-	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
@@ -31,19 +29,8 @@ func (anybody) AllowsInstanceProfile(context.Context, aws.Identity, string) erro
 // TestProveTemplate holds that no group is pointed at a template because a status says so.
 func TestProveTemplate(t *testing.T) {
 	t.Parallel()
-	clock := simclock.New(time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), 0)
-	t.Cleanup(clock.Close)
-	sim := awssim.New(awssim.Options{Clock: clock})
-	url, err := sim.Start(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := sim.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	base := awssdk.Config{Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("AKIATEST123456789012", "secret", "")}
+	_, clock, url := awssimtest.Start(t, time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), awssim.Options{})
+	base := awssimtest.Config(url, "us-east-1", "123456789012")
 	cloud, err := clouds.NewRegistry(aws.NewSessions(base, aws.WithClock(clock)), anybody{}, clock, observe.DefaultIntervals).
 		For(t.Context(), aws.Identity{}, "blue", "us-east-1")
 	if err != nil {

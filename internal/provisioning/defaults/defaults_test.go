@@ -9,7 +9,6 @@ import (
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +17,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/awssim"
-	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
@@ -40,21 +39,8 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	clock := simclock.New(time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), 0)
-	t.Cleanup(clock.Close)
-	sim := awssim.New(awssim.Options{Clock: clock})
-	url, err := sim.Start(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := sim.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	config := awssdk.Config{
-		Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("AKIATEST123456789012", "secret", ""),
-	}
+	sim, clock, url := awssimtest.Start(t, time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), awssim.Options{})
+	config := awssimtest.Config(url, "us-east-1", "123456789012")
 	clients, err := aws.NewSessions(config, aws.WithClock(clock)).For(t.Context(), aws.Principal{}, "us-east-1")
 	if err != nil {
 		t.Fatal(err)

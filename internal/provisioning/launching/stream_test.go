@@ -7,13 +7,11 @@ import (
 	"testing"
 	"time"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	corev1 "k8s.io/api/core/v1"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/awssim"
-	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/awssim/awssimtest"
 	"github.com/slipway-project/slipway/awssim/world"
 	"github.com/slipway-project/slipway/bench/workload"
 	"github.com/slipway-project/slipway/internal/aws"
@@ -238,19 +236,8 @@ func allTypes(t *testing.T) []packing.InstanceType {
 	t.Helper()
 	w := *world.Default()
 	w.InstanceTypes = world.Catalogue()
-	clock := simclock.New(time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), 0)
-	t.Cleanup(clock.Close)
-	sim := awssim.New(awssim.Options{Clock: clock, World: &w})
-	url, err := sim.Start(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := sim.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	config := awssdk.Config{Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("AKIATEST123456789012", "secret", "")}
+	_, clock, url := awssimtest.Start(t, time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), awssim.Options{World: &w})
+	config := awssimtest.Config(url, "us-east-1", "123456789012")
 	clients, err := aws.NewSessions(config, aws.WithClock(clock)).For(t.Context(), aws.Principal{}, "us-east-1")
 	if err != nil {
 		t.Fatal(err)
