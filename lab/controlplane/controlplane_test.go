@@ -59,9 +59,6 @@ func TestTwoControlPlanesStartWorkAndLeaveNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("two control planes were ready after %v", time.Since(begin).Round(time.Millisecond))
-	if took := time.Since(begin); took > 20*time.Second {
-		t.Errorf("the start took %v", took)
-	}
 	for _, plane := range planes {
 		t.Run(plane.name, func(t *testing.T) { tryControlPlane(t, plane) })
 	}
@@ -80,9 +77,6 @@ func TestTwoControlPlanesStartWorkAndLeaveNothing(t *testing.T) {
 	t.Logf("they had stopped after %v", time.Since(begin).Round(time.Millisecond))
 	if err := errors.Join(failures...); err != nil {
 		t.Error(err)
-	}
-	if took := time.Since(begin); took > StopTimeout {
-		t.Errorf("the stop took %v", took)
 	}
 	for _, address := range addresses {
 		if conn, err := net.DialTimeout("tcp", address, time.Second); err == nil {

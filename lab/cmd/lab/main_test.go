@@ -153,7 +153,6 @@ func TestUpRunsUntilInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin := time.Now()
 	if err := command.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
@@ -162,9 +161,6 @@ func TestUpRunsUntilInterrupted(t *testing.T) {
 	}
 	if err := command.Wait(); err != nil {
 		t.Errorf("an interrupted laboratory ends with %v", err)
-	}
-	if took := time.Since(begin); took > 5*time.Second {
-		t.Errorf("it took %v to stop", took)
 	}
 	if conn, err := net.DialTimeout("tcp", endpoint.Host, time.Second); err == nil {
 		t.Errorf("something still listens on %s", endpoint.Host)
