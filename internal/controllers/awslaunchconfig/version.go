@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -328,6 +329,22 @@ func versionStatus(version launchtemplate.Version, reason string) infrav1.Launch
 	}
 }
 
+// usersVisibleAfter is when groups and instances that were created from a version while it was wanted are certain to be described.
+const usersVisibleAfter = 30 * time.Second
+
+// recentlyWanted returns for how long versions that were wanted before are not pruned. A pool may have created its group, or AWS an instance, from
+// one of them right before the wanted version changed, and descriptions lag behind.
+func (r *Reconciler) recentlyWanted(p *pass) time.Duration {
+	changed, _ := r.memory.changed.Get(p.key())
+	// After a restart, the newest version tells.
+	for _, version := range p.seen.NewestFirst()[:1] {
+		if version.Created.After(changed) {
+			changed = version.Created
+		}
+	}
+	return usersVisibleAfter - r.Clock.Since(changed)
+}
+
 // prune deletes versions beyond spec.versionsToKeep that nobody uses. It never keeps the config from being ready.
 func (r *Reconciler) prune(ctx context.Context, p *pass) reconciling.Outcome {
 	keep := int(ptr.Deref(p.config.Spec.VersionsToKeep, infrav1.DefaultVersionsToKeep))
@@ -337,6 +354,9 @@ func (r *Reconciler) prune(ctx context.Context, p *pass) reconciling.Outcome {
 	}
 	if until, _ := r.memory.idle.Get(p.key()); r.Clock.Now().Before(until) {
 		return reconciling.ContinueAndComeBack(until.Sub(r.Clock.Now()), "versions are in use")
+	}
+	if wait := r.recentlyWanted(p); wait > 0 {
+		return reconciling.ContinueAndComeBack(wait, "AWS may not show yet who uses the versions that were wanted before")
 	}
 	if err := r.verify(ctx, p); err != nil {
 		return outcome.Of(p.config, infrav1.VersionsPrunedCondition, infrav1.PruneFailedReason, err)

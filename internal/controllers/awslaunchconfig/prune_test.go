@@ -1,0 +1,86 @@
+package awslaunchconfig
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/awssim"
+)
+
+// A group that was created from a version right before another came to be wanted keeps its version, though AWS does not describe the group yet.
+func TestPruneWaitsForWhatWasCreatedRecently(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason  string
+		restart bool
+		grouped bool
+		want    []int64
+	}{
+		{reason: "a group uses the version", grouped: true, want: []int64{1, 2}},
+		{reason: "a group uses the version, and the controller restarts", grouped: true, restart: true, want: []int64{1, 2}},
+		{reason: "nothing uses the version", want: []int64{2}},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, launchConfig(func(config *infrav1.AWSLaunchConfig) { config.Spec.VersionsToKeep = ptr.To[int32](1) }))
+			config := r.reconcile()
+			r.clock.Step(time.Hour)
+			r.sim.SetBehavior(awssim.Behavior{ReadLag: 4 * time.Second})
+			if row.grouped {
+				r.groupOfVersion1(config)
+			}
+			r.edit(func(config *infrav1.AWSLaunchConfig) { config.Spec.AWSLaunchTemplate.InstanceType = "c5.large" })
+			r.reconcile()
+			if row.restart {
+				r.restart()
+				r.reconcile()
+			}
+			if got := r.versions(config); !slices.Equal(got, []int64{1, 2}) {
+				t.Errorf("right after the edit there are versions %v", got)
+			}
+			r.clock.Step(usersVisibleAfter)
+			r.reconcile()
+			r.clock.Step(time.Minute)
+			if got := r.versions(config); !slices.Equal(got, row.want) {
+				t.Errorf("later there are versions %v, want %v", got, row.want)
+			}
+		})
+	}
+}
+
+// groupOfVersion1 creates a group that launches version 1 of the config's template.
+func (r *rig) groupOfVersion1(config *infrav1.AWSLaunchConfig) {
+	r.Helper()
+	_, err := r.groups.CreateAutoScalingGroup(r.Context(), &autoscaling.CreateAutoScalingGroupInput{
+		AutoScalingGroupName: awssdk.String("workers"), MinSize: ptr.To[int32](0), MaxSize: ptr.To[int32](1), VPCZoneIdentifier: awssdk.String("subnet-0b2000000000000aa"),
+		LaunchTemplate: &asgtypes.LaunchTemplateSpecification{LaunchTemplateId: &config.Status.LaunchTemplateID, Version: awssdk.String("1")},
+		Tags:           []asgtypes.Tag{{Key: awssdk.String(infrav1.TagLaunchConfig), Value: awssdk.String(owner(config))}},
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// versions are the numbers of the template's versions.
+func (r *rig) versions(config *infrav1.AWSLaunchConfig) []int64 {
+	r.Helper()
+	r.clock.Step(5 * time.Second) // reads lag behind
+	found, err := r.ec2.DescribeLaunchTemplateVersions(r.Context(), &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &config.Status.LaunchTemplateID})
+	if err != nil {
+		r.Fatal(err)
+	}
+	var numbers []int64
+	for _, version := range found.LaunchTemplateVersions {
+		numbers = append(numbers, *version.VersionNumber)
+	}
+	slices.Sort(numbers)
+	return numbers
+}
