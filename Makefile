@@ -46,6 +46,10 @@ sweep: ## Run the whole crash sweep: a crash at every call of every scenario.
 simulate: ## Run the controllers through SEEDS=N simulated schedules, from SEED=N on, and say how many a second.
 	go test -count=1 -timeout 0 -v -run 'TestSimulation$$' ./internal/simulation -seeds $(or $(SEEDS),10000) -first $(or $(SEED),1)
 
+.PHONY: mutants
+mutants: ## Break the product on purpose, in each way that the simulation must notice within SCHEDULES=N. Takes some minutes.
+	go test -count=1 -timeout 0 -v -run 'TestMutants$$' ./internal/simulation -mutants $(or $(SCHEDULES),2000)
+
 .PHONY: adversary
 adversary: ## Have two tenants attack each other for ten minutes; `make test` does it for 30 s. ADVERSARY_FOR=30m ADVERSARY_SEED=7 for others.
 	cd lab && go test -count=1 -timeout 180m -v -run 'TestAdversary|TestScriptedAttacks' ./adversary -args -for $(or $(ADVERSARY_FOR),10m) -seed $(or $(ADVERSARY_SEED),0)

@@ -84,6 +84,22 @@ func (d Definitions) Resource(kind, version string) (*Resource, error) {
 	return nil, fmt.Errorf("kind %q is not served as %q", kind, version)
 }
 
+// StatusResource returns the version of the kind for writes of the status alone. It knows nothing of the spec, whose
+// rules take most of the time of a validation, nor the rules of the object as a whole.
+func (d Definitions) StatusResource(kind, version string) (*Resource, error) {
+	definition := d[kind].DeepCopy()
+	if definition == nil {
+		return nil, fmt.Errorf("no definition of kind %q", kind)
+	}
+	preserve := true
+	for i := range definition.Spec.Versions {
+		schema := definition.Spec.Versions[i].Schema.OpenAPIV3Schema
+		schema.XValidations = nil
+		schema.Properties["spec"] = apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &preserve}
+	}
+	return Definitions{kind: definition}.Resource(kind, version)
+}
+
 func newResource(schema *apiextensionsv1.JSONSchemaProps) (*Resource, error) {
 	var internal apiextensions.JSONSchemaProps
 	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(schema, &internal, nil)

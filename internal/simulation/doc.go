@@ -27,6 +27,9 @@
 //
 // The invariants are in invariants.go: some hold after each call, others at the end.
 //
+// That the invariants are strict enough is shown by mutants (mutants_test.go): mistakes that are made in the source of the
+// product on purpose, each of which some schedule must notice.
+//
 // Run uses the real clock where the product does, to space descriptions and retries. It must therefore be called in a
 // bubble of testing/synctest, in which waiting takes no time.
 package simulation

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,10 +34,12 @@ const instanceStart = time.Minute
 // stopped and the process has come to rest.
 //
 //	There is at most one group and one launch template for a pool.                      atMostOne
+//	There is one version for one configuration and bootstrap data after the other.       twins
 //	No version is deleted that an instance or the group runs.                            versionsInUse
 //	Nothing is changed that belongs to somebody else.                                   foreignUnchanged
 //	An instance is replaced only if another configuration was asked for while it ran.    replacedForNothing
 //	At rest, the group runs what the spec asks for, and status says so.                  unsettledPool
+//	At rest, no more versions are kept than the spec asks for.                           unpruned
 //	After a deletion, nothing is left.                                                   unsettledDeletion
 //	At rest, nothing is written.                                                         schedule.quiet
 
@@ -164,16 +167,21 @@ func (w *World) instanceLaunched(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	data := versions.LaunchTemplateVersions[0].LaunchTemplateData
-	launched.instanceType = string(data.InstanceType)
-	for _, device := range data.BlockDeviceMappings {
-		if device.Ebs != nil && device.Ebs.VolumeSize != nil {
-			launched.volumeSize = int64(*device.Ebs.VolumeSize)
-		}
-	}
+	launched.configuration = configurationIn(versions.LaunchTemplateVersions[0].LaunchTemplateData)
 	w.facts.instances[id] = launched
 	w.trace.detail("instance %s begins, from version %d: %s, %d GB", id, number, launched.instanceType, launched.volumeSize)
 	return nil
+}
+
+// configurationIn is what a version launches.
+func configurationIn(data *ec2types.ResponseLaunchTemplateData) configuration {
+	found := configuration{instanceType: string(data.InstanceType)}
+	for _, device := range data.BlockDeviceMappings {
+		if device.Ebs != nil && device.Ebs.VolumeSize != nil {
+			found.volumeSize = int64(*device.Ebs.VolumeSize)
+		}
+	}
+	return found
 }
 
 // replacedForNothing checks an instance that ends: somebody ended it, there are to be fewer, or the spec has asked for
@@ -208,6 +216,8 @@ func (w *World) afterCall(ctx context.Context, action string) {
 	switch action {
 	case "CreateAutoScalingGroup", "CreateLaunchTemplate", "CreateOrUpdateTags", "CreateTags":
 		err = w.atMostOne(ctx)
+	case "CreateLaunchTemplateVersion":
+		err = w.twins(ctx)
 	case "DeleteLaunchTemplate", "DeleteLaunchTemplateVersions":
 		err = w.versionsInUse(ctx)
 	}
@@ -231,6 +241,25 @@ func (w *World) atMostOne(ctx context.Context) error {
 	}
 	if len(templates) > 1 {
 		w.violate("there are %d launch templates for one pool", len(templates))
+	}
+	return nil
+}
+
+// twins checks that the newest version of the pool's template differs from the one before, which describe themselves by
+// the fingerprints of what they hold.
+func (w *World) twins(ctx context.Context) error {
+	templates, err := w.ownedTemplates(ctx)
+	if err != nil || len(templates) == 0 {
+		return err
+	}
+	found, err := w.person.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: templates[0].LaunchTemplateId})
+	if err != nil {
+		return fmt.Errorf("describing versions: %w", err)
+	}
+	versions := found.LaunchTemplateVersions
+	slices.SortFunc(versions, func(a, b ec2types.LaunchTemplateVersion) int { return cmp.Compare(*b.VersionNumber, *a.VersionNumber) })
+	if len(versions) > 1 && ptr.Deref(versions[0].VersionDescription, "") == ptr.Deref(versions[1].VersionDescription, "") {
+		w.violate("versions %d and %d of the launch template are the same", *versions[1].VersionNumber, *versions[0].VersionNumber)
 	}
 	return nil
 }
@@ -363,6 +392,29 @@ func (w *World) unsettledPool(ctx context.Context, pool *infrav1.AWSMachinePool)
 		if is := w.facts.instances[id].configuration; is != wanted {
 			return fmt.Errorf("instance %s runs %+v, and the spec asks for %+v", id, is, wanted)
 		}
+	}
+	return w.unpruned(ctx, pool)
+}
+
+// unpruned says that more configurations are kept than the spec asks for.
+func (w *World) unpruned(ctx context.Context, pool *infrav1.AWSMachinePool) error {
+	templates, err := w.ownedTemplates(ctx)
+	if err != nil {
+		return err
+	}
+	if len(templates) != 1 {
+		return fmt.Errorf("there are %d launch templates", len(templates))
+	}
+	found, err := w.person.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: templates[0].LaunchTemplateId})
+	if err != nil {
+		return fmt.Errorf("describing versions: %w", err)
+	}
+	distinct := map[configuration]bool{}
+	for _, version := range found.LaunchTemplateVersions {
+		distinct[configurationIn(version.LaunchTemplateData)] = true
+	}
+	if keep := int(ptr.Deref(pool.Spec.VersionsToKeep, infrav1.DefaultVersionsToKeep)); len(distinct) > keep {
+		return fmt.Errorf("versions with %d configurations are kept, and %d are to be", len(distinct), keep)
 	}
 	return nil
 }

@@ -13,8 +13,9 @@ const (
 	// steps is how many events the first phase of a schedule has at most.
 	steps = 160
 	// rest is for how long nothing must have been written before the second phase looks whether everything is as it must
-	// be, patience how long that may take, and quiet for how long nothing may be written afterwards.
-	rest     = 5 * time.Minute
+	// be, patience how long that may take, and quiet for how long nothing may be written afterwards. Launch configs are
+	// checked every eight minutes, and may then say in status what they could not know before.
+	rest     = 10 * time.Minute
 	patience = 4 * time.Hour
 	quiet    = 30 * time.Minute
 	// tooMany is how often something may be reconciled without that time passes.
@@ -49,6 +50,9 @@ func Run(ctx context.Context, options Options) (Result, error) {
 	}
 	defer w.close()
 	err = w.run(ctx)
+	if w.violation != nil {
+		w.show(ctx)
+	}
 	return Result{Hash: w.trace.sum(), Events: w.trace.lines, Passed: w.clock.Since(begin), Violation: w.violation}, err
 }
 

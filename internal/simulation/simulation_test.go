@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"flag"
 	"os"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -32,6 +33,12 @@ var kinds = sync.OnceValues(func() (*apiserver.Kinds, error) {
 	}
 	return apiserver.NewKinds(scheme, definitions)
 })
+
+// TestMain has garbage collected rarely: a schedule makes much of it, and needs little memory.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(800)
+	m.Run()
+}
 
 // run runs the schedule of a seed.
 func run(t *testing.T, options simulation.Options) (result simulation.Result) {

@@ -18,7 +18,8 @@ var (
 // transport carries requests to the simulated AWS. It is the HTTP client of the SDK.
 type transport struct {
 	sim *awssim.Simulator
-	// gate decides the fate of each call; nil for callers that nothing goes wrong for.
+	// gate decides the fate of each call. It is nil for those who act for the simulation: nothing goes wrong for them, and
+	// they see AWS as it is, however far its reads lag.
 	gate *gate
 	// seen is told of each call that AWS has answered, and of its status.
 	seen func(action string, status int, code string)
@@ -26,10 +27,16 @@ type transport struct {
 
 // Do implements aws.HTTPClient.
 func (t *transport) Do(request *http.Request) (*http.Response, error) {
+	action := awssim.ActionOf(request)
 	if t.gate == nil {
+		if lagging := t.sim.Behavior(); lagging.ReadLag > 0 && !changesAWS(action) {
+			current := lagging
+			current.ReadLag = 0
+			t.sim.SetBehavior(current)
+			defer t.sim.SetBehavior(lagging)
+		}
 		return t.serve(request)
 	}
-	action := awssim.ActionOf(request)
 	var response *http.Response
 	err := t.gate.call(action, changesAWS(action), func() error {
 		var err error

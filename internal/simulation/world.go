@@ -17,6 +17,7 @@ import (
 	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
@@ -78,6 +79,7 @@ func newWorld(ctx context.Context, kinds *apiserver.Kinds, seed uint64, out io.W
 	w.sim = awssim.New(awssim.Options{Clock: w.clock, Seed: seed, Behavior: awssim.Behavior{
 		InstanceTimes: awssim.InstanceTimes{Pending: 10 * time.Second, Boot: 5 * time.Second, ShuttingDown: 10 * time.Second},
 		ForgetTokens:  w.chance.happens(0.5),
+		ReadLag:       pick(w.chance, 0, 0, time.Second, 4*time.Second),
 	}})
 	config := awssdk.Config{
 		Region: region, HTTPClient: &transport{sim: w.sim}, Retryer: func() awssdk.Retryer { return awssdk.NopRetryer{} },
@@ -149,6 +151,7 @@ func (w *World) createObjects(ctx context.Context) error {
 	pool.Spec.MinSize, pool.Spec.MaxSize = 1, 5
 	pool.Spec.NodeDrain = &infrav1.NodeDrain{Disable: true} // there is no workload cluster to drain nodes of
 	pool.Spec.RefreshPreferences = &infrav1.RefreshPreferences{InstanceWarmup: ptr.To[int64](20), MinHealthyPercentage: ptr.To[int64](50)}
+	pool.Spec.VersionsToKeep = pick(w.chance, nil, ptr.To[int32](1), ptr.To[int32](2))
 	pool.Spec.AWSLaunchTemplate = &infrav1.AWSLaunchTemplate{InstanceType: "m5.large"}
 	if err := w.user.Create(ctx, pool); err != nil {
 		return fmt.Errorf("creating the pool: %w", err)
@@ -186,6 +189,22 @@ func (w *World) next() time.Time {
 		soonest = at
 	}
 	return soonest
+}
+
+// show adds the pool and its launch configs to the trace, as they are.
+func (w *World) show(ctx context.Context) {
+	pools, configs := &infrav1.AWSMachinePoolList{}, &infrav1.AWSLaunchConfigList{}
+	if err := errors.Join(w.user.List(ctx, pools), w.user.List(ctx, configs)); err != nil {
+		w.trace.detail("listing objects: %v", err)
+		return
+	}
+	for _, list := range []any{pools.Items, configs.Items} {
+		text, err := yaml.Marshal(list)
+		w.trace.line(string(text))
+		if err != nil {
+			w.trace.detail("showing objects: %v", err)
+		}
+	}
 }
 
 // violate records that an invariant does not hold.

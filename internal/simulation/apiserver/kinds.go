@@ -24,6 +24,8 @@ type Kinds struct {
 type rules struct {
 	// schema validates, defaults, and prunes objects; nil for a kind whose definition is not known.
 	schema *apitest.Resource
+	// statusSchema is schema for writes of the status, which leave the spec as it was validated before.
+	statusSchema *apitest.Resource
 	// custom is true for custom resources. They have a generation, and an update must name a resource version.
 	custom bool
 	// status is true for a kind with a status subresource.
@@ -53,6 +55,9 @@ func NewKinds(scheme *runtime.Scheme, definitions apitest.Definitions) (*Kinds, 
 				return nil, fmt.Errorf("reading the definition of %s: %w", gvk.Kind, err)
 			}
 			kind.schema, kind.status = resource, statusOf(definition, gvk.Version)
+			if kind.statusSchema, err = definitions.StatusResource(gvk.Kind, gvk.Version); err != nil {
+				return nil, fmt.Errorf("reading the status of %s: %w", gvk.Kind, err)
+			}
 			if definition.Spec.Scope == apiextensionsv1.ClusterScoped {
 				scope = meta.RESTScopeRoot
 			}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -384,9 +383,9 @@ func (r rules) admitUpdate(ctx context.Context, part subresource, current, wante
 			}
 		}
 	case part == status:
-		next, err = r.updateStatus(ctx, current.Object, wanted.Object)
+		next, err = r.statusSchema.UpdateStatus(ctx, current.Object, r.statusSchema.Prune(wanted.Object))
 	default:
-		next, err = r.schema.Update(ctx, current.Object, r.schema.Prune(wanted.Object))
+		next, err = r.updateWhole(ctx, current, wanted)
 	}
 	if err != nil {
 		return nil, refused(current, err)
@@ -394,26 +393,19 @@ func (r rules) admitUpdate(ctx context.Context, part subresource, current, wante
 	return &Object{Object: next}, nil
 }
 
-// updateStatus returns current with the status of wanted. The spec stays out of it where the definition allows: it was
-// validated when it was written, what does not change is not held against an update, and its rules would take most of
-// a simulation's time.
-func (r rules) updateStatus(ctx context.Context, current, wanted map[string]any) (map[string]any, error) {
-	if root := r.schema.Structural; len(root.XValidations) > 0 || root.ValueValidation != nil && len(root.ValueValidation.Required) > 0 {
-		return r.schema.UpdateStatus(ctx, current, r.schema.Prune(wanted))
+// updateWhole returns wanted with the status of current. What changes nothing but metadata is not validated: it was when
+// it was written, and what does not change is not held against an update.
+func (r rules) updateWhole(ctx context.Context, current, wanted *Object) (map[string]any, error) {
+	pruned := r.schema.Prune(wanted.Object)
+	next := &Object{Object: r.schema.Default(pruned)}
+	if !equality.Semantic.DeepEqual(contents(r, current), contents(r, next)) {
+		return r.schema.Update(ctx, current.Object, pruned)
 	}
-	without := func(object map[string]any) map[string]any {
-		rest := maps.Clone(object)
-		delete(rest, "spec")
-		return rest
+	delete(next.Object, "status")
+	if value, set := current.Object["status"]; set {
+		next.Object["status"] = value
 	}
-	next, err := r.schema.UpdateStatus(ctx, without(current), r.schema.Prune(without(wanted)))
-	if err != nil {
-		return nil, err
-	}
-	if spec, set := current["spec"]; set {
-		next["spec"] = spec
-	}
-	return next, nil
+	return next.Object, nil
 }
 
 // refused is the answer to an object that its definition does not allow.
