@@ -254,6 +254,44 @@ func TestLookCordonsOnce(t *testing.T) {
 	}
 }
 
+// TestUncordon holds that a node is made schedulable again that was cordoned here, and no other.
+func TestUncordon(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason   string
+		change   func(*corev1.Node)
+		drained  bool
+		of       string
+		uncordon bool
+	}{
+		{"a node that was drained", func(*corev1.Node) {}, true, providerID, true},
+		{"one that another controller or a user had cordoned", func(n *corev1.Node) { n.Spec.Unschedulable = true }, true, providerID, false},
+		{"one that another controller or a user cordoned instead", func(n *corev1.Node) { n.Spec.Unschedulable = true }, false, providerID, false},
+		{"one of another instance by now", func(*corev1.Node) {}, true, "aws:///us-east-1a/i-2", false},
+	} {
+		existing := node("True")
+		row.change(existing)
+		fake := cluster(nil, existing)
+		api := Clientset(fake)
+		if row.drained {
+			if _, err := Look(t.Context(), api, nodeName, providerID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		changed, err := Uncordon(t.Context(), api, nodeName, row.of)
+		now, getErr := fake.CoreV1().Nodes().Get(t.Context(), nodeName, metav1.GetOptions{})
+		if getErr != nil {
+			t.Fatal(getErr)
+		}
+		if changed != row.uncordon || now.Spec.Unschedulable == row.uncordon || row.uncordon && now.Annotations[CordonedAnnotation] != "" {
+			t.Errorf("%s: changed %t, %v; the node is unschedulable %t with annotations %v", row.reason, changed, err, now.Spec.Unschedulable, now.Annotations)
+		}
+	}
+	if changed, err := Uncordon(t.Context(), Clientset(cluster(nil)), nodeName, providerID); changed || err != nil {
+		t.Errorf("a node that is gone: changed %t, %v", changed, err)
+	}
+}
+
 // TestLookIsBounded holds that one look asks for so many evictions and no more, and for none once its time is up.
 func TestLookIsBounded(t *testing.T) {
 	t.Parallel()

@@ -202,14 +202,11 @@ func (s *service) putWarmPool(c *sim.Call, in *autoscaling.PutWarmPoolInput) (*a
 	if err != nil {
 		return nil, err
 	}
-	if g.warm == nil && g.refresh.inPlace() { // UG replace-root-volume, "Limitations"
-		return nil, invalid("You can't add a warm pool to an Auto Scaling group that has an active instance refresh with the ReplaceRootVolume strategy.")
+	if err := g.takesWarmPool(); err != nil {
+		return nil, err
 	}
 	w := warmPool{state: types.WarmPoolStateStopped}
 	if g.warm != nil {
-		if g.warm.deleting {
-			return nil, sim.Errorf(codeScalingInProgress, "The warm pool of Auto Scaling group %s is being deleted.", g.name)
-		}
 		w = *g.warm
 	}
 	if v := in.PoolState; v != "" {
@@ -243,6 +240,18 @@ func (s *service) putWarmPool(c *sim.Call, in *autoscaling.PutWarmPoolInput) (*a
 	g.warm = &w
 	s.changed(g)
 	return &autoscaling.PutWarmPoolOutput{}, nil
+}
+
+// takesWarmPool refuses a warm pool for a group whose last one is being deleted, and a new one while root volumes are replaced (UG replace-root-volume,
+// "Limitations").
+func (g *group) takesWarmPool() error {
+	switch {
+	case g.warm != nil && g.warm.deleting:
+		return sim.Errorf(codeScalingInProgress, "The warm pool of Auto Scaling group %s is being deleted.", g.name)
+	case g.warm == nil && g.refresh.inPlace():
+		return invalid("You can't add a warm pool to an Auto Scaling group that has an active instance refresh with the ReplaceRootVolume strategy.")
+	}
+	return nil
 }
 
 // checkWarmPool refuses configurations that a warm pool can not hold (reference 2.3 and 4(b) WP1, WP2).

@@ -2,6 +2,7 @@ package ec2
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -125,13 +126,35 @@ func (s *state) planRootTask(in *awsec2.CreateReplaceRootVolumeTaskInput) (rootT
 
 // refuseRootTask holds what does not depend on the source of the new volume (replace-root, "Requirements").
 func (s *state) refuseRootTask(i instance, in *awsec2.CreateReplaceRootVolumeTaskInput) error {
+	if err := checkRootSource(in); err != nil {
+		return err
+	}
+	switch {
+	case !i.in(types.InstanceStateNameRunning):
+		return sim.Errorf("IncorrectInstanceState", "The instance '%s' is not in the 'running' state.", i.id())
+	case i.root() == nil:
+		return sim.Errorf("UnsupportedOperation", "The root device of the instance '%s' is not an Amazon EBS volume.", i.id())
+	}
+	kind := s.kernel.World().InstanceType(string(i.api.InstanceType))
+	if kind != nil && kind.BareMetal && !slices.ContainsFunc(kind.Architectures, func(a string) bool { return strings.HasSuffix(a, "_mac") }) {
+		return sim.Errorf("UnsupportedOperation", "The root volume of an instance of the type '%s' can't be replaced.", i.api.InstanceType)
+	}
+	for _, t := range s.rootTasks.All() {
+		if t.active() && *t.api.InstanceId == i.id() { // inference: no text says what a second task does
+			return sim.Errorf("IncorrectState", "The root volume of the instance '%s' is being replaced by the task '%s'.", i.id(), *t.api.ReplaceRootVolumeTaskId)
+		}
+	}
+	return nil
+}
+
+// checkRootSource checks what the request says of the new volume.
+func checkRootSource(in *awsec2.CreateReplaceRootVolumeTaskInput) error {
 	sources := 0
 	for _, source := range []*string{in.ImageId, in.SnapshotId, in.VolumeId} {
 		if source != nil {
 			sources++
 		}
 	}
-	kind := s.kernel.World().InstanceType(string(i.api.InstanceType))
 	switch {
 	case sources > 1:
 		return invalidCombination("Only one of the parameters imageId, snapshotId and volumeId may be specified.")
@@ -143,17 +166,6 @@ func (s *state) refuseRootTask(i instance, in *awsec2.CreateReplaceRootVolumeTas
 		return snapshotID.missing(*in.SnapshotId)
 	case in.VolumeInitializationRate != nil && (*in.VolumeInitializationRate < 100 || *in.VolumeInitializationRate > 300):
 		return invalidValue("VolumeInitializationRate", *in.VolumeInitializationRate, "Expecting a value between 100 and 300.")
-	case !i.in(types.InstanceStateNameRunning):
-		return sim.Errorf("IncorrectInstanceState", "The instance '%s' is not in the 'running' state.", i.id())
-	case i.root() == nil:
-		return sim.Errorf("UnsupportedOperation", "The root device of the instance '%s' is not an Amazon EBS volume.", i.id())
-	case kind != nil && kind.BareMetal && kind.Hypervisor == "" && !slices.Contains(kind.Architectures, "x86_64_mac") && !slices.Contains(kind.Architectures, "arm64_mac"):
-		return sim.Errorf("UnsupportedOperation", "The root volume of an instance of the type '%s' can't be replaced.", i.api.InstanceType)
-	}
-	for _, t := range s.rootTasks.All() {
-		if t.active() && *t.api.InstanceId == i.id() { // inference: no text says what a second task does
-			return sim.Errorf("IncorrectState", "The root volume of the instance '%s' is being replaced by the task '%s'.", i.id(), *t.api.ReplaceRootVolumeTaskId)
-		}
 	}
 	return nil
 }
@@ -172,25 +184,10 @@ func (s *state) fromImage(task *rootTask, i instance, id string) error {
 			root = m.Ebs
 		}
 	}
-	codes := func(all []types.ProductCode) []string { return productCodes(all) }
-	differs := ""
-	switch {
-	case root == nil:
+	if root == nil {
 		return sim.Errorf("UnsupportedOperation", "The root device of the image '%s' is not an Amazon EBS volume.", id)
-	case image.Architecture != i.api.Architecture:
-		differs = "architecture type"
-	case image.VirtualizationType != i.api.VirtualizationType:
-		differs = "virtualization type"
-	case val(image.PlatformDetails) != val(i.api.PlatformDetails) || val(image.UsageOperation) != val(i.api.UsageOperation):
-		differs = "billing information"
-	case !slices.Equal(codes(image.ProductCodes), codes(i.api.ProductCodes)):
-		differs = "product code"
-	case val(i.api.EnaSupport) && !val(image.EnaSupport):
-		differs = "support for ENA"
-	case i.api.TpmSupport != nil && *i.api.TpmSupport != "" && image.TpmSupport == "":
-		differs = "support for NitroTPM"
 	}
-	if differs != "" {
+	if differs := lacking(i, image); differs != "" {
 		return sim.Errorf("InvalidParameterValue", "The image '%s' can't replace the root volume of the instance '%s': it does not have the same %s.", id, i.id(), differs)
 	}
 	task.ebs.SnapshotId = root.SnapshotId
@@ -199,6 +196,25 @@ func (s *state) fromImage(task *rootTask, i instance, id string) error {
 		task.ebs.Encrypted, task.ebs.KmsKeyId = root.Encrypted, root.KmsKeyId
 	}
 	return nil
+}
+
+// lacking returns which characteristic of an instance an image lacks, "" if it has all that AWS lists.
+func lacking(i instance, image *types.Image) string {
+	switch {
+	case image.Architecture != i.api.Architecture:
+		return "architecture type"
+	case image.VirtualizationType != i.api.VirtualizationType:
+		return "virtualization type"
+	case val(image.PlatformDetails) != val(i.api.PlatformDetails) || val(image.UsageOperation) != val(i.api.UsageOperation):
+		return "billing information"
+	case !slices.Equal(productCodes(image.ProductCodes), productCodes(i.api.ProductCodes)):
+		return "product code"
+	case val(i.api.EnaSupport) && !val(image.EnaSupport):
+		return "support for ENA"
+	case val(i.api.TpmSupport) != "" && image.TpmSupport == "":
+		return "support for NitroTPM"
+	}
+	return ""
 }
 
 // refuseReplacement refuses an existing volume that can not be the root (replace-root, "Replace the root volume using an existing Amazon EBS volume").

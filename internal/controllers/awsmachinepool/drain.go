@@ -169,7 +169,7 @@ func (r *Reconciler) look(ctx context.Context, p *pass, departures []departure) 
 			d.empty, d.state = true, "its instance ends"
 		case twin != nil && twin.drained():
 			d.empty, d.state = true, "Cluster API drained it"
-		case twin != nil && twin.machine != nil && !(d.ReplacesRoot() && twin.machine.DeletionTimestamp.IsZero()):
+		case twin.drainedByCore(d.Instance):
 			// One drains, not two. Core goes by what else is said of Machines, such as MachineDrainRules.
 			d.state = fmt.Sprintf("Cluster API drains it for Machine %s", twin.machine.Name)
 		default:

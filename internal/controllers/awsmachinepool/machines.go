@@ -45,6 +45,11 @@ func (t *twin) drained() bool {
 	return t.ended() && t.machine != nil && !t.machine.DeletionTimestamp.IsZero()
 }
 
+// drainedByCore is true if core drains the node of an instance, or will: it drains for a Machine that is deleted, and none is deleted for a root volume.
+func (t *twin) drainedByCore(instance autoscalinggroup.Instance) bool {
+	return t != nil && t.machine != nil && (!instance.ReplacesRoot() || !t.machine.DeletionTimestamp.IsZero())
+}
+
 // leaving is true if the instance is to go: somebody deleted the Machine, or says by Cluster API's annotation that it goes when the pool shrinks.
 func (t *twin) leaving() bool { return t.rank() < unconcerned }
 

@@ -199,7 +199,7 @@ func (r *Reconciler) startRefresh(ctx context.Context, p *pass, history []autosc
 	if err := r.see(ctx, p, true); err != nil {
 		return outcome.Of(p.pool, infrav1.RolledOutCondition, infrav1.WaitingForASGReason, err).AndGoOn()
 	}
-	if p.group == nil || !pointed(p) && !(p.inPlace && r.replacesRoots(p, p.launches)) {
+	if p.group == nil || !pointed(p) && (!p.inPlace || !r.replacesRoots(p, p.launches)) {
 		return reconciling.ComeBack(lookAgain, "the group changed a moment ago")
 	}
 	rollout := r.rollout(p, history)
