@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
@@ -37,7 +38,7 @@ func TestPruneWaitsForWhatWasCreatedRecently(t *testing.T) {
 			if row.grouped {
 				r.groupOfVersion1(config)
 			}
-			r.edit(func(config *infrav1.AWSLaunchConfig) { config.Spec.AWSLaunchTemplate.InstanceType = "c5.large" })
+			r.edit(func(config *infrav1.AWSLaunchConfig) { config.Spec.InstanceType = "c5.large" })
 			r.reconcile()
 			if row.restart {
 				r.restart()
@@ -53,6 +54,32 @@ func TestPruneWaitsForWhatWasCreatedRecently(t *testing.T) {
 				t.Errorf("later there are versions %v, want %v", got, row.want)
 			}
 		})
+	}
+}
+
+// A version that the controller could not see when it created the next one is pruned with the others.
+func TestPruneFindsVersionsThatWereNotVisible(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, launchConfig(func(config *infrav1.AWSLaunchConfig) { config.Spec.VersionsToKeep = ptr.To[int32](1) }))
+	config := r.reconcile()
+	r.clock.Step(time.Hour)
+	r.sim.SetBehavior(awssim.Behavior{ReadLag: 4 * time.Second})
+	_, err := r.ec2.CreateLaunchTemplateVersion(r.Context(), &ec2.CreateLaunchTemplateVersionInput{
+		LaunchTemplateId: &config.Status.LaunchTemplateID, SourceVersion: awssdk.String("1"),
+		LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "m5.xlarge"},
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.edit(func(config *infrav1.AWSLaunchConfig) { config.Spec.InstanceType = "c5.large" })
+	r.reconcile()
+	if got := r.versions(config); !slices.Equal(got, []int64{1, 2, 3}) {
+		t.Errorf("after the edit there are versions %v", got)
+	}
+	r.clock.Step(usersVisibleAfter)
+	r.reconcile()
+	if got := r.versions(config); !slices.Equal(got, []int64{3}) {
+		t.Errorf("later there are versions %v, want the newest alone", got)
 	}
 }
 
