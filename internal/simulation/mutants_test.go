@@ -29,7 +29,7 @@ var mutants = []mutant{
 		"internal/autoscalinggroup/groups.go", "case exists && candidate.OwnedBy(owner):", "case exists:",
 	}}},
 	{"create a version without a client token", []edit{{
-		"internal/launchtemplate/templates.go", "		ClientToken:        &token,\n", "		ClientToken:        awssdk.String(\"\"),\n",
+		"internal/launchtemplate/templates.go", "		ClientToken:        &token,\n", "		ClientToken:        awssdk.String(token[:0]),\n",
 	}}},
 	{"prune versions that are in use", []edit{{
 		"internal/launchtemplate/prune.go", "&& !inUse[version.Number]", "",
