@@ -52,6 +52,8 @@ func run(t *testing.T, options simulation.Options) (result simulation.Result) {
 		if result, err = simulation.Run(t.Context(), options); err != nil {
 			t.Errorf("seed %d: %v", options.Seed, err)
 		}
+		// A description that nobody waits for any longer may be spaced from the one before: let it end.
+		time.Sleep(time.Minute)
 	})
 	return result
 }
