@@ -101,7 +101,7 @@ oracles: ## Compare the simulated AWS with what is known of AWS, and write the c
 VERSION ?= v0.1.0
 IMAGE ?= slipway:$(VERSION)
 
-# The programs that have images, and where their OCI layouts go. KO_DEFAULTBASEIMAGE takes another base.
+# The programs that have images, and where their OCI layouts go: a path without capitals. KO_DEFAULTBASEIMAGE takes another base.
 IMAGES ?= slipway awssim
 IMAGE_OUT ?= out/images
 
@@ -109,7 +109,7 @@ IMAGE_OUT ?= out/images
 image: $(BIN)/ko ## Build the images as OCI layouts into out/images/, without Docker. VERSION=v0.1.0 IMAGES=awssim for one.
 	@for program in $(IMAGES); do \
 		mkdir -p $(IMAGE_OUT)/$$program; \
-		VERSION=$(VERSION) KO_DOCKER_REPO=ko.local SOURCE_DATE_EPOCH=0 KO_DATA_DATE_EPOCH=0 GOFLAGS=-buildvcs=false $(BIN)/ko build --push=false --bare --sbom spdx \
+		VERSION=$(VERSION) KO_DOCKER_REPO=localhost/$$program SOURCE_DATE_EPOCH=0 KO_DATA_DATE_EPOCH=0 GOFLAGS=-buildvcs=false $(BIN)/ko build --push=false --bare --sbom spdx \
 			--oci-layout-path $(IMAGE_OUT)/$$program \
 			--image-label org.opencontainers.image.title=$$program,org.opencontainers.image.version=$(VERSION),org.opencontainers.image.revision=$$(git rev-parse HEAD) \
 			./cmd/$$program; \

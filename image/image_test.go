@@ -93,7 +93,16 @@ func pushBase(t *testing.T) string {
 // build builds an image of a program by make and returns its index.
 func build(t *testing.T, base, program string) v1.ImageIndex {
 	t.Helper()
-	out := t.TempDir()
+	// ko takes the path for the name of a repository, which has no capitals: T.TempDir has those of the test.
+	out, err := os.MkdirTemp("", "images")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(out); err != nil {
+			t.Error(err)
+		}
+	})
 	command := exec.CommandContext(t.Context(), "make", "--no-print-directory", "image", "VERSION=v9.9.9", "IMAGES="+program, "IMAGE_OUT="+out) // #nosec G204 -- constants
 	command.Dir, command.Env = "..", append(os.Environ(), "KO_DEFAULTBASEIMAGE="+base)
 	if said, err := command.CombinedOutput(); err != nil {
