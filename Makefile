@@ -47,8 +47,8 @@ simulate: ## Run the controllers through SEEDS=N simulated schedules, from SEED=
 	go test -count=1 -timeout 0 -v -run 'TestSimulation$$' ./internal/simulation -seeds $(or $(SEEDS),10000) -first $(or $(SEED),1)
 
 .PHONY: mutants
-mutants: ## Break the product on purpose, in each way that the simulation must notice within SCHEDULES=N. Takes some minutes.
-	go test -count=1 -timeout 0 -v -run 'TestMutants$$' ./internal/simulation -mutants $(or $(SCHEDULES),2000)
+mutants: ## Break the product on purpose, in each way that the simulation must notice within SCHEDULES=N, and write the table in docs/simulation.md. Takes an hour.
+	go test -count=1 -timeout 0 -v -run 'TestMutants$$|TestFlaws$$' ./internal/simulation -mutants $(or $(SCHEDULES),2000) -flaws $(or $(SCHEDULES),2000) -table $(CURDIR)/docs/simulation.md
 
 .PHONY: adversary
 adversary: ## Have two tenants attack each other for ten minutes; `make test` does it for 30 s. ADVERSARY_FOR=30m ADVERSARY_SEED=7 for others.
@@ -109,7 +109,7 @@ IMAGE_OUT ?= out/images
 image: $(BIN)/ko ## Build the images as OCI layouts into out/images/, without Docker. VERSION=v0.1.0 IMAGES=awssim for one.
 	@for program in $(IMAGES); do \
 		mkdir -p $(IMAGE_OUT)/$$program; \
-		VERSION=$(VERSION) KO_DOCKER_REPO=localhost/$$program SOURCE_DATE_EPOCH=0 KO_DATA_DATE_EPOCH=0 GOFLAGS=-buildvcs=false $(BIN)/ko build --push=false --bare --sbom spdx \
+		VERSION=$(VERSION) COMMIT=$$(git rev-parse HEAD) KO_DOCKER_REPO=localhost/$$program SOURCE_DATE_EPOCH=0 KO_DATA_DATE_EPOCH=0 GOFLAGS=-buildvcs=false $(BIN)/ko build --push=false --bare --sbom spdx \
 			--oci-layout-path $(IMAGE_OUT)/$$program \
 			--image-label org.opencontainers.image.title=$$program,org.opencontainers.image.version=$(VERSION),org.opencontainers.image.revision=$$(git rev-parse HEAD) \
 			./cmd/$$program; \

@@ -6,6 +6,7 @@ package world
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -35,6 +36,26 @@ const (
 	QuotaOnDemandVCPUs          = "onDemandVCPUs"          // per region, of all On-Demand Instances; none here unless it is set
 	QuotaSpotVCPUs              = "spotVCPUs"              // per region, of all Spot Instances; none here unless it is set
 )
+
+// quotaGroups are the families that share a quota of vCPUs, by the letters that they begin with
+// (EC2 user guide, "Amazon EC2 instance type quotas": "Running On-Demand Standard (A, C, D, H, I,
+// M, R, T, Z) instances", "Running On-Demand G and VT instances"). Every other letter has a quota
+// of its own.
+var quotaGroups = map[string]string{
+	"a": "standard", "c": "standard", "d": "standard", "h": "standard", "i": "standard", "im": "standard", "is": "standard", "m": "standard", "r": "standard",
+	"t": "standard", "z": "standard", "g": "g", "gr": "g", "vt": "g",
+}
+
+// QuotaOfGroup returns the name of the quota of vCPUs that instances of a type count against, in
+// addition to the given one of all types: onDemandVCPUs/standard, for example. There is none unless
+// a world sets it.
+func QuotaOfGroup(quota, instanceType string) string {
+	letters := instanceType[:strings.IndexFunc(instanceType+"0", func(r rune) bool { return r < 'a' || r > 'z' })]
+	if group, shared := quotaGroups[letters]; shared {
+		letters = group
+	}
+	return quota + "/" + letters
+}
 
 // Quota returns the quota of that name, or otherwise if the world does not set it.
 func (w *World) Quota(name string, otherwise int) int {

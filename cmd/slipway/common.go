@@ -80,7 +80,7 @@ func (f *commonFlags) prepare(command *cobra.Command, options *manager.Options) 
 		return nil, err
 	}
 	options.Metrics, options.EventMetrics, options.Progress = aws.NewMetrics(), events.NewMetrics(), metrics.NewProgress()
-	for _, collector := range []prometheus.Collector{options.Metrics, options.EventMetrics, options.Progress} {
+	for _, collector := range []prometheus.Collector{options.Metrics, options.EventMetrics, options.Progress, metrics.NewBuildInfo(options.Version, revision())} {
 		if err := ctrlmetrics.Registry.Register(collector); err != nil {
 			return nil, fmt.Errorf("registering metrics: %w", err)
 		}

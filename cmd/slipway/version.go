@@ -11,6 +11,24 @@ import (
 // release is set when a release is linked (-X main.release=v1.2.3).
 var release string
 
+// commit is set when a release is linked (-X main.commit=…).
+var commit string
+
+// revision returns the commit that the program was built from, or "unknown".
+func revision() string {
+	if commit != "" {
+		return commit
+	}
+	if build, known := debug.ReadBuildInfo(); known {
+		for _, setting := range build.Settings {
+			if setting.Key == "vcs.revision" {
+				return setting.Value
+			}
+		}
+	}
+	return "unknown"
+}
+
 // version is the release, else what the Go tool knows of the source: a module version, or the commit.
 func version() string {
 	if release != "" {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -68,6 +69,12 @@ type Resource struct {
 
 	schema validation.SchemaValidator
 	cel    *schemacel.Validator
+
+	// definition is what the resource was made from.
+	definition *apiextensionsv1.JSONSchemaProps
+	mu         sync.Mutex
+	// fields validate single fields of spec and of status, by path. One that is nil cannot be validated without the others.
+	fields map[string]*Resource
 }
 
 // Resource returns the version of the kind.
@@ -118,6 +125,8 @@ func newResource(schema *apiextensionsv1.JSONSchemaProps) (*Resource, error) {
 		Structural: structural,
 		schema:     validator,
 		cel:        schemacel.NewValidator(structural, true, celconfig.PerCallLimit),
+		definition: schema,
+		fields:     map[string]*Resource{},
 	}, nil
 }
 
@@ -149,7 +158,7 @@ func (r *Resource) Update(ctx context.Context, old, object map[string]any) (map[
 	if status, ok := old["status"]; ok {
 		stored["status"] = runtime.DeepCopyJSONValue(status)
 	}
-	return stored, r.validateUpdate(ctx, old, stored)
+	return stored, r.ValidateUpdate(ctx, old, stored)
 }
 
 // UpdateStatus returns old with the status of object, or why it would be refused.
@@ -160,12 +169,25 @@ func (r *Resource) UpdateStatus(ctx context.Context, old, object map[string]any)
 		return nil, err
 	}
 	stored["status"] = admitted["status"]
-	return stored, r.validateUpdate(ctx, old, stored)
+	return stored, r.ValidateUpdate(ctx, old, stored)
 }
 
-// validateUpdate is the server's update validation, ratcheting included: what was there before and did not change is
-// not held against an update.
-func (r *Resource) validateUpdate(ctx context.Context, old, stored map[string]any) error {
+// ValidateUpdate is the server's update validation of an object that is pruned and defaulted, ratcheting included: what was there before and did not change is
+// not held against an update. An object without a mistake needs no comparison with the one before, which takes most of the time.
+func (r *Resource) ValidateUpdate(ctx context.Context, old, stored map[string]any) error {
+	errs := validation.ValidateCustomResource(nil, stored, r.schema)
+	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, r.Structural, stored)...)
+	if len(errs) == 0 {
+		errs, _ = r.cel.Validate(ctx, nil, r.Structural, stored, old, celconfig.RuntimeCELCostBudget)
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return r.validateRatcheting(ctx, old, stored)
+}
+
+// validateRatcheting is ValidateUpdate for an object with mistakes, which it may have had before.
+func (r *Resource) validateRatcheting(ctx context.Context, old, stored map[string]any) error {
 	correlated := common.NewCorrelatedObject(stored, old, &model.Structural{Structural: r.Structural})
 	errs := validation.ValidateCustomResourceUpdate(nil, stored, old, r.schema, validation.WithRatcheting(correlated))
 	if before := listtype.ValidateListSetsAndMaps(nil, r.Structural, old); len(before) == 0 {
@@ -185,6 +207,14 @@ func (r *Resource) Default(object map[string]any) map[string]any {
 	defaulting.PruneNonNullableNullsWithoutDefaults(defaulted, r.Structural)
 	defaulting.Default(defaulted, r.Structural)
 	return defaulted
+}
+
+// Normalize returns a copy of the object without the fields that the schema does not have, and with the schema's defaults.
+func (r *Resource) Normalize(object map[string]any) map[string]any {
+	normal := r.Prune(object)
+	defaulting.PruneNonNullableNullsWithoutDefaults(normal, r.Structural)
+	defaulting.Default(normal, r.Structural)
+	return normal
 }
 
 // Prune returns a copy of the object without the fields that the schema does not have, which is what the API server

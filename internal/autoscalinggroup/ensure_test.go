@@ -52,6 +52,18 @@ func (r *rig) expectCalls(reason string, want ...string) {
 	r.sim.ClearCalls()
 }
 
+// change makes the changes of one part of what is desired, and returns their effects.
+func (r *rig) change(desired Desired, given Given, group *Group, part func(Desired, Given, Group) []Change) []string {
+	r.Helper()
+	changes := part(desired, given, *group)
+	for _, change := range changes {
+		if err := r.groups.Make(r.Context(), desired, change, group); err != nil {
+			r.Fatal(err)
+		}
+	}
+	return Effects(changes)
+}
+
 // Hooks of others stay, whatever ours are.
 func TestEnsureHooks(t *testing.T) {
 	t.Parallel()
@@ -140,9 +152,7 @@ func TestEnsureProcesses(t *testing.T) {
 	} {
 		r.sim.ClearCalls()
 		group := r.see("pool")
-		if _, err := r.groups.EnsureProcesses(t.Context(), row.wanted, row.retired, &group); err != nil {
-			t.Fatal(err)
-		}
+		r.change(Desired{Suspended: row.wanted}, Given{Processes: row.retired}, &group, processChanges)
 		r.expectCalls(row.reason, row.calls...)
 		if seen := r.see("pool"); !slices.Equal(seen.Suspended, row.want) || !slices.Equal(group.Suspended, row.want) {
 			t.Errorf("%s: suspended %q, shown %q, want %q", row.reason, seen.Suspended, group.Suspended, row.want)
@@ -215,9 +225,7 @@ func TestEnsureTargetGroups(t *testing.T) {
 	} {
 		r.sim.ClearCalls()
 		group := r.see("pool")
-		if _, err := r.groups.EnsureTargetGroups(t.Context(), row.wanted, row.retired, &group); err != nil {
-			t.Fatal(err)
-		}
+		r.change(Desired{TargetGroupARNs: row.wanted}, Given{TargetGroups: row.retired}, &group, targetGroupChanges)
 		r.expectCalls(row.reason, row.calls...)
 		want := sorted(append(slices.Clone(row.wanted), theirs))
 		if seen := r.see("pool"); !slices.Equal(seen.TargetGroupARNs, want) || !slices.Equal(group.TargetGroupARNs, want) {
@@ -232,8 +240,8 @@ func TestWarmPool(t *testing.T) {
 	r := newRig(t)
 	group := r.create(r.here(plain()))
 	wanted := WarmPoolOf(&infrav1.WarmPool{MinSize: 1, State: "Running"})
-	if put, err := r.groups.PutWarmPool(t.Context(), wanted, &group); !put || err != nil {
-		t.Fatalf("put %t, error %v", put, err)
+	if put := r.change(Desired{WarmPool: wanted}, Given{}, &group, warmPoolChanges); len(put) != 1 {
+		t.Fatalf("put %q", put)
 	}
 	r.settle()
 	group = r.see("pool")
@@ -244,19 +252,17 @@ func TestWarmPool(t *testing.T) {
 	if len(warm.Instances) != 2 || len(group.Instances) != 3 || group.Units() != 3 {
 		t.Errorf("%d instances, %d warm, want 3 and up to the max size 2", len(group.Instances), len(warm.Instances))
 	}
-	if put, err := r.groups.PutWarmPool(t.Context(), wanted, &group); put || err != nil {
-		t.Errorf("put once more %t, error %v", put, err)
+	if put := r.change(Desired{WarmPool: wanted}, Given{}, &group, warmPoolChanges); len(put) != 0 {
+		t.Errorf("put once more: %q", put)
 	}
-	if deleted, err := r.groups.DeleteWarmPool(t.Context(), nil, &group); !deleted || err != nil {
-		t.Fatalf("deleted %t, error %v", deleted, err)
+	if deleted := r.change(Desired{}, Given{}, &group, warmPoolDeletion); len(deleted) != 1 {
+		t.Fatalf("deleted %q", deleted)
 	}
 	r.settle()
 	if group = r.see("pool"); group.WarmPool != nil || group.WarmPoolDeleting {
 		t.Errorf("the group still has %+v", group.WarmPool)
 	}
-	if _, err := r.groups.PutWarmPool(t.Context(), wanted, &group); err != nil {
-		t.Fatal(err)
-	}
+	r.change(Desired{WarmPool: wanted}, Given{}, &group, warmPoolChanges)
 	r.settle()
 	if err := r.groups.Delete(t.Context(), group); err != nil {
 		t.Fatal(err)

@@ -202,8 +202,7 @@ func (g *Groups) ensureTags(ctx context.Context, tags map[string]string, retired
 			return nil, fmt.Errorf("removing tags %q of Auto Scaling group %q: %w", slices.Sorted(maps.Keys(retired)), group.Name, err)
 		}
 	}
-	maps.Copy(stale, retired)
-	return slices.Sorted(maps.Keys(stale)), nil
+	return keysOf(stale, retired), nil
 }
 
 // Unprotect sets the deletion protection of a group, which is too strict for what a pool asks for.

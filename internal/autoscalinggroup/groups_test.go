@@ -212,29 +212,17 @@ func (r *rig) bring(desired, before Desired, group *Group) error {
 	if _, err := r.groups.EnsureHooks(ctx, group.Name, desired.Hooks, HookNames(before.Hooks)); err != nil {
 		return err
 	}
-	if _, err := r.groups.EnsureProcesses(ctx, desired.Suspended, before.Suspended, group); err != nil {
-		return err
-	}
-	if deleted, err := r.groups.DeleteWarmPool(ctx, desired.WarmPool, group); err != nil {
-		return err
-	} else if deleted {
-		r.settle()
-		*group = r.see(group.Name)
-	}
-	if len(UpdateReasons(desired, *group)) > 0 {
-		if err := r.groups.Update(ctx, desired, *group); err != nil {
+	given := Given{Processes: before.Suspended, TargetGroups: before.TargetGroupARNs, TrafficSources: Identifiers(before.TrafficSources)}
+	for changes := Changes(desired, given, *group); len(changes) > 0; changes = Changes(desired, given, *group) {
+		if err := r.groups.Make(ctx, desired, changes[0], group); err != nil {
 			return err
 		}
-		Apply(desired, group)
+		if changes[0].Operation == EndWarmPool {
+			r.settle()
+			*group = r.see(group.Name)
+		}
 	}
-	if _, err := r.groups.EnsureTargetGroups(ctx, desired.TargetGroupARNs, before.TargetGroupARNs, group); err != nil {
-		return err
-	}
-	if _, err := r.groups.EnsureTrafficSources(ctx, desired, Identifiers(before.TrafficSources), group); err != nil {
-		return err
-	}
-	_, err := r.groups.PutWarmPool(ctx, desired.WarmPool, group)
-	return err
+	return nil
 }
 
 // isAsDesired holds that nothing is left to do.

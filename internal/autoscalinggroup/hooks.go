@@ -110,39 +110,82 @@ func given(text string) *string {
 	return &text
 }
 
-// EnsureHooks puts the hooks that are not there as wanted, and deletes those of retired that still are. Hooks of others stay. It says in words what
-// it did.
-func (g *Groups) EnsureHooks(ctx context.Context, group string, wanted []Hook, retired []string) ([]string, error) {
+// Hooks returns the lifecycle hooks of a group, those of others included. There is no call for the hooks of many groups.
+func (g *Groups) Hooks(ctx context.Context, group string) ([]Hook, error) {
 	output, err := g.api.DescribeLifecycleHooks(ctx, &autoscaling.DescribeLifecycleHooksInput{AutoScalingGroupName: &group})
 	if err != nil {
 		return nil, fmt.Errorf("describing the lifecycle hooks of Auto Scaling group %q: %w", group, err)
 	}
-	seen := map[string]Hook{}
+	hooks := make([]Hook, 0, len(output.LifecycleHooks))
 	for i := range output.LifecycleHooks {
-		hook := hookOf(&output.LifecycleHooks[i])
+		hooks = append(hooks, hookOf(&output.LifecycleHooks[i]))
+	}
+	return hooks, nil
+}
+
+// HookChange puts a hook, or deletes it.
+type HookChange struct {
+	Hook Hook
+	// Present is the hook of this name that the group has, or the zero Hook.
+	Present Hook
+	Delete  bool
+}
+
+// Effect describes what the change does.
+func (c HookChange) Effect() string {
+	if c.Delete {
+		return "deleted lifecycle hook " + c.Hook.Name
+	}
+	return "put lifecycle hook " + c.Hook.Name
+}
+
+// HookChanges returns the changes that make a group's hooks as wanted: those of retired that the group still has are deleted, and those that the group lacks,
+// or has otherwise, are put. Hooks of others stay.
+func HookChanges(wanted []Hook, retired []string, present []Hook) []HookChange {
+	seen := make(map[string]Hook, len(present))
+	for _, hook := range present {
 		seen[hook.Name] = hook
 	}
-	var done []string
+	var changes []HookChange
 	for _, name := range retired {
-		if _, exists := seen[name]; !exists || slices.ContainsFunc(wanted, func(hook Hook) bool { return hook.Name == name }) {
-			continue
+		hook, exists := seen[name]
+		if exists && !slices.ContainsFunc(wanted, func(hook Hook) bool { return hook.Name == name }) {
+			changes = append(changes, HookChange{Hook: hook, Present: hook, Delete: true})
 		}
-		if err := g.deleteHook(ctx, group, name); err != nil {
-			return done, err
-		}
-		done = append(done, "deleted lifecycle hook "+name)
 	}
 	for _, hook := range wanted {
-		present, exists := seen[hook.Name]
-		if exists && present == hook {
-			continue
+		if present, exists := seen[hook.Name]; !exists || present != hook {
+			changes = append(changes, HookChange{Hook: hook, Present: present})
 		}
-		if err := g.putHook(ctx, group, hook, present); err != nil {
+	}
+	return changes
+}
+
+// ChangeHooks makes changes in order, and returns the effects of those that were made.
+func (g *Groups) ChangeHooks(ctx context.Context, group string, changes []HookChange) ([]string, error) {
+	var done []string
+	for _, change := range changes {
+		var err error
+		if change.Delete {
+			err = g.deleteHook(ctx, group, change.Hook.Name)
+		} else {
+			err = g.putHook(ctx, group, change.Hook, change.Present)
+		}
+		if err != nil {
 			return done, err
 		}
-		done = append(done, "put lifecycle hook "+hook.Name)
+		done = append(done, change.Effect())
 	}
 	return done, nil
+}
+
+// EnsureHooks makes the hooks of a group as wanted, as HookChanges does, and returns what it did.
+func (g *Groups) EnsureHooks(ctx context.Context, group string, wanted []Hook, retired []string) ([]string, error) {
+	present, err := g.Hooks(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	return g.ChangeHooks(ctx, group, HookChanges(wanted, retired, present))
 }
 
 // putHook sets all of a hook. Metadata can be replaced and not taken away (AWS: API_PutLifecycleHook, whose pattern wants a character), so a hook

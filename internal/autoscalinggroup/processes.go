@@ -1,12 +1,7 @@
 package autoscalinggroup
 
 import (
-	"context"
-	"fmt"
 	"slices"
-	"strings"
-
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
@@ -39,27 +34,6 @@ func SuspendedOf(wanted *infrav1.SuspendProcessesTypes) []string {
 		}
 	}
 	return suspended
-}
-
-// EnsureProcesses suspends what is wanted, and resumes those of retired that are still suspended. What others suspended stays so. It changes the group
-// that was seen accordingly, and says in words what it did.
-func (g *Groups) EnsureProcesses(ctx context.Context, wanted, retired []string, group *Group) ([]string, error) {
-	var done []string
-	if missing := without(wanted, group.Suspended); len(missing) > 0 {
-		if _, err := g.api.SuspendProcesses(ctx, &autoscaling.SuspendProcessesInput{AutoScalingGroupName: &group.Name, ScalingProcesses: missing}); err != nil {
-			return done, fmt.Errorf("suspending processes %q of Auto Scaling group %q: %w", missing, group.Name, err)
-		}
-		group.Suspended = sorted(slices.Concat(group.Suspended, missing))
-		done = append(done, "suspended "+strings.Join(missing, ", "))
-	}
-	if ended := both(without(retired, wanted), group.Suspended); len(ended) > 0 {
-		if _, err := g.api.ResumeProcesses(ctx, &autoscaling.ResumeProcessesInput{AutoScalingGroupName: &group.Name, ScalingProcesses: ended}); err != nil {
-			return done, fmt.Errorf("resuming processes %q of Auto Scaling group %q: %w", ended, group.Name, err)
-		}
-		group.Suspended = without(group.Suspended, ended)
-		done = append(done, "resumed "+strings.Join(ended, ", "))
-	}
-	return done, nil
 }
 
 // without and both return what of a list is not, or is, in another one.

@@ -2,10 +2,7 @@ package autoscalinggroup
 
 import (
 	"cmp"
-	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
@@ -55,33 +52,6 @@ func sourceIdentifiers(sources []TrafficSource) []asgtypes.TrafficSourceIdentifi
 		list = append(list, asgtypes.TrafficSourceIdentifier{Identifier: &sources[i].Identifier, Type: given(sources[i].Type)})
 	}
 	return list
-}
-
-// EnsureTrafficSources attaches the traffic sources that are wanted, and detaches those whose identifiers are retired and that are still attached. Traffic sources of
-// others stay. It changes the group that was seen accordingly, and returns what it did.
-func (g *Groups) EnsureTrafficSources(ctx context.Context, desired Desired, retired []string, group *Group) ([]string, error) {
-	var done []string
-	attached := slices.Concat(Identifiers(group.TrafficSources), group.TargetGroupARNs)
-	missing := slices.DeleteFunc(slices.Clone(desired.TrafficSources), func(source TrafficSource) bool { return slices.Contains(attached, source.Identifier) })
-	for batch := range slices.Chunk(missing, targetGroupBatch) {
-		if _, err := g.api.AttachTrafficSources(ctx, attachInput(group.Name, batch, desired.Settings)); err != nil {
-			return done, fmt.Errorf("attaching traffic sources %q to Auto Scaling group %q: %w", Identifiers(batch), group.Name, err)
-		}
-		group.TrafficSources = sortSources(slices.Concat(group.TrafficSources, batch))
-		done = append(done, "attached "+strings.Join(Identifiers(batch), ", "))
-	}
-	gone := without(retired, Identifiers(desired.TrafficSources))
-	surplus := slices.DeleteFunc(slices.Clone(group.TrafficSources), func(source TrafficSource) bool { return !slices.Contains(gone, source.Identifier) })
-	for batch := range slices.Chunk(surplus, targetGroupBatch) {
-		if _, err := g.api.DetachTrafficSources(ctx, &autoscaling.DetachTrafficSourcesInput{
-			AutoScalingGroupName: &group.Name, TrafficSources: sourceIdentifiers(batch),
-		}); err != nil {
-			return done, fmt.Errorf("detaching traffic sources %q from Auto Scaling group %q: %w", Identifiers(batch), group.Name, err)
-		}
-		group.TrafficSources = slices.DeleteFunc(slices.Clone(group.TrafficSources), func(source TrafficSource) bool { return slices.Contains(batch, source) })
-		done = append(done, "detached "+strings.Join(Identifiers(batch), ", "))
-	}
-	return done, nil
 }
 
 // attachInput returns the request that attaches traffic sources.

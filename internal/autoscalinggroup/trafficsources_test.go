@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// TestEnsureTrafficSources holds that traffic sources come and go with the spec, and that those of others stay.
-func TestEnsureTrafficSources(t *testing.T) {
+// TestTrafficSourceChanges holds that traffic sources come and go with the spec, and that those of others stay.
+func TestTrafficSourceChanges(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	desired := r.here(plain())
@@ -40,9 +40,7 @@ func TestEnsureTrafficSources(t *testing.T) {
 	} {
 		r.sim.ClearCalls()
 		group := r.see("pool")
-		if _, err := r.groups.EnsureTrafficSources(t.Context(), Desired{TrafficSources: row.wanted}, row.retired, &group); err != nil {
-			t.Fatalf("%s: %v", row.reason, err)
-		}
+		r.change(Desired{TrafficSources: row.wanted}, Given{TrafficSources: row.retired}, &group, trafficSourceChanges)
 		r.expectCalls(row.reason, row.calls...)
 		want := sortSources(append(slices.Clone(row.wanted), theirs))
 		if difference := cmp.Diff(want, r.see("pool").TrafficSources); difference != "" {
@@ -81,9 +79,7 @@ func TestZonalShiftValidation(t *testing.T) {
 		if reasons := UpdateReasons(shifted, updated); len(reasons) > 0 {
 			t.Errorf("AWS does not keep what was skipped, and the group is to be updated again: %q", reasons)
 		}
-		if _, err := r.groups.EnsureTrafficSources(t.Context(), shifted, nil, &updated); err != nil {
-			t.Error(err)
-		}
+		r.change(shifted, Given{}, &updated, trafficSourceChanges)
 		_, err := r.asg.AttachTrafficSources(t.Context(), &autoscaling.AttachTrafficSourcesInput{
 			AutoScalingGroupName: awssdk.String("pool"), TrafficSources: sourceIdentifiers(trafficSources[:1]),
 		})

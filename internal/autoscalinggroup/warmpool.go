@@ -52,31 +52,12 @@ func warmPoolOf(seen *asgtypes.WarmPoolConfiguration) (pool *WarmPool, deleting 
 	return pool, seen.Status == asgtypes.WarmPoolStatusPendingDelete
 }
 
-// DeleteWarmPool ends a warm pool that is not wanted. Its instances end as others do, hooks included, so that it is there for a while longer. It changes
-// the group that was seen accordingly, and says whether there was anything to do.
-func (g *Groups) DeleteWarmPool(ctx context.Context, wanted *WarmPool, group *Group) (bool, error) {
-	if wanted != nil || group.WarmPool == nil || group.WarmPoolDeleting {
-		return false, nil
+// DeleteWarmPool deletes the warm pool of a group. Its instances are terminated as others are, hooks included, so that it is there for a while longer.
+func (g *Groups) DeleteWarmPool(ctx context.Context, group string) error {
+	if _, err := g.api.DeleteWarmPool(ctx, &autoscaling.DeleteWarmPoolInput{AutoScalingGroupName: &group}); err != nil {
+		return fmt.Errorf("deleting the warm pool of Auto Scaling group %q: %w", group, err)
 	}
-	if _, err := g.api.DeleteWarmPool(ctx, &autoscaling.DeleteWarmPoolInput{AutoScalingGroupName: &group.Name}); err != nil {
-		return false, fmt.Errorf("deleting the warm pool of Auto Scaling group %q: %w", group.Name, err)
-	}
-	group.WarmPoolDeleting = true
-	return true, nil
-}
-
-// PutWarmPool makes the warm pool as wanted, if one is. One that is being deleted must be gone first. It changes the group that was seen accordingly,
-// and says whether there was anything to do.
-func (g *Groups) PutWarmPool(ctx context.Context, wanted *WarmPool, group *Group) (bool, error) {
-	if wanted == nil || group.WarmPoolDeleting || group.WarmPool != nil && *group.WarmPool == *wanted {
-		return false, nil
-	}
-	if _, err := g.api.PutWarmPool(ctx, warmPoolInput(group.Name, *wanted)); err != nil {
-		return false, fmt.Errorf("making the warm pool of Auto Scaling group %q: %w", group.Name, err)
-	}
-	copied := *wanted
-	group.WarmPool = &copied
-	return true, nil
+	return nil
 }
 
 // warmPoolInput returns the request that gives a group the warm pool.

@@ -20,16 +20,14 @@ func TestHibernatedWarmPool(t *testing.T) {
 	desired.MinSize, desired.MaxSize, desired.Capacity = 0, 2, ptr.To[int32](1)
 	group := r.create(desired)
 	wanted := WarmPoolOf(&infrav1.WarmPool{MinSize: 1, State: "Hibernated"})
-	if _, err := r.groups.PutWarmPool(t.Context(), wanted, &group); err == nil {
+	if err := r.groups.Make(t.Context(), Desired{WarmPool: wanted}, Change{Operation: SetWarmPool}, &group); err == nil {
 		t.Fatal("instances that cannot hibernate are put into a warm pool for it")
 	}
 	desired.Version = r.hibernating()
 	if err := r.groups.Update(t.Context(), desired, group); err != nil {
 		t.Fatal(err)
 	}
-	if put, err := r.groups.PutWarmPool(t.Context(), wanted, &group); !put || err != nil {
-		t.Fatalf("warm pool put %t: %v", put, err)
-	}
+	r.change(Desired{WarmPool: wanted}, Given{}, &group, warmPoolChanges)
 	r.settle()
 	warm, err := r.groups.WarmInstances(t.Context(), "pool")
 	if err != nil || len(warm) != 1 || warm[0].LifecycleState != "Warmed:Hibernated" {

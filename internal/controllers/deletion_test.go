@@ -40,11 +40,11 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
-	"github.com/slipway-project/slipway/internal/controllers/awslaunchconfig"
-	"github.com/slipway-project/slipway/internal/controllers/awsmachinepool"
 	"github.com/slipway-project/slipway/internal/controllers/awsmanagedmachinepool"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/identity"
+	"github.com/slipway-project/slipway/internal/launchconfig"
+	"github.com/slipway-project/slipway/internal/machinepool"
 	"github.com/slipway-project/slipway/internal/reconciling"
 	"github.com/slipway-project/slipway/internal/workload"
 )
@@ -131,18 +131,18 @@ func (w *world) build(managed bool) {
 	sessions := aws.NewSessions(w.aws, aws.WithClock(w.clock), aws.WithLimits(nil))
 	registry := clouds.NewRegistry(sessions, resolver, w.clock, observe.Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second})
 	report := common.Reporter{Recorder: events.NewFakeRecorder(10000)}
-	w.reconcilers = []kind{{&infrav1.AWSLaunchConfig{}, &awslaunchconfig.Reconciler{
+	w.reconcilers = []kind{{&infrav1.AWSLaunchConfig{}, launchconfig.New(launchconfig.Options{
 		Client: w.Client, Live: w.Client, Watches: noWatches{}, Clouds: registry, Clock: w.clock, Report: report,
-	}}}
+	})}}
 	if managed {
 		w.reconcilers = append(w.reconcilers, kind{&infrav1.AWSManagedMachinePool{}, &awsmanagedmachinepool.Reconciler{
 			Client: w.Client, Live: w.Client, Clouds: registry, Clock: w.clock, Report: report,
 		}})
 		return
 	}
-	w.reconcilers = append(w.reconcilers, kind{&infrav1.AWSMachinePool{}, &awsmachinepool.Reconciler{
-		Client: w.Client, Live: w.Client, Clouds: registry, Clock: w.clock, Report: report, Workloads: workload.New(w.Client, w.clock),
-	}})
+	w.reconcilers = append(w.reconcilers, kind{&infrav1.AWSMachinePool{}, machinepool.New(&machinepool.Kind{
+		Client: w.Client, Live: w.Client, Clouds: registry, Clock: w.clock, Workloads: workload.New(w.Client, w.clock),
+	}, report)})
 }
 
 // objectsOf are the objects of a ready cluster, a pool in it, and the pool's bootstrap data.

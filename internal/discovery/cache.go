@@ -46,6 +46,11 @@ func (c *cache[V]) put(ctx context.Context, key string, value V) {
 	c.answers.Put(aws.CallerNamespace(ctx), shortened(key), value)
 }
 
+// forget drops the answers for which drop is true.
+func (c *cache[V]) forget(drop func(V) bool) {
+	c.answers.DeleteFunc(func(_ string, answer V) bool { return drop(answer) })
+}
+
 // get returns the kept answer, or asks. The asking outlives a caller that gives up, because others may be waiting for it
 // too; the HTTP client's time-out ends it.
 func (c *cache[V]) get(ctx context.Context, key string, ask func(context.Context) (V, error)) (V, error) {

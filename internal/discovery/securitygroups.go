@@ -52,6 +52,9 @@ func (d *Discovery) securityGroupIDs(ctx context.Context, vpcID string, ref infr
 	})
 }
 
+// ForgetSecurityGroups has security groups looked up anew: one that was found is said not to exist.
+func (d *Discovery) ForgetSecurityGroups() { d.securityGroups.answers.Clear() }
+
 // MissingSecurityGroups are those of the ids that do not exist, whatever network they would be in.
 func (d *Discovery) MissingSecurityGroups(ctx context.Context, ids []string) ([]string, error) {
 	if len(ids) == 0 {

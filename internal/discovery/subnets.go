@@ -94,6 +94,14 @@ func (d *Discovery) SubnetsByID(ctx context.Context, ids []string) ([]Subnet, er
 	return d.subnetsByID(ctx, ids, nil)
 }
 
+// ForgetSubnets has subnets described anew that are known by one of the ids, because what is known
+// of them is out of date.
+func (d *Discovery) ForgetSubnets(ids ...string) {
+	d.subnets.forget(func(known []Subnet) bool {
+		return slices.ContainsFunc(known, func(subnet Subnet) bool { return slices.Contains(ids, subnet.ID) })
+	})
+}
+
 // subnetsByID finds the zones of subnets, which the cluster knows for its own.
 func (d *Discovery) subnetsByID(ctx context.Context, ids []string, known []cluster.Subnet) ([]Subnet, error) {
 	byID := map[string]Subnet{}

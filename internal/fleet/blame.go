@@ -20,9 +20,17 @@ const (
 	BlameMissingTemplate Blame = "MissingTemplate"
 	// BlameAccount is for what the caller may not do, and for quotas other than those of instances.
 	BlameAccount Blame = "Account"
+	// BlameSpot is for the service-linked role of Spot, which the account lacks and the caller may
+	// not create. No Spot Instance can be launched in the account; On-Demand Instances can.
+	BlameSpot Blame = "Spot"
 	// BlameMoment is for throttling and for failures inside AWS.
 	BlameMoment Blame = "Moment"
 )
+
+// spotRoleMissing is the code of a launch of Spot Instances in an account without the
+// service-linked role AWSServiceRoleForEC2Spot (AWS: EC2 user guide, "Service-linked role for Spot
+// Instance requests").
+const spotRoleMissing = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 
 // instanceQuotas bound how many instances of a type an account has (AWS: EC2 API reference, errors-overview).
 var instanceQuotas = map[string]bool{
@@ -33,6 +41,11 @@ var instanceQuotas = map[string]bool{
 var ofHostsAndReservations = map[string]bool{
 	"InsufficientHostCapacity": true, "InsufficientCapacityOnHost": true, "ReservationCapacityExceeded": true,
 }
+
+// attachmentLimit is the code of an instance type that takes fewer network interfaces or volumes
+// than the launch template has (AWS: EC2 API reference, errors-overview). It is no quota of the
+// account.
+const attachmentLimit = "AttachmentLimitExceeded"
 
 // ofTypesAndZones are codes of an instance type, or of a zone, that does not exist or cannot be used.
 var ofTypesAndZones = map[string]bool{
@@ -46,9 +59,9 @@ func BlameFor(code, message string) Blame {
 	switch {
 	case strings.HasPrefix(code, "InvalidLaunchTemplate") && strings.Contains(code, "NotFound"):
 		return BlameMissingTemplate
-	case code == "InsufficientFreeAddressesInSubnet", strings.HasPrefix(code, "InvalidSubnet"):
+	case code == noFreeAddress, IsSubnetMissing(code):
 		return BlameSubnet
-	case ofHostsAndReservations[code]:
+	case ofHostsAndReservations[code], code == attachmentLimit:
 		return BlameTemplate
 	case aws.IsCapacityCode(code), instanceQuotas[code], ofTypesAndZones[code]:
 		return BlameOffering
@@ -64,6 +77,63 @@ func BlameFor(code, message string) Blame {
 		return BlameAccount
 	}
 	return BlameTemplate
+}
+
+// blameFor decides for a launch. It knows the market, which a code does not say.
+func (r Request) blameFor(code, message string) Blame {
+	if r.Spot && strings.TrimPrefix(code, "Client.") == spotRoleMissing {
+		return BlameSpot
+	}
+	return BlameFor(code, message)
+}
+
+// noFreeAddress is the code of a launch into a subnet that has none.
+const noFreeAddress = "InsufficientFreeAddressesInSubnet"
+
+// IsSubnetMissing reports whether a code says that a subnet does not exist, or cannot be launched
+// into.
+func IsSubnetMissing(code string) bool {
+	return strings.HasPrefix(strings.TrimPrefix(code, "Client."), "InvalidSubnet")
+}
+
+// IsInstanceQuota reports whether a code says that the account has as many instances of a kind, or
+// vCPUs of them, as its quota allows.
+func IsInstanceQuota(code string) bool {
+	return instanceQuotas[strings.TrimPrefix(code, "Client.")]
+}
+
+// HoldsForAll reports whether an error that is the launch template's or the account's holds
+// whatever the instance type, the zone, and the capacity type: something that the launch template
+// names does not exist, the credentials are not valid, or a quota of the account is used up. Any
+// other error may be about one of these: a feature that an instance type lacks, for example, or a
+// condition in an IAM policy.
+func HoldsForAll(code, message string) bool {
+	code = strings.TrimPrefix(strings.TrimPrefix(code, "Client."), "Server.")
+	switch {
+	case strings.Contains(code, "NotFound"), strings.HasSuffix(code, ".Malformed"), strings.HasSuffix(code, ".Unknown"), strings.HasPrefix(code, "InvalidAMIID"):
+		return true
+	case code == "InvalidParameterValue" && strings.Contains(strings.ToLower(message), "instance profile"):
+		return true
+	case ofTheImage(code, message), code == noFreeAddress:
+		return true
+	case code == "UnauthorizedOperation", code == "AccessDenied", code == "AccessDeniedException":
+		return false
+	}
+	return BlameFor(code, message) == BlameAccount
+}
+
+// OfType reports whether an error names the instance type, or has a code by which EC2 refuses a
+// feature or a combination that depends on it. It then holds for the type in every zone. EC2
+// answers "The requested configuration is currently not supported" for a type in one zone or market
+// too.
+func OfType(code, message, instanceType string) bool {
+	switch strings.TrimPrefix(code, "Client.") {
+	case "Unsupported":
+		return !strings.Contains(message, "requested configuration")
+	case "UnsupportedOperation", "UnsupportedHibernationConfiguration", "InvalidParameterCombination", "InstanceCreditSpecification.NotSupported", attachmentLimit:
+		return true
+	}
+	return instanceType != "" && strings.Contains(message, instanceType)
 }
 
 // failuresInside are codes of failures inside AWS (AWS: EC2 API reference, errors-overview, "Server error codes").
@@ -86,7 +156,7 @@ type Verdict struct {
 }
 
 // gravity orders what may be to blame for one launch: what another offering may mend comes before what holds for all of them.
-var gravity = []Blame{BlameOffering, BlameSubnet, BlameMissingTemplate, BlameTemplate, BlameAccount, BlameMoment}
+var gravity = []Blame{BlameOffering, BlameSubnet, BlameSpot, BlameMissingTemplate, BlameTemplate, BlameAccount, BlameMoment}
 
 // Verdict returns why nothing was launched, or less than was asked for.
 func (l Launched) Verdict() Verdict {
@@ -102,6 +172,16 @@ func (l Launched) Verdict() Verdict {
 		}
 	}
 	return Verdict{}
+}
+
+// VerdictOf returns why the call of a request failed; the Blame is empty if it did not, or if EC2
+// did not answer.
+func (r Request) VerdictOf(err error) Verdict {
+	verdict := VerdictOf(err)
+	if verdict.Blame == BlameAccount {
+		verdict.Blame = r.blameFor(aws.Code(err), err.Error())
+	}
+	return verdict
 }
 
 // VerdictOf returns why a call failed; the Blame is empty if it did not, or if EC2 did not answer.

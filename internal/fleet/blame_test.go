@@ -6,6 +6,7 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/fleet"
@@ -49,6 +50,7 @@ func TestBlame(t *testing.T) {
 		{"an image that is not shared", "AuthFailure", "Not authorized for images: [ami-0123]", fleet.BlameTemplate},
 		{"a host without room", "InsufficientCapacityOnHost", "", fleet.BlameTemplate},
 		{"a used-up reservation", "ReservationCapacityExceeded", "", fleet.BlameTemplate},
+		{"more interfaces than the type takes", "AttachmentLimitExceeded", "Interface count 4 exceeds the limit for t3.micro", fleet.BlameTemplate},
 		{"an error of tomorrow", "SomethingNew", "", fleet.BlameTemplate},
 		{"no such launch template", "InvalidLaunchTemplateId.NotFound", "", fleet.BlameMissingTemplate},
 		{"no such launch template, of a fleet", "InvalidLaunchTemplateName.NotFoundException", "", fleet.BlameMissingTemplate},
@@ -70,6 +72,52 @@ func TestBlame(t *testing.T) {
 				t.Errorf("%s is about %s, want %s", row.code, got, row.want)
 			}
 		})
+	}
+}
+
+// TestReach holds which errors of a launch template, or of the account, hold for every offering,
+// and which for an instance type wherever it is.
+func TestReach(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason, code, message string
+		forAll, ofType        bool
+	}{
+		{"no such key pair", "InvalidKeyPair.NotFound", "", true, false},
+		{"no such security group", "InvalidGroup.NotFound", "", true, false},
+		{"no such placement group", "InvalidPlacementGroup.Unknown", "", true, false},
+		{"no such image", "InvalidAMIID.NotFound", "", true, false},
+		{"a deregistered image", "InvalidAMIID.Unavailable", "", true, false},
+		{"no such instance profile", "InvalidParameterValue", "Value (x) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name", true, false},
+		{"an image that is not shared", "AuthFailure", "Not authorized for images: [ami-0123]", true, false},
+		{"credentials that have ended", "ExpiredToken", "", true, false},
+		{"a quota of volumes", "VolumeLimitExceeded", "", true, false},
+		{"the template's own subnet is full", "InsufficientFreeAddressesInSubnet", "", true, false},
+		{"no permission, for the type perhaps", "UnauthorizedOperation", "", false, false},
+		{"a feature that the type lacks", "Unsupported", "The instance type t3.large does not support AWS Nitro Enclaves.", false, true},
+		{"a market or a zone, perhaps", "Unsupported", "The requested configuration is currently not supported.", false, false},
+		{"a combination", "InvalidParameterCombination", "", false, true},
+		{"more interfaces than the type takes", "AttachmentLimitExceeded", "Interface count 4 exceeds the limit", false, true},
+		{"a value that the type does not take", "InvalidParameterValue", "Value (8) for parameter CoreCount is invalid. It is not supported by the instance type t3.large.", false, true},
+		{"a value", "InvalidParameterValue", "The architecture 'arm64' does not match.", false, false},
+		{"credits", "InstanceCreditSpecification.NotSupported", "", false, true},
+		{"groups of another network than the subnet's", "InvalidParameter", "", false, false},
+		{"an error of tomorrow", "SomethingNew", "", false, false},
+	} {
+		if forAll, ofType := fleet.HoldsForAll(row.code, row.message), fleet.OfType(row.code, row.message, "t3.large"); forAll != row.forAll || ofType != row.ofType {
+			t.Errorf("%s: it holds for all: %v, and for the type: %v", row.reason, forAll, ofType)
+		}
+	}
+}
+
+// TestSpotRole holds that the lack of the role for Spot Instances is about these alone.
+func TestSpotRole(t *testing.T) {
+	t.Parallel()
+	err := &smithy.GenericAPIError{Code: "AuthFailure.ServiceLinkedRoleCreationNotPermitted", Message: "no"}
+	for spot, want := range map[bool]fleet.Blame{true: fleet.BlameSpot, false: fleet.BlameAccount} {
+		if got := (fleet.Request{Spot: spot}).VerdictOf(err).Blame; got != want {
+			t.Errorf("for Spot Instances (%v) it is about %s, want %s", spot, got, want)
+		}
 	}
 }
 

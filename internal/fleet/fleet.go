@@ -41,6 +41,9 @@ const (
 
 // Fleets launches instances in one account and region.
 type Fleets struct {
+	// Terminating is called with the number of instances of each call that terminates some, unless it is nil.
+	Terminating func(instances int)
+
 	ec2          EC2
 	terminations terminations
 }
@@ -219,7 +222,7 @@ func read(r Request, output *ec2.CreateFleetOutput) Launched {
 			Offering: offeringOf(failed.LaunchTemplateAndOverrides), Code: awssdk.ToString(failed.ErrorCode), Message: awssdk.ToString(failed.ErrorMessage),
 		}
 		failure.Zone = zones[failure.SubnetID]
-		if failure.Blame = BlameFor(failure.Code, failure.Message); failure.Blame == BlameSubnet && failure.SubnetID == "" {
+		if failure.Blame = r.blameFor(failure.Code, failure.Message); failure.Blame == BlameSubnet && failure.SubnetID == "" {
 			failure.Blame = BlameTemplate // the subnet is the launch template's own
 		}
 		launched.Failures = append(launched.Failures, failure)

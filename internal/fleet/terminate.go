@@ -62,6 +62,9 @@ func refused(err error) bool {
 }
 
 func (f *Fleets) terminate(ctx context.Context, ids []string) error {
+	if f.Terminating != nil {
+		f.Terminating(len(ids))
+	}
 	_, err := f.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
 	switch {
 	case err == nil, len(ids) == 1 && aws.Code(err) == "InvalidInstanceID.NotFound":

@@ -93,7 +93,7 @@ func (r Reader) ReadVersion(ctx context.Context, template launchtemplate.Templat
 
 // Resolve says what contents come to. The root device is that of an image that somebody else chooses, empty if nobody does, or it is not known.
 func (r Reader) Resolve(ctx context.Context, contents launchtemplate.Contents, rootDevice string) (Resolved, error) {
-	facts, err := r.facts(ctx, &contents)
+	facts, err := r.Facts(ctx, contents)
 	if err != nil {
 		return Resolved{}, err
 	}
@@ -101,8 +101,8 @@ func (r Reader) Resolve(ctx context.Context, contents launchtemplate.Contents, r
 	return Inspect(contents, facts), nil
 }
 
-// facts asks for what the version names.
-func (r Reader) facts(ctx context.Context, contents *launchtemplate.Contents) (Facts, error) {
+// Facts asks for what a version names, by its contents.
+func (r Reader) Facts(ctx context.Context, contents launchtemplate.Contents) (Facts, error) {
 	var facts Facts
 	if contents.ImageID != "" {
 		image, err := r.discovery.ImageByID(ctx, contents.ImageID)

@@ -57,6 +57,13 @@ func (t *Templates) Data(ctx context.Context, id string, number int64) (Data, er
 	return Data{template: id, version: version, data: output.LaunchTemplateVersions[0].LaunchTemplateData}, nil
 }
 
+// DataOf returns the data of a version that was made of an input, as EC2 answers it.
+func DataOf(templateID string, version Version, input Input) Data {
+	answer := &ec2types.ResponseLaunchTemplateData{}
+	copySet(reflect.ValueOf(answer).Elem(), reflect.ValueOf(input.sent).Elem())
+	return Data{template: templateID, version: version, data: answer}
+}
+
 // WithBootstrap returns the input for the same data with the user data that was resolved: an old config with the bootstrap data of today.
 func (d Data) WithBootstrap(resolved Resolved) (Input, error) {
 	resolved.ImageKey = d.version.Fingerprints.Image

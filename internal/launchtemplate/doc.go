@@ -2,7 +2,7 @@
 // launch template. It takes what a config asks for and what was resolved for it, makes the request from them with one
 // pure function, takes fingerprints of the request, and makes a version with these fingerprints exist:
 //
-//	spec ─▶ resolve ─▶ Input ─▶ Fingerprints ─▶ Ensure ─▶ Prune
+//	spec ─▶ resolve ─▶ Input ─▶ Fingerprints ─▶ Plan ─▶ Do ─▶ Prune
 //
 // A version never changes, so equality is equality of fingerprints. It knows nothing of pools, groups or conditions.
 package launchtemplate

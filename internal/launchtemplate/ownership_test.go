@@ -30,7 +30,7 @@ func TestNothingIsWrittenWithoutTheOwnerTag(t *testing.T) {
 				return err
 			},
 			"a version that is held back": func(ctx context.Context) error {
-				_, _, _, err := r.templates.Add(ctx, wanted, seen)
+				_, err := r.beside(ctx, wanted, seen)
 				return err
 			},
 			"a version for CAPA": func(ctx context.Context) error {

@@ -42,6 +42,9 @@ type Observation struct {
 	Taken []string
 	// Recorded is true if the versions are as somebody wrote them down, and not as AWS says: without their images.
 	Recorded bool
+	// Answered is the number of a version that is known from EC2's answer to a request alone, and Vanished that of one that EC2 answered with and then did not know;
+	// zero for none. Both are known only until the template is observed again.
+	Answered, Vanished int64
 }
 
 // OwnedBy is true for a template whose tags say that it is this config's.
@@ -101,6 +104,31 @@ func (o Observation) Newest(fingerprints Fingerprints) (Version, bool) {
 		}
 	}
 	return Version{}, false
+}
+
+// NewestOf returns the newest version with a config, whatever its bootstrap data.
+func (o Observation) NewestOf(config string) (Version, bool) {
+	for _, version := range newestFirst(o.Versions) {
+		if version.Fingerprints.Config == config {
+			return version, true
+		}
+	}
+	return Version{}, false
+}
+
+// Version returns the version with a number.
+func (o Observation) Version(number int64) (Version, bool) {
+	i := slices.IndexFunc(o.Versions, func(version Version) bool { return version.Number == number })
+	if i < 0 {
+		return Version{}, false
+	}
+	return o.Versions[i], true
+}
+
+// Settled returns the observation without what is known only until the template is observed again.
+func (o Observation) Settled() Observation {
+	o.Answered, o.Vanished = 0, 0
+	return o
 }
 
 // ImageFor returns the image of the newest version that was looked up for the same thing. An image that was looked up is kept: AWS publishing a
@@ -204,6 +232,13 @@ func (o Observation) without(numbers []int64) Observation {
 	versions := slices.DeleteFunc(slices.Clone(o.Versions), func(v Version) bool { return slices.Contains(numbers, v.Number) })
 	o.Versions = versions
 	return o
+}
+
+// withoutAnswered returns the observation after the version that EC2 answered with turned out not to exist.
+func (o Observation) withoutAnswered() Observation {
+	gone := o.without([]int64{o.Answered})
+	gone.Answered, gone.Vanished = 0, o.newestSeen()
+	return gone
 }
 
 // withTags returns the observation after the template's tags changed.

@@ -86,19 +86,25 @@ func withInstanceTags(specifications []ec2types.LaunchTemplateTagSpecificationRe
 	return append(all, ec2types.LaunchTemplateTagSpecificationRequest{ResourceType: ec2types.ResourceTypeInstance, Tags: tagList(tags)})
 }
 
+// Released returns the number of the newest version, and whether it is in CAPA's form already.
+func (o Observation) Released(input Input) (int64, bool, error) {
+	newest := newestFirst(o.Versions)
+	if len(newest) == 0 {
+		return 0, false, &VersionsUnseenError{TemplateID: o.Template.ID}
+	}
+	last, wanted := newest[0], input.Fingerprints
+	return last.Number, last.Foreign && last.Fingerprints.Config == wanted.Config && last.Fingerprints.Bootstrap == wanted.Bootstrap, nil
+}
+
 // Release makes a version in CAPA's form the newest, unless it is, and returns its number and the observation afterwards. The default version stays.
 func (t *Templates) Release(ctx context.Context, owner string, input Input, seen Observation) (int64, Observation, error) {
 	if err := ownedBy(owner, *seen.Template); err != nil {
 		return 0, Observation{}, err
 	}
-	newest := newestFirst(seen.Versions)
-	if len(newest) == 0 {
-		return 0, Observation{}, &VersionsUnseenError{TemplateID: seen.Template.ID}
+	if number, released, err := seen.Released(input); released || err != nil {
+		return number, seen, err
 	}
 	fingerprints := input.Fingerprints
-	if last := newest[0]; last.Foreign && last.Fingerprints.Config == fingerprints.Config && last.Fingerprints.Bootstrap == fingerprints.Bootstrap {
-		return last.Number, seen, nil
-	}
 	output, err := t.ec2.CreateLaunchTemplateVersion(ctx, &ec2.CreateLaunchTemplateVersionInput{
 		LaunchTemplateId: &seen.Template.ID, LaunchTemplateData: input.sent,
 		ClientToken: awssdk.String(hash(64, "release", owner, seen.Template.ID, strconv.FormatInt(seen.newestSeen(), 10), input.text)),

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +16,6 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/aws"
-	"github.com/slipway-project/slipway/internal/tagdiff"
 )
 
 // Reader is what of EC2 finding templates needs.
@@ -156,19 +154,6 @@ func (t *Templates) Versions(ctx context.Context, id string) ([]Version, error) 
 	return versions, nil
 }
 
-// Change is what one call of Ensure did, for events.
-type Change struct {
-	// TemplateCreated is the id of the template, VersionCreated the number of the version; both are zero when nothing was made.
-	TemplateCreated string
-	VersionCreated  int64
-	// Warning is what EC2 said of the data that it accepted.
-	Warning string
-	// Adopted is true if the template was taken over.
-	Adopted bool
-	// Repaired says in words what was set back of a template that has the wanted version: its default version, its tags.
-	Repaired string
-}
-
 // VersionsUnseenError says that a template can be seen, and none of its versions. A template always has one, so reads lag behind writes, or the
 // template was deleted a moment ago: looking again tells.
 type VersionsUnseenError struct{ TemplateID string }
@@ -176,90 +161,6 @@ type VersionsUnseenError struct{ TemplateID string }
 // Error implements error.
 func (e *VersionsUnseenError) Error() string {
 	return fmt.Sprintf("the versions of launch template %q can not be seen yet", e.TemplateID)
-}
-
-// Ensure makes the template and the wanted version exist and the version the default, by as few calls as that takes: none when all is so.
-// It returns the wanted version, and the observation as it is afterwards. After an error the observation is no longer known, and the
-// change is what was made before the error.
-func (t *Templates) Ensure(ctx context.Context, wanted Wanted, seen Observation) (Version, Observation, Change, error) {
-	var change Change
-	var err error
-	if seen.Template != nil && !seen.Template.OwnedBy(wanted.Owner) {
-		if seen.Template.ID != wanted.Adopt {
-			return Version{}, Observation{}, change, &NotOwnedError{Template: *seen.Template, Owner: wanted.Owner}
-		}
-		// A template is owned before anything else in it is changed. One call sets all tags: the owner's, and the accepted versions.
-		tags, err := t.ensureTags(ctx, wanted, *seen.Template)
-		if err != nil {
-			return Version{}, Observation{}, change, err
-		}
-		seen, change.Adopted = seen.withTags(tags), true
-	}
-	version, exists := seen.Newest(wanted.Input.Fingerprints)
-	switch {
-	case seen.Template == nil:
-		version, seen, change, err = t.create(ctx, wanted, seen)
-	case len(seen.Versions) == 0:
-		err = &VersionsUnseenError{TemplateID: seen.Template.ID}
-	case !exists:
-		adopted := change.Adopted
-		version, seen, change, err = t.createDefault(ctx, wanted, seen)
-		change.Adopted = adopted
-	case seen.Template.DefaultVersion != version.Number:
-		before := seen.Template.DefaultVersion
-		seen, err = t.setDefault(ctx, seen, version.Number)
-		change.Repaired = fmt.Sprintf("default version %d → %d", before, version.Number)
-	}
-	if err != nil {
-		return Version{}, Observation{}, change, err
-	}
-	tags, err := t.ensureTags(ctx, wanted, *seen.Template)
-	if err != nil {
-		return Version{}, Observation{}, change, err
-	}
-	stale := tagdiff.Stale(wanted.Tags, seen.Template.Tags)
-	delete(stale, infrav1.TagAccepted) // which changes by itself
-	if len(stale) > 0 && exists {
-		change.Repaired = strings.TrimPrefix(change.Repaired+"; tags "+strings.Join(slices.Sorted(maps.Keys(stale)), ", "), "; ")
-	}
-	version.Default = true
-	return version, seen.withTags(tags), change, nil
-}
-
-// Add makes a version with the wanted config exist, whatever its bootstrap data, and leaves the default version as it is. The template must exist. After an error
-// the observation is no longer known.
-func (t *Templates) Add(ctx context.Context, wanted Wanted, seen Observation) (Version, Observation, Change, error) {
-	if err := ownedBy(wanted.Owner, *seen.Template); err != nil {
-		return Version{}, Observation{}, Change{}, err
-	}
-	for _, version := range seen.NewestFirst() {
-		if version.Fingerprints.Config == wanted.Input.Fingerprints.Config {
-			return version, seen, Change{}, nil
-		}
-	}
-	version, after, change, err := t.createVersion(ctx, wanted, seen, firstRequest)
-	if err != nil || version.Number > seen.newestVersion() {
-		return version, after, change, err
-	}
-	// EC2 repeated an earlier answer. What was seen may lack the version because it was not visible yet, or because somebody deleted it.
-	if exists, err := t.versionExists(ctx, seen.Template.ID, version.Number); err != nil || exists {
-		return version, after, change, err
-	}
-	return t.createVersion(ctx, wanted, seen, after.newestSeen())
-}
-
-// versionExists reports whether EC2 describes a version of a template.
-func (t *Templates) versionExists(ctx context.Context, id string, number int64) (bool, error) {
-	_, err := t.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
-		LaunchTemplateId: &id, Versions: []string{strconv.FormatInt(number, 10)},
-	})
-	if isVersionNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("describing version %d of launch template %q: %w", number, id, err)
-	}
-	return true, nil
 }
 
 // NamesTakenError reports that templates which the owner does not have the tag of have all the names that a new one may have.
@@ -276,111 +177,6 @@ func (e *NamesTakenError) Error() string {
 
 // WaitsForUser says that only a person can free a name.
 func (*NamesTakenError) WaitsForUser() bool { return true }
-
-func (t *Templates) create(ctx context.Context, wanted Wanted, seen Observation) (Version, Observation, Change, error) {
-	name, free := wanted.freeName(seen.Taken)
-	if !free {
-		return Version{}, Observation{}, Change{}, &NamesTakenError{Names: wanted.Names, Owner: wanted.Owner}
-	}
-	fingerprints := wanted.Input.Fingerprints
-	output, err := t.ec2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
-		LaunchTemplateName: &name,
-		LaunchTemplateData: wanted.Input.sent,
-		VersionDescription: awssdk.String(fingerprints.Description()),
-		TagSpecifications:  []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: tagList(wanted.Tags)}},
-		ClientToken:        awssdk.String(hash(64, "template", wanted.Owner, wanted.UID, name, wanted.Lost, tagText(wanted.Tags), fingerprints.Description(), wanted.Input.text)),
-	})
-	if err != nil {
-		return Version{}, Observation{}, Change{}, fmt.Errorf("creating launch template %q: %w", name, err)
-	}
-	template := templateOf(output.LaunchTemplate)
-	template.Tags = wanted.Tags
-	version := Version{
-		Number: template.LatestVersion, Fingerprints: fingerprints, Default: true,
-		ImageID: awssdk.ToString(wanted.Input.data.ImageId), Created: template.Created,
-	}
-	change := Change{TemplateCreated: template.ID, VersionCreated: version.Number, Warning: warningText(output.Warning)}
-	return version, seen.with(template, version), change, nil
-}
-
-// repeatsFollowed is how many versions that somebody deleted one pass gets past.
-const repeatsFollowed = 20
-
-// createDefault makes the wanted version and makes it the default.
-func (t *Templates) createDefault(ctx context.Context, wanted Wanted, seen Observation) (Version, Observation, Change, error) {
-	after := firstRequest
-	for repeats := 0; ; repeats++ {
-		version, made, change, err := t.createVersion(ctx, wanted, seen, after)
-		if err != nil {
-			return Version{}, Observation{}, change, err
-		}
-		done, err := t.setDefault(ctx, made, version.Number)
-		if err == nil {
-			return version, done, change, nil
-		}
-		if !isVersionNotFound(err) || repeats == repeatsFollowed {
-			return Version{}, Observation{}, change, err
-		}
-		// EC2 took the request for a repeat of an earlier one, and answers with a version that somebody deleted since.
-		seen, after = made.without([]int64{version.Number}), made.newestSeen()
-	}
-}
-
-// firstRequest is the number that createVersion takes for data that no deleted version is known to have had.
-const firstRequest = int64(0)
-
-// createVersion makes a version with the wanted data. The client token has the data and no more, so that the same data is one version
-// whatever was seen of the template: EC2 repeats its answer after a lost one, while reads lag behind, and for a version that an observation
-// lacks. The number after, which is firstRequest or that of a version known to be deleted, makes it another request.
-func (t *Templates) createVersion(ctx context.Context, wanted Wanted, seen Observation, after int64) (Version, Observation, Change, error) {
-	fingerprints := wanted.Input.Fingerprints
-	token := hash(64, "version", wanted.Owner, seen.Template.ID, strconv.FormatInt(after, 10), fingerprints.Description(), wanted.Input.text)
-	output, err := t.ec2.CreateLaunchTemplateVersion(ctx, &ec2.CreateLaunchTemplateVersionInput{
-		LaunchTemplateId:   &seen.Template.ID,
-		LaunchTemplateData: wanted.Input.sent,
-		VersionDescription: awssdk.String(fingerprints.Description()),
-		ClientToken:        &token,
-	})
-	if err != nil {
-		return Version{}, Observation{}, Change{}, fmt.Errorf("creating a version of launch template %q: %w", seen.Template.ID, err)
-	}
-	version := Version{
-		Number: awssdk.ToInt64(output.LaunchTemplateVersion.VersionNumber), Fingerprints: fingerprints,
-		ImageID: awssdk.ToString(wanted.Input.data.ImageId), Created: awssdk.ToTime(output.LaunchTemplateVersion.CreateTime),
-	}
-	change := Change{VersionCreated: version.Number, Warning: warningText(output.Warning)}
-	return version, seen.with(*seen.Template, version), change, nil
-}
-
-func (t *Templates) setDefault(ctx context.Context, seen Observation, number int64) (Observation, error) {
-	id, version := seen.Template.ID, strconv.FormatInt(number, 10)
-	// No client token: setting the same default again is the same, and a token would replay the answer of an earlier move to this version.
-	_, err := t.ec2.ModifyLaunchTemplate(ctx, &ec2.ModifyLaunchTemplateInput{LaunchTemplateId: &id, DefaultVersion: &version})
-	if err != nil {
-		return Observation{}, fmt.Errorf("making version %s the default of launch template %q: %w", version, id, err)
-	}
-	return seen.withDefault(number), nil
-}
-
-// ensureTags sets what differs and removes what retired, and returns the tags as they are afterwards.
-func (t *Templates) ensureTags(ctx context.Context, wanted Wanted, template Template) (map[string]string, error) {
-	stale, retired := tagdiff.Stale(wanted.Tags, template.Tags), tagdiff.Retired(wanted.RetiredTags, wanted.Tags, template.Tags)
-	if len(stale) > 0 {
-		if _, err := t.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{template.ID}, Tags: tagList(stale)}); err != nil {
-			return nil, fmt.Errorf("tagging launch template %q: %w", template.ID, err)
-		}
-	}
-	if len(retired) > 0 {
-		if _, err := t.ec2.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{template.ID}, Tags: tagList(retired)}); err != nil {
-			return nil, fmt.Errorf("removing tags of launch template %q: %w", template.ID, err)
-		}
-	}
-	tags := map[string]string{}
-	maps.Copy(tags, template.Tags)
-	maps.Copy(tags, stale)
-	maps.DeleteFunc(tags, func(key, _ string) bool { _, gone := retired[key]; return gone })
-	return tags, nil
-}
 
 // deletionBatch is how many versions one call deletes (AWS: API_DeleteLaunchTemplateVersions).
 const deletionBatch = 200
@@ -451,12 +247,6 @@ func (t *Templates) VersionsRunning(ctx context.Context, id string) (map[int64]b
 		}
 	}
 	return running, nil
-}
-
-// isVersionNotFound is true for a version that EC2 does not know (AWS: errors-overview, launch templates).
-func isVersionNotFound(err error) bool {
-	var api smithy.APIError
-	return errors.As(err, &api) && api.ErrorCode() == "InvalidLaunchTemplateId.VersionNotFound"
 }
 
 // isNotFound is true for a template, by id or by name, that EC2 does not know. "InvalidLaunchTemplateName.NotFoundException" is

@@ -25,12 +25,12 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/controllers/awsclusteridentity"
-	"github.com/slipway-project/slipway/internal/controllers/awslaunchconfig"
 	"github.com/slipway-project/slipway/internal/controllers/awslaunchconfigtemplate"
-	"github.com/slipway-project/slipway/internal/controllers/awsmachinepool"
 	"github.com/slipway-project/slipway/internal/controllers/awsmanagedmachinepool"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/identity"
+	"github.com/slipway-project/slipway/internal/launchconfig"
+	"github.com/slipway-project/slipway/internal/machinepool"
 	"github.com/slipway-project/slipway/internal/secretwatch"
 	"github.com/slipway-project/slipway/internal/workload"
 )
@@ -148,15 +148,14 @@ func addControllers(manager ctrl.Manager, options Options, kinds kinds, workload
 	settings := common.Settings{
 		Clock: options.Clock, Concurrency: options.Concurrency, WatchFilter: options.WatchFilter, Traces: options.Traces,
 	}
-	configs := &awslaunchconfig.Reconciler{
+	configs := launchconfig.New(launchconfig.Options{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Watches: secrets, Clouds: registry,
-		Report: common.Reporter{Recorder: manager.GetEventRecorder(awslaunchconfig.Name), Progress: options.Progress}, Clock: options.Clock,
-	}
-	pools := &awsmachinepool.Reconciler{
-		Client: manager.GetClient(), Live: manager.GetAPIReader(), Clouds: registry, Workloads: workloads,
-		Report: common.Reporter{Recorder: manager.GetEventRecorder(awsmachinepool.Name), Progress: options.Progress}, Clock: options.Clock,
-		SettleWindow: options.SettleWindow, MachinePoolMachines: options.MachinePoolMachines,
-	}
+		Report: common.Reporter{Recorder: manager.GetEventRecorder(launchconfig.Name), Progress: options.Progress}, Clock: options.Clock,
+	})
+	pools := machinepool.New(&machinepool.Kind{
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Clouds: registry, Workloads: workloads, Clock: options.Clock,
+		Settings: machinepool.Settings{SettleWindow: options.SettleWindow, MachinePoolMachines: options.MachinePoolMachines},
+	}, common.Reporter{Recorder: manager.GetEventRecorder(machinepool.Name), Progress: options.Progress})
 	managed := &awsmanagedmachinepool.Reconciler{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Clouds: registry,
 		Report: common.Reporter{Recorder: manager.GetEventRecorder(awsmanagedmachinepool.Name), Progress: options.Progress}, Clock: options.Clock,

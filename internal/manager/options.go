@@ -147,6 +147,9 @@ func (o Options) withDefaults() Options {
 	if o.Intervals.RestWithEvents == 0 {
 		o.Intervals.RestWithEvents = observe.DefaultIntervals.RestWithEvents
 	}
+	if o.Intervals.Spacing == 0 {
+		o.Intervals.Spacing = observe.DefaultIntervals.Spacing
+	}
 	if o.SecretInterval == 0 {
 		o.SecretInterval = secretwatch.DefaultInterval
 	}

@@ -196,7 +196,7 @@ func addProvisioner(ctx context.Context, manager ctrl.Manager, options Provision
 	changed := &clouds.Queue{}
 	asked := &templates.Asked{Wake: func(name string) { changed.Add(types.NamespacedName{Name: name}) }}
 	shortages, refusals, promises := catalog.NewShortages(options.Clock), launching.NewRefusals(options.Clock, fleet.DryRuns{Fleets: fleets, Versions: found}), &launching.Promises{}
-	options.Progress.ReadNodes(metrics.Held{Reader: manager.GetCache(), Clock: options.Clock, Short: shortages.Count})
+	fleets.Terminating = func(instances int) { options.Progress.Batched(metrics.BatchTerminate, instances) }
 	woken := &clouds.Queue{}
 	instances := observe.NewSweep(options.Clock, observe.Source[fleet.Instance]{Describe: fleets.Describe, Batch: fleet.DescribeBatch}, options.Intervals, woken.Add)
 	settings := common.Settings{Clock: options.Clock, Concurrency: options.Concurrency, Traces: options.Traces}
@@ -208,10 +208,11 @@ func addProvisioner(ctx context.Context, manager ctrl.Manager, options Provision
 	if err != nil {
 		return err
 	}
+	startups := measure(manager, options, shortages, pods)
 	passes := &provisioning.Reconciler{
 		Client: manager.GetClient(), Pods: pods, Live: manager.GetAPIReader(), ClusterUID: uid, Names: names, Region: here, Defaults: made, Templates: read,
 		Asked: asked, Shortages: shortages, Refusals: refusals,
-		Budget: launching.NewBudget(options.Clock, options.LaunchesPerMinute), Promises: promises, Report: report(provisioning.Name), Clock: options.Clock,
+		Budget: launching.NewBudget(options.Clock, options.LaunchesPerMinute), Promises: promises, Report: report(provisioning.Name), Startups: startups, Clock: options.Clock,
 		BatchMax: options.BatchMax, PodsPerPass: options.PodsPerPass,
 	}
 	checks := &provisionednode.StatusChecks{
@@ -222,7 +223,7 @@ func addProvisioner(ctx context.Context, manager ctrl.Manager, options Provision
 		Report: report(provisionednode.Name), Clock: options.Clock, RegistrationTimeout: options.RegistrationTimeout, Wake: woken.Add,
 	}
 	provisioners := &provisioner.Reconciler{
-		Client: manager.GetClient(), Live: manager.GetAPIReader(), ClusterUID: uid, Region: here, Defaults: made, Templates: read, Names: names, Refusals: refusals, Asked: asked,
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), ClusterUID: uid, Region: here, Defaults: made, Templates: read, Names: names, Refusals: refusals, Shortages: shortages, Asked: asked,
 		AWS: clients, Report: report(provisioner.Name), Clock: options.Clock,
 	}
 	return errors.Join(
@@ -237,6 +238,24 @@ func addProvisioner(ctx context.Context, manager ctrl.Manager, options Provision
 			Client: manager.GetClient(), Live: manager.GetAPIReader(), Fleets: fleets, Clock: options.Clock, ClusterUID: uid, Interval: options.Intervals.Rest,
 		}),
 	)
+}
+
+// measure has metrics describe nodes and pods at the time of a scrape, and returns what measures how long pods wait.
+func measure(manager ctrl.Manager, options ProvisionerOptions, shortages *catalog.Shortages, pods func(context.Context) ([]*corev1.Pod, error)) *provisioning.Startups {
+	startups := &provisioning.Startups{Progress: options.Progress, Clock: options.Clock}
+	options.Progress.ReadNodes(metrics.Held{Reader: manager.GetCache(), Clock: options.Clock, Short: shortOfferings(shortages), Pods: pods, Waiting: startups.Oldest})
+	return startups
+}
+
+// shortOfferings returns what AWS had none of, as metrics have it.
+func shortOfferings(shortages *catalog.Shortages) func() []metrics.Offering {
+	return func() []metrics.Offering {
+		var short []metrics.Offering
+		for _, one := range shortages.List() {
+			short = append(short, metrics.Offering{InstanceType: one.InstanceType, Zone: one.Zone, CapacityType: one.CapacityType})
+		}
+		return short
+	}
 }
 
 // clusterUID returns what identifies the cluster: the UID of its kube-system namespace, which is never deleted.

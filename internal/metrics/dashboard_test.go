@@ -27,7 +27,7 @@ func served(t *testing.T) map[string][]string {
 		t.Fatal("controller-runtime's registry does not describe itself")
 	}
 	found := map[string][]string{}
-	for _, collector := range []prometheus.Collector{own, aws.NewMetrics(), events.NewMetrics(), metrics.NewProgress()} {
+	for _, collector := range []prometheus.Collector{own, aws.NewMetrics(), events.NewMetrics(), metrics.NewProgress(), metrics.NewBuildInfo("v0", "none")} {
 		descriptions := make(chan *prometheus.Desc)
 		go func() {
 			defer close(descriptions)

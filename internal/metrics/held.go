@@ -1,10 +1,15 @@
 package metrics
 
 import (
+	"context"
+	"maps"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,8 +28,15 @@ var (
 		"What all nodes of a Provisioner have together, by resource: cpu in cores, memory in bytes, nodes.", []string{"provisioner", "resource"}, nil)
 	allowedDesc = prometheus.NewDesc("slipway_provisioner_allowed_disruptions",
 		"How many nodes of a Provisioner its disruption budgets allow to be leaving at a time, by reason. Missing where no budget applies.", []string{"provisioner", "reason"}, nil)
-	shortDesc = prometheus.NewDesc("slipway_offerings_short",
-		"Instance types that AWS had none of when asked last and that are left alone for minutes, by zone and capacity type.", []string{"zone", "capacity_type"}, nil)
+	oldestDesc = prometheus.NewDesc("slipway_nodes_oldest_seconds",
+		"Age of the oldest node of a Provisioner, from its launch.", []string{"provisioner"}, nil)
+	oldestEndingDesc = prometheus.NewDesc("slipway_nodes_ending_oldest_seconds",
+		"Time since the deletion of the node of a Provisioner that is ending for longest.", []string{"provisioner"}, nil)
+	awaitingDesc = prometheus.NewDesc("slipway_nodes_awaiting_disruption",
+		"Nodes of a Provisioner that would be disrupted and are kept for now, by why: the reason of the disruption if a budget holds it back, else what keeps the node.",
+		[]string{"provisioner", "reason"}, nil)
+	oldestPodDesc = prometheus.NewDesc("slipway_pods_oldest_wait_seconds",
+		"Time since the pod that has waited for longest was seen pending, of those that are not bound, and of those that do not run.", []string{"until"}, nil)
 )
 
 // Held is what a scrape reads to describe just-in-time nodes.
@@ -32,8 +44,12 @@ type Held struct {
 	// Reader is the manager's cache.
 	Reader client.Reader
 	Clock  clock.PassiveClock
-	// Short counts the offerings that AWS had none of, by zone and capacity type.
-	Short func() map[[2]string]int
+	// Short returns the offerings that AWS had none of.
+	Short func() []Offering
+	// Pods returns those of the cluster.
+	Pods func(context.Context) ([]*corev1.Pod, error)
+	// Waiting returns since when the pod that has waited for longest is seen pending, of those that are not bound and of those that do not run; zero if there is none.
+	Waiting func() (unbound, unstarted time.Time)
 }
 
 // held describes what there is at the time of a scrape, so that a series goes with its object.
@@ -41,11 +57,28 @@ type held struct {
 	mu    sync.Mutex
 	from  *Held
 	price func(instanceType, zone, capacityType string) float64
+	// drifted are how many nodes wait for their replacement because they have drifted, by Provisioner.
+	drifted map[string]int
+}
+
+func (h *held) drift(provisioner string, nodes int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.drifted == nil {
+		h.drifted = map[string]int{}
+	}
+	delete(h.drifted, provisioner)
+	if nodes > 0 {
+		h.drifted[provisioner] = nodes
+	}
 }
 
 // Describe implements prometheus.Collector.
 func (*held) Describe(ch chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{nodesDesc, costDesc, limitDesc, usageDesc, allowedDesc, shortDesc} {
+	for _, desc := range []*prometheus.Desc{
+		nodesDesc, costDesc, limitDesc, usageDesc, allowedDesc, oldestDesc, oldestEndingDesc, awaitingDesc, oldestPodDesc, allocatableDesc, requestedDesc,
+		shortDesc, offeringPriceDesc, offeringAvailableDesc, typeCoresDesc, typeMemoryDesc,
+	} {
 		ch <- desc
 	}
 }
@@ -53,7 +86,7 @@ func (*held) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector. What cannot be read is left out.
 func (h *held) Collect(ch chan<- prometheus.Metric) {
 	h.mu.Lock()
-	from, price := h.from, h.price
+	from, price, drifted := h.from, h.price, maps.Clone(h.drifted)
 	h.mu.Unlock()
 	if from == nil {
 		return
@@ -63,15 +96,60 @@ func (h *held) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 	}
-	nodes, provisioners := &provisioningv1.ProvisionedNodeList{}, &provisioningv1.ProvisionerList{}
+	now := from.Clock.Now()
+	nodes, provisioners, members := &provisioningv1.ProvisionedNodeList{}, &provisioningv1.ProvisionerList{}, &corev1.NodeList{}
 	if from.Reader.List(ctx, nodes, client.UnsafeDisableDeepCopy) == nil && from.Reader.List(ctx, provisioners, client.UnsafeDisableDeepCopy) == nil {
 		describeNodes(nodes.Items, price, gauge)
+		describeAges(nodes.Items, now, gauge)
+		describeAwaiting(nodes.Items, drifted, gauge)
+		describeOfferings(nodes.Items, from.Short(), price, gauge)
 		for i := range provisioners.Items {
 			describeProvisioner(&provisioners.Items[i], nodes.Items, from.Clock, gauge)
 		}
+		if pods, err := from.Pods(ctx); err == nil && from.Reader.List(ctx, members, client.UnsafeDisableDeepCopy) == nil {
+			measure(nodes.Items, members.Items, pods).describe(gauge)
+		}
 	}
-	for labels, count := range from.Short() {
-		gauge(shortDesc, float64(count), labels[:]...)
+	unbound, unstarted := from.Waiting()
+	for until, since := range map[string]time.Time{StageBound: unbound, StageRunning: unstarted} {
+		if !since.IsZero() {
+			gauge(oldestPodDesc, now.Sub(since).Seconds(), until)
+		}
+	}
+}
+
+// describeAges describes the oldest nodes of each Provisioner.
+func describeAges(nodes []provisioningv1.ProvisionedNode, now time.Time, gauge func(*prometheus.Desc, float64, ...string)) {
+	for desc, timeOf := range map[*prometheus.Desc]func(*provisioningv1.ProvisionedNode) *metav1.Time{
+		oldestDesc:       func(node *provisioningv1.ProvisionedNode) *metav1.Time { return node.Status.LaunchTime },
+		oldestEndingDesc: func(node *provisioningv1.ProvisionedNode) *metav1.Time { return node.DeletionTimestamp },
+	} {
+		oldest := map[string]float64{}
+		for i := range nodes {
+			if at := timeOf(&nodes[i]); at != nil {
+				oldest[nodes[i].Spec.Provisioner] = max(oldest[nodes[i].Spec.Provisioner], now.Sub(at.Time).Seconds())
+			}
+		}
+		for provisioner, age := range oldest {
+			gauge(desc, age, provisioner)
+		}
+	}
+}
+
+// describeAwaiting describes the nodes that would be disrupted and are kept for now. A node that drifted is marked only when its turn comes.
+func describeAwaiting(nodes []provisioningv1.ProvisionedNode, drifted map[string]int, gauge func(*prometheus.Desc, float64, ...string)) {
+	counts := map[[2]string]int{}
+	for i := range nodes {
+		condition := meta.FindStatusCondition(nodes[i].Status.Conditions, provisioningv1.ReplacingCondition)
+		if condition != nil && condition.Status == metav1.ConditionFalse && nodes[i].DeletionTimestamp == nil {
+			counts[[2]string{nodes[i].Spec.Provisioner, condition.Reason}]++
+		}
+	}
+	for provisioner, count := range drifted {
+		counts[[2]string{provisioner, provisioningv1.DriftedReason}] += count
+	}
+	for labels, count := range counts {
+		gauge(awaitingDesc, float64(count), labels[:]...)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 )
@@ -26,18 +27,29 @@ const (
 	StageReady      = "ready"
 )
 
+// The stages of the end of a node.
+const (
+	StageDrained    = "drained"
+	StageTerminated = "terminated"
+	StageGone       = "gone"
+)
+
 // nodes are the metrics of just-in-time nodes that are counted when something happens. Series with the name of a Provisioner go with the Provisioner.
 type nodes struct {
 	decisions     *prometheus.CounterVec
 	disruptions   *prometheus.CounterVec
 	interruptions *prometheus.CounterVec
 	startup       *prometheus.HistogramVec
+	termination   *prometheus.HistogramVec
+	lifetime      *prometheus.HistogramVec
+	evictions     *prometheus.CounterVec
+	failures      *prometheus.CounterVec
 	pending       *prometheus.GaugeVec
 	held          held
 
 	mu sync.Mutex
-	// counted are nodes whose disruption was counted.
-	counted map[string]bool
+	// counted are nodes whose disruption was counted, ended those whose end was.
+	counted, ended map[string]bool
 }
 
 func newNodes() *nodes {
@@ -59,25 +71,44 @@ func newNodes() *nodes {
 			Help:    "Time from when the first pod of a node was seen pending to when the node was launched, registered, and ready.",
 			Buckets: []float64{0.5, 1, 2, 5, 10, 20, 30, 45, 60, 90, 120, 180, 300, 600, 900},
 		}, []string{"provisioner", "stage"}),
+		termination: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "slipway_node_termination_seconds",
+			Help:    "Time that the stages of a node's end take: until its pods have left, until its instance has ended, and from its deletion until it is gone.",
+			Buckets: []float64{1, 5, 10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 21600, 86400},
+		}, []string{"provisioner", "stage"}),
+		lifetime: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "slipway_node_lifetime_seconds",
+			Help:    "Time from the launch of a node to its end.",
+			Buckets: []float64{300, 900, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800, 1209600, 2592000, 7776000},
+		}, []string{"provisioner"}),
+		evictions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "slipway_evictions_total",
+			Help: "Requests to remove pods from nodes that are drained, by outcome: accepted, held, gone, failed, deleted.",
+		}, []string{"outcome"}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "slipway_launch_failures_total",
+			Help: "Answers of EC2 to launches that name a failure, by what it is about, zone, and capacity type.",
+		}, []string{"reason", "zone", "capacity_type"}),
 		pending: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "slipway_pods_pending",
 			Help: "Pods that wait for a node, by why.",
 		}, []string{"reason"}),
-		counted: map[string]bool{},
+		counted: map[string]bool{}, ended: map[string]bool{},
 	}
 }
 
 func (n *nodes) collectors() []prometheus.Collector {
-	return []prometheus.Collector{n.decisions, n.disruptions, n.interruptions, n.startup, n.pending, &n.held}
+	return []prometheus.Collector{n.decisions, n.disruptions, n.interruptions, n.startup, n.termination, n.lifetime, n.evictions, n.failures, n.pending, &n.held}
 }
 
 // forget drops the series of a Provisioner that is gone.
 func (n *nodes) forget(provisioner string) {
 	for _, vector := range []interface {
 		DeletePartialMatch(prometheus.Labels) int
-	}{n.decisions, n.disruptions, n.startup} {
+	}{n.decisions, n.disruptions, n.startup, n.termination, n.lifetime} {
 		vector.DeletePartialMatch(prometheus.Labels{"provisioner": provisioner})
 	}
+	n.held.drift(provisioner, 0)
 }
 
 // NodesDecided counts decisions about nodes of a Provisioner.
@@ -123,6 +154,56 @@ func (p *Progress) NodeGone(name string) {
 	p.nodes.mu.Lock()
 	defer p.nodes.mu.Unlock()
 	delete(p.nodes.counted, name)
+	delete(p.nodes.ended, name)
+}
+
+// NodeEnded records how long a node that is gone lived, and how long the stages of its end took, once.
+func (p *Progress) NodeEnded(node *provisioningv1.ProvisionedNode, now time.Time) {
+	if p == nil {
+		return
+	}
+	p.nodes.mu.Lock()
+	defer p.nodes.mu.Unlock()
+	if p.nodes.ended[node.Name] {
+		return
+	}
+	p.nodes.ended[node.Name] = true
+	stage := func(name string, from *metav1.Time, to time.Time) {
+		if from != nil {
+			p.nodes.termination.WithLabelValues(node.Spec.Provisioner, name).Observe(max(to.Sub(from.Time), 0).Seconds())
+		}
+	}
+	drained := now
+	if node.Status.TerminateTime != nil {
+		drained = node.Status.TerminateTime.Time
+	}
+	stage(StageDrained, node.Status.DrainTime, drained)
+	stage(StageTerminated, node.Status.TerminateTime, now)
+	stage(StageGone, node.DeletionTimestamp, now)
+	if node.Status.LaunchTime != nil {
+		p.nodes.lifetime.WithLabelValues(node.Spec.Provisioner).Observe(max(now.Sub(node.Status.LaunchTime.Time), 0).Seconds())
+	}
+}
+
+// Evicted counts a request to remove a pod from a node that is drained.
+func (p *Progress) Evicted(outcome string) {
+	if p != nil {
+		p.nodes.evictions.WithLabelValues(outcome).Inc()
+	}
+}
+
+// LaunchFailed counts a failure that EC2 names in its answer to a launch. The zone is empty if the whole launch failed.
+func (p *Progress) LaunchFailed(reason, zone, capacityType string) {
+	if p != nil {
+		p.nodes.failures.WithLabelValues(reason, zone, capacityType).Inc()
+	}
+}
+
+// NodesDrifted sets how many nodes of a Provisioner have drifted and wait for their replacement.
+func (p *Progress) NodesDrifted(provisioner string, nodes int) {
+	if p != nil {
+		p.nodes.held.drift(provisioner, nodes)
+	}
 }
 
 // Interrupted counts a message of EC2 about an instance.

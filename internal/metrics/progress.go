@@ -4,6 +4,7 @@ package metrics
 
 import (
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,6 +36,7 @@ type Progress struct {
 	editToVersion prometheus.Histogram
 	conditions    conditions
 	nodes         *nodes
+	choices       *choices
 
 	mu    sync.Mutex
 	edits map[subject]edit
@@ -82,7 +84,7 @@ func NewProgress() *Progress {
 			Help:    "Time from when this manager first saw an edited AWSLaunchConfig to when its new launch template version exists.",
 			Buckets: []float64{0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800},
 		}),
-		nodes: newNodes(),
+		nodes: newNodes(), choices: newChoices(),
 		edits: map[subject]edit{}, said: map[subject]string{}, failures: map[subject]map[string]metav1.Condition{},
 	}
 }
@@ -206,7 +208,7 @@ func (p *Progress) Describe(ch chan<- *prometheus.Desc) {
 	p.rollouts.Describe(ch)
 	p.editToVersion.Describe(ch)
 	p.conditions.Describe(ch)
-	for _, collector := range p.nodes.collectors() {
+	for _, collector := range slices.Concat(p.nodes.collectors(), p.choices.collectors()) {
 		collector.Describe(ch)
 	}
 }
@@ -218,7 +220,7 @@ func (p *Progress) Collect(ch chan<- prometheus.Metric) {
 	p.rollouts.Collect(ch)
 	p.editToVersion.Collect(ch)
 	p.conditions.Collect(ch)
-	for _, collector := range p.nodes.collectors() {
+	for _, collector := range slices.Concat(p.nodes.collectors(), p.choices.collectors()) {
 		collector.Collect(ch)
 	}
 }

@@ -1,6 +1,7 @@
 package provisioningtest
 
 import (
+	"cmp"
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,7 @@ import (
 	"github.com/slipway-project/slipway/internal/identity"
 	"github.com/slipway-project/slipway/internal/inspection"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/metrics"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
 	"github.com/slipway-project/slipway/internal/provisioning/clustername"
 	"github.com/slipway-project/slipway/internal/provisioning/defaults"
@@ -27,18 +29,22 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/templates"
 )
 
+// intervals are the product's, without a pause in real time between two descriptions.
+var intervals = observe.Intervals{Rest: observe.DefaultIntervals.Rest, Motion: observe.DefaultIntervals.Motion}
+
 // build wires the controllers as the manager does.
 func (w *World) build(clients *aws.Clients) {
 	uid, clock := w.options.ClusterUID, w.Clock
 	found := discovery.New(clients, clock)
 	here := &region.Region{Name: clients.Region, Discovery: found}
 	fleets, made := fleet.New(clients.EC2), launchtemplate.NewTemplates(clients.EC2)
+	fleets.Terminating = func(instances int) { w.Progress.Batched(metrics.BatchTerminate, instances) }
 	names := &clustername.Names{Instances: fleets, Templates: made, Clock: clock, ClusterUID: uid}
-	own := &defaults.Templates{Templates: made, Discovery: found, Cluster: joining{}, Clock: clock, InstanceProfile: "nodes.cluster-api-provider-aws.sigs.k8s.io", ClusterUID: uid}
+	own := &defaults.Templates{Templates: made, Discovery: found, Cluster: joining{cmp.Or(w.options.Kubernetes, "v1.36.3")}, Clock: clock, InstanceProfile: "nodes.cluster-api-provider-aws.sigs.k8s.io", ClusterUID: uid}
 	read := &templates.Reader{Inspection: inspection.NewReader(found), Configs: configs{w.Client}, Profiles: identity.OwnProfiles{Resolver: &identity.Resolver{Reader: w.Client}}}
 	asked := &templates.Asked{Wake: func(string) {}}
 	shortages, refusals, promises := catalog.NewShortages(clock), launching.NewRefusals(clock, fleet.DryRuns{Fleets: fleets, Versions: found}), &launching.Promises{}
-	instances := observe.NewSweep(clock, observe.Source[fleet.Instance]{Describe: fleets.Describe, Batch: fleet.DescribeBatch}, observe.DefaultIntervals, func(types.NamespacedName) {})
+	instances := observe.NewSweep(clock, observe.Source[fleet.Instance]{Describe: fleets.Describe, Batch: fleet.DescribeBatch}, intervals, func(types.NamespacedName) {})
 	report := common.Reporter{Recorder: w.events, Progress: w.Progress}
 	w.Provisioning = &provisioning.Reconciler{
 		Client: w.Client, Live: w.Client, ClusterUID: uid, Names: names, Region: here, Defaults: own, Templates: read, Asked: asked, Shortages: shortages, Refusals: refusals,
@@ -53,22 +59,22 @@ func (w *World) build(clients *aws.Clients) {
 			return pods, err
 		},
 	}
-	checks := &provisionednode.StatusChecks{Client: w.Client, Fleets: fleets, Clock: clock, Report: report, Interval: observe.DefaultIntervals.Rest, Wake: func(types.NamespacedName) {}}
+	checks := &provisionednode.StatusChecks{Client: w.Client, Fleets: fleets, Clock: clock, Report: report, Interval: intervals.Rest, Wake: func(types.NamespacedName) {}}
 	w.Nodes = &provisionednode.Reconciler{
 		Client: w.Client, Live: w.Client, ClusterUID: uid, Names: names, Defaults: own, Templates: read, Cluster: w.clientset(), Fleets: fleets, Region: here, Instances: instances, Checks: checks, Shortages: shortages, Refusals: refusals,
 		Promises: promises, Report: report, Clock: clock, RegistrationTimeout: provisionednode.DefaultRegistrationTimeout, Wake: func(types.NamespacedName) {},
 	}
 	w.Provisioners = &provisioner.Reconciler{
-		Client: w.Client, Live: w.Client, ClusterUID: uid, Region: here, Defaults: own, Templates: read, Names: names, Refusals: refusals, Asked: asked, AWS: clients, Report: report, Clock: clock,
+		Client: w.Client, Live: w.Client, ClusterUID: uid, Region: here, Defaults: own, Templates: read, Names: names, Refusals: refusals, Shortages: shortages, Asked: asked, AWS: clients, Report: report, Clock: clock,
 	}
-	w.Collector = &provisionednode.Collector{Client: w.Client, Live: w.Client, Fleets: fleets, Clock: clock, ClusterUID: uid, Interval: observe.DefaultIntervals.Rest}
+	w.Collector = &provisionednode.Collector{Client: w.Client, Live: w.Client, Fleets: fleets, Clock: clock, ClusterUID: uid, Interval: intervals.Rest}
 }
 
 // joining is how nodes of the cluster join.
-type joining struct{}
+type joining struct{ version string }
 
 // Version implements defaults.Cluster.
-func (joining) Version(context.Context) (string, error) { return "v1.36.3", nil }
+func (j joining) Version(context.Context) (string, error) { return j.version, nil }
 
 // ServiceCIDR implements defaults.Cluster.
 func (joining) ServiceCIDR(context.Context) (string, error) { return "10.96.0.0/16", nil }

@@ -12,9 +12,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
@@ -40,7 +43,7 @@ func (w *World) newClient() client.WithWatch {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), provisioningv1.AddToScheme(scheme), infrav1.AddToScheme(scheme), capav1.AddToScheme(scheme)); err != nil {
 		w.Fatal(err)
 	}
-	builder := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&provisioningv1.Provisioner{}, &provisioningv1.ProvisionedNode{})
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithStatusSubresource(&provisioningv1.Provisioner{}, &provisioningv1.ProvisionedNode{})
 	for _, index := range provisionednode.Indexes() {
 		builder = builder.WithIndex(index.Object, index.Name, index.Values)
 	}
@@ -96,10 +99,41 @@ func (w *World) clientset() kubernetes.Interface {
 			return false, nil, nil
 		}
 		name := action.(clienttesting.CreateAction).GetObject().(metav1.Object).GetName()
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: action.GetNamespace(), Name: name}}
-		return answer(nil, w.Client.Delete(w.Context(), pod))
+		return answer(nil, w.evict(action.GetNamespace(), name))
 	})
 	return set
+}
+
+// evict deletes a pod unless a PodDisruptionBudget is in the way.
+func (w *World) evict(namespace, name string) error {
+	pod := &corev1.Pod{}
+	if err := w.Client.Get(w.Context(), client.ObjectKey{Namespace: namespace, Name: name}, pod); err != nil {
+		return err
+	}
+	var budgets policyv1.PodDisruptionBudgetList
+	if err := w.Client.List(w.Context(), &budgets, client.InNamespace(namespace)); err != nil {
+		return err
+	}
+	for i := range budgets.Items {
+		if refuses(&budgets.Items[i], pod) {
+			return apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 10)
+		}
+	}
+	return w.Client.Delete(w.Context(), pod)
+}
+
+// refuses reports whether the API server evicts a pod only if a PodDisruptionBudget allows a disruption, and it allows none. Budgets count for running pods, and for those
+// that are not ready while the budget has too few healthy pods, unless its policy is AlwaysAllow (Kubernetes: registry/core/pod/storage, eviction.go).
+func refuses(budget *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
+	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+	if err != nil || !selector.Matches(labels.Set(pod.Labels)) || pod.Status.Phase != corev1.PodRunning || budget.Status.DisruptionsAllowed > 0 {
+		return false
+	}
+	ready := slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+		return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
+	})
+	healthy := budget.Status.CurrentHealthy >= budget.Status.DesiredHealthy && budget.Status.DesiredHealthy > 0
+	return ready || !healthy && ptr.Deref(budget.Spec.UnhealthyPodEvictionPolicy, policyv1.IfHealthyBudget) != policyv1.AlwaysAllow
 }
 
 // Create creates an object.
@@ -258,14 +292,17 @@ func (w *World) Members() []corev1.Node {
 }
 
 // Join has a ready Node register for every running instance that has none.
-func (w *World) Join() {
+func (w *World) Join() { w.JoinAfter(0) }
+
+// JoinAfter has a ready Node register for every running instance that has none and was launched some time ago.
+func (w *World) JoinAfter(startup time.Duration) {
 	w.Helper()
 	there := map[string]bool{}
 	for _, member := range w.Members() {
 		there[state.InstanceOf(member.Spec.ProviderID)] = true
 	}
 	for _, instance := range w.Instances() {
-		if there[*instance.InstanceId] {
+		if there[*instance.InstanceId] || w.Clock.Since(*instance.LaunchTime) < startup {
 			continue
 		}
 		w.Create(&corev1.Node{

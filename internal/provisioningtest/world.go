@@ -3,8 +3,11 @@
 package provisioningtest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -23,6 +26,7 @@ import (
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/awssim/simclock"
+	"github.com/slipway-project/slipway/awssim/world"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/controllers/provisionednode"
 	"github.com/slipway-project/slipway/internal/controllers/provisioner"
@@ -43,10 +47,16 @@ const (
 // Options change a world.
 type Options struct {
 	Behavior awssim.Behavior
+	// World is what the account has at the start; world.Default() if nil.
+	World *world.World
 	// LaunchesPerMinute is the launch budget; 300 if zero.
 	LaunchesPerMinute int
 	// ClusterUID is the UID of the kube-system namespace; "uid-of-this-cluster" if empty.
 	ClusterUID string
+	// Before sees each request to AWS before it is answered, with its body. It may hold the request up.
+	Before func(body []byte)
+	// Kubernetes is the version of the cluster; "v1.36.3" if empty.
+	Kubernetes string
 }
 
 // AWS is a simulated account that several clusters may share.
@@ -84,8 +94,8 @@ func New(t *testing.T, options Options) *World {
 	clock := simclock.New(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), 0)
 	t.Cleanup(clock.Close)
 	options.Behavior.InstanceTimes = awssim.InstanceTimes{Pending: 2 * time.Second, ShuttingDown: 2 * time.Second}
-	sim := awssim.New(awssim.Options{Clock: clock, Behavior: options.Behavior})
-	server := httptest.NewServer(sim.Handler())
+	sim := awssim.New(awssim.Options{Clock: clock, Behavior: options.Behavior, World: options.World})
+	server := httptest.NewServer(before(options.Before, sim.Handler()))
 	t.Cleanup(server.Close)
 	config := awssdk.Config{
 		BaseEndpoint: awssdk.String(server.URL), Region: Region, Credentials: credentials.NewStaticCredentialsProvider("AKIASLIPWAY0"+Account, "secret", ""),
@@ -104,6 +114,23 @@ func New(t *testing.T, options Options) *World {
 	return w
 }
 
+// before calls a function with the body of each request; nil for none.
+func before(see func(body []byte), answer http.Handler) http.Handler {
+	if see == nil {
+		return answer
+	}
+	return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
+		body, err := io.ReadAll(request.Body)
+		if err != nil {
+			http.Error(response, err.Error(), http.StatusBadRequest)
+			return
+		}
+		see(body)
+		request.Body = io.NopCloser(bytes.NewReader(body))
+		answer.ServeHTTP(response, request)
+	})
+}
+
 // Cluster returns a further cluster in the account.
 func (a *AWS) Cluster(t *testing.T, options Options) *World {
 	t.Helper()
@@ -116,6 +143,11 @@ func (a *AWS) Cluster(t *testing.T, options Options) *World {
 	w := &World{T: t, AWS: a, Progress: metrics.NewProgress(), options: options, events: &recorder{}}
 	w.Client = w.newClient()
 	w.Restart()
+	t.Cleanup(func() {
+		for _, event := range w.Told("..") {
+			t.Errorf("an event has two full stops: %q", event)
+		}
+	})
 	return w
 }
 

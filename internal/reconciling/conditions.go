@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,13 +33,34 @@ func Unknown(object Conditioned, conditionType, reason, message string) {
 	set(object, conditionType, metav1.ConditionUnknown, reason, message)
 }
 
+// set sets a condition, and leaves open when it became so: deciding knows no clock. Stamp adds the time.
 func set(object Conditioned, conditionType string, status metav1.ConditionStatus, reason, message string) {
-	// A copy, because SetStatusCondition changes elements in place and the object may share them with its stored self.
-	conditions := slices.Clone(object.GetConditions())
-	meta.SetStatusCondition(&conditions, metav1.Condition{
+	condition := metav1.Condition{
 		Type: conditionType, Status: status, Reason: reason, Message: message,
 		ObservedGeneration: object.GetGeneration(),
-	})
+	}
+	// A copy, because the object may share its conditions with its stored self.
+	conditions := slices.Clone(object.GetConditions())
+	place := slices.IndexFunc(conditions, func(present metav1.Condition) bool { return present.Type == conditionType })
+	if place < 0 {
+		object.SetConditions(append(conditions, condition))
+		return
+	}
+	if conditions[place].Status == status {
+		condition.LastTransitionTime = conditions[place].LastTransitionTime
+	}
+	conditions[place] = condition
+	object.SetConditions(conditions)
+}
+
+// Stamp sets the last transition of the conditions that have none yet.
+func Stamp(object Conditioned, now time.Time) {
+	conditions := slices.Clone(object.GetConditions())
+	for i := range conditions {
+		if conditions[i].LastTransitionTime.IsZero() {
+			conditions[i].LastTransitionTime = metav1.NewTime(now)
+		}
+	}
 	object.SetConditions(conditions)
 }
 

@@ -6,8 +6,9 @@ import "math/rand/v2"
 // before determine.
 type chance struct{ *rand.Rand }
 
-func newChance(seed uint64) chance {
-	return chance{rand.New(rand.NewPCG(seed, 0x510b))} //nolint:gosec // a schedule is no secret
+// newChance makes the choices of one step of a schedule. Each step has its own, so that one can be left out and the others stay as they are.
+func newChance(seed uint64, step int) chance {
+	return chance{rand.New(rand.NewPCG(seed, 0x510b+uint64(step)<<16))} //nolint:gosec // a schedule is no secret
 }
 
 // happens is true with a probability.

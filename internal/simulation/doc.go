@@ -10,6 +10,8 @@
 //   - A process is what `slipway manager` is to the two controllers: their Register functions add the same watches,
 //     predicates, and work queues to a manager that starts nothing (manager.go). The event loop takes requests from the
 //     queues and calls Reconcile.
+//   - The workload cluster has a node for each instance that has booted, and runs a Deployment with a PodDisruptionBudget. The controllers drain its nodes
+//     (workload.go).
 //   - A user edits specs, rotates the bootstrap token, and deletes the pool. Others terminate instances, and delete groups
 //     and launch configs behind the controllers' backs (user.go).
 //
@@ -25,10 +27,10 @@
 //
 // # What must hold
 //
-// The invariants are in invariants.go: some hold after each call, others at the end.
+// The invariants are in invariants.go, and those of drains in drains.go: some hold after each call, others at the end.
 //
-// That the invariants are strict enough is shown by mutants (mutants_test.go): mistakes that are made in the source of the
-// product on purpose, each of which some schedule must notice.
+// That the invariants are strict enough is shown by mutants (mutants_test.go) and flaws (flaws_test.go): mistakes that are made on purpose in the source of the
+// product, or at the edges of the process, each of which some schedule must notice.
 //
 // Run uses the real clock where the product does, to space descriptions and retries. It must therefore be called in a
 // bubble of testing/synctest, in which waiting takes no time.

@@ -53,6 +53,9 @@ func (c *gatedClient) List(ctx context.Context, list client.ObjectList, options 
 
 // Create implements client.Writer.
 func (c *gatedClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
+	if flaw := c.gate.world.flaw; flaw.Create != nil {
+		flaw.Create(object)
+	}
 	return c.call("create", object, object.GetName(), true, func() error { return c.Client.Create(ctx, object, options...) })
 }
 
@@ -63,7 +66,20 @@ func (c *gatedClient) Update(ctx context.Context, object client.Object, options 
 
 // Patch implements client.Writer.
 func (c *gatedClient) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	patch, err := c.flawed(object, false, patch)
+	if err != nil {
+		return err
+	}
 	return c.call("patch", object, object.GetName(), true, func() error { return c.Client.Patch(ctx, object, patch, options...) })
+}
+
+// flawed returns a patch as the process's flaw has it.
+func (c *gatedClient) flawed(object client.Object, ofStatus bool, patch client.Patch) (client.Patch, error) {
+	gvk, err := c.GroupVersionKindFor(object)
+	if err != nil {
+		return nil, err
+	}
+	return c.gate.world.flaw.patch(gvk.Kind, ofStatus, object, patch)
 }
 
 // Delete implements client.Writer.
@@ -88,5 +104,9 @@ func (s *gatedStatus) Update(ctx context.Context, object client.Object, options 
 
 // Patch implements client.SubResourceWriter.
 func (s *gatedStatus) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+	patch, err := s.client.flawed(object, true, patch)
+	if err != nil {
+		return err
+	}
 	return s.client.call("patch status of", object, object.GetName(), true, func() error { return s.SubResourceWriter.Patch(ctx, object, patch, options...) })
 }

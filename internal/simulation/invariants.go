@@ -1,8 +1,10 @@
 package simulation
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -24,24 +26,37 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
-	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
 
 // instanceStart is how long an instance takes until it is in service, with some to spare.
 const instanceStart = time.Minute
 
-// The invariants of every schedule. Those of afterCall hold at each moment, and those of unsettled once faults have
-// stopped and the process has come to rest.
-//
-//	There is at most one group and one launch template for a pool.                      atMostOne
-//	There is one version for one configuration and bootstrap data after the other.       twins
-//	No version is deleted that an instance or the group runs.                            versionsInUse
-//	Nothing is changed that belongs to somebody else.                                   foreignUnchanged
-//	An instance is replaced only if another configuration was asked for while it ran.    replacedForNothing
-//	At rest, the group runs what the spec asks for, and status says so.                  unsettledPool
-//	At rest, no more versions are kept than the spec asks for.                           unpruned
-//	After a deletion, nothing is left.                                                   unsettledDeletion
-//	At rest, nothing is written.                                                         schedule.quiet
+// The invariants of every schedule. The first ones hold at each moment, and the others once faults have stopped and the
+// process has come to rest.
+const (
+	OneEach            = "a pool has at most one group and one launch template"
+	NoVersionInVain    = "a version is created only if its configuration or join token differs from the version before"
+	VersionsInUseStay  = "a version that the group or an instance uses is not deleted, and the group names it by number"
+	ForeignUnchanged   = "resources of another owner are not changed"
+	NothingInVain      = "an instance is replaced only if another configuration was asked for while it ran"
+	NoPanic            = "no pass panics, and every write is valid"
+	NoHotLoop          = "nothing is reconciled without end"
+	ReachesSpec        = "once faults stop, the pool becomes as its spec says, and a deleted pool leaves nothing"
+	ComesToRest        = "once faults stop, the process stops writing"
+	NothingWrittenIdle = "at rest, nothing is written"
+)
+
+// ViolationError reports that an invariant did not hold in a schedule.
+type ViolationError struct {
+	Invariant string
+	Cause     error
+}
+
+// Error implements error.
+func (v *ViolationError) Error() string { return v.Cause.Error() }
+
+// Unwrap returns what was found.
+func (v *ViolationError) Unwrap() error { return v.Cause }
 
 // configuration is what of a spec decides whether an instance must be replaced. The user changes nothing else that does.
 type configuration struct {
@@ -56,13 +71,19 @@ type facts struct {
 	asked []asked
 	// unsettled is true while an edit is made that is taken back before anybody can see it.
 	unsettled bool
-	// shrunk is true once the pool was asked to have fewer instances: which ones go is for AWS to choose.
-	shrunk bool
+	// surplus is how many instances the pool was asked to have fewer: which ones go is for AWS to choose.
+	surplus int
+	// launches is the configuration that the group launches, and spared are the instances that ran it when the last refresh
+	// was started.
+	launches configuration
+	spared   map[string]bool
 	// deleting is true once the pool is deleted.
 	deleting bool
 	tokens   int
 	// instances are those of the pool's group, by id.
 	instances map[string]*instance
+	// drains are when the drains of nodes began, by instance.
+	drains map[string]time.Time
 	// foreign describes what belongs to somebody else; empty if there is nothing.
 	foreign string
 }
@@ -84,7 +105,7 @@ type instance struct {
 }
 
 func newFacts(clk clock.PassiveClock) facts {
-	return facts{clock: clk, instances: map[string]*instance{}}
+	return facts{clock: clk, instances: map[string]*instance{}, drains: map[string]time.Time{}}
 }
 
 // running are the ids of instances that have not ended.
@@ -99,14 +120,9 @@ func (f *facts) running() []string {
 }
 
 // specChanged notes what the spec asks for.
-func (f *facts) specChanged(change apiserver.Change) {
-	object := change.After
-	if object == nil || object.GetKind() != "AWSMachinePool" {
-		return
-	}
-	f.deleting = f.deleting || object.GetDeletionTimestamp() != nil
-	pool := &infrav1.AWSMachinePool{}
-	if apiserver.Into(object, pool) != nil || f.unsettled {
+func (f *facts) specChanged(pool *infrav1.AWSMachinePool) {
+	f.deleting = f.deleting || pool.DeletionTimestamp != nil
+	if f.unsettled {
 		return
 	}
 	now := configurationOf(pool)
@@ -132,14 +148,35 @@ func (w *World) instanceChanged(ctx context.Context, event awssim.Event) {
 	switch event.State {
 	case "pending":
 		if err := w.instanceLaunched(ctx, event.ID); err != nil {
-			w.violate("observing the launch of %s: %w", event.ID, err)
+			w.violate(NoPanic, "observing the launch of %s: %w", event.ID, err)
+		}
+	case "booted":
+		if booted := w.facts.instances[event.ID]; booted != nil && !booted.ended {
+			w.clock.AfterFunc(w.joinAfter, func() { w.join(ctx, event.ID) })
 		}
 	case "shutting-down", "terminated":
 		if ended := w.facts.instances[event.ID]; ended != nil && !ended.ended {
 			ended.ended = true
 			w.trace.detail("instance %s ends", event.ID)
 			w.replacedForNothing(event.ID, ended)
+			w.undrained(event.ID, ended)
+			w.workload.leave(event.ID)
 		}
+	}
+}
+
+// join has the node of an instance join the workload cluster. An instance that AWS was told to go on terminating shuts down before its node joins: nobody could
+// drain that any more.
+func (w *World) join(ctx context.Context, id string) {
+	state, err := w.lifecycleState(ctx, id)
+	if err != nil {
+		w.violate(NoPanic, "%w", err)
+		return
+	}
+	// The instance may have ended while it was described.
+	if state != "Terminating:Proceed" && !w.facts.instances[id].ended {
+		w.trace.detail("node %s joins", id)
+		w.workload.join(id)
 	}
 }
 
@@ -185,18 +222,35 @@ func configurationIn(data *ec2types.ResponseLaunchTemplateData) configuration {
 }
 
 // replacedForNothing checks an instance that ends: somebody ended it, there are to be fewer, or the spec has asked for
-// something else since it began.
+// something else since it began. Even then, a refresh must spare an instance that ran what the group launches.
 func (w *World) replacedForNothing(id string, ended *instance) {
-	if ended.excused || w.facts.shrunk || w.facts.deleting {
+	if ended.excused || w.facts.deleting {
 		return
 	}
-	for i, one := range w.facts.asked {
-		past := i < len(w.facts.asked)-1 && w.facts.asked[i+1].from.Before(ended.launched)
-		if one.configuration != ended.configuration && !past {
-			return
+	spared := w.facts.spared[id]
+	if w.facts.otherAsked(ended) && !spared {
+		return
+	}
+	if w.facts.surplus > 0 {
+		w.facts.surplus--
+		return
+	}
+	if spared {
+		w.violate(NothingInVain, "instance %s was replaced, though it ran what the group launches (%s, %d GB) when the refresh was started", id, ended.instanceType, ended.volumeSize)
+		return
+	}
+	w.violate(NothingInVain, "instance %s was replaced, though nothing else than what it runs (%s, %d GB) was asked for since it was launched", id, ended.instanceType, ended.volumeSize)
+}
+
+// otherAsked reports whether the spec has asked for another configuration than that of an instance since it was launched.
+func (f *facts) otherAsked(one *instance) bool {
+	for i, asked := range f.asked {
+		past := i < len(f.asked)-1 && f.asked[i+1].from.Before(one.launched)
+		if asked.configuration != one.configuration && !past {
+			return true
 		}
 	}
-	w.violate("instance %s was replaced, though nothing else than what it runs (%s, %d GB) was asked for since it was launched", id, ended.instanceType, ended.volumeSize)
+	return false
 }
 
 // answered checks what a call of the process did.
@@ -215,15 +269,47 @@ func (w *World) afterCall(ctx context.Context, action string) {
 	var err error
 	switch action {
 	case "CreateAutoScalingGroup", "CreateLaunchTemplate", "CreateOrUpdateTags", "CreateTags":
-		err = w.atMostOne(ctx)
+		err = errors.Join(w.atMostOne(ctx), w.versionsInUse(ctx))
 	case "CreateLaunchTemplateVersion":
 		err = w.twins(ctx)
 	case "DeleteLaunchTemplate", "DeleteLaunchTemplateVersions":
 		err = w.versionsInUse(ctx)
+	case "UpdateAutoScalingGroup", "StartInstanceRefresh":
+		err = errors.Join(w.versionsInUse(ctx), w.noteSpared(ctx, action == "StartInstanceRefresh"))
 	}
 	if err != nil && ctx.Err() == nil {
-		w.violate("checking after %s: %w", action, err)
+		w.violate(NoPanic, "checking after %s: %w", action, err)
 	}
+}
+
+// noteSpared notes which instances a refresh must spare: those that run what the group launches when it is started. The
+// refresh replaces them all the same once the group launches something else.
+func (w *World) noteSpared(ctx context.Context, started bool) error {
+	groups, err := w.ownedGroups(ctx)
+	if err != nil || len(groups) == 0 || groups[0].LaunchTemplate == nil || w.violation != nil {
+		return err
+	}
+	source := groups[0].LaunchTemplate
+	found, err := w.person.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
+		LaunchTemplateId: source.LaunchTemplateId, Versions: []string{*source.Version},
+	})
+	if err != nil {
+		return fmt.Errorf("describing what the group launches: %w", err)
+	}
+	if now := configurationIn(found.LaunchTemplateVersions[0].LaunchTemplateData); now != w.facts.launches {
+		w.facts.launches, w.facts.spared = now, nil
+	}
+	if !started {
+		return nil
+	}
+	w.facts.spared = map[string]bool{}
+	for _, member := range groups[0].Instances {
+		one := w.facts.instances[*member.InstanceId]
+		if one != nil && one.configuration == w.facts.launches && member.LifecycleState == asgtypes.LifecycleStateInService {
+			w.facts.spared[*member.InstanceId] = true
+		}
+	}
+	return nil
 }
 
 // atMostOne checks that there is one group and one template for the pool at most.
@@ -237,16 +323,16 @@ func (w *World) atMostOne(ctx context.Context) error {
 		return err
 	}
 	if len(groups) > 1 {
-		w.violate("there are %d Auto Scaling groups for one pool", len(groups))
+		w.violate(OneEach, "there are %d Auto Scaling groups for one pool", len(groups))
 	}
 	if len(templates) > 1 {
-		w.violate("there are %d launch templates for one pool", len(templates))
+		w.violate(OneEach, "there are %d launch templates for one pool", len(templates))
 	}
 	return nil
 }
 
-// twins checks that the newest version of the pool's template differs from the one before, which describe themselves by
-// the fingerprints of what they hold.
+// twins checks that the newest version of the pool's template differs from the one before: in what the user or the bootstrap
+// provider changes, and in the description, which has the fingerprints of what it holds.
 func (w *World) twins(ctx context.Context) error {
 	templates, err := w.ownedTemplates(ctx)
 	if err != nil || len(templates) == 0 {
@@ -258,8 +344,13 @@ func (w *World) twins(ctx context.Context) error {
 	}
 	versions := found.LaunchTemplateVersions
 	slices.SortFunc(versions, func(a, b ec2types.LaunchTemplateVersion) int { return cmp.Compare(*b.VersionNumber, *a.VersionNumber) })
-	if len(versions) > 1 && ptr.Deref(versions[0].VersionDescription, "") == ptr.Deref(versions[1].VersionDescription, "") {
-		w.violate("versions %d and %d of the launch template are the same", *versions[1].VersionNumber, *versions[0].VersionNumber)
+	if len(versions) < 2 {
+		return nil
+	}
+	newest, before := versions[0].LaunchTemplateData, versions[1].LaunchTemplateData
+	if ptr.Deref(versions[0].VersionDescription, "") == ptr.Deref(versions[1].VersionDescription, "") ||
+		configurationIn(newest) == configurationIn(before) && ptr.Deref(newest.UserData, "") == ptr.Deref(before.UserData, "") {
+		w.violate(NoVersionInVain, "versions %d and %d of the launch template are the same", *versions[1].VersionNumber, *versions[0].VersionNumber)
 	}
 	return nil
 }
@@ -284,7 +375,7 @@ func (w *World) versionsInUse(ctx context.Context) error {
 		}
 		number, err := strconv.ParseInt(*group.LaunchTemplate.Version, 10, 64)
 		if err != nil {
-			w.violate("the group names version %q of its template instead of a number", *group.LaunchTemplate.Version)
+			w.violate(VersionsInUseStay, "the group names version %q of its template instead of a number", *group.LaunchTemplate.Version)
 			return nil
 		}
 		use(*group.LaunchTemplate.LaunchTemplateId, number, "the group")
@@ -297,14 +388,14 @@ func (w *World) versionsInUse(ctx context.Context) error {
 	for template, versions := range used {
 		found, err := w.person.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &template})
 		if err != nil {
-			w.violate("template %s was deleted though %s uses it: %v", template, slices.Collect(maps.Values(versions))[0], err)
+			w.violate(VersionsInUseStay, "template %s was deleted though %s uses it: %v", template, slices.Collect(maps.Values(versions))[0], err)
 			return nil
 		}
 		for _, version := range found.LaunchTemplateVersions {
 			delete(versions, *version.VersionNumber)
 		}
 		for version, by := range versions {
-			w.violate("version %d was deleted though %s uses it", version, by)
+			w.violate(VersionsInUseStay, "version %d was deleted though %s uses it", version, by)
 		}
 	}
 	return nil
@@ -317,9 +408,9 @@ func (w *World) foreignUnchanged(ctx context.Context) {
 	}
 	now, err := w.describeForeign(ctx)
 	if err != nil {
-		w.violate("what belongs to somebody else is gone: %w", err)
+		w.violate(ForeignUnchanged, "what belongs to somebody else is gone: %w", err)
 	} else if now != w.facts.foreign {
-		w.violate("what belongs to somebody else was changed\nfrom %s\nto %s", w.facts.foreign, now)
+		w.violate(ForeignUnchanged, "what belongs to somebody else was changed\nfrom %s\nto %s", w.facts.foreign, now)
 	}
 }
 
@@ -393,7 +484,28 @@ func (w *World) unsettledPool(ctx context.Context, pool *infrav1.AWSMachinePool)
 			return fmt.Errorf("instance %s runs %+v, and the spec asks for %+v", id, is, wanted)
 		}
 	}
+	if err := errors.Join(w.oldToken(ctx, groups[0].LaunchTemplate), w.workload.unsettled(running)); err != nil {
+		return err
+	}
 	return w.unpruned(ctx, pool)
+}
+
+// oldToken says that the group launches instances with another join token than the present one.
+func (w *World) oldToken(ctx context.Context, source *asgtypes.LaunchTemplateSpecification) error {
+	found, err := w.person.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
+		LaunchTemplateId: source.LaunchTemplateId, Versions: []string{*source.Version},
+	})
+	if err != nil {
+		return fmt.Errorf("describing the group's version: %w", err)
+	}
+	text, err := base64.StdEncoding.DecodeString(ptr.Deref(found.LaunchTemplateVersions[0].LaunchTemplateData.UserData, ""))
+	if err != nil {
+		return fmt.Errorf("reading the user data of the group's version: %w", err)
+	}
+	if token := tokenText(w.facts.tokens); !bytes.Contains(text, []byte(token)) {
+		return fmt.Errorf("version %s, which the group launches, does not have the present join token %s", *source.Version, token)
+	}
+	return nil
 }
 
 // unpruned says that more configurations are kept than the spec asks for.
@@ -409,12 +521,22 @@ func (w *World) unpruned(ctx context.Context, pool *infrav1.AWSMachinePool) erro
 	if err != nil {
 		return fmt.Errorf("describing versions: %w", err)
 	}
-	distinct := map[configuration]bool{}
-	for _, version := range found.LaunchTemplateVersions {
-		distinct[configurationIn(version.LaunchTemplateData)] = true
+	versions := found.LaunchTemplateVersions
+	slices.SortFunc(versions, func(a, b ec2types.LaunchTemplateVersion) int { return cmp.Compare(*b.VersionNumber, *a.VersionNumber) })
+	var distinct []configuration
+	allowed := int(ptr.Deref(pool.Spec.VersionsToKeep, infrav1.DefaultVersionsToKeep))
+	for _, version := range versions {
+		if configuration := configurationIn(version.LaunchTemplateData); !slices.Contains(distinct, configuration) {
+			distinct = append(distinct, configuration)
+		}
 	}
-	if keep := int(ptr.Deref(pool.Spec.VersionsToKeep, infrav1.DefaultVersionsToKeep)); len(distinct) > keep {
-		return fmt.Errorf("versions with %d configurations are kept, and %d are to be", len(distinct), keep)
+	// The newest configurations are kept, and the wanted one, which may be older than all of them. The newest version is never deleted, so that its number is not
+	// given again.
+	if slices.Index(distinct, configurationOf(pool)) >= allowed {
+		allowed++
+	}
+	if len(distinct) > allowed {
+		return fmt.Errorf("versions with %d configurations are kept, and %d are to be", len(distinct), allowed)
 	}
 	return nil
 }

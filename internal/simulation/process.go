@@ -24,13 +24,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
-	"github.com/slipway-project/slipway/internal/controllers/awslaunchconfig"
-	"github.com/slipway-project/slipway/internal/controllers/awsmachinepool"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/identity"
+	"github.com/slipway-project/slipway/internal/launchconfig"
+	"github.com/slipway-project/slipway/internal/machinepool"
 	"github.com/slipway-project/slipway/internal/secretwatch"
 	"github.com/slipway-project/slipway/internal/simulation/informers"
 )
@@ -49,6 +50,12 @@ type process struct {
 	manager  *stillManager
 	registry *clouds.Registry
 	secrets  *secretWatch
+	// cloud is what was swept last, and swept when. AWS changed last at changed, and unhear ends the watch of that.
+	cloud          *clouds.Cloud
+	swept, changed time.Time
+	unhear         func()
+	// answers are what the process remembers of AWS by a flaw.
+	answers map[string]answer
 	// dead is true from the moment of a crash: no call of the process reaches anything.
 	dead bool
 	// sweep and poll are when AWS is swept next, and when Secrets are looked at.
@@ -57,8 +64,9 @@ type process struct {
 
 // startProcess starts a process whose cache holds what the API server has now.
 func startProcess(ctx context.Context, w *World) (*process, error) {
-	p := &process{world: w, cache: informers.New(w.server, w.kinds.Scheme())}
+	p := &process{world: w, answers: map[string]answer{}, cache: informers.New(w.server, w.kinds.Scheme())}
 	p.ctx, p.end = context.WithCancel(log.IntoContext(ctx, logr.Discard()))
+	p.changed, p.unhear = w.clock.Now(), w.sim.OnChange(func(awssim.Event) { p.changed = w.clock.Now() })
 	gate := &gate{world: w, process: p}
 	live := &gatedClient{Client: w.server.Client(), gate: gate}
 	cached := informers.NewClient(p.cache, live)
@@ -72,13 +80,20 @@ func startProcess(ctx context.Context, w *World) (*process, error) {
 	p.registry = clouds.NewRegistry(sessions, principals, w.clock, observe.DefaultIntervals)
 	p.secrets = &secretWatch{reader: live, wanted: map[types.NamespacedName]types.NamespacedName{}, known: map[types.NamespacedName]string{}}
 	p.sweep, p.poll = w.clock.Now().Add(observe.DefaultIntervals.Motion), w.clock.Now().Add(secretwatch.DefaultInterval)
+	if w.flaw.NoSweeps {
+		p.sweep = w.clock.Now().Add(never)
+	}
+	if w.flaw.NoSecrets {
+		p.poll = w.clock.Now().Add(never)
+	}
 
-	configs := &awslaunchconfig.Reconciler{
+	configs := launchconfig.New(launchconfig.Options{
 		Client: cached, Live: live, Watches: p.secrets, Clouds: p.registry, Report: common.Reporter{Recorder: recorder{w}}, Clock: w.clock,
-	}
-	pools := &awsmachinepool.Reconciler{
-		Client: cached, Live: live, Clouds: p.registry, Report: common.Reporter{Recorder: recorder{w}}, Clock: w.clock, SettleWindow: settleWindow,
-	}
+	})
+	pools := machinepool.New(&machinepool.Kind{
+		Client: cached, Live: live, Clouds: p.registry, Workloads: workloads{cluster: w.workload, gate: gate}, Clock: w.clock,
+		Settings: machinepool.Settings{SettleWindow: settleWindow},
+	}, common.Reporter{Recorder: recorder{w}})
 	settings := common.Settings{Clock: w.clock, Concurrency: 1}
 	networks := []client.Object{&capav1.AWSCluster{}, &eksv1.AWSManagedControlPlane{}}
 	err := errors.Join(configs.Register(p.manager, settings, p.secrets, networks), pools.Register(p.manager, settings, networks))
@@ -92,6 +107,7 @@ func startProcess(ctx context.Context, w *World) (*process, error) {
 func (p *process) stop() {
 	p.dead = true
 	p.end()
+	p.unhear()
 	p.cache.Stop()
 }
 
@@ -115,7 +131,7 @@ func (p *process) ready() []work {
 // reconcile runs one pass and does with its result what controller-runtime does.
 func (p *process) reconcile(one work) error {
 	one.controller.queue.take(one.request)
-	result, err := one.controller.Reconcile(p.ctx, one.request)
+	result, err := p.world.flaw.result(one.controller.Reconcile(p.ctx, one.request))
 	if p.dead {
 		return nil
 	}
@@ -140,7 +156,7 @@ func (p *process) reconcile(one work) error {
 
 // next returns when the process has something to do by itself.
 func (p *process) next() time.Time {
-	soonest := p.sweep
+	soonest := p.nextSweep()
 	if p.poll.Before(soonest) {
 		soonest = p.poll
 	}
@@ -152,12 +168,43 @@ func (p *process) next() time.Time {
 	return soonest
 }
 
+// nextSweep returns when AWS is swept next with something to look at. A sweep with nothing to look at changes nothing.
+func (p *process) nextSweep() time.Time {
+	if p.cloud == nil {
+		return p.sweep
+	}
+	if p.sawAll() {
+		return p.swept.Add(sweepAnyway)
+	}
+	due := p.cloud.SeenTemplates.Due()
+	if groups := p.cloud.SeenGroups.Due(); groups.Before(due) {
+		due = groups
+	}
+	if due.Before(p.sweep) {
+		return p.sweep
+	}
+	return due
+}
+
+// sweepAnyway is how long after a sweep AWS is swept again though nothing is known to have changed in it.
+const sweepAnyway = time.Minute
+
+// sawAll reports whether the last sweep saw AWS as it still is, so that another one would change nothing. While faults happen, it might fail.
+func (p *process) sawAll() bool {
+	w, lag := p.world, p.world.sim.Behavior().ReadLag
+	if w.faultless.IsZero() || w.clock.Since(p.swept) >= sweepAnyway {
+		return false
+	}
+	return p.swept.After(p.changed.Add(lag)) && p.swept.After(w.lastWrite.Add(lag))
+}
+
 // tick sweeps AWS and looks at Secrets if it is time to.
 func (p *process) tick() {
 	now := p.world.clock.Now()
-	if !now.Before(p.sweep) {
-		p.sweep = now.Add(observe.DefaultIntervals.Motion)
+	if !now.Before(p.sweep) && !p.sawAll() {
+		p.sweep, p.swept = now.Add(observe.DefaultIntervals.Motion), now
 		if cloud, err := p.registry.For(p.ctx, aws.Identity{}, namespace, region); err == nil {
+			p.cloud = cloud
 			cloud.SeenTemplates.Tick(p.ctx)
 			cloud.SeenGroups.Tick(p.ctx)
 		}
@@ -182,7 +229,7 @@ func (s *secretWatch) Start(_ context.Context, queue workqueue.TypedRateLimiting
 	return nil
 }
 
-// Watch implements awslaunchconfig.SecretWatcher.
+// Watch implements launchconfig.SecretWatcher.
 func (s *secretWatch) Watch(object, secret types.NamespacedName) {
 	if s.wanted[object] != secret {
 		s.wanted[object] = secret
@@ -190,10 +237,10 @@ func (s *secretWatch) Watch(object, secret types.NamespacedName) {
 	}
 }
 
-// Read implements awslaunchconfig.SecretWatcher.
+// Read implements launchconfig.SecretWatcher.
 func (s *secretWatch) Read(object types.NamespacedName, version string) { s.known[object] = version }
 
-// Forget implements awslaunchconfig.SecretWatcher.
+// Forget implements launchconfig.SecretWatcher.
 func (s *secretWatch) Forget(object types.NamespacedName) {
 	delete(s.wanted, object)
 	delete(s.known, object)

@@ -1,11 +1,14 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
+	"github.com/slipway-project/slipway/awssim"
 	"github.com/slipway-project/slipway/internal/simulation/apiserver"
 )
 
@@ -27,6 +30,13 @@ type Options struct {
 	// Kinds are what the API server serves.
 	Kinds *apiserver.Kinds
 	Seed  uint64
+	// Skip are the steps of the first phase that are left out.
+	Skip map[int]bool
+	// Flaw is a mistake that the process makes; none if empty.
+	Flaw Flaw
+	// Patience is how long it may take after the last fault until everything is as it must be; zero for as long as the
+	// product may take by the time limits that it has.
+	Patience time.Duration
 	// Trace gets the events of the schedule as they happen; nil for not.
 	Trace io.Writer
 }
@@ -38,43 +48,51 @@ type Result struct {
 	// Events is how many lines the trace has, and Passed how much time passed in the schedule.
 	Events int
 	Passed time.Duration
+	// Steps is how many steps the first phase has, with those that were left out.
+	Steps int
 	// Violation says which invariant did not hold; nil if all did.
 	Violation error
 }
 
 // Run runs a schedule. The error is that the schedule could not be run.
 func Run(ctx context.Context, options Options) (Result, error) {
-	w, err := newWorld(ctx, options.Kinds, options.Seed, options.Trace)
+	w, err := newWorld(ctx, options)
 	if err != nil {
 		return Result{}, fmt.Errorf("preparing a schedule: %w", err)
 	}
 	defer w.close()
-	err = w.run(ctx)
+	steps, err := w.run(ctx, options)
 	if w.violation != nil {
 		w.show(ctx)
 	}
-	return Result{Hash: w.trace.sum(), Events: w.trace.lines, Passed: w.clock.Since(begin), Violation: w.violation}, err
+	return Result{Hash: w.trace.sum(), Events: w.trace.lines, Steps: steps, Passed: w.clock.Since(begin), Violation: w.violation}, err
 }
 
-func (w *World) run(ctx context.Context) error {
+// run runs both phases, and returns how many steps the first one had.
+func (w *World) run(ctx context.Context, options Options) (int, error) {
 	w.faults = drawFaults(w.chance)
 	w.trace.event("faults %+v", w.faults)
-	for range steps/4 + w.chance.IntN(steps*3/4) {
+	count := steps/4 + w.chance.IntN(steps*3/4)
+	for number := range count {
+		w.chance = newChance(options.Seed, number+1)
+		if options.Skip[number] {
+			continue
+		}
 		if err := w.step(ctx); err != nil || w.violation != nil {
-			return err
+			return count, err
 		}
 	}
-	w.faults = Faults{}
+	w.faults, w.faultless = Faults{}, w.clock.Now()
 	w.trace.event("faults stop")
 	if err := w.settle(ctx); err != nil || w.violation != nil {
-		return err
+		return count, err
 	}
 	w.trace.event("everything is as it must be")
 	if err := w.quiet(ctx); err != nil {
-		return err
+		return count, err
 	}
 	w.foreignUnchanged(ctx)
-	return nil
+	return count, nil
 }
 
 // step lets the schedule choose among the events that are possible.
@@ -83,7 +101,7 @@ func (w *World) step(ctx context.Context) error {
 		w.trace.event("a new process starts")
 		return w.restart(ctx)
 	}
-	pending, ready, garbage := w.process.cache.Pending(), w.process.ready(), w.server.Garbage()
+	pending, ready, garbage := w.pending(), w.process.ready(), w.server.Garbage()
 	type option struct {
 		weight int
 		do     func() error
@@ -120,9 +138,9 @@ func (w *World) step(ctx context.Context) error {
 
 // interlude is what somebody else does in the middle of a pass.
 func (w *World) interlude() {
-	if pending := w.process.cache.Pending(); len(pending) > 0 && w.chance.happens(0.5) {
+	if pending := w.pending(); len(pending) > 0 && w.chance.happens(0.5) {
 		if err := w.deliver(pick(w.chance, pending...), w.trace.detail); err != nil {
-			w.violate("%w", err)
+			w.violate(NoPanic, "%w", err)
 		}
 		return
 	}
@@ -130,7 +148,7 @@ func (w *World) interlude() {
 	w.faults = Faults{}
 	defer func() { w.faults = faults }()
 	if err := w.act(w.process.ctx, w.trace.detail); err != nil {
-		w.violate("%w", err)
+		w.violate(NoPanic, "%w", err)
 	}
 }
 
@@ -145,6 +163,11 @@ func (w *World) wait() error {
 	return nil
 }
 
+// pending names the watches whose events can be delivered.
+func (w *World) pending() []string {
+	return slices.DeleteFunc(w.process.cache.Pending(), func(name string) bool { return w.flaw.Deaf != "" && w.flaw.Deaf == name })
+}
+
 func (w *World) deliver(name string, report func(string, ...any)) error {
 	event, err := w.process.cache.Deliver(name)
 	if err != nil {
@@ -157,7 +180,7 @@ func (w *World) deliver(name string, report func(string, ...any)) error {
 func (w *World) reconcile(one work) error {
 	w.trace.event("reconcile %s %s", kindOf(one), one.request.Name)
 	if err := w.process.reconcile(one); err != nil {
-		w.violate("%w", err)
+		w.violate(NoPanic, "%w", err)
 	}
 	return nil
 }
@@ -170,7 +193,7 @@ func (w *World) collect(object *apiserver.Object) error {
 // flush does all that can be done without that time passes.
 func (w *World) flush(ctx context.Context) error {
 	for passes := 0; w.violation == nil; {
-		switch pending, ready, garbage := w.process.cache.Pending(), w.process.ready(), w.server.Garbage(); {
+		switch pending, ready, garbage := w.pending(), w.process.ready(), w.server.Garbage(); {
 		case w.process.dead:
 			w.trace.event("a new process starts")
 			if err := w.restart(ctx); err != nil {
@@ -186,7 +209,7 @@ func (w *World) flush(ctx context.Context) error {
 			}
 		case len(ready) > 0:
 			if passes++; passes > tooMany {
-				w.violate("%s %s is reconciled without end", kindOf(ready[0]), ready[0].request)
+				w.violate(NoHotLoop, "%s %s is reconciled without end", kindOf(ready[0]), ready[0].request)
 			}
 			if err := w.reconcile(ready[0]); err != nil {
 				return err
@@ -201,26 +224,50 @@ func (w *World) flush(ctx context.Context) error {
 // settle runs until everything is as it must be.
 func (w *World) settle(ctx context.Context) error {
 	w.lastWrite = w.clock.Now()
+	patience := cmp.Or(w.patience, patience)
 	deadline := w.clock.Now().Add(patience)
+	look := w.whenChanged(w.unsettled)
 	for {
 		if err := w.flush(ctx); err != nil || w.violation != nil {
 			return err
 		}
 		if w.clock.Since(w.lastWrite) >= rest {
-			err := w.unsettled(ctx)
+			err := look(ctx)
 			if err == nil {
 				return nil
 			}
 			if w.clock.Now().After(deadline) {
-				w.violate("%s after the last fault: %w", patience, err)
+				w.violate(ReachesSpec, "%s after the last fault: %w", patience, err)
 				return nil
 			}
 		}
-		if w.clock.Now().After(deadline.Add(patience)) {
-			w.violate("the process has not come to rest %s after the last fault", 2*patience)
+		if w.clock.Now().After(deadline.Add(3 * rest)) {
+			w.violate(ComesToRest, "the process has not come to rest %s after the last fault", patience+3*rest)
 			return nil
 		}
 		w.advance(w.next())
+	}
+}
+
+// lookAnyway is when the world is looked at again though nothing is known to have changed in it.
+const lookAnyway = 5 * time.Minute
+
+// whenChanged returns look, which repeats its answer for as long as nothing has changed in the API server or in AWS.
+func (w *World) whenChanged(look func(context.Context) error) func(context.Context) error {
+	type moment struct {
+		version        uint64
+		writes, events int
+	}
+	var seen moment
+	var at time.Time
+	var answer error
+	events := 0
+	w.sim.OnChange(func(awssim.Event) { events++ })
+	return func(ctx context.Context) error {
+		if now := (moment{w.server.Version(), w.writes, events}); now != seen || w.clock.Since(at) >= lookAnyway {
+			seen, at, answer = now, w.clock.Now(), look(ctx)
+		}
+		return answer
 	}
 }
 
@@ -232,7 +279,7 @@ func (w *World) quiet(ctx context.Context) error {
 			return err
 		}
 		if w.writes > before {
-			w.violate("something was written though everything was as it must be")
+			w.violate(NothingWrittenIdle, "something was written though everything was as it must be")
 			return nil
 		}
 		w.advance(w.next())

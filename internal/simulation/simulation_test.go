@@ -2,8 +2,10 @@ package simulation_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,7 +20,7 @@ import (
 
 var (
 	seedFlag  = flag.Int64("seed", -1, "run the schedule of this seed alone, and show it")
-	seedsFlag = flag.Int("seeds", 40, "how many schedules to run")
+	seedsFlag = flag.Int("seeds", 100, "how many schedules to run")
 	firstFlag = flag.Uint64("first", 1, "the seed of the first schedule")
 )
 
@@ -68,8 +70,8 @@ func TestSimulation(t *testing.T) {
 		t.Logf("%d lines, %s, hash %s", result.Events, result.Passed, result.Hash)
 		return
 	}
-	var next, done atomic.Int64
-	began := time.Now()
+	var next atomic.Int64
+	rate := &progress{began: time.Now(), shown: time.Now()}
 	t.Run("schedules", func(t *testing.T) {
 		for _, worker := range []string{"first", "second"} {
 			t.Run(worker, func(t *testing.T) {
@@ -78,16 +80,64 @@ func TestSimulation(t *testing.T) {
 					seed := *firstFlag + uint64(i) - 1
 					result := run(t, simulation.Options{Seed: seed})
 					if result.Violation != nil {
-						t.Errorf("seed %d: %v\nReplay it: go test ./internal/simulation -run TestSimulation -v -seed %d", seed, result.Violation, seed)
+						t.Errorf("seed %d: %v\nReplay it: go test ./internal/simulation -run TestSimulation -v -seed %d\nThe fewest events that were found to do it:\n%s",
+							seed, result.Violation, seed, minimized(t, seed, result.Steps))
 					}
-					if n := done.Add(1); n%1000 == 0 {
-						t.Logf("%d schedules, %.1f per second", n, float64(n)/time.Since(began).Seconds())
-					}
+					rate.add(t)
 				}
 			})
 		}
 	})
-	t.Logf("%d schedules, %.1f per second", done.Load(), float64(done.Load())/time.Since(began).Seconds())
+	t.Log(rate)
+}
+
+// progress is how many schedules were run, and how fast.
+type progress struct {
+	began time.Time
+
+	mu    sync.Mutex
+	done  int
+	shown time.Time
+}
+
+// add counts a schedule, and shows the progress every ten seconds.
+func (p *progress) add(t *testing.T) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done++; time.Since(p.shown) >= 10*time.Second {
+		p.shown = time.Now()
+		t.Log(p)
+	}
+}
+
+// String describes the progress.
+func (p *progress) String() string {
+	return fmt.Sprintf("%d schedules, %.1f per second", p.done, float64(p.done)/time.Since(p.began).Seconds())
+}
+
+// minimized returns the trace of a schedule that violates an invariant, without the events that this takes none of.
+func minimized(t *testing.T, seed uint64, steps int) string {
+	t.Helper()
+	skip := simulation.Minimize(steps, 60, func(skip map[int]bool) bool {
+		return run(t, simulation.Options{Seed: seed, Skip: skip}).Violation != nil
+	})
+	var trace strings.Builder
+	run(t, simulation.Options{Seed: seed, Skip: skip, Trace: &trace})
+	return trace.String()
+}
+
+// TestMinimize leaves out all steps but those that it takes.
+func TestMinimize(t *testing.T) {
+	t.Parallel()
+	tries := 0
+	skip := simulation.Minimize(100, 1000, func(skip map[int]bool) bool {
+		tries++
+		return !skip[17] && !skip[18] && !skip[93]
+	})
+	if len(skip) != 97 || skip[17] || skip[18] || skip[93] {
+		t.Errorf("%d steps are left out after %d tries", len(skip), tries)
+	}
 }
 
 // The same seed gives the same schedule.

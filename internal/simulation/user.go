@@ -81,8 +81,8 @@ func changeAndTakeBack(ctx context.Context, w *World) (string, error) {
 		return "", err
 	}
 	err = w.edit(ctx, func(pool *infrav1.AWSMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = before })
-	for err == nil && len(w.process.cache.Pending()) > 0 {
-		err = w.deliver(w.process.cache.Pending()[0], w.trace.detail)
+	for err == nil && len(w.pending()) > 0 {
+		err = w.deliver(w.pending()[0], w.trace.detail)
 	}
 	return "the user sets instanceType r5.large, and takes it back", err
 }
@@ -93,7 +93,7 @@ func changeReplicas(ctx context.Context, w *World) (string, error) {
 	if err := w.user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: poolName}, machinePool); err != nil {
 		return "", err
 	}
-	w.facts.shrunk = w.facts.shrunk || wanted < *machinePool.Spec.Replicas
+	w.facts.surplus += int(max(0, *machinePool.Spec.Replicas-wanted))
 	machinePool.Spec.Replicas = &wanted
 	return fmt.Sprintf("the user sets replicas %d", wanted), w.user.Update(ctx, machinePool)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -47,11 +46,18 @@ type World struct {
 	clock  *simclock.Clock
 	chance chance
 	faults Faults
-	trace  *trace
+	flaw   Flaw
+	// patience is Options.Patience.
+	patience time.Duration
+	trace    *trace
 
 	// user writes to the API server, and person to AWS. Nothing goes wrong for them.
 	user   client.Client
 	person *person
+
+	// workload is the cluster that the instances join, so long after they have booted.
+	workload  *workloadCluster
+	joinAfter time.Duration
 
 	process *process
 	// writes counts the calls of processes that change something, and lastWrite is when the last was made.
@@ -59,6 +65,8 @@ type World struct {
 	lastWrite time.Time
 
 	facts facts
+	// faultless is since when there are no more faults.
+	faultless time.Time
 	// violation is the first invariant that did not hold.
 	violation error
 }
@@ -71,10 +79,11 @@ type person struct {
 
 // newWorld returns a world with a cluster, a pool, a group and a template of somebody else's that have the name that the
 // pool's would get, and a process that has just started.
-func newWorld(ctx context.Context, kinds *apiserver.Kinds, seed uint64, out io.Writer) (*World, error) {
-	w := &World{kinds: kinds, clock: simclock.New(begin, 0), chance: newChance(seed)}
-	w.trace = newTrace(w.clock, out)
-	w.server = apiserver.New(kinds, w.clock, seed)
+func newWorld(ctx context.Context, options Options) (*World, error) {
+	seed := options.Seed
+	w := &World{kinds: options.Kinds, clock: simclock.New(begin, 0), chance: newChance(seed, 0), flaw: options.Flaw, patience: options.Patience}
+	w.trace = newTrace(w.clock, options.Trace)
+	w.server = apiserver.New(options.Kinds, w.clock, seed)
 	w.user = w.server.Client()
 	w.sim = awssim.New(awssim.Options{Clock: w.clock, Seed: seed, Behavior: awssim.Behavior{
 		InstanceTimes: awssim.InstanceTimes{Pending: 10 * time.Second, Boot: 5 * time.Second, ShuttingDown: 10 * time.Second},
@@ -87,7 +96,9 @@ func newWorld(ctx context.Context, kinds *apiserver.Kinds, seed uint64, out io.W
 	}
 	w.person = &person{ec2: ec2.NewFromConfig(config), groups: autoscaling.NewFromConfig(config)}
 	w.facts = newFacts(w.clock)
-	w.server.OnChange(w.facts.specChanged)
+	w.workload = newWorkloadCluster(w.clock, 3, pick(w.chance, 1, 1, 1, 0), pick(w.chance, 0, 10*time.Minute, 10*time.Minute, 40*time.Minute))
+	w.joinAfter = pick(w.chance, 5*time.Second, 30*time.Second)
+	w.server.OnChange(w.objectChanged)
 	w.sim.OnChange(func(event awssim.Event) { w.instanceChanged(ctx, event) })
 	if w.chance.happens(0.5) {
 		if err := w.createForeign(ctx); err != nil {
@@ -149,7 +160,11 @@ func (w *World) createObjects(ctx context.Context) error {
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "MachinePool", Name: poolName, UID: machinePool.UID, Controller: ptr.To(true),
 	}}
 	pool.Spec.MinSize, pool.Spec.MaxSize = 1, 5
-	pool.Spec.NodeDrain = &infrav1.NodeDrain{Disable: true} // there is no workload cluster to drain nodes of
+	pool.Spec.NodeDrain = &infrav1.NodeDrain{Disable: w.workload.timeout == 0}
+	if w.workload.timeout != 0 {
+		pool.Spec.NodeDrain.Timeout = &metav1.Duration{Duration: w.workload.timeout}
+	}
+	pool.Spec.AdditionalTags = map[string]string{"team": "blue"}
 	pool.Spec.RefreshPreferences = &infrav1.RefreshPreferences{InstanceWarmup: ptr.To[int64](20), MinHealthyPercentage: ptr.To[int64](50)}
 	pool.Spec.VersionsToKeep = pick(w.chance, nil, ptr.To[int32](1), ptr.To[int32](2))
 	pool.Spec.AWSLaunchTemplate = &infrav1.AWSLaunchTemplate{InstanceType: "m5.large"}
@@ -159,10 +174,13 @@ func (w *World) createObjects(ctx context.Context) error {
 	return nil
 }
 
+// tokenText is the nth join token.
+func tokenText(token int) string { return fmt.Sprintf("abcdef.%016d", token) }
+
 // bootstrapData is a Secret's with the nth join token.
 func bootstrapData(token int) map[string][]byte {
 	return map[string][]byte{"format": []byte("cloud-config"), "value": fmt.Appendf(nil,
-		"#cloud-config\nruncmd:\n- kubeadm join 10.0.0.1:6443 --token abcdef.%016d --discovery-token-unsafe-skip-ca-verification\n", token)}
+		"#cloud-config\nruncmd:\n- kubeadm join 10.0.0.1:6443 --token %s --discovery-token-unsafe-skip-ca-verification\n", tokenText(token))}
 }
 
 // restart starts another process in place of the present one.
@@ -208,9 +226,9 @@ func (w *World) show(ctx context.Context) {
 }
 
 // violate records that an invariant does not hold.
-func (w *World) violate(format string, values ...any) {
+func (w *World) violate(invariant, format string, values ...any) {
 	if w.violation == nil {
-		w.violation = fmt.Errorf(format, values...)
+		w.violation = &ViolationError{Invariant: invariant, Cause: fmt.Errorf(format, values...)}
 		w.trace.detail("VIOLATION: %v", w.violation)
 	}
 }

@@ -28,6 +28,7 @@ import (
 
 	"github.com/slipway-project/slipway/internal/bounded"
 	"github.com/slipway-project/slipway/internal/boundedhttp"
+	"github.com/slipway-project/slipway/internal/drain"
 )
 
 const (
@@ -133,7 +134,7 @@ func New(secrets client.Reader, clk clock.PassiveClock) *Clusters {
 
 // Client returns the client of a cluster. It reads the Secret each time, so that rotated credentials, such as EKS's tokens of 15 minutes, are
 // taken up at once, and calls nothing in the workload cluster. The error is an UnreachableError if there is no way to it now.
-func (c *Clusters) Client(ctx context.Context, cluster types.NamespacedName) (*API, error) {
+func (c *Clusters) Client(ctx context.Context, cluster types.NamespacedName) (drain.API, error) {
 	secret := &corev1.Secret{}
 	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + secretSuffix}
 	err := c.secrets.Get(ctx, key, secret)

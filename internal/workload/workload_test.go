@@ -18,6 +18,8 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/slipway-project/slipway/internal/drain"
 )
 
 var capa = types.NamespacedName{Namespace: "default", Name: "capa"}
@@ -104,7 +106,7 @@ func (r *rig) rotate(kubeconfig []byte) {
 	}
 }
 
-func (r *rig) mustClient() *API {
+func (r *rig) mustClient() drain.API {
 	r.Helper()
 	api, err := r.clusters.Client(r.Context(), capa)
 	if err != nil {
@@ -113,7 +115,7 @@ func (r *rig) mustClient() *API {
 	return api
 }
 
-func (r *rig) list(api *API) error {
+func (r *rig) list(api drain.API) error {
 	return api.EachNode(r.Context(), func(*corev1.Node) bool { return true })
 }
 

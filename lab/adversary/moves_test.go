@@ -17,10 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/awslaunchconfig"
-	"github.com/slipway-project/slipway/internal/controllers/awsmachinepool"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/identity"
+	"github.com/slipway-project/slipway/internal/launchconfig"
+	"github.com/slipway-project/slipway/internal/machinepool"
+	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/lab"
 	"github.com/slipway-project/slipway/lab/fleet"
 )
@@ -216,18 +217,18 @@ func (a *attacker) lies() map[string]string {
 			return a.other().namespace + "/nodes"
 		},
 		infrav1.ApprovedVersionAnnotation: func() string { return pick(a, []string{"1", "2", "99", "x"}) },
-		common.RegionAnnotation:           func() string { return pick(a, []string{a.Cloud.Region(), a.Cloud.Region(), "eu-west-1", "", "x/y"}) },
-		common.ClusterAnnotation: func() string {
+		ownership.RegionAnnotation:        func() string { return pick(a, []string{a.Cloud.Region(), a.Cloud.Region(), "eu-west-1", "", "x/y"}) },
+		ownership.ClusterAnnotation: func() string {
 			return pick(a, []string{self, rogue, managed, third, "../" + self, self + "/" + fleet.Name(0), ""})
 		},
-		common.IdentityAnnotation:            a.identityName,
-		common.AccountAnnotation:             func() string { return pick(a, []string{a.account, a.other().account, "", "000000000000"}) },
+		ownership.IdentityAnnotation:         a.identityName,
+		ownership.AccountAnnotation:          func() string { return pick(a, []string{a.account, a.other().account, "", "000000000000"}) },
 		common.EKSClusterAnnotation:          a.eksCluster,
 		common.NodegroupsAnnotation:          func() string { return a.nodegroup() + pick(a, []string{"", "," + a.nodegroup()}) },
 		common.AppliedAnnotation:             func() string { return pick(a, []string{"{}", "x", `{"a":"b"}`}) },
 		common.LastAppliedTagsAnnotation:     func() string { return pick(a, []string{"{}", "x", `{"a":{"b":"c"}}`}) },
-		awslaunchconfig.PlacesAnnotation:     func() string { return pick(a, []string{"ssm", "s3/" + bucket, "ssm,s3/" + bucket, "s3/other", "x"}) },
-		awsmachinepool.DrainingAnnotation:    func() string { return fmt.Sprintf(`{%q:"2020-01-01T00:00:00Z"}`, a.instance()) },
+		launchconfig.PlacesAnnotation:        func() string { return pick(a, []string{"ssm", "s3/" + bucket, "ssm,s3/" + bucket, "s3/other", "x"}) },
+		machinepool.DrainingAnnotation:       func() string { return fmt.Sprintf(`{%q:"2020-01-01T00:00:00Z"}`, a.instance()) },
 		infrav1.TagSlipwayPrefix + "refresh": func() string { return "x 2020-01-01T00:00:00Z" },
 		infrav1.TagSlipwayPrefix + "shielded": func() string {
 			return a.instance()
@@ -246,7 +247,7 @@ func (a *attacker) lies() map[string]string {
 }
 
 func (a *attacker) identityName() string {
-	own, theirs := a.located("")[common.IdentityAnnotation], a.other().located("")[common.IdentityAnnotation]
+	own, theirs := a.located("")[ownership.IdentityAnnotation], a.other().located("")[ownership.IdentityAnnotation]
 	return pick(a, []string{own, own, theirs, "AWSClusterControllerIdentity/default", "AWSClusterControllerIdentity", "", "x/y"})
 }
 

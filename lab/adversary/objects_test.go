@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/ownership"
 )
 
 // hostile is the label of the objects that a tenant attacks with.
@@ -106,7 +106,7 @@ func (n *tenant) located(cluster string) map[string]string {
 		name += "/" + n.identity.Name
 	}
 	return map[string]string{
-		common.RegionAnnotation: n.Cloud.Region(), common.ClusterAnnotation: cluster, common.IdentityAnnotation: name, common.AccountAnnotation: n.account,
+		ownership.RegionAnnotation: n.Cloud.Region(), ownership.ClusterAnnotation: cluster, ownership.IdentityAnnotation: name, ownership.AccountAnnotation: n.account,
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/ownership"
 )
 
 // attack is a scripted attempt of one tenant to reach what belongs to another party.
@@ -255,8 +256,8 @@ var attacks = []attack{
 		run: func(n *tenant) error {
 			pool, others := n.pool(n.victim.group)
 			pool.Spec.ProviderID, pool.Annotations = n.victim.groupARN, n.located(third)
-			pool.Annotations[common.IdentityAnnotation] = "AWSClusterControllerIdentity"
-			delete(pool.Annotations, common.AccountAnnotation)
+			pool.Annotations[ownership.IdentityAnnotation] = "AWSClusterControllerIdentity"
+			delete(pool.Annotations, ownership.AccountAnnotation)
 			withFinalizer(pool)
 			if err := n.create(pool, others...); err != nil {
 				return err

@@ -216,7 +216,7 @@ var elsewhere = map[string]string{
 	"mixedInstancesPolicy.overrides[].instanceRequirements.":             "internal/autoscalinggroup TestRequirements, TestCreatedAndUpdatedGroupsAreAsDesired",
 	"mixedInstancesPolicy.instancesDistribution.distributionSegments[].": "internal/autoscalinggroup TestCreatedAndUpdatedGroupsAreAsDesired, awssim TestCapacityReservationsOfAGroup",
 	"desiredCapacityType":      "internal/autoscalinggroup TestCreatedAndUpdatedGroupsAreAsDesired, awssim TestCapacityInVCPUs",
-	"instanceLifecyclePolicy.": "internal/controllers/awsmachinepool TestDrainThatRanOutIsRetained, TestRetainingGroupIsDeleted",
+	"instanceLifecyclePolicy.": "internal/machinepool TestDrainThatRanOutIsRetained, TestRetainingGroupIsDeleted",
 	"serviceLinkedRoleARN":     "internal/autoscalinggroup TestCreatedAndUpdatedGroupsAreAsDesired",
 	"refreshPreferences.":      "internal/autoscalinggroup TestRefreshPreferences",
 	"ignition.":                "the tests of bootstrap storage",

@@ -13,7 +13,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/lab/capa"
 )
 
@@ -113,7 +113,7 @@ func TestUnseenPoolIsLeft(t *testing.T) {
 			w.startManager()
 			if row.account != "" {
 				condition := w.awaitCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.IdentityUnknownReason)
-				if !strings.Contains(condition.Message, row.account) || !strings.Contains(condition.Message, common.IdentityAnnotation) {
+				if !strings.Contains(condition.Message, row.account) || !strings.Contains(condition.Message, ownership.IdentityAnnotation) {
 					t.Errorf("the message is %q", condition.Message)
 				}
 				w.keeps("without an identity")

@@ -20,8 +20,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/awssim"
 	awsworld "github.com/slipway-project/slipway/awssim/world"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/identity"
+	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/lab"
 )
 
@@ -133,7 +133,7 @@ func TestRoleChain(t *testing.T) {
 	w := newTenancy(t)
 	w.haveTenantPool(here(w))
 	there := w.in(tenantAccount)
-	if pool := w.mustPool(); pool.Annotations[common.AccountAnnotation] != tenantAccount || pool.Annotations[common.IdentityAnnotation] != "AWSClusterRoleIdentity/"+w.identityName("tenant") {
+	if pool := w.mustPool(); pool.Annotations[ownership.AccountAnnotation] != tenantAccount || pool.Annotations[ownership.IdentityAnnotation] != "AWSClusterRoleIdentity/"+w.identityName("tenant") {
 		t.Errorf("annotations are %v", pool.Annotations)
 	}
 	w.pass(2 * time.Hour)
@@ -321,7 +321,7 @@ func TestIdentityGoneBeforeItsPool(t *testing.T) {
 	w.forceAway(&capav1.AWSCluster{}, "capa")
 	w.deletePool()
 	condition := w.awaitCondition(infrav1.DeletingCondition, metav1.ConditionTrue, infrav1.IdentityNotFoundReason)
-	if !strings.Contains(condition.Message, common.IdentityAnnotation) {
+	if !strings.Contains(condition.Message, ownership.IdentityAnnotation) {
 		t.Errorf("the message is %q", condition.Message)
 	}
 	w.untouched("the identity is gone")
@@ -331,7 +331,7 @@ func TestIdentityGoneBeforeItsPool(t *testing.T) {
 	w.role("successor", tenantRole, externalID, here(w), &capav1.AWSIdentityReference{Kind: capav1.ClusterRoleIdentityKind, Name: w.identityName("hub")})
 	name := func(object client.Object) {
 		annotations := object.GetAnnotations()
-		annotations[common.IdentityAnnotation] = "AWSClusterRoleIdentity/" + w.identityName("successor")
+		annotations[ownership.IdentityAnnotation] = "AWSClusterRoleIdentity/" + w.identityName("successor")
 		object.SetAnnotations(annotations)
 	}
 	edited(w, &infrav1.AWSLaunchConfig{}, poolName, func(config *infrav1.AWSLaunchConfig) { name(config) })

@@ -30,13 +30,21 @@ func TestNamespaceDeletion(t *testing.T) {
 	if err := w.Client.Delete(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
-	w.Eventually("the pool reports that its group is left", func() error {
-		pool, err := w.pool()
-		return errors.Join(err, reportsLeft(pool.Status.Conditions, poolName))
-	})
-	w.Eventually("the managed pool reports that its node group is left", func() error {
-		pool, err := w.managed()
-		return errors.Join(err, reportsLeft(pool.Status.Conditions, "node group"))
+	// Both are looked at together: the one may be gone before the other says what is left.
+	var poolReported, managedReported bool
+	w.Eventually("the pools report that their groups are left", func() error {
+		var failures []error
+		if !poolReported {
+			pool, err := w.pool()
+			err = errors.Join(err, reportsLeft(pool.Status.Conditions, poolName))
+			poolReported, failures = err == nil, append(failures, err)
+		}
+		if !managedReported {
+			pool, err := w.managed()
+			err = errors.Join(err, reportsLeft(pool.Status.Conditions, "node group"))
+			managedReported, failures = err == nil, append(failures, err)
+		}
+		return errors.Join(failures...)
 	})
 	w.clock.SetRate(rate)
 	w.Eventually("AWS holds nothing of it", func() error {

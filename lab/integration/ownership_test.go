@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/ownership"
 )
 
 // foreigner is a template, its versions and a group that bear the pool's name and belong to somebody else.
@@ -85,7 +85,7 @@ func TestAllNamesAreTaken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	pool := &infrav1.AWSMachinePool{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: poolName}}
-	taken := common.Names(poolName, "capa", pool, 3, 128)
+	taken := ownership.Names(poolName, "capa", pool, 3, 128)
 	for _, name := range taken {
 		w.foreignTemplate(name)
 	}

@@ -115,8 +115,8 @@ func TestReconcilesAndStepsAreSpansAndCallsOfAWSAreTheirChildren(t *testing.T) {
 			}
 			found = true
 			step := byID[span.Parent.SpanID()]
-			if !strings.HasPrefix(step.Name, "ensuring") {
-				t.Errorf("%s is under span %q, want the step that makes it", child, step.Name)
+			if !strings.HasPrefix(step.Name, "create ") {
+				t.Errorf("%s is under span %q, want the action that makes it", child, step.Name)
 			}
 			pass := byID[step.Parent.SpanID()]
 			attributes := map[string]string{}

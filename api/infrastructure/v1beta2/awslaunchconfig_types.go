@@ -191,6 +191,20 @@ type AWSLaunchConfigStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	LastLostTemplateID string `json:"lastLostTemplateID,omitempty"`
 
+	// LaunchTemplateMissingSince is since when EC2 has not returned the launch template that launchTemplateID names. It is created again once it has
+	// been missing for a while.
+	// +optional
+	LaunchTemplateMissingSince *metav1.Time `json:"launchTemplateMissingSince,omitempty"`
+
+	// LaunchTemplateChanged is when the controller last changed the launch template, by its own clock. For some time after that AWS may describe the
+	// launch template, and who uses it, as they were before.
+	// +optional
+	LaunchTemplateChanged *metav1.Time `json:"launchTemplateChanged,omitempty"`
+
+	// DeletionSeen is when the controller first looked at what it has to delete, by its own clock, if it had to wait for what AWS may not show yet.
+	// +optional
+	DeletionSeen *metav1.Time `json:"deletionSeen,omitempty"`
+
 	// Version is the number of the version to launch from. It is not what the spec asks for while that is held back.
 	// +optional
 	Version int64 `json:"version,omitempty"`
@@ -421,6 +435,11 @@ func (c *AWSLaunchConfig) GetConditions() []metav1.Condition { return c.Status.C
 // SetConditions replaces the conditions.
 func (c *AWSLaunchConfig) SetConditions(conditions []metav1.Condition) {
 	c.Status.Conditions = conditions
+}
+
+// SetObservedGeneration records the generation of the spec that the status is about.
+func (c *AWSLaunchConfig) SetObservedGeneration(generation int64) {
+	c.Status.ObservedGeneration = generation
 }
 
 // +kubebuilder:object:root=true

@@ -79,6 +79,14 @@ type AWSMachinePoolStatus struct {
 	// +optional
 	WantedSince *metav1.Time `json:"wantedSince,omitempty"`
 
+	// BelowCapacitySince is since when the group has had less than its desired capacity; absent if it has all of it.
+	// +optional
+	BelowCapacitySince *metav1.Time `json:"belowCapacitySince,omitempty"`
+
+	// Deletion is how far the deletion of the pool is; absent if the pool is not being deleted.
+	// +optional
+	Deletion *AWSMachinePoolDeletionStatus `json:"deletion,omitempty"`
+
 	// RunningVersions are what the instances run, with their counts.
 	// +optional
 	// +listType=atomic
@@ -244,6 +252,21 @@ type RolloutStatus struct {
 	// measured from it.
 	// +optional
 	EndSeenTime *metav1.Time `json:"endSeenTime,omitempty"`
+}
+
+// AWSMachinePoolDeletionStatus is how far the deletion of a pool is.
+type AWSMachinePoolDeletionStatus struct {
+	// GroupUnseenSince is since when AWS has shown no Auto Scaling group of the pool.
+	// +optional
+	GroupUnseenSince *metav1.Time `json:"groupUnseenSince,omitempty"`
+
+	// NodesCheckedSince is since when the nodes of the group have been checked without a long gap.
+	// +optional
+	NodesCheckedSince *metav1.Time `json:"nodesCheckedSince,omitempty"`
+
+	// NodesCheckedLast is when the nodes of the group were last checked, to within a few minutes.
+	// +optional
+	NodesCheckedLast *metav1.Time `json:"nodesCheckedLast,omitempty"`
 }
 
 // AWSMachinePoolInstanceStatus is one instance of the group.

@@ -353,6 +353,11 @@ func (p *AWSMachinePool) SetConditions(conditions []metav1.Condition) {
 	})
 }
 
+// SetObservedGeneration records the generation of the spec that the status is about.
+func (p *AWSMachinePool) SetObservedGeneration(generation int64) {
+	p.Status.ObservedGeneration = generation
+}
+
 // +kubebuilder:object:root=true
 
 // AWSMachinePoolList is a list of AWSMachinePools.

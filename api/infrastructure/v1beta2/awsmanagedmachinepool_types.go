@@ -328,6 +328,11 @@ func (p *AWSManagedMachinePool) SetConditions(conditions []metav1.Condition) {
 	})
 }
 
+// SetObservedGeneration records the generation of the spec that the status is about.
+func (p *AWSManagedMachinePool) SetObservedGeneration(generation int64) {
+	p.Status.ObservedGeneration = generation
+}
+
 // Templated is true for a pool whose node group has a launch template. EKS can neither give one to a node group nor take it away.
 func (s *AWSManagedMachinePoolSpec) Templated() bool {
 	return s.AWSLaunchTemplate != nil || s.LaunchConfigRef != nil || s.LaunchConfigTemplateRef != nil

@@ -225,6 +225,8 @@ const (
 	VersionNotFoundReason = "VersionNotFound"
 	// PruneFailedReason says that some versions could not be deleted; it is tried again.
 	PruneFailedReason = "PruneFailed"
+	// VersionsNotVisibleReason says that EC2 does not describe all versions yet. They are counted, and pruned, once it does.
+	VersionsNotVisibleReason = "VersionsNotVisible"
 )
 
 // Reasons of RolloutApproved.

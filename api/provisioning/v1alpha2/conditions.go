@@ -8,10 +8,12 @@ const (
 	// ClusterNameUniqueCondition is False while instances or launch templates of another Kubernetes cluster have the name in spec.cluster.name. Nothing is launched then.
 	ClusterNameUniqueCondition = "ClusterNameUnique"
 
-	// SubnetsReadyCondition is True when there are subnets that nodes may be in.
+	// SubnetsReadyCondition is True when nodes can be launched into a subnet: one in a zone that
+	// the spec allows, with a free address.
 	SubnetsReadyCondition = "SubnetsReady"
 
-	// LaunchTemplatesReadyCondition is True when every launch template that the spec names can be launched from.
+	// LaunchTemplatesReadyCondition is True when every launch template that the spec names can be
+	// launched from, and AWS offers an instance type for it where the subnets are.
 	LaunchTemplatesReadyCondition = "LaunchTemplatesReady"
 
 	// NodesCurrentCondition is True when every node is what it would be launched as now. It is there where spec.drift is.
@@ -27,7 +29,9 @@ const (
 	// NodesStartCondition is False while nodes are not launched because the last ones failed to start; its message says what they lacked, and when the next try is.
 	NodesStartCondition = "NodesStart"
 
-	// NodesLaunchCondition is False while a node of the provisioner is to be launched and AWS fails to; its message says why. The launch is repeated.
+	// NodesLaunchCondition is False while a node of the provisioner is to be launched and AWS fails
+	// to, and while AWS has none of the instances that the provisioner may launch, or the account
+	// may have none; its message says why. The launch is repeated.
 	NodesLaunchCondition = "NodesLaunch"
 
 	// AWSReachableCondition is False while AWS gives no answers; its message says which service, and since when. It is missing while AWS answers. Ready repeats it.
@@ -76,7 +80,8 @@ const (
 	// ThrottledReason says that AWS limits the rate of requests. The launch is repeated within seconds.
 	ThrottledReason = "Throttled"
 
-	// InsufficientCapacityReason says that AWS has no such instance now.
+	// InsufficientCapacityReason says that AWS has no such instance now; of a Provisioner, none
+	// that it may launch.
 	InsufficientCapacityReason = "InsufficientCapacity"
 
 	// RegisteringReason says that the instance is there, and its Node not yet.
@@ -136,7 +141,8 @@ const (
 	// LaunchConfigUnavailableReason says that spec.launchConfigRef names what this API server does not have.
 	LaunchConfigUnavailableReason = "LaunchConfigUnavailable"
 
-	// SubnetsUnusableReason says why there are no subnets.
+	// SubnetsUnusableReason says why nothing can be launched into the subnets; of a ProvisionedNode
+	// and in events, which one has no free address or does not exist.
 	SubnetsUnusableReason = "SubnetsUnusable"
 
 	// SamePodsReason names the provisioner that suits the same pods and comes first.

@@ -19,7 +19,7 @@ const (
 const DisruptionAllowedAnnotation = "provisioning.karpenter.sh/disruption-allowed"
 
 // TerminationDeadlineAnnotation on a ProvisionedNode is when its instance is terminated although pods are left (RFC 3339), once the ProvisionedNode is deleted. A sooner
-// end of terminationGracePeriod goes before it. Slipway sets it on Spot Instances that EC2 takes back.
+// end of terminationGracePeriod goes before it. Slipway sets it on Spot Instances that EC2 takes back, and on failed nodes that it drains.
 const TerminationDeadlineAnnotation = "provisioning.karpenter.sh/termination-deadline"
 
 // PendingSinceAnnotation on a ProvisionedNode is when the first of the pods that it was launched for was seen pending (RFC 3339). Metrics measure from it.

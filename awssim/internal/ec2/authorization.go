@@ -275,7 +275,16 @@ func (l *launch) permissions(shared iampolicy.Context) []iampolicy.Request {
 	}
 	made := []types.ResourceType{types.ResourceTypeInstance, types.ResourceTypeVolume, types.ResourceTypeNetworkInterface}
 	for _, kind := range made {
-		run(l.state.arn(string(kind)+"/*"), sim.Tagging(iampolicy.Context{}, tagMap(l.tags(kind))))
+		context := iampolicy.Context{}
+		if kind == types.ResourceTypeInstance {
+			// Service Authorization Reference, list_amazonec2, resource type instance:
+			// ec2:InstanceType, ec2:InstanceMarketType.
+			context["ec2:InstanceType"], context["ec2:InstanceMarketType"] = []string{string(l.in.InstanceType)}, []string{marketOnDemand}
+			if l.spot() {
+				context["ec2:InstanceMarketType"] = []string{marketSpot}
+			}
+		}
+		run(l.state.arn(string(kind)+"/*"), sim.Tagging(context, tagMap(l.tags(kind))))
 	}
 	for _, kind := range append(made, types.ResourceTypeSpotInstancesRequest) {
 		if tags := tagMap(l.tags(kind)); len(tags) > 0 {

@@ -83,24 +83,40 @@ func (i instance) offering() offering {
 	return o
 }
 
-// vcpusLeft is how many vCPUs the account's quota of the market has left. AWS has quotas by groups of families (User Guide, "Amazon EC2
-// service quotas" and "Spot Instance quotas"); here all types share one per market, which is without bound unless the world sets it.
+// vcpusLeft is how many vCPUs the account's quotas of the market have left for the type (User
+// Guide, "Amazon EC2 service quotas" and "Spot Instance quotas"): one of all types, which AWS does
+// not have, and that of the type's group of families. Both are without bound unless the world sets
+// them.
 func (l *launch) vcpusLeft() int {
-	name, market := world.QuotaOnDemandVCPUs, l.offering().market
-	if market == marketSpot {
-		name = world.QuotaSpotVCPUs
+	all := func(string) bool { return true }
+	ofGroup := func(kind string) bool { return l.groupQuota(kind) == l.groupQuota(l.kind.Name) }
+	return min(l.vcpusOf(l.quota(), all), l.vcpusOf(l.groupQuota(l.kind.Name), ofGroup))
+}
+
+// quota is the name of the quota of all types in the market of the launch.
+func (l *launch) quota() string {
+	if l.spot() {
+		return world.QuotaSpotVCPUs
 	}
-	left := l.state.kernel.World().Quota(name, math.MaxInt)
+	return world.QuotaOnDemandVCPUs
+}
+
+func (l *launch) groupQuota(kind string) string { return world.QuotaOfGroup(l.quota(), kind) }
+
+// vcpusOf is what a quota has left that counts some types.
+func (l *launch) vcpusOf(quota string, counts func(kind string) bool) int {
+	left := l.state.kernel.World().Quota(quota, math.MaxInt)
 	if left == math.MaxInt {
 		return left
 	}
+	market := l.offering().market
 	for _, i := range l.state.instances.All() {
-		if o := i.offering(); o.market == market && i.holdsCapacity() {
+		if o := i.offering(); o.market == market && i.holdsCapacity() && counts(o.kind) {
 			left -= l.state.vcpus(o.kind)
 		}
 	}
 	for _, d := range l.state.drafts {
-		if d.launch.offering().market == market {
+		if d.launch.offering().market == market && counts(d.launch.kind.Name) {
 			left -= d.count * int(d.launch.kind.VCPUs)
 		}
 	}
@@ -122,7 +138,7 @@ func (l *launch) overQuota() error {
 	}
 	return sim.Errorf("VcpuLimitExceeded", "You have requested more vCPU capacity than your current vCPU limit of %d allows for the instance bucket that the "+
 		"specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit.",
-		l.state.kernel.World().Quota(world.QuotaOnDemandVCPUs, 0))
+		min(l.state.kernel.World().Quota(l.quota(), math.MaxInt), l.state.kernel.World().Quota(l.groupQuota(l.kind.Name), math.MaxInt)))
 }
 
 // draftedAddresses is how many addresses of a subnet are set aside for the fleet that is being planned.

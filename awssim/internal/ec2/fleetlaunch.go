@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/slipway-project/slipway/awssim/internal/iam"
 	"github.com/slipway-project/slipway/awssim/internal/shape"
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
@@ -16,6 +17,8 @@ type fleetLaunch struct {
 	state *state
 	pools []*pool
 	fleet fleet
+	// spotRole returns why there are no Spot Instances for the account, nil if there are.
+	spotRole func() error
 }
 
 func (f *fleetLaunch) run() error {
@@ -29,9 +32,36 @@ func (f *fleetLaunch) run() error {
 		}
 		f.fleet.onDemand = f.fleet.fulfilled
 	}
-	if spot > 0 {
-		return f.buy(f.spot(spot))
+	if spot == 0 {
+		return nil
 	}
+	p := f.spot(spot)
+	if err := f.spotRole(); err != nil {
+		for _, of := range f.pools {
+			p.fail(of, err)
+		}
+		return nil
+	}
+	return f.buy(p)
+}
+
+// The role that Spot Instances need (User Guide, "Service-linked role for EC2 Spot Instance
+// requests").
+const (
+	spotRoleName    = "AWSServiceRoleForEC2Spot"
+	spotRoleService = "spot.amazonaws.com"
+)
+
+// ensureSpotRole creates the role of Spot unless it is there, as EC2 does for callers who may
+// create it. Code and words are those that users of Karpenter report, whose fleets are told so for
+// each pool (karpenter.sh/docs/troubleshooting, "Missing Service Linked Role").
+func ensureSpotRole(c *sim.Call) error {
+	for _, question := range iam.ServiceLinkedRole(c.Account, spotRoleName, spotRoleService) {
+		if !c.Permits(question.Request) {
+			return sim.Errorf("AuthFailure.ServiceLinkedRoleCreationNotPermitted", "The provided credentials do not have permission to create the service-linked role for EC2 Spot Instances.")
+		}
+	}
+	iam.EnsureServiceLinkedRole(c.Account, spotRoleName, spotRoleService)
 	return nil
 }
 

@@ -68,7 +68,7 @@ func createFleet(c *sim.Call, in *awsec2.CreateFleetInput) (*awsec2.CreateFleetO
 	if val(in.DryRun) {
 		return nil, dryRun()
 	}
-	l := &fleetLaunch{state: s, pools: pools, fleet: fleet{
+	l := &fleetLaunch{state: s, pools: pools, spotRole: func() error { return ensureSpotRole(c) }, fleet: fleet{
 		id: "fleet-" + c.Kernel.NewUUID(), created: c.Now, request: request, templates: templates, tags: tags, state: types.FleetStateCodeActive,
 	}}
 	if err := l.run(); err != nil {

@@ -281,6 +281,58 @@ func TestCreateFleetKeepsToQuotas(t *testing.T) {
 	}
 }
 
+// TestQuotasOfFamilies holds that families share a quota of vCPUs by groups: instances of other
+// groups are launched where one is used up.
+func TestQuotasOfFamilies(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, withWorld(func(w *world.World) {
+		w.Quotas = map[string]int{world.QuotaOfGroup(world.QuotaOnDemandVCPUs, "c6i.large"): 2, world.QuotaOfGroup(world.QuotaOnDemandVCPUs, "g5.xlarge"): 4}
+	}))
+	template := r.fleetTemplate()
+	out := r.fleet(request(template, 3, r.in("m5.large", "a"), r.in("c5.large", "b"), r.in("g4dn.xlarge", "a"), r.in("g5.xlarge", "b")))
+	if diff := cmp.Diff([]string{"1 c5.large in us-east-1b", "1 g4dn.xlarge in us-east-1a"}, launched(out)); diff != "" {
+		t.Errorf("launched: %s", diff)
+	}
+	if diff := cmp.Diff([]string{"VcpuLimitExceeded c5.large", "VcpuLimitExceeded m5.large", "VcpuLimitExceeded g4dn.xlarge", "VcpuLimitExceeded g5.xlarge"}, refused(out)); diff != "" {
+		t.Errorf("refused: %s", diff)
+	}
+}
+
+// TestSpotNeedsARole holds that a fleet of Spot Instances is refused for each of its pools in an
+// account without the role that they need, if its creator may not create it, and has it created
+// otherwise.
+func TestSpotNeedsARole(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, withWorld(func(w *world.World) {
+		w.Roles = slices.DeleteFunc(slices.Clone(w.Roles), func(role world.Role) bool { return role.Name == "AWSServiceRoleForEC2Spot" })
+	}))
+	template := r.fleetTemplate()
+	spot := func(token string) *ec2.CreateFleetOutput {
+		in := onSpot(request(template, 1, r.in("m5.large", "a"), r.in("c5.large", "b")), types.SpotAllocationStrategyPriceCapacityOptimized)
+		in.ClientToken = aws.String(token)
+		return r.fleet(in)
+	}
+	policy := func(documents ...string) {
+		if err := r.sim.SetPolicies("AKIATEST123456789012", documents...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	policy(`{"Statement":[{"Effect":"Allow","Action":"*","Resource":"*"},{"Effect":"Deny","Action":"iam:CreateServiceLinkedRole","Resource":"*"}]}`)
+	out := spot("one")
+	const code = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
+	if diff := cmp.Diff([]string{code + " m5.large", code + " c5.large"}, refused(out)); diff != "" || len(out.Instances) > 0 {
+		t.Errorf("launched are %v, refused: %s", launched(out), diff)
+	}
+	policy()
+	if out := spot("two"); len(out.Instances) != 1 {
+		t.Errorf("launched are %v, refused %v", launched(out), refused(out))
+	}
+	policy(`{"Statement":[{"Effect":"Allow","Action":"*","Resource":"*"},{"Effect":"Deny","Action":"iam:CreateServiceLinkedRole","Resource":"*"}]}`)
+	if out := spot("three"); len(out.Instances) != 1 {
+		t.Errorf("with the role, launched are %v, refused %v", launched(out), refused(out))
+	}
+}
+
 func TestCreateFleetRefuses(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

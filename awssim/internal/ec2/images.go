@@ -117,35 +117,42 @@ var imageListing = listing[types.Image]{
 // IncludeDisabled change nothing.
 func describeImages(c *sim.Call, in *awsec2.DescribeImagesInput) (*awsec2.DescribeImagesOutput, error) {
 	s := stateOf(c.Region)
-	all := s.images.VisibleAll()
+	candidates, err := s.imagesAskedFor(in.ImageIds)
+	if err != nil {
+		return nil, err
+	}
+	candidates = slices.DeleteFunc(candidates, func(i types.Image) bool {
+		return !s.ownedBy(i, in.Owners) || !s.executableBy(i, in.ExecutableUsers)
+	})
+	found, next, err := imageListing.read(candidates, query{nil, in.Filters, in.MaxResults, in.NextToken, in.DryRun})
+	if err != nil {
+		return nil, err
+	}
+	return &awsec2.DescribeImagesOutput{Images: found, NextToken: next}, nil
+}
+
+// imagesAskedFor returns the visible images of the ids, or all if there are none, in the order in which they were made.
+func (s *state) imagesAskedFor(ids []string) ([]types.Image, error) {
+	var found []types.Image
 	var missing []string
-	for _, id := range in.ImageIds {
+	for _, id := range ids {
 		if err := imageID.check(id); err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(all, func(i types.Image) bool { return *i.ImageId == id }) {
+		if image, visible := s.images.Visible(id); visible {
+			found = append(found, image)
+		} else {
 			missing = append(missing, id)
 		}
 	}
 	if len(missing) > 0 {
 		return nil, imageNotFound(missing...)
 	}
-	var candidates []types.Image
-	for _, i := range all {
-		if !s.ownedBy(i, in.Owners) || !s.executableBy(i, in.ExecutableUsers) {
-			continue
-		}
-		candidates = append(candidates, i)
+	if len(ids) == 1 {
+		return found, nil // most requests ask for one, and there are many images
 	}
-	if len(in.ImageIds) > 0 {
-		wanted := setOf(in.ImageIds)
-		candidates = slices.DeleteFunc(candidates, func(i types.Image) bool { return !wanted[*i.ImageId] })
-	}
-	found, next, err := imageListing.read(candidates, query{nil, in.Filters, in.MaxResults, in.NextToken, in.DryRun})
-	if err != nil {
-		return nil, err
-	}
-	return &awsec2.DescribeImagesOutput{Images: found, NextToken: next}, nil
+	wanted := setOf(ids)
+	return slices.DeleteFunc(s.images.VisibleAll(), func(i types.Image) bool { return len(ids) > 0 && !wanted[*i.ImageId] }), nil
 }
 
 // ownedBy: owners are account ids, self, or an alias of AWS (SDK, DescribeImagesInput.Owners).

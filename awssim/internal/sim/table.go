@@ -119,10 +119,7 @@ func (t *Table[V]) Visible(key string) (V, bool) {
 
 // All returns the newest values by order of insertion.
 func (t *Table[V]) All() []V {
-	return t.collect(func(r *row[V]) (V, bool) {
-		v := r.newest()
-		return v.value, !v.deleted
-	})
+	return t.collect(func(r *row[V]) int { return len(r.versions) - 1 })
 }
 
 // VisibleAll returns the values that a Describe sees now, by order of insertion.
@@ -131,19 +128,14 @@ func (t *Table[V]) VisibleAll() []V {
 		t.forget(key, r)
 	}
 	at := t.horizon()
-	return t.collect(func(r *row[V]) (V, bool) {
-		if i := r.visible(at); i >= 0 {
-			return r.versions[i].value, !r.versions[i].deleted
-		}
-		var zero V
-		return zero, false
-	})
+	return t.collect(func(r *row[V]) int { return r.visible(at) })
 }
 
 // Len returns how many keys there are.
 func (t *Table[V]) Len() int { return len(t.All()) }
 
-func (t *Table[V]) collect(pick func(*row[V]) (V, bool)) []V {
+// collect returns the versions of rows that pick chooses by index, but those that are deletions. A negative index chooses none.
+func (t *Table[V]) collect(pick func(*row[V]) int) []V {
 	// Values may be large: what is sorted is where they are.
 	type entry struct {
 		seq   uint64
@@ -151,8 +143,8 @@ func (t *Table[V]) collect(pick func(*row[V]) (V, bool)) []V {
 	}
 	found := make([]entry, 0, len(t.rows))
 	for _, r := range t.rows {
-		if v, ok := pick(r); ok {
-			found = append(found, entry{r.seq, &v})
+		if i := pick(r); i >= 0 && !r.versions[i].deleted {
+			found = append(found, entry{r.seq, &r.versions[i].value})
 		}
 	}
 	slices.SortFunc(found, func(a, b entry) int { return cmp.Compare(a.seq, b.seq) })

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Happened is what some messages are about. All are sorted, and of the queue's account and region.
@@ -31,15 +32,27 @@ const (
 
 // event is what is read of one. (EC2 user guide, "State change events for your instances"; EC2 Auto Scaling user guide, "event reference".)
 type event struct {
-	Source     string `json:"source"`
-	DetailType string `json:"detail-type"`
-	Account    string `json:"account"`
-	Region     string `json:"region"`
+	Source     string    `json:"source"`
+	DetailType string    `json:"detail-type"`
+	Account    string    `json:"account"`
+	Region     string    `json:"region"`
+	Time       eventTime `json:"time"`
 	Detail     struct {
 		InstanceID string `json:"instance-id"`
 		State      string `json:"state"`
 		Group      string `json:"AutoScalingGroupName"`
 	} `json:"detail"`
+}
+
+// eventTime is when something happened, zero if the event does not say: it is measured alone, and spoils no event.
+type eventTime struct{ time.Time }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *eventTime) UnmarshalJSON(text []byte) error {
+	if t.Time.UnmarshalJSON(text) != nil {
+		t.Time = time.Time{}
+	}
+	return nil
 }
 
 // Kinds of events that say more than that something happened (EC2 user guide: "Spot Instance interruption notices", "EC2 instance rebalance recommendations").
@@ -48,14 +61,14 @@ const (
 	rebalance    = "EC2 Instance Rebalance Recommendation"
 )
 
-// read adds what a message says, and returns its fate. The account and region are the queue's.
-func (h *Happened) read(body, account, region string) string {
+// read adds what a message says, and returns its fate, and when it happened if it is of interest. The account and region are the queue's.
+func (h *Happened) read(body, account, region string) (fate string, at time.Time) {
 	var told event
 	if err := json.Unmarshal([]byte(body), &told); err != nil || told.Source == "" {
-		return unreadable
+		return unreadable, time.Time{}
 	}
 	if told.Account != account || told.Region != region {
-		return foreign // groups of the same name may be elsewhere
+		return foreign, time.Time{} // groups of the same name may be elsewhere
 	}
 	switch {
 	case told.Source == "aws.ec2" && told.Detail.InstanceID != "":
@@ -72,9 +85,9 @@ func (h *Happened) read(body, account, region string) string {
 	case told.Source == "aws.autoscaling" && told.Detail.Group != "":
 		h.Groups = append(h.Groups, told.Detail.Group)
 	default:
-		return foreign
+		return foreign, time.Time{}
 	}
-	return heard
+	return heard, told.Time.Time
 }
 
 // settle sorts, and takes out what is there twice.

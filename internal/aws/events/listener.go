@@ -121,7 +121,11 @@ func (l *Listener) listen(ctx context.Context) (listened bool, err error) {
 func (l *Listener) hear(ctx context.Context, url string, messages []sqstypes.Message) error {
 	happened := Happened{}
 	for _, message := range messages {
-		l.Metrics.received(l.Region, happened.read(awssdk.ToString(message.Body), accountOf(url), l.Region))
+		fate, at := happened.read(awssdk.ToString(message.Body), accountOf(url), l.Region)
+		l.Metrics.received(l.Region, fate)
+		if !at.IsZero() {
+			l.Metrics.delayed(l.Region, l.Clock.Since(at))
+		}
 	}
 	if happened.settle(); happened.Empty() {
 		return nil

@@ -190,6 +190,40 @@ func TestHeard(t *testing.T) {
 	}
 }
 
+// How late an event is read is measured by the time that it says, and an event without one, or with one that is no time, is heard all the same.
+func TestDelays(t *testing.T) {
+	t.Parallel()
+	happened := Happened{}
+	body := func(at string) string {
+		return fmt.Sprintf(`{"source":"aws.ec2","account":%q,"region":%q,%s"detail":{"instance-id":"i-1"}}`, account, region, at)
+	}
+	for _, row := range []struct {
+		text string
+		want time.Time
+	}{
+		{`"time":"2026-11-21T10:00:00Z",`, time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC)}, {"", time.Time{}}, {`"time":"yesterday",`, time.Time{}}, {`"time":{},`, time.Time{}},
+	} {
+		if fate, at := happened.read(body(row.text), account, region); fate != heard || !at.Equal(row.want) {
+			t.Errorf("an event with %s is %s, of %v", row.text, fate, at)
+		}
+	}
+	r := newRig(t, "slipway")
+	r.send(body(`"time":"2026-11-21T09:59:57Z",`))
+	r.listen()
+	next(r, "what happened", r.heard)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(r.listener.Metrics)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if got := family.GetMetric()[0].GetHistogram(); family.GetName() == "slipway_event_delay_seconds" && (got.GetSampleCount() != 1 || got.GetSampleSum() != 3) {
+			t.Errorf("%d events came %v s late, want 3", got.GetSampleCount(), got.GetSampleSum())
+		}
+	}
+}
+
 // What could not be acted on comes again, as soon as the queue shows it again, and is deleted only then.
 func TestHeardAgain(t *testing.T) {
 	t.Parallel()

@@ -11,14 +11,9 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-const (
-	// askedAtOnce is how many descriptions are under way at a time for those who wait. What is asked meanwhile is asked together with the next one:
-	// the more wait, the fewer calls. Two, so that one slow answer does not hold up everybody.
-	askedAtOnce = 2
-	// spacing is the least time between two descriptions, so that many who ask one after the other share them too, and one who asks alone is asked
-	// for at once. It is real time, whatever the observer's clock is, because company is.
-	spacing = 200 * time.Millisecond
-)
+// askedAtOnce is how many descriptions are under way at a time for those who wait. What is asked meanwhile is asked together with the next one:
+// the more wait, the fewer calls. Two, so that one slow answer does not hold up everybody.
+const askedAtOnce = 2
 
 // question is one description that is waited for.
 type question[V any] struct {
@@ -104,7 +99,7 @@ func (s *Sweep[V]) turn() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.real.Now()
-	at := s.lastAsked.Add(s.spacing)
+	at := s.lastAsked.Add(s.intervals.Spacing)
 	if at.Before(now) || len(s.questions) == 0 {
 		at = now
 	}

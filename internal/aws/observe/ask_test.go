@@ -93,7 +93,8 @@ func TestQuestionsAreSpaced(t *testing.T) {
 	r := newRig(t, 10)
 	real := simclock.New(time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), 0)
 	t.Cleanup(real.Close)
-	r.sweep.real, r.sweep.spacing = real, spacing
+	const spacing = 200 * time.Millisecond
+	r.sweep.real, r.sweep.intervals.Spacing = real, spacing
 	r.get("one", false, "a")
 	var askers sync.WaitGroup
 	for _, name := range []string{"b", "c", "d"} {

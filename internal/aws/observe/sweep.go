@@ -28,10 +28,13 @@ type Intervals struct {
 	Motion time.Duration
 	// RestWithEvents takes the place of Rest while changes are heard of by events; a shorter one than Rest does not.
 	RestWithEvents time.Duration
+	// Spacing is the least time between two descriptions for those who wait, so that many who ask one after the other share them too, and one who asks alone is
+	// asked for at once. It is real time, whatever the observer's clock is, because company is; zero for none.
+	Spacing time.Duration
 }
 
 // DefaultIntervals cost 15 calls an hour and batch at rest, and 4 with events.
-var DefaultIntervals = Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second, RestWithEvents: 15 * time.Minute}
+var DefaultIntervals = Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second, RestWithEvents: 15 * time.Minute, Spacing: 200 * time.Millisecond}
 
 // Source is how things of one type are looked at.
 type Source[V any] struct {
@@ -61,7 +64,6 @@ type Sweep[V any] struct {
 	questions []*question[V]
 	asking    int
 	lastAsked time.Time
-	spacing   time.Duration
 	real      clock.Clock
 	start     start[V]
 	// heard are names of which something was heard, and until when that matters. While listening, full sweeps are further apart; relaxed is true
@@ -92,7 +94,7 @@ type sighting[V any] struct {
 // NewSweep returns a sweep that calls wake, which must not block, for every watcher of a name whose thing changed, came or went.
 func NewSweep[V any](clk clock.WithTicker, source Source[V], intervals Intervals, wake func(types.NamespacedName)) *Sweep[V] {
 	return &Sweep[V]{
-		source: source, clock: clk, spacing: spacing, real: clock.RealClock{}, intervals: intervals, wake: wake,
+		source: source, clock: clk, real: clock.RealClock{}, intervals: intervals, wake: wake,
 		watchers: map[types.NamespacedName]*watcher{}, sightings: map[string]*sighting[V]{}, heard: map[string]time.Time{}, lastFull: clk.Now(),
 	}
 }
@@ -127,6 +129,14 @@ func (s *Sweep[V]) InMotion(object types.NamespacedName, motion bool) {
 	if watcher := s.watchers[object]; watcher != nil {
 		watcher.motion = motion
 	}
+}
+
+// Moves reports whether the object waits for something to move, as InMotion was last told.
+func (s *Sweep[V]) Moves(object types.NamespacedName) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	watcher := s.watchers[object]
+	return watcher != nil && watcher.motion
 }
 
 // Invalidate forgets what was seen of a name, because it was just changed by a call. Its watchers are woken when it is seen again.
@@ -210,17 +220,33 @@ func (s *Sweep[V]) Run(ctx context.Context) {
 // Tick sweeps once, as Run does after each interval of motion: over everything if a full sweep is due, else over what is in motion. It must not be called
 // while Run runs, nor twice at a time.
 func (s *Sweep[V]) Tick(ctx context.Context) {
-	wait := s.rest()
-	if s.failed {
-		wait = min(wait, afterFailure)
-	}
-	full := !s.clock.Now().Before(s.lastFull.Add(wait))
+	full := !s.clock.Now().Before(s.nextFull())
 	if full {
 		s.lastFull = s.clock.Now()
 	}
 	if complete := s.sweep(ctx, full); full {
 		s.failed = !complete
 	}
+}
+
+// nextFull returns when the next full sweep is due.
+func (s *Sweep[V]) nextFull() time.Time {
+	wait := s.rest()
+	if s.failed {
+		wait = min(wait, afterFailure)
+	}
+	return s.lastFull.Add(wait)
+}
+
+// Due returns from when on Tick looks at something: now if anything is in motion, else when the next full sweep is due. It must not be called while Run runs.
+func (s *Sweep[V]) Due() time.Time {
+	s.mu.Lock()
+	moving := len(s.due(false)) > 0
+	s.mu.Unlock()
+	if moving {
+		return s.clock.Now()
+	}
+	return s.nextFull()
 }
 
 // afterFailure is how long after a full sweep that failed the next begins, so that an outage of AWS, and its end, are noticed though everything is at rest.

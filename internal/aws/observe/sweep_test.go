@@ -52,7 +52,6 @@ func newRig(t *testing.T, batch int) *rig {
 		defer r.mu.Unlock()
 		r.woken = append(r.woken, object.Name)
 	})
-	r.sweep.spacing = 0
 	return r
 }
 

@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/ownership"
 )
 
 // foreignGroup creates a node group as CAPA would, and returns its ARN.
@@ -120,7 +121,7 @@ func TestDeletionDoesNotAdoptANodegroup(t *testing.T) {
 	w.create("pool", func(pool *infrav1.AWSManagedMachinePool) {
 		pool.Spec.EKSNodegroupName = "golden"
 		pool.Finalizers = []string{infrav1.ManagedMachinePoolFinalizer}
-		common.SetLocation(pool, common.Location{Region: testRegion, Cluster: testCluster})
+		ownership.SetLocation(pool, ownership.Location{Region: testRegion, Cluster: testCluster})
 		pool.Annotations[common.EKSClusterAnnotation] = testEKSCluster
 	})
 	if err := w.store.Delete(t.Context(), w.pool("pool")); err != nil {

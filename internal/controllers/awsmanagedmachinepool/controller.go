@@ -22,6 +22,7 @@ import (
 	"github.com/slipway-project/slipway/internal/cluster"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/nodegroup"
+	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -97,7 +98,7 @@ type pass struct {
 func (p *pass) key() types.NamespacedName { return client.ObjectKeyFromObject(p.pool) }
 
 // ownerTag is the value of the ownership tag of the pool's node group and role.
-func (p *pass) ownerTag() string { return common.Owner(p.pool, p.clusterName) }
+func (p *pass) ownerTag() string { return ownership.Owner(p.pool, p.clusterName) }
 
 // ready is how the Ready condition follows from the others. A roll-out under way does not make a pool unready: its nodes work.
 var ready = reconciling.Summary{
@@ -152,6 +153,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 			pool.Status.ObservedGeneration = pool.Generation
 		}
 		common.Converged.Summarize(pool)
+		reconciling.Stamp(pool, r.Clock.Now())
 		patched := r.Report.PatchStatus(ctx, r.Client, pool, before)
 		if patched != nil {
 			// The end of an update that was seen is not written down: without another look it would not be for an hour.
@@ -255,7 +257,7 @@ func bootstrapNamed(p *pass) bool {
 // hold adds the finalizer before anything is made in AWS.
 func (r *Reconciler) hold(ctx context.Context, p *pass) reconciling.Outcome {
 	err := reconciling.EnsureFinalizer(ctx, r.Client, p.pool, infrav1.ManagedMachinePoolFinalizer, func(pool *infrav1.AWSManagedMachinePool) {
-		common.SetLocation(pool, common.LocationOf(p.cloud, p.facts.Identity, p.clusterName))
+		ownership.SetLocation(pool, ownership.LocationOf(p.cloud, p.facts.Identity, p.clusterName))
 		reconciling.SetAnnotation(pool, common.EKSClusterAnnotation, p.eksCluster)
 	})
 	if err != nil {

@@ -145,6 +145,7 @@ func (r *Reconciler) recordName(ctx context.Context, p *pass, name, why string) 
 	if common.RecordedNodegroup(p.pool) != name {
 		before := p.pool.DeepCopy()
 		p.pool.Status.Nodegroup = &infrav1.NodegroupStatus{Name: name}
+		reconciling.Stamp(p.pool, r.Clock.Now())
 		if err := reconciling.PatchStatus(ctx, r.Client, p.pool, before); err != nil {
 			return reconciling.Fail(fmt.Errorf("recording the name of the node group: %w", err))
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/nodegroup"
+	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -155,7 +156,7 @@ func (r *Reconciler) choose(ctx context.Context, p *pass, seen *sighting) error 
 		seen.successor, seen.predecessor = "", "" // somebody wrote the record: a replacement begins with a name that nobody has
 	}
 	return r.chooseFrom(ctx, p, seen, append([]string{common.RecordedNodegroup(p.pool)},
-		common.Names(common.NodegroupName(p.pool), p.clusterName, p.pool, 1, longestNodegroupName)...))
+		ownership.Names(common.NodegroupName(p.pool), p.clusterName, p.pool, 1, longestNodegroupName)...))
 }
 
 // chooseFrom is choose, where a new node group may have one of the creatable names.

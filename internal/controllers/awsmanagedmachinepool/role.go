@@ -22,6 +22,7 @@ import (
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/nodegroup"
 	"github.com/slipway-project/slipway/internal/noderole"
+	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -265,7 +266,7 @@ func usersOf(pool *infrav1.AWSManagedMachinePool, role string, pools []infrav1.A
 	for i := range pools {
 		other := &pools[i]
 		names := other.Spec.RoleName == role || other.Status.NodeRole != nil && other.Status.NodeRole.Name == role
-		sameAccount := other.Annotations[common.AccountAnnotation] == pool.Annotations[common.AccountAnnotation]
+		sameAccount := other.Annotations[ownership.AccountAnnotation] == pool.Annotations[ownership.AccountAnnotation]
 		switch {
 		case !names || !sameAccount || other.UID == pool.UID:
 		case other.Namespace != pool.Namespace:
@@ -299,7 +300,7 @@ func (r *Reconciler) leaveRole(ctx context.Context, p *pass, role *noderole.Role
 		reconciling.True(p.pool, infrav1.DeletingCondition, infrav1.NodegroupDeletingReason, message)
 		return end(reconciling.ComeBack(lookBusy, message))
 	}
-	owner := common.Owner(heir, cmp.Or(heir.Annotations[common.ClusterAnnotation], heir.Labels[clusterv1.ClusterNameLabel]))
+	owner := ownership.Owner(heir, cmp.Or(heir.Annotations[ownership.ClusterAnnotation], heir.Labels[clusterv1.ClusterNameLabel]))
 	if err := p.cloud.Roles.HandOver(ctx, *role, owner); err != nil {
 		return end(outcome.Of(p.pool, infrav1.DeletingCondition, infrav1.NodeRoleDeleteFailedReason, err))
 	}

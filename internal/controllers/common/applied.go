@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/slipway-project/slipway/internal/reconciling"
@@ -24,6 +25,8 @@ type Applied struct {
 	// for telling what somebody else changed: an edit that failed half-way and was taken back is taken for that.
 	Settings string `json:"settings,omitempty"`
 	Launches string `json:"launches,omitempty"`
+	// Changed is when Settings or Launches last became something else: what is seen of the group shortly after may be from before.
+	Changed *metav1.Time `json:"changed,omitempty"`
 	// TargetGroups are ARNs.
 	TargetGroups []string `json:"targetGroups,omitempty"`
 	// TrafficSources are identifiers.

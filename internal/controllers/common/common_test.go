@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -28,7 +27,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
-	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 )
 
@@ -128,78 +126,6 @@ func TestRecordingTags(t *testing.T) {
 	common.ConfirmTags(object, wanted)
 	if difference := cmp.Diff(before, object); difference != "" {
 		t.Errorf("the same tags once more are a change:\n%s", difference)
-	}
-}
-
-func TestNames(t *testing.T) {
-	t.Parallel()
-	long := strings.Repeat("x", 200)
-	for _, row := range []struct {
-		reason, wanted string
-		want           int
-	}{
-		{"the wanted name comes first", "pool", 2},
-		{"the shortest", "abc", 2},
-		{"too short", "ab", 1},
-		{"the longest", long[:128], 2},
-		{"too long", long[:129], 1},
-		{"long enough that the hash takes its place", long[:120], 2},
-	} {
-		t.Run(row.reason, func(t *testing.T) {
-			t.Parallel()
-			names := common.Names(row.wanted, "one", pool(nil), 3, 128)
-			if len(names) != row.want || row.want == 2 && names[0] != row.wanted {
-				t.Fatalf("names %q", names)
-			}
-			for _, name := range names {
-				if len(name) < 3 || len(name) > 128 {
-					t.Errorf("%d characters: %s", len(name), name)
-				}
-			}
-			hashed := names[len(names)-1]
-			if again := common.Names(row.wanted, "one", pool(nil), 3, 128); !slices.Equal(again, names) {
-				t.Errorf("names change: %q, %q", names, again)
-			}
-			namesake := pool(nil)
-			namesake.Namespace = "other"
-			for who, other := range map[string][]string{
-				"a pool of another cluster":       common.Names(row.wanted, "two", pool(nil), 3, 128),
-				"a namesake in another namespace": common.Names(row.wanted, "one", namesake, 3, 128),
-			} {
-				if other[len(other)-1] == hashed {
-					t.Errorf("%s has the same name %s", who, hashed)
-				}
-			}
-		})
-	}
-}
-
-func TestRegionAndOwner(t *testing.T) {
-	t.Parallel()
-	object := pool(nil)
-	tenant := aws.Identity{Kind: aws.IdentityRole, Name: "tenant"}
-	if _, recorded := common.RecordedIdentity(object); recorded {
-		t.Error("an identity is recorded that nobody recorded")
-	}
-	common.SetLocation(object, common.Location{Region: "us-east-1", Cluster: "one", Account: "111122223333", Identity: tenant})
-	if identity, recorded := common.RecordedIdentity(object); !recorded || identity != tenant {
-		t.Errorf("identity %v", identity)
-	}
-	common.SetLocation(object, common.Location{Region: "eu-west-1", Cluster: "capa"})
-	if identity, recorded := common.RecordedIdentity(object); !recorded || identity != (aws.Identity{}) {
-		t.Errorf("the controller's own identity reads %v", identity)
-	}
-	if account := object.Annotations[common.AccountAnnotation]; account != "111122223333" {
-		t.Errorf("the account is forgotten: %q", account)
-	}
-	if region := object.Annotations[common.RegionAnnotation]; region != "eu-west-1" {
-		t.Errorf("region %q", region)
-	}
-	if name := object.Annotations[common.ClusterAnnotation]; name != "capa" {
-		t.Errorf("cluster %q", name)
-	}
-	if owner := common.Owner(object, "capa"); owner != "default/capa/pool" {
-		t.Errorf("owner %q", owner)
 	}
 }
 

@@ -35,7 +35,7 @@ func TestUnfitExisting(t *testing.T) {
 				spot, _ := Bought(spec)
 				return If(spot, "it asks for Spot Instances")
 			}}
-			got := pool.unfitConfig(config)
+			got := pool.UnfitConfig(config)
 			if (got == "") != (row.says == "") || !strings.Contains(got, row.says) {
 				t.Errorf("it says %q, want %q", got, row.says)
 			}

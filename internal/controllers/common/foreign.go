@@ -7,6 +7,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -30,17 +32,23 @@ func ProveTemplate(ctx context.Context, cloud *clouds.Cloud, pool reconciling.Co
 		}
 		template = *read
 	}
-	wanted := OwnerNamed(config.Namespace, config.Spec.ClusterName, config.Name)
-	message := ""
-	switch other := template.OtherOwner(config.Namespace); {
-	case config.Spec.Existing != nil && other != "":
-		message = fmt.Sprintf("launch template %s, which AWSLaunchConfig %s names, belongs to %s by its tags: no node is launched from it", template.ID, config.Name, other)
-	case config.Spec.Existing == nil && !template.OwnedBy(wanted):
-		message = fmt.Sprintf("launch template %s, which status of AWSLaunchConfig %s names, does not have tag %s with value %q: no node is launched from it",
-			template.ID, config.Name, infrav1.TagLaunchConfig, wanted)
-	default:
+	message := ForeignTemplate(config, template)
+	if message == "" {
 		return nil
 	}
 	reconciling.False(pool, infrav1.LaunchTemplateReadyCondition, infrav1.OwnerTagMissingReason, message)
 	return ending(reconciling.ComeBack(unseenAtMost, message).AndGoOn())
+}
+
+// ForeignTemplate returns why no pool may launch from the launch template that a launch config names, "" if pools may: its tags say whose it is.
+func ForeignTemplate(config *infrav1.AWSLaunchConfig, template launchtemplate.Template) string {
+	wanted := ownership.OwnerNamed(config.Namespace, config.Spec.ClusterName, config.Name)
+	switch other := template.OtherOwner(config.Namespace); {
+	case config.Spec.Existing != nil && other != "":
+		return fmt.Sprintf("launch template %s, which AWSLaunchConfig %s names, belongs to %s by its tags: no node is launched from it", template.ID, config.Name, other)
+	case config.Spec.Existing == nil && !template.OwnedBy(wanted):
+		return fmt.Sprintf("launch template %s, which status of AWSLaunchConfig %s names, does not have tag %s with value %q: no node is launched from it",
+			template.ID, config.Name, infrav1.TagLaunchConfig, wanted)
+	}
+	return ""
 }

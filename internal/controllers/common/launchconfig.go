@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -141,6 +142,7 @@ func ShowLaunchConfig(pool reconciling.Conditioned, config *infrav1.AWSLaunchCon
 		show(pool, infrav1.RolloutApprovedCondition, held.Reason, held.Message)
 	}
 	condition := meta.FindStatusCondition(config.Status.Conditions, infrav1.ReadyCondition)
+	usable := Launchable(config)
 	switch {
 	case HasToAct(config):
 		reconciling.Unknown(pool, infrav1.LaunchTemplateReadyCondition, infrav1.WaitingForLaunchConfigReason,
@@ -148,17 +150,21 @@ func ShowLaunchConfig(pool reconciling.Conditioned, config *infrav1.AWSLaunchCon
 	case condition.Status != metav1.ConditionTrue:
 		// The summary names the condition that it follows from, which the pool's own may bear the name of.
 		message := strings.TrimPrefix(condition.Message, infrav1.LaunchTemplateReadyCondition+": ")
-		goesOn := holdsBack(config, condition)
-		if goesOn {
+		if usable {
 			message = fmt.Sprintf("%s; the pool goes on with version %d", message, config.Status.Version)
 		}
 		reconciling.False(pool, infrav1.LaunchTemplateReadyCondition, condition.Reason, message)
-		return goesOn
 	default:
 		reconciling.True(pool, infrav1.LaunchTemplateReadyCondition, infrav1.ReadyReason, "")
-		return true
 	}
-	return false
+	return usable
+}
+
+// Launchable reports whether a pool can launch from what the status of a launch config says: it is ready for its current generation, or holds back what EC2 would
+// not launch.
+func Launchable(config *infrav1.AWSLaunchConfig) bool {
+	ready := meta.FindStatusCondition(config.Status.Conditions, infrav1.ReadyCondition)
+	return !HasToAct(config) && (ready.Status == metav1.ConditionTrue || holdsBack(config, ready))
 }
 
 // HasToAct is true for a launch config that has not acted on its current spec yet.
@@ -213,7 +219,7 @@ func DeleteOrphanedTemplates(ctx context.Context, live client.Reader, report Rep
 			return reconciling.Fail(fmt.Errorf("reading %T %q: %w", other, pool.GetName(), err))
 		}
 	}
-	owner := Owner(pool, clusterName)
+	owner := ownership.Owner(pool, clusterName)
 	templates, err := cloud.Templates.OwnedBy(ctx, owner)
 	if err != nil {
 		return outcome.Of(pool, infrav1.DeletingCondition, infrav1.LaunchTemplateDeleteFailedReason, err)

@@ -48,28 +48,59 @@ func PoolSource(template *infrav1.AWSLaunchTemplate, versionsToKeep *int32, tags
 func TemplateSource(ctx context.Context, reader client.Reader, pool reconciling.Conditioned, reference infrav1.LaunchConfigTemplateReference,
 	present *infrav1.AWSLaunchConfig, versionsToKeep *int32, tags infrav1.Tags,
 ) (LaunchSource, *reconciling.Outcome) {
-	key := TemplateKey(pool.GetNamespace(), reference)
+	template, err := ReadTemplate(ctx, reader, pool.GetNamespace(), reference)
+	if err != nil {
+		return LaunchSource{}, ending(reconciling.Fail(err))
+	}
+	source := template.Source(present, versionsToKeep, tags)
+	if source.Problem != "" && present == nil {
+		source.ShowProblem(pool)
+		return LaunchSource{}, ending(reconciling.Stop(source.Problem).AndGoOn())
+	}
+	return source, nil
+}
+
+// ReferredTemplate is an AWSLaunchConfigTemplate that a pool refers to, as it was observed.
+type ReferredTemplate struct {
+	Key client.ObjectKey
+	// Template is nil if the pool cannot follow it. Problem and Reason say why.
+	Template        *infrav1.AWSLaunchConfigTemplate
+	Problem, Reason string
+}
+
+// ReadTemplate reads the template that a pool in a namespace refers to.
+func ReadTemplate(ctx context.Context, reader client.Reader, namespace string, reference infrav1.LaunchConfigTemplateReference) (ReferredTemplate, error) {
+	read := ReferredTemplate{Key: TemplateKey(namespace, reference)}
 	template := &infrav1.AWSLaunchConfigTemplate{}
-	reason, problem := "", ""
-	err := reader.Get(ctx, key, template)
+	err := reader.Get(ctx, read.Key, template)
+	if apierrors.IsNotFound(err) {
+		read.Reason, read.Problem = infrav1.LaunchConfigTemplateNotFoundReason, fmt.Sprintf("AWSLaunchConfigTemplate %s does not exist", read.Key)
+		return read, nil
+	}
+	if err != nil {
+		return read, fmt.Errorf("reading AWSLaunchConfigTemplate %q: %w", read.Key, err)
+	}
+	if read.Problem, err = notAllowed(ctx, reader, template, namespace); err != nil {
+		return read, err
+	}
+	if read.Problem != "" {
+		read.Reason = infrav1.LaunchConfigTemplateNotAllowedReason
+		return read, nil
+	}
+	read.Template = template
+	return read, nil
+}
+
+// Source returns what a pool's launch config is made from, with what the pool says for itself laid over the template. Present is the pool's launch config, nil
+// while there is none. A template that cannot be followed leaves the present launch config as it is; the source has the problem.
+func (t ReferredTemplate) Source(present *infrav1.AWSLaunchConfig, versionsToKeep *int32, tags infrav1.Tags) LaunchSource {
 	switch {
-	case apierrors.IsNotFound(err):
-		reason, problem = infrav1.LaunchConfigTemplateNotFoundReason, fmt.Sprintf("AWSLaunchConfigTemplate %s does not exist", key)
-	case err != nil:
-		return LaunchSource{}, ending(reconciling.Fail(fmt.Errorf("reading AWSLaunchConfigTemplate %q: %w", key, err)))
-	default:
-		if problem, err = notAllowed(ctx, reader, template, pool.GetNamespace()); err != nil {
-			return LaunchSource{}, ending(reconciling.Fail(err))
-		}
-		reason = infrav1.LaunchConfigTemplateNotAllowedReason
+	case t.Problem != "" && present == nil:
+		return LaunchSource{Reason: t.Reason, Problem: t.Problem}
+	case t.Problem != "":
+		return presentSource(present, t.Reason, t.Problem+"; the pool goes on with what it has from it")
 	}
-	if problem != "" && present == nil {
-		reconciling.False(pool, infrav1.LaunchTemplateReadyCondition, reason, problem)
-		return LaunchSource{}, ending(reconciling.Stop(problem).AndGoOn())
-	}
-	if problem != "" {
-		return presentSource(present, reason, problem+"; the pool goes on with what it has from it"), nil
-	}
+	key, template := t.Key, t.Template
 	source := LaunchSource{
 		AWSLaunchConfigTemplateResourceSpec: *template.Spec.Template.Spec.DeepCopy(),
 		Marks:                               marks(key.String(), strconv.FormatInt(template.Generation, 10)),
@@ -84,7 +115,7 @@ func TemplateSource(ctx context.Context, reader client.Reader, pool reconciling.
 		maps.Copy(merged, tags)
 		source.AdditionalTags = merged
 	}
-	return source, nil
+	return source
 }
 
 // presentSource is what a launch config was made from.

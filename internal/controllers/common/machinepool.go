@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/ownership"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -42,7 +43,7 @@ func OwningMachinePool(ctx context.Context, reader client.Reader, pool client.Ob
 // Owners are the MachinePool that owns a pool and the Cluster of both, either of which may be nil, and the Cluster's name: as the MachinePool says it, or
 // as it was recorded before anything was made in AWS.
 func Owners(ctx context.Context, reader client.Reader, pool client.Object) (*clusterv1.MachinePool, *clusterv1.Cluster, string, error) {
-	name := cmp.Or(pool.GetAnnotations()[ClusterAnnotation], pool.GetLabels()[clusterv1.ClusterNameLabel])
+	name := cmp.Or(pool.GetAnnotations()[ownership.ClusterAnnotation], pool.GetLabels()[clusterv1.ClusterNameLabel])
 	machinePool, err := OwningMachinePool(ctx, reader, pool)
 	if err != nil {
 		return nil, nil, name, err

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+
+	"github.com/slipway-project/slipway/internal/ownership"
 )
 
 // EKSClusterAnnotation holds the name of the EKS cluster of an AWSManagedMachinePool. It is written with RegionAnnotation.
@@ -50,8 +52,8 @@ func NodegroupNames(pool *infrav1.AWSManagedMachinePool, clusterName string) []s
 // DerivedNodegroupNames returns the names that Slipway gives the pool's node group where none is recorded: the one in the spec or CAPA's default, and
 // the same with a hash, for where a node group of another owner has the first. The default names come last for a pool whose spec has a name.
 func DerivedNodegroupNames(pool *infrav1.AWSManagedMachinePool, clusterName string) []string {
-	names := Names(NodegroupName(pool), clusterName, pool, 1, longestNodegroupName)
-	for _, name := range Names(infrav1.DefaultNodegroupName(pool.Namespace, pool.Name), clusterName, pool, 1, longestNodegroupName) {
+	names := ownership.Names(NodegroupName(pool), clusterName, pool, 1, longestNodegroupName)
+	for _, name := range ownership.Names(infrav1.DefaultNodegroupName(pool.Namespace, pool.Name), clusterName, pool, 1, longestNodegroupName) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}

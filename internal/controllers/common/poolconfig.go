@@ -52,7 +52,7 @@ type PoolLaunchConfig struct {
 // version can not.
 func (p PoolLaunchConfig) Ensure(ctx context.Context, c client.Client) reconciling.Outcome {
 	if p.Reference != nil {
-		config, end := FollowLaunchConfig(ctx, c, p.Pool, p.Reference.Name, p.unfitConfig)
+		config, end := FollowLaunchConfig(ctx, c, p.Pool, p.Reference.Name, p.UnfitConfig)
 		if end != nil {
 			return *end
 		}
@@ -77,12 +77,12 @@ func (p PoolLaunchConfig) Ensure(ctx context.Context, c client.Client) reconcili
 		return *end
 	}
 	wanted := p.Spec(source, config)
-	if reason, problem := p.unfitOwn(&wanted); problem != "" {
+	if reason, problem := p.UnfitOwn(&wanted); problem != "" {
 		p.Show(config) // what the pool has from it before goes on
 		reconciling.False(p.Pool, infrav1.LaunchTemplateReadyCondition, reason, problem)
 		return reconciling.Continue()
 	}
-	if end := UpdateLaunchConfig(ctx, c, p.Pool, config, wanted, p.labels(config, source), p.annotations(config, source)); end != nil {
+	if end := UpdateLaunchConfig(ctx, c, p.Pool, config, wanted, p.Labels(config, source), p.Annotations(config, source)); end != nil {
 		return *end
 	}
 	p.Show(config)
@@ -98,11 +98,11 @@ func (p PoolLaunchConfig) Create(ctx context.Context, c client.Client) reconcili
 	}
 	config := &infrav1.AWSLaunchConfig{Spec: p.Spec(source, nil)}
 	config.Namespace, config.Name = p.Pool.GetNamespace(), p.Pool.GetName()
-	if reason, problem := p.unfitOwn(&config.Spec); problem != "" {
+	if reason, problem := p.UnfitOwn(&config.Spec); problem != "" {
 		reconciling.False(p.Pool, infrav1.LaunchTemplateReadyCondition, reason, problem)
 		return reconciling.Stop(problem).AndGoOn()
 	}
-	config.Labels, config.Annotations = p.labels(config, source), p.annotations(config, source)
+	config.Labels, config.Annotations = p.Labels(config, source), p.Annotations(config, source)
 	if p.Prepare != nil {
 		p.Prepare(config)
 	}
@@ -138,9 +138,9 @@ func (p PoolLaunchConfig) source(ctx context.Context, reader client.Reader, pres
 	return PoolSource(p.Inline, p.VersionsToKeep, p.AdditionalTags), nil
 }
 
-// unfitOwn says why the pool cannot launch from a launch config of its own, with the reason, both empty if it can. The API server refuses what does not go
+// UnfitOwn returns why the pool cannot launch from a launch config of its own, with the reason, both empty if it can. The API server refuses what does not go
 // together in one object, and knows neither what a template says nor the subnets of the cluster.
-func (p PoolLaunchConfig) unfitOwn(wanted *infrav1.AWSLaunchConfigSpec) (reason, message string) {
+func (p PoolLaunchConfig) UnfitOwn(wanted *infrav1.AWSLaunchConfigSpec) (reason, message string) {
 	if problem := p.Placement.enclavesAtEdge(wanted); problem != "" {
 		return infrav1.NitroEnclaveEdgeZoneUnsupportedReason, problem
 	}
@@ -153,14 +153,14 @@ func (p PoolLaunchConfig) unfitOwn(wanted *infrav1.AWSLaunchConfigSpec) (reason,
 	return "", ""
 }
 
-// labels are the config's own, those of its Cluster and manager, and those of the template that it was made from.
-func (p PoolLaunchConfig) labels(config *infrav1.AWSLaunchConfig, source LaunchSource) map[string]string {
+// Labels returns the config's own, those of its Cluster and manager, and those of the template that it was made from.
+func (p PoolLaunchConfig) Labels(config *infrav1.AWSLaunchConfig, source LaunchSource) map[string]string {
 	return LabelSource(LaunchConfigLabels(config, p.Pool, p.ClusterName), source)
 }
 
-// annotations are the config's own, those that say what it was made from, and those by which it learns what to take over, and what to do with what was
+// Annotations returns the config's own, those that say what it was made from, and those by which it learns what to take over, and what to do with what was
 // taken over.
-func (p PoolLaunchConfig) annotations(config *infrav1.AWSLaunchConfig, source LaunchSource) map[string]string {
+func (p PoolLaunchConfig) Annotations(config *infrav1.AWSLaunchConfig, source LaunchSource) map[string]string {
 	annotations := maps.Clone(source.Marks)
 	annotations[infrav1.AdoptTemplateAnnotation] = p.Adopt
 	annotations[infrav1.RollAdoptedAnnotation] = p.Pool.GetAnnotations()[infrav1.RollAdoptedAnnotation]

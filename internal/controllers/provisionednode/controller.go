@@ -122,6 +122,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 	}
 	before := node.DeepCopy()
 	defer func() {
+		reconciling.Stamp(node, r.Clock.Now())
 		err = errors.Join(err, reconciling.PatchStatus(ctx, r.Client, node, before))
 		r.written.Note(node, before, r.Clock)
 	}()

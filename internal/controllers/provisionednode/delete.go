@@ -28,10 +28,13 @@ func (r *Reconciler) drain(ctx context.Context, p *pass) reconciling.Outcome {
 	if p.node.Status.DrainTime == nil {
 		p.node.Status.DrainTime = &metav1.Time{Time: r.Clock.Now()}
 	}
+	if err := r.limitFailedDrain(ctx, p); err != nil {
+		return reconciling.Fail(err)
+	}
 	terms := drain.Terms{Now: r.Clock.Now(), Deadline: deadlineOf(p.node, p.provisioner), Protects: func(pod *corev1.Pod) bool {
 		return disruption.Protection(pod.Annotations) != ""
 	}}
-	progress, err := drain.LookWith(ctx, drain.Clientset(r.Cluster), p.member.Name, p.member.Spec.ProviderID, terms)
+	progress, err := drain.LookWith(ctx, drain.CountedTrusted(drain.Clientset(r.Cluster), r.Report.Progress.Evicted), p.member.Name, p.member.Spec.ProviderID, terms)
 	if err != nil {
 		return reconciling.Fail(err)
 	}
@@ -160,6 +163,7 @@ func (r *Reconciler) release(ctx context.Context, p *pass) reconciling.Outcome {
 	if err := reconciling.RemoveFinalizer(ctx, r.Client, p.node, provisioningv1.ProvisionedNodeFinalizer); err != nil {
 		return reconciling.Fail(fmt.Errorf("removing the finalizer: %w", err))
 	}
+	r.Report.Progress.NodeEnded(p.node, r.Clock.Now())
 	var siblings provisioningv1.ProvisionedNodeList
 	if err := r.Client.List(ctx, &siblings, client.MatchingFields{byLaunch: p.node.Spec.Launch.Name}); err != nil {
 		return reconciling.Fail(fmt.Errorf("listing the nodes of launch %q: %w", p.node.Spec.Launch.Name, err))

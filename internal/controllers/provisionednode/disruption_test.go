@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/aws/events"
 	"github.com/slipway-project/slipway/internal/provisioningtest"
 )
 
@@ -78,6 +79,7 @@ func TestDoNotDisrupt(t *testing.T) {
 		{"a pod", "karpenter.sh/do-not-disrupt", func(w *provisioningtest.World) client.Object { return &w.Pods()[0] }, "pod default/pod-0 has"},
 		{"a pod, by the old name", "karpenter.sh/do-not-evict", func(w *provisioningtest.World) client.Object { return &w.Pods()[0] }, "pod default/pod-0 has"},
 		{"a Node", "karpenter.sh/do-not-disrupt", func(w *provisioningtest.World) client.Object { return &w.Members()[0] }, "Node ip-"},
+		{"a Node, by the old name", "karpenter.sh/do-not-evict", func(w *provisioningtest.World) client.Object { return &w.Members()[0] }, "Node ip-"},
 		{"a ProvisionedNode", "karpenter.sh/do-not-disrupt", func(w *provisioningtest.World) client.Object { return &w.Provisioned()[0] }, "ProvisionedNode default-"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
@@ -320,6 +322,27 @@ func TestTerminationGracePeriod(t *testing.T) {
 				t.Errorf("%d pods are left, and %d instances run", len(w.Pods()), len(w.Instances()))
 			}
 		})
+	}
+}
+
+// TestInterruptionDuringADrain holds that a Spot interruption bounds a drain which has begun already, so that a protected pod is deleted with its grace period before EC2 takes
+// the instance.
+func TestInterruptionDuringADrain(t *testing.T) {
+	t.Parallel()
+	w := withNodes(t, 1, unbounded)
+	pod, node := w.Pods()[0], w.Provisioned()[0]
+	w.Update(&pod, func() { pod.Annotations = map[string]string{provisioningv1.DoNotDisruptAnnotation: "true"} })
+	w.Delete(&node)
+	w.Advance(10 * time.Minute)
+	if len(w.Pods()) != 1 {
+		t.Fatal("the drain does not wait for the pod")
+	}
+	if err := w.Nodes.Heard(t.Context(), "", events.Happened{Interrupted: []string{node.Status.InstanceID}}); err != nil {
+		t.Fatal(err)
+	}
+	w.Advance(100 * time.Second)
+	if len(w.Pods()) != 0 {
+		t.Errorf("the pod is not deleted before EC2 takes the instance: the node says %+v", w.Provisioned()[0].Status)
 	}
 }
 

@@ -75,15 +75,18 @@ func (r *Reconciler) missing(ctx context.Context, p *pass, isReady bool) (resour
 }
 
 // startFailed replaces a node that was not initialized in time. What is recorded of it in the Provisioner's status holds further launches back; it is recorded once, because
-// a node that was launched before the last failure counts as part of it.
+// a node that was launched before the last failure counts as part of it, and not at all if another node of the kind has started meanwhile.
 func (r *Reconciler) startFailed(ctx context.Context, p *pass, resource, missing string) reconciling.Outcome {
 	why := fmt.Sprintf("it was not initialized within %s: %s", duration.HumanDuration(r.RegistrationTimeout), missing)
 	if p.provisioner == nil {
 		return r.end(ctx, p, notInitialized, why)
 	}
+	var nodes provisioningv1.ProvisionedNodeList
+	if err := r.Client.List(ctx, &nodes, client.MatchingFields{byProvisioner: p.provisioner.Name}); err != nil {
+		return reconciling.Fail(fmt.Errorf("listing the nodes of Provisioner %q: %w", p.provisioner.Name, err))
+	}
 	err := r.patchProvisioner(ctx, p, func(provisioner *provisioningv1.Provisioner) bool {
-		state.FailStart(provisioner, p.node, resource, missing, r.Clock.Now())
-		return true
+		return state.FailStart(provisioner, nodes.Items, p.node, resource, missing, r.Clock.Now())
 	})
 	if err != nil {
 		return reconciling.Fail(err)

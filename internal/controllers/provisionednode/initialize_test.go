@@ -1,6 +1,7 @@
 package provisionednode_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,28 @@ func TestNodeAwaitsItsDevice(t *testing.T) {
 	if got := len(w.Provisioned()); got != 1 {
 		t.Errorf("there are %d nodes", got)
 	}
+}
+
+// TestPodThatNeedsADriver holds that a pod which requests a GPU is not promised to a node on its way whose image has no driver, though its instance has a GPU: the pod gets a node
+// with the driver at once.
+func TestPodThatNeedsADriver(t *testing.T) {
+	t.Parallel()
+	w := provisioningtest.New(t, provisioningtest.Options{})
+	w.Provision("default", launchesGPUs)
+	w.Pod("plain", func(pod *corev1.Pod) {
+		pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}
+	})
+	w.Settle()
+	pod := w.Pod("one", requestsGPU)
+	w.Advance(3 * time.Second)
+	w.Advance(3 * time.Second)
+	promised := w.Nodes.Promises.Of(pod.UID)
+	for _, node := range w.Provisioned() {
+		if node.Name == promised && slices.Equal(node.Spec.AwaitedResources, []string{gpu}) && len(w.Instances()) == 2 {
+			return
+		}
+	}
+	t.Errorf("the pod is promised to %q, and %d instances run; events are %q", promised, len(w.Instances()), w.Events())
 }
 
 // A node that never gets its device is replaced with growing waits, also across restarts, and after some tries no further one is launched until a person says so.
@@ -135,6 +158,59 @@ func TestPodsWithoutDeviceAreLaunchedFor(t *testing.T) {
 	w.Advance(5 * time.Second)
 	if got := w.Provisioned(); len(got) != 1 || got[0].Status.InstanceType != "m5.large" {
 		t.Errorf("for the other pod there is %+v", got)
+	}
+}
+
+// TestOneInstanceThatDoesNotStart holds that an instance which does not start while another node of its kind is well stops nothing: the Provisioner stays Ready, and its pod gets
+// another node at once. If that one fails too, the next waits.
+func TestOneInstanceThatDoesNotStart(t *testing.T) {
+	t.Parallel()
+	w := provisioningtest.New(t, provisioningtest.Options{})
+	w.Provision("default")
+	first := w.Pod("first")
+	w.Launch()
+	w.Bind(first, w.Members()[0].Name)
+	w.Pod("second")
+	w.Settle()
+	isReady := func() bool {
+		return meta.IsStatusConditionTrue(w.Provisioner("default").Status.Conditions, provisioningv1.ReadyCondition)
+	}
+	launched := w.Calls("CreateFleet")
+	w.Advance(16 * time.Minute)
+	w.Restart()
+	w.Advance(10 * time.Second)
+	if again := w.Calls("CreateFleet") - launched; again != 1 || !isReady() || len(w.Told("NodeNotInitialized")) != 1 {
+		t.Fatalf("after one failure %d nodes are launched, the Provisioner is ready: %t; events are %q", again, isReady(), w.Events())
+	}
+	w.Advance(16 * time.Minute)
+	if again := w.Calls("CreateFleet") - launched; again != 1 || isReady() || len(w.Told("Warning NoNodeLaunched second:", "second time in a row")) != 1 {
+		t.Fatalf("after two failures %d nodes are launched, the Provisioner is ready: %t; events are %q", again, isReady(), w.Events())
+	}
+	w.Advance(10 * time.Minute)
+	w.Join()
+	w.Settle()
+	if !isReady() || len(w.Members()) != 2 {
+		t.Errorf("a node started, there are %d, and the Provisioner says %+v", len(w.Members()), w.Provisioner("default").Status)
+	}
+}
+
+// TestOneOfSeveralInstancesDoesNotStart holds that of nodes launched together one may fail, and nothing is held back for it.
+func TestOneOfSeveralInstancesDoesNotStart(t *testing.T) {
+	t.Parallel()
+	w := provisioningtest.New(t, provisioningtest.Options{})
+	w.Provision("default")
+	w.Pod("first")
+	w.Pod("second")
+	w.Settle()
+	w.Advance(5 * time.Second)
+	w.Join()
+	member := w.Members()[0]
+	setReady(w, &member, corev1.ConditionFalse)
+	w.Settle()
+	w.Advance(16 * time.Minute)
+	provisioner := w.Provisioner("default")
+	if told := w.Told("NodeNotInitialized"); len(told) != 1 || len(provisioner.Status.FailedStarts) != 0 {
+		t.Errorf("one instance failed, and the Provisioner says %+v; events are %q", provisioner.Status, w.Events())
 	}
 }
 

@@ -89,7 +89,9 @@ func (r *Reconciler) notLaunched(ctx context.Context, p *pass, answer answer) re
 	case fleet.BlameMissingTemplate:
 		reconciling.False(p.node, provisioningv1.LaunchedCondition, provisioningv1.LaunchFailedReason, answer.why)
 		return r.templateLost(ctx, p)
-	case fleet.BlameTemplate, fleet.BlameAccount, fleet.BlameMoment:
+	case fleet.BlameSubnet:
+		reason = provisioningv1.SubnetsUnusableReason
+	case fleet.BlameTemplate, fleet.BlameAccount, fleet.BlameSpot, fleet.BlameMoment:
 		reason = provisioningv1.LaunchFailedReason
 	default: // EC2 had no capacity, which is the reason already
 	}
@@ -153,6 +155,9 @@ func (e *nameTakenError) Error() string { return e.why }
 // WaitsForUser reports that only a change by a person helps.
 func (*nameTakenError) WaitsForUser() bool { return true }
 
+// noAnswer is the reason of a launch that failed without an answer of EC2, as a metric has it.
+const noAnswer = "NoAnswer"
+
 // call makes the call of a launch, and shares its instances out: a node that knows its instance keeps it, the others get theirs in the order of their names.
 func (r *Reconciler) call(ctx context.Context, p *pass, siblings []provisioningv1.ProvisionedNode) (answer, error) {
 	spec := &p.node.Spec
@@ -162,50 +167,78 @@ func (r *Reconciler) call(ctx context.Context, p *pass, siblings []provisioningv
 	}
 	launched, err := r.Fleets.Launch(ctx, request)
 	if err != nil {
-		return r.refused(request, err)
+		r.Report.Progress.LaunchFailed(cmp.Or(string(fleet.VerdictOf(err).Blame), noAnswer), "", spec.CapacityType)
+		return r.refused(ctx, request, err)
 	}
+	r.Report.Progress.Batched(metrics.BatchLaunch, int(request.Nodes))
 	made := share(launched.Instances, siblings)
 	verdict := launched.Verdict()
 	made.why, made.blame = verdict.Message, verdict.Blame
-	switch verdict.Blame {
-	case fleet.BlameMissingTemplate:
-		return made, nil
-	case fleet.BlameTemplate, fleet.BlameAccount, fleet.BlameMoment:
-		r.Refusals.Mark(request, verdict, false)
-	default: // the failures below are marked one by one
-	}
+	r.record(ctx, request, launching.FindingsOf(request, launched))
 	for _, failure := range launched.Failures {
-		switch failure.Blame {
-		case fleet.BlameSubnet:
-			r.Shortages.MarkSubnet(failure.SubnetID)
-		case fleet.BlameOffering:
-			r.Shortages.Mark(catalog.Offering{InstanceType: failure.InstanceType, Zone: failure.Zone, CapacityType: spec.CapacityType})
-		default: // the verdict above covers what is not about capacity
-		}
-	}
-	if len(launched.Instances) < int(spec.Launch.Nodes) && len(launched.Failures) == 0 {
-		for _, offering := range spec.Offerings {
-			r.Shortages.Mark(catalog.Offering{InstanceType: offering.InstanceType, Zone: offering.Zone, CapacityType: spec.CapacityType})
-		}
+		r.Report.Progress.LaunchFailed(string(failure.Blame), failure.Zone, spec.CapacityType)
 	}
 	return made, nil
 }
 
 // refused returns an answer without instances to a call that EC2 refused, or the error if EC2 may have launched something, or is to be asked for the same again.
-func (r *Reconciler) refused(request fleet.Request, err error) (answer, error) {
-	verdict := fleet.VerdictOf(err)
-	switch verdict.Blame {
-	case fleet.BlameMissingTemplate:
-	case fleet.BlameTemplate, fleet.BlameAccount:
+func (r *Reconciler) refused(ctx context.Context, request fleet.Request, err error) (answer, error) {
+	verdict := request.VerdictOf(err)
+	findings, ofCapacity := launching.FindingsOfCall(request, verdict.Blame, aws.Code(err), verdict.Message)
+	switch {
+	case verdict.Blame == fleet.BlameMissingTemplate:
+	case ofCapacity: // EC2 has answered that it launches nothing, also where it calls that a failure of its own
+		r.record(ctx, request, findings)
+	case verdict.Blame == fleet.BlameTemplate, verdict.Blame == fleet.BlameAccount, verdict.Blame == fleet.BlameSubnet:
 		if aws.IsUncertain(err) || aws.IsIdempotentParameterMismatch(err) {
 			return answer{}, err
 		}
-		r.Refusals.Mark(request, verdict, true)
+		r.Refusals.RecordCall(request, err)
 	default:
 		return answer{}, err
 	}
 	return answer{why: verdict.Message, blame: verdict.Blame}, nil
 }
+
+// record keeps later launches from what a launch shows to be short, full, or refused.
+func (r *Reconciler) record(ctx context.Context, request fleet.Request, findings launching.Findings) {
+	market := launching.Market(request)
+	for _, offering := range findings.Launched {
+		r.Refusals.RecordLaunch(request, offering)
+		r.Shortages.Launched(catalog.Offering{InstanceType: offering.InstanceType, Zone: offering.Zone, CapacityType: market})
+	}
+	for _, failure := range findings.Short {
+		if fleet.IsInstanceQuota(failure.Code) {
+			types := []string{failure.InstanceType}
+			if !findings.OfCall && failure.Code != instanceLimit {
+				types = r.beyond(ctx, failure.InstanceType)
+			}
+			r.Shortages.MarkQuota(types, market, failure.Code+": "+failure.Message)
+			continue
+		}
+		r.Shortages.Mark(catalog.Offering{InstanceType: failure.InstanceType, Zone: failure.Zone, CapacityType: market})
+	}
+	if findings.NoSpot != "" {
+		r.Shortages.MarkSpot(findings.NoSpot)
+	}
+	for _, subnet := range slices.Concat(findings.Full, findings.Gone) {
+		r.Shortages.MarkSubnet(subnet)
+		r.Region.Discovery.ForgetSubnets(subnet)
+	}
+	r.Refusals.RecordFailures(request, findings.Refused)
+}
+
+// beyond returns the instance types that a quota does not allow if it does not allow the given one.
+func (r *Reconciler) beyond(ctx context.Context, instanceType string) []string {
+	types, err := r.Region.Discovery.InstanceTypes(ctx)
+	if err != nil {
+		return []string{instanceType}
+	}
+	return catalog.Beyond(types, instanceType)
+}
+
+// instanceLimit is the code of a quota that counts instances of one type, and not vCPUs.
+const instanceLimit = "InstanceLimitExceeded"
 
 // reduce has a launch whose writer crashed before all of its nodes were written down be of those that are, unless it was made already. It is a launch of another name then,
 // because EC2 takes calls of one name for one.

@@ -35,12 +35,16 @@ func TestMayRepair(t *testing.T) {
 	}{
 		{"the only node of a zone", zone("a", 0, 1, 0, 0), true},
 		{"one of five is being replaced", zone("a", 3, 1, 1, 0), false},
-		{"one of six is", zone("a", 4, 1, 1, 0), true},
+		{"one of six is", zone("a", 4, 1, 1, 0), false},
+		{"one of nine is", zone("a", 7, 1, 1, 0), false},
+		{"one of ten is", zone("a", 8, 1, 1, 0), true},
 		{"two of ten are", zone("a", 0, 8, 2, 0), false},
+		{"the only two nodes of a zone", zone("a", 0, 1, 1, 0), false},
 		{"nodes that end for another reason take no place", zone("a", 5, 1, 0, 4), true},
-		{"nodes of another zone neither", append(zone("b", 0, 0, 5, 0), zone("a", 4, 1, 0, 0)...), true},
+		{"nor do they add places", zone("a", 4, 1, 1, 4), false},
+		{"nor do nodes of another zone", append(zone("b", 0, 0, 5, 0), zone("a", 4, 1, 0, 0)...), true},
 		{"a node that is starting takes one", append(zone("a", 3, 1, 0, 0), starting), false},
-		{"nor do they add places", append(zone("b", 50, 0, 0, 0), zone("a", 3, 1, 1, 0)...), false},
+		{"nor do nodes of another zone add places", append(zone("b", 50, 0, 0, 0), zone("a", 3, 1, 1, 0)...), false},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()

@@ -56,7 +56,7 @@ func (r *Reconciler) ended(_ context.Context, node *provisioningv1.ProvisionedNo
 func (r *Reconciler) interrupted(ctx context.Context, node *provisioningv1.ProvisionedNode) error {
 	r.Shortages.Mark(offeringOf(node))
 	if node.DeletionTimestamp != nil {
-		return nil
+		return r.limitDrain(ctx, node, reclaimTime)
 	}
 	p := &pass{node: node}
 	var err error
@@ -76,9 +76,13 @@ func (r *Reconciler) interrupted(ctx context.Context, node *provisioningv1.Provi
 const reclaimTime = 2 * time.Minute
 
 // limitDrain has the instance of a node terminated after a time at the latest, so that every pod is evicted or deleted with its own grace period while the instance is
-// there.
+// there. A deadline that comes sooner stays.
 func (r *Reconciler) limitDrain(ctx context.Context, node *provisioningv1.ProvisionedNode, after time.Duration) error {
-	return reconciling.Annotate(ctx, r.Client, node, provisioningv1.TerminationDeadlineAnnotation, r.Clock.Now().Add(after).UTC().Format(time.RFC3339))
+	deadline := r.Clock.Now().Add(after).UTC()
+	if sooner, err := time.Parse(time.RFC3339, node.Annotations[provisioningv1.TerminationDeadlineAnnotation]); err == nil && !sooner.After(deadline) {
+		return nil
+	}
+	return reconciling.Annotate(ctx, r.Client, node, provisioningv1.TerminationDeadlineAnnotation, deadline.Format(time.RFC3339))
 }
 
 // atRisk has new nodes be of another kind. The node stays: most such instances are not taken back for long, and moving its pods each time would cost more than it saves.

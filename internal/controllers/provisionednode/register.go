@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -134,22 +135,34 @@ func (r *Reconciler) matching(ctx context.Context, fields client.MatchingFields)
 var nodeChanges = predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
 	before, isNode := update.ObjectOld.(*corev1.Node)
 	after, isNodeToo := update.ObjectNew.(*corev1.Node)
-	deleted := isNode && isNodeToo && before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero()
-	if isNode && isNodeToo && (offers(before) != offers(after) || disruption.Protection(before.Annotations) != disruption.Protection(after.Annotations)) {
-		return true
+	if !isNode || !isNodeToo {
+		return false
 	}
-	return deleted || isNode && isNodeToo && (state.Ready(before) != state.Ready(after) || before.Spec.ProviderID != after.Spec.ProviderID || len(before.Spec.Taints) != len(after.Spec.Taints))
+	return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+		state.Ready(before) != state.Ready(after) ||
+		before.Spec.ProviderID != after.Spec.ProviderID ||
+		disruption.Protection(before.Annotations) != disruption.Protection(after.Annotations) ||
+		!taintsOf(before).Equal(taintsOf(after)) || !offers(before).Equal(offers(after))
 }}
 
-// offers returns how many extended resources a Node offers.
-func offers(node *corev1.Node) int {
-	count := 0
+// taintsOf returns the taints of a Node, as Kubernetes writes them.
+func taintsOf(node *corev1.Node) sets.Set[string] {
+	taints := sets.New[string]()
+	for i := range node.Spec.Taints {
+		taints.Insert(node.Spec.Taints[i].ToString())
+	}
+	return taints
+}
+
+// offers returns the extended resources that a Node offers.
+func offers(node *corev1.Node) sets.Set[corev1.ResourceName] {
+	names := sets.New[corev1.ResourceName]()
 	for name, has := range node.Status.Allocatable {
 		if packing.Extended(name) && !has.IsZero() {
-			count++
+			names.Insert(name)
 		}
 	}
-	return count
+	return names
 }
 
 // podChanges lets through pods that come to a Node, end there or leave it, and those that begin or cease to keep their node.

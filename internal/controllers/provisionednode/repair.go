@@ -19,6 +19,8 @@ const (
 	// repairAfter is how long a node that had been initialized may fail before it is replaced: a reboot takes less, and so
 	// does EC2's automatic recovery, which moves an instance whose host fails to another one.
 	repairAfter = 10 * time.Minute
+	// repairDrain is how long the drain of a failed node takes at most. Karpenter gives it no time at all. Pods of a node that is not ready may still run, and may end in order.
+	repairDrain = 5 * time.Minute
 	// repairedShare is the part of a zone's nodes that are replaced at once because they failed: one of so many.
 	repairedShare = 5
 	// repairHold is how long an ended node counts as being replaced: the passes that launch another one for its pods come within seconds.
@@ -61,19 +63,29 @@ func failureOf(p *pass, impaired bool) failure {
 // repair replaces a node that had been initialized and has failed for long enough: its kubelet is not ready, its instance is stopped, or the instance fails an EC2 status
 // check. Where many nodes fail together, the cause may be none of theirs: no more than a fifth of a zone's nodes are replaced at once.
 func (r *Reconciler) repair(ctx context.Context, p *pass) reconciling.Outcome {
+	failed, left := r.failing(p)
+	switch {
+	case failed.reason == "":
+		return reconciling.Continue()
+	case left > 0:
+		return reconciling.ContinueAndComeBack(left, "the node is replaced unless it recovers by then")
+	}
+	since := p.node.Status.FailedSince.UTC().Format(time.RFC3339)
+	failed.why = fmt.Sprintf("Node %s has failed since %s: %s", p.node.Status.NodeName, since, failed.why)
+	return r.replaceFailed(ctx, p, failed)
+}
+
+// failing returns what is wrong with a node that had been initialized, and how long it may recover before it counts as failed for good. It records in status since when.
+func (r *Reconciler) failing(p *pass) (failure, time.Duration) {
 	failed := failureOf(p, r.Checks.fails(p.node))
 	if failed.reason == "" {
 		p.node.Status.FailedSince = nil
-		return reconciling.Continue()
+		return failure{}, 0
 	}
 	if p.node.Status.FailedSince == nil {
 		p.node.Status.FailedSince = &metav1.Time{Time: r.Clock.Now()}
 	}
-	if left := p.node.Status.FailedSince.Add(repairAfter).Sub(r.Clock.Now()); left > 0 {
-		return reconciling.ContinueAndComeBack(left, "the node is replaced unless it recovers by then")
-	}
-	failed.why = fmt.Sprintf("Node %s has failed for %s: %s", p.node.Status.NodeName, duration.HumanDuration(r.Clock.Since(p.node.Status.FailedSince.Time)), failed.why)
-	return r.replaceFailed(ctx, p, failed)
+	return failed, max(p.node.Status.FailedSince.Add(repairAfter).Sub(r.Clock.Now()), 0)
 }
 
 // replaceFailed ends a failed node if no more than a fifth of its zone's nodes end so at a time; else it comes back. Nodes are decided on one after the other, by what the
@@ -102,26 +114,49 @@ func (r *Reconciler) replaceFailed(ctx context.Context, p *pass, failed failure)
 			return reconciling.ComeBack(lookAtRepairs, "the status checks of its instance pass again")
 		}
 	}
-	r.tell(ctx, p, "NodeFailed", "ProvisionedNode %s is replaced: %s. Its pods are evicted, and instance %s is terminated.", p.node.Name, failed.why, p.node.Status.InstanceID)
+	r.tell(ctx, p, "NodeFailed", "ProvisionedNode %s is replaced: %s. Its pods are evicted, and instance %s is terminated within %s.",
+		p.node.Name, failed.why, p.node.Status.InstanceID, duration.HumanDuration(drainLimit(p.provisioner)))
 	return r.end(ctx, p, failed.reason, failed.why)
 }
 
+// drainLimit returns how long the drain of a failed node of a Provisioner takes at most. A pod that cannot be evicted would else keep its node, and with it all that fail later
+// in the zone, from being replaced.
+func drainLimit(provisioner *provisioningv1.Provisioner) time.Duration {
+	if provisioner != nil && provisioner.Spec.TerminationGracePeriod != nil {
+		return min(provisioner.Spec.TerminationGracePeriod.Duration, repairDrain)
+	}
+	return repairDrain
+}
+
+// limitFailedDrain bounds the drain of a node that has failed for longer than it may: one that is being replaced for that, and one that failed while it was drained. The deadline is
+// not written before the node is deleted, because a node that recovered after a crash would keep it.
+func (r *Reconciler) limitFailedDrain(ctx context.Context, p *pass) error {
+	if p.node.Status.TerminateTime != nil {
+		return nil // its kubelet ends with its instance
+	}
+	failed, left := r.failing(p)
+	if failed.reason == "" || left > 0 {
+		return nil
+	}
+	return r.limitDrain(ctx, p.node, drainLimit(p.provisioner))
+}
+
 // mayRepair reports whether a further failed node of a zone may be ended: those that failed and are ending, and those that are not initialized yet, are together fewer than a fifth of
-// the zone's nodes, rounded up. So what takes the place of the nodes that failed first has to start before more are ended: where no node can start, a fifth is all that is lost.
+// the zone's nodes, or there are none of them. Nodes that end for another reason are none of the zone's any longer. So what takes the place of the nodes that failed first has to
+// start before more are ended: where no node can start, a fifth is all that is lost.
 func mayRepair(nodes []provisioningv1.ProvisionedNode, zone string) bool {
 	inZone, moving := 0, 0
 	for i := range nodes {
-		status := &nodes[i].Status
-		if status.Zone != zone || status.InstanceID == "" {
+		status, ending := &nodes[i].Status, nodes[i].DeletionTimestamp != nil
+		if status.Zone != zone || status.InstanceID == "" || ending && !failedBefore(status) {
 			continue
 		}
 		inZone++
-		ending := nodes[i].DeletionTimestamp != nil
-		if ending && failedBefore(status) || !ending && status.ReadyTime == nil {
+		if ending || status.ReadyTime == nil {
 			moving++
 		}
 	}
-	return moving < (inZone+repairedShare-1)/repairedShare
+	return moving < max(inZone/repairedShare, 1)
 }
 
 // failedBefore reports whether the node had failed when it was ended.

@@ -1,17 +1,24 @@
 package provisionednode_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/awssim"
+	"github.com/slipway-project/slipway/internal/provisioning/state"
 	"github.com/slipway-project/slipway/internal/provisioningtest"
 )
 
@@ -60,12 +67,11 @@ func TestFailedNodesAreReplaced(t *testing.T) {
 	replaced := func() int { return len(w.Told("Warning NodeFailed default:", "kubelet")) }
 	w.Advance(2 * time.Minute)
 	w.Pod("first-successor")
-	w.Pod("second-successor")
 	w.Advance(4 * time.Minute)
-	if replaced() != 2 {
-		t.Fatalf("%d of 6 nodes are replaced while none of the new ones starts", replaced())
+	if replaced() != 1 {
+		t.Fatalf("%d of 6 nodes are replaced while no new one starts", replaced())
 	}
-	for range 12 {
+	for range 18 {
 		before := replaced()
 		for i := len(w.Pods()); i < 6; i++ {
 			w.Pod(fmt.Sprint("successor-", i, "-", before))
@@ -73,7 +79,7 @@ func TestFailedNodesAreReplaced(t *testing.T) {
 		w.Advance(time.Minute)
 		w.Join()
 		w.Settle()
-		if now := replaced(); now > before+2 {
+		if now := replaced(); now > before+1 {
 			t.Fatalf("%d nodes are replaced at once", now-before)
 		}
 	}
@@ -84,6 +90,160 @@ func TestFailedNodesAreReplaced(t *testing.T) {
 	}
 	if replaced() != 6 {
 		t.Errorf("%d nodes were replaced: %q", replaced(), w.Events())
+	}
+}
+
+// TestRepairsEndInTime holds that a pod which cannot be evicted delays the replacement of a failed node for a few minutes, or for the terminationGracePeriod if that is
+// shorter, and that the next failed node of the zone is replaced after it.
+func TestRepairsEndInTime(t *testing.T) {
+	t.Parallel()
+	protect := func(w *provisioningtest.World, pod *corev1.Pod) {
+		w.Update(pod, func() { pod.Annotations = map[string]string{provisioningv1.DoNotDisruptAnnotation: "true"} })
+	}
+	for _, row := range []struct {
+		reason string
+		keep   func(*provisioningtest.World, *corev1.Pod)
+		period time.Duration
+		within time.Duration
+	}{
+		{"karpenter.sh/do-not-disrupt", protect, 0, 5 * time.Minute},
+		{"a longer terminationGracePeriod", protect, time.Hour, 5 * time.Minute},
+		{"a shorter terminationGracePeriod", protect, 2 * time.Minute, 2 * time.Minute},
+		{"a PodDisruptionBudget whose pods are not healthy", unhealthy, 0, 5 * time.Minute},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			w := inOneZone(t, 3)
+			if row.period > 0 {
+				provisioner := w.Provisioner("default")
+				w.Update(provisioner, func() { provisioner.Spec.TerminationGracePeriod = &metav1.Duration{Duration: row.period} })
+			}
+			pod := w.Pods()[0]
+			row.keep(w, &pod)
+			first := fail(w, pod.Spec.NodeName)
+			w.Advance(10*time.Minute + row.within - time.Minute)
+			if told := w.Told("NodeFailed", first); len(told) != 1 || !running(w)[first] || len(w.Pods()) != 3 {
+				t.Fatalf("the drain has not begun, or has ended before its time: %d pods are left; events are %q", len(w.Pods()), w.Events())
+			}
+			w.Restart() // the time counts on
+			w.Advance(2 * time.Minute)
+			if running(w)[first] {
+				t.Fatalf("the failed instance still runs; ProvisionedNodes are %+v", w.Provisioned())
+			}
+			second := fail(w, w.Pods()[len(w.Pods())-1].Spec.NodeName)
+			w.Advance(17 * time.Minute)
+			if running(w)[second] {
+				t.Errorf("the next failed instance of the zone still runs; events are %q", w.Events())
+			}
+		})
+	}
+}
+
+// unhealthy has a PodDisruptionBudget cover a pod that is not ready, and allow no eviction.
+func unhealthy(w *provisioningtest.World, pod *corev1.Pod) {
+	w.Helper()
+	w.Update(pod, func() { pod.Labels = map[string]string{"app": "one"} })
+	w.UpdateStatus(pod, func() {
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
+	})
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: "one"}}
+	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: pod.Labels}
+	budget.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DesiredHealthy: 1, ExpectedPods: 1}
+	w.Create(budget)
+}
+
+// fail has the kubelet of a Node report that it is not ready, and returns the instance.
+func fail(w *provisioningtest.World, name string) string {
+	w.Helper()
+	for _, member := range w.Members() {
+		if member.Name == name {
+			setReady(w, &member, corev1.ConditionFalse)
+			return state.InstanceOf(member.Spec.ProviderID)
+		}
+	}
+	w.Fatalf("there is no Node %q", name)
+	return ""
+}
+
+// TestNodeThatFailsWhileItDrains holds that the drain of a node that was deleted, and that waits for a protected pod, ends once the node has failed for as long as others may.
+func TestNodeThatFailsWhileItDrains(t *testing.T) {
+	t.Parallel()
+	w := inOneZone(t, 1)
+	pod := w.Pods()[0]
+	w.Update(&pod, func() { pod.Annotations = map[string]string{provisioningv1.DoNotDisruptAnnotation: "true"} })
+	node := w.Provisioned()[0]
+	w.Delete(&node)
+	w.Advance(time.Hour)
+	if !running(w)[node.Status.InstanceID] {
+		t.Fatal("the drain does not wait for the pod while the node is well")
+	}
+	fail(w, pod.Spec.NodeName)
+	w.Advance(9 * time.Minute)
+	w.Restart()
+	w.Advance(4 * time.Minute)
+	if !running(w)[node.Status.InstanceID] {
+		t.Fatal("the drain ends before the node has failed for long enough")
+	}
+	w.Advance(4 * time.Minute)
+	if running(w)[node.Status.InstanceID] {
+		t.Errorf("the failed instance still runs; the node says %+v", w.Provisioned()[0].Status)
+	}
+}
+
+// TestNodeThatRecoversBeforeItIsDeleted holds that a node which could not be deleted when it was to be replaced, and recovered, keeps no deadline: a later drain waits for its pods.
+func TestNodeThatRecoversBeforeItIsDeleted(t *testing.T) {
+	t.Parallel()
+	w := inOneZone(t, 1)
+	w.Faulty = true
+	pod := w.Pods()[0]
+	w.Update(&pod, func() { pod.Annotations = map[string]string{provisioningv1.DoNotDisruptAnnotation: "true"} })
+	w.Nodes.Client = interceptor.NewClient(w.Client, interceptor.Funcs{
+		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
+			return errors.New("the API server does not answer")
+		},
+	})
+	fail(w, pod.Spec.NodeName)
+	w.Advance(12 * time.Minute)
+	if len(w.Told("NodeFailed")) == 0 {
+		t.Fatal("the node is not to be replaced")
+	}
+	setReady(w, &w.Members()[0], corev1.ConditionTrue)
+	w.Restart()
+	w.Advance(time.Minute)
+	node := w.Provisioned()[0]
+	w.Delete(&node)
+	w.Advance(time.Hour)
+	if !running(w)[node.Status.InstanceID] || len(w.Pods()) != 1 {
+		t.Errorf("the drain of a node that is well does not wait for its pod: the ProvisionedNodes are %+v", w.Provisioned())
+	}
+}
+
+// TestWaitingRepairsWriteNothing holds that a failed node which waits until others of its zone are replaced is not written while it does.
+func TestWaitingRepairsWriteNothing(t *testing.T) {
+	t.Parallel()
+	w := inOneZone(t, 2)
+	for _, pod := range w.Pods() { // the drain of the first takes its time
+		w.Update(&pod, func() { pod.Annotations = map[string]string{provisioningv1.DoNotDisruptAnnotation: "true"} })
+		fail(w, pod.Spec.NodeName)
+	}
+	w.Advance(12 * time.Minute)
+	waits := func() provisioningv1.ProvisionedNode {
+		for _, node := range w.Provisioned() {
+			if node.DeletionTimestamp == nil && node.Status.FailedSince != nil {
+				return node
+			}
+		}
+		t.Fatalf("no failed node waits; events are %q", w.Events())
+		return provisioningv1.ProvisionedNode{}
+	}
+	before := waits()
+	ready := meta.FindStatusCondition(before.Status.Conditions, provisioningv1.NodeReadyCondition)
+	if since := before.Status.FailedSince.UTC().Format(time.RFC3339); !strings.Contains(ready.Message, "has failed since "+since) || !strings.Contains(ready.Message, "not replaced yet") {
+		t.Errorf("the condition says %q", ready.Message)
+	}
+	w.Advance(3 * time.Minute)
+	if after := waits(); after.ResourceVersion != before.ResourceVersion {
+		t.Errorf("the waiting node was written: %+v, and before %+v", after.Status, before.Status)
 	}
 }
 
@@ -195,7 +355,7 @@ func TestImpairedInstancesOfAZone(t *testing.T) {
 		}
 	}
 	w.Advance(20 * time.Minute)
-	if told := w.Told("Warning NodeFailed default:"); len(told) != 2 {
+	if told := w.Told("Warning NodeFailed default:"); len(told) != 1 {
 		t.Errorf("%d of 6 nodes are replaced while no new one starts: %q", len(told), told)
 	}
 }

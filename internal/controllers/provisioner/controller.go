@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -27,6 +28,7 @@ import (
 	"github.com/slipway-project/slipway/internal/clouds"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
+	"github.com/slipway-project/slipway/internal/pool"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
 	"github.com/slipway-project/slipway/internal/provisioning/clustername"
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
@@ -56,13 +58,19 @@ type Reconciler struct {
 	Templates  *templates.Reader
 	Names      *clustername.Names
 	Refusals   *launching.Refusals
+	Shortages  *catalog.Shortages
 	Asked      *templates.Asked
 	// AWS knows whether AWS answers.
-	AWS    common.Reachable
+	AWS    Reachable
 	Report common.Reporter
 	Clock  clock.PassiveClock
 
 	written common.Written
+	// refreshed is when the launch templates of a Provisioner were last dropped from the caches.
+	refreshed common.Memory[time.Time]
+	// tried are the launch templates that EC2 accepted for a Provisioner, with what they were tried
+	// with.
+	tried   common.Memory[map[string]bool]
 	learned atomic.Bool // what the region sells
 }
 
@@ -71,8 +79,18 @@ type pass struct {
 	provisioner *provisioningv1.Provisioner
 	// nodes are its own. Set by count.
 	nodes []provisioningv1.ProvisionedNode
-	// layer is what the spec says to pods; known and made are what launch templates come to, by reference and by variant. Set by lookAtTemplates.
-	layer constraints.Provisioner
+	// failing is true if the launch of one of them fails. Set by reportLaunches.
+	failing bool
+	// layer is what the spec says to pods, and places are where nodes can be. Set by findSubnets.
+	layer  constraints.Provisioner
+	places launching.Places
+	// offers are the offerings by which pods that ask for nothing can have nodes; nil if there are
+	// none. Set by findOffers.
+	offers iter.Seq[catalog.Offer]
+	// tried are the launch templates that EC2 accepts. Set by refused.
+	tried map[string]bool
+	// known and made are what launch templates come to, by reference and by variant. Set by
+	// lookAtTemplates.
 	known map[constraints.Reference]templates.Known
 	made  map[string]defaults.Template // by variant
 	// refused is true if EC2 launches nothing from one of them. Set by lookAtTemplates.
@@ -98,14 +116,17 @@ var ready = reconciling.Summary{
 //  4. refuse the name of its cluster if another cluster uses it
 //  5. find its subnets
 //  6. look inside the launch templates that it and its pods name, and at those that were made for it, and prune these
-//  7. have nodes replaced that have drifted, if it is to be so
-//  8. warn of old spellings, and of another provisioner that takes its pods
-//  9. learn what the region sells, once, so that the first pod that waits need not wait for that too
+//  7. report that AWS has none of the instances that it may launch
+//  8. have nodes replaced that have drifted, if it is to be so
+//  9. warn of old spellings, and of another provisioner that takes its pods
+//  10. learn what the region sells, once, so that the first pod that waits need not wait for that too
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
 	provisioner := &provisioningv1.Provisioner{}
 	if err := r.Client.Get(ctx, request.NamespacedName, provisioner); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			r.written.Forget(request.NamespacedName)
+			r.refreshed.Forget(request.NamespacedName)
+			r.tried.Forget(request.NamespacedName)
 			r.Report.Progress.Forget(provisioner, request.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -115,6 +136,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 	}
 	before := provisioner.DeepCopy()
 	defer func() {
+		reconciling.Stamp(provisioner, r.Clock.Now())
 		err = errors.Join(err, r.Report.PatchStatus(ctx, r.Client, provisioner, before))
 		r.written.Note(provisioner, before, r.Clock)
 	}()
@@ -129,7 +151,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		})
 	}
 	defer func() {
-		common.ShowOutage(provisioner, r.AWS, r.Region.Name, clouds.TemplateServices...)
+		var outage pool.Outage
+		outage.Outage, outage.Answered = r.AWS.Outage(clouds.TemplateServices...)
+		pool.ShowOutage(provisioner, outage, r.Region.Name)
 		ready.Summarize(provisioner)
 	}()
 	return reconciling.Run(ctx, p, []reconciling.Step[*pass]{
@@ -141,6 +165,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		{Name: "checking the name of the cluster", Run: r.checkName},
 		{Name: "finding subnets", Run: r.findSubnets},
 		{Name: "looking at launch templates", Run: r.lookAtTemplates},
+		{Name: "reporting shortages", Run: r.reportShortages},
 		{Name: "reporting nodes that failed to start", Run: r.reportStarts},
 		{Name: "comparing with other provisioners", Run: r.compare},
 		{Name: "pruning versions of default launch templates", Run: r.prune},
@@ -191,11 +216,14 @@ func warn(_ context.Context, p *pass) reconciling.Outcome {
 	return reconciling.Continue()
 }
 
-// reportLaunches reports the launches of the provisioner's nodes that fail, and are repeated. What EC2 refuses to launch from is part of LaunchTemplatesReady.
+// reportLaunches reports the launches of the provisioner's nodes that fail, and are repeated. What
+// EC2 refuses to launch from is part of LaunchTemplatesReady. A shortage is left to
+// reportShortages, because a condition changes once in a pass.
 func reportLaunches(_ context.Context, p *pass) reconciling.Outcome {
 	if why := failingLaunch(p.nodes); why != "" {
+		p.failing = true
 		reconciling.False(p.provisioner, provisioningv1.NodesLaunchCondition, provisioningv1.LaunchFailedReason, bounded(why))
-	} else {
+	} else if shown := meta.FindStatusCondition(p.provisioner.Status.Conditions, provisioningv1.NodesLaunchCondition); shown == nil || shown.Reason == provisioningv1.LaunchFailedReason {
 		reconciling.True(p.provisioner, provisioningv1.NodesLaunchCondition, provisioningv1.ReadyReason, "")
 	}
 	return reconciling.Continue()
@@ -239,12 +267,37 @@ func (r *Reconciler) checkName(ctx context.Context, p *pass) reconciling.Outcome
 	return reconciling.ComeBack(lookAgain, "another cluster uses the name")
 }
 
+// findSubnets finds where nodes can be. While nodes can be nowhere, or nothing can be launched
+// from, subnets that a user adds are noticed within seconds.
 func (r *Reconciler) findSubnets(ctx context.Context, p *pass) reconciling.Outcome {
-	if _, err := r.Region.Subnets(ctx, p.provisioner); err != nil {
+	now, notBefore := r.Clock.Now(), time.Time{}
+	for _, condition := range []string{provisioningv1.SubnetsReadyCondition, provisioningv1.LaunchTemplatesReadyCondition} {
+		if meta.IsStatusConditionFalse(p.provisioner.Status.Conditions, condition) {
+			notBefore = now.Add(-launching.RetryInterval).Add(time.Nanosecond) // of that age, or older
+		}
+	}
+	places, found, err := r.Region.Places(ctx, p.provisioner, r.Shortages, p.nodes, now, notBefore)
+	if err != nil {
 		return failed(p, provisioningv1.SubnetsReadyCondition, provisioningv1.SubnetsUnusableReason, err)
+	}
+	p.layer, p.places = constraints.FromSpec(p.provisioner.Name, &p.provisioner.Spec), places
+	p.layer.SubnetZones, p.layer.SubnetProblem = places.Zones(), places.Problem(found, &p.layer)
+	if p.layer.SubnetProblem != "" && !r.fixesSubnet(ctx, p) {
+		reconciling.False(p.provisioner, provisioningv1.SubnetsReadyCondition, provisioningv1.SubnetsUnusableReason, bounded(p.layer.SubnetProblem))
+		return reconciling.ContinueAndComeBack(launching.RetryInterval, "subnets may have free addresses again, or be added")
 	}
 	reconciling.True(p.provisioner, provisioningv1.SubnetsReadyCondition, provisioningv1.ReadyReason, "")
 	return reconciling.ContinueAndComeBack(lookAgain, "what is in AWS may change")
+}
+
+// fixesSubnet reports whether the launch template that the spec names has the subnet.
+func (r *Reconciler) fixesSubnet(ctx context.Context, p *pass) bool {
+	if p.layer.Template.IsDefault() {
+		return false
+	}
+	r.Templates.Recall(p.provisioner.Status.LaunchTemplates)
+	known, err := r.Templates.Read(ctx, p.layer.Template)
+	return err == nil && known.FixesSubnet
 }
 
 // learnRegion reads what the region sells: 20 calls, that whoever launches would make one after the other. It is the passes that launch who tell of failures.

@@ -17,9 +17,9 @@ import (
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
 	"github.com/slipway-project/slipway/internal/controllers/provisionednode"
-	"github.com/slipway-project/slipway/internal/provisioning/defaults"
 	"github.com/slipway-project/slipway/internal/provisioning/disruption"
 	"github.com/slipway-project/slipway/internal/provisioning/state"
+	"github.com/slipway-project/slipway/internal/provisioning/variants"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -45,6 +45,7 @@ func (r *Reconciler) replaceDrifted(ctx context.Context, p *pass) reconciling.Ou
 	}
 	if p.provisioner.Spec.Drift == nil {
 		reconciling.Remove(p.provisioner, provisioningv1.NodesCurrentCondition)
+		r.Report.Progress.NodesDrifted(p.provisioner.Name, 0)
 		return reconciling.Continue()
 	}
 	marked, next, held := chooseDrifted(&p.provisioner.Spec, p.nodes, replaceable, r.Clock.Now())
@@ -62,6 +63,7 @@ func (r *Reconciler) replaceDrifted(ctx context.Context, p *pass) reconciling.Ou
 		}
 		r.Report.Done(ctx, p.provisioner, "NodeDrifted", "Replacing ProvisionedNode %s (Node %s): %s.", one.node.Name, one.node.Status.NodeName, one.why)
 	}
+	r.Report.Progress.NodesDrifted(p.provisioner.Name, len(found)-marked-len(next))
 	if len(found) == 0 {
 		reconciling.True(p.provisioner, provisioningv1.NodesCurrentCondition, provisioningv1.ReadyReason, "")
 		return reconciling.Continue()
@@ -258,7 +260,7 @@ func (r *Reconciler) current(ctx context.Context, p *pass, node *provisioningv1.
 			return launchable{}, false, nil // it would not be launched at all
 		}
 	}
-	variant := defaults.VariantOfNode(node)
+	variant := variants.OfNode(node)
 	made, is := p.made[variant]
 	if !is {
 		var err error

@@ -9,18 +9,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/clouds"
-	"github.com/slipway-project/slipway/internal/controllers/common"
 )
 
 // OutageAfter is for how long calls to a service of AWS must have failed before its Provisioners are not Ready: longer than a call that fails is repeated.
 const OutageAfter = 10 * time.Second
 
+// Reachable knows whether services of AWS answer.
+type Reachable interface {
+	Outage(services ...string) (outage *aws.Outage, answered bool)
+}
+
 // Outages wakes every Provisioner when an outage of AWS begins and when it ends. A Provisioner at rest calls AWS only every few minutes, and would show neither
 // any sooner.
 type Outages struct {
 	Client client.Reader
-	AWS    common.Reachable
+	AWS    Reachable
 	Clock  clock.WithTicker
 	// Probe calls EC2. It is called while there is an outage, which ends when a call is answered.
 	Probe func(context.Context) error

@@ -2,69 +2,101 @@ package provisioner
 
 import (
 	"context"
-	"slices"
+	"fmt"
+	"iter"
 
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/fleet"
+	"github.com/slipway-project/slipway/internal/provisioning/catalog"
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 	"github.com/slipway-project/slipway/internal/provisioning/launching"
+	"github.com/slipway-project/slipway/internal/provisioning/templates"
 )
 
-// refused returns why EC2 launches nothing from a version of a launch template that the provisioner uses, under a reason; both are empty if it does, or if that
-// cannot be found out. A version that was not launched from yet is tried by a dry run.
-func (r *Reconciler) refused(ctx context.Context, p *pass, id string, version int64, architecture string, named []string, choosesSubnet bool) (why, reason string) {
-	if refusal, known := r.Refusals.Of(id, version); known {
-		r.Refusals.Recheck(ctx, id, version)
-		if refusal.Blame == fleet.BlameMoment {
-			return "", "" // over before anybody reads it
-		}
-	} else if sample, found := r.sample(ctx, p, architecture, named, choosesSubnet); found {
-		sample.LaunchTemplate = provisioningv1.LaunchTemplateVersion{ID: id, Version: version}
-		r.Refusals.Check(ctx, launching.Request(sample))
+// refused returns why EC2 launches nothing of what the provisioner allows from a version of a
+// launch template, under a reason; both are empty if it does, or if that cannot be found out. Known
+// is what the launch template turned out to hold; the way narrows what a default one is for. A
+// version that was not launched from yet is tried by dry runs, and so is what EC2 refused.
+func (r *Reconciler) refused(ctx context.Context, p *pass, reference constraints.Reference, known *templates.Known, way constraints.Requirements) (why, reason string) {
+	places := p.places
+	if known.FixesSubnet {
+		places = nil
 	}
-	refusal, known := r.Refusals.Of(id, version)
-	if !known {
+	key := fmt.Sprint(p.provisioner.UID, p.provisioner.Generation, known.ID, known.Version, way, places.Zones())
+	if before, _ := r.tried.Get(client.ObjectKeyFromObject(p.provisioner)); before[key] && r.Refusals.Accepted(known.ID, known.Version) {
+		p.tried[key] = true
+		return "", ""
+	}
+	verdict, refused := r.try(ctx, p, reference, known, way, places)
+	if !refused || verdict.Blame == fleet.BlameMoment { // over before anybody reads it
+		p.tried[key] = !refused
 		return "", ""
 	}
 	p.refused = true
 	reason = provisioningv1.TemplateUnusableReason
-	if refusal.Blame == fleet.BlameAccount {
+	if verdict.Blame == fleet.BlameAccount {
 		reason = infrav1.AccessDeniedReason
 	}
-	return r.Refusals.Why(id, version), reason
+	return verdict.Message, reason
 }
 
-// sample is a node that the provisioner might launch; false if none can be named now.
-func (r *Reconciler) sample(ctx context.Context, p *pass, architecture string, named []string, choosesSubnet bool) (*provisioningv1.ProvisionedNodeSpec, bool) {
-	spec := &p.provisioner.Spec
-	if len(spec.InstanceTypes) > 0 {
-		named = spec.InstanceTypes
+// try tries a version of a launch template by launches that the provisioner may make.
+func (r *Reconciler) try(
+	ctx context.Context, p *pass, reference constraints.Reference, known *templates.Known, way constraints.Requirements, places launching.Places,
+) (verdict fleet.Verdict, refused bool) {
+	var samples []fleet.Request
+	if offers, _ := r.offersOf(ctx, p, reference, known, way); offers != nil {
+		samples = launching.Samples(p.provisioner, r.ClusterUID, provisioningv1.LaunchTemplateVersion{ID: known.ID, Version: known.Version}, offers, places)
 	}
-	instanceType, zones, err := r.Region.Sample(ctx, named, architecture)
-	if err != nil || instanceType == "" {
-		return nil, false
+	for _, subnet := range r.Refusals.Check(ctx, samples) {
+		r.Shortages.MarkSubnet(subnet)
+		r.Region.Discovery.ForgetSubnets(subnet)
 	}
-	offering := provisioningv1.NodeOffering{InstanceType: instanceType}
-	if choosesSubnet {
-		subnets, err := r.Region.Subnets(ctx, p.provisioner)
-		if err != nil {
-			log.FromContext(ctx).Info("Launch templates are not tried", "error", err.Error())
-			return nil, false
+	if verdict, refused = r.Refusals.Verdict(samples); refused {
+		return verdict, true
+	}
+	whole, refused := r.Refusals.Of(known.ID, known.Version)
+	return fleet.Verdict{Blame: whole.Blame, Message: r.Refusals.Why(known.ID, known.Version)}, refused
+}
+
+// findOffers finds the offerings by which pods that ask for nothing can have nodes, and returns why
+// there are none. Pods without an architecture get one that the default launch template has types
+// of.
+func (r *Reconciler) findOffers(ctx context.Context, p *pass) (problem string) {
+	ways := []constraints.Requirements{nil}
+	if p.layer.Template.IsDefault() && p.layer.Architecture == "" {
+		ways = append(ways, constraints.Requirements{corev1.LabelArchStable: constraints.In(provisioningv1.ArchitectureARM64.Label())})
+	}
+	known := p.known[p.layer.Template]
+	for _, way := range ways {
+		offers, why := r.offersOf(ctx, p, p.layer.Template, &known, way)
+		if why == "" {
+			p.offers = offers
+			return ""
 		}
-		for _, subnet := range subnets {
-			if slices.Contains(zones, subnet.Zone) {
-				offering.Zone, offering.SubnetID = subnet.Zone, subnet.ID
-				break
-			}
-		}
-		if offering.SubnetID == "" {
-			return nil, false
+		if problem == "" {
+			problem = why
 		}
 	}
-	return &provisioningv1.ProvisionedNodeSpec{
-		Provisioner: p.provisioner.Name, Cluster: spec.Cluster.Name, CapacityType: provisioningv1.CapacityTypeOnDemand, Offerings: []provisioningv1.NodeOffering{offering},
-		Launch: provisioningv1.NodeLaunch{Name: "dry-run", Nodes: 1, ClusterUID: r.ClusterUID},
-	}, true
+	if p.layer.SubnetProblem != "" && !known.FixesSubnet {
+		return "" // SubnetsReady says more
+	}
+	return problem
+}
+
+// offersOf returns the offerings by which pods that ask for nothing else than the way can have
+// nodes from a launch template, or why there are none. Both are empty while AWS does not say:
+// whoever launches says so.
+func (r *Reconciler) offersOf(ctx context.Context, p *pass, reference constraints.Reference, known *templates.Known, way constraints.Requirements) (iter.Seq[catalog.Offer], string) {
+	offers, why, err := r.Region.Offers(ctx, p.provisioner, &p.layer, constraints.Templates{reference: known.Layer(nil)}, reference, way)
+	if err != nil {
+		log.FromContext(ctx).Info("What AWS offers is not known", "error", err.Error())
+		return nil, ""
+	}
+	return offers, why
 }

@@ -13,7 +13,7 @@ import (
 
 // reportStarts says whether launches are held back because the last nodes failed to start.
 func (r *Reconciler) reportStarts(_ context.Context, p *pass) reconciling.Outcome {
-	message, next := startsOf(p.provisioner, r.Clock.Now())
+	message, next := startsOf(p.provisioner, p.nodes, r.Clock.Now())
 	if message == "" {
 		reconciling.True(p.provisioner, provisioningv1.NodesStartCondition, provisioningv1.ReadyReason, "")
 		return reconciling.Continue()
@@ -27,11 +27,11 @@ func (r *Reconciler) reportStarts(_ context.Context, p *pass) reconciling.Outcom
 
 // startsOf returns what holds launches back, "" if nothing, and how long it is until the first of it does no longer; zero if it does for good. The message is the same
 // until then.
-func startsOf(provisioner *provisioningv1.Provisioner, now time.Time) (message string, next time.Duration) {
+func startsOf(provisioner *provisioningv1.Provisioner, nodes []provisioningv1.ProvisionedNode, now time.Time) (message string, next time.Duration) {
 	var parts []string
 	for i := range provisioner.Status.FailedStarts {
 		entry := &provisioner.Status.FailedStarts[i]
-		left, held := state.Wait(provisioner, entry, now)
+		left, held := state.Wait(provisioner, nodes, entry, now)
 		if !held || !launchesFrom(provisioner, entry) {
 			continue
 		}

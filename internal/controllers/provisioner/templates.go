@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
@@ -14,6 +16,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/defaults"
 	"github.com/slipway-project/slipway/internal/provisioning/launching"
 	"github.com/slipway-project/slipway/internal/provisioning/templates"
+	"github.com/slipway-project/slipway/internal/provisioning/variants"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -21,7 +24,9 @@ import (
 // What is wrong with these is their pods' business.
 func (r *Reconciler) lookAtTemplates(ctx context.Context, p *pass) reconciling.Outcome {
 	r.Templates.Recall(p.provisioner.Status.LaunchTemplates)
-	p.layer = constraints.FromSpec(p.provisioner.Name, &p.provisioner.Spec)
+	r.refreshTemplates(ctx, p)
+	p.tried = map[string]bool{}
+	defer func() { r.tried.Put(client.ObjectKeyFromObject(p.provisioner), p.tried) }()
 	p.known, p.made = map[constraints.Reference]templates.Known{}, map[string]defaults.Template{}
 	resolved, reason, problem, err := r.namedBySpec(ctx, p)
 	if err != nil {
@@ -32,10 +37,9 @@ func (r *Reconciler) lookAtTemplates(ctx context.Context, p *pass) reconciling.O
 		if err != nil {
 			return failed(p, provisioningv1.LaunchTemplatesReadyCondition, provisioningv1.TemplateUnusableReason, err)
 		}
-		architecture, _ := defaults.Parts(variant)
 		p.made[variant] = made
 		r.tellLost(ctx, p, variant, made.ID)
-		if why, because := r.refused(ctx, p, made.ID, made.Version, architecture, nil, true); problem == "" && why != "" {
+		if why, because := r.refused(ctx, p, constraints.Reference{}, &templates.Known{ID: made.ID, Template: constraints.Template{Version: made.Version}}, variants.Types(variant)); problem == "" && why != "" {
 			reason, problem = because, why
 		}
 		resolved = append(resolved, resolvedDefault(variant, &made))
@@ -45,8 +49,8 @@ func (r *Reconciler) lookAtTemplates(ctx context.Context, p *pass) reconciling.O
 	p.provisioner.Status.LaunchTemplates = slices.Concat(resolved, r.namedByPods(ctx, p, provisioningv1.MaxStatusLaunchTemplates-len(resolved)))
 	if problem != "" {
 		reconciling.False(p.provisioner, provisioningv1.LaunchTemplatesReadyCondition, reason, problem)
-		if p.refused {
-			return reconciling.ContinueAndComeBack(launching.RetryInterval, "EC2 is asked again whether it launches")
+		if p.refused || p.offers == nil {
+			return reconciling.ContinueAndComeBack(launching.RetryInterval, "AWS is asked again whether it launches")
 		}
 		return reconciling.Continue()
 	}
@@ -54,10 +58,33 @@ func (r *Reconciler) lookAtTemplates(ctx context.Context, p *pass) reconciling.O
 	return reconciling.Continue()
 }
 
+// refreshTemplates drops what is cached of the launch templates that the spec uses, while nothing
+// can be launched from them: a user may have corrected them, and waits for nodes.
+func (r *Reconciler) refreshTemplates(ctx context.Context, p *pass) {
+	key, now := client.ObjectKeyFromObject(p.provisioner), r.Clock.Now()
+	last, _ := r.refreshed.Get(key)
+	shown := meta.FindStatusCondition(p.provisioner.Status.Conditions, provisioningv1.LaunchTemplatesReadyCondition)
+	if shown == nil || shown.Reason != provisioningv1.TemplateUnusableReason || now.Sub(last) < launching.RetryInterval {
+		return
+	}
+	r.refreshed.Put(key, now)
+	r.Region.Discovery.ForgetSecurityGroups()
+	for _, known := range p.provisioner.Status.LaunchTemplates {
+		if known.Generated {
+			r.Defaults.Forget(known.ID)
+		}
+	}
+	for _, reference := range constraints.Named(&p.layer, nil) {
+		if known, err := r.Templates.Read(ctx, reference); err == nil && known.ID != "" {
+			r.Templates.Inspection.Forget(known.ID)
+		}
+	}
+}
+
 // tellLost reports a default launch template that was deleted outside Slipway, and the one that takes its place.
 func (r *Reconciler) tellLost(ctx context.Context, p *pass, variant, made string) {
 	for _, known := range p.provisioner.Status.LaunchTemplates {
-		if known.Generated && defaults.VariantOf(&known) == variant && known.ID != "" && known.ID != made {
+		if known.Generated && variants.Of(&known) == variant && known.ID != "" && known.ID != made {
 			r.Report.Warn(ctx, p.provisioner, "LaunchTemplateLost", "Default launch template %s was deleted outside Slipway. Launch template %s takes its place; running nodes stay.", known.ID, made)
 		}
 	}
@@ -72,7 +99,7 @@ func (r *Reconciler) namedBySpec(ctx context.Context, p *pass) (resolved []provi
 			return nil, "", "", err
 		}
 		if known.Problem == "" {
-			known.Problem, known.Reason = r.refused(ctx, p, known.ID, known.Version, known.Architecture, known.InstanceTypes, !known.FixesSubnet)
+			known.Problem, known.Reason = r.refused(ctx, p, reference, &known, nil)
 		}
 		p.known[reference], architecture = known, known.Architecture
 		entry := resolvedOf(reference, &known)
@@ -93,6 +120,9 @@ func (r *Reconciler) namedBySpec(ctx context.Context, p *pass) (resolved []provi
 	if problem, err = r.Region.Unsuitable(ctx, &p.layer, architecture); err != nil {
 		// Whoever launches says so.
 		log.FromContext(ctx).Info("Instance types are not known", "error", err.Error())
+	}
+	if problem == "" {
+		problem = r.findOffers(ctx, p)
 	}
 	if problem != "" {
 		reason = provisioningv1.TemplateUnusableReason
@@ -143,7 +173,7 @@ func (p *pass) defaultVariants() []string {
 		}
 	}
 	for i := range p.nodes {
-		if variant := defaults.VariantOfNode(&p.nodes[i]); p.nodes[i].Spec.LaunchTemplate.Generated && !slices.Contains(wanted, variant) {
+		if variant := variants.OfNode(&p.nodes[i]); p.nodes[i].Spec.LaunchTemplate.Generated && !slices.Contains(wanted, variant) {
 			wanted = append(wanted, variant)
 		}
 	}
@@ -152,7 +182,7 @@ func (p *pass) defaultVariants() []string {
 }
 
 func resolvedDefault(variant string, made *defaults.Template) provisioningv1.ResolvedLaunchTemplate {
-	architecture, accelerator := defaults.Parts(variant)
+	architecture, accelerator := variants.Parts(variant)
 	entry := provisioningv1.ResolvedLaunchTemplate{
 		Name: made.Name, ID: made.ID, Version: made.Version, ImageID: made.ImageID, Architecture: provisioningv1.Architecture(architecture), Generated: true,
 		SpecDigest: made.SpecDigest, Accelerator: accelerator,

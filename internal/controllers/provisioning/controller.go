@@ -60,7 +60,9 @@ type Reconciler struct {
 	Budget    *launching.Budget
 	Promises  *launching.Promises
 	Report    common.Reporter
-	Clock     clock.PassiveClock
+	// Startups are how long pods wait; nothing is measured if nil.
+	Startups *Startups
+	Clock    clock.PassiveClock
 	// BatchMax is how long pods wait for others at most while they keep coming; launching.DefaultLongest if zero.
 	BatchMax time.Duration
 	// PodsPerPass is how many pods one pass looks at. The others are for the next.
@@ -75,6 +77,14 @@ type Reconciler struct {
 	tied    told
 	unkept  unkept
 	pending pending
+	// launched are pods that were told that their node is on its way, failing those that were told that its launch fails, toldStuck those that were told that they wait for a volume.
+	launched, failing, toldStuck told
+	// stuck are the pods that wait for a volume.
+	stuck stuck
+	// events bounds how many events are written.
+	events *launching.Budget
+
+	nominations nominations
 }
 
 // pass is one look at the cluster.
@@ -82,9 +92,19 @@ type pass struct {
 	cluster *state.Cluster
 	// tied are the pods that wait for one Node alone. Set by tellTied.
 	tied []state.Tied
+	// stuck are the pods that wait for a volume. Set by tellStuck.
+	stuck []packing.Unplaced
+	// failing is how many pods have a place on a node whose launch fails. Set by tellComing.
+	failing int
 	// provisioners may launch, and are what the steps below work with. Set by learnRegion.
 	provisioners []usable
-	types        []packing.InstanceType
+	// facts are what the region sells, and zones are where the provisioners have subnets. Set by
+	// learnRegion.
+	facts catalog.Facts
+	zones []string
+	// types can be launched, and notOffered are those that AWS offers in no zone where nodes can
+	// be. Set by buildCatalog.
+	types, notOffered []packing.InstanceType
 	// templates are those that provisioners and pods name. Set by readTemplates.
 	templates constraints.Templates
 	known     map[constraints.Reference]templates.Known
@@ -110,20 +130,25 @@ var request = ctrl.Request{NamespacedName: types.NamespacedName{Name: "cluster"}
 //
 //  1. learn what was launched before this process began, once
 //  2. read the cluster
-//  3. say which pods wait for one Node alone, and wait for further pods, if many come
-//  4. learn what the region offers, and which provisioners can launch
-//  5. read the launch templates that somebody names
-//  6. choose nodes
-//  7. write them down
-//  8. say which pods find no place, and why
+//  3. point the scheduler to the Nodes that are there for pods
+//  4. say which pods wait for one Node alone, for a volume, or for a node that is on its way; and wait for further pods, if many come
+//  5. learn what the region offers, and which provisioners can launch
+//  6. read the launch templates that somebody names, and build the catalog of what can be launched
+//  7. choose nodes
+//  8. write them down
+//  9. say which pods find no place, and why
 func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	return reconciling.Run(ctx, &pass{}, []reconciling.Step[*pass]{
 		{Name: "learning what was launched before", Run: r.begin},
 		{Name: "reading the cluster", Run: r.read},
+		{Name: "nominating Nodes for pods", Run: r.nominate},
 		{Name: "telling of pods that are tied to a Node", Run: r.tellTied},
+		{Name: "telling of pods that wait for a volume", Run: r.tellStuck},
+		{Name: "telling pods of their nodes", Run: r.tellComing},
 		{Name: "collecting pods", Run: r.collect},
 		{Name: "learning what can be launched", Run: r.learnRegion},
 		{Name: "reading launch templates", Run: r.readTemplates},
+		{Name: "building the catalog", Run: r.buildCatalog},
 		{Name: "choosing nodes", Run: r.choose},
 		{Name: "launching nodes", Run: r.launch},
 		{Name: "telling of pods without a place", Run: r.tell},
@@ -138,6 +163,9 @@ func (r *Reconciler) collect(_ context.Context, p *pass) reconciling.Outcome {
 		r.told.keep(nil, nil)
 		r.pending.keep(nil, r.Clock.Now())
 		r.Report.Progress.PodsPending(p.withTied(map[string]int{}))
+		if p.cluster.Preempting() {
+			return reconciling.ComeBack(lookAgain, "a Node may go that the scheduler makes room on")
+		}
 		return reconciling.Stop("no pod waits for a node")
 	}
 	r.pending.keep(waiting, r.Clock.Now())
@@ -149,7 +177,7 @@ func (r *Reconciler) collect(_ context.Context, p *pass) reconciling.Outcome {
 	}
 	if fresh == 0 {
 		r.told.keep(nil, nil)
-		r.Report.Progress.PodsPending(p.withTied(map[string]int{nodeComing: len(waiting)}))
+		r.Report.Progress.PodsPending(p.withTied(p.placed(len(waiting))))
 		return reconciling.ComeBack(bindingTime, "all pods have places, and the scheduler is yet to put them there")
 	}
 	if r.window == (launching.Window{}) {
@@ -158,6 +186,7 @@ func (r *Reconciler) collect(_ context.Context, p *pass) reconciling.Outcome {
 	if wait := r.window.Wait(r.Clock.Now(), fresh); wait > 0 {
 		return reconciling.ComeBack(wait, "more pods are coming")
 	}
+	r.Report.Progress.BatchWaited(r.window.Waited(r.Clock.Now()))
 	return reconciling.Continue()
 }
 
@@ -168,14 +197,18 @@ func (r *Reconciler) choose(ctx context.Context, p *pass) reconciling.Outcome {
 		layers = append(layers, p.provisioners[i].layer)
 	}
 	problem := p.cluster.Problem(layers, p.types)
-	problem.Templates, problem.MaxPods = p.templates, r.PodsPerPass
+	problem.Templates, problem.NotOffered, problem.MaxPods = p.templates, p.notOffered, r.PodsPerPass
 	for i := range problem.Pods {
 		problem.Pods[i].Tried = !r.isNew(problem.Pods[i].Pod)
 		if !problem.Pods[i].Tried {
 			p.fresh++
 		}
 	}
+	done := r.Report.Progress.Choosing(r.Clock, len(problem.Pods))
 	p.result = r.packUnheld(ctx, p, problem, r.window.Expected(p.fresh))
+	done()
+	p.result.Unplaced = append(p.result.Unplaced, p.cluster.Immovable()...)
+	r.Report.Progress.Batched(metrics.BatchPods, p.fresh)
 	return reconciling.Continue()
 }
 
@@ -203,7 +236,9 @@ func (r *Reconciler) launch(ctx context.Context, p *pass) reconciling.Outcome {
 	p.leave(chosen[len(chosen)-held:], fmt.Sprintf("no more than %d nodes are launched in a minute", r.Budget.PerMinute()))
 	chosen = chosen[:len(chosen)-held]
 	launches := r.plan(ctx, p, chosen)
-	r.Promises.Add(r.existing(p))
+	places := r.existing(p)
+	r.Promises.Add(places)
+	r.Startups.Place(places)
 	for _, launch := range launches {
 		if err := r.write(ctx, launch); err != nil {
 			return reconciling.Fail(fmt.Errorf("writing down launch %q: %w", launch.Name, err))
@@ -221,6 +256,9 @@ func (r *Reconciler) launch(ctx context.Context, p *pass) reconciling.Outcome {
 		return reconciling.ContinueAndComeBack(r.Budget.Next(), fmt.Sprintf("%d nodes wait because no more are launched this minute", held))
 	case r.unseen(p.result.Deferred):
 		return reconciling.ContinueAndComeBack(0, "more pods wait than one pass looks at")
+	}
+	if len(launches) > 0 {
+		return reconciling.ContinueAndComeBack(tellAgain, "pods are to be told of their nodes")
 	}
 	return reconciling.ContinueAndComeBack(bindingTime, "the scheduler is to put the pods where there are places for them now")
 }
@@ -260,5 +298,6 @@ func (r *Reconciler) write(ctx context.Context, launch launching.Launch) error {
 		r.Report.Progress.NodesDecided(node.Spec.Provisioner, metrics.DecisionLaunch, 1)
 	}
 	r.Promises.Add(launch.Places())
+	r.Startups.Place(launch.Places())
 	return nil
 }

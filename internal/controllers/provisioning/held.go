@@ -50,9 +50,9 @@ func (r *Reconciler) held(ctx context.Context, p *pass, chosen []packing.NewNode
 			continue // its pods are told when the node is planned
 		}
 		for _, pod := range chosen[i].Pods {
-			why := state.HeldBack(surroundings.Provisioner, surroundings.Template, launching.Awaited([]*corev1.Pod{pod}), r.Clock.Now())
+			why := state.HeldBack(surroundings.Provisioner, p.cluster.Provisioned, surroundings.Template, launching.Awaited([]*corev1.Pod{pod}), r.Clock.Now())
 			if why != "" {
-				held = append(held, packing.Unplaced{Pod: pod, Reason: "waits, because " + why})
+				held = append(held, packing.Unplaced{Pod: pod, Reason: "waits, because " + why, Cause: packing.CauseLaunch})
 			}
 		}
 	}

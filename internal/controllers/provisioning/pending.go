@@ -8,6 +8,7 @@ import (
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/provisioning/launching"
+	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
 // Reasons for which pods wait, in addition to the causes of package packing.
@@ -60,23 +61,35 @@ func (p pending) mark(launch launching.Launch) {
 
 // counts returns how many pods wait in a pass, by why.
 func (p *pass) counts() map[string]int {
-	counts := map[string]int{}
+	counts := p.placed(len(p.cluster.Waiting()) - len(p.result.Unplaced) - len(p.result.Deferred))
 	for i := range p.result.Unplaced {
 		counts[string(p.result.Unplaced[i].Cause)]++
 	}
 	if deferred := len(p.result.Deferred); deferred > 0 {
 		counts[notConsidered] = deferred
 	}
-	if placed := len(p.cluster.Waiting()) - len(p.result.Unplaced) - len(p.result.Deferred); placed > 0 {
-		counts[nodeComing] = placed
+	return counts
+}
+
+// placed returns the counts of pods that have a place: their node is coming, unless its launch fails.
+func (p *pass) placed(pods int) map[string]int {
+	counts := map[string]int{}
+	if p.failing > 0 {
+		counts[string(packing.CauseLaunch)] = p.failing
+	}
+	if pods > p.failing {
+		counts[nodeComing] = pods - p.failing
 	}
 	return counts
 }
 
-// withTied adds the pods that wait for one Node alone.
+// withTied adds the pods that wait for one Node alone, and those that wait for a volume.
 func (p *pass) withTied(counts map[string]int) map[string]int {
 	if len(p.tied) > 0 {
 		counts[ofOneNode] = len(p.tied)
+	}
+	if len(p.stuck) > 0 {
+		counts[string(packing.CauseVolume)] += len(p.stuck)
 	}
 	return counts
 }

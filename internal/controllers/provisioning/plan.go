@@ -3,8 +3,10 @@ package provisioning
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -13,12 +15,13 @@ import (
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/controllers/outcome"
+	"github.com/slipway-project/slipway/internal/fleet"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
-	"github.com/slipway-project/slipway/internal/provisioning/defaults"
 	"github.com/slipway-project/slipway/internal/provisioning/launching"
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 	"github.com/slipway-project/slipway/internal/provisioning/state"
+	"github.com/slipway-project/slipway/internal/provisioning/variants"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
@@ -32,7 +35,7 @@ func (r *Reconciler) learnRegion(ctx context.Context, p *pass) reconciling.Outco
 			continue
 		}
 		one := usable{object: provisioner, layer: constraints.FromSpec(provisioner.Name, &provisioner.Spec)}
-		one.places, one.layer.Problem = r.place(ctx, p, provisioner)
+		r.place(ctx, p, &one)
 		if one.layer.Problem != "" {
 			log.FromContext(ctx).Info("A Provisioner can launch nothing", "provisioner", provisioner.Name, "reason", one.layer.Problem)
 		}
@@ -41,40 +44,80 @@ func (r *Reconciler) learnRegion(ctx context.Context, p *pass) reconciling.Outco
 			zones = append(zones, zone)
 		}
 	}
+	p.zones = zones
 	objects := make([]*provisioningv1.Provisioner, 0, len(p.provisioners))
 	for i := range p.provisioners {
 		objects = append(objects, p.provisioners[i].object)
 	}
-	facts, err := r.Region.Facts(ctx, objects)
-	if err != nil {
+	var err error
+	if p.facts, err = r.Region.Facts(ctx, objects); err != nil {
+		r.tellUnknown(ctx, p, err)
 		return outcome.Again(err)
 	}
-	if facts.Spot, err = r.Region.Discovery.SpotPrices(ctx); err != nil {
+	if p.facts.Spot, err = r.Region.Discovery.SpotPrices(ctx); err != nil {
 		log.FromContext(ctx).Error(err, "Going on without the prices of Spot")
 	}
-	p.types = catalog.Build(facts, zones, r.Shortages.Short)
-	r.Report.Progress.Priced(catalog.Prices(facts))
+	r.Report.Progress.Priced(catalog.Prices(p.facts))
 	return reconciling.Continue()
 }
 
-// place returns the subnets that the nodes of a provisioner can be in, or why it can launch nothing.
-func (r *Reconciler) place(ctx context.Context, p *pass, provisioner *provisioningv1.Provisioner) (launching.Places, string) {
-	taken, err := r.Names.Taken(ctx, provisioner.Spec.Cluster.Name)
+// buildCatalog says what can be launched: what the region sells where there are subnets, without
+// what AWS has none of and what EC2 refuses.
+func (r *Reconciler) buildCatalog(ctx context.Context, p *pass) reconciling.Outcome {
+	zones := slices.Clone(p.zones)
+	for _, template := range p.templates {
+		if template.FixesSubnet {
+			zones = append(zones, template.Zones...)
+		}
+	}
+	for i := range p.provisioners {
+		r.refuseDefaults(ctx, p, &p.provisioners[i])
+	}
+	p.types, p.notOffered = catalog.Build(p.facts, zones, r.Shortages.Short), catalog.NotOffered(p.facts, zones)
+	r.Shortages.Explain(p.types)
+	return reconciling.Continue()
+}
+
+// place finds the subnets that the nodes of a provisioner can be in, or why it can launch nothing.
+func (r *Reconciler) place(ctx context.Context, p *pass, one *usable) {
+	taken, err := r.Names.Taken(ctx, one.object.Spec.Cluster.Name)
 	if err != nil {
-		return nil, aws.UserMessage(err)
+		taken = aws.UserMessage(err)
 	}
-	if taken != "" {
-		return nil, taken
+	if one.layer.Problem = taken; taken != "" {
+		return
 	}
-	subnets, err := r.Region.Subnets(ctx, provisioner)
+	places, found, err := r.Region.Places(ctx, one.object, r.Shortages, p.cluster.Provisioned, r.Clock.Now(), time.Time{})
 	if err != nil {
-		return nil, aws.UserMessage(err)
+		one.layer.Problem = aws.UserMessage(err)
+		return
 	}
-	places := launching.NewPlaces(subnets, r.Shortages.ShortSubnet, p.cluster.Provisioned)
-	if len(places) == 0 {
-		return nil, "none of its subnets has a free address"
+	one.places, one.layer.SubnetZones, one.layer.SubnetProblem = places, places.Zones(), places.Problem(found, &one.layer)
+}
+
+// refuseDefaults has nodes from default launch templates be none of what EC2 refuses to launch from
+// them. Which of its default launch templates a pod gets depends on the devices that it requests,
+// so that an architecture has a problem only if all that are known have.
+func (r *Reconciler) refuseDefaults(ctx context.Context, p *pass, one *usable) {
+	problems, sound := map[string]string{}, map[string]bool{}
+	for variant, made := range r.Defaults.Known(one.object.Name) {
+		architecture, _ := variants.Parts(variant)
+		r.Refusals.Recheck(ctx, made.ID, made.Version)
+		s := launching.Surroundings{Template: made, Places: one.places}
+		if why := r.whyRefused(ctx, p, source{provisioner: one.object.Name, architecture: architecture}, &s); why != "" {
+			problems[architecture] = why
+		} else {
+			sound[architecture] = true
+		}
+		if parts := r.Refusals.Parts(made.ID, made.Version); len(parts) > 0 {
+			if one.layer.RefusedDefaults == nil {
+				one.layer.RefusedDefaults = constraints.Refused{}
+			}
+			maps.Copy(one.layer.RefusedDefaults, parts)
+		}
 	}
-	return places, ""
+	maps.DeleteFunc(problems, func(architecture, _ string) bool { return sound[architecture] })
+	one.layer.DefaultProblems = problems
 }
 
 // source is what nodes are launched from by one call, but for their offerings.
@@ -108,7 +151,7 @@ func (r *Reconciler) plan(ctx context.Context, p *pass, chosen []packing.NewNode
 		awaited := launching.Awaited(bySource[from][0].Pods)
 		surroundings, err := r.surroundings(ctx, p, from, awaited)
 		if err == nil {
-			if why := state.HeldBack(surroundings.Provisioner, surroundings.Template, awaited, r.Clock.Now()); why != "" {
+			if why := state.HeldBack(surroundings.Provisioner, p.cluster.Provisioned, surroundings.Template, awaited, r.Clock.Now()); why != "" {
 				err = errors.New(why)
 			}
 		}
@@ -117,11 +160,7 @@ func (r *Reconciler) plan(ctx context.Context, p *pass, chosen []packing.NewNode
 			continue
 		}
 		some, homeless := launching.Plan(bySource[from], surroundings, newName)
-		if r.refused(ctx, from, some) {
-			p.again = true // their pods are told as all others of the template are
-			continue
-		}
-		launches = append(launches, some...)
+		launches = append(launches, r.accepted(ctx, p, from, &surroundings, some)...)
 		for pod, reason := range homeless {
 			p.result.Unplaced = append(p.result.Unplaced, packing.Unplaced{Pod: pod, Reason: reason, Cause: packing.CauseLaunch})
 		}
@@ -129,18 +168,94 @@ func (r *Reconciler) plan(ctx context.Context, p *pass, chosen []packing.NewNode
 	return launches
 }
 
-// refused reports whether EC2 would launch nothing from a source. A version of a launch template is tried once, before the first launch from it.
-func (r *Reconciler) refused(ctx context.Context, from source, launches []launching.Launch) bool {
+// mostTried bounds how many launches of one version are tried in a pass, because pods choose their
+// types. The others are made: EC2 says what it refuses.
+const mostTried = 10
+
+// accepted returns the launches that EC2 would make by its answers to dry runs. A version of a
+// launch template is tried once, before the first launch from it, by launches that the provisioner
+// may make; and a type that is the only one of a launch before the first launch of it. The pods of
+// the others are packed anew, without what EC2 refuses.
+func (r *Reconciler) accepted(ctx context.Context, p *pass, from source, s *launching.Surroundings, launches []launching.Launch) []launching.Launch {
 	if len(launches) == 0 {
-		return false
+		return nil
 	}
-	spec := &launches[0].Nodes[0].Spec
-	r.Refusals.Check(ctx, launching.Request(spec))
-	_, refused := r.Refusals.Of(spec.LaunchTemplate.ID, spec.LaunchTemplate.Version)
-	if refused {
+	id, version := s.Template.ID, s.Template.Version
+	before := r.Refusals.Parts(id, version)
+	if !r.Refusals.Accepted(id, version) {
+		r.check(ctx, r.samples(ctx, p, from, s))
+	}
+	if _, refused := r.Refusals.Of(id, version); refused {
+		p.again = true // their pods are told as all others of the template are
 		r.Asked.Wake(from.provisioner)
+		return nil
 	}
-	return refused
+	for i := range launches[:min(len(launches), mostTried)] {
+		if request := launching.Request(&launches[i].Nodes[0].Spec); ofOneType(request.Offerings) {
+			request.Offerings = request.Offerings[:1]
+			r.check(ctx, []fleet.Request{request})
+		}
+	}
+	parts := r.Refusals.Parts(id, version)
+	return slices.DeleteFunc(launches, func(launch launching.Launch) bool {
+		spec := &launch.Nodes[0].Spec
+		refused := slices.ContainsFunc(spec.Offerings, func(o provisioningv1.NodeOffering) bool {
+			offering := constraints.Offering{InstanceType: o.InstanceType, Zone: o.Zone, CapacityType: spec.CapacityType}
+			return parts.Why(offering) != "" && before.Why(offering) == ""
+		})
+		if refused {
+			p.again = true
+			r.Asked.Wake(from.provisioner)
+		}
+		return refused
+	})
+}
+
+// whyRefused returns why EC2 launches nothing from a version, if it refused it lately and refuses
+// it still.
+func (r *Reconciler) whyRefused(ctx context.Context, p *pass, from source, s *launching.Surroundings) string {
+	id, version := s.Template.ID, s.Template.Version
+	if _, refused := r.Refusals.Of(id, version); refused {
+		r.check(ctx, r.samples(ctx, p, from, s))
+	}
+	return r.Refusals.Why(id, version)
+}
+
+// check tries launches of one version, and leaves alone the subnets that EC2 does not know.
+func (r *Reconciler) check(ctx context.Context, samples []fleet.Request) {
+	for _, subnet := range r.Refusals.Check(ctx, samples) {
+		r.Shortages.MarkSubnet(subnet)
+		r.Region.Discovery.ForgetSubnets(subnet)
+	}
+}
+
+// samples returns launches by which a launch template is tried that the provisioner may launch from
+// for any pod.
+func (r *Reconciler) samples(ctx context.Context, p *pass, from source, s *launching.Surroundings) []fleet.Request {
+	var way constraints.Requirements
+	if from.template.IsDefault() {
+		if variant, err := variants.For(from.architecture, strings.Split(from.awaited, ",")); err == nil {
+			way = variants.Types(variant)
+		}
+	}
+	one := p.usableOf(from.provisioner)
+	offers, _, err := r.Region.Offers(ctx, one.object, &one.layer, p.templates, from.template, way)
+	if err != nil {
+		log.FromContext(ctx).Info("A launch template is not tried before it is launched from", "error", err.Error())
+	}
+	if offers == nil {
+		return nil
+	}
+	return launching.Samples(one.object, r.ClusterUID, s.Template, offers, s.Places)
+}
+
+// ofOneType reports whether all offerings are of one instance type.
+func ofOneType(offerings []fleet.Offering) bool {
+	return !slices.ContainsFunc(offerings, func(offering fleet.Offering) bool { return offering.InstanceType != offerings[0].InstanceType })
+}
+
+func (p *pass) usableOf(provisioner string) *usable {
+	return &p.provisioners[slices.IndexFunc(p.provisioners, func(u usable) bool { return u.object.Name == provisioner })]
 }
 
 // leave has the pods of nodes wait, for a reason.
@@ -154,8 +269,7 @@ func (p *pass) leave(nodes []packing.NewNode, why string) {
 }
 
 func (r *Reconciler) surroundings(ctx context.Context, p *pass, from source, awaited []string) (launching.Surroundings, error) {
-	at := slices.IndexFunc(p.provisioners, func(u usable) bool { return u.object.Name == from.provisioner })
-	provisioner := &p.provisioners[at]
+	provisioner := p.usableOf(from.provisioner)
 	s := launching.Surroundings{
 		Provisioner: provisioner.object, ClusterUID: r.ClusterUID, Places: provisioner.places,
 		Resources: func(instanceType string) provisioningv1.ProvisionedResources {
@@ -163,7 +277,7 @@ func (r *Reconciler) surroundings(ctx context.Context, p *pass, from source, awa
 		},
 	}
 	if from.template.IsDefault() {
-		variant, err := defaults.Variant(from.architecture, awaited)
+		variant, err := variants.For(from.architecture, awaited)
 		if err != nil {
 			return launching.Surroundings{}, err
 		}
@@ -171,11 +285,10 @@ func (r *Reconciler) surroundings(ctx context.Context, p *pass, from source, awa
 		if err != nil {
 			return launching.Surroundings{}, err
 		}
-		r.Refusals.Recheck(ctx, template.ID, template.Version)
-		if why := r.Refusals.Why(template.ID, template.Version); why != "" {
+		s.Template = template.LaunchTemplateVersion
+		if why := r.whyRefused(ctx, p, from, &s); why != "" {
 			return launching.Surroundings{}, errors.New(why)
 		}
-		s.Template = template.LaunchTemplateVersion
 		return s, nil
 	}
 	known := p.known[from.template]

@@ -2,12 +2,16 @@ package provisioning_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/provisioningtest"
@@ -52,18 +56,20 @@ func TestPlaceThatTheSchedulerGaveAway(t *testing.T) {
 	}
 }
 
+// apart has a pod keep away from the others of its kind.
+func apart(pod *corev1.Pod) {
+	pod.Labels = map[string]string{"app": "apart"}
+	pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("100m")
+	pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+		{TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: pod.Labels}},
+	}}}
+}
+
 // Pods that keep away from each other share out the nodes that were launched for them in whatever order the scheduler takes them, and no further node is launched.
 func TestPodsApartWhateverTheOrder(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
 	w.Provision("default")
-	apart := func(pod *corev1.Pod) {
-		pod.Labels = map[string]string{"app": "apart"}
-		pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("100m")
-		pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
-			{TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: pod.Labels}},
-		}}}
-	}
 	const number = 6
 	var pods []*corev1.Pod
 	for i := range number {
@@ -98,5 +104,100 @@ func TestPodsApartWhateverTheOrder(t *testing.T) {
 	}
 	if got := len(w.Instances()); got != number {
 		t.Errorf("%d instances run for %d pods", got, number)
+	}
+}
+
+// scheduled is a world in which passes come as in a cluster: when a pod comes or is bound, and when the last pass asked for the next one. A scheduler binds pods that keep away from
+// each other, each to some ready Node that has none, in any order.
+type scheduled struct {
+	*provisioningtest.World
+	chance *rand.Rand
+	due    time.Time
+}
+
+// pass is a pass for pods, and as many for nodes as change something.
+func (w *scheduled) pass() {
+	w.Helper()
+	result, err := w.Provisioning.Reconcile(w.Context(), ctrl.Request{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.due = w.Clock.Now().Add(result.RequeueAfter)
+	if result.RequeueAfter == 0 {
+		w.due = w.Clock.Now().Add(time.Hour)
+	}
+	w.reconcileNodes()
+}
+
+func (w *scheduled) reconcileNodes() {
+	w.Helper()
+	for range 2 { // what one pass has written the next acts on
+		for _, node := range w.Provisioned() {
+			if _, err := w.Nodes.Reconcile(w.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&node)}); err != nil {
+				w.Fatal(err)
+			}
+		}
+	}
+}
+
+// schedule binds the pods that some ready Node is free for, and returns how many run in all.
+func (w *scheduled) schedule() int {
+	w.Helper()
+	taken, running := map[string]bool{}, 0
+	var waiting []corev1.Pod
+	for _, pod := range w.Pods() {
+		if pod.Spec.NodeName == "" {
+			waiting = append(waiting, pod)
+			continue
+		}
+		taken[pod.Spec.NodeName] = true
+		running++
+	}
+	members := slices.DeleteFunc(w.Members(), func(member corev1.Node) bool {
+		return taken[member.Name] || !slices.Contains(member.Finalizers, provisioningv1.NodeFinalizer)
+	})
+	w.chance.Shuffle(len(waiting), func(i, j int) { waiting[i], waiting[j] = waiting[j], waiting[i] })
+	for i := range waiting[:min(len(waiting), len(members))] {
+		w.Bind(&waiting[i], members[i].Name)
+		w.pass()
+		running++
+	}
+	return running
+}
+
+// TestPodsApartDoNotWait holds that pods which keep away from each other, and come 1.2 seconds apart, run once the last node has started, whichever pod the scheduler takes first for
+// each node, and that each costs one node: also if nodes start while pods still come, so that a pod takes the node of one that came before it.
+func TestPodsApartDoNotWait(t *testing.T) {
+	t.Parallel()
+	const number, interval, step = 12, 1200 * time.Millisecond, 400 * time.Millisecond
+	for _, row := range []struct {
+		startup, within time.Duration // the last pod comes after 13 seconds, and its batch may take two
+	}{{15 * time.Second, 32 * time.Second}, {5 * time.Second, 24 * time.Second}, {2 * time.Second, 20 * time.Second}} {
+		t.Run(fmt.Sprintf("nodes start in %s", row.startup), func(t *testing.T) {
+			t.Parallel()
+			w := &scheduled{World: provisioningtest.New(t, provisioningtest.Options{}), chance: rand.New(rand.NewPCG(1, 2))}
+			w.Provision("default")
+			w.Settle()
+			began, came, running := w.Clock.Now(), 0, 0
+			for ; running < number && w.Clock.Since(began) < 3*time.Minute; w.Clock.Step(step) {
+				if came < number && w.Clock.Since(began) >= time.Duration(came)*interval {
+					w.Pod(fmt.Sprintf("pod-%02d", came), apart)
+					came++
+					w.pass()
+				}
+				w.JoinAfter(row.startup)
+				w.reconcileNodes()
+				running = w.schedule()
+				if !w.Clock.Now().Before(w.due) {
+					w.pass()
+				}
+			}
+			if took := w.Clock.Since(began); took > row.within {
+				t.Errorf("%d of %d pods run after %s; events are %q", running, number, took, w.Events())
+			}
+			if got := len(w.Instances()); got != number {
+				t.Errorf("%d instances run for %d pods", got, number)
+			}
+		})
 	}
 }

@@ -71,6 +71,7 @@ func (r *Reconciler) keepPromises(cluster *state.Cluster) {
 		waiting[pod.UID] = pod
 	}
 	now := r.Clock.Now()
+	r.nominations.recover(cluster, r.Promises)
 	r.ready.note(cluster, now)
 	cluster.Promised = r.Promises.All()
 	r.movers.note(cluster, waiting, now)

@@ -1,13 +1,17 @@
 package provisioning
 
 import (
+	"cmp"
 	"context"
 	"maps"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/provisioning/launching"
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
@@ -15,9 +19,15 @@ import (
 // unplacedReason is that of events on pods that no node is launched for.
 const unplacedReason = "NoNodeLaunched"
 
-// mostTold bounds how many pods one pass tells of: each event is a write to the API server, a goroutine until it is written, and remembered for six minutes (client-go: tools/events,
-// finishTime). The other pods are told of by later passes, of which there is one a minute at least.
-const mostTold = 200
+const (
+	// mostTold bounds on how many pods one pass reports, of each kind of report: each event is a write to the API server, a goroutine until it is written, and remembered for six
+	// minutes (client-go: tools/events, finishTime).
+	mostTold = 200
+	// mostEvents bounds how many events all passes of a minute write.
+	mostEvents = 2400
+	// tellAgain is when the next pass comes while there are pods of which no event says why they wait.
+	tellAgain = 5 * time.Second
+)
 
 // told is what was said last of each pod that waits, nothing if there were too many to say it of. Who is among them was looked at and found no place.
 type told map[types.UID]string
@@ -58,23 +68,57 @@ func (t *told) next(unplaced []packing.Unplaced, most int) []packing.Unplaced {
 	return next
 }
 
+// silent returns how many of the pods no event was written for.
+func (t *told) silent(unplaced []packing.Unplaced) int {
+	count := 0
+	for i := range unplaced {
+		if (*t)[unplaced[i].Pod.UID] == "" {
+			count++
+		}
+	}
+	return count
+}
+
+// mayTell returns on how many pods the pass may report now.
+func (r *Reconciler) mayTell() int {
+	if r.events == nil {
+		r.events = launching.NewBudget(r.Clock, mostEvents)
+	}
+	return min(r.events.Left(), mostTold)
+}
+
+// report writes the events that are due on pods, and returns when to go on if some are left for another pass; zero if none are.
+func (r *Reconciler) report(already *told, pods []packing.Unplaced, write func(packing.Unplaced)) time.Duration {
+	due := already.next(pods, r.mayTell())
+	for i := range due {
+		write(due[i])
+	}
+	r.events.Spend(len(due))
+	switch {
+	case already.silent(pods) == 0:
+		return 0
+	case r.events.Left() == 0:
+		return max(r.events.Next(), tellAgain)
+	}
+	return tellAgain
+}
+
 // tell says why pods find no place: once, and again when the reason is another.
 func (r *Reconciler) tell(ctx context.Context, p *pass) reconciling.Outcome {
 	r.told.keep(p.result.Unplaced, p.result.Deferred)
 	r.Report.Progress.PodsPending(p.withTied(p.counts()))
-	for _, unplaced := range r.told.next(p.result.Unplaced, mostTold) {
-		r.Report.Warn(ctx, unplaced.Pod, unplacedReason, "The pod %s.", unplaced.Reason)
-	}
+	silent := r.report(&r.told, p.result.Unplaced, func(one packing.Unplaced) { r.warnUnplaced(ctx, one) })
 	places := r.existing(p)
 	maps.DeleteFunc(places, func(_ types.UID, node string) bool { return !r.ready.known(node) })
-	for pod, node := range r.unkept.next(places, p.cluster.Waiting(), r.Clock.Now(), mostTold) {
+	for pod, node := range r.unkept.next(places, p.cluster.Waiting(), r.Clock.Now(), r.mayTell()) {
+		r.events.Spend(1)
 		r.Report.Warn(ctx, pod, unboundReason, "Node %s is ready and has a place for the pod, and the scheduler does not put it there: "+
 			"the pod's condition PodScheduled says why. No other node is launched for it.", node)
 	}
 	if len(p.result.Unplaced) == 0 {
 		return reconciling.Continue()
 	}
-	wait := lookAgain
+	wait := cmp.Or(silent, lookAgain)
 	if next, some := r.Refusals.Next(); some {
 		wait = min(wait, next)
 	}
@@ -82,6 +126,29 @@ func (r *Reconciler) tell(ctx context.Context, p *pass) reconciling.Outcome {
 		wait = min(wait, next)
 	}
 	return reconciling.ContinueAndComeBack(wait, "some pods find no place")
+}
+
+// tellUnknown says why no nodes are chosen: EC2 does not say which instances there are. What AWS throttles is answered within seconds.
+func (r *Reconciler) tellUnknown(ctx context.Context, p *pass, err error) {
+	if aws.IsThrottled(err) || aws.IsHeldBack(err) {
+		return
+	}
+	p.result = &packing.Result{}
+	reason := "waits, because EC2 does not say which instances there are: " + aws.UserMessage(err)
+	for _, pod := range p.cluster.Waiting() {
+		if _, promised := p.cluster.Promise(pod.UID); !promised && pod.Spec.NodeName == "" {
+			p.result.Unplaced = append(p.result.Unplaced, packing.Unplaced{Pod: pod, Reason: reason, Cause: packing.CauseLaunch})
+		}
+	}
+	r.told.keep(p.result.Unplaced, nil)
+	r.Report.Progress.PodsPending(p.withTied(p.counts()))
+	r.report(&r.told, p.result.Unplaced, func(one packing.Unplaced) { r.warnUnplaced(ctx, one) })
+}
+
+// warnUnplaced writes the event on a pod that no node is launched for.
+func (r *Reconciler) warnUnplaced(ctx context.Context, one packing.Unplaced) {
+	// Messages of AWS end with a full stop, or without one.
+	r.Report.Warn(ctx, one.Pod, unplacedReason, "The pod %s.", strings.TrimRight(one.Reason, "."))
 }
 
 // tellTied reports pods that can run on one Node alone: once, and again when that Node is gone. Without it nothing in the cluster explains why such a pod gets no node.
@@ -92,13 +159,11 @@ func (r *Reconciler) tellTied(ctx context.Context, p *pass) reconciling.Outcome 
 		unplaced = append(unplaced, packing.Unplaced{Pod: p.tied[i].Pod, Reason: p.tied[i].Explain()})
 	}
 	r.tied.keep(unplaced, nil)
-	for _, one := range r.tied.next(unplaced, mostTold) {
-		r.Report.Warn(ctx, one.Pod, tiedReason, "%s", one.Reason)
-	}
+	silent := r.report(&r.tied, unplaced, func(one packing.Unplaced) { r.Report.Warn(ctx, one.Pod, tiedReason, "%s", one.Reason) })
 	if len(p.tied) == 0 {
 		return reconciling.Continue()
 	}
-	return reconciling.ContinueAndComeBack(lookAgain, "the Nodes of local volumes may go, or come back")
+	return reconciling.ContinueAndComeBack(cmp.Or(silent, lookAgain), "the Nodes of local volumes may go, or come back")
 }
 
 // tiedReason is that of events on pods that wait for one Node alone.

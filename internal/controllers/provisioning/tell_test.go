@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	testclock "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
@@ -68,6 +69,46 @@ func TestTold(t *testing.T) {
 			rt.Errorf("%d pods are remembered, and one waits", len(all))
 		}
 	})
+}
+
+// TestReportsAreBounded holds that a backlog of pods is reported within minutes, by no more events in a minute than the API server is asked for, and with no further pass when all pods are
+// told though their reasons change.
+func TestReportsAreBounded(t *testing.T) {
+	t.Parallel()
+	clk := testclock.NewFakeClock(time.Unix(1_000_000, 0))
+	r := &Reconciler{Clock: clk}
+	unplaced := make([]packing.Unplaced, 20_000)
+	for i := range unplaced {
+		unplaced[i] = packing.Unplaced{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint(i))}}, Reason: "is large"}
+	}
+	var all told
+	var written []time.Time
+	began := clk.Now()
+	for {
+		again := r.report(&all, unplaced, func(packing.Unplaced) { written = append(written, clk.Now()) })
+		if again == 0 {
+			break
+		}
+		if again < tellAgain {
+			t.Fatalf("the next pass comes after %s", again)
+		}
+		clk.Step(again)
+	}
+	if took := clk.Since(began); took > 10*time.Minute || len(written) != len(unplaced) {
+		t.Errorf("%d pods are told within %s", len(written), took)
+	}
+	for i := mostEvents; i < len(written); i++ {
+		if within := written[i].Sub(written[i-mostEvents]); within < time.Minute {
+			t.Fatalf("%d events are written within %s", mostEvents+1, within)
+		}
+	}
+	for i := range unplaced {
+		unplaced[i].Reason = "is larger"
+	}
+	clk.Step(time.Minute)
+	if again := r.report(&all, unplaced, func(packing.Unplaced) {}); again != 0 {
+		t.Errorf("reasons have changed, and the next pass comes after %s", again)
+	}
 }
 
 // TestUnkept holds when a pod is told of that has a place and is not put there: once for a place, and no sooner than the scheduler may take.

@@ -10,6 +10,7 @@ import (
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
+	"github.com/slipway-project/slipway/internal/provisioning/launching"
 	"github.com/slipway-project/slipway/internal/provisioning/templates"
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
@@ -18,9 +19,10 @@ import (
 // every pass.
 func (r *Reconciler) readTemplates(ctx context.Context, p *pass) reconciling.Outcome {
 	p.templates, p.known = constraints.Templates{}, map[constraints.Reference]templates.Known{}
-	read := func(references []constraints.Reference) {
+	read := func(one *usable, references []constraints.Reference) {
 		for _, reference := range references {
 			if _, done := p.known[reference]; done {
+				r.recheck(ctx, p, one, reference)
 				continue
 			}
 			known, err := r.Templates.Read(ctx, reference)
@@ -28,16 +30,13 @@ func (r *Reconciler) readTemplates(ctx context.Context, p *pass) reconciling.Out
 				log.FromContext(ctx).Error(err, "Reading a launch template")
 				known.Problem = aws.UserMessage(err)
 			}
-			if known.Problem == "" {
-				r.Refusals.Recheck(ctx, known.ID, known.Version)
-				known.Problem = r.Refusals.Why(known.ID, known.Version)
-			}
-			p.known[reference], p.templates[reference] = known, known.Template
+			p.known[reference], p.templates[reference] = known, known.Layer(nil)
+			r.recheck(ctx, p, one, reference)
 		}
 	}
 	for i := range p.provisioners {
 		r.Templates.Recall(p.provisioners[i].object.Status.LaunchTemplates)
-		read(constraints.Named(&p.provisioners[i].layer, nil))
+		read(&p.provisioners[i], constraints.Named(&p.provisioners[i].layer, nil))
 	}
 	asked := map[string][]constraints.Reference{}
 	for _, pod := range p.cluster.Waiting() {
@@ -55,11 +54,32 @@ func (r *Reconciler) readTemplates(ctx context.Context, p *pass) reconciling.Out
 			}
 		}
 	}
-	for _, references := range asked {
-		read(references)
+	for provisioner, references := range asked {
+		read(p.usableOf(provisioner), references)
 	}
 	r.Asked.Set(asked)
+	for reference, known := range p.known {
+		if known.Problem == "" {
+			known.Problem = r.Refusals.Why(known.ID, known.Version)
+			p.known[reference], p.templates[reference] = known, known.Layer(r.Refusals.Parts(known.ID, known.Version))
+		}
+	}
 	return reconciling.Continue()
+}
+
+// recheck tries again what EC2 refused of a launch template, by launches that a provisioner may
+// make from it.
+func (r *Reconciler) recheck(ctx context.Context, p *pass, one *usable, reference constraints.Reference) {
+	known := p.known[reference]
+	if known.Problem != "" {
+		return
+	}
+	r.Refusals.Recheck(ctx, known.ID, known.Version)
+	s := launching.Surroundings{Template: provisioningv1.LaunchTemplateVersion{ID: known.ID, Version: known.Version}, Places: one.places}
+	if known.FixesSubnet {
+		s.Places = nil
+	}
+	r.whyRefused(ctx, p, source{provisioner: one.object.Name, template: reference}, &s)
 }
 
 // chosenBy are the ways of a pod that let a provisioner launch for it.

@@ -11,6 +11,7 @@ import (
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/discovery"
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
@@ -53,6 +54,22 @@ func Build(facts Facts, zones []string, short func(Offering) bool) []packing.Ins
 	return types
 }
 
+// NotOffered returns the types that AWS offers in none of the zones, and does offer in others, by
+// what says whether a node may be one.
+func NotOffered(facts Facts, zones []string) []packing.InstanceType {
+	var types []packing.InstanceType
+	for i := range facts.Types {
+		t := &facts.Types[i]
+		there := slices.ContainsFunc(facts.Zones[t.Name], func(zone string) bool { return slices.Contains(zones, zone) })
+		if !there && suits(t, slices.Contains(facts.Named, t.Name)) {
+			types = append(types, packing.InstanceType{
+				Name: t.Name, Architecture: architectures[t.Architecture()], Labels: Labels(facts.Region, t), EFAInterfaces: int64(t.EFAInterfaces),
+			})
+		}
+	}
+	return types
+}
+
 // architectures are EC2's names in Kubernetes's words.
 var architectures = map[string]string{
 	string(provisioningv1.ArchitectureX86): string(provisioningv1.ArchitectureAMD64), string(provisioningv1.ArchitectureARM64): string(provisioningv1.ArchitectureARM64),
@@ -64,7 +81,7 @@ func suits(t *discovery.InstanceType, named bool) bool {
 }
 
 // Offering names an offering of EC2's.
-type Offering struct{ InstanceType, Zone, CapacityType string }
+type Offering = constraints.Offering
 
 func offerings(t *discovery.InstanceType, zone string, spot map[discovery.Pool]float64, short func(Offering) bool) []packing.Offering {
 	price := estimate(t)
@@ -81,7 +98,7 @@ func offerings(t *discovery.InstanceType, zone string, spot map[discovery.Pool]f
 		default:
 			continue // capacity blocks are bought beforehand
 		}
-		offering.Unavailable = short(Offering{t.Name, zone, class})
+		offering.Unavailable = short(Offering{InstanceType: t.Name, Zone: zone, CapacityType: class})
 		found = append(found, offering)
 	}
 	return found

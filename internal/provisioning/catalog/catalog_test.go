@@ -8,10 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/slipway-project/slipway/internal/discovery"
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
@@ -226,6 +228,144 @@ func TestPricesAreNearEC2s(t *testing.T) {
 		price := catalog.Prices(catalog.Facts{Types: []discovery.InstanceType{instanceType}})
 		if got := price(row.name, "us-east-1a", "on-demand"); got < 0.8*row.price || got > 1.2*row.price {
 			t.Errorf("%s is taken to cost %.4f USD an hour, and costs %.4f", row.name, got, row.price)
+		}
+	}
+}
+
+// TestFullSubnets holds that a subnet without addresses is left alone for a while, and no longer
+// than until EC2 describes some; but that is believed once only.
+func TestFullSubnets(t *testing.T) {
+	t.Parallel()
+	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+	shortages := catalog.NewShortages(clock)
+	described := func(free int, ago time.Duration) {
+		shortages.Described([]discovery.Subnet{{ID: "subnet-1", Free: free, Seen: clock.Now().Add(-ago)}})
+	}
+	is := func(when string, want bool) {
+		t.Helper()
+		if got := shortages.ShortSubnet("subnet-1"); got != want || len(shortages.List()) != 0 {
+			t.Errorf("%s, the subnet is left alone: %v, want %v; offerings that are short: %v", when, got, want, shortages.List())
+		}
+	}
+	later := func(d time.Duration) { clock.SetTime(clock.Now().Add(d)) }
+	shortages.MarkSubnet("subnet-1")
+	is("at first", true)
+	described(5, time.Second)
+	is("by what was seen before", true)
+	later(10 * time.Second)
+	described(0, 0)
+	is("without addresses", true)
+	described(5, 0)
+	is("with addresses", false)
+	shortages.MarkSubnet("subnet-1")
+	later(10 * time.Second)
+	described(5, 0)
+	is("refused again", true)
+	later(3 * time.Minute)
+	is("after three minutes", false)
+}
+
+// TestShortagesLinger holds that what was short is tried again after its time, and counts as the
+// last that is known until something is launched.
+func TestShortagesLinger(t *testing.T) {
+	t.Parallel()
+	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+	m5, c5 := catalog.Offering{InstanceType: "m5.large", Zone: "a", CapacityType: "spot"}, catalog.Offering{InstanceType: "c5.large", Zone: "a", CapacityType: "on-demand"}
+	for _, row := range []struct {
+		reason string
+		mark   func(*catalog.Shortages)
+		after  time.Duration
+		short  string // "m5" and "c5"
+		last   string
+		cause  catalog.ShortageCause
+	}{
+		{"capacity of one", func(s *catalog.Shortages) { s.Mark(m5) }, 2 * time.Minute, "m5", "m5", catalog.NoCapacity},
+		{"capacity, to be tried again", func(s *catalog.Shortages) { s.Mark(m5) }, 3 * time.Minute, "", "m5", catalog.NoCapacity},
+		{"capacity, a while later", func(s *catalog.Shortages) { s.Mark(m5) }, 4 * time.Minute, "", "", catalog.NoCapacity},
+		{"a quota, in all zones", func(s *catalog.Shortages) { s.MarkQuota([]string{"c5.large"}, "on-demand", "no") }, time.Minute, "c5", "c5", catalog.QuotaUsedUp},
+		{"a quota of another market", func(s *catalog.Shortages) { s.MarkQuota([]string{"c5.large"}, "spot", "no") }, time.Minute, "", "", catalog.NoCapacity},
+		{"no Spot for anybody", func(s *catalog.Shortages) { s.MarkSpot("no role") }, time.Second, "m5", "m5", catalog.NoSpotRole},
+		{"no Spot, to be tried again", func(s *catalog.Shortages) { s.MarkSpot("no role") }, 16 * time.Second, "", "m5", catalog.NoSpotRole},
+		{"launched since", func(s *catalog.Shortages) {
+			s.MarkSpot("no role")
+			clock.SetTime(clock.Now().Add(15 * time.Second))
+			s.Launched(m5)
+		}, 0, "", "", catalog.NoCapacity},
+	} {
+		shortages := catalog.NewShortages(clock)
+		row.mark(shortages)
+		clock.SetTime(clock.Now().Add(row.after))
+		for name, offering := range map[string]catalog.Offering{"m5": m5, "c5": c5} {
+			of, last := shortages.Last(offering)
+			if short := shortages.Short(offering); short != (row.short == name) || last != (row.last == name) || last && of.Cause != row.cause {
+				t.Errorf("%s: %s is short: %v, was last: %v, %+v", row.reason, name, short, last, of)
+			}
+		}
+	}
+}
+
+// TestBeyond holds which instance types a quota does not allow that does not allow one.
+func TestBeyond(t *testing.T) {
+	t.Parallel()
+	var types []discovery.InstanceType
+	for name, cpus := range map[string]int32{
+		"m5.large": 2, "m5.xlarge": 4, "c7gn.xlarge": 4, "t3.2xlarge": 8, "im4gn.xlarge": 4, "g4dn.xlarge": 4, "gr6.4xlarge": 16, "p5.48xlarge": 192, "inf2.xlarge": 4, "u-6tb1.metal": 448,
+	} {
+		types = append(types, discovery.InstanceType{Name: name, VCPUs: cpus})
+	}
+	for of, want := range map[string][]string{
+		"m5.xlarge":    {"c7gn.xlarge", "im4gn.xlarge", "m5.xlarge", "t3.2xlarge"},
+		"g4dn.xlarge":  {"g4dn.xlarge", "gr6.4xlarge"},
+		"p5.48xlarge":  {"p5.48xlarge"},
+		"u-6tb1.metal": {"u-6tb1.metal"},
+		"none.large":   {"none.large"},
+	} {
+		got := catalog.Beyond(types, of)
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("of %s (-want +got):\n%s", of, diff)
+		}
+	}
+}
+
+// TestOffers holds by what offerings nodes can be had that are asked for.
+func TestOffers(t *testing.T) {
+	t.Parallel()
+	arm := m5(func(t *discovery.InstanceType) { t.Name, t.Architectures = "m6g.large", []string{"arm64"} })
+	metal := m5(func(t *discovery.InstanceType) { t.Name, t.BareMetal = "m5.metal", true })
+	efa := m5(func(t *discovery.InstanceType) {
+		t.Name, t.EFAInterfaces, t.UsageClasses = "c5n.18xlarge", 1, []string{"on-demand"}
+	})
+	facts := catalog.Facts{
+		Region: "r", Types: []discovery.InstanceType{m5(), arm, metal, efa},
+		Zones: map[string][]string{"m5.large": {"a", "b"}, "m6g.large": {"a"}, "m5.metal": {"a"}, "c5n.18xlarge": {"b"}},
+	}
+	for _, row := range []struct {
+		reason string
+		ask    constraints.Ask
+		named  []string
+		want   []string
+	}{
+		{"anything", constraints.Ask{}, nil, []string{
+			"m5.large/a/on-demand", "m5.large/a/spot", "m5.large/b/on-demand", "m5.large/b/spot", "m6g.large/a/on-demand", "m6g.large/a/spot", "c5n.18xlarge/b/on-demand",
+		}},
+		{"a zone and a market", constraints.Ask{Requirements: constraints.Requirements{"topology.kubernetes.io/zone": constraints.In("b"), "node.k8s.aws/capacity-type": constraints.In("spot")}}, nil,
+			[]string{"m5.large/b/spot"}},
+		{"an architecture", constraints.Ask{Requirements: constraints.Requirements{"kubernetes.io/arch": constraints.In("arm64")}}, nil, []string{"m6g.large/a/on-demand", "m6g.large/a/spot"}},
+		{"labels of the type", constraints.Ask{Requirements: constraints.Requirements{"karpenter.k8s.aws/instance-family": constraints.In("c5n")}}, nil, []string{"c5n.18xlarge/b/on-demand"}},
+		{"adapters", constraints.Ask{Resources: corev1.ResourceList{packing.EFA: resource.MustParse("1")}}, nil, []string{"c5n.18xlarge/b/on-demand"}},
+		{"bare metal that is named", constraints.Ask{Requirements: constraints.Requirements{"node.kubernetes.io/instance-type": constraints.In("m5.metal")}}, []string{"m5.metal"},
+			[]string{"m5.metal/a/on-demand", "m5.metal/a/spot"}},
+		{"bare metal that nobody names", constraints.Ask{Requirements: constraints.Requirements{"node.kubernetes.io/instance-type": constraints.In("m5.metal")}}, nil, nil},
+	} {
+		facts := facts
+		facts.Named = row.named
+		var got []string
+		for offer := range catalog.Offers(facts, &row.ask) {
+			got = append(got, fmt.Sprintf("%s/%s/%s", offer.InstanceType, offer.Zone, offer.CapacityType))
+		}
+		if diff := cmp.Diff(row.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.reason, diff)
 		}
 	}
 }

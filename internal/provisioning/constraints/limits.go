@@ -45,6 +45,18 @@ func (p *Provisioner) bounds() Requirements {
 	return bounds
 }
 
+// AllowedZones returns the zones that the limits of the provisioner allow, and the fields that
+// limit them; "" if none does.
+func (p *Provisioner) AllowedZones() (zones Set, fields string) {
+	var limiting []string
+	for _, limit := range p.limits() {
+		if limit.key == corev1.LabelTopologyZone {
+			limiting = append(limiting, limit.field)
+		}
+	}
+	return p.bounds().Get(corev1.LabelTopologyZone), strings.Join(limiting, " with ")
+}
+
 // Unsatisfiable returns why no node can be within all limits of the provisioner at once, or "" if one can.
 func (p *Provisioner) Unsatisfiable() string {
 	key, empty := p.bounds().Empty()
@@ -69,6 +81,29 @@ func (p *Provisioner) beyond(pod Requirements) string {
 		}
 	}
 	return ""
+}
+
+// subnetProblem returns why no subnet is where a node for the pod would be, with the pod as the
+// subject, or "" if one is.
+func (p *Provisioner) subnetProblem(template *Template, pod Requirements) string {
+	switch {
+	case template.FixesSubnet:
+		return ""
+	case p.SubnetProblem != "":
+		return fmt.Sprintf("waits, because provisioner %s can launch nothing: %s", p.Name, p.SubnetProblem)
+	case p.SubnetZones == nil:
+		return ""
+	}
+	asked := pod.Get(corev1.LabelTopologyZone)
+	within := asked.Intersect(p.bounds().Get(corev1.LabelTopologyZone))
+	there := In(p.SubnetZones...)
+	switch {
+	case within.Empty() || !within.Intersect(there).Empty():
+		return ""
+	case asked.Intersect(there).Empty():
+		return fmt.Sprintf("asks for %s: %s, and provisioner %s has subnets with free addresses only in %s", corev1.LabelTopologyZone, asked.brief(), p.Name, there.brief())
+	}
+	return fmt.Sprintf("waits, because provisioner %s allows only zone %s, and has subnets with free addresses only in %s", p.Name, within.brief(), there.brief())
 }
 
 // Forbids returns which limit a node with the labels is beyond, with the node as the subject, or "" if it is within all of them. A label that the node lacks is missing.

@@ -56,6 +56,14 @@ type Template struct {
 	// EphemeralStorage is the size of the volume that has it, in bytes. 0: as the instance type says.
 	EphemeralStorage int64
 
+	// FixesSubnet says that instances are launched in a subnet, or a network interface, that the
+	// template names.
+	FixesSubnet bool
+
+	// Refused are offerings of which EC2 launches nothing from the version, though it launches
+	// others.
+	Refused Refused
+
 	// Tags of the template itself, and InstanceProfile of its instances: a name or an ARN.
 	Tags            map[string]string
 	InstanceProfile string
@@ -86,6 +94,22 @@ type Provisioner struct {
 
 	// Zones and InstanceTypes that nodes may have; all if empty. Pods choose among them.
 	Zones, InstanceTypes []string
+
+	// SubnetZones are the zones with a subnet that nodes can be in. All zones have one if it is
+	// nil.
+	SubnetZones []string
+
+	// SubnetProblem is why nodes can be in none of the subnets; empty if they can. It does not
+	// matter where the launch template has the subnet.
+	SubnetProblem string
+
+	// DefaultProblems are why nothing can be launched from the default launch templates, by
+	// architecture.
+	DefaultProblems map[string]string
+
+	// RefusedDefaults are offerings of which EC2 launches nothing from the default launch template
+	// for the architecture of their type.
+	RefusedDefaults Refused
 
 	// CapacityType of nodes whose pods do not say, if the provisioner says.
 	CapacityType string

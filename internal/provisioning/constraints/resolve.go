@@ -51,6 +51,9 @@ type Ask struct {
 
 	// Resources that the node has in addition to those of its instance type.
 	Resources corev1.ResourceList
+
+	// Refused are offerings of which EC2 launches nothing from the template.
+	Refused Refused
 }
 
 // Group is one string for all asks whose nodes are launched alike, so that their pods may share one.
@@ -103,6 +106,12 @@ func Resolve(p *Provisioner, templates Templates, pod Requirements) (Ask, string
 		}
 	}
 	return Ask{}, first
+}
+
+// Plain returns what a node is that is launched from a launch template for pods which ask for
+// nothing else than the way, or why there is none.
+func Plain(p *Provisioner, templates Templates, reference Reference, way Requirements) (Ask, string) {
+	return resolveWith(p, templates, Canonical(way), reference, true)
 }
 
 // CanonicalKey returns the label that a label stands for if it is an alias, and the label itself otherwise.
@@ -183,6 +192,12 @@ func resolveWith(p *Provisioner, templates Templates, pod Requirements, referenc
 	}
 	overrideLabels(ask.Labels, p.Labels, pod)
 	ask.Requirements = instances(p, &template, pod)
+	if ask.Refused = template.Refused; reference.IsDefault() {
+		ask.Refused = p.RefusedDefaults
+	}
+	if reason := p.unlaunchable(&template, &ask, pod); reason != "" {
+		return Ask{}, reason
+	}
 	for _, key := range slices.Sorted(maps.Keys(pod)) {
 		value, given := ask.Labels[key]
 		_, decided := ask.Requirements[key]
@@ -202,6 +217,26 @@ func resolveWith(p *Provisioner, templates Templates, pod Requirements, referenc
 	}
 	delete(ask.Requirements, corev1.LabelHostname)
 	return ask, ""
+}
+
+// unlaunchable returns why nothing can be launched that is asked for, with the pod as the subject:
+// it would be where there is no subnet, or the default launch templates of all architectures that
+// suit have a problem. It returns "" if something can be launched.
+func (p *Provisioner) unlaunchable(template *Template, ask *Ask, pod Requirements) string {
+	if problem := p.subnetProblem(template, pod); problem != "" || !ask.Template.IsDefault() {
+		return problem
+	}
+	problem := ""
+	architectures, _ := ask.Requirements.Get(corev1.LabelArchStable).Values()
+	for _, architecture := range architectures {
+		if problem = p.DefaultProblems[architecture]; problem == "" {
+			return ""
+		}
+	}
+	if problem == "" {
+		return ""
+	}
+	return "waits, because " + problem
 }
 
 // excluded says that the provisioner and its launch template together leave nothing of what the pod allows.
@@ -257,6 +292,9 @@ func overrideLabels(labels, provisioner map[string]string, pod Requirements) {
 // template, or the provisioner's label, only prefers gives way to what the pod names.
 func instances(p *Provisioner, template *Template, pod Requirements) Requirements {
 	bounds := p.bounds()
+	if p.SubnetZones != nil && !template.FixesSubnet {
+		bounds.Narrow(corev1.LabelTopologyZone, In(p.SubnetZones...))
+	}
 	r := Requirements{}
 	for key, set := range bounds {
 		r[key] = pod.Get(key).Intersect(set)

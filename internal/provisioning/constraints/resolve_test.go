@@ -457,3 +457,75 @@ func TestExtraResourcesAreOfTheProvisionersTemplate(t *testing.T) {
 		}
 	}
 }
+
+// TestPlacesOfSubnets holds what pods are told where a provisioner has no subnet for them, unless
+// the launch template has one.
+func TestPlacesOfSubnets(t *testing.T) {
+	t.Parallel()
+	zone := func(zones ...string) constraints.Requirements {
+		return constraints.Requirements{corev1.LabelTopologyZone: constraints.In(zones...)}
+	}
+	own := constraints.Templates{{Name: "own", Version: "latest"}: {Name: "own", Version: 1, Architecture: "amd64", Zones: []string{"z"}, FixesSubnet: true}}
+	for _, row := range []struct {
+		reason string
+		edit   func(*constraints.Provisioner)
+		pod    constraints.Requirements
+		zones  string
+		says   string
+	}{
+		{"zones with a subnet", func(*constraints.Provisioner) {}, nil, "a or b", ""},
+		{"of them those that the pod asks for", func(*constraints.Provisioner) {}, zone("b", "c"), "b", ""},
+		{"a pod elsewhere", func(*constraints.Provisioner) {}, zone("c"), "", "asks for topology.kubernetes.io/zone: c, and provisioner default has subnets with free addresses only in a or b"},
+		{"a provisioner elsewhere", func(p *constraints.Provisioner) { p.Zones = []string{"c"} }, nil, "",
+			"waits, because provisioner default allows only zone c, and has subnets with free addresses only in a or b"},
+		{"nodes can be nowhere", func(p *constraints.Provisioner) { p.SubnetZones, p.SubnetProblem = []string{}, "none has an address" }, nil, "",
+			"waits, because provisioner default can launch nothing: none has an address"},
+		{"the launch template has the subnet", func(p *constraints.Provisioner) {
+			p.SubnetZones, p.SubnetProblem, p.Template = []string{}, "none has an address", constraints.Reference{Name: "own", Version: "latest"}
+		}, nil, "z", ""},
+	} {
+		p := constraints.Provisioner{Name: "default", SubnetZones: []string{"a", "b"}}
+		row.edit(&p)
+		ask, says := constraints.Resolve(&p, own, row.pod)
+		if says != row.says || says == "" && ask.Requirements.Get(corev1.LabelTopologyZone).String() != row.zones {
+			t.Errorf("%s: zones are %s, and it says %q", row.reason, ask.Requirements.Get(corev1.LabelTopologyZone), says)
+		}
+	}
+}
+
+// TestProblemsOfDefaultTemplates holds that a default launch template from which nothing can be
+// launched keeps pods from the provisioner, of its architecture alone.
+func TestProblemsOfDefaultTemplates(t *testing.T) {
+	t.Parallel()
+	p := constraints.Provisioner{Name: "default", DefaultProblems: map[string]string{"amd64": "EC2 refuses it"}}
+	arm := constraints.Requirements{corev1.LabelArchStable: constraints.In("arm64")}
+	if _, says := constraints.Resolve(&p, nil, nil); says != "waits, because EC2 refuses it" {
+		t.Errorf("for amd64 it says %q", says)
+	}
+	if _, says := constraints.Resolve(&p, nil, arm); says != "" {
+		t.Errorf("for arm64 it says %q", says)
+	}
+}
+
+// TestRefused holds which offerings a refusal is of.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	refused := constraints.Refused{
+		{InstanceType: "m5.large"}: "type", {InstanceType: "c5.large", CapacityType: "spot"}: "market", {InstanceType: "r5.large", Zone: "a"}: "zone",
+		{InstanceType: "t3.large", Zone: "a", CapacityType: "spot"}: "one",
+	}
+	for offering, want := range map[constraints.Offering]string{
+		{InstanceType: "m5.large", Zone: "b", CapacityType: "spot"}:      "type",
+		{InstanceType: "c5.large", Zone: "b", CapacityType: "spot"}:      "market",
+		{InstanceType: "c5.large", Zone: "b", CapacityType: "on-demand"}: "",
+		{InstanceType: "r5.large", Zone: "a", CapacityType: "on-demand"}: "zone",
+		{InstanceType: "r5.large", Zone: "b", CapacityType: "on-demand"}: "",
+		{InstanceType: "t3.large", Zone: "a", CapacityType: "spot"}:      "one",
+		{InstanceType: "t3.large", Zone: "a", CapacityType: "on-demand"}: "",
+		{InstanceType: "m5.xlarge", Zone: "a", CapacityType: "spot"}:     "",
+	} {
+		if got := refused.Why(offering); got != want {
+			t.Errorf("%v is refused because of %q, want %q", offering, got, want)
+		}
+	}
+}

@@ -26,11 +26,17 @@ import (
 	"github.com/slipway-project/slipway/internal/fleet"
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 	"github.com/slipway-project/slipway/internal/provisioning/state"
+	"github.com/slipway-project/slipway/internal/provisioning/variants"
 	"github.com/slipway-project/slipway/internal/userdata"
 )
 
 // lookAgain is how long a default launch template is taken for what was seen. Then image, security groups and the template itself are looked at again.
 const lookAgain = 5 * time.Minute
+
+// lookups are the images of EKS by accelerator.
+var lookups = map[string]infrav1.EKSAMILookupType{
+	"": infrav1.EKSAMILookupTypeAmazonLinux2023, variants.NVIDIA: infrav1.EKSAMILookupTypeAmazonLinux2023GPU, variants.Neuron: infrav1.EKSAMILookupTypeAmazonLinux2023Neuron,
+}
 
 // Cluster says how nodes join, as far as the cluster itself knows.
 type Cluster interface {
@@ -118,6 +124,19 @@ func (t *Templates) Ensure(ctx context.Context, provisioner *provisioningv1.Prov
 	return last, nil
 }
 
+// Known returns the default launch templates of a provisioner that are known, by variant.
+func (t *Templates) Known(provisioner string) map[string]provisioningv1.LaunchTemplateVersion {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := map[string]provisioningv1.LaunchTemplateVersion{}
+	for key, known := range t.known {
+		if variant, its := strings.CutPrefix(key, provisioner+"/"); its {
+			all[variant] = known.LaunchTemplateVersion
+		}
+	}
+	return all
+}
+
 // Forget has a default launch template looked at again before anything is launched from it: EC2 said that it is gone.
 func (t *Templates) Forget(id string) {
 	t.mu.Lock()
@@ -192,7 +211,7 @@ func (t *Templates) remember(key string, made ensured) {
 // recordedIn is what the status says of the template; its ID is empty if that is nothing.
 func recordedIn(provisioner *provisioningv1.Provisioner, variant string) Template {
 	for _, known := range provisioner.Status.LaunchTemplates {
-		if known.Generated && VariantOf(&known) == variant && known.ID != "" && known.Version > 0 {
+		if known.Generated && variants.Of(&known) == variant && known.ID != "" && known.Version > 0 {
 			return Template{Name: known.Name, LaunchTemplateVersion: generated(known.ID, known.Version), ImageID: known.ImageID, SpecDigest: known.SpecDigest}
 		}
 	}
@@ -275,7 +294,7 @@ func (t *Templates) resolve(ctx context.Context, provisioner *provisioningv1.Pro
 	if err != nil {
 		return launchtemplate.Resolved{}, fmt.Errorf("asking for the version of Kubernetes: %w", err)
 	}
-	architecture, accelerator := Parts(variant)
+	architecture, accelerator := variants.Parts(variant)
 	query := discovery.ImageQuery{KubernetesVersion: version, Architecture: ec2Architecture(architecture), EKS: true, EKSLookupType: lookups[accelerator]}
 	resolved := launchtemplate.Resolved{
 		ImageKey:       launchtemplate.ImageKey(map[string]string{"version": minor(version), "architecture": query.Architecture, "family": string(query.EKSLookupType)}),
@@ -343,7 +362,7 @@ spec:
 
 // Delete deletes the default launch templates of a provisioner that is going.
 func (t *Templates) Delete(ctx context.Context, provisioner *provisioningv1.Provisioner) error {
-	for _, variant := range variants {
+	for _, variant := range variants.All {
 		found, err := t.Templates.Describe(ctx, names(provisioner, variant, t.ClusterUID))
 		if err != nil {
 			return err

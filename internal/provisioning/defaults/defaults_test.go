@@ -223,37 +223,6 @@ func TestEditWhileCreating(t *testing.T) {
 	}
 }
 
-func TestVariant(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		reason, architecture string
-		resources            []string
-		want, refused        string
-	}{
-		{"no device", "amd64", nil, "amd64", ""},
-		{"a resource that any image offers", "arm64", []string{"example.com/licenses"}, "arm64", ""},
-		{"a GPU of NVIDIA", "amd64", []string{"nvidia.com/gpu"}, "amd64-nvidia", ""},
-		{"a part of one", "arm64", []string{"nvidia.com/mig-1g.5gb"}, "arm64-nvidia", ""},
-		{"Neuron", "amd64", []string{"aws.amazon.com/neuroncore"}, "amd64-neuron", ""},
-		{"Neuron has no image for arm64", "arm64", []string{"aws.amazon.com/neuron"}, "", "aws.amazon.com/neuron on arm64"},
-		{"a GPU of AMD has no image", "amd64", []string{"amd.com/gpu"}, "", "amd.com/gpu"},
-		{"EFA takes interfaces that the default launch template lacks", "amd64", []string{"nvidia.com/gpu", "vpc.amazonaws.com/efa"}, "", "vpc.amazonaws.com/efa"},
-		{"huge pages are a matter of user data", "amd64", []string{"hugepages-2Mi"}, "", "hugepages-2Mi"},
-		{"no image has both drivers", "amd64", []string{"aws.amazon.com/neuron", "nvidia.com/gpu"}, "", "nvidia.com/gpu"},
-	} {
-		t.Run(row.reason, func(t *testing.T) {
-			t.Parallel()
-			got, err := Variant(row.architecture, row.resources)
-			if got != row.want || (err != nil) != (row.refused != "") {
-				t.Errorf("%q, error %v", got, err)
-			}
-			if err != nil && (!strings.Contains(err.Error(), row.refused+":") || !strings.Contains(err.Error(), "name a launch template")) {
-				t.Errorf("the error is %v", err)
-			}
-		})
-	}
-}
-
 // Each variant has a launch template of its own, with the image of EKS that has the driver.
 func TestImagesHaveDrivers(t *testing.T) {
 	t.Parallel()

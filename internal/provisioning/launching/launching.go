@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
@@ -54,7 +55,7 @@ func Plan(nodes []packing.NewNode, s Surroundings, newName func(prefix string) s
 		spec := specOf(&nodes[i], s)
 		if len(spec.Offerings) == 0 {
 			for _, pod := range nodes[i].Pods {
-				homeless[pod] = fmt.Sprintf("asks for zone %s, and provisioner %s has no subnet there", zonesOf(&nodes[i]), s.Provisioner.Name)
+				homeless[pod] = whyNone(&nodes[i], s)
 			}
 			continue
 		}
@@ -77,13 +78,26 @@ func Plan(nodes []packing.NewNode, s Surroundings, newName func(prefix string) s
 	return launches, homeless
 }
 
+// whyNone says why no option of a node can be launched, with its pods as the subject.
+func whyNone(node *packing.NewNode, s Surroundings) string {
+	for _, option := range node.Options {
+		if _, has := s.Places[option.Zone]; !has && len(s.Places) > 0 {
+			continue
+		}
+		why := node.Ask.Refused.Why(constraints.Offering{InstanceType: option.Type, Zone: option.Zone, CapacityType: option.CapacityType})
+		return fmt.Sprintf("needs %s, from which EC2 does not launch %s: %s", node.Ask.Template, option.Type, strings.TrimSuffix(why, "."))
+	}
+	return fmt.Sprintf("asks for zone %s, and provisioner %s has no subnet there", zonesOf(node), s.Provisioner.Name)
+}
+
 // prefixOf leaves room in 63 characters for what makes a name unique.
 func prefixOf(provisioner string) string {
 	return strings.TrimRight(provisioner[:min(len(provisioner), 40)], "-.")
 }
 
 func specOf(node *packing.NewNode, s Surroundings) provisioningv1.ProvisionedNodeSpec {
-	capacityType := capacityTypeOf(node, s.Places)
+	options := launchable(node, s.Places)
+	capacityType := capacityTypeOf(options)
 	spec := provisioningv1.ProvisionedNodeSpec{
 		Provisioner: s.Provisioner.Name, Cluster: s.Provisioner.Spec.Cluster.Name, LaunchTemplate: s.Template, CapacityType: capacityType,
 		Architecture: provisioningv1.Architecture(node.Architecture),
@@ -96,12 +110,11 @@ func specOf(node *packing.NewNode, s Surroundings) provisioningv1.ProvisionedNod
 	}
 	spec.StartupTaints = slices.Clone(s.Provisioner.Spec.StartupTaints)
 	spec.AwaitedResources = Awaited(node.Pods)
-	for _, option := range node.Options {
-		subnet := s.Places.in(option.Zone)
-		if option.CapacityType != capacityType || subnet == "" && len(s.Places) > 0 {
+	for _, option := range options {
+		if option.CapacityType != capacityType {
 			continue
 		}
-		spec.Offerings = append(spec.Offerings, provisioningv1.NodeOffering{InstanceType: option.Type, Zone: option.Zone, SubnetID: subnet})
+		spec.Offerings = append(spec.Offerings, provisioningv1.NodeOffering{InstanceType: option.Type, Zone: option.Zone, SubnetID: s.Places.in(option.Zone)})
 		of := s.Resources(option.Type)
 		if of.CPU.Cmp(spec.Reserved.CPU) > 0 {
 			spec.Reserved.CPU = of.CPU
@@ -113,13 +126,20 @@ func specOf(node *packing.NewNode, s Surroundings) provisioningv1.ProvisionedNod
 	return spec
 }
 
-// capacityTypeOf returns how a node is bought: an instant fleet is bought in one way. Where both would do it is Spot, and On-Demand while all Spot offerings are short.
-func capacityTypeOf(node *packing.NewNode, places Places) string {
-	for _, option := range node.Options {
+// launchable returns the options of a node that are in a zone with a subnet, if places matter, and
+// that EC2 does not refuse to launch.
+func launchable(node *packing.NewNode, places Places) []packing.Option {
+	return slices.DeleteFunc(slices.Clone(node.Options), func(option packing.Option) bool {
 		_, has := places[option.Zone]
-		if option.CapacityType == provisioningv1.CapacityTypeSpot && (has || len(places) == 0) {
-			return option.CapacityType
-		}
+		return !has && len(places) > 0 || node.Ask.Refused.Why(constraints.Offering{InstanceType: option.Type, Zone: option.Zone, CapacityType: option.CapacityType}) != ""
+	})
+}
+
+// capacityTypeOf returns how a node is bought: an instant fleet is bought in one way. Where both
+// would do it is Spot, and On-Demand while all Spot offerings are short.
+func capacityTypeOf(options []packing.Option) string {
+	if slices.ContainsFunc(options, func(option packing.Option) bool { return option.CapacityType == provisioningv1.CapacityTypeSpot }) {
+		return provisioningv1.CapacityTypeSpot
 	}
 	return provisioningv1.CapacityTypeOnDemand
 }

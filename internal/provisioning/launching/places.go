@@ -2,10 +2,12 @@ package launching
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/discovery"
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 )
 
 // Places are the subnets that nodes can be launched into, by zone, the best first. A launch has one subnet in a zone: EC2 takes no more (AWS: EC2 user guide, quotas of EC2 Fleet).
@@ -40,6 +42,52 @@ func NewPlaces(found []discovery.Subnet, full func(subnetID string) bool, nodes 
 		sortPlaces(some)
 	}
 	return places
+}
+
+// Zones returns the zones with a place, sorted. It is not nil.
+func (p Places) Zones() []string {
+	zones := make([]string, 0, len(p))
+	for zone := range p {
+		zones = append(zones, zone)
+	}
+	slices.Sort(zones)
+	return zones
+}
+
+// Problem returns why nodes of a provisioner can be in none of the subnets that were found for it,
+// or "" if they can be in one.
+func (p Places) Problem(found []discovery.Subnet, provisioner *constraints.Provisioner) string {
+	allowed, fields := provisioner.AllowedZones()
+	if allowed.Empty() {
+		return "" // it is the limits that contradict each other
+	}
+	var zones, full []string
+	for _, subnet := range found {
+		switch {
+		case !allowed.Has(subnet.Zone):
+			zones = append(zones, subnet.Zone)
+		case len(p[subnet.Zone]) > 0:
+			return ""
+		default:
+			full = append(full, fmt.Sprintf("%s in %s", subnet.ID, subnet.Zone))
+		}
+	}
+	slices.Sort(zones)
+	switch there := within(fields); {
+	case len(full) > 0:
+		return fmt.Sprintf("none of its subnets%s has a free address: %s. Nothing is launched until one has", there, List(full, "and"))
+	case len(zones) > 0:
+		return fmt.Sprintf("none of its subnets is%s: they are in %s. Nothing is launched: add a subnet, or allow another zone", there, List(slices.Compact(zones), "and"))
+	}
+	return "it has no subnets"
+}
+
+// within is what follows the word subnets, or the verb, to say which zones are meant; "" for all.
+func within(fields string) string {
+	if fields == "" {
+		return ""
+	}
+	return " in a zone that " + fields + " allows"
 }
 
 func sortPlaces(places []Place) {

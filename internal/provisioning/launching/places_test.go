@@ -1,6 +1,8 @@
 package launching_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/discovery"
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 	"github.com/slipway-project/slipway/internal/provisioning/launching"
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
@@ -83,5 +86,33 @@ func TestAllSubnetsOfAZone(t *testing.T) {
 	// The fourth may fit as well, because counts are estimates: EC2 says so.
 	if diff := cmp.Diff(map[string]int{"s1": 3, "s2": 1}, got); diff != "" || len(homeless) != 0 {
 		t.Errorf("%d pods have no place, and the nodes are elsewhere:\n%s", len(homeless), diff)
+	}
+}
+
+// TestPlacesProblem holds what is said of subnets that no node can be in.
+func TestPlacesProblem(t *testing.T) {
+	t.Parallel()
+	subnets := []discovery.Subnet{{ID: "s1", Zone: "a"}, {ID: "s2", Zone: "b"}, {ID: "s3", Zone: "b"}}
+	for _, row := range []struct {
+		reason string
+		limits constraints.Provisioner
+		full   string
+		want   string
+	}{
+		{"there are some", constraints.Provisioner{}, "s1", ""},
+		{"there are some in the zones", constraints.Provisioner{Zones: []string{"b", "z"}}, "s2", ""},
+		{"all are full", constraints.Provisioner{}, "s1 s2 s3", "none of its subnets has a free address: s1 in a, s2 in b, and s3 in b. Nothing is launched until one has"},
+		{"all in the zones are full", constraints.Provisioner{Zones: []string{"a"}}, "s1", "none of its subnets in a zone that spec.zones allows has a free address: s1 in a. Nothing is launched until one has"},
+		{"none is in the zones", constraints.Provisioner{Zones: []string{"z"}}, "",
+			"none of its subnets is in a zone that spec.zones allows: they are in a and b. Nothing is launched: add a subnet, or allow another zone"},
+		{"the limits contradict each other", constraints.Provisioner{Zones: []string{"a"}, Requirements: constraints.Requirements{"topology.kubernetes.io/zone": constraints.NotIn("a")}}, "", ""},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			is := func(id string) bool { return slices.Contains(strings.Fields(row.full), id) }
+			if got := launching.NewPlaces(subnets, is, nil).Problem(subnets, &row.limits); got != row.want {
+				t.Errorf("it says %q, want %q", got, row.want)
+			}
+		})
 	}
 }

@@ -4,17 +4,20 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
 
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/bounded"
 	"github.com/slipway-project/slipway/internal/fleet"
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 )
 
 const (
-	// RetryInterval is how often EC2 is asked again whether it launches from a version that it refused.
+	// RetryInterval is how often EC2 is asked again whether it launches what it refused.
 	RetryInterval = 10 * time.Second
 
 	// A refusal that no dry run shows lasts for a time, because nothing but a launch would tell that it is over.
@@ -24,6 +27,14 @@ const (
 
 	// mostVersions bounds how many versions are remembered that EC2 would launch from. Pods choose which are tried.
 	mostVersions = 1000
+	// mostRetried bounds how many refused offerings of a version are tried again at a time.
+	mostRetried = 3
+	// mostParts bounds how many refusals of some offerings a version has. The first ones are
+	// dropped.
+	mostParts = 100
+	// mostUnconfirmed is how many launches EC2 may refuse that it would make by its answers to dry
+	// runs, before nothing is launched from the version for a while.
+	mostUnconfirmed = 3
 )
 
 // DryRuns ask EC2 whether it would launch, and launch nothing.
@@ -32,17 +43,21 @@ type DryRuns interface {
 	DryRunFleet(ctx context.Context, request fleet.Request) error
 }
 
-// Refusals know the versions of launch templates from which EC2 launches nothing, because of what they name (a key pair that does not exist, for example), or because
-// the caller may not. They keep nothing from being launched from other templates. Each version is tried once by a dry run before anything is launched from it, and one
-// that is refused is tried again until it is not. They live in memory alone: a process without them asks again. It is safe for concurrent use.
+// Refusals record what EC2 does not launch from versions of launch templates. EC2 may launch
+// nothing from a version, because it names a key pair that does not exist, for example, or because
+// the caller lacks a permission. Or it launches nothing of some offerings: their instance type
+// lacks a feature, or an IAM policy excludes it. Other launch templates are not affected. A dry run
+// tries each version before the first launch from it, and repeats what EC2 refused until EC2
+// accepts it. Refusals are in memory only: a process without them asks again. Refusals are safe for
+// concurrent use.
 type Refusals struct {
 	clock clock.PassiveClock
 	try   DryRuns
 
 	mu    sync.Mutex
-	known map[templateVersion]refusal
-	// sound are versions that EC2 would launch from.
-	sound *bounded.Map[templateVersion, struct{}]
+	known map[templateVersion]*refused
+	// accepted are the instance types that EC2 would launch from a version.
+	accepted *bounded.Map[templateVersion, map[acceptedType]bool]
 }
 
 type templateVersion struct {
@@ -50,59 +65,126 @@ type templateVersion struct {
 	version int64
 }
 
-// Refusal is why EC2 launches nothing from a version of a launch template.
+func versionOf(request *fleet.Request) templateVersion {
+	return templateVersion{request.TemplateID, request.Version}
+}
+
+type acceptedType struct {
+	instanceType string
+	spot         bool
+}
+
+// Refusal is why EC2 launches nothing.
 type Refusal struct {
 	fleet.Verdict
 	// Until is when it is forgotten, unless EC2 repeats it.
 	Until time.Time
 }
 
+// refused is what EC2 does not launch from a version.
+type refused struct {
+	whole *refusal
+	parts []*refusal
+	// fleet is true once EC2 refused a call, and not the instances. Dry runs then ask for a fleet
+	// too.
+	fleet bool
+	// unconfirmed is how many refusals of launches no dry run has shown since something was
+	// launched.
+	unconfirmed int
+}
+
 type refusal struct {
 	Refusal
+	// offerings that are refused. Of a whole version, those whose refusal made it one; it is empty
+	// if the reason holds for all.
+	offerings map[constraints.Offering]bool
 	// sample is what EC2 is asked for again, at next.
 	sample fleet.Request
 	next   time.Time
-	// fleet is true if EC2 refused the call, not the instances; shown if a dry run has repeated the refusal, so that the first one which does not ends it.
-	fleet, shown bool
+	// call is true if EC2 refused a call, which may be because of any of the offerings.
+	call bool
+	// shown is true if a dry run has repeated the refusal, so that the first one which does not
+	// ends it; counted if one has not.
+	shown, counted bool
+}
+
+func (r *refusal) holds(now time.Time) bool { return r != nil && now.Before(r.Until) }
+
+// covers reports whether an offering is among the refused ones.
+func (r *refusal) covers(offering constraints.Offering) bool {
+	return slices.ContainsFunc(offering.Patterns(), func(key constraints.Offering) bool { return r.offerings[key] })
+}
+
+// without takes an instance type out of the refusal, unless it is of that type alone. It reports
+// whether it was taken out.
+func (r *refusal) without(instanceType string) bool {
+	others := maps.Clone(r.offerings)
+	maps.DeleteFunc(others, func(key constraints.Offering, _ bool) bool { return key.InstanceType == instanceType })
+	if len(others) == 0 || len(others) == len(r.offerings) {
+		return false
+	}
+	r.offerings = others
+	r.sample.Offerings = slices.DeleteFunc(slices.Clone(r.sample.Offerings), func(offering fleet.Offering) bool { return offering.InstanceType == instanceType })
+	return true
+}
+
+// firstOf returns the offering that a dry run of a request asks for.
+func firstOf(request *fleet.Request) constraints.Offering {
+	return offeringOf(request, request.Offerings[0])
+}
+
+func offeringOf(request *fleet.Request, offering fleet.Offering) constraints.Offering {
+	return constraints.Offering{InstanceType: offering.InstanceType, Zone: offering.Zone, CapacityType: Market(*request)}
+}
+
+// Market returns the capacity type of a request's instances.
+func Market(request fleet.Request) string {
+	if request.Spot {
+		return provisioningv1.CapacityTypeSpot
+	}
+	return provisioningv1.CapacityTypeOnDemand
 }
 
 // NewRefusals returns none.
 func NewRefusals(clk clock.PassiveClock, try DryRuns) *Refusals {
-	return &Refusals{clock: clk, try: try, known: map[templateVersion]refusal{}, sound: bounded.NewMap[templateVersion, struct{}](nil, mostVersions, 0, nil)}
+	return &Refusals{clock: clk, try: try, known: map[templateVersion]*refused{}, accepted: bounded.NewMap[templateVersion, map[acceptedType]bool](nil, mostVersions, 0, nil)}
 }
 
-// Mark remembers why a launch came to nothing.
-func (r *Refusals) Mark(request fleet.Request, verdict fleet.Verdict, wholeCall bool) {
+// Of returns the refusal of a whole version, if EC2 refused it lately. It asks nothing.
+func (r *Refusals) Of(id string, version int64) (Refusal, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.keep(request, refusal{Refusal: Refusal{Verdict: verdict}, sample: request, fleet: wholeCall})
-}
-
-// keep remembers a refusal from now on. The refusals are locked.
-func (r *Refusals) keep(request fleet.Request, known refusal) {
-	now := r.clock.Now()
-	maps.DeleteFunc(r.known, func(_ templateVersion, old refusal) bool { return !now.Before(old.Until) })
-	known.Until, known.next = now.Add(ttlOf(known.Blame)), now.Add(RetryInterval)
-	at := templateVersion{request.TemplateID, request.Version}
-	r.known[at] = known
-	r.sound.Delete(at)
-}
-
-func ttlOf(blame fleet.Blame) time.Duration {
-	switch blame {
-	case fleet.BlameAccount:
-		return accountTTL
-	case fleet.BlameMoment:
-		return momentTTL
-	default:
-		return templateTTL
+	if known := r.known[templateVersion{id, version}]; known != nil && known.whole.holds(r.clock.Now()) {
+		return known.whole.Refusal, true
 	}
+	return Refusal{}, false
 }
 
-// Of returns the refusal of a version, if EC2 refused it lately. It asks nothing.
-func (r *Refusals) Of(id string, version int64) (Refusal, bool) {
-	known, is := r.lookup(templateVersion{id, version})
-	return known.Refusal, is
+// Accepted reports whether EC2 would launch something from a version, and refuses nothing of it.
+func (r *Refusals) Accepted(id string, version int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at, now := templateVersion{id, version}, r.clock.Now()
+	if known := r.known[at]; known != nil && (known.whole.holds(now) || slices.ContainsFunc(known.parts, func(part *refusal) bool { return part.holds(now) })) {
+		return false
+	}
+	return len(r.acceptedOf(at)) > 0
+}
+
+// acceptedOf returns the types that EC2 would launch from a version. The caller holds the lock.
+func (r *Refusals) acceptedOf(at templateVersion) map[acceptedType]bool {
+	types, _, _ := r.accepted.Get(at)
+	return types
+}
+
+// accept notes that EC2 would launch a type from a version. The caller holds the lock.
+func (r *Refusals) accept(at templateVersion, instanceType string, spot bool) {
+	types := r.acceptedOf(at)
+	if types == nil {
+		types = map[acceptedType]bool{}
+		r.accepted.Put("", at, types)
+	}
+	types[acceptedType{instanceType, spot}] = true
 }
 
 // Why returns why nothing can be launched from a version, or "".
@@ -114,70 +196,84 @@ func (r *Refusals) Why(id string, version int64) string {
 	return fmt.Sprintf("EC2 launches nothing from version %d of launch template %s: %s", version, id, known.Message)
 }
 
-func (r *Refusals) lookup(at templateVersion) (refusal, bool) {
+// Parts returns the offerings of which EC2 launches nothing from a version, and EC2's message.
+func (r *Refusals) Parts(id string, version int64) constraints.Refused {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known, is := r.known[at]
-	return known, is && r.clock.Now().Before(known.Until)
+	known := r.known[templateVersion{id, version}]
+	if known == nil {
+		return nil
+	}
+	var all constraints.Refused
+	for _, part := range known.parts {
+		if !part.holds(r.clock.Now()) {
+			continue
+		}
+		if all == nil {
+			all = constraints.Refused{}
+		}
+		for offering := range part.offerings {
+			all[offering] = part.Message
+		}
+	}
+	return all
 }
 
-// Next returns when the first of the versions that EC2 refuses can be tried again; false if there are none.
+// Verdict returns why EC2 launches none of the samples; false if it launches one, or if that is not
+// known. The message names the version, and the instance type.
+func (r *Refusals) Verdict(samples []fleet.Request) (fleet.Verdict, bool) {
+	if len(samples) == 0 {
+		return fleet.Verdict{}, false
+	}
+	id, version := samples[0].TemplateID, samples[0].Version
+	if known, is := r.Of(id, version); is {
+		return fleet.Verdict{Blame: known.Blame, Message: r.Why(id, version)}, true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var first *refusal
+	for i := range samples {
+		part := r.partOf(&samples[i])
+		if part == nil {
+			return fleet.Verdict{}, false
+		}
+		if first == nil {
+			first = part
+		}
+	}
+	message := fmt.Sprintf("EC2 does not launch %s from version %d of launch template %s: %s", samples[0].Offerings[0].InstanceType, version, id, first.Message)
+	return fleet.Verdict{Blame: first.Blame, Message: message}, true
+}
+
+// partOf returns the refusal of a sample's offering, nil if there is none. The caller holds the
+// lock.
+func (r *Refusals) partOf(sample *fleet.Request) *refusal {
+	known := r.known[versionOf(sample)]
+	if known == nil {
+		return nil
+	}
+	for _, part := range known.parts {
+		if part.holds(r.clock.Now()) && part.covers(firstOf(sample)) {
+			return part
+		}
+	}
+	return nil
+}
+
+// Next returns when the first of what EC2 refuses can be tried again; false if there is nothing.
 func (r *Refusals) Next() (time.Duration, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now, soonest, some := r.clock.Now(), time.Duration(0), false
 	for _, known := range r.known {
-		next := min(known.next.Sub(now), known.Until.Sub(now))
-		if known.Until.After(now) && (!some || next < soonest) {
-			soonest, some = max(next, time.Second), true
+		for _, one := range append(slices.Clone(known.parts), known.whole) {
+			if !one.holds(now) {
+				continue
+			}
+			if next := min(one.next.Sub(now), one.Until.Sub(now)); !some || next < soonest {
+				soonest, some = max(next, time.Second), true
+			}
 		}
 	}
 	return soonest, some
-}
-
-// Check tries a version that was not tried yet, and afterwards it is as Of says.
-func (r *Refusals) Check(ctx context.Context, request fleet.Request) {
-	at := templateVersion{request.TemplateID, request.Version}
-	_, sound, _ := r.sound.Get(at)
-	if _, refused := r.lookup(at); refused || sound {
-		return
-	}
-	r.tried(request, refusal{sample: request}, r.try.DryRun(ctx, request))
-}
-
-// Recheck tries a version again that EC2 refused, if it is time to.
-func (r *Refusals) Recheck(ctx context.Context, id string, version int64) {
-	at := templateVersion{id, version}
-	known, refused := r.lookup(at)
-	if !refused || known.Blame == fleet.BlameMoment || r.clock.Now().Before(known.next) {
-		return
-	}
-	var err error
-	if known.fleet {
-		err = r.try.DryRunFleet(ctx, known.sample)
-	}
-	if err == nil {
-		err = r.try.DryRun(ctx, known.sample)
-	}
-	r.tried(known.sample, known, err)
-}
-
-// tried takes the answer to a dry run. What is not about the launch template or the caller is no answer: launches tell.
-func (r *Refusals) tried(request fleet.Request, known refusal, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	at := templateVersion{request.TemplateID, request.Version}
-	switch verdict := fleet.VerdictOf(err); {
-	case err != nil && (verdict.Blame == fleet.BlameTemplate || verdict.Blame == fleet.BlameAccount):
-		known.Verdict, known.shown = verdict, true
-		r.keep(request, known)
-	case err == nil && (known.shown || known.Blame == ""):
-		delete(r.known, at)
-		r.sound.Put("", at, struct{}{})
-	default:
-		if was, is := r.known[at]; is {
-			was.next = r.clock.Now().Add(RetryInterval)
-			r.known[at] = was
-		}
-	}
 }

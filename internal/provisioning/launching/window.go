@@ -45,6 +45,14 @@ func (w *Window) Wait(now time.Time, pods int) time.Duration {
 	return max(min(w.grew.Add(quiet).Sub(now), w.opened.Add(w.longest).Sub(now)), 0)
 }
 
+// Waited returns for how long the window has been open.
+func (w *Window) Waited(now time.Time) time.Duration {
+	if w.opened.IsZero() {
+		return 0
+	}
+	return now.Sub(w.opened)
+}
+
 // Expected returns for how many more pods nodes should have room that are launched for a number of new pods.
 func (w *Window) Expected(pods int) int {
 	if w.streamed == 0 {

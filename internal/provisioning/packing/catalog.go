@@ -264,61 +264,118 @@ func (p *packer) candidate(b *budget, way constraints.Requirements) *candidate {
 	c.template = ask.Labels[provisioningv1.LabelLaunchTemplateName]
 	c.zones = p.catalog.zonesIn(ask.Requirements.Get(corev1.LabelTopologyZone))
 	kinds := uint8(kindsIn(ask.Requirements.Get(provisioningv1.LabelCapacityType))) //nolint:gosec // a mask of capacity types
+	c.asked = kinds
 	c.types = make([]uint64, (len(p.catalog.types)+63)/64)
-	suits, offered := false, false
+	var suits, refused []int
 	for i := range p.catalog.types {
 		t := &p.catalog.types[i]
-		if !admits(ask.Requirements, t) || !t.supports(ask.Resources) {
+		if !t.Suits(&ask) {
 			continue
 		}
-		suits = true
-		if t.soldIn(kinds)&c.zones&^t.inZones(kinds) != 0 {
+		suits = append(suits, i)
+		sold, free := p.catalog.launched(t, kinds, c.zones, ask.Refused)
+		if sold == 0 && t.soldIn(kinds)&c.zones != 0 {
+			refused = append(refused, i)
+		}
+		if sold&^free != 0 {
 			c.short = append(c.short, i)
 		}
-		if zones := t.inZones(kinds) & c.zones; zones != 0 {
-			offered = true
-			c.launchable |= zones
-			c.kinds |= t.ofKinds(kinds, zones)
+		if free != 0 {
+			c.launchable |= free
+			c.kinds |= t.ofKinds(kinds, free)
 			c.types[i/64] |= 1 << (i % 64)
 		}
 	}
-	c.asked = kinds
 	switch {
-	case !suits:
-		c.reason = "asks for what no instance type has: " + strange(ask.Requirements)
-		if adapters := ask.Resources[EFA]; adapters.Value() > 0 {
-			c.reason += fmt.Sprintf(", with %d %s", adapters.Value(), EFA)
-		}
-	case !offered && len(c.short) == 0:
-		c.reason = fmt.Sprintf("asks for instances that AWS does not sell: %s in zone %s",
-			ask.Requirements.Get(provisioningv1.LabelCapacityType), ask.Requirements.Get(corev1.LabelTopologyZone))
-	case !offered:
-		c.reason, c.cause = p.noneNow(c.short, kinds, c.zones), CauseNoCapacity
-	default:
+	case c.launchable != 0:
 		c.group = p.groupOf(b, ask)
+	case len(suits) == 0:
+		c.reason = p.noneSuits(&ask, kinds)
+	case len(c.short) > 0:
+		c.reason, c.cause = p.noneNow(c.short, kinds, c.zones), CauseNoCapacity
+	case len(refused) > 0:
+		c.reason, c.cause = p.refusedAll(&ask, refused, kinds, c.zones), CauseLaunch
+	default:
+		c.reason = whyNotOffered(p.namesOf(suits), kinds, ask.Requirements.Get(corev1.LabelTopologyZone))
 	}
 	return c
 }
 
-// admits is true for a type whose nodes' labels satisfy the requirements, but for zone and capacity type.
-func admits(r constraints.Requirements, t *catalogType) bool {
-	for key, set := range r {
-		value, present := "", true
-		switch key {
-		case corev1.LabelTopologyZone, provisioningv1.LabelCapacityType:
+// noneSuits says that no instance type is what is asked for, or none that AWS offers where nodes
+// can be.
+func (p *packer) noneSuits(ask *constraints.Ask, kinds uint8) string {
+	if others := p.notOffered(ask); len(others) > 0 {
+		return whyNotOffered(others, kinds, ask.Requirements.Get(corev1.LabelTopologyZone))
+	}
+	reason := "asks for what no instance type has: " + strange(ask.Requirements)
+	if adapters := ask.Resources[EFA]; adapters.Value() > 0 {
+		reason += fmt.Sprintf(", with %d %s", adapters.Value(), EFA)
+	}
+	return reason
+}
+
+// launched returns the zones, of those given, in which the type is sold, and those in which it can
+// be had now, without the offerings that EC2 refuses to launch.
+func (c *catalog) launched(t *catalogType, kinds uint8, within uint64, refused constraints.Refused) (sold, free uint64) {
+	if len(refused) == 0 {
+		return t.soldIn(kinds) & within, t.inZones(kinds) & within
+	}
+	for kind, name := range capacityTypeNames {
+		if kinds&(1<<kind) == 0 {
 			continue
-		case corev1.LabelInstanceTypeStable:
-			value = t.Name
-		case corev1.LabelArchStable:
-			value = t.Architecture
-		default:
-			value, present = t.Labels[key]
 		}
-		if !set.Admits(value, present) {
-			return false
+		for rest := t.sold[kind] & within; rest != 0; rest &= rest - 1 {
+			zone := rest & -rest
+			if refused.Why(constraints.Offering{InstanceType: t.Name, Zone: c.zones[bits.TrailingZeros64(zone)], CapacityType: name}) == "" {
+				sold |= zone
+				free |= zone & t.zones[kind]
+			}
 		}
 	}
-	return true
+	return sold, free
+}
+
+// refusedAll says that EC2 launches none of some instance types from the launch template that is
+// asked for.
+func (p *packer) refusedAll(ask *constraints.Ask, types []int, kinds uint8, within uint64) string {
+	t := &p.catalog.types[types[0]]
+	why := ""
+	for kind, name := range capacityTypeNames {
+		for rest := t.sold[kind] & within; rest != 0 && kinds&(1<<kind) != 0 && why == ""; rest &= rest - 1 {
+			why = ask.Refused.Why(constraints.Offering{InstanceType: t.Name, Zone: p.catalog.zones[bits.TrailingZeros64(rest)], CapacityType: name})
+		}
+	}
+	return fmt.Sprintf("needs %s, from which EC2 does not launch %s: %s", ask.Template, some(p.namesOf(types)), strings.TrimSuffix(why, "."))
+}
+
+// namesOf returns the names of some types.
+func (p *packer) namesOf(types []int) []string {
+	names := make([]string, 0, len(types))
+	for _, place := range types {
+		names = append(names, p.catalog.types[place].Name)
+	}
+	return names
+}
+
+// notOffered returns the names of types that suit, and that AWS offers in no zone where nodes can
+// be.
+func (p *packer) notOffered(ask *constraints.Ask) []string {
+	var names []string
+	for i := range p.problem.NotOffered {
+		if t := &p.problem.NotOffered[i]; t.Suits(ask) {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// whyNotOffered says that AWS does not offer instance types where a node would be.
+func whyNotOffered(types []string, kinds uint8, zones constraints.Set) string {
+	text := "needs an instance that AWS does not offer where it would be: " + some(types) + ", " + kindNames(kinds)
+	if values, finite := zones.Values(); finite {
+		text += ", in " + some(values)
+	}
+	return text
 }
 
 // strange are the requirements of a type, in words.

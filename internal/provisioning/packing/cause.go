@@ -12,10 +12,11 @@ const (
 	CauseIncompatible  Cause = "incompatible"
 	CauseNoProvisioner Cause = "no_provisioner"
 	CauseLaunch        Cause = "launch" // a node was chosen, and cannot be launched now
+	CauseVolume        Cause = "volume" // a PersistentVolumeClaim of the pod is missing, or is bound before the pod is scheduled
 )
 
 // closest are the causes from the closest to a launch on.
-var closest = []Cause{CauseLimits, CauseNoCapacity, CauseTopology, CauseTooLarge, CauseIncompatible}
+var closest = []Cause{CauseLaunch, CauseLimits, CauseNoCapacity, CauseTopology, CauseTooLarge, CauseIncompatible}
 
 // closer returns which of two causes is closer to a launch.
 func closer(a, b Cause) Cause {

@@ -64,7 +64,7 @@ func (d *daemon) runs(g *group, t *catalogType) bool {
 			if key == corev1.LabelHostname || given && set.Has(value) {
 				continue
 			}
-			if given || !admits(constraints.Requirements{key: set}, t) {
+			if given || !t.admitted(constraints.Requirements{key: set}) {
 				return false
 			}
 		}

@@ -5,6 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
+	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 )
 
 // EFA is the resource of Elastic Fabric Adapters. An instance has those that its launch template attaches.
@@ -33,6 +36,34 @@ func AddExtra(to, extra corev1.ResourceList) {
 		left.Sub(*resource.NewQuantity(pages, resource.BinarySI))
 		to[corev1.ResourceMemory] = left
 	}
+}
+
+// Suits reports whether nodes of the type can be what is asked for, wherever and however they are
+// bought.
+func (t *InstanceType) Suits(ask *constraints.Ask) bool {
+	return t.admitted(ask.Requirements) && t.supports(ask.Resources)
+}
+
+// admitted reports whether the labels of the type's nodes satisfy the requirements, but for zone
+// and capacity type.
+func (t *InstanceType) admitted(r constraints.Requirements) bool {
+	for key, set := range r {
+		value, present := "", true
+		switch key {
+		case corev1.LabelTopologyZone, provisioningv1.LabelCapacityType:
+			continue
+		case corev1.LabelInstanceTypeStable:
+			value = t.Name
+		case corev1.LabelArchStable:
+			value = t.Architecture
+		default:
+			value, present = t.Labels[key]
+		}
+		if !set.Admits(value, present) {
+			return false
+		}
+	}
+	return true
 }
 
 // supports reports whether instances of the type can be launched from a launch template that gives nodes the extra resources.

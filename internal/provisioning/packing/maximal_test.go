@@ -62,6 +62,9 @@ func (w *world) roomFor(problem *packing.Problem, result *packing.Result, p pack
 				continue
 			}
 			again := asLaunched(problem, on.result, on.node.Name, option)
+			if !sameMindedDaemons(problem, on, again) {
+				continue
+			}
 			others.nodes = append(others.nodes[:len(w.nodes)-1], again)
 			if others.holdsAll(problem, again, on.result.Pods) && allowed(problem, on.result, option, append([]*corev1.Pod{p.Pod}, on.result.Pods...)...) && others.refuses(p, again) == "" &&
 				others.daemonsFit(problem, again) {
@@ -75,6 +78,45 @@ func (w *world) roomFor(problem *packing.Problem, result *packing.Result, p pack
 // offered is true for a capacity type that a node may still have. One is settled as soon as some pod counts others by it, as a zone is.
 func offered(n *packing.NewNode, capacityType string) bool {
 	return slices.ContainsFunc(n.Options, func(option packing.Option) bool { return option.CapacityType == capacityType })
+}
+
+// sameMindedDaemons reports whether a node as another type would run the same daemons, of those that
+// some pod minds. Which of them run is settled with the first pod of a node, as its zone is: other
+// pods have been placed by it since.
+func sameMindedDaemons(problem *packing.Problem, a, b *placedNode) bool {
+	return !slices.ContainsFunc(problem.Provisioners[0].Daemons, func(daemon *corev1.Pod) bool {
+		return slices.Contains(a.pods, daemon) != slices.Contains(b.pods, daemon) && minded(problem, daemon)
+	})
+}
+
+// minded reports whether some pod is placed by where a daemon runs.
+func minded(problem *packing.Problem, daemon *corev1.Pod) bool {
+	if len(antiAffinity(daemon)) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(problem.Pods, func(p packing.Pod) bool {
+		return slices.ContainsFunc(allTerms(p.Pod), func(term corev1.PodAffinityTerm) bool { return selected(&term, p.Pod, daemon) })
+	})
+}
+
+// allTerms returns the terms of a pod's affinities and anti-affinities, required or preferred.
+func allTerms(pod *corev1.Pod) []corev1.PodAffinityTerm {
+	terms := slices.Clone(antiAffinity(pod))
+	if pod.Spec.Affinity == nil {
+		return terms
+	}
+	var preferred []corev1.WeightedPodAffinityTerm
+	if to := pod.Spec.Affinity.PodAffinity; to != nil {
+		terms = append(terms, to.RequiredDuringSchedulingIgnoredDuringExecution...)
+		preferred = append(preferred, to.PreferredDuringSchedulingIgnoredDuringExecution...)
+	}
+	if from := pod.Spec.Affinity.PodAntiAffinity; from != nil {
+		preferred = append(preferred, from.PreferredDuringSchedulingIgnoredDuringExecution...)
+	}
+	for i := range preferred {
+		terms = append(terms, preferred[i].PodAffinityTerm)
+	}
+	return terms
 }
 
 // suitsExisting is true for a node of another than a provisioner, or from the launch template that its provisioner has for the pod.

@@ -21,6 +21,10 @@ type Problem struct {
 	// Types that instances may have.
 	Types []InstanceType
 
+	// NotOffered are types that AWS offers in no zone where nodes can be. Nothing is launched of
+	// them; pods that ask for them are told.
+	NotOffered []InstanceType
+
 	// Nodes that are there, or are on their way.
 	Nodes []Node
 
@@ -98,8 +102,10 @@ type Offering struct {
 	// Price of an hour, in whichever currency all prices are.
 	Price float64
 
-	// Unavailable is true while AWS has no such instance.
+	// Unavailable is true while AWS has no such instance, or the account may not have one. Why says
+	// which, where it is not that AWS has none.
 	Unavailable bool
+	Why         string
 }
 
 // Node is there, or on its way.

@@ -2,6 +2,7 @@ package packing_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -154,5 +155,70 @@ func TestDaemonsOfAliases(t *testing.T) {
 		if len(result.New) != 1 || result.New[0].Options[0].Type != "c5.xlarge" {
 			t.Errorf("a daemon that selects %s: nodes are %+v, want one c5.xlarge, with room for the daemon", key, result.New)
 		}
+	}
+}
+
+// TestRefusedOfferings checks that no node is one of the offerings that EC2 refuses to launch from
+// its launch template, and what a pod is told that suits nothing else, or only types that AWS does
+// not offer where nodes can be.
+func TestRefusedOfferings(t *testing.T) {
+	t.Parallel()
+	const zone = corev1.LabelTopologyZone
+	a, b := packtest.Zones[0], packtest.Zones[1]
+	everywhere := constraints.Refused{{InstanceType: "c5.large"}: "Unsupported: no."}
+	for _, row := range []struct {
+		reason     string
+		refused    constraints.Refused
+		notOffered []packing.InstanceType
+		pod        func(*corev1.Pod)
+		want       string // the type of the node
+		says       string
+	}{
+		{"nothing is refused", nil, nil, packtest.Selects(zone, a), "c5.large", ""},
+		{"the cheapest type is", everywhere, nil, packtest.Selects(zone, a), "m5.large", ""},
+		{"the only type is", everywhere, nil, packtest.Selects(corev1.LabelInstanceTypeStable, "c5.large"), "",
+			"needs the default launch template, from which EC2 does not launch c5.large: Unsupported: no"},
+		{"it is in another zone", constraints.Refused{{InstanceType: "c5.large", Zone: b, CapacityType: "on-demand"}: "no"}, nil, packtest.Selects(zone, a), "c5.large", ""},
+		{"it is as Spot Instance", constraints.Refused{{InstanceType: "c5.large", CapacityType: "spot"}: "no"}, nil, packtest.Selects(zone, a), "c5.large", ""},
+		{"AWS does not offer the type here", nil, []packing.InstanceType{{Name: "z9.large", Architecture: "amd64"}}, packtest.Selects(corev1.LabelInstanceTypeStable, "z9.large"), "",
+			"needs an instance that AWS does not offer where it would be: z9.large, on-demand"},
+		{"there is no such type", nil, nil, packtest.Selects(corev1.LabelInstanceTypeStable, "z9.large"), "",
+			"asks for what no instance type has: kubernetes.io/arch amd64, node.kubernetes.io/instance-type z9.large"},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			problem := &packing.Problem{
+				Provisioners: []packing.Provisioner{packtest.Provisioner(func(p *packing.Provisioner) { p.RefusedDefaults = row.refused })},
+				Types:        packtest.FamilyTypes(), NotOffered: row.notOffered, Pods: replicas(1, "a", packtest.Asks("cpu", "1"), row.pod),
+			}
+			result := packing.Pack(problem)
+			got, says := "", ""
+			if len(result.New) > 0 {
+				got = result.New[0].Options[0].Type
+			}
+			if len(result.Unplaced) > 0 {
+				says = result.Unplaced[0].Reason
+			}
+			if got != row.want || says != row.says {
+				t.Errorf("the node is a %q, and the pod is told %q", got, says)
+			}
+		})
+	}
+}
+
+// TestShortForTheAccount checks what a pod is told where AWS launches none of the instances that
+// suit it for this account.
+func TestShortForTheAccount(t *testing.T) {
+	t.Parallel()
+	problem := &packing.Problem{Provisioners: []packing.Provisioner{packtest.Provisioner(func(p *packing.Provisioner) { p.InstanceTypes = []string{"c5.large"} })}, Types: packtest.FamilyTypes(), Pods: replicas(1, "a")}
+	for i := range problem.Types {
+		for j := range problem.Types[i].Offerings {
+			problem.Types[i].Offerings[j].Unavailable, problem.Types[i].Offerings[j].Why = true, "VcpuLimitExceeded: the limit is 8."
+		}
+	}
+	result := packing.Pack(problem)
+	if len(result.Unplaced) != 1 || result.Unplaced[0].Cause != packing.CauseNoCapacity || !strings.HasPrefix(result.Unplaced[0].Reason, "needs an instance that AWS does not launch for this account now: c5.large, on-demand, in ") ||
+		!strings.HasSuffix(result.Unplaced[0].Reason, ": VcpuLimitExceeded: the limit is 8; AWS is asked again within minutes") {
+		t.Errorf("left are %+v", result.Unplaced)
 	}
 }

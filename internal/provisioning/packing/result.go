@@ -3,6 +3,7 @@ package packing
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/bits"
 	"slices"
 	"strings"
@@ -230,14 +231,19 @@ func (p *packer) short(a *attempt) string {
 // mostNamed bounds how many instance types and zones a reason names.
 const mostNamed = 3
 
-// noneNow says that AWS has none of some instance types now.
+// noneNow says that AWS has none of some instance types now, or that the account may have none.
 func (p *packer) noneNow(types []int, kinds uint8, within uint64) string {
-	var names []string
 	var zones uint64
+	whys := map[string]bool{}
 	for _, place := range types {
 		t := &p.catalog.types[place]
-		names = append(names, t.Name)
 		zones |= (t.soldIn(kinds) &^ t.inZones(kinds)) & within
+		for _, offering := range t.Offerings {
+			kind, zone := slices.Index(capacityTypeNames[:], offering.CapacityType), p.catalog.zone(offering.Zone)
+			if offering.Unavailable && kind >= 0 && zone >= 0 && kinds&(1<<kind) != 0 && within&(1<<zone) != 0 {
+				whys[offering.Why] = true
+			}
+		}
 	}
 	var in []string
 	for place, zone := range p.catalog.zones {
@@ -245,14 +251,22 @@ func (p *packer) noneNow(types []int, kinds uint8, within uint64) string {
 			in = append(in, zone)
 		}
 	}
-	var how []string
+	what := fmt.Sprintf("%s, %s, in %s", some(p.namesOf(types)), kindNames(kinds), some(in))
+	if why := slices.Sorted(maps.Keys(whys)); len(why) > 0 && why[0] != "" {
+		return fmt.Sprintf("needs an instance that AWS does not launch for this account now: %s: %s; AWS is asked again within minutes", what, strings.TrimSuffix(why[0], "."))
+	}
+	return fmt.Sprintf("needs an instance that AWS had none of when asked last: %s; AWS is asked again within minutes", what)
+}
+
+// kindNames returns capacity types in words.
+func kindNames(kinds uint8) string {
+	var names []string
 	for kind, name := range capacityTypeNames {
 		if kinds&(1<<kind) != 0 {
-			how = append(how, name)
+			names = append(names, name)
 		}
 	}
-	return fmt.Sprintf("needs an instance that AWS had none of when asked last: %s, %s, in %s; AWS is asked again within minutes",
-		some(names), strings.Join(how, " or "), some(in))
+	return strings.Join(names, " or ")
 }
 
 // some returns the first of the names, and how many more there are.

@@ -22,8 +22,12 @@ const (
 )
 
 // FailStart records that a node did not start for lack of a resource, or for another reason if that is empty. Nodes that were launched before the last failure are of its
-// round: recording them again changes nothing.
-func FailStart(provisioner *provisioningv1.Provisioner, node *provisioningv1.ProvisionedNode, resource, message string, now time.Time) {
+// round: recording them again changes nothing. Nothing is recorded if one of the Provisioner's nodes shows that the instance is at fault, because it started after this one was
+// launched. FailStart reports whether it recorded the failure.
+func FailStart(provisioner *provisioningv1.Provisioner, nodes []provisioningv1.ProvisionedNode, node *provisioningv1.ProvisionedNode, resource, message string, now time.Time) bool {
+	if disproved(nodes, node, resource) {
+		return false
+	}
 	status, template := &provisioner.Status, node.Spec.LaunchTemplate
 	status.FailedStarts = slices.DeleteFunc(slices.Clone(status.FailedStarts), func(entry provisioningv1.FailedStart) bool { return !counts(provisioner, &entry) })
 	at := slices.IndexFunc(status.FailedStarts, func(entry provisioningv1.FailedStart) bool {
@@ -39,11 +43,26 @@ func FailStart(provisioner *provisioningv1.Provisioner, node *provisioningv1.Pro
 		})
 	}
 	entry := &status.FailedStarts[at]
-	if launched := node.Status.LaunchTime; entry.Tries == 0 || launched != nil && launched.After(entry.LastTime.Time) {
+	// The API stores whole seconds, and the next node may be launched within the second of the failure.
+	if launched := node.Status.LaunchTime; entry.Tries == 0 || launched != nil && !launched.Before(&entry.LastTime) {
 		entry.Tries++
 		entry.LastTime = metav1.NewTime(now)
 	}
 	entry.Message = message[:min(len(message), longestMessage)]
+	return true
+}
+
+// disproved reports whether another node from the same version of the launch template, with the resource if there is one, started after a node was launched.
+func disproved(nodes []provisioningv1.ProvisionedNode, node *provisioningv1.ProvisionedNode, resource string) bool {
+	failure := provisioningv1.FailedStart{LaunchTemplateID: node.Spec.LaunchTemplate.ID, LaunchTemplateVersion: node.Spec.LaunchTemplate.Version, Resource: resource}
+	for i := range nodes {
+		other := &nodes[i]
+		if started := other.Status.ReadyTime; started != nil && node.Status.LaunchTime != nil && started.After(node.Status.LaunchTime.Time) &&
+			other.Spec.Provisioner == node.Spec.Provisioner && concerns(&failure, other.Spec.LaunchTemplate, other.Spec.AwaitedResources) {
+			return true
+		}
+	}
+	return false
 }
 
 // ClearFailedStarts removes the entries that a node which has started disproves. It reports whether there were any.
@@ -55,27 +74,44 @@ func ClearFailedStarts(provisioner *provisioningv1.Provisioner, node *provisioni
 	return len(provisioner.Status.FailedStarts) != before
 }
 
-// HeldBack returns why no node is launched from a launch template for pods that request the resources, "" if one may be.
-func HeldBack(provisioner *provisioningv1.Provisioner, template provisioningv1.LaunchTemplateVersion, resources []string, now time.Time) string {
+// HeldBack returns why no node is launched from a launch template for pods that request the resources, "" if one may be. Nodes are all nodes, or those of the
+// Provisioner.
+func HeldBack(provisioner *provisioningv1.Provisioner, nodes []provisioningv1.ProvisionedNode, template provisioningv1.LaunchTemplateVersion, resources []string, now time.Time) string {
 	for i := range provisioner.Status.FailedStarts {
 		entry := &provisioner.Status.FailedStarts[i]
-		if _, held := Wait(provisioner, entry, now); held && concerns(entry, template, resources) {
+		if !concerns(entry, template, resources) {
+			continue
+		}
+		if _, held := Wait(provisioner, nodes, entry, now); held {
 			return Explain(provisioner, entry)
 		}
 	}
 	return ""
 }
 
-// Wait returns how long the entry holds launches back, zero for good, and whether it does.
-func Wait(provisioner *provisioningv1.Provisioner, entry *provisioningv1.FailedStart, now time.Time) (time.Duration, bool) {
+// Wait returns how long the entry holds launches back, zero for good, and whether it does. After one failure it holds none back while another node of the kind is ready: the
+// instance may have been at fault, and the next one shows whether it was.
+func Wait(provisioner *provisioningv1.Provisioner, nodes []provisioningv1.ProvisionedNode, entry *provisioningv1.FailedStart, now time.Time) (time.Duration, bool) {
 	switch {
-	case !counts(provisioner, entry):
+	case !counts(provisioner, entry), entry.Tries == 1 && anyReady(provisioner.Name, nodes, entry):
 		return 0, false
 	case entry.Tries >= mostTries:
 		return 0, true
 	}
 	left := nextTry(entry).Sub(now)
 	return max(left, 0), left > 0
+}
+
+// anyReady reports whether one of the nodes that an entry is about is ready.
+func anyReady(provisioner string, nodes []provisioningv1.ProvisionedNode, entry *provisioningv1.FailedStart) bool {
+	for i := range nodes {
+		node := &nodes[i]
+		if node.Spec.Provisioner == provisioner && node.DeletionTimestamp == nil && IsTrue(node, provisioningv1.ReadyCondition) &&
+			concerns(entry, node.Spec.LaunchTemplate, node.Spec.AwaitedResources) {
+			return true
+		}
+	}
+	return false
 }
 
 func nextTry(entry *provisioningv1.FailedStart) time.Time {

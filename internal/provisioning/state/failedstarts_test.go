@@ -37,11 +37,11 @@ func TestFailedStartsGrow(t *testing.T) {
 	for range 5 {
 		node := tried(minute, "lt-1", "nvidia.com/gpu")
 		minute += 15
-		state.FailStart(p, node, "nvidia.com/gpu", "no device", at(minute))
-		state.FailStart(p, tried(minute-1, "lt-1", "nvidia.com/gpu"), "nvidia.com/gpu", "no device", at(minute+1))
-		state.FailStart(p, node, "nvidia.com/gpu", "no device", at(minute+2))
+		state.FailStart(p, nil, node, "nvidia.com/gpu", "no device", at(minute))
+		state.FailStart(p, nil, tried(minute-1, "lt-1", "nvidia.com/gpu"), "nvidia.com/gpu", "no device", at(minute+1))
+		state.FailStart(p, nil, node, "nvidia.com/gpu", "no device", at(minute+2))
 		wait := 0
-		for ; wait < 1000 && state.HeldBack(p, node.Spec.LaunchTemplate, node.Spec.AwaitedResources, at(minute+wait)) != ""; wait++ {
+		for ; wait < 1000 && state.HeldBack(p, nil, node.Spec.LaunchTemplate, node.Spec.AwaitedResources, at(minute+wait)) != ""; wait++ {
 		}
 		waits = append(waits, wait)
 		minute += wait
@@ -76,14 +76,73 @@ func TestHeldBack(t *testing.T) {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
 			p := &provisioningv1.Provisioner{}
-			state.FailStart(p, tried(0, "lt-1", "nvidia.com/gpu"), "nvidia.com/gpu", "no device", at(15))
-			state.FailStart(p, tried(0, "lt-3"), "", "it did not register", at(15))
+			state.FailStart(p, nil, tried(0, "lt-1", "nvidia.com/gpu"), "nvidia.com/gpu", "no device", at(15))
+			state.FailStart(p, nil, tried(0, "lt-3"), "", "it did not register", at(15))
 			if row.change != nil {
 				row.change(p)
 			}
 			template := provisioningv1.LaunchTemplateVersion{ID: row.template, Version: 1}
-			if why := state.HeldBack(p, template, row.resources, at(16)); (why != "") != row.held {
+			if why := state.HeldBack(p, nil, template, row.resources, at(16)); (why != "") != row.held {
 				t.Errorf("it is held back: %q", why)
+			}
+		})
+	}
+}
+
+// TestStartsThatOthersDisprove holds what another node of the Provisioner says about a failure: one that started meanwhile keeps it from being recorded, and one that is well has the
+// next node launched at once, but not the one after that.
+func TestStartsThatOthersDisprove(t *testing.T) {
+	t.Parallel()
+	const gpu = "nvidia.com/gpu"
+	// other is a node that was launched and became ready so many minutes after the origin, and is ready.
+	other := func(launched, started int, template string, resources ...string) *provisioningv1.ProvisionedNode {
+		node := tried(launched, template, resources...)
+		node.Status.ReadyTime = &metav1.Time{Time: at(started)}
+		ready(node)
+		return node
+	}
+	unready := func(node *provisioningv1.ProvisionedNode) *provisioningv1.ProvisionedNode {
+		node.Status.Conditions = nil
+		return node
+	}
+	for _, row := range []struct {
+		reason   string
+		resource string
+		other    *provisioningv1.ProvisionedNode
+		recorded bool
+		held     bool // after one failure
+	}{
+		{"no other node", "", nil, true, true},
+		{"one that was launched together with it, and started", "", other(0, 2, "lt-1"), false, false},
+		{"one that started meanwhile, and is not ready any longer", "", unready(other(-5, 2, "lt-1")), false, false},
+		{"one that had started before, and is well", "", other(-60, -50, "lt-1"), true, false},
+		{"one that had started before, and is not ready", "", unready(other(-60, -50, "lt-1")), true, true},
+		{"one that is starting too", "", tried(0, "lt-1"), true, true},
+		{"one from another launch template", "", other(0, 2, "lt-2"), true, true},
+		{"one with the device that is missing", gpu, other(0, 2, "lt-1", gpu), false, false},
+		{"one that needs no device", gpu, other(0, 2, "lt-1"), true, true},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			p, failing := &provisioningv1.Provisioner{}, tried(0, "lt-1", gpu)
+			nodes := []provisioningv1.ProvisionedNode{*failing}
+			if row.other != nil {
+				nodes = append(nodes, *row.other)
+			}
+			held := func(minute int) bool {
+				return state.HeldBack(p, nodes, failing.Spec.LaunchTemplate, failing.Spec.AwaitedResources, at(minute)) != ""
+			}
+			if got := state.FailStart(p, nodes, failing, row.resource, "it did not start", at(15)); got != row.recorded || len(p.Status.FailedStarts) > 0 != got {
+				t.Fatalf("the failure is recorded: %t, %+v", got, p.Status.FailedStarts)
+			}
+			if got := held(16); got != row.held {
+				t.Errorf("the next node is held back: %t", got)
+			}
+			for minute := 15; !held(minute + 1); minute += 15 {
+				if minute > 45 {
+					t.Fatalf("nodes are launched without a pause however often they fail: %+v", p.Status.FailedStarts)
+				}
+				state.FailStart(p, nodes, tried(minute, "lt-1", gpu), row.resource, "it did not start", at(minute+15))
 			}
 		})
 	}
@@ -94,7 +153,7 @@ func TestFailedStartsAreBounded(t *testing.T) {
 	t.Parallel()
 	p := &provisioningv1.Provisioner{}
 	for i := range 70 {
-		state.FailStart(p, tried(i, fmt.Sprintf("lt-%d", i)), "", strings.Repeat("x", 5000), at(i))
+		state.FailStart(p, nil, tried(i, fmt.Sprintf("lt-%d", i)), "", strings.Repeat("x", 5000), at(i))
 	}
 	entries := p.Status.FailedStarts
 	if len(entries) != 50 || entries[49].LaunchTemplateID != "lt-69" || len(entries[0].Message) != 1024 {

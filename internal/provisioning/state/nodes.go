@@ -5,11 +5,13 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
+	"github.com/slipway-project/slipway/internal/provisioning/variants"
 )
 
 // nodes are all Nodes, and the provisioned ones that have no Node yet.
@@ -126,9 +128,12 @@ func awaited(provisioned *provisioningv1.ProvisionedNode, types map[string]*pack
 			continue
 		}
 		maps.DeleteFunc(node.Labels, func(key, value string) bool { return labels[key] != value })
-		for name, room := range roomOf(t, provisioned) {
-			if most, known := node.Allocatable[name]; known && room.Cmp(most) < 0 {
-				node.Allocatable[name] = room
+		room := roomOf(t, provisioned)
+		for name, most := range node.Allocatable {
+			if less, has := room[name]; !has {
+				delete(node.Allocatable, name)
+			} else if less.Cmp(most) < 0 {
+				node.Allocatable[name] = less
 			}
 		}
 	}
@@ -143,9 +148,12 @@ func awaited(provisioned *provisioningv1.ProvisionedNode, types map[string]*pack
 	return node
 }
 
-// roomOf returns what pods get of a node with an instance type.
+// roomOf returns what pods get of a node with an instance type: of its devices, those that the image has the driver of.
 func roomOf(t *packing.InstanceType, provisioned *provisioningv1.ProvisionedNode) corev1.ResourceList {
 	room := t.Capacity.DeepCopy()
+	maps.DeleteFunc(room, func(name corev1.ResourceName, _ resource.Quantity) bool {
+		return packing.Extended(name) && !variants.Offers(provisioned, string(name))
+	})
 	for name, less := range t.Overhead {
 		quantity := room[name]
 		quantity.Sub(less)

@@ -40,12 +40,16 @@ type Cluster struct {
 	// Promised are the nodes that pods were found a place on, by the pod: ProvisionedNodes, and Nodes of others for pods whose own Node leaves.
 	Promised map[types.UID]string
 
-	// takers are the names of nodes that pods may come to, waiting the pods that wait, tiedPods those that wait for one Node alone, and indexed the volumes by name; nil until
-	// somebody asks.
-	takers   map[string]bool
-	waiting  []*corev1.Pod
-	tiedPods []Tied
-	indexed  *volumes
+	// takers are the names of nodes that pods may come to, waiting the pods that wait, tiedPods those that wait for one Node alone, stuckPods those that wait for a volume, and
+	// indexed the volumes by name; nil until somebody asks.
+	takers    map[string]bool
+	waiting   []*corev1.Pod
+	tiedPods  []Tied
+	stuckPods []packing.Unplaced
+	indexed   *volumes
+	// preempting is true if the scheduler makes room for a pod, and hosts are the Nodes by whether they take pods; nil until somebody asks.
+	preempting bool
+	hosts      map[string]bool
 	// keys are labels by whether they name one Node each, as far as that was asked.
 	keys map[string]bool
 }
@@ -56,13 +60,10 @@ func (c *Cluster) Waiting() []*corev1.Pod {
 		leaving := c.leaving()
 		c.waiting = []*corev1.Pod{}
 		for _, pod := range c.Pods {
-			if Waits(pod) {
-				if tied, is := c.tied(pod); is {
-					c.tiedPods = append(c.tiedPods, tied)
-				} else {
-					c.waiting = append(c.waiting, pod)
-				}
-			} else if leaving[pod.Spec.NodeName] && c.Moves(pod) {
+			switch {
+			case Waits(pod):
+				c.wait(pod, leaving)
+			case leaving[pod.Spec.NodeName] && c.Moves(pod):
 				c.waiting = append(c.waiting, pod)
 			}
 		}
@@ -70,9 +71,49 @@ func (c *Cluster) Waiting() []*corev1.Pod {
 	return c.waiting
 }
 
-// Waits is true for a pod that the scheduler found no node for. One that others are evicted for is not among them: it has its place.
+// wait adds a pod that waits to those for which a further node helps, or to those for which it does not.
+func (c *Cluster) wait(pod *corev1.Pod, leaving map[string]bool) {
+	if c.preempts(pod, leaving) {
+		c.preempting = true
+		return
+	}
+	if tied, is := c.tied(pod); is {
+		c.tiedPods = append(c.tiedPods, tied)
+		return
+	}
+	if why := c.obstacle(pod); why != "" {
+		c.stuckPods = append(c.stuckPods, packing.Unplaced{Pod: pod, Reason: why, Cause: packing.CauseVolume})
+		return
+	}
+	c.waiting = append(c.waiting, pod)
+}
+
+// Preempting reports whether a pod waits for a Node on which the scheduler makes room for it.
+func (c *Cluster) Preempting() bool {
+	c.Waiting()
+	return c.preempting
+}
+
+// preempts reports whether the scheduler makes room for a pod on a Node, by preempting others, and that Node takes pods. A nomination may outlive its Node, and Slipway's own preempt
+// nobody.
+func (c *Cluster) preempts(pod *corev1.Pod, leaving map[string]bool) bool {
+	name := pod.Status.NominatedNodeName
+	if name == "" || leaving[name] || Nominated(pod) {
+		return false
+	}
+	if c.hosts == nil {
+		c.hosts = map[string]bool{}
+		for i := range c.Nodes {
+			node := &c.Nodes[i]
+			c.hosts[node.Name] = Ready(node) && !node.Spec.Unschedulable && node.DeletionTimestamp == nil
+		}
+	}
+	return c.hosts[name]
+}
+
+// Waits reports whether the scheduler found no node for a pod. It may be making room for the pod on a Node: see Cluster.Waiting.
 func Waits(pod *corev1.Pod) bool {
-	if pod.Spec.NodeName != "" || pod.Status.NominatedNodeName != "" || pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodPending || ofDaemonSet(pod) {
+	if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodPending || ofDaemonSet(pod) {
 		return false
 	}
 	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
@@ -114,8 +155,8 @@ func (c *Cluster) Problem(provisioners []constraints.Provisioner, types []packin
 		if _, promised := c.Promise(pod.UID); promised {
 			continue
 		}
-		if zones, usable := volumes.zonesOf(pod); usable {
-			p.Pods = append(p.Pods, packing.Pod{Pod: pod, Zones: zones, Volumes: volumes.count(pod)})
+		if c.obstacle(pod) == "" {
+			p.Pods = append(p.Pods, packing.Pod{Pod: pod, Zones: volumes.zonesOf(pod), Volumes: volumes.count(pod)})
 		}
 	}
 	return p

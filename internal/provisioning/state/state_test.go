@@ -46,7 +46,6 @@ func TestWaits(t *testing.T) {
 	}{
 		{"the scheduler found no node", func(*corev1.Pod) {}, true},
 		{"it runs", on("n"), false},
-		{"others are evicted for it", func(p *corev1.Pod) { p.Status.NominatedNodeName = "n" }, false},
 		{"it is going", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }, false},
 		{"it has ended", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, false},
 		{"a gate holds it", func(p *corev1.Pod) { p.Status.Conditions[0].Reason = corev1.PodReasonSchedulingGated }, false},
@@ -59,6 +58,36 @@ func TestWaits(t *testing.T) {
 			t.Parallel()
 			if state.Waits(pod("p", row.edit)) != row.want {
 				t.Errorf("it waits: %v", !row.want)
+			}
+		})
+	}
+}
+
+// TestNominatedPods holds when a pod that the scheduler nominated a Node for waits nevertheless: the Node is gone, or takes no pods.
+func TestNominatedPods(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason  string
+		cluster state.Cluster
+		waits   bool
+	}{
+		{"others are evicted for it", state.Cluster{Nodes: []corev1.Node{member(corev1.ConditionTrue)}}, false},
+		{"the Node is gone", state.Cluster{}, true},
+		{"the Node is being deleted", state.Cluster{Nodes: []corev1.Node{member(corev1.ConditionTrue, func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{} })}}, true},
+		{"the Node is cordoned", state.Cluster{Nodes: []corev1.Node{member(corev1.ConditionTrue, func(n *corev1.Node) { n.Spec.Unschedulable = true })}}, true},
+		{"the Node is not ready", state.Cluster{Nodes: []corev1.Node{member(corev1.ConditionUnknown)}}, true},
+		{"the Node is being replaced", state.Cluster{
+			Nodes: []corev1.Node{member(corev1.ConditionTrue)},
+			Provisioned: []provisioningv1.ProvisionedNode{provisioned("n", launched, ready, func(n *provisioningv1.ProvisionedNode) {
+				n.Status.Conditions = append(n.Status.Conditions, metav1.Condition{Type: provisioningv1.ReplacingCondition, Status: metav1.ConditionTrue})
+			})},
+		}, true},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			row.cluster.Pods = []*corev1.Pod{pod("p", func(p *corev1.Pod) { p.Status.NominatedNodeName = "node-1" })}
+			if got := len(row.cluster.Waiting()) == 1; got != row.waits || row.cluster.Preempting() == row.waits {
+				t.Errorf("it waits: %t, and the scheduler makes room for it: %t", got, row.cluster.Preempting())
 			}
 		})
 	}
@@ -208,6 +237,54 @@ func TestAwaitedNodesHaveExtraResources(t *testing.T) {
 		if got := node.Labels[key]; got != want {
 			t.Errorf("label %s is %q, want %q", key, got, want)
 		}
+	}
+}
+
+// TestDevicesOfAwaitedNodes checks which devices a node on its way has for pods: none that the image of its default launch template has no driver for, and none that only some of
+// its offerings have.
+func TestDevicesOfAwaitedNodes(t *testing.T) {
+	t.Parallel()
+	const gpu = "nvidia.com/gpu"
+	types := types1()
+	types[0].Name, types[1].Name = "g4dn.xlarge", "m5.xlarge"
+	types[0].Capacity[gpu] = resource.MustParse("1")
+	of := func(generated bool, awaited []string, instanceTypes ...string) provisioningv1.ProvisionedNode {
+		return provisioned("n", func(n *provisioningv1.ProvisionedNode) {
+			n.Spec.Architecture, n.Spec.LaunchTemplate.Generated, n.Spec.AwaitedResources, n.Spec.Offerings = "x86_64", generated, awaited, nil
+			for _, name := range instanceTypes {
+				offered(name, "a")(n)
+			}
+		})
+	}
+	joining := of(true, nil, "g4dn.xlarge")
+	launched(&joining)
+	joining.Status.InstanceType = "g4dn.xlarge"
+	for _, row := range []struct {
+		reason string
+		node   provisioningv1.ProvisionedNode
+		member *corev1.Node
+		want   int64
+	}{
+		{reason: "the standard image has no driver", node: of(true, nil, "g4dn.xlarge"), want: 0},
+		{reason: "NVIDIA's has", node: of(true, []string{gpu}, "g4dn.xlarge"), want: 1},
+		{reason: "an image of a user's may have", node: of(false, nil, "g4dn.xlarge"), want: 1},
+		{reason: "EC2 may choose a type without the device", node: of(false, nil, "g4dn.xlarge", "m5.xlarge"), want: 0},
+		{reason: "its Node joins without the device", node: joining, member: ptr.To(member(corev1.ConditionFalse)), want: 0},
+		{reason: "its Node says that it has the device", node: joining, member: ptr.To(member(corev1.ConditionTrue, func(n *corev1.Node) {
+			n.Status.Allocatable = corev1.ResourceList{gpu: resource.MustParse("1")}
+		})), want: 1},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			cluster := state.Cluster{Provisioned: []provisioningv1.ProvisionedNode{row.node}}
+			if row.member != nil {
+				cluster.Nodes = []corev1.Node{*row.member}
+			}
+			node := cluster.Problem(nil, types).Nodes[0]
+			if devices := node.Allocatable[gpu]; devices.Value() != row.want || node.Allocatable.Cpu().IsZero() {
+				t.Errorf("it has %s devices, and %s CPUs", devices.String(), node.Allocatable.Cpu())
+			}
+		})
 	}
 }
 

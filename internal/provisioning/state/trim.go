@@ -35,6 +35,9 @@ func (t *Trimmer) Pod(object any) (any, error) {
 	trimmed := *common
 	trimmed.Name, trimmed.UID, trimmed.ResourceVersion, trimmed.DeletionTimestamp = pod.Name, pod.UID, pod.ResourceVersion, pod.DeletionTimestamp
 	trimmed.Spec.NodeName, trimmed.Spec.Volumes, trimmed.Status.NominatedNodeName = pod.Spec.NodeName, claimed(pod.Spec.Volumes), pod.Status.NominatedNodeName
+	if Nominated(pod) {
+		trimmed.ManagedFields = nominatedBySlipway
+	}
 	return &trimmed, nil
 }
 

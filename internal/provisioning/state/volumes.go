@@ -66,10 +66,14 @@ func claimsOf(pod *corev1.Pod) []types.NamespacedName {
 	var names []types.NamespacedName
 	for i := range pod.Spec.Volumes {
 		if name := claimName(pod, &pod.Spec.Volumes[i]); name != "" {
-			names = append(names, types.NamespacedName{Namespace: pod.Namespace, Name: name})
+			names = append(names, namespaced(pod, name))
 		}
 	}
 	return names
+}
+
+func namespaced(pod *corev1.Pod, name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: pod.Namespace, Name: name}
 }
 
 // claimName is the PersistentVolumeClaim of a volume; empty for a volume of another kind.
@@ -83,14 +87,12 @@ func claimName(pod *corev1.Pod, volume *corev1.Volume) string {
 	return ""
 }
 
-// zonesOf are the zones that a pod's volumes can be used in, nil for any. It is false for a pod with a volume that has to be there first.
-func (v *volumes) zonesOf(pod *corev1.Pod) ([]string, bool) {
+// zonesOf returns the zones that a pod's volumes can be used in, nil for any.
+func (v *volumes) zonesOf(pod *corev1.Pod) []string {
 	var zones []string
 	for _, name := range claimsOf(pod) {
-		of, usable := v.zonesOfClaim(name)
+		of := v.zonesOfClaim(name)
 		switch {
-		case !usable:
-			return nil, false
 		case of == nil:
 		case zones == nil:
 			zones = of
@@ -98,24 +100,21 @@ func (v *volumes) zonesOf(pod *corev1.Pod) ([]string, bool) {
 			zones = slices.DeleteFunc(slices.Clone(zones), func(zone string) bool { return !slices.Contains(of, zone) })
 		}
 	}
-	return zones, true
+	return zones
 }
 
-func (v *volumes) zonesOfClaim(name types.NamespacedName) ([]string, bool) {
+// zonesOfClaim returns the zones that the volume of a claim can be used in, nil for any.
+func (v *volumes) zonesOfClaim(name types.NamespacedName) []string {
 	claim := v.claims[name]
 	if claim == nil {
-		return nil, false
+		return nil
 	}
-	if claim.Spec.VolumeName != "" {
-		volume := v.volumes[claim.Spec.VolumeName]
-		if volume == nil {
-			return nil, false
-		}
-		return zonesOfVolume(volume), true
+	if volume := v.volumes[claim.Spec.VolumeName]; volume != nil {
+		return zonesOfVolume(volume)
 	}
 	class := v.classOf(claim)
-	if class == nil || class.VolumeBindingMode == nil || *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer {
-		return nil, false // it is bound before its pod is scheduled
+	if class == nil {
+		return nil
 	}
 	var zones []string
 	for _, term := range class.AllowedTopologies {
@@ -125,7 +124,7 @@ func (v *volumes) zonesOfClaim(name types.NamespacedName) ([]string, bool) {
 			}
 		}
 	}
-	return zones, true
+	return zones
 }
 
 func (v *volumes) classOf(claim *corev1.PersistentVolumeClaim) *storagev1.StorageClass {

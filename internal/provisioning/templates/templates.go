@@ -63,6 +63,14 @@ type Known struct {
 	Trouble error
 }
 
+// Layer returns what the launch template is to pods and provisioners, where EC2 launches nothing of
+// some offerings from it.
+func (k *Known) Layer(refused constraints.Refused) constraints.Template {
+	template := k.Template
+	template.FixesSubnet, template.Refused = k.FixesSubnet, refused
+	return template
+}
+
 // Read reads what a reference leads to. That nothing can be launched from it is in the Problem. It fails where AWS did not say, now or before.
 func (r *Reader) Read(ctx context.Context, reference constraints.Reference) (Known, error) {
 	read, err := r.read(ctx, reference)

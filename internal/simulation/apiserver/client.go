@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -159,14 +160,19 @@ func (c *directClient) patch(ctx context.Context, object client.Object, patch cl
 // patched returns the stored object with the patch applied. A patch that names no resource version is applied to the
 // stored one.
 func (c *directClient) patched(gvk schema.GroupVersionKind, stored *Object, kind types.PatchType, data []byte) (*Object, error) {
+	if kind == types.MergePatchType {
+		patch := map[string]any{}
+		if err := utiljson.Unmarshal(data, &patch); err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		return &Object{Object: merged(stored.Object, patch)}, nil
+	}
 	before, err := json.Marshal(stored.Object)
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s: %w", gvk.Kind, err)
 	}
 	var after []byte
 	switch kind {
-	case types.MergePatchType:
-		after, err = jsonpatch.MergePatch(before, data)
 	case types.JSONPatchType:
 		var operations jsonpatch.Patch
 		if operations, err = jsonpatch.DecodePatch(data); err == nil {
@@ -192,6 +198,26 @@ func (c *directClient) patched(gvk schema.GroupVersionKind, stored *Object, kind
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	return next, nil
+}
+
+// merged returns an object with a merge patch applied (RFC 7396). It shares with the object what the patch leaves alone.
+func merged(object, patch map[string]any) map[string]any {
+	next := maps.Clone(object)
+	if next == nil {
+		next = map[string]any{}
+	}
+	for name, change := range patch {
+		switch change := change.(type) {
+		case nil:
+			delete(next, name)
+		case map[string]any:
+			member, _ := next[name].(map[string]any)
+			next[name] = merged(member, change)
+		default:
+			next[name] = change
+		}
+	}
+	return next
 }
 
 func (c *directClient) Delete(_ context.Context, object client.Object, options ...client.DeleteOption) error {

@@ -15,6 +15,13 @@ import (
 func (s *Server) Garbage() []*Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.garbageAt != s.version {
+		s.garbage, s.garbageAt = s.findGarbage(), s.version
+	}
+	return s.garbage
+}
+
+func (s *Server) findGarbage() []*Object {
 	present := map[types.UID]bool{}
 	for _, stored := range s.objects {
 		present[stored.GetUID()] = true
@@ -22,7 +29,7 @@ func (s *Server) Garbage() []*Object {
 	var found []*Object
 	for _, stored := range s.objects {
 		if stored.GetDeletionTimestamp() == nil && slices.ContainsFunc(stored.GetOwnerReferences(), absentFrom(present)) {
-			found = append(found, stored.DeepCopy())
+			found = append(found, stored)
 		}
 	}
 	slices.SortFunc(found, func(a, b *Object) int {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -26,7 +27,8 @@ import (
 // Object is an object as the server stores it.
 type Object = unstructured.Unstructured
 
-// Server stores objects. Its methods may be called from any goroutine.
+// Server stores objects. Its methods may be called from any goroutine. An object that it has stored is never changed again, but replaced: whoever reads it gets
+// the stored one, and must not change it.
 type Server struct {
 	kinds  *Kinds
 	clock  clock.PassiveClock
@@ -37,6 +39,10 @@ type Server struct {
 	version  uint64
 	watches  []*Watch
 	onChange func(Change)
+
+	// garbage is what Garbage listed when the server was at garbageAt.
+	garbage   []*Object
+	garbageAt uint64
 }
 
 // Change is one write.
@@ -77,6 +83,13 @@ type preconditions struct {
 	version *string
 }
 
+// Version returns how many writes there were.
+func (s *Server) Version() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
+}
+
 func (s *Server) get(gvk schema.GroupVersionKind, name types.NamespacedName) (*Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,9 +123,12 @@ func byName(a, b *Object) int {
 	return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 }
 
-// served returns a copy of an object at the version that is asked for.
+// served returns a stored object at the version that is asked for. It must not be changed.
 func served(stored *Object, gvk schema.GroupVersionKind) *Object {
-	answer := stored.DeepCopy()
+	if stored.GroupVersionKind() == gvk {
+		return stored
+	}
+	answer := &Object{Object: maps.Clone(stored.Object)}
 	answer.SetGroupVersionKind(gvk)
 	return answer
 }
@@ -156,7 +172,7 @@ func (s *Server) create(ctx context.Context, object *Object) (*Object, error) {
 }
 
 // update replaces an object, or its status. The change is computed from the stored object under the server's lock, as a
-// patch is.
+// patch is. It must leave the stored object as it is, and what it returns may share parts with it.
 func (s *Server) update(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName, part subresource, change func(stored *Object) (*Object, error)) (*Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +188,7 @@ func (s *Server) update(ctx context.Context, gvk schema.GroupVersionKind, name t
 		return nil, apierrors.NewGenericServerResponse(404, "update", resourceOf(gvk), name.Name, "the kind has no status subresource", 0, true)
 	}
 	current := served(stored, gvk)
-	wanted, err := change(current.DeepCopy())
+	wanted, err := change(current)
 	if err != nil {
 		return nil, err
 	}
@@ -368,44 +384,59 @@ func (r rules) admitUpdate(ctx context.Context, part subresource, current, wante
 	var next map[string]any
 	var err error
 	switch {
-	case r.schema == nil && part == status:
-		next = runtime.DeepCopyJSON(current.Object)
-		delete(next, "status")
-		if value, set := wanted.Object["status"]; set {
-			next["status"] = value
-		}
-	case r.schema == nil:
-		next = wanted.Object
-		if r.status {
-			delete(next, "status")
-			if value, set := current.Object["status"]; set {
-				next["status"] = value
-			}
-		}
 	case part == status:
-		next, err = r.statusSchema.UpdateStatus(ctx, current.Object, r.statusSchema.Prune(wanted.Object))
+		next, err = r.updateStatus(ctx, current, wanted)
+	case r.schema == nil:
+		next = withStatusOf(r, current, maps.Clone(wanted.Object))
 	default:
 		next, err = r.updateWhole(ctx, current, wanted)
 	}
 	if err != nil {
 		return nil, refused(current, err)
 	}
+	if metadata, is := next["metadata"].(map[string]any); is {
+		next["metadata"] = maps.Clone(metadata) // the server writes into it
+	}
 	return &Object{Object: next}, nil
+}
+
+// updateStatus returns current with the status of wanted. A status that stays as it is needs no validation: it was validated when it was written.
+func (r rules) updateStatus(ctx context.Context, current, wanted *Object) (map[string]any, error) {
+	next, written := maps.Clone(current.Object), wanted.Object
+	if r.schema != nil {
+		written = map[string]any{"apiVersion": written["apiVersion"], "kind": written["kind"], "metadata": written["metadata"], "status": written["status"]}
+		written = r.statusSchema.Normalize(written)
+	}
+	delete(next, "status")
+	if value, set := written["status"]; set {
+		next["status"] = value
+	}
+	if r.schema == nil || equality.Semantic.DeepEqual(current.Object["status"], next["status"]) {
+		return next, nil
+	}
+	return next, r.statusSchema.ValidateChange(ctx, current.Object, next, "status")
 }
 
 // updateWhole returns wanted with the status of current. What changes nothing but metadata is not validated: it was when
 // it was written, and what does not change is not held against an update.
 func (r rules) updateWhole(ctx context.Context, current, wanted *Object) (map[string]any, error) {
-	pruned := r.schema.Prune(wanted.Object)
-	next := &Object{Object: r.schema.Default(pruned)}
-	if !equality.Semantic.DeepEqual(contents(r, current), contents(r, next)) {
-		return r.schema.Update(ctx, current.Object, pruned)
+	next := withStatusOf(r, current, r.schema.Normalize(wanted.Object))
+	if equality.Semantic.DeepEqual(contents(r, current), contents(r, &Object{Object: next})) {
+		return next, nil
 	}
-	delete(next.Object, "status")
+	return next, r.schema.ValidateChange(ctx, current.Object, next, "spec")
+}
+
+// withStatusOf gives an object the status of current, if that is written through the subresource alone.
+func withStatusOf(r rules, current *Object, next map[string]any) map[string]any {
+	if !r.status {
+		return next
+	}
+	delete(next, "status")
 	if value, set := current.Object["status"]; set {
-		next.Object["status"] = value
+		next["status"] = value
 	}
-	return next.Object, nil
+	return next
 }
 
 // refused is the answer to an object that its definition does not allow.

@@ -1,0 +1,65 @@
+package apitest
+
+import (
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// TestValidateChange holds that an update is refused by ValidateChange exactly if it is by ValidateUpdate, and which fields it validates by themselves.
+func TestValidateChange(t *testing.T) {
+	t.Parallel()
+	text := func(rules ...string) apiextensionsv1.JSONSchemaProps {
+		schema := apiextensionsv1.JSONSchemaProps{Type: "string"}
+		for _, rule := range rules {
+			schema.XValidations = append(schema.XValidations, apiextensionsv1.ValidationRule{Rule: rule})
+		}
+		return schema
+	}
+	spec := apiextensionsv1.JSONSchemaProps{
+		Type: "object", Required: []string{"needed"},
+		Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"needed": text(), "ruled": text(), "other": text(), "short": text("size(self) < 3"), "fixed": text("self == oldSelf"), "free": text(),
+		},
+		XValidations: apiextensionsv1.ValidationRules{{Rule: "!has(self.ruled) || !has(self.other)"}},
+	}
+	resource, err := newResource(&apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": spec}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := map[string]any{"spec": map[string]any{"needed": "a", "ruled": "a", "fixed": "a", "free": "a"}}
+	for _, row := range []struct {
+		reason string
+		field  string
+		value  any
+		alone  bool
+		valid  bool
+	}{
+		{"a field without rules", "free", "b", true, true},
+		{"of another type", "free", int64(1), true, false},
+		{"which is removed", "free", nil, true, true},
+		{"a field with a rule of its own", "short", "ab", true, true},
+		{"which does not hold", "short", "abc", true, false},
+		{"a field that may not change", "fixed", "b", true, false},
+		{"a field that another one's presence forbids", "other", "b", false, false},
+		{"a field that a rule above names", "ruled", "b", false, true},
+		{"a field that must be there", "needed", nil, false, false},
+		{"a field that is not in the schema", "unknown", "b", false, true},
+	} {
+		next := runtime.DeepCopyJSON(old)
+		part := next["spec"].(map[string]any)
+		if part[row.field] = row.value; row.value == nil {
+			delete(part, row.field)
+		}
+		if err := resource.ValidateChange(t.Context(), old, next, "spec"); (err == nil) != row.valid {
+			t.Errorf("%s: %v", row.reason, err)
+		}
+		if err := resource.ValidateUpdate(t.Context(), old, next); (err == nil) != row.valid {
+			t.Errorf("%s: the whole update: %v", row.reason, err)
+		}
+		if alone := resource.field("spec", row.field) != nil; alone != row.alone {
+			t.Errorf("%s: it is validated by itself: %t", row.reason, alone)
+		}
+	}
+}

@@ -1,0 +1,236 @@
+package autoscalinggroup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+
+	"github.com/slipway-project/slipway/internal/tagdiff"
+)
+
+// Given lists what a pool gave its group earlier. What is in these lists and is no longer desired is taken away; what others gave the group stays.
+type Given struct {
+	// Processes are suspended, TargetGroups are ARNs, and TrafficSources are identifiers.
+	Processes, TargetGroups, TrafficSources []string
+}
+
+// Operation is the kind of call that makes a Change.
+type Operation string
+
+// The operations, in the order in which they are done. What keeps instances from coming or going unseen is first. What the group has in its way, such as
+// a warm pool that its new configuration may not have, goes before that changes.
+const (
+	Suspend              Operation = "SuspendProcesses"
+	Resume               Operation = "ResumeProcesses"
+	EndWarmPool          Operation = "DeleteWarmPool"
+	Update               Operation = "UpdateAutoScalingGroup"
+	AttachTargetGroups   Operation = "AttachLoadBalancerTargetGroups"
+	DetachTargetGroups   Operation = "DetachLoadBalancerTargetGroups"
+	AttachTrafficSources Operation = "AttachTrafficSources"
+	DetachTrafficSources Operation = "DetachTrafficSources"
+	SetWarmPool          Operation = "PutWarmPool"
+)
+
+// Change is one call that makes a group more like what is desired.
+type Change struct {
+	Operation Operation
+	// Effects describe what differs afterwards.
+	Effects []string
+	// Names are the processes, ARNs or identifiers that the call is about.
+	Names []string
+	// Sources are the traffic sources that the call is about.
+	Sources []TrafficSource
+}
+
+// Changes returns the calls that make a group as desired, hooks and tags apart, in order. It returns none for a group that is as desired.
+func Changes(desired Desired, given Given, group Group) []Change {
+	var changes []Change
+	for _, part := range []func(Desired, Given, Group) []Change{
+		processChanges, warmPoolDeletion, updates, targetGroupChanges, trafficSourceChanges, warmPoolChanges,
+	} {
+		// The parts after this one see the group as its changes leave it.
+		for _, change := range part(desired, given, group) {
+			change.show(desired, &group)
+			changes = append(changes, change)
+		}
+	}
+	return changes
+}
+
+// Effects describe what a list of changes does.
+func Effects(changes []Change) []string {
+	var effects []string
+	for _, change := range changes {
+		effects = append(effects, change.Effects...)
+	}
+	return effects
+}
+
+func processChanges(desired Desired, given Given, group Group) []Change {
+	var changes []Change
+	if missing := without(desired.Suspended, group.Suspended); len(missing) > 0 {
+		changes = append(changes, Change{Operation: Suspend, Names: missing, Effects: []string{"suspended " + strings.Join(missing, ", ")}})
+	}
+	if ended := both(without(given.Processes, desired.Suspended), group.Suspended); len(ended) > 0 {
+		changes = append(changes, Change{Operation: Resume, Names: ended, Effects: []string{"resumed " + strings.Join(ended, ", ")}})
+	}
+	return changes
+}
+
+func warmPoolDeletion(desired Desired, _ Given, group Group) []Change {
+	if desired.WarmPool != nil || group.WarmPool == nil || group.WarmPoolDeleting {
+		return nil
+	}
+	return []Change{{Operation: EndWarmPool, Effects: []string{"warm pool is deleted"}}}
+}
+
+func updates(desired Desired, _ Given, group Group) []Change {
+	reasons := UpdateReasons(desired, group)
+	if len(reasons) == 0 {
+		return nil
+	}
+	return []Change{{Operation: Update, Effects: reasons}}
+}
+
+func targetGroupChanges(desired Desired, given Given, group Group) []Change {
+	var changes []Change
+	attached := slices.Concat(group.TargetGroupARNs, Identifiers(group.TrafficSources))
+	for batch := range slices.Chunk(without(desired.TargetGroupARNs, attached), targetGroupBatch) {
+		changes = append(changes, Change{Operation: AttachTargetGroups, Names: batch, Effects: []string{"attached " + strings.Join(batch, ", ")}})
+	}
+	for batch := range slices.Chunk(both(without(given.TargetGroups, desired.TargetGroupARNs), group.TargetGroupARNs), targetGroupBatch) {
+		changes = append(changes, Change{Operation: DetachTargetGroups, Names: batch, Effects: []string{"detached " + strings.Join(batch, ", ")}})
+	}
+	return changes
+}
+
+func trafficSourceChanges(desired Desired, given Given, group Group) []Change {
+	var changes []Change
+	attached := slices.Concat(Identifiers(group.TrafficSources), group.TargetGroupARNs)
+	missing := slices.DeleteFunc(slices.Clone(desired.TrafficSources), func(source TrafficSource) bool { return slices.Contains(attached, source.Identifier) })
+	for batch := range slices.Chunk(missing, targetGroupBatch) {
+		changes = append(changes, Change{Operation: AttachTrafficSources, Sources: batch, Effects: []string{"attached " + strings.Join(Identifiers(batch), ", ")}})
+	}
+	retired := without(given.TrafficSources, Identifiers(desired.TrafficSources))
+	surplus := slices.DeleteFunc(slices.Clone(group.TrafficSources), func(source TrafficSource) bool { return !slices.Contains(retired, source.Identifier) })
+	for batch := range slices.Chunk(surplus, targetGroupBatch) {
+		changes = append(changes, Change{Operation: DetachTrafficSources, Sources: batch, Effects: []string{"detached " + strings.Join(Identifiers(batch), ", ")}})
+	}
+	return changes
+}
+
+// warmPoolChanges returns no change while an earlier warm pool is being deleted, which must be gone first.
+func warmPoolChanges(desired Desired, _ Given, group Group) []Change {
+	if desired.WarmPool == nil || group.WarmPoolDeleting || group.WarmPool != nil && *group.WarmPool == *desired.WarmPool {
+		return nil
+	}
+	return []Change{{Operation: SetWarmPool, Effects: []string{"warm pool is set"}}}
+}
+
+// show applies a change to a group that was seen. Its slices, which may be shared, are replaced and not changed.
+func (c Change) show(desired Desired, group *Group) {
+	switch c.Operation {
+	case Suspend:
+		group.Suspended = sorted(slices.Concat(group.Suspended, c.Names))
+	case Resume:
+		group.Suspended = without(group.Suspended, c.Names)
+	case EndWarmPool:
+		group.WarmPoolDeleting = true
+	case Update:
+		Apply(desired, group)
+	case AttachTargetGroups:
+		group.TargetGroupARNs = sorted(slices.Concat(group.TargetGroupARNs, c.Names))
+	case DetachTargetGroups:
+		group.TargetGroupARNs = without(group.TargetGroupARNs, c.Names)
+	case AttachTrafficSources:
+		group.TrafficSources = sortSources(slices.Concat(group.TrafficSources, c.Sources))
+	case DetachTrafficSources:
+		group.TrafficSources = slices.DeleteFunc(slices.Clone(group.TrafficSources), func(source TrafficSource) bool { return slices.Contains(c.Sources, source) })
+	case SetWarmPool:
+		wanted := *desired.WarmPool
+		group.WarmPool = &wanted
+	}
+}
+
+// Make makes one change, and shows it on the group that was seen.
+func (g *Groups) Make(ctx context.Context, desired Desired, change Change, group *Group) error {
+	if err := g.make(ctx, desired, change, *group); err != nil {
+		return err
+	}
+	change.show(desired, group)
+	return nil
+}
+
+func (g *Groups) make(ctx context.Context, desired Desired, change Change, group Group) error {
+	name := &group.Name
+	var err error
+	switch change.Operation {
+	case Suspend:
+		_, err = g.api.SuspendProcesses(ctx, &autoscaling.SuspendProcessesInput{AutoScalingGroupName: name, ScalingProcesses: change.Names})
+	case Resume:
+		_, err = g.api.ResumeProcesses(ctx, &autoscaling.ResumeProcessesInput{AutoScalingGroupName: name, ScalingProcesses: change.Names})
+	case EndWarmPool:
+		return g.DeleteWarmPool(ctx, group.Name)
+	case Update:
+		return g.Update(ctx, desired, group)
+	case AttachTargetGroups:
+		_, err = g.api.AttachLoadBalancerTargetGroups(ctx, &autoscaling.AttachLoadBalancerTargetGroupsInput{AutoScalingGroupName: name, TargetGroupARNs: change.Names})
+	case DetachTargetGroups:
+		_, err = g.api.DetachLoadBalancerTargetGroups(ctx, &autoscaling.DetachLoadBalancerTargetGroupsInput{AutoScalingGroupName: name, TargetGroupARNs: change.Names})
+	case AttachTrafficSources:
+		_, err = g.api.AttachTrafficSources(ctx, attachInput(group.Name, change.Sources, desired.Settings))
+	case DetachTrafficSources:
+		_, err = g.api.DetachTrafficSources(ctx, &autoscaling.DetachTrafficSourcesInput{AutoScalingGroupName: name, TrafficSources: sourceIdentifiers(change.Sources)})
+	case SetWarmPool:
+		_, err = g.api.PutWarmPool(ctx, warmPoolInput(group.Name, *desired.WarmPool))
+	}
+	if err != nil {
+		return fmt.Errorf("%s for Auto Scaling group %q: %w", change.doing(), group.Name, err)
+	}
+	return nil
+}
+
+// doing describes a change that failed.
+func (c Change) doing() string {
+	names := c.Names
+	if len(c.Sources) > 0 {
+		names = Identifiers(c.Sources)
+	}
+	switch c.Operation {
+	case Suspend:
+		return fmt.Sprintf("suspending processes %q", names)
+	case Resume:
+		return fmt.Sprintf("resuming processes %q", names)
+	case AttachTargetGroups:
+		return fmt.Sprintf("attaching target groups %q", names)
+	case DetachTargetGroups:
+		return fmt.Sprintf("detaching target groups %q", names)
+	case AttachTrafficSources:
+		return fmt.Sprintf("attaching traffic sources %q", names)
+	case DetachTrafficSources:
+		return fmt.Sprintf("detaching traffic sources %q", names)
+	case SetWarmPool:
+		return "creating the warm pool"
+	default:
+		return string(c.Operation)
+	}
+}
+
+// TagChanges returns the keys of the tags that are set or removed to make a group's tags as desired, sorted.
+func TagChanges(desired Desired, group Group) []string {
+	return keysOf(tagdiff.Stale(desired.Tags, group.Tags), tagdiff.Retired(desired.RetiredTags, desired.Tags, group.Tags))
+}
+
+func keysOf(maps ...map[string]string) []string {
+	var keys []string
+	for _, tags := range maps {
+		for key := range tags {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}

@@ -1,0 +1,102 @@
+package autoscalinggroup
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+)
+
+// TestChanges holds which calls make a group as desired, in which order, and that what others gave the group stays.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	warm := WarmPoolOf(&infrav1.WarmPool{MinSize: 1})
+	base := func() (Desired, Group) {
+		desired := Desired{MinSize: 1, MaxSize: 3, Capacity: ptr.To[int32](2), LaunchTemplateID: "lt-1", Version: 1, Settings: defaultSettings()}
+		group := Group{Name: "web", ARN: "arn:web", Capacity: 2, Settings: defaultSettings()}
+		Apply(desired, &group)
+		return desired, group
+	}
+	for _, row := range []struct {
+		reason string
+		change func(desired *Desired, given *Given, group *Group)
+		want   []string
+	}{
+		{"it is as desired", func(*Desired, *Given, *Group) {}, nil},
+		{"sizes and version differ", func(d *Desired, _ *Given, _ *Group) { d.MinSize, d.Version = 2, 7 }, []string{"UpdateAutoScalingGroup: min size 1 → 2", "UpdateAutoScalingGroup: launch template version 1 → 7"}},
+		{"a process of others stays suspended", func(_ *Desired, _ *Given, g *Group) { g.Suspended = []string{"Launch"} }, nil},
+		{"a process of ours is resumed", func(_ *Desired, given *Given, g *Group) {
+			g.Suspended, given.Processes = []string{"Launch"}, []string{"Launch"}
+		}, []string{"ResumeProcesses: resumed Launch"}},
+		{"processes are suspended before anything changes", func(d *Desired, _ *Given, _ *Group) { d.Suspended, d.MaxSize = []string{"Launch"}, 4 },
+			[]string{"SuspendProcesses: suspended Launch", "UpdateAutoScalingGroup: max size 3 → 4"}},
+		{"a warm pool is deleted before the update, and set after it", func(d *Desired, _ *Given, g *Group) { g.WarmPool, d.MaxSize = warm, 4 },
+			[]string{"DeleteWarmPool: warm pool is deleted", "UpdateAutoScalingGroup: max size 3 → 4"}},
+		{"a warm pool comes", func(d *Desired, _ *Given, _ *Group) { d.WarmPool, d.MaxSize = warm, 4 }, []string{"UpdateAutoScalingGroup: max size 3 → 4", "PutWarmPool: warm pool is set"}},
+		{"a warm pool comes once the one before is gone", func(d *Desired, _ *Given, g *Group) { d.WarmPool, g.WarmPool, g.WarmPoolDeleting = warm, warm, true }, nil},
+		{"a target group becomes a traffic source: nothing is attached twice", func(d *Desired, given *Given, g *Group) {
+			d.TrafficSources = []TrafficSource{{Identifier: "tg", Type: "elbv2"}}
+			g.TargetGroupARNs, given.TargetGroups = []string{"tg"}, []string{"tg"}
+		}, []string{"DetachLoadBalancerTargetGroups: detached tg", "AttachTrafficSources: attached tg"}},
+		{"what others attached stays", func(_ *Desired, _ *Given, g *Group) {
+			g.TargetGroupARNs, g.TrafficSources = []string{"theirs"}, []TrafficSource{{Identifier: "lattice", Type: "vpc-lattice"}}
+		}, nil},
+	} {
+		desired, group := base()
+		var given Given
+		row.change(&desired, &given, &group)
+		before := group
+		var got []string
+		for _, change := range Changes(desired, given, group) {
+			for _, effect := range change.Effects {
+				got = append(got, string(change.Operation)+": "+effect)
+			}
+		}
+		if difference := cmp.Diff(row.want, got); difference != "" {
+			t.Errorf("%s (-want +got):\n%s", row.reason, difference)
+		}
+		if difference := cmp.Diff(before, group); difference != "" {
+			t.Errorf("%s: the group that was seen changed:\n%s", row.reason, difference)
+		}
+	}
+}
+
+// TestHookChanges holds that hooks of others stay, and that ours come and go.
+func TestHookChanges(t *testing.T) {
+	t.Parallel()
+	ours, theirs, other := hook("ours"), hook("theirs"), hook("ours")
+	other.Heartbeat = 60
+	for _, row := range []struct {
+		reason  string
+		wanted  []Hook
+		retired []string
+		present []Hook
+		want    []string
+	}{
+		{"none", nil, nil, []Hook{theirs}, nil},
+		{"as wanted", []Hook{ours}, []string{"ours"}, []Hook{ours, theirs}, nil},
+		{"missing", []Hook{ours}, []string{"ours"}, []Hook{theirs}, []string{"put lifecycle hook ours"}},
+		{"changed outside", []Hook{ours}, []string{"ours"}, []Hook{other}, []string{"put lifecycle hook ours"}},
+		{"retired", nil, []string{"ours", "gone"}, []Hook{ours, theirs}, []string{"deleted lifecycle hook ours"}},
+	} {
+		var got []string
+		for _, change := range HookChanges(row.wanted, row.retired, row.present) {
+			got = append(got, change.Effect())
+		}
+		if difference := cmp.Diff(row.want, got); difference != "" {
+			t.Errorf("%s (-want +got):\n%s", row.reason, difference)
+		}
+	}
+}
+
+// TestTagChanges holds which tags are set and removed.
+func TestTagChanges(t *testing.T) {
+	t.Parallel()
+	desired := Desired{Tags: map[string]string{"team": "blue", "same": "x"}, RetiredTags: []string{"old", "never"}}
+	got := TagChanges(desired, Group{Tags: map[string]string{"team": "red", "same": "x", "old": "1", "theirs": "y"}})
+	if difference := cmp.Diff([]string{"old", "team"}, got); difference != "" {
+		t.Errorf("tags (-want +got):\n%s", difference)
+	}
+}

@@ -1,0 +1,101 @@
+package launchconfig
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/discovery"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
+)
+
+// contradiction says what of type, image and volume can not go together: a launch would fail.
+func contradiction(spec *infrav1.AWSLaunchConfigSpec, instanceType discovery.InstanceType, image discovery.Image) (reason, message string) {
+	if reason, message := nodegroupContradiction(spec, instanceType); reason != "" {
+		return reason, message
+	}
+	if instanceType.Name != "" && image.ID != "" && !slices.Contains(instanceType.Architectures, image.Architecture) {
+		return infrav1.ArchitectureMismatchReason, fmt.Sprintf("image %s is for %s, and instance type %s runs %v: change spec.ami or spec.instanceType",
+			image.ID, image.Architecture, instanceType.Name, instanceType.Architectures)
+	}
+	if root := spec.RootVolume; root != nil && root.DeviceName != "" && image.ID != "" && root.DeviceName != image.RootDeviceName {
+		return infrav1.InvalidSpecReason, fmt.Sprintf("rootVolume.deviceName is %s, and the root device of image %s is %s: leave deviceName out",
+			root.DeviceName, image.ID, image.RootDeviceName)
+	}
+	for _, volume := range spec.NonRootVolumes {
+		if volume.DeviceName == image.RootDeviceName {
+			return infrav1.InvalidSpecReason, fmt.Sprintf("nonRootVolumes names %s, which is the root device of image %s: use rootVolume for it",
+				volume.DeviceName, image.ID)
+		}
+	}
+	if reason, message := deviceContradiction(spec, image); reason != "" {
+		return reason, message
+	}
+	if root := spec.RootVolume; root != nil && root.Size < int64(image.RootSnapshotSizeGiB) {
+		return infrav1.RootVolumeTooSmallReason, fmt.Sprintf("rootVolume.size is %d GiB, and image %s needs at least %d GiB",
+			root.Size, image.ID, image.RootSnapshotSizeGiB)
+	}
+	return "", ""
+}
+
+// deviceContradiction says what blockDeviceMappings ask of the image's root device, or of another device, that can not be.
+func deviceContradiction(spec *infrav1.AWSLaunchConfigSpec, image discovery.Image) (reason, message string) {
+	for _, mapping := range spec.BlockDeviceMappings {
+		if mapping.DeviceName == image.RootDeviceName {
+			if reason, message := rootContradiction(mapping.EBS, spec.RootVolume != nil, image); reason != "" {
+				return reason, message
+			}
+		} else if ebs := mapping.EBS; ebs != nil && ebs.VolumeSize == nil && ebs.SnapshotID == "" {
+			return infrav1.InvalidSpecReason, fmt.Sprintf("the volume of %s in blockDeviceMappings has no size: give volumeSize or snapshotId", mapping.DeviceName)
+		}
+	}
+	return "", ""
+}
+
+// rootContradiction says what a mapping of the image's root device asks for that can not be. Twice is true if rootVolume sets it up too.
+func rootContradiction(ebs *infrav1.EBSBlockDevice, twice bool, image discovery.Image) (reason, message string) {
+	device := image.RootDeviceName
+	switch {
+	case twice:
+		return infrav1.InvalidSpecReason, fmt.Sprintf("blockDeviceMappings names %s, which is the root device of image %s, and rootVolume sets it up too: remove one of the two", device, image.ID)
+	case ebs == nil:
+		return infrav1.InvalidSpecReason, fmt.Sprintf("instances boot from %s, the root device of image %s: in blockDeviceMappings give it ebs, or leave it out", device, image.ID)
+	case ebs.VolumeType == infrav1.VolumeTypeST1 || ebs.VolumeType == infrav1.VolumeTypeSC1:
+		return infrav1.InvalidSpecReason, fmt.Sprintf("instances can not boot from %s volumes, and %s is the root device of image %s: choose gp3, gp2, io1, io2 or standard", ebs.VolumeType, device, image.ID)
+	case ebs.VolumeSize != nil && *ebs.VolumeSize < image.RootSnapshotSizeGiB:
+		return infrav1.RootVolumeTooSmallReason, fmt.Sprintf("the volume of %s in blockDeviceMappings has %d GiB, and image %s needs at least %d GiB", device, *ebs.VolumeSize, image.ID, image.RootSnapshotSizeGiB)
+	}
+	return "", ""
+}
+
+// tokensRequired is true for a config that is to have session tokens where its spec says nothing of IMDS: one that a person wrote, or an AWSLaunchConfigTemplate, whose launch template was
+// begun since that is so. The launch template remembers it in a tag. Where it was lost, or the tag was removed, the default
+// version tells, and what status says that the wanted version was made of.
+func tokensRequired(config *infrav1.AWSLaunchConfig, seen launchtemplate.Observation, resolved launchtemplate.Resolved) bool {
+	if metav1.GetControllerOf(config) != nil && config.Annotations[clusterv1.TemplateClonedFromNameAnnotation] == "" {
+		return false // awsLaunchTemplate of a pool is as CAPA has it
+	}
+	switch template := seen.Template; {
+	case template != nil && template.Tags[infrav1.TagTokens] != "":
+		return true
+	case template == nil && config.Status.LastLostTemplateID == "":
+		return true
+	}
+	if config.Spec.InstanceMetadataOptions != nil || config.Spec.MetadataOptions != nil {
+		return false
+	}
+	resolved.TokensRequired = true
+	with, err := launchtemplate.NewInput(&config.Spec, resolved)
+	if err != nil {
+		return false
+	}
+	if seen.Template != nil {
+		if made, exists := seen.Version(seen.Template.DefaultVersion); exists && !made.Foreign && made.Fingerprints.Config == with.Fingerprints.Config {
+			return true
+		}
+	}
+	return with.Fingerprints.Config == config.Status.ConfigFingerprint
+}

@@ -1,0 +1,187 @@
+package launchconfig
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/pool"
+	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+const (
+	// pruneAgain is when versions that were in use are looked at again.
+	pruneAgain = 30 * time.Minute
+	// usersVisibleAfter is when groups and instances that were created from a version while it was wanted are certain to be described.
+	usersVisibleAfter = 30 * time.Second
+)
+
+// decidePruning deletes versions beyond spec.versionsToKeep that nobody uses, and bootstrap data that no version points to any more. It never keeps the config from
+// being ready. It reports false while something is due, or failed.
+func decidePruning(in Input, wanted launchtemplate.Version, delivered delivery, plan *reconcile.Plan) bool {
+	const condition = infrav1.VersionsPrunedCondition
+	config, seen := in.Object, in.Seen.Template
+	keep := int(ptr.Deref(config.Spec.VersionsToKeep, infrav1.DefaultVersionsToKeep))
+	if done, err := pruned(in); done != nil || err != nil {
+		if err == nil {
+			err = decideSweeping(in, *done, delivered, plan)
+		}
+		switch {
+		case err != nil:
+			// What is left is found by the next sweep, or when the config is deleted.
+			pool.ShowFailure(config, plan, condition, infrav1.PruneFailedReason, err)
+			return false
+		case len(plan.Actions) > 0:
+			return false
+		case len(in.Seen.Refused) > 0:
+			reconciling.False(config, condition, infrav1.PruneFailedReason, fmt.Sprintf("EC2 refused to delete versions: %v", in.Seen.Refused))
+			plan.LookAgain(pruneAgain)
+			return true
+		}
+		plan.Tell(reconcile.Eventf("LaunchTemplateVersionsPruned", "Deleted versions %v of launch template %s", done.Numbers, seen.Template.Name))
+		reconciling.True(config, condition, infrav1.ReadyReason, "")
+		return true
+	}
+	if !launchtemplate.PruneDue(seen.Versions, keep, wanted.Number) {
+		return decideUnseen(in, plan)
+	}
+	if in.Seen.Use == nil {
+		if wait := in.Seen.LastAsked.Add(pruneAgain).Sub(in.Now); !in.Seen.LastAsked.IsZero() && wait > 0 {
+			plan.LookAgain(wait) // the versions are in use
+			return true
+		}
+		if wait := recentlyWanted(in); wait > 0 {
+			plan.LookAgain(wait) // AWS may not show yet who uses the versions that were wanted before
+			return true
+		}
+		// What is remembered may lack a version that was created right before the others, when reads lagged behind it. No other read would ever find it.
+		plan.Need(needUse)
+		return false
+	}
+	if err := in.Seen.Use.Err; err != nil {
+		pool.ShowFailure(config, plan, condition, infrav1.PruneFailedReason, err)
+		return false
+	}
+	unused := launchtemplate.PrunePlan(seen.Versions, keep, wanted.Number, versionsInUse(in))
+	if len(unused) == 0 {
+		reconciling.True(config, condition, infrav1.ReadyReason, "versions above versionsToKeep are in use")
+		plan.LookAgain(pruneAgain)
+		return true
+	}
+	plan.Do(prune{TemplateID: seen.Template.ID, Numbers: unused}, "the spec keeps %d configurations, and nobody uses these versions", keep)
+	return false
+}
+
+// decideUnseen has the versions read again if one was skipped that reads may not have shown. Nothing else would ever find it, and it counts among those to keep.
+func decideUnseen(in Input, plan *reconcile.Plan) bool {
+	const condition = infrav1.VersionsPrunedCondition
+	stored := meta.FindStatusCondition(in.Object.Status.Conditions, condition)
+	if stored == nil || stored.Reason != infrav1.VersionsNotVisibleReason || !in.Seen.VersionsRead.Before(lastWanted(in).Add(usersVisibleAfter)) {
+		reconciling.True(in.Object, condition, infrav1.ReadyReason, "")
+		return true
+	}
+	if wait := recentlyWanted(in); wait > 0 {
+		plan.LookAgain(wait)
+		return true
+	}
+	plan.Need(needVersions)
+	return false
+}
+
+// lacksVersions reports whether the template may have versions that reads did not show: one that status lists, or one between those that are new. EC2 numbers versions
+// without gaps, so that one was created, by somebody or by a pass whose status was not written.
+func lacksVersions(in Input) bool {
+	expected, newest := map[int64]bool{}, int64(0)
+	for _, version := range in.Object.Status.Versions {
+		expected[version.Number], newest = true, max(newest, version.Number)
+	}
+	for _, version := range in.Seen.Template.Versions {
+		for ; newest < version.Number; newest++ {
+			expected[newest+1] = true
+		}
+	}
+	for _, version := range in.Seen.Template.Versions {
+		delete(expected, version.Number)
+	}
+	if done, _ := pruned(in); done != nil {
+		for _, number := range done.Numbers {
+			delete(expected, number)
+		}
+	}
+	return len(expected) > 0
+}
+
+// pruned returns the versions that were pruned in this pass, nil if none were, or the error of trying to.
+func pruned(in Input) (*prune, error) {
+	for _, done := range in.Done {
+		if action, is := done.Action.(prune); is {
+			return &action, done.Err
+		}
+	}
+	return nil, nil
+}
+
+// decideSweeping deletes bootstrap data that no version points to any more, once versions were deleted. The error is that of a sweep that failed.
+func decideSweeping(in Input, _ prune, delivered delivery, plan *reconcile.Plan) error {
+	if len(in.Seen.Refused) > 0 {
+		return nil
+	}
+	for _, place := range placesOf(in.Object) {
+		isThis := func(action sweepStorage) bool { return action.Place == place }
+		if err := failure(in, isThis); err != nil {
+			return err
+		}
+		if !wasDone(in, isThis) {
+			plan.Do(sweepStorage{Place: place, Owner: owner(in.Object), Keep: pointedTo(in.Seen.Template.Versions, delivered.item)}, "versions were deleted that pointed there")
+		}
+	}
+	return nil
+}
+
+// recentlyWanted returns for how long versions that were wanted before are not pruned. A pool may have created its group, or AWS an instance, from
+// one of them right before the wanted version changed, and descriptions lag behind.
+func recentlyWanted(in Input) time.Duration {
+	return usersVisibleAfter - in.Now.Sub(lastWanted(in))
+}
+
+// lastWanted returns when another version than the present one was wanted last.
+func lastWanted(in Input) time.Time {
+	var changed time.Time
+	if at := in.Object.Status.LaunchTemplateChanged; at != nil {
+		changed = at.Time
+	}
+	// Where status was lost, the newest version tells.
+	for _, version := range in.Seen.Template.NewestFirst()[:1] {
+		if version.Created.After(changed) {
+			changed = version.Created
+		}
+	}
+	return changed
+}
+
+// versionsInUse are those that groups are pointed at or instances run, and those that are, or may be, gone back to. Once the last instance is replaced nothing in AWS
+// uses these.
+func versionsInUse(in Input) map[int64]bool {
+	spec, status := &in.Object.Spec, &in.Object.Status
+	inUse := maps.Clone(in.Seen.Use.InUse)
+	for _, number := range []int64{in.Seen.Use.LastGood, status.PendingVersion, ptr.Deref(spec.PinnedVersion, 0)} {
+		if number != 0 {
+			inUse[number] = true
+		}
+	}
+	if len(status.History) > 0 {
+		if version, exists := in.Seen.Template.NewestOf(status.History[0].ConfigFingerprint); exists {
+			inUse[version.Number] = true // the next launch is compared with it
+		}
+	}
+	if spec.Rollback != nil {
+		inUse[spec.Rollback.Version] = true
+	}
+	return inUse
+}

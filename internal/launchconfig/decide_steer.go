@@ -1,0 +1,238 @@
+package launchconfig
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// steered is what is launched, which is what the spec asks for as a rule.
+type steered struct {
+	input launchtemplate.Input
+	// pending is what the spec asks for while it is held back; nil if nothing is. Unapproved is true if it waits for approval.
+	pending    *launchtemplate.Input
+	unapproved bool
+}
+
+// decideSteering puts an earlier config in the place of the spec's if the user or the pool asks for it, and holds back what waits for approval, or what EC2 would
+// not launch.
+func decideSteering(in Input, asked asked, plan *reconcile.Plan) (steered, bool) {
+	config := in.Object
+	config.Status.RolledBackFrom, config.Status.PendingVersion = "", 0
+	launch := steered{input: asked.input}
+	switch pinned, rollback := config.Spec.PinnedVersion, config.Spec.Rollback; {
+	case pinned != nil:
+		if !decidePinned(in, *pinned, plan) {
+			return steered{}, false
+		}
+		earlier, known := earlierConfig(in, asked, *pinned, plan)
+		if !known {
+			return steered{}, false
+		}
+		launch.input = earlier
+	case rollback != nil && rollback.From == asked.config():
+		// The spec still asks for the config that failed. Where the version is gone, or the bootstrap data is what failed, that stays wanted.
+		config.Status.RolledBackFrom = asked.config()
+		if _, exists := in.Seen.Template.Version(rollback.Version); in.Seen.Template.Template == nil || !exists {
+			break
+		}
+		earlier, known := earlierConfig(in, asked, rollback.Version, plan)
+		if !known {
+			return steered{}, false
+		}
+		launch.input = earlier
+	}
+	approved, known := decideApproval(in, asked, launch, plan)
+	if !known {
+		return steered{}, false
+	}
+	return decideVerification(in, asked, approved, plan)
+}
+
+// decidePinned reports whether the version that spec.pinnedVersion names exists.
+func decidePinned(in Input, number int64, plan *reconcile.Plan) bool {
+	seen := in.Seen.Template
+	if seen.Recorded {
+		plan.Need(needVersions)
+		return false
+	}
+	if _, exists := seen.Version(number); exists {
+		return true
+	}
+	var present []int64
+	for _, version := range seen.NewestFirst() {
+		present = append(present, version.Number)
+	}
+	message := fmt.Sprintf("version %d, which spec.pinnedVersion names, does not exist: the launch template has %v", number, present)
+	reconciling.False(in.Object, infrav1.LaunchTemplateReadyCondition, infrav1.VersionNotFoundReason, message)
+	return false
+}
+
+// earlierConfig returns the config of a version with the bootstrap data of today: an old join token would be dead.
+func earlierConfig(in Input, asked asked, number int64, plan *reconcile.Plan) (launchtemplate.Input, bool) {
+	data, err, known := versionData(in, plan, number)
+	if !known {
+		return launchtemplate.Input{}, false
+	}
+	var earlier launchtemplate.Input
+	if err == nil {
+		earlier, err = data.WithBootstrap(asked.resolved)
+	}
+	if err != nil {
+		fail(in, plan, infrav1.LaunchTemplateReconcileFailedReason, err)
+		return launchtemplate.Input{}, false
+	}
+	return earlier, true
+}
+
+// decideApproval holds back what the spec newly asks for, where spec.rollout is Manual, until its version is approved. What was launched before is launched on, with
+// the bootstrap data of today. It waits neither for the first version, nor for a rollback, nor for a template that is being taken over.
+func decideApproval(in Input, asked asked, launch steered, plan *reconcile.Plan) (steered, bool) {
+	config := in.Object
+	if pinned := config.Spec.PinnedVersion; pinned != nil {
+		reconciling.False(config, infrav1.RolloutApprovedCondition, infrav1.PinnedReason,
+			fmt.Sprintf("the configuration of version %d is launched, which pinnedVersion names, whatever else the spec asks for", *pinned))
+		return launch, true
+	}
+	if config.Spec.Rollout != infrav1.LaunchConfigRolloutManual {
+		reconciling.Remove(config, infrav1.RolloutApprovedCondition)
+		return launch, true
+	}
+	wanted := launch.input.Fingerprints.Config
+	launched, exists := launchedVersion(in)
+	if !exists || launched.Fingerprints.Config == wanted || config.Status.RolledBackFrom != "" || in.Seen.Template.Untouched() || isApproved(in, wanted) {
+		reconciling.True(config, infrav1.RolloutApprovedCondition, infrav1.ApprovedReason, "")
+		return launch, true
+	}
+	pending := launch.input
+	earlier, known := earlierConfig(in, asked, launched.Number, plan)
+	if !known {
+		return steered{}, false
+	}
+	reconciling.False(config, infrav1.RolloutApprovedCondition, infrav1.WaitingForApprovalReason, "the version that is to be approved is being made")
+	return steered{input: earlier, pending: &pending, unapproved: true}, true
+}
+
+// launchedVersion is the version that was launched before this pass: status says it, and if that was lost the default version does, which follows it.
+func launchedVersion(in Input) (launchtemplate.Version, bool) {
+	seen, status := in.Seen.Template, &in.Object.Status
+	if seen.Template == nil {
+		return launchtemplate.Version{}, false
+	}
+	if status.LaunchTemplateID == seen.Template.ID {
+		if version, exists := seen.Version(status.Version); exists {
+			return version, true
+		}
+	}
+	return seen.Version(seen.Template.DefaultVersion)
+}
+
+// isApproved is true if the version that the annotation names has the config. An annotation that was meant for another edit approves nothing.
+func isApproved(in Input, config string) bool {
+	number, err := strconv.ParseInt(in.Object.Annotations[infrav1.ApprovedVersionAnnotation], 10, 64)
+	if err != nil {
+		return false
+	}
+	version, exists := in.Seen.Template.Version(number)
+	return exists && version.Fingerprints.Config == config
+}
+
+// decideBeside makes a version of what is not launched yet, unless there is one, and returns its number. It reports false while that is due, or failed.
+func decideBeside(in Input, input launchtemplate.Input, unapproved bool, plan *reconcile.Plan) (int64, bool) {
+	seen := in.Seen.Template
+	if seen.Recorded {
+		plan.Need(needVersions)
+		return 0, false
+	}
+	if version, exists := seen.NewestOf(input.Fingerprints.Config); exists {
+		return version.Number, true
+	}
+	err := failure(in, func(action createVersion) bool { return action.Beside })
+	var operations []launchtemplate.Operation
+	if err == nil {
+		operations, err = launchtemplate.Wanted{Owner: owner(in.Object), Input: input}.PlanBeside(seen.Observation)
+	}
+	if err != nil {
+		fail(in, plan, failureReason(in, err), err)
+		return 0, false
+	}
+	change, known := pendingChange(in, input, plan)
+	if !known {
+		return 0, false
+	}
+	for _, operation := range operations {
+		if create, is := operation.(launchtemplate.CreateVersion); is {
+			plan.Do(createVersion{CreateVersion: create, Why: change, Waits: unapproved}, "%s", change)
+		}
+	}
+	return 0, false
+}
+
+// pendingChange says in words what differs between what is launched and what is held back.
+func pendingChange(in Input, pending launchtemplate.Input, plan *reconcile.Plan) (string, bool) {
+	launched, exists := launchedVersion(in)
+	if !exists {
+		return configurationChanged, true
+	}
+	return changesFrom(in, launched.Number, pending, plan)
+}
+
+// changesFrom says in words how an input differs from a version, as far as that is known. It reports false if the version has to be read first.
+func changesFrom(in Input, number int64, input launchtemplate.Input, plan *reconcile.Plan) (string, bool) {
+	data, err, known := versionData(in, plan, number)
+	if !known || err != nil {
+		return configurationChanged, known
+	}
+	return inWords(launchtemplate.Changes(data, input)), true
+}
+
+// decidePending makes the version exist that is held back, and says in words what it would change.
+func decidePending(in Input, launch steered, plan *reconcile.Plan) (number int64, why string, known bool) {
+	if launch.pending == nil {
+		return 0, "", true
+	}
+	if number, known = decideBeside(in, *launch.pending, launch.unapproved, plan); !known {
+		return 0, "", false
+	}
+	if why, known = pendingChange(in, *launch.pending, plan); !known {
+		return 0, "", false
+	}
+	in.Object.Status.PendingVersion = number
+	if launch.unapproved {
+		what := why
+		if warning := in.Seen.Warnings[number]; warning != "" {
+			what += "; EC2 warns of it: " + warning
+		}
+		reconciling.False(in.Object, infrav1.RolloutApprovedCondition, infrav1.WaitingForApprovalReason,
+			fmt.Sprintf("version %d waits for annotation %s: %q: %s", number, infrav1.ApprovedVersionAnnotation, strconv.FormatInt(number, 10), what))
+	}
+	return number, why, true
+}
+
+// longestReason bounds a version's reason in status (API: maxLength 256), in characters.
+const longestReason = 256
+
+// configurationChanged is said where what differs is not known.
+const configurationChanged = "configuration changed"
+
+// inWords are differences as a version's reason.
+func inWords(differences []string) string {
+	if len(differences) == 0 {
+		return configurationChanged
+	}
+	return bounded(strings.Join(slices.Clone(differences), ", "))
+}
+
+// bounded cuts a reason to what status takes.
+func bounded(text string) string {
+	if runes := []rune(text); len(runes) > longestReason {
+		text = string(runes[:longestReason-1]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,97 @@
+package launchconfig
+
+import (
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/awssim"
+)
+
+// deletedPool is a pool of the config's name that is being deleted.
+func deletedPool(change func(*infrav1.AWSMachinePool)) *infrav1.AWSMachinePool {
+	pool := &infrav1.AWSMachinePool{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: configName, UID: "pool-1", Finalizers: []string{infrav1.MachinePoolFinalizer}, DeletionTimestamp: &metav1.Time{Time: time.Now()},
+	}}
+	if change != nil {
+		change(pool)
+	}
+	return pool
+}
+
+// ownedByPool makes a config the pool's own.
+func ownedByPool(config *infrav1.AWSLaunchConfig) {
+	config.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: infrav1.GroupVersion.String(), Kind: "AWSMachinePool", Name: configName, UID: "pool-1", Controller: ptr.To(true),
+	}}
+}
+
+// TestDeletionWaitsForGroupsThatAreNotVisible holds that a template is not deleted while a group that was made from it right before may not be described yet, whether
+// the controller restarts meanwhile or not.
+func TestDeletionWaitsForGroupsThatAreNotVisible(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason           string
+		pool             func(*infrav1.AWSMachinePool)
+		grouped, restart bool
+		// stays is whether the template is there after the first passes.
+		stays bool
+	}{
+		{reason: "the pool created a group a moment ago", grouped: true, stays: true},
+		{reason: "and the controller restarts", grouped: true, restart: true, stays: true},
+		{reason: "the pool may have created a group", stays: true},
+		{reason: "the pool has seen its group end", pool: func(pool *infrav1.AWSMachinePool) {
+			pool.Status.Conditions = []metav1.Condition{{Type: infrav1.DeletingCondition, Status: metav1.ConditionTrue, Reason: infrav1.ASGDeletionInProgressReason}}
+		}},
+		{reason: "another pool of the name, which the config is not of", pool: func(pool *infrav1.AWSMachinePool) { pool.UID = "pool-2" }},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, deletedPool(row.pool), launchConfig(ownedByPool))
+			config := r.reconcile()
+			r.clock.Step(time.Hour)
+			r.sim.SetBehavior(awssim.Behavior{ReadLag: 4 * time.Second})
+			if row.grouped {
+				r.groupOfVersion1(config)
+			}
+			if err := r.client.Delete(t.Context(), config); err != nil {
+				t.Fatal(err)
+			}
+			if row.restart {
+				r.restart()
+			}
+			r.reconcile()
+			r.clock.Step(5 * time.Second)
+			if stays := len(r.templates()) == 1; stays != row.stays {
+				t.Fatalf("the template stays: %t, want %t", stays, row.stays)
+			}
+			if row.restart {
+				r.restart()
+			}
+			r.clock.Step(usersVisibleAfter)
+			r.reconcile()
+			r.clock.Step(5 * time.Second)
+			if stays := len(r.templates()) == 1; stays != row.grouped {
+				t.Errorf("half a minute later the template stays: %t, want %t", stays, row.grouped)
+			}
+			if !row.grouped {
+				return
+			}
+			if _, err := r.groups.DeleteAutoScalingGroup(t.Context(), &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: ptr.To("workers"), ForceDelete: ptr.To(true)}); err != nil {
+				t.Fatal(err)
+			}
+			r.clock.Step(time.Minute)
+			if config := r.reconcile(); config != nil {
+				t.Errorf("the config is still there: %+v", config.Status.Conditions)
+			}
+			r.clock.Step(5 * time.Second)
+			if left := r.templates(); len(left) != 0 {
+				t.Errorf("templates %v are left", left)
+			}
+		})
+	}
+}

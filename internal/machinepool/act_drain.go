@@ -1,0 +1,211 @@
+package machinepool
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/drain"
+	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/reconciling"
+	"github.com/slipway-project/slipway/internal/workload"
+)
+
+// Workloads reaches workload clusters.
+type Workloads interface {
+	Client(ctx context.Context, cluster types.NamespacedName) (drain.API, error)
+}
+
+// workload returns the API of the pool's workload cluster.
+func (a actor) workload(ctx context.Context) (drain.API, error) {
+	return a.Workloads.Client(ctx, types.NamespacedName{Namespace: a.Object.Namespace, Name: a.Seen.ClusterName})
+}
+
+// do drains nodes as far as that goes at the moment. A cluster that does not answer is no failure of the pass: the time limit counts.
+func (d drainSome) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	api, err := a.workload(ctx)
+	if err == nil {
+		err = a.findNodes(ctx, api, d.Instances)
+	}
+	if err != nil {
+		for _, instance := range d.Instances {
+			a.Seen.Nodes[instance.ID] = Node{Name: a.Memory.nodes[instance.ID].name, Failure: workload.Explain(err)}
+		}
+		return nil, nil
+	}
+	// The node that waited longest is first, so that many nodes have their turn.
+	waiting := slices.Clone(d.Instances)
+	slices.SortStableFunc(waiting, func(x, y autoscalinggroup.Instance) int {
+		return a.Memory.nodes[x.ID].looked.Compare(a.Memory.nodes[y.ID].looked)
+	})
+	for _, instance := range waiting {
+		a.Seen.Nodes[instance.ID] = a.drainNode(ctx, api, instance)
+	}
+	return nil, nil
+}
+
+// drainNode drains the Node of an instance as far as that goes at the moment.
+func (a actor) drainNode(ctx context.Context, api drain.API, instance autoscalinggroup.Instance) Node {
+	name := a.Memory.nodes[instance.ID].name
+	switch {
+	case name == "":
+		return Node{}
+	case ctx.Err() != nil:
+		return Node{Name: name, Failure: "its turn comes"}
+	}
+	progress, err := drain.Look(ctx, drain.Counted(api, a.evicted), name, instance.ProviderID())
+	a.Memory.changeNode(instance.ID, func(node *nodeMemory) { node.looked = a.Clock.Now() })
+	if err != nil {
+		return Node{Name: name, Failure: workload.Explain(err)}
+	}
+	return Node{Name: name, Progress: progress}
+}
+
+// findNodes finds the names of the Nodes of instances that are not known yet.
+func (a actor) findNodes(ctx context.Context, api drain.API, instances []autoscalinggroup.Instance) error {
+	var unknown []string
+	for _, instance := range instances {
+		if a.Memory.nodes[instance.ID].name == "" {
+			unknown = append(unknown, instance.ProviderID())
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	found, err := drain.Find(ctx, api, unknown)
+	if err != nil {
+		return err
+	}
+	for _, instance := range instances {
+		if name := found[instance.ProviderID()]; name != "" {
+			a.Memory.changeNode(instance.ID, func(node *nodeMemory) { node.name = name })
+		}
+	}
+	return nil
+}
+
+// do makes nodes schedulable again. A cluster that does not answer is no failure of the pass.
+func (u uncordonNodes) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	api, err := a.workload(ctx)
+	if err == nil {
+		err = a.findNodes(ctx, api, u.Instances)
+	}
+	if err != nil {
+		return nil, nil //nolint:nilerr // it is tried again
+	}
+	var told []reconcile.Event
+	for _, instance := range u.Instances {
+		name := a.Memory.nodes[instance.ID].name
+		if name != "" {
+			changed, err := drain.Uncordon(ctx, api, name, instance.ProviderID())
+			if err != nil {
+				continue
+			}
+			if changed {
+				told = append(told, reconcile.Eventf("NodeUncordoned", "Uncordoned node %s, whose instance %s is in service again", name, instance.ID))
+			}
+		}
+		a.Seen.Nodes[instance.ID] = Node{Name: name, Uncordoned: true}
+	}
+	return told, nil
+}
+
+func (r recordDrain) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
+	if err := reconciling.Patch(ctx, a.Client, a.Object, func(object *infrav1.AWSMachinePool) { setDraining(object, r.Since) }); err != nil {
+		return nil, fmt.Errorf("recording which nodes are being drained: %w", err)
+	}
+	for _, id := range r.Told {
+		a.changeHold(id, func(hold *Hold) { hold.Unanswered = nil })
+	}
+	return r.Events, nil
+}
+
+// changeHold changes what is known about the hold on an instance.
+func (a actor) changeHold(id string, change func(*Hold)) {
+	a.Memory.changeNode(id, func(node *nodeMemory) {
+		change(&node.hold)
+		a.Seen.Holds[id] = node.hold
+	})
+}
+
+// complete completes the lifecycle actions of instances. What is reported about each is remembered first: should the answer be lost, it is reported when the
+// instance is seen to have gone.
+func (a actor) complete(ctx context.Context, group string, notes []note, complete func(ctx context.Context, group, instance string) error) ([]reconcile.Event, error) {
+	var told []reconcile.Event
+	for _, one := range notes {
+		a.changeHold(one.Instance, func(hold *Hold) { hold.Unanswered = one.Event })
+		if err := complete(ctx, group, one.Instance); err != nil {
+			return told, err
+		}
+		// Another hook may hold it further. That is not ours to end, and need not be tried again.
+		a.changeHold(one.Instance, func(hold *Hold) { hold.Completed, hold.Unanswered = true, nil })
+		if one.Event != nil {
+			told = append(told, *one.Event)
+		}
+	}
+	return told, nil
+}
+
+func (c completeHooks) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
+	return a.complete(ctx, c.Group, c.Departures, a.groups().LetGo)
+}
+
+// do abandons the termination of instances. The group replaces them, and their nodes are drained further.
+func (r retainInstances) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
+	return a.complete(ctx, r.Group, r.Departures, a.groups().Abandon)
+}
+
+func (e extendHolds) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
+	for _, id := range e.Instances {
+		if err := a.groups().Hold(ctx, e.Group, id); err != nil {
+			return nil, err
+		}
+		a.changeHold(id, func(hold *Hold) { hold.Extended = a.Clock.Now() })
+	}
+	return nil, nil
+}
+
+// do terminates instances that were retained. The drain hook holds them again, and is completed then.
+func (t terminateRetained) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
+	var told []reconcile.Event
+	for _, id := range t.Instances {
+		if err := a.groups().Terminate(ctx, t.Group, id, false); err != nil {
+			return told, err
+		}
+		a.changeHold(id, func(hold *Hold) { hold.Terminated = true })
+		told = append(told, reconcile.Eventf("NodeDrained", "Drained node of retained instance %s, which is terminated", id))
+	}
+	a.Memory.cloud.SeenGroups.InMotion(a.key(), true)
+	a.Seen.InMotion = true
+	return told, nil
+}
+
+func (r releaseWarm) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
+	for _, id := range r.Instances {
+		if err := a.groups().LetGo(ctx, r.Group, id); err != nil {
+			a.Memory.warmAt = a.Memory.warmAt.Add(-warmLookEvery)
+			a.Memory.warmSize = -1 // the warm pool is described anew
+			return nil, err
+		}
+	}
+	a.Seen.Warm.Leaving = slices.DeleteFunc(slices.Clone(a.Seen.Warm.Leaving), func(instance autoscalinggroup.Instance) bool {
+		return slices.Contains(r.Instances, instance.ID)
+	})
+	return nil, nil
+}
+
+func (r reportDepartures) do(context.Context, actor) ([]reconcile.Event, error) {
+	var told []reconcile.Event
+	for _, one := range r.Departures {
+		told = append(told, *one.Event)
+	}
+	return told, nil
+}

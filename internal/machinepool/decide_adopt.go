@@ -1,0 +1,132 @@
+package machinepool
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/pool"
+	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// A pool that CAPA created is taken over in this order, and a crash between any two leaves its instances alone:
+//
+//  1. recognize the group, and prove whose it is (observe): nothing is written
+//  2. write the launch config, with the id of the template to take over (ensureLaunchConfig)
+//  3. its controller tags the template as owned, together with the record of which versions count as what the spec asks for now, and creates a version
+//  4. tag the group as owned (adopt): from here on it is found like any other
+//  5. point it at that version by number (updateGroupIfDue)
+
+// createdByCAPA returns the group of the pool's name that CAPA created for the pool's cluster and nothing of Slipway's owns, nil if there is none.
+func createdByCAPA(in input, found map[string]autoscalinggroup.Group) *autoscalinggroup.Group {
+	group, exists := found[in.Object.Name]
+	facts := in.Seen.Access.Facts
+	if !exists || facts == nil || group.Tags[infrav1.ClusterTagKey(facts.KubernetesName)] != infrav1.TagValueOwned {
+		return nil
+	}
+	for key := range group.Tags {
+		if strings.HasPrefix(key, infrav1.TagSlipwayPrefix) {
+			return nil
+		}
+	}
+	return &group
+}
+
+// namesGroup reports whether a pool names a group by its ARN, which no other group ever has.
+func namesGroup(object *infrav1.AWSMachinePool, group *autoscalinggroup.Group) bool {
+	return group.ARN == object.Spec.ProviderID || group.ARN == object.Annotations[infrav1.AdoptAnnotation]
+}
+
+// mayAdopt returns an error unless it is proven that the candidate, which CAPA created, is this pool's. CAPA goes by the bare name: pools of one name in two
+// namespaces, or in two management clusters, share a group there. The pool names the group by its ARN, and the group's instances name the namespace, which the
+// users of another namespace cannot change.
+func mayAdopt(in input) error {
+	candidate, group := in.Seen.Candidate, in.Seen.Candidate.Group
+	switch {
+	case !namesGroup(in.Object, group):
+		return common.RefuseAdoption(infrav1.NameTakenReason,
+			"Cluster API Provider AWS made Auto Scaling group %s for this cluster, and nothing says that it is this pool's: if it is, set annotation %s: %q",
+			group.Name, infrav1.AdoptAnnotation, group.ARN)
+	case candidate.ProofErr != nil:
+		return candidate.ProofErr
+	case candidate.OtherPool != "":
+		return common.RefuseAdoption(infrav1.NameTakenReason,
+			"AWSMachinePool %s has Auto Scaling group %s too: take spec.providerID from the one that is not to have it", candidate.OtherPool, group.Name)
+	case in.Object.Spec.LaunchConfigRef != nil:
+		return common.RefuseAdoption(infrav1.AdoptionBlockedReason,
+			"the launch template of Auto Scaling group %s becomes that of a launch config of the pool's own, and the pool refers to another by launchConfigRef: "+
+				"make the pool anew with awsLaunchTemplate or launchConfigTemplateRef", group.Name)
+	case group.LaunchTemplateID == "":
+		return common.RefuseAdoption(infrav1.AdoptionBlockedReason, "Auto Scaling group %s launches from no launch template", group.Name)
+	case group.Deleting:
+		return nil // nothing of it is changed
+	case candidate.AWSMachine != "":
+		// CAPA's controller of machines would go on to act on them.
+		return common.RefuseAdoption(infrav1.AdoptionBlockedReason,
+			"AWSMachine %s stands for an instance of Auto Scaling group %s: pools with Machines of Cluster API Provider AWS's are not taken over; see docs/migration.md",
+			candidate.AWSMachine, group.Name)
+	}
+	return nil
+}
+
+// adoptableTemplate returns the id of the template that the pool's launch config is to take over, "" for none.
+func adoptableTemplate(in input) string {
+	if !in.Seen.Adopting || in.Seen.Group == nil {
+		return ""
+	}
+	return in.Seen.Group.LaunchTemplateID
+}
+
+// templateAdopted is false while the pool's group is still CAPA's, and the launch config has not taken its template over yet.
+func templateAdopted(in input) bool {
+	config := launchable(in)
+	if !in.Seen.Adopting || config == nil {
+		return !in.Seen.Adopting
+	}
+	template := in.Seen.Group.LaunchTemplateID
+	if template == config.Status.LaunchTemplateID {
+		return true
+	}
+	for _, accepted := range config.Status.AcceptedVersions {
+		if accepted.LaunchTemplateID == template {
+			return true
+		}
+	}
+	return false
+}
+
+// adopt tags a group that CAPA created as the pool's, before anything else of it is changed.
+func adopt(in input, plan *reconcile.Plan) bool {
+	if !in.Seen.Fresh {
+		plan.Need(needFreshGroup) // another owner may have taken the group over meanwhile
+		return true
+	}
+	if err := failed[adoptGroup](in); err != nil {
+		pool.ShowFailure(in.Object, plan, infrav1.ASGReadyCondition, infrav1.ASGUpdateFailedReason, err)
+		return true
+	}
+	group := in.Seen.Group
+	plan.Do(adoptGroup{Group: group.Name, Instances: len(group.Instances), Tags: desiredGroup(in).Tags},
+		"Cluster API Provider AWS created Auto Scaling group %s, and it is proven to be this pool's", group.Name)
+	return true
+}
+
+// showAdoption shows on the pool what its launch config says about an adoption.
+func showAdoption(in input, config *infrav1.AWSLaunchConfig) {
+	condition := meta.FindStatusCondition(config.Status.Conditions, infrav1.AdoptedCondition)
+	switch {
+	case in.Seen.Adopting:
+		reconciling.False(in.Object, infrav1.AdoptedCondition, infrav1.AdoptingReason,
+			fmt.Sprintf("Auto Scaling group %s of Cluster API Provider AWS's is being taken over", in.Seen.Group.Name))
+	case condition == nil:
+		reconciling.Remove(in.Object, infrav1.AdoptedCondition)
+	case condition.Status == metav1.ConditionTrue:
+		reconciling.True(in.Object, infrav1.AdoptedCondition, condition.Reason, condition.Message)
+	}
+}

@@ -1,0 +1,161 @@
+package machinepool
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/pool"
+	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+const (
+	// shortPatience is how long a group may be below its desired capacity before AWS is asked why: instances come within seconds.
+	shortPatience = time.Minute
+	// shortNoticed is when a group is checked that was made larger just now. Usually its first instance, which status shows, wakes the pool before.
+	shortNoticed = 10 * time.Second
+	// askAfter is when AWS is asked again, if it lasts, and then after as long as it has lasted, up to askEvery.
+	askAfter = 5 * time.Minute
+	askEvery = 30 * time.Minute
+	// shortRest is how long a group that stays short is watched closely. After it, it is checked like one at rest.
+	shortRest = 10 * time.Minute
+)
+
+// explainCapacity shows why a group stays below its desired capacity. It is no reason for a pool not to be ready: what runs works.
+func explainCapacity(in input, plan *reconcile.Plan) {
+	group, status := in.Seen.Group, &in.Object.Status
+	if group == nil || group.Deleting {
+		status.BelowCapacitySince = nil
+		return
+	}
+	if group.Units() >= group.Capacity {
+		status.BelowCapacitySince = nil
+		reconciling.True(in.Object, infrav1.CapacityAvailableCondition, infrav1.CapacityAvailableReason, "")
+		return
+	}
+	if status.BelowCapacitySince == nil && enlarged(in) {
+		plan.LookAgain(shortNoticed)
+		return
+	}
+	if status.BelowCapacitySince == nil {
+		status.BelowCapacitySince = ptr.To(metav1.NewTime(in.Now))
+	}
+	if launchSuspended(in) {
+		reconciling.False(in.Object, infrav1.CapacityAvailableCondition, infrav1.LaunchSuspendedReason, fmt.Sprintf(
+			"%d of %d units of capacity are there, and the group's process Launch is suspended: resume it", group.Units(), group.Capacity))
+		return
+	}
+	lasts := shortFor(in)
+	if lasts < shortPatience {
+		plan.LookAgain(shortPatience - lasts)
+		return
+	}
+	failure := in.Seen.FailedLaunch
+	switch {
+	case !failure.Read && failure.Err == nil:
+		plan.Need(needFailedLaunch)
+	case failure.Err != nil:
+		pool.ShowFailure(in.Object, plan, infrav1.CapacityAvailableCondition, infrav1.LaunchFailedReason, failure.Err)
+	default:
+		showShortage(in, plan, failure.Launch)
+		plan.LookAgain(failure.Again.Sub(in.Now))
+	}
+}
+
+// enlarged reports whether the group was given a larger desired capacity in this pass, and status shows no instance of it yet.
+func enlarged(in input) bool {
+	for _, done := range in.Done {
+		if update, is := done.Action.(updateGroup); is && done.Err == nil && update.Desired.Capacity != nil && *update.Desired.Capacity > in.Object.Status.Replicas {
+			return true
+		}
+	}
+	return false
+}
+
+// launchSuspended reports whether the group launches nothing because its process is suspended.
+func launchSuspended(in input) bool {
+	return slices.Contains(in.Seen.Group.Suspended, autoscalinggroup.ProcessLaunch)
+}
+
+// shortFor returns for how long the group has been below its desired capacity.
+func shortFor(in input) time.Duration {
+	since := in.Object.Status.BelowCapacitySince
+	if since == nil {
+		return 0
+	}
+	return in.Now.Sub(since.Time)
+}
+
+// nextAsk returns how long after AWS was asked why a group is short it is asked again.
+func nextAsk(lasts time.Duration) time.Duration { return min(max(lasts, askAfter), askEvery) }
+
+// showShortage shows why capacity is missing. The numbers are left to status, so that the condition does not flap.
+func showShortage(in input, plan *reconcile.Plan, launch *autoscalinggroup.FailedLaunch) {
+	if launch == nil {
+		reconciling.Unknown(in.Object, infrav1.CapacityAvailableCondition, infrav1.WaitingForInstancesReason,
+			"the group is below its desired capacity, and no launch failed")
+		return
+	}
+	reason := map[autoscalinggroup.Shortage]string{
+		autoscalinggroup.NoCapacity: infrav1.InsufficientCapacityReason, autoscalinggroup.NoQuota: infrav1.QuotaExceededReason,
+		autoscalinggroup.NoLaunch: infrav1.LaunchFailedReason,
+	}[launch.Shortage]
+	before := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.CapacityAvailableCondition)
+	if before == nil || before.Status != metav1.ConditionFalse || before.Reason != reason {
+		plan.Tell(reconcile.Warningf("CapacityMissing", "Auto Scaling group %s stays below its desired capacity: %s", in.Seen.Group.Name, launch.Message))
+	}
+	reconciling.False(in.Object, infrav1.CapacityAvailableCondition, reason, launch.Message)
+}
+
+// warmLookEvery is how often a warm pool is checked that has more instances than it is to have.
+const warmLookEvery = 30 * time.Second
+
+// releaseWarmInstances ends the hold of the drain hook on instances that leave a warm pool: AWS asks the hooks of the group for them too (AWS:
+// warm-pool-instance-lifecycle), and there is nothing to drain.
+func releaseWarmInstances(in input, plan *reconcile.Plan) bool {
+	if !keepsWarm(in) {
+		return true
+	}
+	err := in.Seen.Warm.Err
+	if failure := failed[releaseWarm](in); failure != nil {
+		err = failure
+	}
+	switch {
+	case err != nil:
+		pool.ShowFailure(in.Object, plan, infrav1.NodesDrainedCondition, infrav1.DrainingReason, err)
+		return true
+	case !in.Seen.Warm.Read:
+		plan.Need(needWarmPool)
+		return true
+	}
+	shrinking := in.Seen.Group.WarmSurplus() > 0
+	var held []string
+	for _, instance := range in.Seen.Warm.Leaving {
+		if instance.Held() {
+			held = append(held, instance.ID)
+		} else {
+			shrinking = true
+		}
+	}
+	if len(held) > 0 && !succeeded[releaseWarm](in) {
+		plan.Do(releaseWarm{Group: in.Seen.Group.Name, Instances: held}, "%s leave the warm pool, and are no nodes", named(held))
+		return true
+	}
+	if shrinking {
+		plan.LookAgain(in.Seen.Warm.At.Add(warmLookEvery).Sub(in.Now))
+	}
+	return true
+}
+
+// keepsWarm reports whether the group has warm instances that the drain hook may hold.
+func keepsWarm(in input) bool {
+	group := in.Seen.Group
+	return group != nil && !group.Deleting && !in.Seen.Adopting && group.WarmPoolSize > 0 && len(drainHooks(in)) > 0
+}

@@ -1,0 +1,331 @@
+package machinepool
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/inspection"
+	"github.com/slipway-project/slipway/internal/ownership"
+	"github.com/slipway-project/slipway/internal/pool"
+	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+const (
+	// configEnding is when a pool checks again whether a launch config that has its name is gone.
+	configEnding = 10 * time.Second
+	// cacheBehind is when the cache is expected to show what this process wrote at the latest.
+	cacheBehind = 5 * time.Second
+)
+
+// ensureLaunchConfig keeps the pool's launch config as the pool asks for, or follows the one that the pool refers to. The other concerns have their turn without it
+// while it is not ready: sizes can change, the version cannot.
+func ensureLaunchConfig(in input, plan *reconcile.Plan) bool {
+	config := in.Seen.LaunchConfig.Object
+	if in.Object.Spec.LaunchConfigRef != nil {
+		return followConfig(in, plan)
+	}
+	if config == nil {
+		return createConfig(in, plan)
+	}
+	if !metav1.IsControlledBy(config, in.Object) {
+		return showForeignConfig(in, plan)
+	}
+	if in.Seen.LaunchConfig.Recent {
+		plan.LookAgain(cacheBehind)
+	}
+	poolConfig, source := launchConfigOf(in), configSource(in)
+	wanted := poolConfig.Spec(source, config)
+	if reason, problem := poolConfig.UnfitOwn(&wanted); problem != "" {
+		showConfig(in, config) // what the pool has from it before goes on
+		reconciling.False(in.Object, infrav1.LaunchTemplateReadyCondition, reason, problem)
+		return proveTemplate(in, plan)
+	}
+	update := updateLaunchConfig{Name: config.Name, Spec: wanted, Labels: poolConfig.Labels(config, source), Annotations: poolConfig.Annotations(config, source)}
+	if err := failed[updateLaunchConfig](in); err != nil {
+		return showRefusedConfig(in, err)
+	}
+	if differs := update.differs(config); len(differs) > 0 && !succeeded[updateLaunchConfig](in) {
+		plan.Do(update, "the pool asks for another %s", strings.Join(differs, ", "))
+		return true
+	}
+	showConfig(in, config)
+	source.ShowProblem(in.Object)
+	return proveTemplate(in, plan)
+}
+
+// followConfig shows a launch config that the pool refers to, and of which nothing is written.
+func followConfig(in input, plan *reconcile.Plan) bool {
+	name, config := in.Object.Spec.LaunchConfigRef.Name, in.Seen.LaunchConfig.Object
+	if config == nil {
+		reconciling.False(in.Object, infrav1.LaunchTemplateReadyCondition, infrav1.WaitingForLaunchConfigReason,
+			fmt.Sprintf("AWSLaunchConfig %q, which spec.launchConfigRef names, does not exist", name))
+		return true
+	}
+	if problem := launchConfigOf(in).UnfitConfig(config); problem != "" {
+		reconciling.False(in.Object, infrav1.LaunchTemplateReadyCondition, infrav1.InvalidSpecReason, fmt.Sprintf("AWSLaunchConfig %q is not for this pool: %s", name, problem))
+		return true
+	}
+	showConfig(in, config)
+	return proveTemplate(in, plan)
+}
+
+// createConfig creates the pool's own launch config.
+func createConfig(in input, plan *reconcile.Plan) bool {
+	switch err := failed[createLaunchConfig](in); {
+	case apierrors.IsAlreadyExists(err):
+		return false // it was created just now, and wakes the pool when the cache shows it
+	case err != nil:
+		return showRefusedConfig(in, err)
+	}
+	poolConfig, source := launchConfigOf(in), configSource(in)
+	if source.Problem != "" {
+		source.ShowProblem(in.Object)
+		return true
+	}
+	config := &infrav1.AWSLaunchConfig{Spec: poolConfig.Spec(source, nil)}
+	config.Namespace, config.Name = in.Object.Namespace, in.Object.Name
+	if reason, problem := poolConfig.UnfitOwn(&config.Spec); problem != "" {
+		reconciling.False(in.Object, infrav1.LaunchTemplateReadyCondition, reason, problem)
+		return true
+	}
+	config.Labels, config.Annotations = poolConfig.Labels(config, source), poolConfig.Annotations(config, source)
+	ownership.SetLocation(config, in.Seen.Access.Location)
+	controllerutil.AddFinalizer(config, infrav1.LaunchConfigFinalizer)
+	plan.Do(createLaunchConfig{Config: config}, "the pool has no launch config")
+	return true
+}
+
+// showForeignConfig shows that a launch config that is not the pool's has its name.
+func showForeignConfig(in input, plan *reconcile.Plan) bool {
+	config := in.Seen.LaunchConfig.Object
+	if config.DeletionTimestamp == nil {
+		reconciling.False(in.Object, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchConfigNotOwnedReason,
+			fmt.Sprintf("AWSLaunchConfig %q exists and does not belong to this pool: rename one of them", config.Name))
+		return false
+	}
+	reconciling.Unknown(in.Object, infrav1.LaunchTemplateReadyCondition, infrav1.WaitingForLaunchConfigReason,
+		fmt.Sprintf("AWSLaunchConfig %q, which does not belong to this pool, is being deleted; the pool creates its own once it is gone. Nodes keep what they run", config.Name))
+	plan.LookAgain(configEnding)
+	return false
+}
+
+// refusedConfig reports whether an action failed because the API server does not take a launch config as it is, or has it already: failures that conditions
+// tell about.
+func refusedConfig(done reconcile.Done) bool {
+	switch done.Action.(type) {
+	case createLaunchConfig, updateLaunchConfig:
+		return apierrors.IsInvalid(done.Err) || apierrors.IsAlreadyExists(done.Err)
+	}
+	return false
+}
+
+// showRefusedConfig shows that the API server does not take the launch config: only an edit of the pool helps, which wakes it. Other failures are retried.
+func showRefusedConfig(in input, err error) bool {
+	if !apierrors.IsInvalid(err) {
+		return false
+	}
+	reconciling.False(in.Object, infrav1.LaunchTemplateReadyCondition, infrav1.InvalidSpecReason, err.Error())
+	return true
+}
+
+// showConfig shows the state of the launch config on the pool.
+func showConfig(in input, config *infrav1.AWSLaunchConfig) {
+	showAdoption(in, config)
+	common.ShowLaunchConfig(in.Object, config)
+}
+
+// proveTemplate checks that the pool may launch from the template that its launch config's status names, before its group is first pointed at it. Status
+// is no proof: a user who may write it could name the template of another cluster, with that cluster's user data.
+func proveTemplate(in input, plan *reconcile.Plan) bool {
+	config := in.Seen.LaunchConfig
+	if !common.Launchable(config.Object) || config.Object.Status.LaunchTemplateID == presentTemplate(in) {
+		return true
+	}
+	switch {
+	case config.TemplateErr != nil:
+		pool.ShowFailure(in.Object, plan, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateReconcileFailedReason, config.TemplateErr)
+		return false
+	case config.TemplateID != config.Object.Status.LaunchTemplateID:
+		plan.Need(needTemplate)
+	case config.Template != nil && common.ForeignTemplate(config.Object, *config.Template) != "":
+		reconciling.False(in.Object, infrav1.LaunchTemplateReadyCondition, infrav1.OwnerTagMissingReason, common.ForeignTemplate(config.Object, *config.Template))
+		plan.LookAgain(cacheBehind)
+	}
+	return true
+}
+
+// presentTemplate is the launch template that the group launches from, empty for none.
+func presentTemplate(in input) string {
+	if in.Seen.Group == nil {
+		return ""
+	}
+	return in.Seen.Group.LaunchTemplateID
+}
+
+// launchable returns the launch config if the pool may launch from what its status says, and nil if it may not: it is not ready for its current generation and
+// does not hold back what EC2 would not launch either, or it is not for this pool.
+func launchable(in input) *infrav1.AWSLaunchConfig {
+	config := in.Seen.LaunchConfig
+	switch {
+	case config.Object == nil || bootstrapMissing(in) != "" || !common.Launchable(config.Object) || failed[updateLaunchConfig](in) != nil:
+		return nil
+	case in.Object.Spec.LaunchConfigRef == nil && !metav1.IsControlledBy(config.Object, in.Object):
+		return nil
+	case in.Object.Spec.LaunchConfigRef != nil && launchConfigOf(in).UnfitConfig(config.Object) != "":
+		return nil
+	case config.Object.Status.LaunchTemplateID == presentTemplate(in):
+	case config.TemplateID != config.Object.Status.LaunchTemplateID, config.TemplateErr != nil:
+		return nil
+	case config.Template != nil && common.ForeignTemplate(config.Object, *config.Template) != "":
+		return nil
+	}
+	return config.Object
+}
+
+// awaitsConfig reports whether the pool waits for a launch config that has not acted on its spec yet.
+func awaitsConfig(in input) bool {
+	config := in.Seen.LaunchConfig.Object
+	return config != nil && bootstrapMissing(in) == "" && common.HasToAct(config)
+}
+
+// launchConfigOf returns how the pool comes to its launch config.
+func launchConfigOf(in input) common.PoolLaunchConfig {
+	spec := &in.Object.Spec
+	return common.PoolLaunchConfig{
+		Pool: in.Object, Kind: string(inspection.AWSMachinePool), Given: overriddenMembers(spec.MixedInstancesPolicy), ClusterName: in.Seen.MachinePool.Spec.ClusterName,
+		Inline: spec.AWSLaunchTemplate, Reference: spec.LaunchConfigRef, Template: spec.LaunchConfigTemplateRef,
+		VersionsToKeep: spec.VersionsToKeep, AdditionalTags: spec.AdditionalTags, Control: spec.LaunchConfigControl,
+		Placement: common.PlacementOf(namedSubnets(spec.Subnets), spec.AvailabilityZones, in.Seen.MachinePool.Spec.FailureDomains, in.Seen.Access.Facts),
+		Adopt:     adoptableTemplate(in),
+		Complete: func(wanted *infrav1.AWSLaunchConfigSpec, present *infrav1.AWSLaunchConfig) {
+			complete(in, wanted, present)
+		},
+		Unfit: func(config *infrav1.AWSLaunchConfigSpec) string { return incompatible(in, config) },
+	}
+}
+
+// configSource returns what the pool's own launch config is made from.
+func configSource(in input) common.LaunchSource {
+	spec := &in.Object.Spec
+	if spec.LaunchConfigTemplateRef != nil {
+		return in.Seen.LaunchConfig.Source.Source(in.Seen.LaunchConfig.Object, spec.VersionsToKeep, spec.AdditionalTags)
+	}
+	return common.PoolSource(spec.AWSLaunchTemplate, spec.VersionsToKeep, spec.AdditionalTags)
+}
+
+// differs returns what an update changes of a launch config: members of its spec, labels and annotations.
+func (u updateLaunchConfig) differs(config *infrav1.AWSLaunchConfig) []string {
+	var differing []string
+	if !equality.Semantic.DeepEqual(config.Spec, u.Spec) {
+		differing = differingMembers(config.Spec, u.Spec)
+	}
+	if !maps.Equal(config.Labels, u.Labels) {
+		differing = append(differing, "set of labels")
+	}
+	if !maps.Equal(config.Annotations, u.Annotations) {
+		differing = append(differing, "set of annotations")
+	}
+	return differing
+}
+
+// differingMembers returns the members of two specs that differ, sorted. Specs that differ in none that JSON has count as differing all the same.
+func differingMembers(before, after infrav1.AWSLaunchConfigSpec) []string {
+	members := [2]map[string]any{}
+	for i, spec := range []infrav1.AWSLaunchConfigSpec{before, after} {
+		text, err := json.Marshal(spec)
+		if err == nil {
+			err = json.Unmarshal(text, &members[i])
+		}
+		if err != nil {
+			return []string{"spec"}
+		}
+	}
+	var differing []string
+	for _, name := range slices.Sorted(maps.Keys(members[0])) {
+		if !reflect.DeepEqual(members[0][name], members[1][name]) {
+			differing = append(differing, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(members[1])) {
+		if _, known := members[0][name]; !known {
+			differing = append(differing, name)
+		}
+	}
+	slices.Sort(differing)
+	if len(differing) == 0 {
+		return []string{"spec"}
+	}
+	return differing
+}
+
+// namedSubnets returns the subnets that references name by id, in the order of the references. One that filters find has an empty id.
+func namedSubnets(references []infrav1.AWSResourceReference) []string {
+	ids := make([]string, len(references))
+	for i, reference := range references {
+		ids[i] = ptr.Deref(reference.ID, "")
+	}
+	return ids
+}
+
+// overriddenMembers returns the members of a launch template that every override has in its place.
+func overriddenMembers(mixed *infrav1.MixedInstancesPolicy) []string {
+	if mixed == nil || len(mixed.Overrides) == 0 {
+		return nil
+	}
+	if slices.ContainsFunc(mixed.Overrides, func(override infrav1.Overrides) bool { return override.ImageID == "" }) {
+		return []string{"InstanceType"}
+	}
+	return []string{"InstanceType", "ImageId"}
+}
+
+// complete adds to the launch config that is created for a pool what only pools with a group of their own want. Present is what there is, nil if there is none.
+func complete(in input, wanted *infrav1.AWSLaunchConfigSpec, present *infrav1.AWSLaunchConfig) {
+	spec, machine := &in.Object.Spec, &in.Seen.MachinePool.Spec.Template.Spec
+	wanted.KubernetesVersion = machine.Version
+	if name := ptr.Deref(machine.Bootstrap.DataSecretName, ""); name != "" {
+		wanted.Bootstrap = &infrav1.LaunchConfigBootstrap{DataSecretName: name, Storage: spec.BootstrapStorage, Ignition: spec.Ignition.DeepCopy()}
+	}
+	presentType := ""
+	if present != nil {
+		presentType, wanted.Rollback = present.Spec.InstanceType, keptRollback(in.Object, present)
+		if wanted.LaunchTemplateName == "" && spec.LaunchConfigTemplateRef != nil {
+			wanted.LaunchTemplateName = present.Spec.LaunchTemplateName // EC2 renames no template, of a pool that named one before
+		}
+	}
+	// A group with overrides needs no type in its template, but the image's architecture follows from one, and cluster-autoscaler reads
+	// the template's to know what a node of an empty group would be.
+	if policy := spec.MixedInstancesPolicy; wanted.InstanceType == "" && policy != nil && len(policy.Overrides) > 0 {
+		wanted.InstanceType = policy.Overrides[0].InstanceType
+		// Another first override makes no other nodes of those that are there: the type stays for as long as it is among them.
+		if slices.ContainsFunc(policy.Overrides, func(override infrav1.Overrides) bool { return override.InstanceType == presentType }) {
+			wanted.InstanceType = presentType
+		}
+	}
+}
+
+// keptRollback returns the rollback that goes on: until the user wants none any longer, or the spec asks for something other than what failed.
+func keptRollback(object *infrav1.AWSMachinePool, config *infrav1.AWSLaunchConfig) *infrav1.Rollback {
+	if object.Spec.RefreshPreferences == nil || !object.Spec.RefreshPreferences.Rollback {
+		return nil
+	}
+	ready := meta.FindStatusCondition(config.Status.Conditions, infrav1.ReadyCondition)
+	if ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == config.Generation && config.Status.RolledBackFrom == "" {
+		return nil
+	}
+	return config.Spec.Rollback
+}

@@ -1,0 +1,74 @@
+package machinepool
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/inspection"
+)
+
+// reservation reports whether the pool decides on Capacity Reservations itself, and whether its instances may run in those.
+func reservation(pool *infrav1.AWSMachinePoolSpec) (itself, inside bool) {
+	itself = pool.CapacityReservation != nil && pool.CapacityReservation.Preference != "default"
+	return itself, itself && pool.CapacityReservation.Preference != "none"
+}
+
+// skipsMatching reports whether refreshes leave instances alone that run what is wanted.
+func skipsMatching(preferences *infrav1.RefreshPreferences) bool {
+	return preferences == nil || !preferences.Disable && ptr.Deref(preferences.SkipMatching, true)
+}
+
+// incompatible returns why the pool cannot launch from a launch config that is not written in the pool itself, "" if it can. They are the rules that the API server
+// holds for awsLaunchTemplate.
+func incompatible(in input, spec *infrav1.AWSLaunchConfigSpec) string {
+	pool, mixed := &in.Object.Spec, in.Object.Spec.MixedInstancesPolicy
+	spot, block := common.Bought(spec)
+	outside := pool.BootstrapStorage != "" && pool.BootstrapStorage != infrav1.BootstrapStorageUserData
+	reserves, inReservation := reservation(pool)
+	// A parameter that a spec names is resolved before a version is made of it.
+	parameter := spec.Existing != nil && strings.HasPrefix(ptr.Deref(spec.AMI.ID, ""), inspection.ParameterPrefix)
+	return cmp.Or(
+		common.If(spec.ClusterName != in.Seen.MachinePool.Spec.ClusterName, fmt.Sprintf("it is of Cluster %q", spec.ClusterName)),
+		common.If(spec.Nodegroup != nil, "spec.nodegroup is set, so that its user data is for a managed node group"),
+		common.If(spec.InstanceType == "" && spec.InstanceRequirements == nil && (mixed == nil || len(mixed.Overrides) == 0), "it names no instance type, and the pool has no mixedInstancesPolicy.overrides"),
+		common.If(lacksDryRun(spec), "it asks for a dry run, which is of one instance type, and names none: give instanceType, or remove verify"),
+		common.If(mixed != nil && spot, "it asks for Spot Instances, which mixedInstancesPolicy does in its own way (onDemandPercentageAboveBaseCapacity)"),
+		common.If(mixed != nil && block, "it asks for a Capacity Block, which can not be used with mixedInstancesPolicy"),
+		incompatibleWithWarmPool(pool.WarmPool, spec, spot || block, parameter),
+		common.If(parameter && skipsMatching(pool.RefreshPreferences), "its image is a Systems Manager parameter, with which AWS can not tell which instances to leave alone: set refreshPreferences.skipMatching to false"),
+		common.If(outside && spec.IamInstanceProfile == "", "it has no iamInstanceProfile, with which instances read bootstrap data outside of the launch template (bootstrapStorage)"),
+		common.If(reserves && ptr.Deref(spec.CapacityReservationID, "") != "", "it names a Capacity Reservation, which capacityReservation of the pool overrules"),
+		common.If(inReservation && spot, "it asks for Spot Instances, which can not run in the Capacity Reservation of the pool"),
+	)
+}
+
+// incompatibleWithWarmPool returns why instances of a launch config cannot be in the warm pool, "" if they can or there is none.
+func incompatibleWithWarmPool(pool *infrav1.WarmPool, spec *infrav1.AWSLaunchConfigSpec, bought, parameter bool) string {
+	if pool == nil {
+		return ""
+	}
+	return cmp.Or(
+		common.If(bought, "it asks for Spot Instances or a Capacity Block, and the pool has a warmPool"),
+		common.If(pool.State == hibernatedWarmPool && !hibernates(spec),
+			"its instances cannot hibernate, and the pool has a warmPool in state Hibernated: set hibernationOptions.configured to true, or warmPool.state to Stopped"),
+		common.If(parameter, "its image is a Systems Manager parameter, and Auto Scaling has no warm pool of such instances"),
+	)
+}
+
+// hibernatedWarmPool is the state of a warm pool whose instances hibernate.
+const hibernatedWarmPool = "Hibernated"
+
+// hibernates reports whether instances of a launch config can hibernate, or it is for AWS to say, which has the launch template.
+func hibernates(spec *infrav1.AWSLaunchConfigSpec) bool {
+	return spec.Existing != nil || spec.HibernationOptions != nil && spec.HibernationOptions.Configured
+}
+
+// lacksDryRun reports whether a launch config asks for a dry run and has no instance type, of which there is none.
+func lacksDryRun(spec *infrav1.AWSLaunchConfigSpec) bool {
+	return spec.Verify != "" && spec.InstanceType == ""
+}

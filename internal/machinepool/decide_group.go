@@ -1,0 +1,371 @@
+package machinepool
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/discovery"
+	"github.com/slipway-project/slipway/internal/ownership"
+	"github.com/slipway-project/slipway/internal/pool"
+	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// ensureGroup makes the group as desired.
+func ensureGroup(in input, plan *reconcile.Plan) bool {
+	group := in.Seen.Group
+	switch {
+	case group == nil && launchable(in) == nil:
+		reconciling.False(in.Object, infrav1.ASGReadyCondition, infrav1.WaitingForLaunchTemplateReason, "the group waits for the launch template")
+		return false
+	case group != nil && group.Deleting:
+		reconciling.False(in.Object, infrav1.ASGReadyCondition, infrav1.ASGDeletionInProgressReason,
+			fmt.Sprintf("Auto Scaling group %s is being deleted by somebody else; it is made again when it is gone", group.Name))
+		watchGroup(in, plan, true)
+		plan.LookAgain(lookAgain)
+		return false
+	case !templateAdopted(in):
+		reconciling.False(in.Object, infrav1.ASGReadyCondition, infrav1.WaitingForLaunchTemplateReason, "the group waits for its launch template to be taken over")
+		return true
+	}
+	if blocked(in, plan) {
+		return true // what runs is still reported, whatever is wrong with what is wanted
+	}
+	if group == nil {
+		return createGroupIfGone(in, plan)
+	}
+	return updateGroupIfDue(in, plan)
+}
+
+// groupCanBeChanged reports whether nothing keeps the group from being made as desired, as ensureGroup finds.
+func groupCanBeChanged(in input) bool {
+	return in.Seen.Group != nil && !in.Seen.Group.Deleting && templateAdopted(in) && obstacleOf(in) == nil
+}
+
+// obstacle is what keeps the group from being made as desired.
+type obstacle struct {
+	// need is an observation that is missing; empty if none is.
+	need reconcile.Need
+	// err is an error of AWS, for the reason.
+	err    error
+	reason string
+	// message is for an obstacle that is no error of AWS.
+	message string
+}
+
+// blocked shows what keeps the group from being made as desired, and reports whether anything does.
+func blocked(in input, plan *reconcile.Plan) bool {
+	switch found := obstacleOf(in); {
+	case found == nil:
+		return false
+	case found.need != "":
+		plan.Need(found.need)
+	case found.err != nil:
+		pool.ShowFailure(in.Object, plan, infrav1.ASGReadyCondition, found.reason, found.err)
+	default:
+		reconciling.False(in.Object, infrav1.ASGReadyCondition, found.reason, found.message)
+	}
+	return true
+}
+
+// obstacleOf returns what keeps the group from being made as desired, nil if nothing does.
+func obstacleOf(in input) *obstacle {
+	subnets, spec := in.Seen.Subnets, in.Object.Spec
+	switch {
+	case subnets.Err != nil:
+		return &obstacle{err: subnets.Err, reason: infrav1.SubnetsNotFoundReason}
+	case !subnets.Read:
+		return &obstacle{need: needSubnets}
+	}
+	if launchable(in) != nil && !settling(in) {
+		if found := overrideObstacle(in); found != nil {
+			return found
+		}
+	}
+	if asked := replicas(in); !common.Autoscaled(in.Seen.MachinePool) && (asked < spec.MinSize || asked > spec.MaxSize) {
+		return &obstacle{reason: infrav1.ReplicasOutOfBoundsReason, message: fmt.Sprintf(
+			"the MachinePool asks for %d replicas, and minSize is %d, maxSize %d: change one of them", asked, spec.MinSize, spec.MaxSize)}
+	}
+	return nil
+}
+
+// replicas is how many instances the MachinePool asks for.
+func replicas(in input) int32 { return ptr.Deref(in.Seen.MachinePool.Spec.Replicas, 1) }
+
+// overrideObstacle returns what is wrong with an override that Auto Scaling would take, or refuse with a message that does not help, and that no launch could come
+// of: images, types and templates that do not exist, types that cannot run their image, and templates with an instance profile that the cluster's identity may
+// not use.
+func overrideObstacle(in input) *obstacle {
+	if in.Object.Spec.MixedInstancesPolicy == nil || launchable(in).WhatIsLaunched() == nil {
+		return nil
+	}
+	if !in.Seen.OverridesRead {
+		return &obstacle{need: needOverrides}
+	}
+	for i, override := range in.Seen.Overrides {
+		var mismatch *mismatchError
+		err := override.err()
+		switch {
+		case errors.As(err, &mismatch):
+			return &obstacle{reason: infrav1.ArchitectureMismatchReason, message: mismatch.Error()}
+		case err != nil:
+			return &obstacle{err: fmt.Errorf("mixedInstancesPolicy.overrides[%d]: %w", i, err), reason: override.Reason}
+		}
+	}
+	return nil
+}
+
+// err returns what is wrong with an override.
+func (o Override) err() error {
+	if o.Err == nil && o.Architecture != "" && o.InstanceType != "" && !slices.Contains(o.Architectures, o.Architecture) {
+		return &mismatchError{override: o}
+	}
+	return o.Err
+}
+
+// mismatchError reports that an instance type cannot run the image that it would be launched with.
+type mismatchError struct{ override Override }
+
+// Error implements error.
+func (e *mismatchError) Error() string {
+	return fmt.Sprintf("image %s is for %s, and override %s runs %v: give the override an imageID of its architecture, or take types of one architecture",
+		e.override.ImageID, e.override.Architecture, e.override.InstanceType, e.override.Architectures)
+}
+
+// desiredGroup returns the group that the pool asks for. While the launch config is not ready, and while edits settle, the group launches what it launched before:
+// a version and the mixed instances policy that goes with it change together. So it does while a refresh brings what is wanted by new root volumes.
+func desiredGroup(in input) autoscalinggroup.Desired {
+	desired := launchedGroup(in)
+	if desired.LaunchTemplateID != "" && (rootVolumesOf(in).inPlace || holdsConfiguration(in)) {
+		desired.LaunchTemplateID, desired.Version = "", 0
+	}
+	return desired
+}
+
+// launchedGroup is desiredGroup before it is decided how what is wanted reaches the instances.
+func launchedGroup(in input) autoscalinggroup.Desired {
+	asked, spec := askedTags(in), &in.Object.Spec
+	desired := autoscalinggroup.Desired{
+		Owner: ownerTag(in), Names: names(in.Object, in.Seen.ClusterName),
+		MinSize: spec.MinSize, MaxSize: spec.MaxSize,
+		MixedInstancesPolicy: spec.MixedInstancesPolicy,
+		SubnetIDs:            in.Seen.Subnets.IDs,
+		Settings:             autoscalinggroup.SettingsOf(spec),
+		Hooks:                wantedHooks(in),
+		TargetGroupARNs:      slices.Sorted(slices.Values(spec.TargetGroupARNs)),
+		TrafficSources:       autoscalinggroup.TrafficSourcesOf(spec.TrafficSources),
+		Suspended:            autoscalinggroup.SuspendedOf(spec.SuspendProcesses),
+		WarmPool:             autoscalinggroup.WarmPoolOf(spec.WarmPool),
+		Tags:                 in.Seen.Access.Facts.OwnedTags(in.Object.Name, asked),
+		RetiredTags:          common.RetiredTags(in.Object, asked),
+	}
+	desired.Tags[infrav1.TagMachinePool] = ownerTag(in)
+	desired.Tags[infrav1.TagLaunchConfig] = configTag(in)
+	if config := launchable(in); config != nil && !settling(in) {
+		desired.LaunchTemplateID, desired.Version = config.Status.LaunchTemplateID, config.Status.Version
+	}
+	if !common.Autoscaled(in.Seen.MachinePool) {
+		desired.Capacity = ptr.To(min(replicas(in)+staying(in), spec.MaxSize))
+	}
+	return desired
+}
+
+// askedTags returns what users ask for on the group: by the cluster, by the pool, and for an autoscaler that reads tags, by the MachinePool, and by what a node
+// would be.
+func askedTags(in input) map[string]string {
+	asked := in.Seen.Access.Facts.AskedTags(in.Object.Spec.AdditionalTags)
+	if in.Seen.MachinePool == nil || !common.Autoscaled(in.Seen.MachinePool) {
+		return asked
+	}
+	present := map[string]string{}
+	if in.Seen.Group != nil {
+		present = in.Seen.Group.Tags
+	}
+	for _, tags := range []map[string]string{
+		autoscalinggroup.NodeTemplateTags(in.Seen.MachinePool.Annotations), autoscalinggroup.DerivedTags(in.Object.Status.Capacity, in.Object.Status.NodeInfo, present),
+	} {
+		for key, value := range tags {
+			asked[key] = cmp.Or(asked[key], value)
+		}
+	}
+	return asked
+}
+
+// configTag returns the value of the tag by which a launch config finds the groups that use its template: of the config that the group launches from, which is the
+// one before while another that the pool refers to is not ready, or edits settle.
+func configTag(in input) string {
+	reference := in.Object.Spec.LaunchConfigRef
+	if reference == nil {
+		return ownerTag(in) // the pool's own config has its name
+	}
+	if group := in.Seen.Group; group != nil && group.Tags[infrav1.TagLaunchConfig] != "" && (launchable(in) == nil || settling(in)) {
+		return group.Tags[infrav1.TagLaunchConfig]
+	}
+	return ownership.OwnerNamed(in.Object.Namespace, in.Seen.ClusterName, reference.Name)
+}
+
+// subnetQuery asks for the subnets that instances are launched into.
+func subnetQuery(in input) discovery.SubnetQuery {
+	spec := &in.Object.Spec
+	return discovery.SubnetQuery{
+		VPCID: in.Seen.Access.Facts.VPCID, Refs: spec.Subnets, AvailabilityZones: spec.AvailabilityZones,
+		FailureDomains: in.Seen.MachinePool.Spec.FailureDomains,
+		Type:           ptr.Deref(spec.AvailabilityZoneSubnetType, ""),
+		ClusterSubnets: in.Seen.Access.Facts.Subnets,
+	}
+}
+
+// createGroupIfGone creates the group.
+func createGroupIfGone(in input, plan *reconcile.Plan) bool {
+	if slices.ContainsFunc(arns(in.Object), func(arn string) bool { return arn != "" }) && !in.Seen.Fresh {
+		// The pool had a group. What a sweep saw may be old, and a second group would double the nodes.
+		plan.Need(needFreshGroup)
+		return true
+	}
+	create := createGroup{Desired: desiredGroup(in), Name: in.Seen.FreeName}
+	reason := "the pool has no Auto Scaling group"
+	if lost := in.Object.Status.AutoScalingGroup; lost != nil {
+		create.Lost = fmt.Sprintf("Auto Scaling group %s was deleted outside Slipway; it is made again", lost.Name)
+		reason = fmt.Sprintf("Auto Scaling group %s was deleted outside Slipway", lost.Name)
+		reconciling.False(in.Object, infrav1.ASGReadyCondition, infrav1.ASGNotFoundReason, create.Lost)
+		in.Object.Status.AutoScalingGroup = nil // so that it is reported once, however often creating another is tried
+	}
+	tried, err := attempted[createGroup](in)
+	switch {
+	case !tried:
+		announce(in, plan)
+		plan.Do(create, "%s", reason)
+		return true
+	case aws.IsAlreadyExists(err):
+		plan.LookAgain(lookAgain) // a group of this name was created just now and cannot be seen yet
+	case err != nil:
+		pool.ShowFailure(in.Object, plan, infrav1.ASGReadyCondition, infrav1.ASGProvisionFailedReason, err)
+	default:
+		plan.LookAgain(lookAgain) // it was created just now and cannot be seen yet
+	}
+	return false
+}
+
+// updateGroupIfDue makes a group that exists as desired. What keeps instances from coming or going unseen is first: hooks, and suspended processes.
+func updateGroupIfDue(in input, plan *reconcile.Plan) bool {
+	if in.Seen.Adopting {
+		if goOn := adopt(in, plan); !goOn || in.Seen.Adopting {
+			return goOn
+		}
+	}
+	announce(in, plan)
+	if !ensureHooks(in, plan) || pending(plan) {
+		return true
+	}
+	desired, group := desiredGroup(in), *in.Seen.Group
+	given := givenTo(in.Object)
+	changes := autoscalinggroup.Changes(desired, given, group)
+	tried, err := attempted[updateGroup](in)
+	switch {
+	case err != nil:
+		// What a warm pool that is being deleted stands in the way of is tried again when that is gone, which wakes the pool.
+		pool.ShowFailure(in.Object, plan, infrav1.ASGReadyCondition, infrav1.ASGUpdateFailedReason, err)
+		return true
+	case len(changes) > 0 && (tried || changedSince(in, desired, given)):
+		plan.LookAgain(lookAgain) // AWS shows the group as it was, or it changed just now
+		return false
+	case len(changes) > 0:
+		plan.Do(updateGroup{Desired: desired, Changes: changes, Outside: asGiven(in, desired), NotInPlace: rootVolumesOf(in).notInPlace}, "%s", strings.Join(autoscalinggroup.Effects(changes), "; "))
+		return true
+	}
+	if err := failed[tagGroup](in); err != nil {
+		pool.ShowFailure(in.Object, plan, infrav1.ASGReadyCondition, infrav1.ASGUpdateFailedReason, err)
+		return true
+	}
+	if keys := autoscalinggroup.TagChanges(desired, group); len(keys) > 0 && !succeeded[tagGroup](in) {
+		plan.Do(tagGroup{Desired: desired, Keys: keys, Outside: asGiven(in, desired)}, "the group's tags %s differ from those that are asked for", strings.Join(keys, ", "))
+		return true
+	}
+	reconciling.True(in.Object, infrav1.ASGReadyCondition, infrav1.ReadyReason, "")
+	return true
+}
+
+// changedSince reports whether the group was as desired when the pass began, and is not as AWS describes it now.
+func changedSince(in input, desired autoscalinggroup.Desired, given autoscalinggroup.Given) bool {
+	return in.Seen.Earlier != nil && len(autoscalinggroup.Changes(desired, given, *in.Seen.Earlier)) == 0
+}
+
+// givenTo returns what the pool gave its group earlier.
+func givenTo(object *infrav1.AWSMachinePool) autoscalinggroup.Given {
+	applied := common.AppliedOf(object)
+	return autoscalinggroup.Given{Processes: applied.Processes, TargetGroups: applied.TargetGroups, TrafficSources: applied.TrafficSources}
+}
+
+// isAsDesired reports whether AWS confirmed in this pass, or earlier, that the group has all that the pool asks for, hooks apart.
+func isAsDesired(in input) bool {
+	if !groupCanBeChanged(in) || in.Seen.Adopting || failed[updateGroup](in) != nil || failed[tagGroup](in) != nil || failed[changeHooks](in) != nil || in.Seen.Hooks.Err != nil {
+		return false
+	}
+	desired := desiredGroup(in)
+	return len(autoscalinggroup.Changes(desired, givenTo(in.Object), *in.Seen.Group)) == 0 && len(autoscalinggroup.TagChanges(desired, *in.Seen.Group)) == 0
+}
+
+// announce records what the group is about to be given, together with what it was given before.
+func announce(in input, plan *reconcile.Plan) {
+	annotate(in, plan, func(pool *infrav1.AWSMachinePool) { announceGiven(in, pool) })
+}
+
+// announceGiven records on a pool what its group is about to be given.
+func announceGiven(in input, pool *infrav1.AWSMachinePool) {
+	common.AnnounceTags(pool, askedTags(in))
+	applied, hooks := common.AppliedOf(pool), wantedHooks(in)
+	applied.Hooks = common.Union(applied.Hooks, autoscalinggroup.HookNames(hooks))
+	if len(hooks) == 0 || applied.HooksDigest != autoscalinggroup.HooksDigest(hooks) {
+		applied.HooksDigest = ""
+	}
+	applied.TargetGroups = common.Union(applied.TargetGroups, pool.Spec.TargetGroupARNs)
+	applied.TrafficSources = common.Union(applied.TrafficSources, autoscalinggroup.Identifiers(autoscalinggroup.TrafficSourcesOf(pool.Spec.TrafficSources)))
+	applied.Processes = common.Union(applied.Processes, autoscalinggroup.SuspendedOf(pool.Spec.SuspendProcesses))
+	applied.Record(pool)
+}
+
+// confirmGiven records on a pool what AWS confirmed that its group has: exactly what it is to have, and the hooks if they were checked in this pass.
+func confirmGiven(in input, pool *infrav1.AWSMachinePool) {
+	applied, desired := common.AppliedOf(pool), desiredGroup(in)
+	if hooksConfirmed(in) {
+		applied.Hooks, applied.HooksDigest = autoscalinggroup.HookNames(desired.Hooks), ""
+		if len(desired.Hooks) > 0 {
+			applied.HooksDigest = autoscalinggroup.HooksDigest(desired.Hooks)
+		}
+	}
+	if isAsDesired(in) {
+		common.ConfirmTags(pool, askedTags(in))
+		applied.TargetGroups, applied.Processes = desired.TargetGroupARNs, desired.Suspended
+		applied.TrafficSources = autoscalinggroup.Identifiers(desired.TrafficSources)
+		settings, launches := desired.Digests()
+		launches = cmp.Or(launches, applied.Launches)
+		if applied.Settings != settings || applied.Launches != launches {
+			applied.Settings, applied.Launches, applied.Changed = settings, launches, ptr.To(metav1.NewTime(in.Now))
+		}
+	}
+	applied.Record(pool)
+}
+
+// visibleAfter is how long after a change of ours what is seen may be from before it.
+const visibleAfter = time.Minute
+
+// asGiven reports whether the pool asks for what its group was given last: if the group is another now, it was changed outside Slipway.
+func asGiven(in input, desired autoscalinggroup.Desired) bool {
+	applied := common.AppliedOf(in.Object)
+	if applied.Changed != nil && in.Now.Sub(applied.Changed.Time) < visibleAfter {
+		return false
+	}
+	settings, launches := desired.Digests()
+	return applied.Settings == settings && (launches == "" || applied.Launches == launches)
+}

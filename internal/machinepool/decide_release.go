@@ -1,0 +1,136 @@
+package machinepool
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/pool"
+	"github.com/slipway-project/slipway/internal/reconcile"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// decideRelease leaves a pool such that CAPA runs it without replacing an instance, and then leaves it alone. The finalizer stays: CAPA's is the same.
+func decideRelease(in input, plan *reconcile.Plan) {
+	if !reached(in, plan) {
+		return
+	}
+	if err := in.Seen.GroupErr; err != nil {
+		pool.ShowFailure(in.Object, plan, infrav1.ReleasedCondition, infrav1.ReleasingReason, err)
+		return
+	}
+	for _, concern := range []func(input, *reconcile.Plan) bool{releaseTemplate, releaseGroup, releaseConfig} {
+		if goOn := concern(in, plan); !goOn || pending(plan) {
+			return
+		}
+	}
+	reconciling.Remove(in.Object, infrav1.AdoptedCondition)
+	in.Object.Status.AutoScalingGroup = nil // so that the group is not taken for one whose owner tag was removed
+	reconciling.True(in.Object, infrav1.ReleasedCondition, infrav1.ReleasedReason, fmt.Sprintf(
+		"nothing is done for this pool any more: let Cluster API Provider AWS run it. Take annotation %s away to have it adopted again", infrav1.ReleaseAnnotation))
+}
+
+// isOurs reports whether the group still is Slipway's. One that is not has been released, or never was taken over.
+func isOurs(in input) bool { return in.Seen.Group != nil && !in.Seen.Adopting }
+
+// refuseRelease shows why a pool is not released, or not yet, and waits for that to change.
+func refuseRelease(in input, reason, message string) bool {
+	reconciling.False(in.Object, infrav1.ReleasedCondition, reason, message)
+	return false
+}
+
+// releaseTemplate has the launch config leave a version that CAPA finds in order.
+func releaseTemplate(in input, plan *reconcile.Plan) bool {
+	if !isOurs(in) {
+		return true
+	}
+	config, name := in.Seen.LaunchConfig.Object, in.Object.Name
+	switch {
+	case in.Seen.Group.Name != name:
+		return refuseRelease(in, infrav1.NameTakenReason, fmt.Sprintf(
+			"Cluster API Provider AWS finds a group by its pool's name, %s, and this one is called %s", name, in.Seen.Group.Name))
+	case in.Object.Spec.AWSLaunchTemplate == nil:
+		return refuseRelease(in, infrav1.InvalidSpecReason,
+			"Cluster API Provider AWS knows neither launchConfigRef nor launchConfigTemplateRef: make a pool with awsLaunchTemplate, and move to it")
+	case config == nil && succeeded[createLaunchConfig](in), config != nil && succeeded[createLaunchConfig](in):
+		return refuseRelease(in, infrav1.ReleasingReason, "the launch config was made again")
+	case config == nil: // it was taken away, and is needed once more
+		return createConfig(in, plan)
+	case !metav1.IsControlledBy(config, in.Object):
+		return showForeignConfig(in, plan)
+	case config.Status.RolledBackFrom != "":
+		return refuseRelease(in, infrav1.RolledBackReason, fmt.Sprintf(
+			"the pool went back, and what its spec asks for is not what runs: Cluster API Provider AWS would launch by the spec again. "+
+				"Take annotation %s away, edit the spec to what runs, and set it again then", infrav1.ReleaseAnnotation))
+	}
+	if config.Annotations[infrav1.ReleaseAnnotation] != "true" {
+		if tried, _ := attempted[markReleased](in); !tried {
+			plan.Do(markReleased{Config: config.Name}, "the pool goes back to Cluster API Provider AWS")
+		}
+		return false
+	}
+	return templateReleased(in, config)
+}
+
+// templateReleased reports whether the launch config has left a version that CAPA finds in order.
+func templateReleased(in input, config *infrav1.AWSLaunchConfig) bool {
+	name, condition := in.Object.Name, meta.FindStatusCondition(config.Status.Conditions, infrav1.ReleasedCondition)
+	switch {
+	case condition == nil || condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != config.Generation:
+		return refuseRelease(in, infrav1.ReleasingReason, "the launch template is being made as Cluster API Provider AWS would have it")
+	case config.Status.LaunchTemplateName != name:
+		return refuseRelease(in, infrav1.NameTakenReason, fmt.Sprintf(
+			"Cluster API Provider AWS finds a launch template by its pool's name, %s, and this one is called %s", name, config.Status.LaunchTemplateName))
+	}
+	return true
+}
+
+// releaseGroup has the group follow its template, as CAPA wants it, removes the hooks that only Slipway answers, and the ownership last. That the hooks are to be
+// put anew is recorded first, for a pool that is adopted again.
+func releaseGroup(in input, plan *reconcile.Plan) bool {
+	if !isOurs(in) {
+		return true
+	}
+	if tried, err := attempted[disownGroup](in); tried {
+		if err != nil {
+			pool.ShowFailure(in.Object, plan, infrav1.ReleasedCondition, infrav1.ReleasingReason, err)
+		}
+		return err == nil
+	}
+	applied := common.AppliedOf(in.Object)
+	annotate(in, plan, func(pool *infrav1.AWSMachinePool) {
+		if len(applied.Hooks) > 0 {
+			applied.HooksDigest = ""
+			applied.Record(pool)
+		}
+	})
+	plan.Do(disownGroup{
+		Group: in.Seen.Group.Name, Hooks: autoscalinggroup.SortHooks(autoscalinggroup.HooksOf(in.Object.Spec.LifecycleHooks)), RetiredHooks: applied.Hooks,
+	}, "the pool goes back to Cluster API Provider AWS, and its launch template is as that wants it")
+	return true
+}
+
+// releaseConfig deletes the launch config, whose template stays.
+func releaseConfig(in input, plan *reconcile.Plan) bool {
+	if !in.Seen.Leftovers.ConfigRead {
+		plan.Need(needConfig)
+		return true
+	}
+	config := in.Seen.Leftovers.Config
+	switch {
+	case config == nil:
+		return true
+	case config.Annotations[infrav1.ReleaseAnnotation] != "true":
+		plan.Fail(fmt.Errorf("AWSLaunchConfig %q has not been released", config.Name))
+		return false
+	}
+	if tried, _ := attempted[deleteLaunchConfig](in); !tried && config.DeletionTimestamp.IsZero() {
+		plan.Do(deleteLaunchConfig{Name: config.Name}, "the pool has gone back to Cluster API Provider AWS")
+		return true
+	}
+	return refuseRelease(in, infrav1.ReleasingReason, "the launch config is going")
+}

@@ -1,0 +1,68 @@
+package machinepool
+
+import (
+	"slices"
+
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+)
+
+// joinByRole are the kinds of bootstrap configs whose nodes join by their IAM role. Their user data holds no token that expires.
+var joinByRole = []string{"EKSConfig", "NodeadmConfig"}
+
+// rootVolumes is whether what is wanted is brought to the instances by new root volumes.
+type rootVolumes struct {
+	inPlace bool
+	// launches is what the group is to launch then.
+	launches autoscalinggroup.Desired
+	// notInPlace is why instances are replaced although the pool prefers new root volumes.
+	notInPlace string
+}
+
+// rootVolumesOf decides whether what is wanted is brought to the instances by new root volumes. The group is left as it is then: AWS gives it the images once the
+// refresh has succeeded. A group of which a refresh would replace nothing is given them at once.
+func rootVolumesOf(in input) rootVolumes {
+	preferences, group := in.Object.Spec.RefreshPreferences, in.Seen.Group
+	if preferences == nil || ptr.Deref(preferences.Strategy, "") != infrav1.RefreshStrategyReplaceRootVolume || group == nil || in.Seen.Adopting ||
+		launchable(in) == nil || settling(in) || !groupCanBeChanged(in) {
+		return rootVolumes{}
+	}
+	if update := repointed(in); update != nil {
+		return rootVolumes{notInPlace: update.NotInPlace} // as it was decided before the group was changed
+	}
+	desired := launchedGroup(in)
+	if why := replacedBecause(in, desired); why != "" {
+		return rootVolumes{notInPlace: why}
+	}
+	switch rolloutWith(in, recorded(in.Object), true).Decide().Verdict {
+	case autoscalinggroup.Start, autoscalinggroup.Later, autoscalinggroup.Rolling, autoscalinggroup.Supersede:
+		return rootVolumes{inPlace: true, launches: desired}
+	default:
+		return rootVolumes{}
+	}
+}
+
+// replacedBecause returns why instances are replaced though the pool prefers new root volumes, "" if that is not so. An instance whose root volume is replaced boots
+// with the user data of its launch.
+func replacedBecause(in input, desired autoscalinggroup.Desired) string {
+	kind := in.Seen.MachinePool.Spec.Template.Spec.Bootstrap.ConfigRef.Kind
+	switch {
+	case !slices.Contains(joinByRole, kind):
+		return "nodes whose bootstrap data may hold a join token cannot join again with the user data of their launch, and the pool's is from neither an EKSConfig nor a NodeadmConfig"
+	case launchable(in).Status.BootstrapDataLocation != "":
+		return "the bootstrap data is not in the launch template, and what is stored elsewhere changes"
+	case !desired.SameButImages(*in.Seen.Group):
+		return "more changes than images of overrides that had one"
+	case !wanted(in).FitInPlace(in.Seen.Group.Instances):
+		return "not all instances were launched from the group's launch template version with a type of its overrides"
+	}
+	return ""
+}
+
+// holdsConfiguration reports whether a refresh is under way that holds what the group launches: AWS refuses to change that until it has ended.
+func holdsConfiguration(in input) bool {
+	newest := latest(recorded(in.Object))
+	return newest.Active() && newest.InPlace()
+}

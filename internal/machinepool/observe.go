@@ -1,0 +1,589 @@
+package machinepool
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/autoscalinggroup"
+	"github.com/slipway-project/slipway/internal/clouds"
+	"github.com/slipway-project/slipway/internal/controllers/common"
+	"github.com/slipway-project/slipway/internal/launchtemplate"
+	"github.com/slipway-project/slipway/internal/pool"
+	"github.com/slipway-project/slipway/internal/reconcile"
+)
+
+// pass is one reconcile of one pool.
+type pass = reconcile.Pass[*infrav1.AWSMachinePool, Observed, Memory]
+
+// Memory is what a process remembers of a pool, in order to save calls. Nothing is decided from it that a process which starts anew would decide otherwise, once it
+// has asked AWS.
+type Memory struct {
+	// cloud is where the pool's group is.
+	cloud *clouds.Cloud
+	// created is the launch config that was created last, until the cache shows it.
+	created   *infrav1.AWSLaunchConfig
+	createdAt time.Time
+	// refreshes are as AWS listed them at a time, while one is under way.
+	refreshes   []autoscalinggroup.Refresh
+	refreshesAt time.Time
+	// refusedUntil is until when AWS is not asked again to start a refresh, because it refused to while another one was under way, which it may not list yet.
+	refusedUntil time.Time
+	// hooksAt is when the group's hooks were described last, or when this process first saw the group.
+	hooksAt time.Time
+	// warmAt is when the warm pool was described last, and warmSize how many instances it had.
+	warmAt   time.Time
+	warmSize int32
+	// failedLaunch is good until failedUntil.
+	failedLaunch *autoscalinggroup.FailedLaunch
+	failedUntil  time.Time
+	// nodes are by instance ID.
+	nodes map[string]nodeMemory
+}
+
+// nodeMemory is what is remembered of the node of an instance on its way out.
+type nodeMemory struct {
+	// name of the Node.
+	name string
+	// looked is when it was last drained; among many the one that waited longest is first.
+	looked time.Time
+	hold   Hold
+}
+
+// changeNode changes what is remembered of the node of an instance.
+func (m *Memory) changeNode(instance string, change func(*nodeMemory)) {
+	if m.nodes == nil {
+		m.nodes = map[string]nodeMemory{}
+	}
+	remembered := m.nodes[instance]
+	change(&remembered)
+	m.nodes[instance] = remembered
+}
+
+// observer observes for one pass.
+type observer struct {
+	*Kind
+	pass
+}
+
+// input is what could be decided from now. Observing goes by it only as far as saving calls goes.
+func (o observer) input() input {
+	return input{Object: o.Object, Seen: *o.Seen, Now: o.Clock.Now()}
+}
+
+func (o observer) key() client.ObjectKey { return client.ObjectKeyFromObject(o.Object) }
+
+// observe observes what every decision needs.
+func (o observer) observe(ctx context.Context) (err error) {
+	seen := o.Seen
+	seen.Settings = o.Settings
+	if seen.MachinePool, seen.Cluster, seen.ClusterName, err = common.Owners(ctx, o.Client, o.Object); err != nil {
+		return err
+	}
+	if reached, err := o.reach(ctx); !reached {
+		return err
+	}
+	deleting, releasing := o.Object.DeletionTimestamp != nil, common.Releasing(o.Object)
+	if err := o.see(ctx, deleting || releasing); err != nil {
+		return err
+	}
+	if releasing && !deleting {
+		if groupReason(seen.GroupErr, "") != "" {
+			seen.Group, seen.Adopting, seen.GroupErr = nil, false, nil
+		}
+		o.Memory.cloud.SeenGroups.Forget(o.key()) // nothing is to be noticed
+		return o.readConfig(ctx)
+	}
+	seen.InMotion = o.Memory.cloud.SeenGroups.Moves(o.key())
+	if seen.GroupErr != nil {
+		return nil
+	}
+	if err := o.listMachines(ctx); err != nil {
+		return err
+	}
+	o.rememberNodes()
+	if deleting {
+		return nil
+	}
+	return o.observeKept(ctx)
+}
+
+// reach finds the AWS that the pool's group is in, and reports whether it can be called.
+func (o observer) reach(ctx context.Context) (reached bool, err error) {
+	seen, registry := o.Seen, pool.Registry{Registry: o.Clouds, Reader: o.Client, Services: clouds.GroupServices}
+	o.Memory.cloud = nil
+	switch {
+	case o.Object.DeletionTimestamp != nil:
+		o.Memory.cloud, seen.Access, err = registry.ReachForDeletion(ctx, o.Object, seen.Cluster, o.Object.Spec.ProviderID)
+	case seen.MachinePool == nil:
+		return false, nil
+	default:
+		o.Memory.cloud, seen.Access, err = registry.Reach(ctx, o.Object, seen.Cluster, seen.ClusterName)
+	}
+	if err == nil && o.Memory.cloud == nil {
+		o.Clouds.ForgetGroup(o.key()) // the sweeps would go on
+	}
+	return err == nil && o.Memory.cloud != nil, err
+}
+
+// observeKept observes what decisions about a pool need that is neither deleted nor released.
+func (o observer) observeKept(ctx context.Context) error {
+	o.planHooks()
+	if group := o.Seen.Group; group != nil && group.Units() >= group.Capacity {
+		o.Memory.failedUntil = time.Time{}
+	}
+	if err := o.readConfig(ctx); err != nil {
+		return err
+	}
+	return o.expect(ctx)
+}
+
+// expect observes what decisions about a pool need as a rule, which costs no call as a rule.
+func (o observer) expect(ctx context.Context) error {
+	config := launchable(o.input())
+	if config == nil && o.Seen.Group == nil {
+		return nil
+	}
+	if err := o.observeNeed(ctx, needSubnets); err != nil {
+		return err
+	}
+	if config != nil && config.WhatIsLaunched() != nil {
+		return o.observeNeed(ctx, needShape)
+	}
+	return nil
+}
+
+// observeNeed observes what a decision asked for.
+func (o observer) observeNeed(ctx context.Context, need reconcile.Need) error {
+	switch need {
+	case needFreshGroup:
+		return o.see(ctx, true)
+	case needLatest:
+		o.poll(ctx)
+		return o.see(ctx, true)
+	case needRefreshes:
+		o.readRefreshes(ctx)
+	case needHooks:
+		o.describeHooks(ctx)
+	case needWarmPool:
+		o.describeWarmPool(ctx)
+	case needSubnets:
+		o.findSubnets(ctx)
+	case needOverrides:
+		o.lookUpOverrides(ctx)
+	case needShape:
+		shape := &o.Seen.Shape
+		shape.Capacity, shape.NodeInfo, shape.Err = nodeShape(o.input()).Describe(ctx, o.Memory.cloud.Discovery)
+		shape.Known = shape.Err == nil
+	case needTemplate:
+		o.readTemplate(ctx)
+	case needDifferences:
+		o.compareVersions(ctx)
+	case needFailedLaunch:
+		o.findFailedLaunch(ctx)
+	case needConfig:
+		return o.readConfigLive(ctx)
+	case needTemplates:
+		return o.findTemplates(ctx)
+	}
+	return nil
+}
+
+// see takes what the sweeps know, or asks AWS if that must be fresh. The group is the pool's by its owner tag alone. One that the pool names by its ARN
+// and that lacks the tag is an error, so that no second group is created next to it; CAPA's is adopted, unless the pool is being deleted.
+func (o observer) see(ctx context.Context, fresh bool) error {
+	seen, owner := o.Seen, ownerTag(o.input())
+	candidates := names(o.Object, seen.ClusterName)
+	found, err := o.Memory.cloud.SeenGroups.Get(ctx, o.key(), candidates, fresh)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if fresh && !seen.Fresh {
+		seen.Earlier = seen.Group
+	}
+	seen.Group, seen.FreeName, seen.Candidate, seen.Adopting, seen.GroupErr = nil, "", nil, false, err
+	if err != nil {
+		return nil
+	}
+	seen.Fresh = seen.Fresh || fresh
+	seen.Group, seen.FreeName, seen.GroupErr = autoscalinggroup.Choose(owner, candidates, found)
+	if seen.Group != nil {
+		return nil
+	}
+	deleting := o.Object.DeletionTimestamp != nil
+	if made := createdByCAPA(o.input(), found); made != nil && !wasOwned(o.Object, made) && !deleting {
+		if seen.GroupErr = o.observeCandidate(ctx, made); seen.GroupErr == nil {
+			seen.GroupErr = mayAdopt(o.input())
+		}
+		if seen.GroupErr == nil {
+			seen.Group, seen.FreeName, seen.Adopting = made, "", true
+		}
+		return ctx.Err()
+	}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		if group := found[name]; group.ARN != "" && slices.Contains(arns(o.Object), group.ARN) {
+			seen.GroupErr = &ownerTagMissingError{group: group, owner: owner, deleting: deleting}
+			return nil
+		}
+	}
+	return nil
+}
+
+// observeCandidate observes what says whether a group that CAPA created may be adopted.
+func (o observer) observeCandidate(ctx context.Context, group *autoscalinggroup.Group) error {
+	candidate := &Candidate{Group: group}
+	o.Seen.Candidate = candidate
+	if !namesGroup(o.Object, group) {
+		return nil // which says enough
+	}
+	adoption := common.Adoption{
+		Live: o.Live, Registry: o.Clouds, Cloud: o.Memory.cloud, Facts: o.Seen.Access.Facts,
+		Pool: o.Object, Kind: "AWSMachinePool", Resource: "Auto Scaling group " + group.Name, Instances: group.InstanceIDs(),
+	}
+	if candidate.ProofErr = adoption.Prove(ctx); candidate.ProofErr != nil {
+		return nil
+	}
+	pools := &infrav1.AWSMachinePoolList{}
+	if err := o.Live.List(ctx, pools, client.InNamespace(o.Object.Namespace)); err != nil {
+		return fmt.Errorf("listing pools: %w", err)
+	}
+	for i := range pools.Items {
+		if other := client.ObjectKeyFromObject(&pools.Items[i]); other != o.key() && pools.Items[i].Spec.ProviderID == group.ARN {
+			candidate.OtherPool = other.String()
+		}
+	}
+	machines := &capav1.AWSMachineList{}
+	err := o.Live.List(ctx, machines, client.InNamespace(o.Object.Namespace))
+	if err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("listing the AWSMachines of the pool: %w", err)
+	}
+	for i := range machines.Items {
+		for _, reference := range machines.Items[i].OwnerReferences {
+			if reference.Kind == "AWSMachinePool" && reference.Name == o.Object.Name {
+				candidate.AWSMachine = machines.Items[i].Name
+			}
+		}
+	}
+	return nil
+}
+
+// listMachines finds the objects that represent the pool's instances. It reads the cache, and no more than metadata of Machines.
+func (o observer) listMachines(ctx context.Context) error {
+	seen := o.Seen
+	list := &infrav1.AWSMachinePoolMachineList{}
+	if err := o.Client.List(ctx, list, client.InNamespace(o.Object.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: seen.ClusterName}); err != nil {
+		return fmt.Errorf("listing AWSMachinePoolMachines: %w", err)
+	}
+	seen.Machines = map[string]Machine{}
+	for i := range list.Items {
+		infra := &list.Items[i]
+		if !ownedBy(infra, o.Object) {
+			continue
+		}
+		machine := newMachine()
+		err := o.Client.Get(ctx, client.ObjectKeyFromObject(infra), machine)
+		if apierrors.IsNotFound(err) {
+			machine, err = nil, nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading Machine %q: %w", infra.Name, err)
+		}
+		seen.Machines[infra.Spec.InstanceID] = Machine{Infra: infra, Machine: machine}
+	}
+	if seen.Group == nil || seen.MachinePool == nil || o.Object.DeletionTimestamp != nil || machinesWanted(o.input()) {
+		return nil
+	}
+	machines := &metav1.PartialObjectMetadataList{}
+	machines.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("MachineList"))
+	// By label, not by our objects: core may have created one for an object that is gone.
+	err := o.Client.List(ctx, machines, client.InNamespace(o.Object.Namespace), client.MatchingLabels{
+		clusterv1.ClusterNameLabel: seen.ClusterName, clusterv1.MachinePoolNameLabel: labelValue(seen.MachinePool.Name),
+	})
+	if err != nil {
+		return fmt.Errorf("listing Machines: %w", err)
+	}
+	for i := range machines.Items {
+		if metav1.IsControlledBy(&machines.Items[i], seen.MachinePool) {
+			seen.Unwanted = append(seen.Unwanted, machines.Items[i])
+		}
+	}
+	return nil
+}
+
+func newMachine() *metav1.PartialObjectMetadata {
+	machine := &metav1.PartialObjectMetadata{}
+	machine.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("Machine"))
+	return machine
+}
+
+// ownedBy goes by name: UIDs change when a cluster is moved.
+func ownedBy(infra *infrav1.AWSMachinePoolMachine, pool *infrav1.AWSMachinePool) bool {
+	return slices.ContainsFunc(infra.OwnerReferences, func(reference metav1.OwnerReference) bool {
+		return reference.Kind == "AWSMachinePool" && reference.Name == pool.Name && strings.HasPrefix(reference.APIVersion, infrav1.GroupVersion.Group+"/")
+	})
+}
+
+// rememberNodes shows what is remembered of instances on their way out, and forgets what no longer is so: of instances that are gone, and that a hold was completed
+// on one which is held no longer. It may have come back from a warm pool.
+func (o observer) rememberNodes() {
+	members := map[string]autoscalinggroup.Instance{}
+	if o.Seen.Group != nil {
+		for _, instance := range o.Seen.Group.Instances {
+			members[instance.ID] = instance
+		}
+	}
+	o.Seen.Holds, o.Seen.Nodes = map[string]Hold{}, map[string]Node{}
+	for id, remembered := range o.Memory.nodes {
+		instance, member := members[id]
+		if !member && remembered.hold.Unanswered == nil {
+			delete(o.Memory.nodes, id)
+			continue
+		}
+		if !instance.Held() {
+			remembered.hold.Completed = false
+			remembered.hold.Terminated = remembered.hold.Terminated && instance.Retained()
+			o.Memory.nodes[id] = remembered
+		}
+		o.Seen.Holds[id] = remembered.hold
+	}
+}
+
+// planHooks finds out when the group's hooks have their turn.
+func (o observer) planHooks() {
+	if o.Seen.Group == nil || !hasHooks(o.input()) {
+		o.Memory.cloud.HookPace.Leave(o.key())
+		return
+	}
+	if o.Memory.hooksAt.IsZero() {
+		o.Memory.hooksAt = o.Clock.Now()
+	}
+	o.Seen.HooksDue = common.NextTurn(o.Memory.hooksAt, o.Memory.cloud.HookPace.Join(o.key()), o.key())
+}
+
+// createdAtMost is how long a launch config that was created is awaited in the cache.
+const createdAtMost = cacheBehind
+
+// readConfig reads the launch config of the pool, and the template that it is created from.
+func (o observer) readConfig(ctx context.Context) error {
+	seen, reference := &o.Seen.LaunchConfig, o.Object.Spec.LaunchConfigRef
+	name := o.Object.Name
+	if reference != nil {
+		name = reference.Name
+	}
+	config := &infrav1.AWSLaunchConfig{}
+	switch err := o.Client.Get(ctx, client.ObjectKey{Namespace: o.Object.Namespace, Name: name}, config); {
+	case err == nil:
+		seen.Object, o.Memory.created = config, nil
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("reading AWSLaunchConfig %q: %w", name, err)
+	default:
+		created := o.Memory.created
+		if reference == nil && created != nil && metav1.IsControlledBy(created, o.Object) && o.Clock.Since(o.Memory.createdAt) < createdAtMost {
+			seen.Object, seen.Recent = created.DeepCopy(), true
+		}
+	}
+	if o.Object.Spec.LaunchConfigTemplateRef == nil {
+		return nil
+	}
+	var err error
+	seen.Source, err = common.ReadTemplate(ctx, o.Client, o.Object.Namespace, *o.Object.Spec.LaunchConfigTemplateRef)
+	return err
+}
+
+// readTemplate reads the launch template that the launch config's status names.
+func (o observer) readTemplate(ctx context.Context) {
+	config := &o.Seen.LaunchConfig
+	status := config.Object.Status
+	config.TemplateID = status.LaunchTemplateID
+	if template, known := o.Memory.cloud.SeenTemplates.Peek(status.LaunchTemplateName); known && template.ID == status.LaunchTemplateID {
+		config.Template = &template
+		return
+	}
+	config.Template, config.TemplateErr = o.Memory.cloud.Templates.One(ctx, status.LaunchTemplateID, "")
+}
+
+// readRefreshes shows the group's refreshes as they were seen shortly before if one is under way, else as AWS lists them. Refreshes have no batched
+// describe, so the more are under way, the more rarely each is described, however often its pool is woken.
+func (o observer) readRefreshes(ctx context.Context) {
+	if latest(o.Memory.refreshes).Active() {
+		if again := o.Memory.refreshesAt.Add(o.Memory.cloud.RefreshPace.Join(o.key())); o.Clock.Now().Before(again) {
+			o.Seen.Refreshes = Refreshes{Read: true, List: o.Memory.refreshes, Again: again}
+			return
+		}
+	}
+	o.poll(ctx)
+}
+
+// poll asks AWS for the group's refreshes.
+func (o observer) poll(ctx context.Context) {
+	at := o.Clock.Now()
+	history, err := o.Memory.cloud.Groups.Refreshes(ctx, o.Seen.Group.Name)
+	o.Seen.Refreshes = Refreshes{Read: err == nil, Latest: err == nil, List: history, Err: err}
+	if err != nil {
+		return
+	}
+	o.forgetPoll()
+	if at.Before(o.Memory.refusedUntil) && !latest(history).Active() {
+		o.Seen.Refreshes.UnderWay, o.Seen.Refreshes.Again = true, o.Memory.refusedUntil
+	}
+	if latest(history).Active() {
+		o.Memory.refreshes, o.Memory.refreshesAt = history, at
+		o.Seen.Refreshes.Again = at.Add(o.Memory.cloud.RefreshPace.Join(o.key()))
+	}
+}
+
+// forgetPoll has AWS asked when refreshes are next of interest.
+func (o observer) forgetPoll() {
+	o.Memory.refreshes = nil
+	o.Memory.cloud.RefreshPace.Leave(o.key())
+}
+
+func (o observer) describeHooks(ctx context.Context) {
+	list, err := o.Memory.cloud.Groups.Hooks(ctx, o.Seen.Group.Name)
+	o.Seen.Hooks = Hooks{Read: err == nil, List: list, Err: err}
+	if err == nil {
+		o.Memory.hooksAt = o.Clock.Now()
+		o.planHooks()
+	}
+}
+
+// describeWarmPool shows which instances leave the group's warm pool. AWS lists them by a call for each group, which is made when the size of the warm pool
+// is another, and while it is too large.
+func (o observer) describeWarmPool(ctx context.Context) {
+	group, memory, now := o.Seen.Group, o.Memory, o.Clock.Now()
+	if memory.warmSize == group.WarmPoolSize && !memory.warmAt.IsZero() && (group.WarmSurplus() <= 0 || now.Sub(memory.warmAt) < warmLookEvery) {
+		o.Seen.Warm = WarmPool{Read: true, At: memory.warmAt}
+		return
+	}
+	instances, err := memory.cloud.Groups.WarmInstances(ctx, group.Name)
+	leaving := slices.DeleteFunc(instances, func(instance autoscalinggroup.Instance) bool { return !instance.Leaving() })
+	o.Seen.Warm = WarmPool{Read: err == nil, Leaving: leaving, At: now, Err: err}
+	if err == nil {
+		memory.warmAt, memory.warmSize = now, group.WarmPoolSize
+	}
+}
+
+func (o observer) findSubnets(ctx context.Context) {
+	subnets, err := o.Memory.cloud.Discovery.SubnetIDs(ctx, subnetQuery(o.input()))
+	o.Seen.Subnets = Subnets{Read: err == nil, Err: err}
+	for _, subnet := range subnets {
+		o.Seen.Subnets.IDs = append(o.Seen.Subnets.IDs, subnet.ID)
+	}
+	slices.Sort(o.Seen.Subnets.IDs)
+}
+
+func (o observer) lookUpOverrides(ctx context.Context) {
+	o.Seen.Overrides, o.Seen.OverridesRead = nil, true
+	for i := range o.Object.Spec.MixedInstancesPolicy.Overrides {
+		o.Seen.Overrides = append(o.Seen.Overrides, o.lookUpOverride(ctx, &o.Object.Spec.MixedInstancesPolicy.Overrides[i]))
+	}
+}
+
+// lookUpOverride finds what AWS knows about an override.
+func (o observer) lookUpOverride(ctx context.Context, override *infrav1.Overrides) Override {
+	discovery, launched := o.Memory.cloud.Discovery, launchable(o.input()).WhatIsLaunched()
+	template := launchtemplate.Contents{ImageID: launched.ImageID, InstanceType: launched.InstanceType}
+	if own := override.LaunchTemplate; own != nil {
+		data, err := discovery.TemplateVersion(ctx, own.ID, own.Version)
+		if err == nil {
+			template, err = data.Contents()
+		}
+		if err != nil {
+			return Override{Reason: infrav1.LaunchTemplateNotFoundReason, Err: err}
+		}
+		if err := o.Clouds.AllowsInstanceProfile(ctx, o.Seen.Access.Facts.Identity, template.InstanceProfile); err != nil {
+			return Override{Reason: infrav1.InstanceProfileNotAllowedReason, Err: err}
+		}
+	}
+	found := Override{ImageID: cmp.Or(override.ImageID, template.ImageID), Architecture: launched.ImageArchitecture}
+	if found.ImageID != launched.ImageID {
+		found.Architecture = "" // an image that is named by a Systems Manager parameter, or not at all
+		if strings.HasPrefix(found.ImageID, "ami-") {
+			image, err := discovery.ImageByID(ctx, found.ImageID)
+			if err != nil {
+				return Override{Reason: infrav1.ImageNotFoundReason, Err: err}
+			}
+			found.Architecture = image.Architecture
+		}
+	}
+	name := cmp.Or(override.InstanceType, template.InstanceType)
+	if override.InstanceRequirements != nil || name == "" {
+		return found // AWS takes types that can run the image (AWS: create-mixed-instances-group-attribute-based-instance-type-selection)
+	}
+	instanceType, err := discovery.InstanceType(ctx, name)
+	if err != nil {
+		return Override{Reason: infrav1.InstanceTypeNotFoundReason, Err: err}
+	}
+	found.InstanceType, found.Architectures = instanceType.Name, instanceType.Architectures
+	return found
+}
+
+func (o observer) compareVersions(ctx context.Context) {
+	in := o.input()
+	o.Seen.Differences = map[int64]string{}
+	for _, version := range versionsToCompare(in) {
+		o.Seen.Differences[version] = common.Differences(ctx, o.Memory.cloud.Discovery, wanted(in).TemplateID, version, wanted(in).Version)
+	}
+}
+
+// findFailedLaunch finds the newest launch that failed. AWS is asked the more rarely the longer the group has been short.
+func (o observer) findFailedLaunch(ctx context.Context) {
+	now := o.Clock.Now()
+	if now.Before(o.Memory.failedUntil) {
+		o.Seen.FailedLaunch = FailedLaunch{Read: true, Launch: o.Memory.failedLaunch, Again: o.Memory.failedUntil}
+		return
+	}
+	again := nextAsk(shortFor(o.input()))
+	launch, err := o.Memory.cloud.Groups.LatestFailedLaunch(ctx, o.Seen.Group.Name, again)
+	o.Seen.FailedLaunch = FailedLaunch{Read: err == nil, Launch: launch, Err: err, Again: now.Add(again)}
+	if err == nil {
+		o.Memory.failedLaunch, o.Memory.failedUntil = launch, now.Add(again)
+	}
+}
+
+// readConfigLive reads the pool's own launch config past the cache, which may not know yet of one that was just created.
+func (o observer) readConfigLive(ctx context.Context) error {
+	config := &infrav1.AWSLaunchConfig{}
+	err := o.Live.Get(ctx, o.key(), config)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading AWSLaunchConfig %q: %w", o.Object.Name, err)
+	}
+	o.Seen.Leftovers.ConfigRead = true
+	if err == nil && metav1.IsControlledBy(config, o.Object) {
+		o.Seen.Leftovers.Config = config
+	}
+	return nil
+}
+
+// findTemplates finds the launch templates of a pool whose launch config is gone. Where another object has the name, it has the template.
+func (o observer) findTemplates(ctx context.Context) error {
+	for _, other := range []client.Object{&infrav1.AWSLaunchConfig{}, &infrav1.AWSManagedMachinePool{}} {
+		err := o.Live.Get(ctx, o.key(), other)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("reading %T %q: %w", other, o.Object.Name, err)
+		}
+		if err == nil {
+			o.Seen.Leftovers.TemplatesRead = true
+			return nil
+		}
+	}
+	templates, err := o.Memory.cloud.Templates.OwnedBy(ctx, ownerTag(o.input()))
+	if err != nil && errors.Is(err, ctx.Err()) {
+		return err
+	}
+	o.Seen.Leftovers.Templates, o.Seen.Leftovers.TemplatesErr, o.Seen.Leftovers.TemplatesRead = templates, err, err == nil
+	return nil
+}

@@ -1,0 +1,23 @@
+package metrics
+
+import (
+	"runtime"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+var buildDesc = prometheus.NewDesc("slipway_build_info", "1, with the version of Slipway, the commit that it was built from, and the version of Go.", []string{"version", "commit", "goversion"}, nil)
+
+// buildInfo is a metric that is always 1.
+type buildInfo struct{ version, commit string }
+
+// NewBuildInfo returns a metric that names the version of the program and the commit that it was built from.
+func NewBuildInfo(version, commit string) prometheus.Collector { return buildInfo{version, commit} }
+
+// Describe implements prometheus.Collector.
+func (buildInfo) Describe(ch chan<- *prometheus.Desc) { ch <- buildDesc }
+
+// Collect implements prometheus.Collector.
+func (b buildInfo) Collect(ch chan<- prometheus.Metric) {
+	ch <- prometheus.MustNewConstMetric(buildDesc, prometheus.GaugeValue, 1, b.version, b.commit, runtime.Version())
+}

@@ -1,0 +1,46 @@
+package pool
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
+	"github.com/slipway-project/slipway/internal/aws"
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// Outage is whether services of AWS answer, as it was observed. The zero value knows of no outage, and of no answer either.
+type Outage struct {
+	// Outage is nil if none is known.
+	*aws.Outage
+	// Answered is true if a service has answered since this process started.
+	Answered bool
+}
+
+// ShowOutage shows in the AWSReachable condition that AWS gives no answers, and since when. An outage that the status knows to be older began then: this process
+// may have started meanwhile. The condition stays until a service has answered. It is written when it begins and when it ends, and not in between.
+func ShowOutage(object reconciling.Conditioned, outage Outage, region string) {
+	known := meta.FindStatusCondition(object.GetConditions(), infrav1.AWSReachableCondition)
+	switch {
+	case outage.Outage == nil && (outage.Answered || known == nil):
+		reconciling.Remove(object, infrav1.AWSReachableCondition)
+	case outage.Outage == nil:
+		// A process that has just started knows nothing yet.
+	case known != nil:
+		// Which of several services does not answer may change. It is one outage.
+	default:
+		since := outage.Since.UTC()
+		conditions := slices.Clone(object.GetConditions())
+		meta.SetStatusCondition(&conditions, metav1.Condition{
+			Type: infrav1.AWSReachableCondition, Status: metav1.ConditionFalse, Reason: infrav1.AWSUnavailableReason,
+			Message: fmt.Sprintf("%s in %s has given no answer since %s. Nodes that run keep running; changes are made once it answers",
+				outage.Service, region, since.Format(time.RFC3339)),
+			ObservedGeneration: object.GetGeneration(), LastTransitionTime: metav1.NewTime(since),
+		})
+		object.SetConditions(conditions)
+	}
+}

@@ -1,0 +1,390 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/slipway-project/slipway/internal/reconciling"
+)
+
+// Object is an object of a kind: one with conditions, and the generation that they were found for.
+type Object interface {
+	reconciling.Conditioned
+	SetObservedGeneration(generation int64)
+}
+
+// Pass is one reconcile of one object.
+type Pass[T Object, S, M any] struct {
+	// Object is the object as it is stored. Observe and Act leave its status alone; Act may change the rest by reconciling.Patch.
+	Object T
+	// Seen is what was observed. Observe fills it in, and Act keeps it true.
+	Seen *S
+	// Memory is what this process remembers of the object, in order to save calls. Decide cannot see it. It is dropped when the object is gone.
+	Memory *M
+}
+
+// Input is what is decided from.
+type Input[T Object, S any] struct {
+	// Object is a copy of the stored object. Decide writes the status into it, and changes nothing else of it.
+	Object T
+	Seen   S
+	// Done are the actions that were tried in this pass, in order.
+	Done []Done
+	Now  time.Time
+}
+
+// Failed returns the errors of the actions of a type that were tried in this pass, nil if there are none.
+func Failed[A Action](done []Done) error {
+	var failures []error
+	for _, one := range done {
+		if _, is := one.Action.(A); is && one.Err != nil {
+			failures = append(failures, one.Err)
+		}
+	}
+	if len(failures) == 1 {
+		return failures[0]
+	}
+	return errors.Join(failures...)
+}
+
+// Kind is what a controller provides. T is the type of its objects, S what is observed, and M what is remembered of one object.
+type Kind[T Object, S, M any] interface {
+	// Observe fills in what there is. It is asked without needs once, and with those of Decide when there are some. Facts that could not be found out are part of
+	// what is observed, where Decide has something to say about them; any other error ends the pass.
+	Observe(ctx context.Context, pass Pass[T, S, M], needs ...Need) error
+	// Decide returns what to do. It is a pure function.
+	Decide(in Input[T, S]) Plan
+	// Act does one action, and keeps what was observed true of the world. It returns what people are told, also beside an error.
+	Act(ctx context.Context, pass Pass[T, S, M], action Action) ([]Event, error)
+}
+
+// Reporter tells people what was done, and writes the status.
+type Reporter interface {
+	Done(ctx context.Context, object client.Object, reason, format string, values ...any)
+	Warn(ctx context.Context, object client.Object, reason, format string, values ...any)
+	PatchStatus(ctx context.Context, c client.Client, object, before reconciling.Conditioned) error
+}
+
+// Summarizer computes a condition from others.
+type Summarizer interface {
+	Summarize(object reconciling.Conditioned)
+}
+
+// Controller reconciles the objects of a kind.
+type Controller[T Object, S, M any] struct {
+	Kind   Kind[T, S, M]
+	Client client.Client
+	// Live reads past the cache. It confirms that an object is being deleted before anything is deleted for it.
+	Live   client.Reader
+	Clock  clock.PassiveClock
+	Report Reporter
+	// Empty is an object of the kind.
+	Empty T
+	// Finalizer is on an object before anything is done for it; none if empty.
+	Finalizer string
+	// Paused reports whether nothing is to be done with an object, not even its deletion, and shows it in a condition; nil for never.
+	Paused func(ctx context.Context, object T) (bool, error)
+	// Summaries are computed before the status is written, in order; nil for none.
+	Summaries func(object T) []Summarizer
+	// Forget drops what others remember of an object that is gone; nil for nothing.
+	Forget func(object types.NamespacedName)
+
+	objects objects[M]
+}
+
+// mostRounds bounds how often a pass decides. A kind that has not come to an end by then decides in circles.
+const mostRounds = 100
+
+// cacheBehind is when an object whose deletion is over is reconciled again, should no event of the cache bring that about first.
+const cacheBehind = 5 * time.Second
+
+// Reconcile implements reconcile.Reconciler.
+func (c *Controller[T, S, M]) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	object := c.Empty.DeepCopyObject().(T)
+	if err := c.Client.Get(ctx, request.NamespacedName, object); err != nil {
+		if apierrors.IsNotFound(err) {
+			c.objects.drop(request.NamespacedName)
+			if c.Forget != nil {
+				c.Forget(request.NamespacedName)
+			}
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	known, replaced := c.objects.of(object)
+	if replaced && c.Forget != nil {
+		c.Forget(request.NamespacedName)
+	}
+	if wait := known.written.unseen(object, c.Clock); wait > 0 {
+		// The event of that write brings the next pass, unless etcd was restored from a backup.
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	if wait := known.held.wait(object, c.Clock); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	known.held = held{}
+	defer func(read string) { known.written.note(object, read, c.Clock) }(object.GetResourceVersion())
+	if c.Paused != nil {
+		shown := object.DeepCopyObject().(T)
+		paused, err := c.Paused(ctx, shown)
+		if paused {
+			err = c.patchStatus(ctx, shown, object)
+			object.SetResourceVersion(shown.GetResourceVersion())
+		}
+		if paused || err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	pass := Pass[T, S, M]{Object: object, Seen: new(S), Memory: &known.memory}
+	plan, err := c.pass(ctx, pass)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if plan.Held && plan.Again > 0 {
+		known.held = held{version: object.GetResourceVersion(), until: c.Clock.Now().Add(plan.Again)}
+	}
+	return ctrl.Result{RequeueAfter: plan.Again}, nil
+}
+
+// pass observes, and then decides and acts until nothing is left to do. It returns the last plan.
+func (c *Controller[T, S, M]) pass(ctx context.Context, pass Pass[T, S, M]) (Plan, error) {
+	if err := c.observe(ctx, pass); err != nil {
+		return Plan{}, err
+	}
+	var done []Done
+	confirmed := pass.Object.GetDeletionTimestamp() == nil
+	for range mostRounds {
+		object, plan, err := c.decide(ctx, pass, done)
+		if err != nil {
+			return Plan{}, err
+		}
+		step, err := next(plan, done)
+		if err != nil {
+			return Plan{}, err
+		}
+		if !confirmed && (step != nil || plan.changesObject()) {
+			if confirmed, err = c.confirmDeletion(ctx, pass.Object); err != nil || !confirmed {
+				return Plan{Again: cacheBehind}, err
+			}
+		}
+		if err := c.hold(ctx, pass.Object, plan, step != nil || plan.Hold); err != nil {
+			return Plan{}, err
+		}
+		if step == nil {
+			return plan, c.finish(ctx, pass.Object, object, plan, done)
+		}
+		err = c.act(ctx, pass, *step)
+		if endsPass(ctx, err) {
+			return Plan{}, err
+		}
+		done = append(done, Done{Step: *step, Err: err})
+	}
+	return Plan{}, fmt.Errorf("deciding: no end after %d actions, the last %s", len(done), done[len(done)-1].Action)
+}
+
+// endsPass reports whether nothing more can be decided after an action failed with err: the object that decisions are made from is outdated, or the process ends.
+func endsPass(ctx context.Context, err error) bool {
+	return err != nil && (apierrors.IsConflict(err) || ctx.Err() != nil)
+}
+
+// decide has the kind decide, and observe what that needs, until a plan needs nothing more. It returns the object with the status that was decided.
+func (c *Controller[T, S, M]) decide(ctx context.Context, pass Pass[T, S, M], done []Done) (T, Plan, error) {
+	var observed []Need
+	for {
+		object := pass.Object.DeepCopyObject().(T)
+		plan := c.Kind.Decide(Input[T, S]{Object: object, Seen: *pass.Seen, Done: slices.Clone(done), Now: c.Clock.Now()})
+		if len(plan.Needs) == 0 {
+			return object, plan, nil
+		}
+		if slices.ContainsFunc(plan.Needs, func(need Need) bool { return slices.Contains(observed, need) }) {
+			return object, plan, fmt.Errorf("deciding: %v is needed again after it was observed", plan.Needs)
+		}
+		observed = append(observed, plan.Needs...)
+		if err := c.observe(ctx, pass, plan.Needs...); err != nil {
+			return object, plan, err
+		}
+	}
+}
+
+// next returns the first action of a plan, nil if there is none left. Nothing is done after an action that failed in this pass, for as long as it is planned.
+func next(plan Plan, done []Done) (*Step, error) {
+	if len(plan.Actions) == 0 {
+		return nil, nil
+	}
+	step := plan.Actions[0]
+	for _, earlier := range done {
+		switch {
+		case !reflect.DeepEqual(earlier.Action, step.Action):
+		case earlier.Err == nil:
+			return nil, fmt.Errorf("deciding: %s is planned again after it was done", step.Action)
+		default:
+			return nil, nil
+		}
+	}
+	return &step, nil
+}
+
+// finish ends a pass: it lets the object go, or writes its status.
+func (c *Controller[T, S, M]) finish(ctx context.Context, stored, object T, plan Plan, done []Done) error {
+	if plan.Release {
+		c.tell(ctx, stored, plan.Events)
+		return reconciling.RemoveFinalizer(ctx, c.Client, stored, c.Finalizer)
+	}
+	err := plan.Err
+	if err == nil && plan.Again == 0 {
+		// A failure that no decision was made about is not lost.
+		for _, one := range done {
+			if one.Err != nil {
+				err = errors.Join(err, fmt.Errorf("%s: %w", one.Action, one.Err))
+			}
+		}
+	}
+	if plan.Untold && err == nil {
+		c.tell(ctx, stored, plan.Events)
+		return nil
+	}
+	if err == nil {
+		object.SetObservedGeneration(object.GetGeneration())
+	}
+	// Annotations may have been written after the decision.
+	object.SetResourceVersion(stored.GetResourceVersion())
+	object.SetAnnotations(stored.GetAnnotations())
+	object.SetFinalizers(stored.GetFinalizers())
+	if failed := c.patchStatus(ctx, object, stored); failed != nil {
+		return errors.Join(err, failed)
+	}
+	stored.SetResourceVersion(object.GetResourceVersion())
+	// What the status says is not told again.
+	c.tell(ctx, stored, plan.Events)
+	return err
+}
+
+func (c *Controller[T, S, M]) patchStatus(ctx context.Context, object, stored T) error {
+	if c.Summaries != nil {
+		for _, summary := range c.Summaries(object) {
+			summary.Summarize(object)
+		}
+	}
+	reconciling.Stamp(object, c.Clock.Now())
+	return c.Report.PatchStatus(ctx, c.Client, object, stored)
+}
+
+// tell tells people of events.
+func (c *Controller[T, S, M]) tell(ctx context.Context, object T, events []Event) {
+	for _, event := range events {
+		tell := c.Report.Done
+		if event.Warning {
+			tell = c.Report.Warn
+		}
+		tell(ctx, object, event.Reason, "%s", event.Note)
+	}
+}
+
+// hold puts the plan's annotations on the object, and the finalizer if it is needed.
+func (c *Controller[T, S, M]) hold(ctx context.Context, object T, plan Plan, finalize bool) error {
+	finalize = finalize && object.GetDeletionTimestamp() == nil && c.Finalizer != "" && !controllerutil.ContainsFinalizer(object, c.Finalizer)
+	if !finalize && annotated(object, plan.Annotations) {
+		return nil
+	}
+	return reconciling.Patch(ctx, c.Client, object, func(object T) {
+		if finalize {
+			controllerutil.AddFinalizer(object, c.Finalizer)
+		}
+		for key, value := range plan.Annotations {
+			reconciling.SetAnnotation(object, key, value)
+		}
+	})
+}
+
+// annotated reports whether an object has the annotations of a plan, and none that the plan removes.
+func annotated(object client.Object, wanted map[string]string) bool {
+	present := object.GetAnnotations()
+	for key, value := range wanted {
+		if found, is := present[key]; found != value || is != (value != "") {
+			return false
+		}
+	}
+	return true
+}
+
+// confirmDeletion reports whether the object, which was read from a cache, is still there and being deleted. A manager that starts on an old list sees the
+// deletion of an object that another of the same name has taken the place of since, and resources outside of Kubernetes are found by that name.
+func (c *Controller[T, S, M]) confirmDeletion(ctx context.Context, object T) (bool, error) {
+	present := c.Empty.DeepCopyObject().(T)
+	err := c.Live.Get(ctx, client.ObjectKeyFromObject(object), present)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("confirming that %s is being deleted: %w", object.GetName(), err)
+	}
+	if err != nil || present.GetUID() != object.GetUID() || present.GetDeletionTimestamp() == nil {
+		log.FromContext(ctx).Info("The cache is behind: the object whose deletion it shows is gone, and nothing is deleted for it", "uid", object.GetUID())
+		return false, nil
+	}
+	return true, nil
+}
+
+// observe has the kind observe, in a span of its own.
+func (c *Controller[T, S, M]) observe(ctx context.Context, pass Pass[T, S, M], needs ...Need) error {
+	name := "observe"
+	for _, need := range needs {
+		name += " " + string(need)
+	}
+	return inSpan(ctx, name, "", func(ctx context.Context) error { return c.Kind.Observe(ctx, pass, needs...) })
+}
+
+// act does one action in a span of its own, and reports its events with the reason for the action.
+func (c *Controller[T, S, M]) act(ctx context.Context, pass Pass[T, S, M], step Step) error {
+	return inSpan(ctx, step.Action.String(), step.Reason, func(ctx context.Context) error {
+		told, err := c.Kind.Act(ctx, pass, step.Action)
+		c.tell(ctx, pass.Object, withReason(told, step.Reason))
+		log.FromContext(ctx).V(1).Info("Acted", "action", step.Action.String(), "reason", step.Reason, "error", err)
+		return err
+	})
+}
+
+// withReason returns events of an action with the reason for the action. A warning says by itself
+// what happened, and what it means.
+func withReason(events []Event, reason string) []Event {
+	events = slices.Clone(events)
+	for i := range events {
+		if event := &events[i]; reason != "" && !event.Warning && !strings.Contains(event.Note, reason) {
+			event.Note += ": " + reason
+		}
+	}
+	return events
+}
+
+// ReasonAttribute is the reason of an action, on its span.
+const ReasonAttribute = attribute.Key("slipway.reason")
+
+// inSpan runs a part of a pass in a span of its own, the parent of the spans of what it calls, if the pass has one.
+func inSpan(ctx context.Context, name, reason string, run func(context.Context) error) error {
+	parent := trace.SpanFromContext(ctx)
+	if !parent.IsRecording() {
+		return run(ctx)
+	}
+	ctx, span := parent.TracerProvider().Tracer("github.com/slipway-project/slipway/internal/reconcile").Start(ctx, name)
+	defer span.End()
+	if reason != "" {
+		span.SetAttributes(ReasonAttribute.String(reason))
+	}
+	err := run(ctx)
+	if err != nil {
+		span.SetStatus(codes.Error, err.Error())
+	}
+	return err
+}
