@@ -69,7 +69,7 @@ type Reconciler struct {
 	PodsPerPass int
 
 	begun   bool
-	window  launching.Window
+	window  *launching.Window
 	ready   readySince
 	created created
 	movers  movers
@@ -109,8 +109,8 @@ type pass struct {
 	templates constraints.Templates
 	known     map[constraints.Reference]templates.Known
 	result    *packing.Result
-	// fresh is how many pods no pass has looked at before. Set by choose.
-	fresh int
+	// fresh are the pods that no pass has looked at before. Set by choose.
+	fresh []packing.Pod
 	// again is true if a launch template turned out to be refused, after nodes had been chosen of it. Set by launch.
 	again bool
 }
@@ -180,7 +180,7 @@ func (r *Reconciler) collect(_ context.Context, p *pass) reconciling.Outcome {
 		r.Report.Progress.PodsPending(p.withTied(p.placed(len(waiting))))
 		return reconciling.ComeBack(bindingTime, "all pods have places, and the scheduler is yet to put them there")
 	}
-	if r.window == (launching.Window{}) {
+	if r.window == nil {
 		r.window = launching.NewWindow(cmp.Or(r.BatchMax, launching.DefaultLongest))
 	}
 	if wait := r.window.Wait(r.Clock.Now(), fresh); wait > 0 {
@@ -201,20 +201,20 @@ func (r *Reconciler) choose(ctx context.Context, p *pass) reconciling.Outcome {
 	for i := range problem.Pods {
 		problem.Pods[i].Tried = !r.isNew(problem.Pods[i].Pod)
 		if !problem.Pods[i].Tried {
-			p.fresh++
+			p.fresh = append(p.fresh, problem.Pods[i])
 		}
 	}
 	done := r.Report.Progress.Choosing(r.Clock, len(problem.Pods))
 	p.result = r.packUnheld(ctx, p, problem, r.window.Expected(p.fresh))
 	done()
 	p.result.Unplaced = append(p.result.Unplaced, p.cluster.Immovable()...)
-	r.Report.Progress.Batched(metrics.BatchPods, p.fresh)
+	r.Report.Progress.Batched(metrics.BatchPods, len(p.fresh))
 	return reconciling.Continue()
 }
 
-// pack chooses nodes with room for some more pods like those that have just come.
-func (r *Reconciler) pack(problem *packing.Problem, more int) *packing.Result {
-	return launching.Pack(problem, more, r.isNew)
+// pack chooses nodes with room for the pods that are expected.
+func (r *Reconciler) pack(problem *packing.Problem, expected []packing.Pod) *packing.Result {
+	return launching.Pack(problem, expected, r.isNew)
 }
 
 // isNew is true for a pod that no pass has looked at yet.

@@ -17,7 +17,7 @@ const mostRepacked = 3
 
 // packUnheld packs, and packs again without the pods whose nodes are held back because the last ones failed to start: pods that were packed together with them do not wait
 // for what is wrong with those.
-func (r *Reconciler) packUnheld(ctx context.Context, p *pass, problem *packing.Problem, expected int) *packing.Result {
+func (r *Reconciler) packUnheld(ctx context.Context, p *pass, problem *packing.Problem, expected []packing.Pod) *packing.Result {
 	result := r.pack(problem, expected)
 	var waiting []packing.Unplaced
 	for range mostRepacked {

@@ -11,27 +11,20 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
-// expected begins the names of pods that are expected. No name of a pod begins so, and it sorts behind all of them: of equal pods the expected ones are placed last.
-const expected = "\U0010ffff"
+// expectedPrefix begins the names of pods that are expected. No name of a pod begins so, and it sorts behind all of them: of equal pods the expected ones are placed last.
+const expectedPrefix = "\U0010ffff"
 
-// expect returns the pods, and a number of copies of those for which like is true. The copies stand for pods to come: nodes that are packed for all of them together are
-// larger, and have room for pods that come later. Only pods are copied that do not depend on where other pods are, so that copies keep no pod from its place.
-func expect(pods []packing.Pod, number int, like func(*corev1.Pod) bool) []packing.Pod {
-	var models []*packing.Pod
-	for i := range pods {
-		if independent(&pods[i]) && like(pods[i].Pod) {
-			models = append(models, &pods[i])
-		}
-	}
-	if len(models) == 0 || number <= 0 {
-		return pods
-	}
+// expect returns the pods, and copies of those that are expected. The copies stand for pods to come: nodes that are packed for all of them together are larger, and have room for
+// pods that come later. Only pods are copied that do not depend on where other pods are, so that copies keep no pod from its place.
+func expect(pods, expected []packing.Pod) []packing.Pod {
 	all := slices.Clone(pods)
-	for i := range number {
-		model := models[i%len(models)]
-		name := fmt.Sprintf("%s%d", expected, i)
-		pod := &corev1.Pod{Spec: model.Spec}
-		pod.Namespace, pod.Name, pod.UID = model.Namespace, name, types.UID(name)
+	for i := range expected {
+		if !independent(&expected[i]) {
+			continue
+		}
+		name := fmt.Sprintf("%s%d", expectedPrefix, i)
+		pod := &corev1.Pod{Spec: expected[i].Spec}
+		pod.Namespace, pod.Name, pod.UID = expected[i].Namespace, name, types.UID(name)
 		all = append(all, packing.Pod{Pod: pod, Tried: true}) // behind all others where only so many are looked at
 	}
 	return all
@@ -41,24 +34,24 @@ func expect(pods []packing.Pod, number int, like func(*corev1.Pod) bool) []packi
 // TestStreamsCostLittleMore.
 const roomWorth = 0.9
 
-// Pack chooses nodes for the pods of a problem. It tries room for a number of further pods like those for which like is true, for half as many, for a quarter, and for none, and
-// takes what costs least by the pods and the room. Room that takes a place from one of these pods, because of limits for example, is not taken. While pods are deferred no room is
+// Pack chooses nodes for the pods of a problem. It tries room for all pods that are expected, for the first half of them, for the first quarter, and for none, and takes what costs
+// least by the pods and the room. Room that takes a place from a new pod, because of limits for example, is not taken. While pods are deferred no room is
 // tried: those to come are here already, and each try packs the whole backlog again.
-func Pack(problem *packing.Problem, more int, like func(*corev1.Pod) bool) *packing.Result {
+func Pack(problem *packing.Problem, expected []packing.Pod, isNew func(*corev1.Pod) bool) *packing.Result {
 	best := packing.Pack(problem)
-	if more == 0 || len(best.New) == 0 || len(best.Deferred) > 0 {
+	if len(expected) == 0 || len(best.New) == 0 || len(best.Deferred) > 0 {
 		return best
 	}
 	least := best.Price() / float64(podsOfNew(best))
-	for _, number := range []int{more / 4, more / 2, more} {
+	for _, number := range []int{len(expected) / 4, len(expected) / 2, len(expected)} {
 		if number == 0 {
 			continue
 		}
 		generous := *problem
-		generous.Pods = expect(problem.Pods, number, like)
+		generous.Pods = expect(problem.Pods, expected[:number])
 		roomy := packing.Pack(&generous)
 		room := dropExpected(roomy)
-		lacking := slices.ContainsFunc(roomy.Unplaced, func(unplaced packing.Unplaced) bool { return like(unplaced.Pod) })
+		lacking := slices.ContainsFunc(roomy.Unplaced, func(unplaced packing.Unplaced) bool { return isNew(unplaced.Pod) })
 		if each := roomy.Price() / (float64(podsOfNew(roomy)) + roomWorth*float64(room)); each < least && !lacking {
 			best, least = roomy, each
 		}
@@ -84,7 +77,7 @@ func independent(pod *packing.Pod) bool {
 
 // dropExpected takes expected pods out of a result, and nodes that are for nothing else. It returns for how many of them new nodes now have room.
 func dropExpected(result *packing.Result) int {
-	is := func(pod *corev1.Pod) bool { return strings.HasPrefix(pod.Name, expected) }
+	is := func(pod *corev1.Pod) bool { return strings.HasPrefix(pod.Name, expectedPrefix) }
 	result.New = slices.DeleteFunc(result.New, func(node packing.NewNode) bool {
 		return !slices.ContainsFunc(node.Pods, func(pod *corev1.Pod) bool { return !is(pod) })
 	})

@@ -199,11 +199,12 @@ func TestWindow(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(1000, 0)
 	window := launching.NewWindow(time.Second)
+	pods := func(number int) []packing.Pod { return make([]packing.Pod, number) }
 	at := func(millis int) time.Time { return start.Add(time.Duration(millis) * time.Millisecond) }
-	if wait := window.Wait(at(0), 1); wait != 0 || window.Expected(1) != 0 {
-		t.Fatalf("the first pod waits %v, and %d more are expected", wait, window.Expected(1))
+	if wait := window.Wait(at(0), 1); wait != 0 || len(window.Expected(pods(1))) != 0 {
+		t.Fatalf("the first pod waits %v, and %d more are expected", wait, len(window.Expected(pods(1))))
 	}
-	window.Launched(at(0), 1)
+	window.Launched(at(0), pods(1))
 	if wait := window.Wait(at(10), 1); wait != 500*time.Millisecond {
 		t.Errorf("a pod just after waits %v", wait)
 	}
@@ -213,21 +214,21 @@ func TestWindow(t *testing.T) {
 	if wait := window.Wait(at(590), 2); wait != 0 {
 		t.Errorf("when none comes they wait %v", wait)
 	}
-	window.Launched(at(590), 2)
+	window.Launched(at(590), pods(2))
 	for i := range 12 {
 		window.Wait(at(600+90*i), i+1)
 	}
 	if wait := window.Wait(at(1600), 97); wait != 0 {
 		t.Errorf("after a second of pods they wait %v", wait)
 	}
-	if more := window.Expected(97); more != 10 {
+	if more := len(window.Expected(pods(97))); more != 10 {
 		t.Errorf("%d more are expected of a stream of 100", more)
 	}
-	if more := window.Expected(2); more != 0 {
+	if more := len(window.Expected(pods(2))); more != 0 {
 		t.Errorf("%d more are expected of a stream of 5", more)
 	}
-	window.Launched(at(1600), 97)
-	if wait := window.Wait(at(4000), 1); wait != 0 || window.Expected(1) != 0 {
-		t.Errorf("after calm a pod waits %v, and %d more are expected", wait, window.Expected(1))
+	window.Launched(at(1600), pods(97))
+	if wait := window.Wait(at(4000), 1); wait != 0 || len(window.Expected(pods(1))) != 0 {
+		t.Errorf("after calm a pod waits %v, and %d more are expected", wait, len(window.Expected(pods(1))))
 	}
 }

@@ -72,7 +72,7 @@ func problemOf(pods []packing.Pod, nodes []packing.Node, kinds []packing.Instanc
 }
 
 // run has the pods come, and nodes be launched for them as a window says. Nodes under way take pods that come later.
-func run(s stream, window launching.Window, kinds []packing.InstanceType, daemons []*corev1.Pod) outcome {
+func run(s stream, window *launching.Window, kinds []packing.InstanceType, daemons []*corev1.Pod) outcome {
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	now := begin
 	var waiting []int
@@ -101,7 +101,7 @@ func run(s stream, window launching.Window, kinds []packing.InstanceType, daemon
 			waits = append(waits, now.Sub(begin.Add(s.at[i])))
 		}
 		problem := problemOf(pods, nodes, kinds, daemons)
-		result := launching.Pack(problem, window.Expected(len(pods)), func(*corev1.Pod) bool { return true })
+		result := launching.Pack(problem, window.Expected(pods), func(*corev1.Pod) bool { return true })
 		for i := range nodes {
 			nodes[i].Pods = append(nodes[i].Pods, result.Existing[nodes[i].Name]...)
 		}
@@ -114,7 +114,7 @@ func run(s stream, window launching.Window, kinds []packing.InstanceType, daemon
 		all.nodes += len(result.New)
 		all.price += result.Price()
 		waiting = nil
-		window.Launched(now, len(pods))
+		window.Launched(now, pods)
 	}
 	slices.Sort(waits)
 	all.median = waits[len(waits)/2]
@@ -187,7 +187,7 @@ func TestStreamsCostLittleMore(t *testing.T) {
 	}
 }
 
-// TestStreamsAmongAllInstanceTypes holds that streams of pods of many sizes, as the benchmark has them, cost at most 21 % more among all of EC2's instance types. Packed at once they leave nearly no room, because there are
+// TestStreamsAmongAllInstanceTypes holds that streams of pods of many sizes, as the benchmark has them, cost at most 17 % more among all of EC2's instance types. Packed at once they leave nearly no room, because there are
 // burstable types of all sizes; a batch of a dozen pods has fewer that complement each other.
 func TestStreamsAmongAllInstanceTypes(t *testing.T) {
 	t.Parallel()
@@ -204,7 +204,7 @@ func TestStreamsAmongAllInstanceTypes(t *testing.T) {
 			t.Parallel()
 			together, streamed := atOnce(s, kinds, nil), run(s, launching.NewWindow(launching.DefaultLongest), kinds, nil)
 			t.Logf("%d nodes cost %.1f %% more than %d", streamed.nodes, 100*(streamed.price/together.price-1), together.nodes)
-			if streamed.price > together.price*1.21 {
+			if streamed.price > together.price*1.17 {
 				t.Errorf("%d nodes cost %.1f %% more than %d", streamed.nodes, 100*(streamed.price/together.price-1), together.nodes)
 			}
 		})
@@ -291,16 +291,16 @@ func TestBacklogsArePackedOnce(t *testing.T) {
 	for i := range pods {
 		pods[i] = mixed(i)
 	}
-	allocations := func(more int) float64 {
+	allocations := func(expected []packing.Pod) float64 {
 		return testing.AllocsPerRun(3, func() {
 			problem := problemOf(pods, nil, families(), nil)
 			problem.MaxPods = 50
-			if result := launching.Pack(problem, more, func(*corev1.Pod) bool { return true }); len(result.Deferred) == 0 {
+			if result := launching.Pack(problem, expected, func(*corev1.Pod) bool { return true }); len(result.Deferred) == 0 {
 				t.Fatal("no pod is deferred")
 			}
 		})
 	}
-	if with, without := allocations(100), allocations(0); with > 1.2*without {
+	if with, without := allocations(pods[:100]), allocations(nil); with > 1.2*without {
 		t.Errorf("packing a part of a backlog with room for 100 pods allocates %.0f times, want no more than the %.0f without", with, without)
 	}
 }

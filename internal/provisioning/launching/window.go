@@ -1,6 +1,11 @@
 package launching
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"github.com/slipway-project/slipway/internal/provisioning/packing"
+)
 
 const (
 	// quiet is how long no pod must have come for a batch to be complete.
@@ -15,6 +20,9 @@ const (
 	// what the end of a stream leaves empty. Both were measured: see TestStreamsCostLittleMore.
 	expectedOfBatch  = 2
 	expectedOfStream = 0.1
+
+	// mostRecent bounds how many pods of a stream are kept, as what those to come are like.
+	mostRecent = 200
 )
 
 // Window says when to launch for pods that wait: at once when nothing was launched a moment ago, else when no more pods come. It also says for how many pods to
@@ -23,18 +31,19 @@ type Window struct {
 	longest                time.Duration
 	launched, opened, grew time.Time
 	pods                   int
-	// streamed is how many pods nodes were launched for since the last calm.
+	// streamed is how many pods nodes were launched for since the last calm, and recent the last of them.
 	streamed int
+	recent   []packing.Pod
 }
 
 // NewWindow returns a window that is open for some time at most.
-func NewWindow(longest time.Duration) Window { return Window{longest: longest} }
+func NewWindow(longest time.Duration) *Window { return &Window{longest: longest} }
 
 // Wait is how long to wait for further pods, 0 for no longer. Pods is how many wait now.
 func (w *Window) Wait(now time.Time, pods int) time.Duration {
 	if w.opened.IsZero() {
 		if now.Sub(w.launched) >= calm {
-			w.streamed = 0
+			w.streamed, w.recent = 0, nil
 			return 0
 		}
 		w.opened, w.pods, w.grew = now, pods, now
@@ -53,17 +62,22 @@ func (w *Window) Waited(now time.Time) time.Duration {
 	return now.Sub(w.opened)
 }
 
-// Expected returns for how many more pods nodes should have room that are launched for a number of new pods.
-func (w *Window) Expected(pods int) int {
+// Expected returns the pods that nodes for new pods should have room for in addition: those of the stream that came last,
+// the latest first. Pods to come are like them. A batch alone has too few sizes to tell which nodes suit the stream.
+func (w *Window) Expected(pods []packing.Pod) []packing.Pod {
 	if w.streamed == 0 {
-		return 0
+		return nil
 	}
-	return min(int(float64(pods)*expectedOfBatch), int(float64(w.streamed+pods)*expectedOfStream))
+	like := slices.Concat(w.recent, pods)
+	slices.Reverse(like)
+	number := min(int(float64(len(pods))*expectedOfBatch), int(float64(w.streamed+len(pods))*expectedOfStream))
+	return like[:min(number, len(like))]
 }
 
-// Launched begins anew, after nodes were launched for a number of new pods.
-func (w *Window) Launched(now time.Time, pods int) {
-	*w = Window{longest: w.longest, launched: now, streamed: w.streamed + pods}
+// Launched begins anew, after nodes were launched for new pods.
+func (w *Window) Launched(now time.Time, pods []packing.Pod) {
+	recent := slices.Concat(w.recent, pods)
+	*w = Window{longest: w.longest, launched: now, streamed: w.streamed + len(pods), recent: recent[max(len(recent)-mostRecent, 0):]}
 }
 
 // Idle closes a window that nothing was launched for: the next pod does not wait because of it.
