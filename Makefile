@@ -34,6 +34,12 @@ test: packages $(BIN)/gotestsum ## Run all tests, a slice of the crash sweep amo
 	$(GOTESTSUM) -- $(TEST_FLAGS) ./...
 	cd lab && $(GOTESTSUM) -- $(LAB_TEST_FLAGS) $(TEST_FLAGS) ./...
 
+.PHONY: coverage
+coverage: ## Fail if the tests beside a decide*.go file cover less than 95 % of it.
+	@mkdir -p $(BIN)
+	go test -coverprofile=$(BIN)/cover.out ./internal/machinepool ./internal/launchconfig
+	go run ./hack/decidecoverage $(BIN)/cover.out
+
 .PHONY: packages
 packages: ## Install the other programs that tests use: the AWS CLI and boto3.
 	@hack/install-packages.sh

@@ -1,6 +1,7 @@
 package launchconfig
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -33,12 +34,8 @@ func showLaunched(in Input, asked asked, launch steered, version launchtemplate.
 		return false
 	}
 	contents, err := launch.input.Contents()
-	switch {
-	case err != nil:
-		plan.Fail(err)
-		return true
-	case facts.Err != nil:
-		pool.TryAgain(plan, fmt.Errorf("looking at what is launched: %w", facts.Err))
+	if err = errors.Join(err, facts.Err); err != nil {
+		pool.TryAgain(plan, fmt.Errorf("reading what is launched: %w", err))
 		return true
 	}
 	if eksChooses(&in.Object.Spec) {
