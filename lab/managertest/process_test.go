@@ -41,6 +41,10 @@ func TestProcess(t *testing.T) {
 		t.Parallel()
 		tryMemory(t, path)
 	})
+	t.Run("has the role of its service account", func(t *testing.T) {
+		t.Parallel()
+		tryWebIdentity(t, path)
+	})
 	t.Run("says what is missing", func(t *testing.T) {
 		t.Parallel()
 		tryWithout(t, path)
