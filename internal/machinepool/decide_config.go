@@ -60,7 +60,7 @@ func ensureLaunchConfig(in input, plan *reconcile.Plan) bool {
 		return showRefusedConfig(in, err)
 	}
 	if differs := update.differs(config); len(differs) > 0 && !succeeded[updateLaunchConfig](in) {
-		plan.Do(update, "the pool asks for another %s", strings.Join(differs, ", "))
+		plan.Do(update, "the pool asks for %s", strings.Join(differs, ", "))
 		return true
 	}
 	showConfig(in, config)
@@ -235,15 +235,16 @@ func (u updateLaunchConfig) differs(config *infrav1.AWSLaunchConfig) []string {
 		differing = differingMembers(config.Spec, u.Spec)
 	}
 	if !maps.Equal(config.Labels, u.Labels) {
-		differing = append(differing, "set of labels")
+		differing = append(differing, "other labels")
 	}
 	if !maps.Equal(config.Annotations, u.Annotations) {
-		differing = append(differing, "set of annotations")
+		differing = append(differing, "other annotations")
 	}
 	return differing
 }
 
-// differingMembers returns the members of two specs that differ, sorted. Specs that differ in none that JSON has count as differing all the same.
+// differingMembers returns how the members of two specs differ, sorted by name: "instanceType m5.large → m6i.large". Specs
+// that differ in no member that JSON has count as differing all the same.
 func differingMembers(before, after infrav1.AWSLaunchConfigSpec) []string {
 	members := [2]map[string]any{}
 	for i, spec := range []infrav1.AWSLaunchConfigSpec{before, after} {
@@ -252,25 +253,41 @@ func differingMembers(before, after infrav1.AWSLaunchConfigSpec) []string {
 			err = json.Unmarshal(text, &members[i])
 		}
 		if err != nil {
-			return []string{"spec"}
+			return []string{"another spec"}
 		}
 	}
+	names := maps.Clone(members[0])
+	maps.Copy(names, members[1])
 	var differing []string
-	for _, name := range slices.Sorted(maps.Keys(members[0])) {
-		if !reflect.DeepEqual(members[0][name], members[1][name]) {
-			differing = append(differing, name)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if old, wanted := members[0][name], members[1][name]; !reflect.DeepEqual(old, wanted) {
+			differing = append(differing, difference(name, old, wanted))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(members[1])) {
-		if _, known := members[0][name]; !known {
-			differing = append(differing, name)
-		}
-	}
-	slices.Sort(differing)
 	if len(differing) == 0 {
-		return []string{"spec"}
+		return []string{"another spec"}
 	}
 	return differing
+}
+
+// longestValue bounds the values that the reason for an update names, in bytes.
+const longestValue = 64
+
+// difference returns how a member of a spec changes, with its values if both are plain and short.
+func difference(name string, old, wanted any) string {
+	values := [2]string{}
+	for i, value := range []any{old, wanted} {
+		switch value.(type) {
+		case nil:
+			values[i] = "none"
+		case string, bool, float64:
+			values[i] = fmt.Sprint(value)
+		}
+		if values[i] == "" || len(values[i]) > longestValue {
+			return "another " + name
+		}
+	}
+	return fmt.Sprintf("%s %s → %s", name, values[0], values[1])
 }
 
 // namedSubnets returns the subnets that references name by id, in the order of the references. One that filters find has an empty id.

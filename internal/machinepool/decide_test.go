@@ -320,11 +320,14 @@ func TestDecideLaunchConfig(t *testing.T) {
 		{reason: "it was created in an earlier pass, and the cache does not show it yet", given: func(in *input) { in.Seen.LaunchConfig.Recent = true }, then: "nothing", again: cacheBehind},
 		{reason: "the API server does not take it", given: func(in *input) { none(in); did(in, createLaunchConfig{Config: &infrav1.AWSLaunchConfig{}}, invalid) }, then: "nothing",
 			shows: []string{"LaunchTemplateReady=False/InvalidSpec", "RolledOut=Unknown/WaitingForLaunchConfig"}, again: time.Hour},
-		{reason: "the spec was edited", given: func(in *input) { in.Object.Spec.AWSLaunchTemplate.InstanceType = "m6i.large" }, then: "update AWSLaunchConfig pool, because the pool asks for another instanceType"},
+		{reason: "the spec was edited", given: func(in *input) { in.Object.Spec.AWSLaunchTemplate.InstanceType = "m6i.large" }, then: "update AWSLaunchConfig pool, because the pool asks for instanceType m5.large → m6i.large"},
+		{reason: "something was added, and something that has parts edited", given: func(in *input) {
+			in.Object.Spec.AWSLaunchTemplate.SSHKeyName, in.Object.Spec.AWSLaunchTemplate.RootVolume = ptr.To("key"), &infrav1.Volume{Size: 80}
+		}, then: "update AWSLaunchConfig pool, because the pool asks for another rootVolume, sshKeyName none → key"},
 		{reason: "a version was approved", given: func(in *input) {
 			in.Object.Annotations[infrav1.ApprovedVersionAnnotation] = "1"
-		}, then: "update AWSLaunchConfig pool, because the pool asks for another set of annotations"},
-		{reason: "the labels differ", given: func(in *input) { in.Seen.LaunchConfig.Object.Labels = nil }, then: "update AWSLaunchConfig pool, because the pool asks for another set of labels"},
+		}, then: "update AWSLaunchConfig pool, because the pool asks for other annotations"},
+		{reason: "the labels differ", given: func(in *input) { in.Seen.LaunchConfig.Object.Labels = nil }, then: "update AWSLaunchConfig pool, because the pool asks for other labels"},
 		{reason: "the API server does not take the edit", given: func(in *input) {
 			in.Object.Spec.AWSLaunchTemplate.InstanceType = "x"
 			did(in, updateLaunchConfig{Name: "pool"}, invalid)
