@@ -18,6 +18,17 @@ func registerNetworkAuthorization(reg *sim.Registry) {
 		return creation{in.TagSpecifications, []*string{in.VpcId}}
 	})
 	authorizeOn(reg, "DeleteSubnet", func(in *awsec2.DeleteSubnetInput) []*string { return []*string{in.SubnetId} })
+	authorizeOn(reg, "AssociateVpcCidrBlock", func(in *awsec2.AssociateVpcCidrBlockInput) []*string { return []*string{in.VpcId} })
+	sim.Authorize(reg, service, "DisassociateVpcCidrBlock", func(c *sim.Call, in *awsec2.DisassociateVpcCidrBlockInput) []sim.Question {
+		s := stateOf(c.Region)
+		vpc, _ := s.findBlock(val(in.AssociationId))
+		return questions(s.onEach("ec2:DisassociateVpcCidrBlock", vpc.VpcId))
+	})
+	authorizeCreate(reg, "CreateDhcpOptions", types.ResourceTypeDhcpOptions, func(in *awsec2.CreateDhcpOptionsInput) creation {
+		return creation{in.TagSpecifications, nil}
+	})
+	authorizeOn(reg, "DeleteDhcpOptions", func(in *awsec2.DeleteDhcpOptionsInput) []*string { return []*string{in.DhcpOptionsId} })
+	authorizeOn(reg, "AssociateDhcpOptions", func(in *awsec2.AssociateDhcpOptionsInput) []*string { return []*string{in.DhcpOptionsId, in.VpcId} })
 	authorizeOn(reg, "ModifyVpcAttribute", func(in *awsec2.ModifyVpcAttributeInput) []*string { return []*string{in.VpcId} })
 	authorizeOn(reg, "ModifySubnetAttribute", func(in *awsec2.ModifySubnetAttributeInput) []*string { return []*string{in.SubnetId} })
 	authorizeSecurityGroups(reg)

@@ -77,6 +77,11 @@ func registerResources(reg *sim.Registry) {
 func registerNetwork(reg *sim.Registry) {
 	sim.Handle(reg, service, "DescribeAvailabilityZones", describeAvailabilityZones)
 	sim.Handle(reg, service, "DescribeRegions", describeRegions)
+	sim.Handle(reg, service, "AssociateDhcpOptions", associateDhcpOptions)
+	sim.Handle(reg, service, "AssociateVpcCidrBlock", associateVpcCidrBlock)
+	sim.Handle(reg, service, "CreateDhcpOptions", createDhcpOptions)
+	sim.Handle(reg, service, "DeleteDhcpOptions", deleteDhcpOptions)
+	sim.Handle(reg, service, "DisassociateVpcCidrBlock", disassociateVpcCidrBlock)
 	sim.Handle(reg, service, "CreateVpc", createVpc)
 	sim.Handle(reg, service, "DeleteVpc", deleteVpc)
 	sim.Handle(reg, service, "DescribeVpcs", describeVpcs)

@@ -57,14 +57,18 @@ func describeRouteTables(c *sim.Call, in *awsec2.DescribeRouteTablesInput) (*aws
 	return &awsec2.DescribeRouteTablesOutput{RouteTables: found, NextToken: next}, nil
 }
 
-// newRouteTable returns a route table with the local route, which every table has (VPC User Guide, "Route table concepts").
+// newRouteTable returns a route table with a local route for each block of the VPC, which every table has (VPC User Guide, "Route table concepts").
 func (s *state) newRouteTable(id string, vpc types.Vpc, tags []types.Tag) types.RouteTable {
-	return types.RouteTable{
-		RouteTableId: ptr(id), VpcId: vpc.VpcId, OwnerId: ptr(s.region.Account.ID), Tags: tags,
-		Routes: []types.Route{{
-			DestinationCidrBlock: vpc.CidrBlock, GatewayId: ptr(localTarget), Origin: types.RouteOriginCreateRouteTable, State: types.RouteStateActive,
-		}},
+	table := types.RouteTable{RouteTableId: ptr(id), VpcId: vpc.VpcId, OwnerId: ptr(s.region.Account.ID), Tags: tags}
+	for _, association := range vpc.CidrBlockAssociationSet {
+		table.Routes = append(table.Routes, localRoute(association.CidrBlock))
 	}
+	return table
+}
+
+// localRoute returns the route to a block of the VPC itself.
+func localRoute(cidr *string) types.Route {
+	return types.Route{DestinationCidrBlock: cidr, GatewayId: ptr(localTarget), Origin: types.RouteOriginCreateRouteTable, State: types.RouteStateActive}
 }
 
 // localTarget is how EC2 writes the target of a local route.

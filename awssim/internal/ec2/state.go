@@ -90,11 +90,8 @@ func (s *state) newVPC(id, cidr string, isDefault bool, tags []types.Tag) types.
 	return types.Vpc{
 		VpcId: ptr(id), CidrBlock: ptr(cidr), IsDefault: ptr(isDefault), OwnerId: ptr(s.region.Account.ID),
 		State: types.VpcStateAvailable, InstanceTenancy: types.TenancyDefault, DhcpOptionsId: ptr(s.dhcpOptionsID()),
-		CidrBlockAssociationSet: []types.VpcCidrBlockAssociation{{
-			AssociationId: ptr("vpc-cidr-assoc-" + strings.TrimPrefix(id, "vpc-")), CidrBlock: ptr(cidr),
-			CidrBlockState: &types.VpcCidrBlockState{State: types.VpcCidrBlockStateCodeAssociated},
-		}},
-		Tags: tags,
+		CidrBlockAssociationSet: []types.VpcCidrBlockAssociation{blockAssociation("vpc-cidr-assoc-"+strings.TrimPrefix(id, "vpc-"), cidr)},
+		Tags:                    tags,
 	}
 }
 

@@ -2,6 +2,7 @@ package ec2
 
 import (
 	"net/netip"
+	"slices"
 
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -105,8 +106,8 @@ func (s *state) freeBlock(vpc types.Vpc, cidr string) (netip.Prefix, error) {
 	if err != nil {
 		return prefix, err
 	}
-	whole, err := netip.ParsePrefix(val(vpc.CidrBlock))
-	if err != nil || !whole.Contains(prefix.Addr()) || prefix.Bits() < whole.Bits() {
+	within := func(whole netip.Prefix) bool { return whole.Contains(prefix.Addr()) && prefix.Bits() >= whole.Bits() }
+	if !slices.ContainsFunc(blocksOf(vpc), within) {
 		return prefix, sim.Errorf("InvalidSubnet.Range", "The CIDR '%s' is invalid.", cidr)
 	}
 	for _, other := range s.subnets.All() {

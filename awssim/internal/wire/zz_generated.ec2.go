@@ -7,13 +7,16 @@ var ec2Model = model{
 	actions: []string{
 		"AllocateAddress",
 		"AssociateAddress",
+		"AssociateDhcpOptions",
 		"AssociateRouteTable",
+		"AssociateVpcCidrBlock",
 		"AttachInternetGateway",
 		"AttachNetworkInterface",
 		"AuthorizeSecurityGroupEgress",
 		"AuthorizeSecurityGroupIngress",
 		"CancelSpotInstanceRequests",
 		"CopyImage",
+		"CreateDhcpOptions",
 		"CreateFleet",
 		"CreateImage",
 		"CreateInternetGateway",
@@ -33,6 +36,7 @@ var ec2Model = model{
 		"CreateSubnet",
 		"CreateTags",
 		"CreateVpc",
+		"DeleteDhcpOptions",
 		"DeleteFleets",
 		"DeleteInternetGateway",
 		"DeleteKeyPair",
@@ -92,6 +96,7 @@ var ec2Model = model{
 		"DetachNetworkInterface",
 		"DisassociateAddress",
 		"DisassociateRouteTable",
+		"DisassociateVpcCidrBlock",
 		"GetConsoleOutput",
 		"GetInstanceTypesFromInstanceRequirements",
 		"GetLaunchTemplateData",
@@ -149,12 +154,29 @@ var ec2Model = model{
 			{"PrivateIpAddress", "PrivateIpAddress", ""},
 			{"PublicIp", "PublicIp", ""},
 		},
+		"AssociateDhcpOptionsInput": {
+			{"DhcpOptionsId", "DhcpOptionsId", ""},
+			{"DryRun", "DryRun", ""},
+			{"VpcId", "VpcId", ""},
+		},
 		"AssociateRouteTableInput": {
 			{"DryRun", "DryRun", ""},
 			{"GatewayId", "GatewayId", ""},
 			{"PublicIpv4Pool", "PublicIpv4Pool", ""},
 			{"RouteTableId", "RouteTableId", ""},
 			{"SubnetId", "SubnetId", ""},
+		},
+		"AssociateVpcCidrBlockInput": {
+			{"AmazonProvidedIpv6CidrBlock", "AmazonProvidedIpv6CidrBlock", ""},
+			{"CidrBlock", "CidrBlock", ""},
+			{"Ipv4IpamPoolId", "Ipv4IpamPoolId", ""},
+			{"Ipv4NetmaskLength", "Ipv4NetmaskLength", ""},
+			{"Ipv6CidrBlock", "Ipv6CidrBlock", ""},
+			{"Ipv6CidrBlockNetworkBorderGroup", "Ipv6CidrBlockNetworkBorderGroup", ""},
+			{"Ipv6IpamPoolId", "Ipv6IpamPoolId", ""},
+			{"Ipv6NetmaskLength", "Ipv6NetmaskLength", ""},
+			{"Ipv6Pool", "Ipv6Pool", ""},
+			{"VpcId", "VpcId", ""},
 		},
 		"AttachInternetGatewayInput": {
 			{"DryRun", "DryRun", ""},
@@ -263,6 +285,11 @@ var ec2Model = model{
 		},
 		"CpuPerformanceFactorRequest": {
 			{"References", "Reference", ""},
+		},
+		"CreateDhcpOptionsInput": {
+			{"DhcpConfigurations", "DhcpConfiguration", ""},
+			{"DryRun", "DryRun", ""},
+			{"TagSpecifications", "TagSpecification", ""},
 		},
 		"CreateFleetInput": {
 			{"ClientToken", "ClientToken", ""},
@@ -475,6 +502,10 @@ var ec2Model = model{
 		},
 		"CreditSpecificationRequest": {
 			{"CpuCredits", "CpuCredits", ""},
+		},
+		"DeleteDhcpOptionsInput": {
+			{"DhcpOptionsId", "DhcpOptionsId", ""},
+			{"DryRun", "DryRun", ""},
 		},
 		"DeleteFleetsInput": {
 			{"DryRun", "DryRun", ""},
@@ -849,6 +880,9 @@ var ec2Model = model{
 		"DisassociateRouteTableInput": {
 			{"AssociationId", "AssociationId", ""},
 			{"DryRun", "DryRun", ""},
+		},
+		"DisassociateVpcCidrBlockInput": {
+			{"AssociationId", "AssociationId", ""},
 		},
 		"EbsBlockDevice": {
 			{"AvailabilityZone", "AvailabilityZone", ""},
@@ -1346,6 +1380,10 @@ var ec2Model = model{
 			{"Max", "Max", ""},
 			{"Min", "Min", ""},
 		},
+		"NewDhcpConfiguration": {
+			{"Key", "Key", ""},
+			{"Values", "Value", ""},
+		},
 		"OnDemandOptionsRequest": {
 			{"AllocationStrategy", "AllocationStrategy", ""},
 			{"CapacityReservationOptions", "CapacityReservationOptions", ""},
@@ -1768,6 +1806,11 @@ var ec2Model = model{
 			{"AssociationId", "associationId", ""},
 			{"AssociationState", "associationState", ""},
 		},
+		"AssociateVpcCidrBlockOutput": {
+			{"CidrBlockAssociation", "cidrBlockAssociation", ""},
+			{"Ipv6CidrBlockAssociation", "ipv6CidrBlockAssociation", ""},
+			{"VpcId", "vpcId", ""},
+		},
 		"AttachNetworkInterfaceOutput": {
 			{"AttachmentId", "attachmentId", ""},
 			{"NetworkCardIndex", "networkCardIndex", ""},
@@ -1948,6 +1991,9 @@ var ec2Model = model{
 		},
 		"CpuPerformanceFactor": {
 			{"References", "referenceSet", "item"},
+		},
+		"CreateDhcpOptionsOutput": {
+			{"DhcpOptions", "dhcpOptions", ""},
 		},
 		"CreateFleetError": {
 			{"ErrorCode", "errorCode", ""},
@@ -2312,6 +2358,11 @@ var ec2Model = model{
 			{"DhcpOptionsId", "dhcpOptionsId", ""},
 			{"OwnerId", "ownerId", ""},
 			{"Tags", "tagSet", "item"},
+		},
+		"DisassociateVpcCidrBlockOutput": {
+			{"CidrBlockAssociation", "cidrBlockAssociation", ""},
+			{"Ipv6CidrBlockAssociation", "ipv6CidrBlockAssociation", ""},
+			{"VpcId", "vpcId", ""},
 		},
 		"DiskInfo": {
 			{"Count", "count", ""},
