@@ -193,7 +193,8 @@ func TestFlagErrors(t *testing.T) {
 	}
 }
 
-// TestEveryInstanceTypeIsOffered holds that clients of a simulator of their own get whatever type AWS has, in each Region that AWS opens by default.
+// TestEveryInstanceTypeIsOffered holds that clients of a simulator of their own get whatever type
+// AWS has, in each Region that AWS opens by default.
 func TestEveryInstanceTypeIsOffered(t *testing.T) {
 	t.Parallel()
 	o, err := (&flags{}).options()

@@ -17,9 +17,11 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// startTracing sends spans to where OpenTelemetry's own variables say: OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT names a
-// collector, OTEL_EXPORTER_OTLP_PROTOCOL how to speak to it; the rest (headers, certificates, sampler, resource attributes) is read by the SDK.
-// Without a collector nothing is traced. What it returns ends tracing and sends what is left, within a time limit.
+// startTracing sends spans to where OpenTelemetry's own variables say: OTEL_EXPORTER_OTLP_ENDPOINT
+// or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT names a collector, OTEL_EXPORTER_OTLP_PROTOCOL how to speak
+// to it; the rest (headers, certificates, sampler, resource attributes) is read by the SDK. Without
+// a collector nothing is traced. What it returns ends tracing and sends what is left, within a time
+// limit.
 func startTracing(ctx context.Context, version string, log logr.Logger) (func(time.Duration), error) {
 	exporter, err := newExporter(ctx)
 	if err != nil {

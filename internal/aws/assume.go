@@ -15,9 +15,11 @@ import (
 const (
 	// defaultSessionName is that of sessions of roles whose identity gives none.
 	defaultSessionName = "slipway"
-	// renewBefore is how long before their end credentials are renewed: no call outlives it, and a short failure of STS goes unnoticed.
+	// renewBefore is how long before their end credentials are renewed: no call outlives it, and a
+	// short failure of STS goes unnoticed.
 	renewBefore = 5 * time.Minute
-	// refusedFor is how long a refusal by STS is not asked about again, so that a thousand pools of one identity ask as often as one.
+	// refusedFor is how long a refusal by STS is not asked about again, so that a thousand pools of
+	// one identity ask as often as one.
 	refusedFor = 30 * time.Second
 )
 
@@ -26,8 +28,8 @@ type assumer interface {
 	AssumeRole(context.Context, *sts.AssumeRoleInput, ...func(*sts.Options)) (*sts.AssumeRoleOutput, error)
 }
 
-// assumedRole provides the credentials of a role, renewed before they end. It does what the SDK's own provider and cache do, by our clock and with
-// a memory for refusals.
+// assumedRole provides the credentials of a role, renewed before they end. It does what the SDK's
+// own provider and cache do, by our clock and with a memory for refusals.
 type assumedRole struct {
 	sts   assumer
 	role  Role
@@ -109,7 +111,7 @@ func (a *assumedRole) input() *sts.AssumeRoleInput {
 	return input
 }
 
-// CredentialsError says that the credentials of an identity can not be had, or are refused.
+// CredentialsError says that the credentials of an identity cannot be had, or are refused.
 type CredentialsError struct {
 	// Role that could not be assumed; empty for an access key.
 	Role string

@@ -22,7 +22,8 @@ const (
 	tenantRole     = "arn:aws:iam::" + tenantAccount + ":role/tenant"
 )
 
-// tenancy is a world in which the manager's account may assume the role hub, and hub of its account, with an external id, the role tenant.
+// tenancy is a world in which the manager's account may assume the role hub, and hub of its
+// account, with an external id, the role tenant.
 type tenancy struct {
 	*testing.T
 	sim      *awssim.Simulator
@@ -151,7 +152,8 @@ func TestSessionsAreRenewedBeforeTheyEnd(t *testing.T) {
 	}
 }
 
-// A role that is taken away is lost when its session ends, a failing STS before that is not noticed, and a thousand who ask in vain ask once.
+// A role that is taken away is lost when its session ends, a failing STS before that is not
+// noticed, and a thousand who ask in vain ask once.
 func TestRefusalsAreRemembered(t *testing.T) {
 	t.Parallel()
 	w := newTenancy(t)
@@ -201,7 +203,8 @@ func TestOtherCredentialsOtherClients(t *testing.T) {
 	}
 }
 
-// AWS counts by account and region, so identities of one account share a budget, as soon as it is known which account they are of.
+// AWS counts by account and region, so identities of one account share a budget, as soon as it is
+// known which account they are of.
 func TestIdentitiesOfOneAccountShareItsBudget(t *testing.T) {
 	t.Parallel()
 	w := newTenancy(t, WithLimits(Limits{"ec2:*": {Burst: 2, PerSecond: 1}}))

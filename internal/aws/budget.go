@@ -17,19 +17,21 @@ type Limit struct {
 	PerSecond float64
 }
 
-// Limits are request budgets by "service:Action", such as "ec2:CreateTags". A key ending in * covers, in one bucket per
-// action, all actions with that beginning that have no key of their own; the longest such key wins. A key "service:" is
-// one bucket that all actions of the service share.
+// Limits are request budgets by "service:Action", such as "ec2:CreateTags". A key ending in *
+// covers, in one bucket per action, all actions with that beginning that have no key of their own;
+// the longest such key wins. A key "service:" is one bucket that all actions of the service share.
 type Limits map[string]Limit
 
 // DefaultLimits are the budgets that AWS gives an account in a region.
 //
-// EC2's are documented per action (AWS: ec2-api-throttling, section "Request token bucket sizes and refill rates").
-// Every describe that Slipway makes is filtered or paginated. Auto Scaling has one bucket for all actions, whose size AWS
-// does not publish; ours is a guess that keeps a manager with a thousand pools from using all of it. SSM allows 40
-// parameter reads a second, and 3 of what writes or describes parameters (AWS: Systems Manager endpoints and quotas). SQS
-// bounds standard queues nearly not at all (AWS: SQS message quotas); ours keeps a loop that goes wrong from costing money. S3's budgets are
-// thousands a second for each prefix. EKS and IAM do not publish theirs; ours are guesses that a thousand managed pools can live with.
+// EC2's are documented per action (AWS: ec2-api-throttling, section "Request token bucket sizes and
+// refill rates"). Every describe that Slipway makes is filtered or paginated. Auto Scaling has one
+// bucket for all actions, whose size AWS does not publish; ours is a guess that keeps a manager
+// with a thousand pools from using all of it. SSM allows 40 parameter reads a second, and 3 of what
+// writes or describes parameters (AWS: Systems Manager endpoints and quotas). SQS bounds standard
+// queues nearly not at all (AWS: SQS message quotas); ours keeps a loop that goes wrong from
+// costing money. S3's budgets are thousands a second for each prefix. EKS and IAM do not publish
+// theirs; ours are guesses that a thousand managed pools can live with.
 func DefaultLimits() Limits {
 	return Limits{
 		"ec2:*":                           {Burst: 50, PerSecond: 5},
@@ -51,7 +53,8 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Times are the limits of an account that AWS gave so many times the documented rates; nil, which limits nothing, for zero.
+// Times are the limits of an account that AWS gave so many times the documented rates; nil, which
+// limits nothing, for zero.
 func (l Limits) Times(factor float64) Limits {
 	if factor == 0 {
 		return nil
@@ -82,7 +85,8 @@ func (l Limits) find(service, action string) (Limit, string, bool) {
 	return l[longest], name, longest != ""
 }
 
-// ThrottledError says that a call was not sent, because it would have exceeded the request budget of its action.
+// ThrottledError says that a call was not sent, because it would have exceeded the request budget
+// of its action.
 type ThrottledError struct {
 	Service, Action string
 	// RetryAfter is when a request will be left for this caller, others that are waiting considered.
@@ -110,7 +114,8 @@ func newBudget(c clock.PassiveClock, limits Limits) *budget {
 	return &budget{clock: c, limits: limits, buckets: map[string]*bucket{}}
 }
 
-// take spends one request, or says why it can not. The caller is who will come back if it can not, empty for somebody.
+// take spends one request, or says why it cannot. The caller is who will come back if it cannot,
+// empty for somebody.
 func (b *budget) take(service, action, caller string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -147,8 +152,8 @@ func (b *budget) bucket(service, action string) *bucket {
 	return held
 }
 
-// bucket is a token bucket that never makes anybody wait, but remembers whom it sent away, so that they are told
-// different times to come back and do not all return for the same request.
+// bucket is a token bucket that never makes anybody wait, but remembers whom it sent away, so that
+// they are told different times to come back and do not all return for the same request.
 type bucket struct {
 	limit  Limit
 	tokens float64
@@ -161,8 +166,9 @@ type bucket struct {
 // kept is for how long a request is kept for a caller that does not come when it was told to.
 const kept = 2 * time.Second
 
-// take spends a token and returns zero, or returns how long to wait. Who comes before its time, because something else woke it, keeps its place, and
-// takes no other's: each place that nobody comes for is a request that AWS would have taken.
+// take spends a token and returns zero, or returns how long to wait. Who comes before its time,
+// because something else woke it, keeps its place, and takes no other's: each place that nobody
+// comes for is a request that AWS would have taken.
 func (b *bucket) take(now time.Time, caller string) time.Duration {
 	b.refill(now)
 	promise, waits := b.promised[caller]
@@ -187,8 +193,9 @@ func (b *bucket) take(now time.Time, caller string) time.Duration {
 	return b.promise(now, caller)
 }
 
-// promise gives a caller the time of the first token that nobody waits for, or of one of its namespace's share, if that is sooner: the namespaces that wait take turns,
-// so that one whose objects ask for much delays the others by no more than its turn.
+// promise gives a caller the time of the first token that nobody waits for, or of one of its
+// namespace's share, if that is sooner: the namespaces that wait take turns, so that one whose
+// objects ask for much delays the others by no more than its turn.
 func (b *bucket) promise(now time.Time, caller string) time.Duration {
 	delete(b.promised, caller)
 	own := namespaceOf(caller)
@@ -226,12 +233,14 @@ func (b *bucket) refill(now time.Time) {
 // callerKey is where a context has the caller.
 type callerKey struct{}
 
-// WithCaller names on whose behalf calls are made: who will come back for one that is held back. Empty for nobody in particular.
+// WithCaller names on whose behalf calls are made: who will come back for one that is held back.
+// Empty for nobody in particular.
 func WithCaller(ctx context.Context, caller string) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller)
 }
 
-// CallerNamespace returns the namespace of the object on whose behalf calls are made, empty for a caller without one. Callers are named <kind>/<namespace>/<name>.
+// CallerNamespace returns the namespace of the object on whose behalf calls are made, empty for a
+// caller without one. Callers are named <kind>/<namespace>/<name>.
 func CallerNamespace(ctx context.Context) string { return namespaceOf(callerOf(ctx)) }
 
 func namespaceOf(caller string) string {

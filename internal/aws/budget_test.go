@@ -96,8 +96,9 @@ func TestBudgetTellsEveryoneAnotherTime(t *testing.T) {
 	}
 }
 
-// TestBudgetKeepsPlaces holds that who is woken before its time neither loses its place nor takes another, that a newcomer does not take what was
-// promised, and that nothing is kept for long for who does not come.
+// TestBudgetKeepsPlaces holds that who is woken before its time neither loses its place nor takes
+// another, that a newcomer does not take what was promised, and that nothing is kept for long for
+// who does not come.
 func TestBudgetKeepsPlaces(t *testing.T) {
 	t.Parallel()
 	clock := stoppedClock()
@@ -202,7 +203,8 @@ func TestThrottlingByAWSEmptiesTheBudget(t *testing.T) {
 	}
 }
 
-// TestNamespacesTakeTurns holds that a namespace with a thousand objects that wait for a request delays the only one of another namespace by a moment.
+// TestNamespacesTakeTurns holds that a namespace with a thousand objects that wait for a request
+// delays the only one of another namespace by a moment.
 func TestNamespacesTakeTurns(t *testing.T) {
 	t.Parallel()
 	const flood, perSecond = 1000, 5

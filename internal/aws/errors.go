@@ -13,9 +13,10 @@ import (
 	"github.com/slipway-project/slipway/internal/boundedhttp"
 )
 
-// The codes below are EC2's (AWS: EC2 API reference, errors-overview), Auto Scaling's (its API reference, Errors of each
-// action, and the fault types of the SDK), SSM's and STS's. Where a service has only ValidationError for several things,
-// its message is read; what was seen of AWS's wording is beside the pattern.
+// The codes below are EC2's (AWS: EC2 API reference, errors-overview), Auto Scaling's (its API
+// reference, Errors of each action, and the fault types of the SDK), SSM's and STS's. Where a
+// service has only ValidationError for several things, its message is read; what was seen of AWS's
+// wording is beside the pattern.
 var (
 	throttleCodes = set(
 		"RequestLimitExceeded", "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled",
@@ -23,7 +24,8 @@ var (
 		"BandwidthLimitExceeded",
 	)
 	notFoundCodes = set(
-		"InvalidInstanceType",                       // DescribeInstanceTypes: "The following supplied instance types do not exist: [...]"
+		// DescribeInstanceTypes: "The following supplied instance types do not exist: [...]"
+		"InvalidInstanceType",
 		"InvalidAMIID.Unavailable",                  // deregistered
 		"ParameterNotFound",                         // SSM
 		"ParameterVersionNotFound",                  // SSM
@@ -38,7 +40,8 @@ var (
 		"InvalidLaunchTemplateName.AlreadyExistsException",
 	)
 	conflictCodes = set(
-		"ResourceContention", "ScalingActivityInProgress", "InstanceRefreshInProgress", "IdempotentCallInProgress", // Auto Scaling
+		// Auto Scaling
+		"ResourceContention", "ScalingActivityInProgress", "InstanceRefreshInProgress", "IdempotentCallInProgress",
 		"IncorrectState", "IncorrectInstanceState", "ConcurrentTagAccess", "ConcurrentCreateDelete", // EC2
 		"TooManyUpdates", "OperationAborted", // SSM, S3
 	)
@@ -57,12 +60,14 @@ var (
 		"InsufficientCapacityOnHost", "InsufficientFreeAddressesInSubnet", "InsufficientAddressCapacity",
 		"InsufficientVolumeCapacity", "SpotMaxPriceTooLow", "UnfulfillableCapacity", "ReservationCapacityExceeded",
 	)
-	// Auto Scaling, where an action names a group: "AutoScalingGroup name not found - null", "AutoScalingGroup name not
-	// found - AutoScalingGroup 'x' not found", "Group x not found". Not "One or more target groups not found".
+	// Auto Scaling, where an action names a group: "AutoScalingGroup name not found - null",
+	// "AutoScalingGroup name not found - AutoScalingGroup 'x' not found", "Group x not found". Not
+	// "One or more target groups not found".
 	groupNotFound = regexp.MustCompile(`(?i)\bgroup name not found\b|^group \S+ not found|\bautoscalinggroup \S+ not found`)
-	// Auto Scaling puts EC2's words behind its own: "You must use a valid fully-formed launch template. The specified
-	// launch template, with template ID lt-0, does not exist.", "... Could not find the specified version 7 for the launch
-	// template with ID lt-0.", but also "... The key pair 'x' does not exist".
+	// Auto Scaling puts EC2's words behind its own: "You must use a valid fully-formed launch
+	// template. The specified launch template, with template ID lt-0, does not exist.", "... Could
+	// not find the specified version 7 for the launch template with ID lt-0.", but also "... The
+	// key pair 'x' does not exist".
 	templatePrefix   = "You must use a valid fully-formed launch template."
 	templateNotFound = regexp.MustCompile(`(?i)\blaunch template\b.*(does not exist|not found)|could not find the specified version`)
 	pendingDelete    = regexp.MustCompile(`(?i)pending delet|marked for deletion|is being deleted`)
@@ -93,8 +98,8 @@ func message(err error) string {
 	return ""
 }
 
-// IsNotFound says that what was named does not exist, or that AWS does not know of it yet: reads in EC2 lag behind
-// writes (AWS: EC2 developer guide, eventual-consistency).
+// IsNotFound says that what was named does not exist, or that AWS does not know of it yet: reads in
+// EC2 lag behind writes (AWS: EC2 developer guide, eventual-consistency).
 func IsNotFound(err error) bool {
 	code := Code(err)
 	return notFoundCodes[code] ||
@@ -102,8 +107,8 @@ func IsNotFound(err error) bool {
 		isGroupNotFound(err) || IsLaunchTemplateNotFound(err)
 }
 
-// IsLaunchTemplateNotFound says that a launch template or a version of it does not exist, or not yet, whichever service
-// looked for it.
+// IsLaunchTemplateNotFound says that a launch template or a version of it does not exist, or not
+// yet, whichever service looked for it.
 func IsLaunchTemplateNotFound(err error) bool {
 	code := Code(err)
 	return strings.HasPrefix(code, "InvalidLaunchTemplate") && strings.Contains(code, "NotFound") ||
@@ -126,7 +131,7 @@ func IsConflict(err error) bool {
 	return conflictCodes[Code(err)] || Code(err) == "ValidationError" && pendingDelete.MatchString(message(err))
 }
 
-// IsInUse says that the resource can not be removed or changed because something needs it.
+// IsInUse says that the resource cannot be removed or changed because something needs it.
 func IsInUse(err error) bool { return inUseCodes[Code(err)] }
 
 // IsThrottled says that the request rate was too high, by AWS's count or by ours.
@@ -154,8 +159,8 @@ func IsInsufficientCapacity(err error) bool { return IsCapacityCode(Code(err)) }
 // IsCapacityCode is IsInsufficientCapacity for a code that is part of an answer.
 func IsCapacityCode(code string) bool { return capacityCodes[code] }
 
-// IsInstanceCapacityCode reports whether a code says that EC2 lacks capacity for instances, as opposed to addresses of a subnet, or to capacity at the
-// price that is offered.
+// IsInstanceCapacityCode reports whether a code says that EC2 lacks capacity for instances, as
+// opposed to addresses of a subnet, or to capacity at the price that is offered.
 func IsInstanceCapacityCode(code string) bool {
 	return capacityCodes[code] && code != "InsufficientFreeAddressesInSubnet" && code != "InsufficientAddressCapacity" && code != "SpotMaxPriceTooLow"
 }
@@ -172,8 +177,8 @@ func IsQuotaCode(code string) bool {
 		code == "MaxSpotInstanceCountExceeded" || code == "ServiceQuotaExceededException"
 }
 
-// IsUncertain says that the call may have had its effect although it failed: the connection broke, time ran out, or
-// AWS failed inside. Only looking, or an idempotent repetition, tells.
+// IsUncertain says that the call may have had its effect although it failed: the connection broke,
+// time ran out, or AWS failed inside. Only looking, or an idempotent repetition, tells.
 func IsUncertain(err error) bool {
 	if err == nil || IsThrottled(err) || neverSent(err) {
 		return false
@@ -199,16 +204,17 @@ func neverSent(err error) bool {
 }
 
 var (
-	// "... Encoded authorization failure message: 8GmV..." differs in every answer. It is also of no use to who can not
-	// call sts:DecodeAuthorizationMessage; the log has it.
+	// "... Encoded authorization failure message: 8GmV..." differs in every answer. It is also of
+	// no use to who cannot call sts:DecodeAuthorizationMessage; the log has it.
 	encodedMessage = regexp.MustCompile(`\s*Encoded authorization failure message: \S+`)
-	// Auto Scaling repeats answers of EC2: "(Service: AmazonEC2; Status Code: 400; Error Code: X; Request ID: 0b1c...; Proxy: null)".
+	// Auto Scaling repeats answers of EC2: "(Service: AmazonEC2; Status Code: 400; Error Code: X;
+	// Request ID: 0b1c...; Proxy: null)".
 	requestID = regexp.MustCompile(`(?i)[;,]?\s*\(?request ?id:?\s*[0-9a-f-]{8,}\)?`)
 )
 
-// UserMessage is err in words for conditions and events: AWS's code and message after whatever context callers have put
-// before it, without what differs from one answer to the next (request ids, ports, encoded messages), so that a condition
-// that shows it does not flap.
+// UserMessage is err in words for conditions and events: AWS's code and message after whatever
+// context callers have put before it, without what differs from one answer to the next (request
+// ids, ports, encoded messages), so that a condition that shows it does not flap.
 func UserMessage(err error) string {
 	if err == nil {
 		return ""
@@ -221,8 +227,8 @@ func UserMessage(err error) string {
 	return strings.Replace(text, inner, stable, 1)
 }
 
-// AnswerMessage is the part of UserMessage that says which call failed and what AWS answered, without the context that callers have put before it. It is empty if
-// err is not of a call.
+// AnswerMessage is the part of UserMessage that says which call failed and what AWS answered,
+// without the context that callers have put before it. It is empty if err is not of a call.
 func AnswerMessage(err error) string {
 	if err == nil {
 		return ""

@@ -19,8 +19,8 @@ import (
 
 // callMiddleware is what every call of one identity in one region passes.
 //
-// There are two places: around the whole call (one span, one error) and around each attempt (budget and metrics, which
-// count what AWS sees).
+// There are two places: around the whole call (one span, one error) and around each attempt (budget
+// and metrics, which count what AWS sees).
 type callMiddleware struct {
 	// budget becomes the account's when it is known which account that is.
 	budget  atomic.Pointer[budget]
@@ -93,7 +93,8 @@ func (c *callMiddleware) attempt(
 	return out, metadata, err
 }
 
-// readPrefixes begin the names of actions that change nothing. AssumeRole changes nothing either, and credentials to read with come of it.
+// readPrefixes begin the names of actions that change nothing. AssumeRole changes nothing either,
+// and credentials to read with come of it.
 var readPrefixes = []string{"Describe", "Get", "List", "Head", "AssumeRole"}
 
 // changes reports whether an action may change something. One that is not known to change nothing may.

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Principal is what an identity comes to: everything that its credentials are made of. The zero Principal is the controller itself.
+// Principal is what an identity comes to: everything that its credentials are made of. The zero
+// Principal is the controller itself.
 type Principal struct {
 	// Identity names it. Two identities never share clients, though they may have the same credentials.
 	Identity Identity
@@ -41,7 +42,8 @@ type Role struct {
 	// InlinePolicy and PolicyARNs narrow what the session may do; empty for all that the role may.
 	InlinePolicy string
 	PolicyARNs   []string
-	// Duration of a session; AWS's default of an hour if zero. A role assumed with another role's session lasts an hour at most.
+	// Duration of a session; AWS's default of an hour if zero. A role assumed with another role's
+	// session lasts an hour at most.
 	Duration time.Duration
 }
 

@@ -143,7 +143,8 @@ func TestClassesOfAnswers(t *testing.T) {
 	}
 }
 
-// A call whose answer was lost has had its effect, and is repeated by the SDK with the same client token: once is enough.
+// A call whose answer was lost has had its effect, and is repeated by the SDK with the same client
+// token: once is enough.
 func TestLostAnswerIsRepeatedSafely(t *testing.T) {
 	t.Parallel()
 	clients, sim := simulated(t)

@@ -118,7 +118,8 @@ func (p *podIdentity) project(t *testing.T, subject string, lifetime time.Durati
 	}
 }
 
-// clients returns the clients of the controller itself, built from the environment as cmd/slipway builds them.
+// clients returns the clients of the controller itself, built from the environment as cmd/slipway
+// builds them.
 func (p *podIdentity) clients(t *testing.T) *Clients {
 	t.Helper()
 	base, err := LoadBase(t.Context())

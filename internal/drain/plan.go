@@ -1,6 +1,7 @@
-// Package drain empties Kubernetes nodes: it decides which pods of a node leave, in what order, and which may stay, and asks for their eviction so that
-// PodDisruptionBudgets are honoured. It never waits. Each look at a node cordons it, asks for what can be asked for now, and says how far
-// the node is; whoever calls comes back. It knows nothing of AWS and of pools.
+// Package drain empties Kubernetes nodes: it decides which pods of a node leave, in what order, and
+// which may stay, and asks for their eviction so that PodDisruptionBudgets are honoured. It never
+// waits. Each look at a node cordons it, asks for what can be asked for now, and says how far the
+// node is; whoever calls comes back. It knows nothing of AWS and of pools.
 package drain
 
 import (
@@ -18,7 +19,8 @@ const (
 	labelWaitCompleted = "wait-completed"
 )
 
-// systemCritical is the priority from which on a pod is part of the system, such as cluster DNS (Kubernetes: system-cluster-critical).
+// systemCritical is the priority from which on a pod is part of the system, such as cluster DNS
+// (Kubernetes: system-cluster-critical).
 const systemCritical = 2_000_000_000
 
 // plan is what a node's pods mean for its end.
@@ -52,8 +54,8 @@ const (
 	completes
 )
 
-// fateOf follows kubectl drain and Cluster API's drain of Machines, except that it asks nobody's leave for pods with local storage or
-// without a controller: the instance goes in any case.
+// fateOf follows kubectl drain and Cluster API's drain of Machines, except that it asks nobody's
+// leave for pods with local storage or without a controller: the instance goes in any case.
 func fateOf(pod *corev1.Pod, unreachable bool) fate {
 	_, static := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
@@ -78,7 +80,8 @@ func fateOf(pod *corev1.Pod, unreachable bool) fate {
 // Leaves is true for a pod that is evicted before its node goes.
 func Leaves(pod *corev1.Pod) bool { return fateOf(pod, false) == leaves }
 
-// ofDaemonSet is true for a pod that would come back to the node at once: its controller does not mind that the node is cordoned.
+// ofDaemonSet is true for a pod that would come back to the node at once: its controller does not
+// mind that the node is cordoned.
 func ofDaemonSet(pod *corev1.Pod) bool {
 	controller := metav1.GetControllerOf(pod)
 	return controller != nil && controller.Kind == "DaemonSet" && strings.HasPrefix(controller.APIVersion, "apps/")
@@ -121,7 +124,8 @@ func critical(pod *corev1.Pod) bool {
 	return pod.Spec.Priority != nil && *pod.Spec.Priority >= systemCritical
 }
 
-// unreachable is true for a node whose kubelet gives no sign (Kubernetes: the node lifecycle controller makes Ready Unknown).
+// unreachable is true for a node whose kubelet gives no sign (Kubernetes: the node lifecycle
+// controller makes Ready Unknown).
 func unreachable(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
 		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionUnknown

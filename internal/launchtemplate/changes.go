@@ -12,8 +12,9 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// Changes says in words what a node from the new input has that one from the old data had not: "instance type m5.large → m6i.large". Of bootstrap
-// data it says that it changed, never what, and nothing of a join token; of tags their keys.
+// Changes says in words what a node from the new input has that one from the old data had not:
+// "instance type m5.large → m6i.large". Of bootstrap data it says that it changed, never what, and
+// nothing of a join token; of tags their keys.
 func Changes(old Data, wanted Input) []string {
 	var found []string
 	if data, known := old.restored(awssdk.ToString(old.data.UserData), wanted.bootstrap); known {
@@ -21,7 +22,8 @@ func Changes(old Data, wanted Input) []string {
 	} else {
 		compare(&found, "", path{}, comparableTree(old.withoutUserData()), comparableTree(wanted.withoutUserData()))
 	}
-	// Were the bootstrap data the same, the old data with it would have the old fingerprint. User data may hold no more than a pointer.
+	// Were the bootstrap data the same, the old data with it would have the old fingerprint. User
+	// data may hold no more than a pointer.
 	if _, err := plainUserData(wanted.bootstrap); err == nil {
 		if _, same := old.restored(wanted.bootstrap); !same {
 			found = append(found, bootstrapChanged)
@@ -156,7 +158,8 @@ func byKey(member string, list []any) map[string]any {
 	return elements
 }
 
-// valueText returns a value as users read it. It quotes the value "none", which EC2 has for some members, to tell it from a member that is not set.
+// valueText returns a value as users read it. It quotes the value "none", which EC2 has for some
+// members, to tell it from a member that is not set.
 func valueText(value any) string {
 	if value == nil {
 		return "none"

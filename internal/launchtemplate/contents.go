@@ -11,20 +11,24 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// Contents is what a version says of the instances that are launched from it, in plain values. What the version leaves to whoever launches is empty.
+// Contents is what a version says of the instances that are launched from it, in plain values. What
+// the version leaves to whoever launches is empty.
 type Contents struct {
 	// ImageID is the id of the image, or resolve:ssm: and a Systems Manager parameter that holds it.
 	ImageID string
-	// InstanceType and Requirements are alternatives. Requirements are the attributes that choose types, as text, in EC2's words.
+	// InstanceType and Requirements are alternatives. Requirements are the attributes that choose
+	// types, as text, in EC2's words.
 	InstanceType, Requirements string
-	// Market is EC2's marketType: spot, capacity-block or interruptible-capacity-reservation. Empty is On-Demand.
+	// Market is EC2's marketType: spot, capacity-block or interruptible-capacity-reservation. Empty
+	// is On-Demand.
 	Market string
-	// LastingSpot says that a Spot request outlives its instance, has an end, or stops the instance in place of terminating it.
+	// LastingSpot says that a Spot request outlives its instance, has an end, or stops the instance
+	// in place of terminating it.
 	LastingSpot bool
 	// CapacityReservation is the id of a Capacity Reservation, or the ARN of a group of them.
 	CapacityReservation string
-	// SecurityGroupIDs are those of the instance and of all its interfaces, and SubnetIDs those of the interfaces, sorted. SecurityGroupNames
-	// are of groups that are named.
+	// SecurityGroupIDs are those of the instance and of all its interfaces, and SubnetIDs those of
+	// the interfaces, sorted. SecurityGroupNames are of groups that are named.
 	SecurityGroupIDs, SecurityGroupNames, SubnetIDs []string
 	// InterfaceIDs are network interfaces that exist already, which one instance at a time can have.
 	InterfaceIDs []string

@@ -17,7 +17,8 @@ func templateOf(template *ec2types.LaunchTemplate) Template {
 	}
 }
 
-// versionOf reads a version. One whose description carries no fingerprints gets them from its data: somebody else made it.
+// versionOf reads a version. One whose description carries no fingerprints gets them from its data:
+// somebody else made it.
 func versionOf(version *ec2types.LaunchTemplateVersion) (Version, error) {
 	number := awssdk.ToInt64(version.VersionNumber)
 	fingerprints, ours := ParseDescription(awssdk.ToString(version.VersionDescription))
@@ -44,7 +45,8 @@ func versionOf(version *ec2types.LaunchTemplateVersion) (Version, error) {
 	return seen, nil
 }
 
-// warningText is what EC2 said of data that it accepted: it does not fully validate a template (AWS: launch-template-restrictions).
+// warningText is what EC2 said of data that it accepted: it does not fully validate a template
+// (AWS: launch-template-restrictions).
 func warningText(warning *ec2types.ValidationWarning) string {
 	if warning == nil {
 		return ""

@@ -25,7 +25,8 @@ type Version struct {
 	Default      bool
 	ImageID      string
 	Created      time.Time
-	// Foreign is true for a version that somebody else made. The two after it are known of such a version alone.
+	// Foreign is true for a version that somebody else made. The two after it are known of such a
+	// version alone.
 	Foreign bool
 	// MadeByCAPA is true if it is CAPA who did.
 	MadeByCAPA bool
@@ -40,18 +41,21 @@ type Observation struct {
 	Versions []Version
 	// Taken are the candidate names that templates of somebody else bear.
 	Taken []string
-	// Recorded is true if the versions are as somebody wrote them down, and not as AWS says: without their images.
+	// Recorded is true if the versions are as somebody wrote them down, and not as AWS says:
+	// without their images.
 	Recorded bool
-	// Answered is the number of a version that is known from EC2's answer to a request alone, and Vanished that of one that EC2 answered with and then did not know;
-	// zero for none. Both are known only until the template is observed again.
+	// Answered is the number of a version that is known from EC2's answer to a request alone, and
+	// Vanished that of one that EC2 answered with and then did not know; zero for none. Both are
+	// known only until the template is observed again.
 	Answered, Vanished int64
 }
 
 // OwnedBy is true for a template whose tags say that it is this config's.
 func (t Template) OwnedBy(owner string) bool { return t.Tags[infrav1.TagLaunchConfig] == owner }
 
-// Adoptable reports whether CAPA created the template for the given cluster and nothing of Slipway's owns it. It does not say which pool
-// of the cluster uses the template: the caller proves that before it adopts.
+// Adoptable reports whether CAPA created the template for the given cluster and nothing of
+// Slipway's owns it. It does not say which pool of the cluster uses the template: the caller proves
+// that before it adopts.
 func (t Template) Adoptable(kubernetesName string) bool {
 	for key := range t.Tags {
 		if strings.HasPrefix(key, infrav1.TagSlipwayPrefix) {
@@ -61,8 +65,9 @@ func (t Template) Adoptable(kubernetesName string) bool {
 	return t.Tags[infrav1.ClusterTagKey(kubernetesName)] == infrav1.TagValueOwned
 }
 
-// Choose picks the template with the owner's tag out of those with its names, and returns the names that other templates have. Only the
-// tag counts: a template that will be adopted, but is not yet, is not the owner's.
+// Choose picks the template with the owner's tag out of those with its names, and returns the names
+// that other templates have. Only the tag counts: a template that will be adopted, but is not yet,
+// is not the owner's.
 func Choose(owner string, names []string, found map[string]Template) (template *Template, taken []string) {
 	for _, name := range names {
 		candidate, exists := found[name]
@@ -89,10 +94,12 @@ type Wanted struct {
 	RetiredTags []string
 	// Input is the data of the version.
 	Input Input
-	// UID identifies the object that asks, and Lost is the id of the template of this object that was last found gone. Both are part of the
-	// client token of a new template: EC2 answers a repeated token with the first template, even after that was deleted.
+	// UID identifies the object that asks, and Lost is the id of the template of this object that
+	// was last found gone. Both are part of the client token of a new template: EC2 answers a
+	// repeated token with the first template, even after that was deleted.
 	UID, Lost string
-	// Adopt is the id of a template without the owner's tag that the caller has proven to be the owner's, empty for none.
+	// Adopt is the id of a template without the owner's tag that the caller has proven to be the
+	// owner's, empty for none.
 	Adopt string
 }
 
@@ -131,8 +138,8 @@ func (o Observation) Settled() Observation {
 	return o
 }
 
-// ImageFor returns the image of the newest version that was looked up for the same thing. An image that was looked up is kept: AWS publishing a
-// newer one rolls nothing.
+// ImageFor returns the image of the newest version that was looked up for the same thing. An image
+// that was looked up is kept: AWS publishing a newer one rolls nothing.
 func (o Observation) ImageFor(imageKey string) (string, bool) {
 	if imageKey == "" {
 		return "", false
@@ -163,7 +170,8 @@ func (o Observation) Untouched() bool {
 // NewestSeen is the highest version number seen so far, 0 when there is none.
 func (o Observation) NewestSeen() int64 { return o.newestSeen() }
 
-// newestSeen is the highest version number seen so far, in the template or among its versions, 0 when there is none.
+// newestSeen is the highest version number seen so far, in the template or among its versions, 0
+// when there is none.
 func (o Observation) newestSeen() int64 {
 	if o.Template == nil {
 		return 0
@@ -193,7 +201,8 @@ func (w Wanted) freeName(taken []string) (string, bool) {
 // NewestFirst returns the versions, the newest first.
 func (o Observation) NewestFirst() []Version { return newestFirst(o.Versions) }
 
-// IsOf is true for an observation that was made of this template as it is: the same latest and default version.
+// IsOf is true for an observation that was made of this template as it is: the same latest and
+// default version.
 func (o Observation) IsOf(template Template) bool {
 	return o.Template != nil && o.Template.ID == template.ID &&
 		o.Template.LatestVersion == template.LatestVersion && o.Template.DefaultVersion == template.DefaultVersion

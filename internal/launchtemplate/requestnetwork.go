@@ -10,7 +10,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// networkInterfaces are in the order of their places, whatever the spec's: the same interfaces are the same request.
+// networkInterfaces are in the order of their places, whatever the spec's: the same interfaces are
+// the same request.
 func networkInterfaces(interfaces []infrav1.NetworkInterface, resolved Resolved) []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest {
 	requests := make([]ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest, 0, len(interfaces))
 	for i := range interfaces {

@@ -7,7 +7,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// instanceRequirements are the attributes that choose instance types. What EC2 takes as sets is sorted: the same requirements are the same request.
+// instanceRequirements are the attributes that choose instance types. What EC2 takes as sets is
+// sorted: the same requirements are the same request.
 func instanceRequirements(spec *infrav1.LaunchRequirements) *ec2types.InstanceRequirementsRequest {
 	if spec == nil {
 		return nil

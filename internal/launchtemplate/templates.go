@@ -54,7 +54,8 @@ type Templates struct{ ec2 EC2 }
 // NewTemplates returns the templates that a client reaches.
 func NewTemplates(client EC2) *Templates { return &Templates{ec2: client} }
 
-// DescribeBatch is how many templates one call describes by name (AWS: API_DescribeLaunchTemplates, MaxResults).
+// DescribeBatch is how many templates one call describes by name (AWS: API_DescribeLaunchTemplates,
+// MaxResults).
 const DescribeBatch = 200
 
 // Describe returns the templates of the given names that exist, by name. At most DescribeBatch names.
@@ -137,7 +138,8 @@ func (t *Templates) Versions(ctx context.Context, id string) ([]Version, error) 
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if isNotFound(err) {
-			// The template can be seen before its versions can, because reads in EC2 lag behind writes, or it is gone. Ensure looks no further.
+			// The template can be seen before its versions can, because reads in EC2 lag behind
+			// writes, or it is gone. Ensure looks no further.
 			return nil, nil
 		}
 		if err != nil {
@@ -154,8 +156,9 @@ func (t *Templates) Versions(ctx context.Context, id string) ([]Version, error) 
 	return versions, nil
 }
 
-// VersionsUnseenError says that a template can be seen, and none of its versions. A template always has one, so reads lag behind writes, or the
-// template was deleted a moment ago: looking again tells.
+// VersionsUnseenError says that a template can be seen, and none of its versions. A template always
+// has one, so reads lag behind writes, or the template was deleted a moment ago: looking again
+// tells.
 type VersionsUnseenError struct{ TemplateID string }
 
 // Error implements error.
@@ -163,7 +166,8 @@ func (e *VersionsUnseenError) Error() string {
 	return fmt.Sprintf("the versions of launch template %q can not be seen yet", e.TemplateID)
 }
 
-// NamesTakenError reports that templates which the owner does not have the tag of have all the names that a new one may have.
+// NamesTakenError reports that templates which the owner does not have the tag of have all the
+// names that a new one may have.
 type NamesTakenError struct {
 	Names []string
 	Owner string
@@ -181,7 +185,8 @@ func (*NamesTakenError) WaitsForUser() bool { return true }
 // deletionBatch is how many versions one call deletes (AWS: API_DeleteLaunchTemplateVersions).
 const deletionBatch = 200
 
-// Prune deletes versions of the owner's template, and returns the observation afterwards and what EC2 refused to delete, by number.
+// Prune deletes versions of the owner's template, and returns the observation afterwards and what
+// EC2 refused to delete, by number.
 func (t *Templates) Prune(ctx context.Context, owner string, seen Observation, numbers []int64) (Observation, map[int64]string, error) {
 	if err := ownedBy(owner, *seen.Template); err != nil {
 		return Observation{}, nil, err
@@ -224,9 +229,11 @@ func (t *Templates) Delete(ctx context.Context, owner string, template Template)
 	return nil
 }
 
-// VersionsRunning returns the versions of a template that instances run which have not ended, whoever launched them.
+// VersionsRunning returns the versions of a template that instances run which have not ended,
+// whoever launched them.
 func (t *Templates) VersionsRunning(ctx context.Context, id string) (map[int64]bool, error) {
-	// EC2 tags every instance with the template and version that it was launched from (AWS: launch-template-restrictions, system tags).
+	// EC2 tags every instance with the template and version that it was launched from (AWS:
+	// launch-template-restrictions, system tags).
 	pages := ec2.NewDescribeInstancesPaginator(t.ec2, &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{
 		{Name: awssdk.String("tag:aws:ec2launchtemplate:id"), Values: []string{id}},
 		{Name: awssdk.String("instance-state-name"), Values: []string{"pending", "running", "stopping", "stopped"}},
@@ -249,8 +256,9 @@ func (t *Templates) VersionsRunning(ctx context.Context, id string) (map[int64]b
 	return running, nil
 }
 
-// isNotFound is true for a template, by id or by name, that EC2 does not know. "InvalidLaunchTemplateName.NotFoundException" is
-// the one code in EC2 that ends in Exception (AWS: errors-overview, launch templates).
+// isNotFound is true for a template, by id or by name, that EC2 does not know.
+// "InvalidLaunchTemplateName.NotFoundException" is the one code in EC2 that ends in Exception (AWS:
+// errors-overview, launch templates).
 func isNotFound(err error) bool {
 	var api smithy.APIError
 	return errors.As(err, &api) && (api.ErrorCode() == "InvalidLaunchTemplateId.NotFound" ||

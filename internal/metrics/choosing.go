@@ -105,7 +105,8 @@ func (c *choosing) set(clk clock.PassiveClock, since time.Time, pods int) {
 	c.clock, c.since, c.pods = clk, since, pods
 }
 
-// Choosing records that nodes are being chosen for a number of pods, until the function that it returns is called.
+// Choosing records that nodes are being chosen for a number of pods, until the function that it
+// returns is called.
 func (p *Progress) Choosing(clk clock.PassiveClock, pods int) (done func()) {
 	if p == nil {
 		return func() {}

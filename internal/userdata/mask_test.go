@@ -287,7 +287,7 @@ func TestMaskedCloudConfigOfKubeadm(t *testing.T) {
 	}
 }
 
-// What holds no secret, or can not be read, stays as it is.
+// What holds no secret, or cannot be read, stays as it is.
 func TestMaskedLeavesAlone(t *testing.T) {
 	t.Parallel()
 	secret := []byte(joinConfiguration(token))
@@ -342,7 +342,8 @@ func TestStoredGzip(t *testing.T) {
 	}
 }
 
-// What is masked goes into fingerprints by which nodes are rolled: a release that changes one of these rolls every pool.
+// What is masked goes into fingerprints by which nodes are rolled: a release that changes one of
+// these rolls every pool.
 func TestMaskedIsStable(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{

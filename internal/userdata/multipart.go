@@ -32,7 +32,8 @@ var partTypes = []struct{ prefix, contentType string }{
 	{"## template: jinja", "text/jinja2"},
 }
 
-// multipartOf writes a message. The boundary is the same for all content but what happens to hold it, so that a rotated token changes nothing else.
+// multipartOf writes a message. The boundary is the same for all content but what happens to hold
+// it, so that a rotated token changes nothing else.
 func multipartOf(parts ...part) []byte {
 	boundary := "slipway-nodegroup"
 	for held(parts, "--"+boundary) {
@@ -131,7 +132,8 @@ type nodeConfigFields struct {
 	} `yaml:"spec"`
 }
 
-// parseNodeConfig reads the fields of a NodeConfig, and nothing else of it: the aliases of a short document can stand for gigabytes.
+// parseNodeConfig reads the fields of a NodeConfig, and nothing else of it: the aliases of a short
+// document can stand for gigabytes.
 func parseNodeConfig(data []byte) (fields nodeConfigFields, err error) {
 	if len(data) > Limit {
 		return fields, fmt.Errorf("it has %d bytes, and user data at most %d", len(data), Limit)
@@ -158,7 +160,8 @@ spec:
 `, c.Name, c.Endpoint, c.CertificateAuthority, c.ServiceCIDR)
 }
 
-// clusterOf is what the NodeConfigs among the parts say of the cluster, together: nodeadm merges them. The count says how many there are.
+// clusterOf is what the NodeConfigs among the parts say of the cluster, together: nodeadm merges
+// them. The count says how many there are.
 func clusterOf(parts []part) (cluster EKSCluster, count int, err error) {
 	for i, p := range parts {
 		if p.contentType != nodeConfigType {
@@ -187,7 +190,8 @@ func clusterOf(parts []part) (cluster EKSCluster, count int, err error) {
 	return cluster, count, nil
 }
 
-// amazonLinux2 has EKS merge the data, which it does with MIME messages alone; a node with an image of one's own reads what cloud-init reads.
+// amazonLinux2 has EKS merge the data, which it does with MIME messages alone; a node with an image
+// of one's own reads what cloud-init reads.
 func amazonLinux2(data []byte, group Nodegroup) ([]byte, error) {
 	parts, err := readParts(data)
 	if err != nil {
@@ -202,8 +206,8 @@ func amazonLinux2(data []byte, group Nodegroup) ([]byte, error) {
 	return multipartOf(parts...), nil
 }
 
-// amazonLinux2023 has EKS, or nodeadm, merge the data. What NodeConfigs leave out of the cluster is put before them where the image is one's own:
-// nodeadm lets the later win.
+// amazonLinux2023 has EKS, or nodeadm, merge the data. What NodeConfigs leave out of the cluster is
+// put before them where the image is one's own: nodeadm lets the later win.
 func amazonLinux2023(data []byte, group Nodegroup) ([]byte, error) {
 	parts, err := readParts(data)
 	if err != nil {

@@ -29,8 +29,8 @@ func FamilyOf(amiType string) (Family, bool) {
 	return "", false
 }
 
-// FamilyOfImage is the family of an image that Amazon published for EKS, by its name (AWS: eks-ami-build-scripts and the pages of the families);
-// false for every other image.
+// FamilyOfImage is the family of an image that Amazon published for EKS, by its name (AWS:
+// eks-ami-build-scripts and the pages of the families); false for every other image.
 func FamilyOfImage(name string) (Family, bool) {
 	switch {
 	case strings.HasPrefix(name, "amazon-eks-node-al2023-"):
@@ -58,14 +58,16 @@ type EKSCluster struct {
 type Nodegroup struct {
 	// Family of the image; empty if nobody knows, which only an image of one's own can be.
 	Family Family
-	// OwnImage says that the launch template has the image. Then EKS adds nothing to user data, which has to be complete; else EKS merges user
-	// data into its own (AWS: launch-templates, "Amazon EC2 user data").
+	// OwnImage says that the launch template has the image. Then EKS adds nothing to user data,
+	// which has to be complete; else EKS merges user data into its own (AWS: launch-templates,
+	// "Amazon EC2 user data").
 	OwnImage bool
 	Cluster  EKSCluster
 }
 
-// RenderNodegroup makes user data of bootstrap data, which may be empty: user data is empty then where EKS sees to it, and is generated where the
-// image is one's own. Equal arguments give equal bytes.
+// RenderNodegroup makes user data of bootstrap data, which may be empty: user data is empty then
+// where EKS sees to it, and is generated where the image is one's own. Equal arguments give equal
+// bytes.
 //
 // The error is a *NodegroupDataError, a *TooLargeError or an *UnknownFormatError.
 func RenderNodegroup(data []byte, format Format, group Nodegroup) (Rendered, error) {
@@ -105,8 +107,9 @@ func RenderNodegroup(data []byte, format Format, group Nodegroup) (Rendered, err
 	return fit(data, group)
 }
 
-// plainNodegroupData undoes the compression of a bootstrap provider: EKS and most families do not look into what is compressed. Data that is too long is refused before it
-// is parsed, which takes many times as much memory as data has bytes.
+// plainNodegroupData undoes the compression of a bootstrap provider: EKS and most families do not
+// look into what is compressed. Data that is too long is refused before it is parsed, which takes
+// many times as much memory as data has bytes.
 func plainNodegroupData(data []byte, group Nodegroup) ([]byte, error) {
 	if plain, packed := Unpack(data); packed {
 		data = plain
@@ -182,8 +185,9 @@ func (c EKSCluster) missing() []string {
 // shellQuoted is a word of a POSIX shell, single-quoted.
 func shellQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// completeShell calls what the images of Amazon Linux 2 bring along (AWS: eks-ami-build-scripts, bootstrap.sh). Only the name of the cluster is
-// required: the script asks EKS for the rest, which the node role allows.
+// completeShell calls what the images of Amazon Linux 2 bring along (AWS: eks-ami-build-scripts,
+// bootstrap.sh). Only the name of the cluster is required: the script asks EKS for the rest, which
+// the node role allows.
 func completeShell(c EKSCluster) []byte {
 	command := "/etc/eks/bootstrap.sh " + shellQuoted(c.Name)
 	if c.Endpoint != "" && c.CertificateAuthority != "" {
@@ -192,7 +196,8 @@ func completeShell(c EKSCluster) []byte {
 	return []byte("#!/bin/bash\nset -ex\n" + command + "\n")
 }
 
-// NodegroupDataError says that user data of a managed node group would not have nodes join, or not be taken by EKS.
+// NodegroupDataError says that user data of a managed node group would not have nodes join, or not
+// be taken by EKS.
 type NodegroupDataError struct {
 	// Rule is the rule of the validation matrix, EK14 to EK19.
 	Rule string
@@ -210,8 +215,9 @@ func refused(rule, format string, values ...any) error {
 	return &NodegroupDataError{Rule: rule, Message: fmt.Sprintf(format, values...)}
 }
 
-// MergedByEKS reports whether EKS can merge user data of a launch template without an image into its own, for some family of images: a MIME multi-part
-// message for Amazon Linux, TOML for Bottlerocket, PowerShell for Windows.
+// MergedByEKS reports whether EKS can merge user data of a launch template without an image into
+// its own, for some family of images: a MIME multi-part message for Amazon Linux, TOML for
+// Bottlerocket, PowerShell for Windows.
 func MergedByEKS(data []byte) bool {
 	if isMultipart(data) {
 		_, err := partsOf(data)
@@ -220,7 +226,8 @@ func MergedByEKS(data []byte) bool {
 	return bytes.Contains(data, []byte("<powershell>")) || len(data) <= Limit && checkBottlerocket(data, Nodegroup{Family: FamilyBottlerocket}) == nil
 }
 
-// NodegroupWarnings says what of bootstrap data would be done twice: EKS sees to it for the images that it chooses.
+// NodegroupWarnings says what of bootstrap data would be done twice: EKS sees to it for the images
+// that it chooses.
 func NodegroupWarnings(data []byte, group Nodegroup) []string {
 	if group.OwnImage {
 		return nil

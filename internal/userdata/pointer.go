@@ -11,13 +11,15 @@ import (
 
 // Where the bootstrap data is kept outside of EC2, user data is a pointer to it, and holds no secret.
 
-// fetchedFile is where an instance keeps what it fetched. The directory belongs to the instance, not to the image: an image that is made of a node
-// brings no old data along.
+// fetchedFile is where an instance keeps what it fetched. The directory belongs to the instance,
+// not to the image: an image that is made of a node brings no old data along.
 const fetchedFile = "/var/lib/cloud/instance/slipway-bootstrap-data"
 
-// fetching is the user data of cloud-init that fetches and then starts over. The boothook runs early in the boot, before any module; by then
-// cloud-init has found no file to include, so the hook restarts it. The second time the file is there, and the hook does nothing. Where
-// cloud-init is no service of that name the instance boots again. Nothing may run in between: modules would count as done.
+// fetching is the user data of cloud-init that fetches and then starts over. The boothook runs
+// early in the boot, before any module; by then cloud-init has found no file to include, so the
+// hook restarts it. The second time the file is there, and the hook does nothing. Where cloud-init
+// is no service of that name the instance boots again. Nothing may run in between: modules would
+// count as done.
 const fetching = `MIME-Version: 1.0
 Content-Type: multipart/mixed; boundary="slipway-bootstrap"
 
@@ -48,7 +50,8 @@ file://FILE
 --slipway-bootstrap--
 `
 
-// FromParameter is user data for cloud-init that fetches what PackParameter made from a parameter of Systems Manager.
+// FromParameter is user data for cloud-init that fetches what PackParameter made from a parameter
+// of Systems Manager.
 func FromParameter(region, name string) []byte {
 	return fetch(fmt.Sprintf("aws ssm get-parameter --region '%s' --name '%s' --with-decryption --query Parameter.Value --output text | "+
 		`base64 -d | gunzip > "$data.new"`, region, name))
@@ -63,12 +66,14 @@ func fetch(command string) []byte {
 	return []byte(strings.NewReplacer("FILE", fetchedFile, "FETCH", command).Replace(fetching))
 }
 
-// ParameterLimit is how large the value of a parameter may be, in bytes (AWS: "Managing parameter tiers", advanced parameters).
+// ParameterLimit is how large the value of a parameter may be, in bytes (AWS: "Managing parameter
+// tiers", advanced parameters).
 const ParameterLimit = 8192
 
-// PackParameter makes the value of a parameter of bootstrap data: compressed, because a parameter is small, and in base64, because its value is
-// text that must not hold what kubeadm's templates do, double braces (AWS: PutParameter, Value). Equal data give equal values.
-// The error is a *TooLargeError or an *EmptyError.
+// PackParameter makes the value of a parameter of bootstrap data: compressed, because a parameter
+// is small, and in base64, because its value is text that must not hold what kubeadm's templates
+// do, double braces (AWS: PutParameter, Value). Equal data give equal values. The error is a
+// *TooLargeError or an *EmptyError.
 func PackParameter(data []byte) ([]byte, error) {
 	if len(data) == 0 {
 		return nil, &EmptyError{}
@@ -103,7 +108,7 @@ func (i Ignition) Plain() bool {
 // defaultIgnitionVersion is CAPA's.
 const defaultIgnitionVersion = "2.3"
 
-// InvalidIgnitionError says that the settings can not be written in the wanted version of the specification.
+// InvalidIgnitionError says that the settings cannot be written in the wanted version of the specification.
 type InvalidIgnitionError struct{ Problem string }
 
 // Error implements error.
@@ -112,7 +117,8 @@ func (e *InvalidIgnitionError) Error() string { return e.Problem }
 // WaitsForUser says that only a change by a person helps.
 func (*InvalidIgnitionError) WaitsForUser() bool { return true }
 
-// The documents of Ignition's specifications, as far as pointing needs them (Ignition: "Configuration specifications", v2.3.0 and v3.x).
+// The documents of Ignition's specifications, as far as pointing needs them (Ignition:
+// "Configuration specifications", v2.3.0 and v3.x).
 type (
 	ignitionDocument struct {
 		Ignition ignitionSection `json:"ignition"`
@@ -142,8 +148,9 @@ type (
 	}
 )
 
-// FromObject is an Ignition config that takes in the one in an object in S3, which Ignition reads with the instance's profile. There is no hash of
-// it in the pointer: the object is overwritten when a token rotates. The error is an *InvalidIgnitionError.
+// FromObject is an Ignition config that takes in the one in an object in S3, which Ignition reads
+// with the instance's profile. There is no hash of it in the pointer: the object is overwritten
+// when a token rotates. The error is an *InvalidIgnitionError.
 func (i Ignition) FromObject(bucket, key string) ([]byte, error) {
 	return i.pointer("s3://" + bucket + "/" + key)
 }

@@ -61,7 +61,8 @@ func parts(t *testing.T, data []byte) map[string]string {
 	}
 }
 
-// TestFetching runs the script as an instance does: with bash, the AWS CLI and a cloud-init that says that it was restarted.
+// TestFetching runs the script as an instance does: with bash, the AWS CLI and a cloud-init that
+// says that it was restarted.
 func TestFetching(t *testing.T) {
 	t.Parallel()
 	cli, err := exec.LookPath("aws")

@@ -1,6 +1,8 @@
-// Package events listens to what AWS tells by itself: EventBridge's events of EC2 instances and Auto Scaling groups, which a rule of the
-// user's puts into an SQS queue. It says which instances and groups they are about, and whether it can listen at all; what is true
-// of them is for others to look up, since events come late, twice, out of order or never (EventBridge user guide: delivered by best effort).
+// Package events listens to what AWS tells by itself: EventBridge's events of EC2 instances and
+// Auto Scaling groups, which a rule of the user's puts into an SQS queue. It says which instances
+// and groups they are about, and whether it can listen at all; what is true of them is for others
+// to look up, since events come late, twice, out of order or never (EventBridge user guide:
+// delivered by best effort).
 package events
 
 import (
@@ -12,9 +14,11 @@ import (
 
 // Happened is what some messages are about. All are sorted, and of the queue's account and region.
 type Happened struct {
-	// Instances have changed their state, or are about to. Ended are those of them that end or have ended: they never come back.
+	// Instances have changed their state, or are about to. Ended are those of them that end or have
+	// ended: they never come back.
 	Instances, Ended []string
-	// Interrupted are Spot Instances that EC2 takes back within two minutes, and AtRisk those that it says it may take back soon.
+	// Interrupted are Spot Instances that EC2 takes back within two minutes, and AtRisk those that
+	// it says it may take back soon.
 	Interrupted, AtRisk []string
 	// Groups are names of Auto Scaling groups in which something began or ended.
 	Groups []string
@@ -30,7 +34,8 @@ const (
 	unreadable = "unreadable"
 )
 
-// event is what is read of one. (EC2 user guide, "State change events for your instances"; EC2 Auto Scaling user guide, "event reference".)
+// event is what is read of one. (EC2 user guide, "State change events for your instances"; EC2 Auto
+// Scaling user guide, "event reference".)
 type event struct {
 	Source     string    `json:"source"`
 	DetailType string    `json:"detail-type"`
@@ -44,7 +49,8 @@ type event struct {
 	} `json:"detail"`
 }
 
-// eventTime is when something happened, zero if the event does not say: it is measured alone, and spoils no event.
+// eventTime is when something happened, zero if the event does not say: it is measured alone, and
+// spoils no event.
 type eventTime struct{ time.Time }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -55,13 +61,15 @@ func (t *eventTime) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Kinds of events that say more than that something happened (EC2 user guide: "Spot Instance interruption notices", "EC2 instance rebalance recommendations").
+// Kinds of events that say more than that something happened (EC2 user guide: "Spot Instance
+// interruption notices", "EC2 instance rebalance recommendations").
 const (
 	interruption = "EC2 Spot Instance Interruption Warning"
 	rebalance    = "EC2 Instance Rebalance Recommendation"
 )
 
-// read adds what a message says, and returns its fate, and when it happened if it is of interest. The account and region are the queue's.
+// read adds what a message says, and returns its fate, and when it happened if it is of interest.
+// The account and region are the queue's.
 func (h *Happened) read(body, account, region string) (fate string, at time.Time) {
 	var told event
 	if err := json.Unmarshal([]byte(body), &told); err != nil || told.Source == "" {
@@ -98,7 +106,8 @@ func (h *Happened) settle() {
 	}
 }
 
-// accountOf is the account in a queue's URL, such as https://sqs.eu-central-1.amazonaws.com/123456789012/slipway.
+// accountOf is the account in a queue's URL, such as
+// https://sqs.eu-central-1.amazonaws.com/123456789012/slipway.
 func accountOf(url string) string {
 	parts := strings.Split(url, "/")
 	if len(parts) < 2 {

@@ -190,7 +190,8 @@ func TestHeard(t *testing.T) {
 	}
 }
 
-// How late an event is read is measured by the time that it says, and an event without one, or with one that is no time, is heard all the same.
+// How late an event is read is measured by the time that it says, and an event without one, or with
+// one that is no time, is heard all the same.
 func TestDelays(t *testing.T) {
 	t.Parallel()
 	happened := Happened{}
@@ -252,7 +253,7 @@ func TestHeardAgain(t *testing.T) {
 	r.eventually("the queue is empty", func() bool { return r.left() == "0+0" })
 }
 
-// A queue that is not there, or can not be read, is asked for again and again, ever more rarely.
+// A queue that is not there, or cannot be read, is asked for again and again, ever more rarely.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "none")

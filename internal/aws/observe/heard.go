@@ -9,12 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// heardFor is how long a thing is looked at as often as one in motion after something was heard of it: AWS tells of a change before all its
-// describes show it.
+// heardFor is how long a thing is looked at as often as one in motion after something was heard of
+// it: AWS tells of a change before all its describes show it.
 const heardFor = 15 * time.Second
 
-// Listening says whether changes are heard of (see Hear), so that things at rest need to be looked at less often. What happened before is not
-// missed: the next full sweep still comes as soon as it would have.
+// Listening says whether changes are heard of (see Hear), so that things at rest need to be looked
+// at less often. What happened before is not missed: the next full sweep still comes as soon as it
+// would have.
 func (s *Sweep[V]) Listening(listening bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -22,8 +23,9 @@ func (s *Sweep[V]) Listening(listening bool) {
 	s.relaxed = s.relaxed && listening
 }
 
-// Hear looks at things at once, and soon again, because something is said to have happened to them. Names that nobody watches cost nothing. It
-// does not wait; watchers are woken if things are not as they were.
+// Hear looks at things at once, and soon again, because something is said to have happened to them.
+// Names that nobody watches cost nothing. It does not wait; watchers are woken if things are not as
+// they were.
 func (s *Sweep[V]) Hear(ctx context.Context, names []string) {
 	s.mu.Lock()
 	until := s.clock.Now().Add(heardFor)

@@ -73,7 +73,8 @@ func (r *rig) describe(_ context.Context, names []string) (map[string]string, er
 	return found, nil
 }
 
-// run runs the sweep until the test ends. The function steps the clock by one tick of motion, and returns when the sweep has dealt with it.
+// run runs the sweep until the test ends. The function steps the clock by one tick of motion, and
+// returns when the sweep has dealt with it.
 func (r *rig) run() (tick func()) {
 	r.Helper()
 	ctx, cancel := context.WithCancel(r.Context())
@@ -366,7 +367,8 @@ func TestAnswersFromBefore(t *testing.T) {
 	}
 }
 
-// TestSeenBeforeReplace holds that what a write left does not take the place of what a sweep saw after the writer decided to write.
+// TestSeenBeforeReplace holds that what a write left does not take the place of what a sweep saw
+// after the writer decided to write.
 func TestSeenBeforeReplace(t *testing.T) {
 	t.Parallel()
 	before := "before"

@@ -1,5 +1,6 @@
-// Package templateleaves lists what EC2's launch template data can hold, leaf by leaf, with how each is set and changed in the spec of an AWSLaunchConfig. Tests hold
-// the list against the SDK's type, the mapping of package launchtemplate and, in the laboratory, against what AWS stores.
+// Package templateleaves lists what EC2's launch template data can hold, leaf by leaf, with how
+// each is set and changed in the spec of an AWSLaunchConfig. Tests hold the list against the SDK's
+// type, the mapping of package launchtemplate and, in the laboratory, against what AWS stores.
 package templateleaves
 
 import (
@@ -17,7 +18,8 @@ import (
 type Case struct {
 	// Leaf is the path in EC2's data: BlockDeviceMappings.Ebs.Iops.
 	Leaf string
-	// Spec is a JSON merge patch, in YAML, of the spec of an AWSLaunchConfig, with $ in the place of the value.
+	// Spec is a JSON merge patch, in YAML, of the spec of an AWSLaunchConfig, with $ in the place
+	// of the value.
 	Spec string
 	// Values are what the leaf is set to, and what it is changed to.
 	Values [2]string
@@ -49,7 +51,7 @@ func (c Case) Wants(n int) string {
 	return c.Values[n]
 }
 
-// Missing are the leaves that can not be set, and why.
+// Missing are the leaves that cannot be set, and why.
 var Missing = map[string]string{
 	"ElasticGpuSpecifications.Type":                          "AWS ended Elastic Graphics (rule DP1)",
 	"ElasticInferenceAccelerators.Type":                      "AWS ended Elastic Inference (rule DP1)",
