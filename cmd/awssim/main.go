@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// flags is what the command line says.
+// flags holds the values of the command-line flags.
 type flags struct {
 	listen, world    string
 	clockStart       string

@@ -58,9 +58,9 @@ func (f *commonFlags) bind(set *pflag.FlagSet, options *manager.Options, lease s
 	set.IntVarP(&f.verbosity, "v", "v", 0, "log level: 0 what changed, 1 why a pass ended, 4 more")
 }
 
-// garbage is how much garbage a manager's heap may hold, in percent of what is in use. With Go's
-// default of 100 the heap of one that watches a thousand pools grows to 52 MB before it is
-// collected, with this to 35.
+// garbage bounds the garbage that a manager's heap may hold, in percent of the live heap. With Go's
+// default of 100, the heap of a manager that watches a thousand pools grows to 52 MB before it is
+// collected. With this value, it grows to 35 MB.
 const garbage = 50
 
 // prepare finds the cluster and AWS, and starts logs, metrics and traces. What it returns ends them.

@@ -50,7 +50,7 @@ func startTracing(ctx context.Context, version string, log logr.Logger) (func(ti
 	}, nil
 }
 
-// newExporter is nil if nothing is to be exported.
+// newExporter returns an exporter of spans, or nil if tracing is disabled.
 func newExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
 	switch exporter := os.Getenv("OTEL_TRACES_EXPORTER"); exporter {
 	case "", "otlp":

@@ -56,7 +56,7 @@ func (w *tenancy) describe(clients *Clients) error {
 	return err
 }
 
-// calls is how often an action was called.
+// calls returns how often an action was called.
 func (w *tenancy) calls(action string) int {
 	count := 0
 	for _, call := range w.sim.Calls() {

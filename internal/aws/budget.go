@@ -22,7 +22,7 @@ type Limit struct {
 // the longest such key wins. A key "service:" is one bucket that all actions of the service share.
 type Limits map[string]Limit
 
-// DefaultLimits are the budgets that AWS gives an account in a region.
+// DefaultLimits returns the budgets that AWS gives an account in a region.
 //
 // EC2's are documented per action (AWS: ec2-api-throttling, section "Request token bucket sizes and
 // refill rates"). Every describe that Slipway makes is filtered or paginated. Auto Scaling has one
@@ -53,8 +53,8 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Times are the limits of an account that AWS gave so many times the documented rates; nil, which
-// limits nothing, for zero.
+// Times returns the limits multiplied by a factor, for accounts with higher quotas than the
+// documented ones. It returns nil, which limits nothing, for a factor of zero.
 func (l Limits) Times(factor float64) Limits {
 	if factor == 0 {
 		return nil
@@ -230,7 +230,7 @@ func (b *bucket) refill(now time.Time) {
 	b.refused = max(0, b.refused-gained)
 }
 
-// callerKey is where a context has the caller.
+// callerKey is the context key of the caller.
 type callerKey struct{}
 
 // WithCaller names on whose behalf calls are made: who will come back for one that is held back.
@@ -256,7 +256,7 @@ func callerOf(ctx context.Context) string {
 	return caller
 }
 
-// IsHeldBack is true for a call that was not sent, to stay within a request budget.
+// IsHeldBack reports whether a call was not sent because it would have exceeded a request budget.
 func IsHeldBack(err error) bool {
 	_, held := asThrottled(err)
 	return held

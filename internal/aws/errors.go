@@ -81,7 +81,8 @@ func set(codes ...string) map[string]bool {
 	return members
 }
 
-// Code is AWS's error code, such as InvalidParameterValue. It is empty if err is not an answer of AWS.
+// Code returns AWS's error code, such as InvalidParameterValue, or "" if err is not an answer from
+// AWS.
 func Code(err error) string {
 	var answer smithy.APIError
 	if errors.As(err, &answer) {
@@ -150,13 +151,15 @@ func IsIdempotentParameterMismatch(err error) bool {
 // IsAccessDenied says that the credentials are not valid or do not allow the call.
 func IsAccessDenied(err error) bool { return IsAccessCode(Code(err)) }
 
-// IsAccessCode is IsAccessDenied for a code that is part of an answer.
+// IsAccessCode reports whether an error code means that access was denied. Unlike IsAccessDenied,
+// it takes a code that is part of an answer.
 func IsAccessCode(code string) bool { return accessCodes[code] }
 
 // IsInsufficientCapacity says that AWS has none of what is wanted at the moment.
 func IsInsufficientCapacity(err error) bool { return IsCapacityCode(Code(err)) }
 
-// IsCapacityCode is IsInsufficientCapacity for a code that is part of an answer.
+// IsCapacityCode reports whether an error code means that capacity is insufficient. Unlike
+// IsInsufficientCapacity, it takes a code that is part of an answer.
 func IsCapacityCode(code string) bool { return capacityCodes[code] }
 
 // IsInstanceCapacityCode reports whether a code says that EC2 lacks capacity for instances, as
@@ -168,7 +171,8 @@ func IsInstanceCapacityCode(code string) bool {
 // IsQuotaExceeded says that the account has as many of these as it may have.
 func IsQuotaExceeded(err error) bool { return IsQuotaCode(Code(err)) }
 
-// IsQuotaCode is IsQuotaExceeded for a code that is part of an answer.
+// IsQuotaCode reports whether an error code means that a quota is exceeded. Unlike IsQuotaExceeded,
+// it takes a code that is part of an answer.
 func IsQuotaCode(code string) bool {
 	if throttleCodes[code] {
 		return false
@@ -191,7 +195,7 @@ func IsUncertain(err error) bool {
 	return Code(err) == "" && errors.As(err, &call)
 }
 
-// neverSent is true of errors that the SDK raises before anything is sent.
+// neverSent reports whether the SDK raised an error before it sent anything.
 func neverSent(err error) bool {
 	var (
 		invalid     smithy.InvalidParamsError
@@ -212,9 +216,9 @@ var (
 	requestID = regexp.MustCompile(`(?i)[;,]?\s*\(?request ?id:?\s*[0-9a-f-]{8,}\)?`)
 )
 
-// UserMessage is err in words for conditions and events: AWS's code and message after whatever
-// context callers have put before it, without what differs from one answer to the next (request
-// ids, ports, encoded messages), so that a condition that shows it does not flap.
+// UserMessage returns the text of an error for conditions and events: the context that callers
+// added, then AWS's code and message. It leaves out what differs from one answer to the next
+// (request IDs, ports, encoded messages), so that a condition with this text does not flap.
 func UserMessage(err error) string {
 	if err == nil {
 		return ""
@@ -227,8 +231,8 @@ func UserMessage(err error) string {
 	return strings.Replace(text, inner, stable, 1)
 }
 
-// AnswerMessage is the part of UserMessage that says which call failed and what AWS answered,
-// without the context that callers have put before it. It is empty if err is not of a call.
+// AnswerMessage returns the part of UserMessage that says which call failed and what AWS answered,
+// without the context that callers added. It returns "" if the error is not from a call.
 func AnswerMessage(err error) string {
 	if err == nil {
 		return ""
@@ -297,7 +301,7 @@ func innermost(err error) error {
 	}
 }
 
-// RequestID is the id under which AWS logged the call. It is empty if AWS gave no answer.
+// RequestID returns the ID under which AWS logged the call, or "" if AWS did not answer.
 func RequestID(err error) string {
 	var call *CallError
 	if errors.As(err, &call) {

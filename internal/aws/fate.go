@@ -18,7 +18,7 @@ const (
 	WaitForAWS FateKind = "WaitForAWS"
 )
 
-// Fate is what to do about a failure.
+// Fate describes how a controller should react to a failure.
 type Fate struct {
 	Kind FateKind
 	// After is when to try again. Zero leaves it to the work queue's own increasing delays.

@@ -33,7 +33,8 @@ func (i Identity) String() string {
 	return string(i.Kind) + "/" + i.Name
 }
 
-// Canonical is equal for all identities that are the same credentials, so that it can be a key.
+// Canonical returns the same value for all identities with the same credentials, so that it can be
+// a map key.
 func (i Identity) Canonical() Identity {
 	if i.Kind == "" || i.Kind == IdentityController {
 		return Identity{}

@@ -17,7 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// callMiddleware is what every call of one identity in one region passes.
+// callMiddleware processes every call of one identity in one region.
 //
 // There are two places: around the whole call (one span, one error) and around each attempt (budget
 // and metrics, which count what AWS sees).
@@ -129,7 +129,8 @@ func called(ctx context.Context) (service, action string) {
 	return service, awsmiddleware.GetOperationName(ctx)
 }
 
-// metricCode is bounded in number: AWS's codes, or a word for what has none.
+// metricCode returns a label with a bounded number of values: AWS's error code, or a fixed word for
+// an error without a code.
 func metricCode(err error) string {
 	if err == nil {
 		return "OK"
@@ -164,7 +165,8 @@ func (e *CallError) Error() string {
 // Unwrap returns the SDK's error.
 func (e *CallError) Unwrap() error { return e.Err }
 
-// describe is AWS's own words if AWS answered, else what went wrong on the way.
+// describe returns the code and message that AWS answered with, or the text of the error if there
+// was no answer.
 func describe(err error) string {
 	var answer smithy.APIError
 	if errors.As(err, &answer) {

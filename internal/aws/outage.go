@@ -39,7 +39,7 @@ type outages struct {
 	services map[string]*responses
 }
 
-// responses are what a service did lately.
+// responses records the recent responses of a service.
 type responses struct {
 	// since is when the first call failed since the last answer, and last when the newest failed;
 	// zero while it answers.

@@ -295,8 +295,8 @@ func (s *Sessions) shareBudget(calls *callMiddleware, account, region string) {
 	calls.budget.Store(s.budgetOf(account, region, calls.budget.Load()))
 }
 
-// budgetOf is the budget of an account in a region, the given one if there is none yet. The
-// sessions are locked.
+// budgetOf returns the budget of an account in a region. If there is none yet, the given budget
+// becomes it. The caller holds the lock of the sessions.
 func (s *Sessions) budgetOf(account, region string, own *budget) *budget {
 	key := budgetKey{account: account, region: region}
 	if shared, ok := s.budgets[key]; ok {
@@ -306,7 +306,7 @@ func (s *Sessions) budgetOf(account, region string, own *budget) *budget {
 	return own
 }
 
-// identifier is what of STS finding out the account needs.
+// identifier contains the STS call that returns the account.
 type identifier interface {
 	GetCallerIdentity(context.Context, *sts.GetCallerIdentityInput, ...func(*sts.Options)) (*sts.GetCallerIdentityOutput, error)
 }

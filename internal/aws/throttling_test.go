@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// visit is when an object is looked at again, as a work queue does.
+// visit is a reconcile that is due, as in a work queue.
 type visit struct {
 	at     time.Time
 	object int

@@ -13,7 +13,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// answer is what the wire gives back to one request. The zero answer is success without content.
+// answer is a response that the fake wire returns. The zero answer is a success without content.
 type answer struct {
 	status        int
 	code, message string

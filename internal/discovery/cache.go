@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-project/slipway/internal/bounded"
 )
 
-// mostAnswers is how many answers a cache keeps. What is asked is for the users of namespaces to
-// choose; a thousand pools ask a few hundred questions.
+// mostAnswers limits how many answers a cache keeps, because the users of namespaces choose the
+// questions. A thousand pools ask a few hundred.
 const mostAnswers = 1000
 
 // cache keeps answers by question for a time, and no more than mostAnswers. Several who ask the
@@ -31,7 +31,8 @@ func newCache[V any](clk clock.PassiveClock, ttl time.Duration) *cache[V] {
 	return &cache[V]{answers: bounded.NewMap[string, V](clk, mostAnswers, ttl, nil)}
 }
 
-// longestKey is how long a question is kept as it is. The text of a longer one is kept as its hash.
+// longestKey is the length up to which a question is its own key. A longer question is stored under
+// its hash.
 const longestKey = 256
 
 // shortened returns the text by which a question is kept.

@@ -74,7 +74,7 @@ var lookups = map[infrav1.EKSAMILookupType][2]infrav1.ManagedMachineAMIType{
 	infrav1.EKSAMILookupTypeWindowsFull2025:        {infrav1.AMITypeWindowsFull2025},
 }
 
-// eksParameter is the name of the public parameter that holds the newest image optimized for EKS.
+// eksParameter returns the name of the public parameter that holds the newest EKS-optimized image.
 func eksParameter(query ImageQuery) (string, error) {
 	major, minor, err := majorMinor(query.KubernetesVersion)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// InstanceType is what EC2 says about one of its types.
+// InstanceType describes an instance type as EC2 reports it.
 type InstanceType struct {
 	// Name such as m6i.large.
 	Name string
@@ -68,8 +68,8 @@ type Device struct {
 	Cores     int32
 }
 
-// Architecture is the one that an image for this type should have: the first of x86_64 and arm64
-// that EC2 names. It is empty if there is neither, as on Macs.
+// Architecture returns the architecture that an image for this type should have: the first of
+// x86_64 and arm64 that EC2 lists, or "" if it lists neither, as for Macs.
 func (t InstanceType) Architecture() string {
 	for _, architecture := range t.Architectures {
 		switch architecture {

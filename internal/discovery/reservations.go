@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 )
 
-// CapacityReservation is what is to know of a Capacity Reservation, or Capacity Block, before
-// instances are launched into it.
+// CapacityReservation describes a Capacity Reservation or Capacity Block that instances can be
+// launched into.
 type CapacityReservation struct {
 	// End is when it expires, the zero time for never.
 	End time.Time

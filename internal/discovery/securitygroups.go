@@ -56,7 +56,7 @@ func (d *Discovery) securityGroupIDs(ctx context.Context, vpcID string, ref infr
 // ForgetSecurityGroups has security groups looked up anew: one that was found is said not to exist.
 func (d *Discovery) ForgetSecurityGroups() { d.securityGroups.answers.Clear() }
 
-// MissingSecurityGroups are those of the ids that do not exist, whatever network they would be in.
+// MissingSecurityGroups returns those of the IDs that do not exist in any network.
 func (d *Discovery) MissingSecurityGroups(ctx context.Context, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, nil

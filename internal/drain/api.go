@@ -13,9 +13,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// API is what draining asks of a cluster. Package workload implements it for clusters whose API
-// server is not trusted; their Nodes and pods have only the fields that Leaves and the plan of a
-// drain read.
+// API contains the operations on a cluster that draining needs. Package workload implements it for
+// clusters whose API server is not trusted; their Nodes and pods have only the fields that Leaves
+// and the plan of a drain read.
 type API interface {
 	// EachNode calls a function with every Node until it returns false.
 	EachNode(ctx context.Context, visit func(*corev1.Node) bool) error
@@ -61,7 +61,7 @@ func UncordonPatch(providerID string) []byte {
 	return patch
 }
 
-// Page is how many objects one list asks for.
+// Page limits how many objects one list request returns.
 const Page = 500
 
 // Clientset returns the API of a cluster that is trusted: the management cluster, or the one that

@@ -43,7 +43,7 @@ func Look(ctx context.Context, api API, name, providerID string) (Progress, erro
 	return lookWith(ctx, api, name, providerID, Terms{}, nil)
 }
 
-// LookWith is Look on the terms of whoever drains the node: it waits for the pods that they
+// LookWith does the same as Look under additional terms: it waits for the pods that the terms
 // protect, and deletes pods in time for the deadline. After the deadline the node counts as empty.
 func LookWith(ctx context.Context, api TrustedAPI, name, providerID string, terms Terms) (Progress, error) {
 	return lookWith(ctx, api, name, providerID, terms, api)

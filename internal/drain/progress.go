@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Progress is how far a node is in one look at it.
+// Progress describes how far the drain of a node is.
 type Progress struct {
 	// Node is its name.
 	Node string
@@ -89,7 +89,7 @@ const (
 	latestLook  = 30 * time.Second
 )
 
-// NextLook is when to look at a node again that has been emptied for some time.
+// NextLook returns the time until the next step of a drain that has already taken some time.
 func NextLook(elapsed time.Duration) time.Duration {
 	return min(max(elapsed/6, soonestLook), latestLook)
 }

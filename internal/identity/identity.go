@@ -31,8 +31,8 @@ const (
 	sessionTokenKey    = "SessionToken"
 )
 
-// DefaultSecretNamespace is where CAPA looks for the Secrets of static identities: the namespace
-// that it runs in by default.
+// DefaultSecretNamespace is the namespace in which CAPA reads the Secrets of static identities: the
+// one that it runs in by default.
 const DefaultSecretNamespace = "capa-system"
 
 // Error says that an identity cannot be used, and what to do.
@@ -164,7 +164,7 @@ func (r *Resolver) read(ctx context.Context, identity aws.Identity) (Link, error
 	return link, nil
 }
 
-// allows is nil if the namespace may use the identity.
+// allows returns an error unless the namespace may use the identity.
 //
 // The rules are CAPA's: nothing is allowed unless spec.allowedNamespaces is there; there and empty
 // it allows all; else what its list names or its selector selects. A list or selector that is there
@@ -191,7 +191,7 @@ func (r *Resolver) allows(ctx context.Context, link Link, namespace string) erro
 	return nil
 }
 
-// principal is what a chain comes to.
+// principal returns the credentials that a chain of identities describes.
 func (r *Resolver) principal(ctx context.Context, chain []Link) (aws.Principal, error) {
 	principal := aws.Principal{Identity: chain[0].Identity}
 	for _, link := range slices.Backward(chain) {
@@ -235,7 +235,7 @@ func (r *Resolver) keys(ctx context.Context, identity aws.Identity, name string)
 	return keys, nil
 }
 
-// Secrets are the names of the Secrets that a chain reads.
+// Secrets returns the names of the Secrets that a chain reads.
 func Secrets(chain []Link) []string {
 	var secrets []string
 	for _, link := range chain {

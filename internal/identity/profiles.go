@@ -17,10 +17,10 @@ import (
 // clusters without identityRef it is read from the AWSClusterControllerIdentity "default".
 const InstanceProfilesAnnotation = "slipway.infrastructure.cluster.x-k8s.io/allowed-instance-profiles"
 
-// AllowsInstanceProfile is nil if the identity may be used to launch instances with an instance
-// profile, given by name or ARN. An identity without the annotation may be used with all, and no
-// profile at all is always allowed. The annotation of the AWSClusterControllerIdentity holds for
-// clusters that name no identity too. The error is an *Error, or a failure to read.
+// AllowsInstanceProfile returns an error unless the identity may launch instances with an instance
+// profile, given by name or ARN. An identity without the annotation may use all profiles, and
+// launching without a profile is always allowed. The annotation of the AWSClusterControllerIdentity
+// also applies to clusters that name no identity. The error is an *Error, or a failure to read.
 func (r *Resolver) AllowsInstanceProfile(ctx context.Context, identity aws.Identity, profile string) error {
 	if profile == "" {
 		return nil

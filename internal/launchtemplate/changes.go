@@ -32,7 +32,7 @@ func Changes(old Data, wanted Input) []string {
 	return found
 }
 
-// ChangesBetween is Changes for two versions that exist.
+// ChangesBetween does the same as Changes for two versions that exist.
 func ChangesBetween(old, present Data) []string {
 	var found []string
 	compare(&found, "", path{}, comparableTree(old.withoutUserData()), comparableTree(present.withoutUserData()))
@@ -49,7 +49,7 @@ func ChangesBetween(old, present Data) []string {
 // bootstrapChanged is all that is ever said of bootstrap data.
 const bootstrapChanged = "bootstrap data changed"
 
-// path is where in the data something is, in words.
+// path describes the position of a value in the data, for messages.
 type path []string
 
 func (p path) with(words ...string) path {
@@ -58,7 +58,8 @@ func (p path) with(words ...string) path {
 
 func (p path) String() string { return strings.Join(p, " ") }
 
-// memberWords are what members are called where their names say too little or too much.
+// memberWords maps members to the words used in messages, where the member's own name says too
+// little or too much.
 var memberWords = map[string]string{
 	"InstanceType": "instance type", "ImageId": "image", "KeyName": "key pair", "IamInstanceProfile": "instance profile", "SecurityGroupIds": "security group",
 	"BlockDeviceMappings": "volume", "Ebs": "", "VolumeSize": "size in GiB", "VolumeType": "type", "KmsKeyId": "KMS key", "MetadataOptions": "metadata",
@@ -70,7 +71,7 @@ var memberWords = map[string]string{
 // memberKeys are the members that tell the elements of a list apart.
 var memberKeys = map[string]string{"BlockDeviceMappings": "DeviceName", "TagSpecifications": "ResourceType", "Tags": "Key", "NetworkInterfaces": "DeviceIndex"}
 
-// wordFor is what a member is called.
+// wordFor returns the word for a member in messages.
 func wordFor(member string) string {
 	if word, known := memberWords[member]; known {
 		return word
@@ -135,13 +136,14 @@ func compareElement(found *[]string, add func(string, ...any), member string, at
 	}
 }
 
-// tagsOf are the tags of a specification, nil if there is none.
+// tagsOf returns the tags of a specification, or nil if there are none.
 func tagsOf(specification any) any {
 	members, _ := specification.(map[string]any)
 	return members["Tags"]
 }
 
-// byKey are the elements of a list by what tells them apart: a member, or themselves.
+// byKey returns the elements of a list by the value that identifies them: a member, the index, or
+// the element itself.
 func byKey(member string, list []any) map[string]any {
 	elements := make(map[string]any, len(list))
 	for i, element := range list {

@@ -11,8 +11,8 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// Contents is what a version says of the instances that are launched from it, in plain values. What
-// the version leaves to whoever launches is empty.
+// Contents describes the instances that are launched from a version, in plain values. A field is
+// empty if the version leaves it to the launch request.
 type Contents struct {
 	// ImageID is the id of the image, or resolve:ssm: and a Systems Manager parameter that holds it.
 	ImageID string
@@ -55,7 +55,7 @@ type Volume struct {
 	SnapshotID string
 }
 
-// Contents is what the version says.
+// Contents returns the contents of the version.
 func (d Data) Contents() (Contents, error) {
 	contents, err := contentsOf(d.data)
 	if err != nil {
@@ -64,13 +64,13 @@ func (d Data) Contents() (Contents, error) {
 	return contents, nil
 }
 
-// Fingerprints are the version's.
+// Fingerprints returns the fingerprints of the version.
 func (d Data) Fingerprints() Fingerprints { return d.version.Fingerprints }
 
-// Version is the version itself.
+// Version returns the version itself.
 func (d Data) Version() Version { return d.version }
 
-// Contents is what a version that is made of the input says.
+// Contents returns the contents of a version that is created from the input.
 func (i Input) Contents() (Contents, error) {
 	answer := &ec2types.ResponseLaunchTemplateData{}
 	copySet(reflect.ValueOf(answer).Elem(), reflect.ValueOf(i.data).Elem())

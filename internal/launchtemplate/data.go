@@ -12,17 +12,17 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// Data is what a version was made of, as EC2 says. It never changes.
+// Data contains the data of a version, as EC2 returns it. It never changes.
 type Data struct {
 	template string
 	version  Version
 	data     *ec2types.ResponseLaunchTemplateData
 }
 
-// TemplateID is the template's.
+// TemplateID returns the ID of the template.
 func (d Data) TemplateID() string { return d.template }
 
-// Number is the version's.
+// Number returns the number of the version.
 func (d Data) Number() int64 { return d.version.Number }
 
 func (d Data) withoutUserData() *ec2types.ResponseLaunchTemplateData { return withoutUserData(d.data) }

@@ -33,10 +33,10 @@ func (s Settings) Differences(wanted Settings) []string {
 	return found
 }
 
-// Equal is true for settings between which there is no difference.
+// Equal reports whether there is no difference between the settings.
 func (s Settings) Equal(other Settings) bool { return reflect.DeepEqual(s, other) }
 
-// Settings are those of the version that is asked for, with the bootstrap data itself where user
+// Settings returns the settings of the requested version, with the bootstrap data itself where user
 // data points to it.
 func (i Input) Settings() (Settings, error) {
 	return settingsOf(i.data, i.bootstrap)
@@ -94,8 +94,8 @@ func leaveOut(tree map[string]any, branch, member, value string) {
 	}
 }
 
-// madeByCAPA is true for data with the tag that CAPA puts on the instances of every version of its
-// own (CAPA: launchtemplate.go).
+// madeByCAPA reports whether data has the tag that CAPA puts on the instances of every version that
+// it creates (CAPA: launchtemplate.go).
 func madeByCAPA(data *ec2types.ResponseLaunchTemplateData) bool {
 	for _, specification := range data.TagSpecifications {
 		for _, tag := range specification.Tags {
@@ -107,8 +107,8 @@ func madeByCAPA(data *ec2types.ResponseLaunchTemplateData) bool {
 	return false
 }
 
-// keptByCAPA is true for user data that is an Ignition config which takes in an object that CAPA
-// put into the cluster's bucket, by its name or by a presigned URL (CAPA: launchtemplate.go; s3.go,
+// keptByCAPA reports whether user data is an Ignition config that includes an object that CAPA put
+// into the cluster's bucket, by its name or by a presigned URL (CAPA: launchtemplate.go; s3.go,
 // bootstrapDataKeyForMachinePool).
 func keptByCAPA(userData []byte) bool {
 	type resources []struct{ Source string }

@@ -33,8 +33,8 @@ type Fingerprints struct {
 // canonical form that Config is taken over.
 var description = regexp.MustCompile(`^slipway/1 config=([0-9a-f]{32}) bootstrap=([0-9a-f]{32})(?: image=([0-9a-f]{16}))?(?: data=([a-z0-9./-]{1,100}))?$`)
 
-// Description is the fingerprints as a version's description: at most 221 of the 255 characters
-// that EC2 allows.
+// Description returns the fingerprints as a version's description, in at most 221 of the 255
+// characters that EC2 allows.
 func (f Fingerprints) Description() string {
 	text := fmt.Sprintf("slipway/1 config=%s bootstrap=%s", f.Config, f.Bootstrap)
 	if f.Image != "" {
@@ -56,8 +56,8 @@ func ParseDescription(text string) (Fingerprints, bool) {
 	return Fingerprints{Config: parts[1], Bootstrap: parts[2], Image: parts[3], Data: parts[4]}, true
 }
 
-// ImageKey is the Image fingerprint of a look-up, given by name and value. Empty values count as
-// absent, so that a look-up that gains a setting keeps its key where nobody uses it.
+// ImageKey returns the Image fingerprint of a lookup, given by name and value. Empty values count
+// as absent, so that a lookup that gains a setting keeps its key where the setting is not used.
 func ImageKey(lookup map[string]string) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(lookup)) {
@@ -68,8 +68,8 @@ func ImageKey(lookup map[string]string) string {
 	return hash(16, parts...)
 }
 
-// hash is the hexadecimal SHA-256 of the parts, cut to n characters. Each part's length goes in, so
-// that no two lists of parts collide.
+// hash returns the hexadecimal SHA-256 of the parts, cut to n characters. It includes the length of
+// each part, so that no two lists of parts collide.
 func hash(n int, parts ...string) string {
 	digest := sha256.New()
 	for _, part := range parts {
@@ -78,11 +78,11 @@ func hash(n int, parts ...string) string {
 	return hex.EncodeToString(digest.Sum(nil))[:n]
 }
 
-// canonical is the JSON of everything that is set in a value of the SDK's types: members that are
-// nil, enumerations without a value, empty lists and structures with nothing set are left out, keys
-// are sorted, and lists that EC2 treats as sets are sorted. A new member in a newer SDK is
-// therefore invisible until somebody sets it. Request and response types give the same text for the
-// same data, because the SDK names their members alike, and what only answers carry is left out.
+// canonical returns the JSON of everything that is set in a value of the SDK's types. It leaves out
+// members that are nil, enumerations without a value, and empty lists and structures. It sorts
+// keys, and lists that EC2 treats as sets. A new member in a newer SDK is therefore invisible until
+// it is set. Request and response types give the same text for the same data, because the SDK names
+// their members alike and canonical leaves out members that only responses have.
 func canonical(value any) (string, error) {
 	tree := canonicalTree(reflect.ValueOf(value), "")
 	text, err := json.Marshal(tree)

@@ -147,8 +147,8 @@ func stored(t *testing.T, spec map[string]any) infrav1.AWSLaunchConfigSpec {
 	return config.Spec
 }
 
-// report is what a golden file holds: the fingerprints, the description that carries them, and for
-// people the text that they were taken of.
+// report returns the content of a golden file: the fingerprints, the description that carries them,
+// and, for reviewers, the text that they were computed from.
 func report(t *testing.T, made Input) string {
 	t.Helper()
 	var tree map[string]any

@@ -38,7 +38,7 @@ type Resolved struct {
 	TokensRequired bool
 }
 
-// Interface is what a network interface of the spec leads to.
+// Interface contains what the lookups of a network interface of the spec found.
 type Interface struct {
 	// SubnetID is empty where the interface is where the instance is launched.
 	SubnetID string
@@ -182,7 +182,8 @@ func stringOrNil(text string) *string {
 	return &text
 }
 
-// int32Or is nil for 0, which none of these fields allows. The API's schema keeps values within 32 bits.
+// int32Or returns nil for 0, which none of these fields allows. The API's schema keeps values
+// within 32 bits.
 func int32Or(value int64) *int32 {
 	if value == 0 {
 		return nil

@@ -139,7 +139,8 @@ func (t *Templates) versionExists(ctx context.Context, id string, number int64) 
 	return true, nil
 }
 
-// isVersionNotFound is true for a version that EC2 does not know (AWS: errors-overview, launch templates).
+// isVersionNotFound reports whether EC2 does not know a version (AWS: errors-overview, launch
+// templates).
 func isVersionNotFound(err error) bool {
 	var api smithy.APIError
 	return errors.As(err, &api) && api.ErrorCode() == "InvalidLaunchTemplateId.VersionNotFound"

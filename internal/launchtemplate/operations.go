@@ -19,7 +19,7 @@ type Operation interface {
 	run(ctx context.Context, t *Templates, seen Observation) (Answer, Observation, error)
 }
 
-// Answer is what EC2 said to an operation.
+// Answer contains the response of EC2 to an operation.
 type Answer struct {
 	// Version is the version that was created, the zero value if none was.
 	Version Version
@@ -147,7 +147,7 @@ func (w Wanted) tagOperations(template Template) []Operation {
 	return operations
 }
 
-// Change is what one call of Ensure did.
+// Change describes what one call of Ensure changed.
 type Change struct {
 	// TemplateCreated is the id of the template, VersionCreated the number of the version; both are
 	// zero when nothing was made.

@@ -50,7 +50,7 @@ type Observation struct {
 	Answered, Vanished int64
 }
 
-// OwnedBy is true for a template whose tags say that it is this config's.
+// OwnedBy reports whether the template's tags name the owner.
 func (t Template) OwnedBy(owner string) bool { return t.Tags[infrav1.TagLaunchConfig] == owner }
 
 // Adoptable reports whether CAPA created the template for the given cluster and nothing of
@@ -162,16 +162,16 @@ func (o Observation) NewestForeign(through int64) (Version, bool) {
 	return Version{}, false
 }
 
-// Untouched is true for a template of which every version was made by somebody else.
+// Untouched reports whether the template has versions, none of which Slipway created.
 func (o Observation) Untouched() bool {
 	return len(o.Versions) > 0 && !slices.ContainsFunc(o.Versions, func(version Version) bool { return !version.Foreign })
 }
 
-// NewestSeen is the highest version number seen so far, 0 when there is none.
+// NewestSeen returns the highest version number seen so far, or 0 if there is none.
 func (o Observation) NewestSeen() int64 { return o.newestSeen() }
 
-// newestSeen is the highest version number seen so far, in the template or among its versions, 0
-// when there is none.
+// newestSeen returns the highest version number seen so far, in the template or among its versions,
+// or 0 if there is none.
 func (o Observation) newestSeen() int64 {
 	if o.Template == nil {
 		return 0
@@ -179,7 +179,7 @@ func (o Observation) newestSeen() int64 {
 	return max(o.Template.LatestVersion, o.newestVersion())
 }
 
-// newestVersion is the highest number of the versions that were seen, 0 when there is none.
+// newestVersion returns the highest number of the versions that were seen, or 0 if there is none.
 func (o Observation) newestVersion() int64 {
 	var newest int64
 	for _, version := range o.Versions {
@@ -188,7 +188,7 @@ func (o Observation) newestVersion() int64 {
 	return newest
 }
 
-// freeName is the first candidate name that nobody else bears.
+// freeName returns the first candidate name that is not taken.
 func (w Wanted) freeName(taken []string) (string, bool) {
 	for _, name := range w.Names {
 		if !slices.Contains(taken, name) {
@@ -201,8 +201,8 @@ func (w Wanted) freeName(taken []string) (string, bool) {
 // NewestFirst returns the versions, the newest first.
 func (o Observation) NewestFirst() []Version { return newestFirst(o.Versions) }
 
-// IsOf is true for an observation that was made of this template as it is: the same latest and
-// default version.
+// IsOf reports whether the observation was made of this template as it is now: with the same latest
+// and default version.
 func (o Observation) IsOf(template Template) bool {
 	return o.Template != nil && o.Template.ID == template.ID &&
 		o.Template.LatestVersion == template.LatestVersion && o.Template.DefaultVersion == template.DefaultVersion

@@ -1,8 +1,8 @@
 package launchtemplate
 
-// duplicatesTolerated is how many unused versions that differ by their join token alone may gather
-// before they are pruned. A kubeadm token rotates every few minutes; pruning after each rotation
-// would double its calls.
+// duplicatesTolerated limits how many unused versions that differ only by their join token
+// accumulate before they are pruned. A kubeadm token rotates every few minutes; pruning after each
+// rotation would double its calls.
 const duplicatesTolerated = 10
 
 // PrunePlan says which versions to delete, newest first: unused ones whose config a newer version

@@ -17,7 +17,7 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// CAPAForm is what CAPA expects to find in a version beside what a node is.
+// CAPAForm contains what CAPA expects in a version in addition to the configuration of a node.
 type CAPAForm struct {
 	// Secret is namespace and name of the bootstrap data, "" for none.
 	Secret string
@@ -28,10 +28,11 @@ type CAPAForm struct {
 	UserData []byte
 }
 
-// ForCAPA is the same node as CAPA would write it: it compares the newest version with the spec
-// field by field, after giving the spec the defaults of its CRD, and goes by two tags of the
-// instances (CAPA: launchtemplate.go, SDKToLaunchTemplate and LaunchTemplateNeedsUpdate). A version
-// in this form gives it no reason to replace an instance. It has no description of Slipway's.
+// ForCAPA returns the input for the same node in the form that CAPA would write. CAPA compares the
+// newest version with the spec field by field, after applying the defaults of its CRD to the spec,
+// and relies on two tags of the instances (CAPA: launchtemplate.go, SDKToLaunchTemplate and
+// LaunchTemplateNeedsUpdate). A version in this form gives CAPA no reason to replace an instance.
+// It has no description from Slipway.
 func (i Input) ForCAPA(form CAPAForm) (Input, error) {
 	data := *i.sent // CAPA does not compare volumes
 	data.InstanceType = ec2types.InstanceType(form.InstanceType)

@@ -12,8 +12,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// metadataOptions are the config's own, else those in CAPA's words, else nothing but session
-// tokens, where they are to be required.
+// metadataOptions returns the metadata options in EC2's form, or those in CAPA's form. If the spec
+// has neither, it only requires session tokens, if they should be required.
 func metadataOptions(spec *infrav1.AWSLaunchConfigSpec, tokensRequired bool) *ec2types.LaunchTemplateInstanceMetadataOptionsRequest {
 	if options := spec.MetadataOptions; options != nil {
 		return &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{
@@ -40,8 +40,8 @@ func metadataOptions(spec *infrav1.AWSLaunchConfigSpec, tokensRequired bool) *ec
 	}
 }
 
-// marketOptions are nil for on-demand instances, unless EC2's own words ask for them: that is what
-// a template without them launches.
+// marketOptions returns nil for On-Demand Instances, which a template without market options
+// launches, unless the spec has market options in EC2's form.
 func marketOptions(spec *infrav1.AWSLaunchConfigSpec) *ec2types.LaunchTemplateInstanceMarketOptionsRequest {
 	if options := spec.InstanceMarketOptions; options != nil {
 		return &ec2types.LaunchTemplateInstanceMarketOptionsRequest{

@@ -18,14 +18,14 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// Reader is what of EC2 finding templates needs.
+// Reader contains the EC2 calls that finding templates needs.
 type Reader interface {
 	ec2.DescribeLaunchTemplatesAPIClient
 	ec2.DescribeLaunchTemplateVersionsAPIClient
 	ec2.DescribeInstancesAPIClient
 }
 
-// Writer is what of EC2 keeping templates needs.
+// Writer contains the EC2 calls that maintaining templates needs.
 type Writer interface {
 	CreateLaunchTemplate(context.Context, *ec2.CreateLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error)
 	CreateLaunchTemplateVersion(context.Context, *ec2.CreateLaunchTemplateVersionInput, ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateVersionOutput, error)
@@ -36,7 +36,7 @@ type Writer interface {
 	DeleteTags(context.Context, *ec2.DeleteTagsInput, ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error)
 }
 
-// Launcher is what of EC2 trying a version needs.
+// Launcher contains the EC2 calls that trying a version needs.
 type Launcher interface {
 	RunInstances(context.Context, *ec2.RunInstancesInput, ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error)
 }
@@ -54,8 +54,8 @@ type Templates struct{ ec2 EC2 }
 // NewTemplates returns the templates that a client reaches.
 func NewTemplates(client EC2) *Templates { return &Templates{ec2: client} }
 
-// DescribeBatch is how many templates one call describes by name (AWS: API_DescribeLaunchTemplates,
-// MaxResults).
+// DescribeBatch limits how many templates one call describes by name (AWS:
+// API_DescribeLaunchTemplates, MaxResults).
 const DescribeBatch = 200
 
 // Describe returns the templates of the given names that exist, by name. At most DescribeBatch names.
@@ -109,7 +109,7 @@ func (t *Templates) One(ctx context.Context, id, name string) (*Template, error)
 	return &template, nil
 }
 
-// matching are the templates that a filter lets through, by name.
+// matching returns the templates that match a filter, by name.
 func (t *Templates) matching(ctx context.Context, filter string, values ...string) (map[string]Template, error) {
 	pages := ec2.NewDescribeLaunchTemplatesPaginator(t.ec2, &ec2.DescribeLaunchTemplatesInput{
 		Filters:    []ec2types.Filter{{Name: &filter, Values: values}},
@@ -182,7 +182,7 @@ func (e *NamesTakenError) Error() string {
 // WaitsForUser says that only a person can free a name.
 func (*NamesTakenError) WaitsForUser() bool { return true }
 
-// deletionBatch is how many versions one call deletes (AWS: API_DeleteLaunchTemplateVersions).
+// deletionBatch limits how many versions one call deletes (AWS: API_DeleteLaunchTemplateVersions).
 const deletionBatch = 200
 
 // Prune deletes versions of the owner's template, and returns the observation afterwards and what
@@ -256,9 +256,9 @@ func (t *Templates) VersionsRunning(ctx context.Context, id string) (map[int64]b
 	return running, nil
 }
 
-// isNotFound is true for a template, by id or by name, that EC2 does not know.
-// "InvalidLaunchTemplateName.NotFoundException" is the one code in EC2 that ends in Exception (AWS:
-// errors-overview, launch templates).
+// isNotFound reports whether EC2 does not know a template, by ID or by name.
+// "InvalidLaunchTemplateName.NotFoundException" is the only code of EC2 that ends in Exception
+// (AWS: errors-overview, launch templates).
 func isNotFound(err error) bool {
 	var api smithy.APIError
 	return errors.As(err, &api) && (api.ErrorCode() == "InvalidLaunchTemplateId.NotFound" ||

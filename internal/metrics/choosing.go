@@ -20,11 +20,11 @@ const (
 
 // The stages of the start of a pod.
 const (
-	// StagePlaced is when a place on a node was found for the pod.
+	// StagePlaced marks the time at which a place on a node was found for the pod.
 	StagePlaced = "placed"
-	// StageBound is when the scheduler put the pod on a Node.
+	// StageBound marks the time at which the scheduler bound the pod to a Node.
 	StageBound = "bound"
-	// StageRunning is when the pod ran.
+	// StageRunning marks the time at which the pod started to run.
 	StageRunning = "running"
 )
 

@@ -39,7 +39,7 @@ var (
 		"Time since the pod that has waited for longest was seen pending, of those that are not bound, and of those that do not run.", []string{"until"}, nil)
 )
 
-// Held is what a scrape reads to describe just-in-time nodes.
+// Held contains what a scrape reads to describe just-in-time nodes.
 type Held struct {
 	// Reader is the manager's cache.
 	Reader client.Reader

@@ -116,7 +116,7 @@ func (p *Progress) Milestone(object client.Object, reason, note string) {
 	}
 }
 
-// news is false for what was said last of an object's roll-outs.
+// news reports whether a note differs from the last one about an object's roll-outs.
 func (p *Progress) news(object subject, note string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -34,7 +34,7 @@ const IdentityAnnotation = "slipway.infrastructure.cluster.x-k8s.io/identity"
 // not ask for its own.
 const AccountAnnotation = "slipway.infrastructure.cluster.x-k8s.io/account"
 
-// Location is where an object's resources in AWS are, and what they are found by.
+// Location describes where an object's resources are in AWS, and how to find them.
 type Location struct {
 	Region string
 	// Account is empty if it is not known.
@@ -44,7 +44,7 @@ type Location struct {
 	Cluster string
 }
 
-// LocationOf is the location of what is made in a cloud, as an identity, for a Cluster.
+// LocationOf returns the location of resources that an identity creates in a cloud for a Cluster.
 func LocationOf(cloud *clouds.Cloud, identity aws.Identity, clusterName string) Location {
 	return Location{Region: cloud.Region, Account: cloud.KnownAccount(), Identity: identity, Cluster: clusterName}
 }
@@ -63,7 +63,7 @@ func SetLocation(object client.Object, location Location) {
 	object.SetAnnotations(annotations)
 }
 
-// RecordedIdentity is the identity that was recorded; false if none was.
+// RecordedIdentity returns the identity that was recorded, and whether there is one.
 func RecordedIdentity(object client.Object) (aws.Identity, bool) {
 	text, recorded := object.GetAnnotations()[IdentityAnnotation]
 	kind, name, named := strings.Cut(text, "/")
@@ -73,9 +73,10 @@ func RecordedIdentity(object client.Object) (aws.Identity, bool) {
 	return aws.Identity{Kind: aws.IdentityKind(kind), Name: name}, recorded
 }
 
-// Names are the names that an AWS resource of an object may bear: the wanted one, as CAPA has it,
-// and if somebody else's resource bears that, the same with a short hash of whose it is. A wanted
-// name that AWS would refuse for its length is only used with the hash.
+// Names returns the names that an AWS resource of an object may have: the wanted name, as in CAPA,
+// and the same name with a short hash of the object's identity, in case another owner's resource
+// has the wanted name. A wanted name that AWS would refuse for its length is only used with the
+// hash.
 func Names(wanted, clusterName string, object client.Object, shortest, longest int) []string {
 	digest := sha256.Sum256([]byte(object.GetNamespace() + "/" + clusterName + "/" + object.GetName()))
 	suffix := "-" + hex.EncodeToString(digest[:])[:8]
@@ -86,14 +87,14 @@ func Names(wanted, clusterName string, object client.Object, shortest, longest i
 	return []string{wanted, hashed}
 }
 
-// Owner is the value of the ownership tag of an object's resources: namespace, Cluster and name.
-// UIDs change when a cluster is moved; names stay, and the Cluster's tells apart objects of one
-// name in two management clusters that share an account.
+// Owner returns the value of the ownership tag of an object's resources: namespace, Cluster, and
+// name. UIDs change when a cluster is moved; names do not. The Cluster's name distinguishes objects
+// of the same name in two management clusters that share an account.
 func Owner(object client.Object, clusterName string) string {
 	return OwnerNamed(object.GetNamespace(), clusterName, object.GetName())
 }
 
-// OwnerNamed is Owner for an object that is known by name.
+// OwnerNamed does the same as Owner for an object that is known by name.
 func OwnerNamed(namespace, clusterName, name string) string {
 	return launchtemplate.OwnerNamed(namespace, clusterName, name)
 }

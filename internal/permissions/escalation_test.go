@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-project/slipway/internal/fleet"
 )
 
-// depth is how many calls a sequence has at most.
+// depth limits the number of calls in a sequence.
 const depth = 4
 
 // search looks for sequences of calls that reach a goal, the shortest first.

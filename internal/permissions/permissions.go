@@ -139,8 +139,8 @@ type Scope struct {
 // spec.eksNodegroupName says otherwise: <namespace>_<pool>, and capa_ with a hash of it.
 func DefaultNodegroups() []string { return []string{"*_*"} }
 
-// MostCharacters is how long a managed policy may be, not counting white space (AWS: "IAM and AWS
-// STS quotas", IAM policies character limits).
+// MostCharacters limits the length of a managed policy, without white space (AWS: "IAM and AWS STS
+// quotas", IAM policies character limits).
 const MostCharacters = 6144
 
 // Document is an IAM policy.

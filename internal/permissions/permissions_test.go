@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-project/slipway/internal/fleet"
 )
 
-// sources are what calls AWS.
+// sources is the directory of the code that calls AWS.
 const sources = ".."
 
 // simulation calls AWS as users of AWS do, beside the controllers that it runs.

@@ -20,7 +20,7 @@ const (
 	tokenMask = "xxxxxx.xxxxxxxxxxxxxxxx"
 	keyMask   = "0000000000000000000000000000000000000000000000000000000000000000"
 
-	// maxDepth is how many encodings may be around a token: a gzipped, base64-encoded file in a
+	// maxDepth limits the number of encodings around a token: a gzipped, base64-encoded file in a
 	// gzipped, base64-encoded multi-part message is four.
 	maxDepth = 6
 	// maxUnpacked bounds what is unpacked of one compressed stream, in bytes.
@@ -46,8 +46,8 @@ const (
 	valueEnd = `(?:$|[^A-Za-z0-9_.\-])`
 )
 
-// place is where a secret may stand. Group 1 of the pattern is what is masked. Every match contains
-// the word, which is found much faster.
+// place describes where a secret can be. Group 1 of the pattern is masked. Every match contains the
+// word, which is found much faster.
 type place struct {
 	pattern *regexp.Regexp
 	mask    string

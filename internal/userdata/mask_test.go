@@ -162,7 +162,8 @@ func writeFile(encoding, content string) string {
 	return "#cloud-config\nwrite_files:\n-   path: /etc/join.yaml\n    encoding: \"" + encoding + "\"\n    content: |\n" + indent(content, "      ") + "\n    owner: root\nruncmd: []\n"
 }
 
-// escape is what Ignition's tools write in a data URL: all but the unreserved characters of RFC 2396.
+// escape returns text as Ignition's tools write it in a data URL: all but the unreserved characters
+// of RFC 2396 are escaped.
 func escape(text string) string {
 	var encoded strings.Builder
 	for _, b := range []byte(text) {

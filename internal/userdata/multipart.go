@@ -22,7 +22,8 @@ type part struct {
 	content     []byte
 }
 
-// partTypes are what cloud-init tells by the first line (cloud-init: User-data formats).
+// partTypes lists the content types that cloud-init recognizes by the first line (cloud-init:
+// User-data formats).
 var partTypes = []struct{ prefix, contentType string }{
 	{"#!", "text/x-shellscript"},
 	{"#cloud-config-archive", "text/cloud-config-archive"},
@@ -105,7 +106,7 @@ func partsOf(data []byte) ([]part, error) {
 	return parts, nil
 }
 
-// single is data that is no message, as a part of one.
+// single returns data that is not a MIME message as one part.
 func single(data []byte) (part, error) {
 	for _, known := range partTypes {
 		if bytes.HasPrefix(data, []byte(known.prefix)) {
@@ -146,7 +147,7 @@ func isNodeConfig(data []byte) bool {
 	return err == nil && strings.HasPrefix(fields.APIVersion, "node.eks.aws/") && fields.Kind == "NodeConfig"
 }
 
-// nodeConfig is a NodeConfig that says how to join, and nothing else.
+// nodeConfig returns a NodeConfig that only contains how to join the cluster.
 func nodeConfig(c EKSCluster) []byte {
 	return fmt.Appendf(nil, `---
 apiVersion: node.eks.aws/v1alpha1
@@ -160,8 +161,8 @@ spec:
 `, c.Name, c.Endpoint, c.CertificateAuthority, c.ServiceCIDR)
 }
 
-// clusterOf is what the NodeConfigs among the parts say of the cluster, together: nodeadm merges
-// them. The count says how many there are.
+// clusterOf returns the cluster that the NodeConfigs among the parts describe together, because
+// nodeadm merges them, and the number of NodeConfigs.
 func clusterOf(parts []part) (cluster EKSCluster, count int, err error) {
 	for i, p := range parts {
 		if p.contentType != nodeConfigType {

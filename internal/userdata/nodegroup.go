@@ -17,7 +17,8 @@ const (
 	FamilyWindows         Family = "Windows"
 )
 
-// FamilyOf is the family of an amiType of EKS's; false for CUSTOM, which says nothing, and for what is none.
+// FamilyOf returns the family of an amiType of EKS. It returns false for CUSTOM, which has no
+// family, and for an unknown type.
 func FamilyOf(amiType string) (Family, bool) {
 	for prefix, family := range map[string]Family{
 		"AL2_": FamilyAmazonLinux2, "AL2023_": FamilyAmazonLinux2023, "BOTTLEROCKET_": FamilyBottlerocket, "WINDOWS_": FamilyWindows,
@@ -29,8 +30,8 @@ func FamilyOf(amiType string) (Family, bool) {
 	return "", false
 }
 
-// FamilyOfImage is the family of an image that Amazon published for EKS, by its name (AWS:
-// eks-ami-build-scripts and the pages of the families); false for every other image.
+// FamilyOfImage returns the family of an image that Amazon published for EKS, by its name (AWS:
+// eks-ami-build-scripts and the pages of the families). It returns false for every other image.
 func FamilyOfImage(name string) (Family, bool) {
 	switch {
 	case strings.HasPrefix(name, "amazon-eks-node-al2023-"):
@@ -45,7 +46,7 @@ func FamilyOfImage(name string) (Family, bool) {
 	return "", false
 }
 
-// EKSCluster is what a node needs to know of its cluster to join it.
+// EKSCluster contains what a node must know about its cluster to join it.
 type EKSCluster struct {
 	Name, Endpoint string
 	// CertificateAuthority is in base64, as EKS gives it.
@@ -148,7 +149,7 @@ func renderEmpty(group Nodegroup) (Rendered, error) {
 	return Rendered{Bytes: data}, nil
 }
 
-// complete is user data that has a node join, and does nothing else.
+// complete returns user data that joins a node to the cluster and does nothing else.
 func complete(group Nodegroup) ([]byte, error) {
 	missing := group.Cluster.missing()
 	switch {
@@ -182,7 +183,7 @@ func (c EKSCluster) missing() []string {
 	return missing
 }
 
-// shellQuoted is a word of a POSIX shell, single-quoted.
+// shellQuoted returns text as a single-quoted word of a POSIX shell.
 func shellQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // completeShell calls what the images of Amazon Linux 2 bring along (AWS: eks-ami-build-scripts,

@@ -90,7 +90,7 @@ func mixedArray(value any) bool {
 // Windows runs the PowerShell between tags (AWS: ec2-windows-user-data); EKS puts its own after it,
 // in a block of its own.
 
-// powerShellQuoted is a string of PowerShell, single-quoted.
+// powerShellQuoted returns text as a single-quoted string of PowerShell.
 func powerShellQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 // completePowerShell calls what the images bring along (AWS: eks-optimized-windows-ami, "Bootstrap

@@ -29,7 +29,7 @@ import (
 
 const bucket = "cluster-api-provider-aws-bootstrap"
 
-// jinja is what kubeadm's bootstrap provider writes, with braces that no parameter may hold.
+// jinja is a template of kubeadm's bootstrap provider, with braces that no parameter may contain.
 var jinja = []byte("## template: jinja\n#cloud-config\nhostname: '{{ ds.meta_data.local_hostname }}'\ntoken: abcdef.0123456789abcdef\n")
 
 // parts reads multi-part user data as cloud-init does.

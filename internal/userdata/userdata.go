@@ -8,8 +8,8 @@ import (
 	"fmt"
 )
 
-// Limit is how large user data may be, in bytes before base64 (AWS: user-data, "limited to 16 KB,
-// in raw form, before it is base64-encoded").
+// Limit is the largest size of user data, in bytes before base64 (AWS: user-data, "limited to 16
+// KB, in raw form, before it is base64-encoded").
 const Limit = 16384
 
 // NearLimit is from where on people are told that little is left: a release of Kubernetes adds to
@@ -77,7 +77,7 @@ func Render(data []byte, format Format) (Rendered, error) {
 	return Rendered{Bytes: compressed, Gzipped: true}, nil
 }
 
-// compress is deterministic: the header has no time and no name.
+// compress returns the same bytes for the same data: the gzip header contains no time and no name.
 func compress(data []byte) ([]byte, error) {
 	var compressed bytes.Buffer
 	writer, err := gzip.NewWriterLevel(&compressed, gzip.BestCompression)

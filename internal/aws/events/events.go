@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// Happened is what some messages are about. All are sorted, and of the queue's account and region.
+// Happened lists the resources that some messages are about. All lists are sorted and contain only
+// resources of the queue's account and region.
 type Happened struct {
 	// Instances have changed their state, or are about to. Ended are those of them that end or have
 	// ended: they never come back.
@@ -24,7 +25,7 @@ type Happened struct {
 	Groups []string
 }
 
-// Empty is true if nothing of interest happened.
+// Empty reports whether no message was about a resource of interest.
 func (h Happened) Empty() bool { return len(h.Instances) == 0 && len(h.Groups) == 0 }
 
 // Fates of messages, as the metric names them.
@@ -34,8 +35,8 @@ const (
 	unreadable = "unreadable"
 )
 
-// event is what is read of one. (EC2 user guide, "State change events for your instances"; EC2 Auto
-// Scaling user guide, "event reference".)
+// event contains the fields of a message that Slipway reads. (EC2 user guide, "State change events
+// for your instances"; EC2 Auto Scaling user guide, "event reference".)
 type event struct {
 	Source     string    `json:"source"`
 	DetailType string    `json:"detail-type"`
@@ -49,8 +50,8 @@ type event struct {
 	} `json:"detail"`
 }
 
-// eventTime is when something happened, zero if the event does not say: it is measured alone, and
-// spoils no event.
+// eventTime records when something happened. It is zero if the event has no valid time. The time is
+// only used for a metric, so an invalid one does not invalidate the event.
 type eventTime struct{ time.Time }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -106,7 +107,7 @@ func (h *Happened) settle() {
 	}
 }
 
-// accountOf is the account in a queue's URL, such as
+// accountOf returns the account in a queue's URL, such as
 // https://sqs.eu-central-1.amazonaws.com/123456789012/slipway.
 func accountOf(url string) string {
 	parts := strings.Split(url, "/")

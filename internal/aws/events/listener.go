@@ -25,7 +25,7 @@ const (
 	longestWait  = 5 * time.Minute
 )
 
-// Queues are what of SQS listening needs.
+// Queues contains the SQS calls that a listener needs.
 type Queues interface {
 	GetQueueUrl(context.Context, *sqs.GetQueueUrlInput, ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error)
 	ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)

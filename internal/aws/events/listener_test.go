@@ -111,7 +111,7 @@ func (r *rig) eventually(what string, holds func() bool) {
 	}
 }
 
-// left is how many messages the queue has, hidden ones included.
+// left returns the number of messages in the queue, including hidden ones.
 func (r *rig) left() string {
 	out, err := r.sqs.GetQueueAttributes(r.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &r.url, AttributeNames: []sqstypes.QueueAttributeName{"All"}})
 	if err != nil {

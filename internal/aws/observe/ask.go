@@ -11,9 +11,9 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// askedAtOnce is how many descriptions are under way at a time for those who wait. What is asked
-// meanwhile is asked together with the next one: the more wait, the fewer calls. Two, so that one
-// slow answer does not hold up everybody.
+// askedAtOnce limits how many describe calls for waiting callers run at the same time. Names that
+// are requested meanwhile share the next call, so more waiting callers mean fewer calls per caller.
+// With two, one slow answer does not block every caller.
 const askedAtOnce = 2
 
 // question is one description that is waited for.

@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// Intervals are how often things are looked at.
+// Intervals configures how often resources are polled.
 type Intervals struct {
 	// Rest is for objects with nothing going on.
 	Rest time.Duration
@@ -39,7 +39,7 @@ type Intervals struct {
 // DefaultIntervals cost 15 calls an hour and batch at rest, and 4 with events.
 var DefaultIntervals = Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second, RestWithEvents: 15 * time.Minute, Spacing: 200 * time.Millisecond}
 
-// Source is how things of one type are looked at.
+// Source describes how to read the resources of one type.
 type Source[V any] struct {
 	// Describe looks things up by name, at most a batch of them, and returns those that exist.
 	Describe func(ctx context.Context, names []string) (map[string]V, error)
@@ -88,7 +88,7 @@ type watcher struct {
 	motion bool
 }
 
-// sighting is what is known of a name. That a thing does not exist is known too.
+// sighting records what was last seen under a name, including that nothing exists.
 type sighting[V any] struct {
 	known, exists bool
 	value         V
@@ -197,7 +197,7 @@ func (s *Sweep[V]) Forget(object types.NamespacedName) {
 	}
 }
 
-// Watchers are the objects that watch something, in no order.
+// Watchers returns the objects that watch a resource, in no particular order.
 func (s *Sweep[V]) Watchers() []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,8 +264,8 @@ func (s *Sweep[V]) Due() time.Time {
 	return s.nextFull()
 }
 
-// afterFailure is how long after a full sweep that failed the next begins, so that an outage of
-// AWS, and its end, are noticed though everything is at rest.
+// afterFailure is the time from a failed full sweep to the next attempt. It is short so that an
+// outage of AWS, and its end, are noticed even when nothing is changing.
 const afterFailure = 30 * time.Second
 
 // sweep looks at all names or at those in motion. It returns false if AWS did not answer for some of them.
@@ -302,9 +302,10 @@ func (s *Sweep[V]) sweep(ctx context.Context, full bool) bool {
 	return complete
 }
 
-// due are the names to look at, of all watchers or of those in motion, and what was heard of. An
-// object that has its thing is not interested in the other names which that might have had: in the
-// end they would be half of all names. The sweep is locked.
+// due returns the names to describe: those of all watchers, or only those that are changing, and
+// those that an event was received for. An object that already has its resource does not need the
+// alternative names that the resource might have had; they would eventually be half of all names.
+// The caller holds the lock of the sweep.
 func (s *Sweep[V]) due(full bool) []string {
 	due := map[string]bool{}
 	for _, watcher := range s.watchers {

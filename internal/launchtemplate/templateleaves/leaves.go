@@ -29,7 +29,7 @@ type Case struct {
 	Elsewhere bool
 }
 
-// Patch is the merge patch that sets the leaf, for 0, or changes it, for 1.
+// Patch returns the merge patch that sets the leaf, for 0, or changes it, for 1.
 func (c Case) Patch(n int) string {
 	return "{spec: " + strings.ReplaceAll(c.Spec, "$", c.Values[n]) + "}"
 }
@@ -43,7 +43,7 @@ const (
 // Unset is stored where the changed spec sets the leaf no more.
 const Unset = "unset"
 
-// Wants is what EC2 holds after that patch.
+// Wants returns the value that EC2 holds after that patch.
 func (c Case) Wants(n int) string {
 	if c.Stored != [2]string{} {
 		return c.Stored[n]
@@ -62,12 +62,12 @@ var Missing = map[string]string{
 	"SecurityGroups":                                         "names of security groups work in a default VPC alone: groups are given by id or by filters (rule SG2)",
 }
 
-// Request are the leaves of the SDK's type, in its order.
+// Request returns the leaves of the SDK's type, in its order.
 func Request() []string {
 	return sdkmembers.Leaves(reflect.TypeFor[ec2types.RequestLaunchTemplateData]())
 }
 
-// Values are all values of a leaf in a request or in an answer.
+// Values returns all values of a leaf in a request or in a response.
 func Values(data any, leaf string) []string {
 	return valuesAt(reflect.ValueOf(data), strings.Split(leaf, "."))
 }
