@@ -55,8 +55,8 @@ type AWSMachinePoolMachineStatus struct {
 // +kubebuilder:printcolumn:name="Version",type="string",JSONPath=".status.instance.launchTemplateVersion",description="Launch template version that the instance runs"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
-// AWSMachinePoolMachine stands for one instance of an AWSMachinePool's group, so that Cluster API can have a Machine for it. It is made and
-// removed by the pool's controller.
+// AWSMachinePoolMachine stands for one instance of an AWSMachinePool's group, so that Cluster API
+// can have a Machine for it. It is made and removed by the pool's controller.
 type AWSMachinePoolMachine struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

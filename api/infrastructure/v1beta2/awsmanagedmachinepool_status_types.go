@@ -27,8 +27,9 @@ type AWSManagedMachinePoolStatus struct {
 	// +optional
 	UpToDateReplicas *int32 `json:"upToDateReplicas,omitempty"`
 
-	// Capacity is what a node of the pool has: cpu, memory, ephemeral-storage and GPUs. cluster-autoscaler's clusterapi provider reads
-	// it to scale from zero. It is left out where nobody knows the instance type.
+	// Capacity is what a node of the pool has: cpu, memory, ephemeral-storage and GPUs.
+	// cluster-autoscaler's clusterapi provider reads it to scale from zero. It is left out where
+	// nobody knows the instance type.
 	// +optional
 	Capacity NodeCapacity `json:"capacity,omitempty"`
 
@@ -62,8 +63,8 @@ type AWSManagedMachinePoolStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	InstanceTypes string `json:"instanceTypes,omitempty"`
 
-	// Nodegroup is the EKS node group. Its name is recorded here before EKS is called with it, and stays when the node
-	// group is gone.
+	// Nodegroup is the EKS node group. Its name is recorded here before EKS is called with it, and
+	// stays when the node group is gone.
 	// +optional
 	Nodegroup *NodegroupStatus `json:"nodegroup,omitempty"`
 
@@ -84,8 +85,8 @@ type AWSManagedMachinePoolStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	WantedConfig string `json:"wantedConfig,omitempty"`
 
-	// WantedSince is when wantedConfig came to be wanted. A roll-out begins when it has been for a while, so that a batch
-	// of edits makes one roll-out.
+	// WantedSince is when wantedConfig came to be wanted. A roll-out begins when it has been for a
+	// while, so that a batch of edits makes one roll-out.
 	// +optional
 	WantedSince *metav1.Time `json:"wantedSince,omitempty"`
 
@@ -110,8 +111,8 @@ type AWSManagedMachinePoolStatus struct {
 // AWSManagedMachinePoolInitializationStatus says how far the first provisioning has come.
 // +kubebuilder:validation:MinProperties=1
 type AWSManagedMachinePoolInitializationStatus struct {
-	// Provisioned is true from the moment that the node group was active for the first time, and never becomes false
-	// again.
+	// Provisioned is true from the moment that the node group was active for the first time, and
+	// never becomes false again.
 	// +optional
 	Provisioned *bool `json:"provisioned,omitempty"`
 }

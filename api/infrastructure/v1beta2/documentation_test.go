@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestFieldsAreInTheGuide fails for a field of a pool, of its refreshes or of a launch config that docs/fields.md does not speak of, and for a rule there that is not one.
+// TestFieldsAreInTheGuide fails for a field of a pool, of its refreshes or of a launch config that
+// docs/fields.md does not speak of, and for a rule there that is not one.
 func TestFieldsAreInTheGuide(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../../docs/fields.md")

@@ -4,9 +4,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // Bounds of what an AWSLaunchConfig's status lists.
 const (
-	// MaxLaunchConfigHistory is how many launches status.history lists, newest first.
+	// MaxLaunchConfigHistory limits how many launches status.history lists, newest first.
 	MaxLaunchConfigHistory = 20
-	// MaxLaunchConfigUsers is how many pools status.usedBy lists, however many there are.
+	// MaxLaunchConfigUsers limits how many pools status.usedBy lists, however many there are.
 	MaxLaunchConfigUsers = 64
 )
 
@@ -27,7 +27,7 @@ type LaunchConfigUser struct {
 	Instances int32 `json:"instances,omitempty"`
 }
 
-// LaunchConfigCause is why a configuration was launched.
+// LaunchConfigCause describes why a configuration was launched.
 // +kubebuilder:validation:Enum=First;Edited;RolledBack;Pinned;TemplateLost;Adopted;WaitingForApproval;NotVerified
 type LaunchConfigCause string
 
@@ -45,14 +45,17 @@ const (
 	LaunchConfigCauseTemplateLost LaunchConfigCause = "TemplateLost"
 	// LaunchConfigCauseAdopted is a launch template of Cluster API Provider AWS's that was taken over.
 	LaunchConfigCauseAdopted LaunchConfigCause = "Adopted"
-	// LaunchConfigCauseWaitingForApproval was written by earlier releases for a version that was not launched. Such entries are dropped.
+	// LaunchConfigCauseWaitingForApproval was written by earlier releases for a version that was
+	// not launched. Such entries are dropped.
 	LaunchConfigCauseWaitingForApproval LaunchConfigCause = "WaitingForApproval"
-	// LaunchConfigCauseNotVerified was written by earlier releases for a version that was not launched. Such entries are dropped.
+	// LaunchConfigCauseNotVerified was written by earlier releases for a version that was not
+	// launched. Such entries are dropped.
 	LaunchConfigCauseNotVerified LaunchConfigCause = "NotVerified"
 )
 
-// LaunchConfigHistoryEntry is a launch: a configuration that instances were launched with, after they were launched with another. New join tokens
-// are no launch. Nothing of an entry changes later but runBy and deleted.
+// LaunchConfigHistoryEntry is a launch: a configuration that instances were launched with, after
+// they were launched with another. New join tokens are no launch. Nothing of an entry changes later
+// but runBy and deleted.
 type LaunchConfigHistoryEntry struct {
 	// Version is the number of the version that was launched.
 	// +required
@@ -91,7 +94,8 @@ type LaunchConfigHistoryEntry struct {
 	// +kubebuilder:validation:MaxLength=128
 	BootstrapFingerprint string `json:"bootstrapFingerprint,omitempty"`
 
-	// RunBy are the pools with instances that run the configuration now. They are listed once, with its latest launch.
+	// RunBy are the pools with instances that run the configuration now. They are listed once, with
+	// its latest launch.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
