@@ -280,10 +280,11 @@ func (p *paragraphs) close() {
 }
 
 // addMarkdown adds the prose of a guide. Fenced and indented code does not count. A row of a table is
-// a paragraph and may be as wide as it needs to be.
+// a paragraph and may be as wide as it needs to be, and so may the lines of a section that a program
+// writes.
 func (c *corpus) addMarkdown(file string, content []byte) error {
 	var paragraphs paragraphs
-	fenced, blank := false, true
+	fenced, generated, blank := false, false, true
 	for i, line := range strings.Split(string(content), "\n") {
 		trimmed := strings.TrimSpace(line)
 		fence := strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~")
@@ -291,8 +292,11 @@ func (c *corpus) addMarkdown(file string, content []byte) error {
 		case fence:
 			fenced = !fenced
 			paragraphs.close()
-		case fenced, blank && strings.HasPrefix(line, "    ") && paragraphs.open.text == "", strings.HasPrefix(trimmed, "<!--"):
-			continue // Code is still code after a line of code.
+		case fenced, blank && strings.HasPrefix(line, "    ") && paragraphs.open.text == "":
+			continue // The line after a line of indented code can be code, too.
+		case strings.HasPrefix(trimmed, "<!--"):
+			paragraphs.close()
+			generated = beginsGenerated.MatchString(trimmed)
 		case trimmed == "":
 			paragraphs.close()
 		case strings.HasPrefix(trimmed, "|"), strings.HasPrefix(trimmed, "#"):
@@ -304,7 +308,9 @@ func (c *corpus) addMarkdown(file string, content []byte) error {
 				paragraphs.close()
 			}
 			paragraphs.add(i+1, line)
-			c.wide.add(width(line) > widest, place{file, i + 1, trimmed})
+			if !generated {
+				c.wide.add(width(line) > widest, place{file, i + 1, trimmed})
+			}
 		}
 		blank = trimmed == ""
 	}
@@ -314,6 +320,9 @@ func (c *corpus) addMarkdown(file string, content []byte) error {
 	}
 	return nil
 }
+
+// beginsGenerated matches the line before a section that a program writes. The next comment ends it.
+var beginsGenerated = regexp.MustCompile(`^<!-- (?:measured|begin): `)
 
 // startsItem matches the first line of an item of a list.
 var startsItem = regexp.MustCompile(`^(?:[-*+]|\d+[.)]) `)

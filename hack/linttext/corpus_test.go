@@ -118,6 +118,14 @@ func TestAddMarkdown(t *testing.T) {
 			want:    counts{Words: 25, Paragraphs: []string{"a " + strings.TrimSpace(long), "--- ---", "b c"}},
 		},
 		{
+			reason:  "a program wraps no lines",
+			content: "<!-- measured: pools -->\nand " + long + "\n<!-- end -->\nand " + long + "\n",
+			want: counts{
+				Words: 46, Lines: 1, Wide: []int{4},
+				Paragraphs: []string{"and " + strings.TrimSpace(long), "and " + strings.TrimSpace(long)},
+			},
+		},
+		{
 			reason:  "an item within an item is prose",
 			content: "* One\n    * two\n      " + long + "\n",
 			want:    counts{Words: 24, Lines: 3, Wide: []int{3}, Paragraphs: []string{"* One", "* two " + strings.TrimSpace(long)}},
