@@ -63,7 +63,8 @@ func (f *commonFlags) bind(set *pflag.FlagSet, options *manager.Options, lease s
 // collected. With this value, it grows to 35 MB.
 const garbage = 50
 
-// prepare finds the cluster and AWS, and starts logs, metrics and traces. What it returns ends them.
+// prepare finds the cluster and AWS, and starts logs, metrics and traces. The returned function
+// stops them.
 func (f *commonFlags) prepare(command *cobra.Command, options *manager.Options) (func(), error) {
 	ctx := command.Context()
 	if os.Getenv("GOGC") == "" { // whoever sets Go's own variable knows better

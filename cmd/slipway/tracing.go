@@ -20,8 +20,8 @@ import (
 // startTracing sends spans to where OpenTelemetry's own variables say: OTEL_EXPORTER_OTLP_ENDPOINT
 // or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT names a collector, OTEL_EXPORTER_OTLP_PROTOCOL how to speak
 // to it; the rest (headers, certificates, sampler, resource attributes) is read by the SDK. Without
-// a collector nothing is traced. What it returns ends tracing and sends what is left, within a time
-// limit.
+// a collector nothing is traced. The returned function stops tracing and sends the remaining spans,
+// within a time limit.
 func startTracing(ctx context.Context, version string, log logr.Logger) (func(time.Duration), error) {
 	exporter, err := newExporter(ctx)
 	if err != nil {
@@ -41,7 +41,7 @@ func startTracing(ctx context.Context, version string, log logr.Logger) (func(ti
 	otel.SetTracerProvider(provider)
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Error(err, "Tracing failed") }))
 	return func(limit time.Duration) {
-		// The command's context has ended by now.
+		// The command's context has already ended.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 		defer cancel()
 		if err := provider.Shutdown(ctx); err != nil {

@@ -107,7 +107,8 @@ func TestRoleChain(t *testing.T) {
 				if text := UserMessage(err); !strings.Contains(text, row.code) || strings.Contains(text, RequestID(err)) {
 					t.Errorf("people are told %q", text)
 				}
-				// Whoever calls all the same is told the same, and AWS is called as nobody else.
+				// A caller that ignores it gets the same error, and AWS is called as no other
+				// identity.
 				if err := w.describe(clients); Code(err) != row.code || w.calls("DescribeLaunchTemplates") != 0 {
 					t.Errorf("a call gave %v, and %d were made", err, w.calls("DescribeLaunchTemplates"))
 				}

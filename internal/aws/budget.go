@@ -27,8 +27,8 @@ type Limits map[string]Limit
 // EC2's are documented per action (AWS: ec2-api-throttling, section "Request token bucket sizes and
 // refill rates"). Every describe that Slipway makes is filtered or paginated. Auto Scaling has one
 // bucket for all actions, whose size AWS does not publish; ours is a guess that keeps a manager
-// with a thousand pools from using all of it. SSM allows 40 parameter reads a second, and 3 of what
-// writes or describes parameters (AWS: Systems Manager endpoints and quotas). SQS bounds standard
+// with a thousand pools from using all of it. SSM allows 40 parameter reads a second, and 3 writes
+// or describes of parameters (AWS: Systems Manager endpoints and quotas). SQS bounds standard
 // queues nearly not at all (AWS: SQS message quotas); ours keeps a loop that goes wrong from
 // costing money. S3's budgets are thousands a second for each prefix. EKS and IAM do not publish
 // theirs; ours are guesses that a thousand managed pools can live with.
@@ -93,12 +93,13 @@ type ThrottledError struct {
 	RetryAfter time.Duration
 }
 
-// Error implements error. It does not tell the time, so that a condition that shows it stays the same.
+// Error implements error. It does not contain the time, so that a condition that shows it stays the
+// same.
 func (e *ThrottledError) Error() string {
 	return fmt.Sprintf("held back to stay within AWS's request rate for %s:%s", e.Service, e.Action)
 }
 
-// RetryableError tells the SDK not to try again by itself: it would only sleep.
+// RetryableError prevents retries by the SDK: it would only sleep.
 func (*ThrottledError) RetryableError() bool { return false }
 
 // budget counts the requests of one account in one region, or of one identity while its account is not known.
@@ -152,23 +153,24 @@ func (b *budget) bucket(service, action string) *bucket {
 	return held
 }
 
-// bucket is a token bucket that never makes anybody wait, but remembers whom it sent away, so that
-// they are told different times to come back and do not all return for the same request.
+// bucket is a token bucket that never blocks a caller. It remembers which callers it refused and
+// gives each a different time to return, so that they do not all return for the same request.
 type bucket struct {
 	limit  Limit
 	tokens float64
 	last   time.Time
-	// promised is when callers were told to come back, refused how many without a name were.
+	// promised maps callers to the times at which they may return. refused counts refused callers
+	// without a name.
 	promised map[string]time.Time
 	refused  float64
 }
 
-// kept is for how long a request is kept for a caller that does not come when it was told to.
+// kept is the time for which a request is reserved for a caller that does not return at its time.
 const kept = 2 * time.Second
 
-// take spends a token and returns zero, or returns how long to wait. Who comes before its time,
-// because something else woke it, keeps its place, and takes no other's: each place that nobody
-// comes for is a request that AWS would have taken.
+// take spends a token and returns zero, or returns how long to wait. A caller that returns before
+// its time, because something else woke it, keeps its place and does not take another one: an
+// unused place is a request that AWS would have accepted.
 func (b *bucket) take(now time.Time, caller string) time.Duration {
 	b.refill(now)
 	promise, waits := b.promised[caller]
@@ -193,7 +195,7 @@ func (b *bucket) take(now time.Time, caller string) time.Duration {
 	return b.promise(now, caller)
 }
 
-// promise gives a caller the time of the first token that nobody waits for, or of one of its
+// promise gives a caller the time of the first token that is not reserved, or of one of its
 // namespace's share, if that is sooner: the namespaces that wait take turns, so that one whose
 // objects ask for much delays the others by no more than its turn.
 func (b *bucket) promise(now time.Time, caller string) time.Duration {

@@ -132,7 +132,8 @@ func TestBudgetKeepsPlaces(t *testing.T) {
 	}
 }
 
-// In any stretch of time no more is spent than the bucket held and what it got back.
+// In any period, the requests that are spent are at most those that the bucket held and those that
+// were added.
 func TestBudgetIsNeverExceeded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

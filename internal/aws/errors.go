@@ -15,8 +15,8 @@ import (
 
 // The codes below are EC2's (AWS: EC2 API reference, errors-overview), Auto Scaling's (its API
 // reference, Errors of each action, and the fault types of the SDK), SSM's and STS's. Where a
-// service has only ValidationError for several things, its message is read; what was seen of AWS's
-// wording is beside the pattern.
+// service has only ValidationError for several things, its message is read; the wording that was
+// seen is next to the pattern.
 var (
 	throttleCodes = set(
 		"RequestLimitExceeded", "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled",
@@ -99,7 +99,7 @@ func message(err error) string {
 	return ""
 }
 
-// IsNotFound says that what was named does not exist, or that AWS does not know of it yet: reads in
+// IsNotFound says that what was named does not exist, or that AWS does not know it yet: reads in
 // EC2 lag behind writes (AWS: EC2 developer guide, eventual-consistency).
 func IsNotFound(err error) bool {
 	code := Code(err)
@@ -155,7 +155,7 @@ func IsAccessDenied(err error) bool { return IsAccessCode(Code(err)) }
 // it takes a code that is part of an answer.
 func IsAccessCode(code string) bool { return accessCodes[code] }
 
-// IsInsufficientCapacity says that AWS has none of what is wanted at the moment.
+// IsInsufficientCapacity reports whether AWS currently has no capacity for a request.
 func IsInsufficientCapacity(err error) bool { return IsCapacityCode(Code(err)) }
 
 // IsCapacityCode reports whether an error code means that capacity is insufficient. Unlike
@@ -182,7 +182,7 @@ func IsQuotaCode(code string) bool {
 }
 
 // IsUncertain says that the call may have had its effect although it failed: the connection broke,
-// time ran out, or AWS failed inside. Only looking, or an idempotent repetition, tells.
+// time ran out, or AWS failed inside. Only a read, or an idempotent repetition, shows it.
 func IsUncertain(err error) bool {
 	if err == nil || IsThrottled(err) || neverSent(err) {
 		return false

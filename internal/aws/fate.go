@@ -9,10 +9,10 @@ import (
 type FateKind string
 
 const (
-	// RetrySoon says that the same attempt may succeed in a moment, and is safe to repeat.
+	// RetrySoon says that the same attempt may succeed shortly, and is safe to repeat.
 	RetrySoon FateKind = "RetrySoon"
 	// WaitForUser says that a person has to change something, in Kubernetes or in AWS. AWS does not
-	// tell when that has been done there, so it is still tried again, seldom.
+	// report when that has been done, so it is still retried, at long intervals.
 	WaitForUser FateKind = "WaitForUser"
 	// WaitForAWS says that AWS has to finish or to free something first.
 	WaitForAWS FateKind = "WaitForAWS"

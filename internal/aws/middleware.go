@@ -144,7 +144,7 @@ func metricCode(err error) string {
 	return "ConnectionError"
 }
 
-// CallError adds to an SDK error which call it was, so that logs can be laid beside CloudTrail.
+// CallError adds to an SDK error which call it was, so that logs can be compared with CloudTrail.
 type CallError struct {
 	// Service as IAM spells it, such as autoscaling.
 	Service, Action string

@@ -25,7 +25,7 @@ var serviceNames = map[string]string{
 type Outage struct {
 	// Service as its users call it, such as Auto Scaling.
 	Service string
-	// Since is when the first of the calls failed of which none has been answered since.
+	// Since is the time of the first failure after which no call was answered.
 	Since time.Time
 }
 

@@ -37,7 +37,7 @@ type Role struct {
 	ARN string
 	// SessionName is seen in CloudTrail; defaultSessionName if empty.
 	SessionName string
-	// ExternalID is what the role's owner told who may assume it; empty for none.
+	// ExternalID is the external ID that the role's trust policy requires; empty for none.
 	ExternalID string
 	// InlinePolicy and PolicyARNs narrow what the session may do; empty for all that the role may.
 	InlinePolicy string

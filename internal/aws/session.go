@@ -95,8 +95,8 @@ type Clients struct {
 	outages     *outages
 }
 
-// Authenticate makes sure that there are credentials, which as a rule there are, without a call.
-// The error is a *CredentialsError if they cannot be had or are refused.
+// Authenticate makes sure that there are credentials, usually without a call. The error is a
+// *CredentialsError if they cannot be had or are refused.
 func (c *Clients) Authenticate(ctx context.Context) error {
 	if c.Principal.Keys == nil && len(c.Principal.Roles) == 0 {
 		// the controller's own were tried when it started, and may not be allowed to ask who they are
@@ -199,7 +199,7 @@ func NewSessions(base awssdk.Config, opts ...Option) *Sessions {
 
 // For returns the clients of a principal in a region. An empty region is the one of the base
 // configuration. An identity that comes to another principal than before gets new clients, and the
-// earlier ones are not handed out any more. It calls nothing. The error is a *NoRegionError or an
+// earlier ones are no longer handed out. It calls nothing. The error is a *NoRegionError or an
 // *InvalidRegionError.
 func (s *Sessions) For(_ context.Context, principal Principal, region string) (*Clients, error) {
 	if region == "" {
@@ -314,7 +314,7 @@ type identifier interface {
 // accountID asks who the caller is, once.
 type accountID struct {
 	sts identifier
-	// learned is told the answer.
+	// learned is called with the answer.
 	learned func(id string)
 
 	mu sync.Mutex

@@ -56,7 +56,7 @@ func group(name, template, version string) *autoscaling.CreateAutoScalingGroupIn
 	}
 }
 
-// What the services answer, through the wire and the middleware, is recognized.
+// Answers of the services are recognized through the wire and the middleware.
 func TestClassesOfAnswers(t *testing.T) {
 	t.Parallel()
 	clients, _ := simulated(t)

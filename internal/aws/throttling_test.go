@@ -33,7 +33,7 @@ func (v *visits) Pop() any {
 
 // TestAThousandEditsAtOnce holds that a thousand objects that want a version at once all get it at
 // no less than nine tenths of the rate that AWS allows, that AWS never has to refuse one of their
-// calls, and that those that are held back are only told when to come back: no such error reaches a
+// calls, and that calls that are held back only return when to come back: no such error reaches a
 // condition.
 func TestAThousandEditsAtOnce(t *testing.T) {
 	t.Parallel()

@@ -20,9 +20,9 @@ type answer struct {
 	drop          bool
 }
 
-// wire is the other end of the SDK's connection: it speaks EC2's and STS's protocol, and answers
-// what it is told to. The services themselves are tested with the simulated AWS; here it is about
-// what lies between.
+// wire is the other end of the SDK's connection: it speaks EC2's and STS's protocol, and returns
+// the answers that a test queues. The services themselves are tested with the simulated AWS; here
+// it is about what lies between.
 type wire struct {
 	url string
 

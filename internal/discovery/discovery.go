@@ -3,7 +3,8 @@
 // Answers are kept for a while (see ttl.go), per identity and region, so that a thousand pools that
 // ask for the same image cost one call; and every page of an answer is read.
 //
-// What does not exist is a *NotFoundError, which a person has to mend; it is never an empty answer.
+// A resource that does not exist is a *NotFoundError, which a user has to correct; it is never an
+// empty answer.
 package discovery
 
 import (
@@ -64,7 +65,7 @@ func New(clients *aws.Clients, clk clock.PassiveClock) *Discovery {
 
 // NotFoundError says that AWS has nothing that fits what was asked for.
 type NotFoundError struct {
-	// Kind of the thing, in words, such as "subnet".
+	// Kind of the resource, for messages, such as "subnet".
 	Kind string
 	// What was looked for.
 	What string

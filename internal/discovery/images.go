@@ -187,8 +187,8 @@ func imageName(format, baseOS, version string) (string, error) {
 	return name.String(), nil
 }
 
-// Suits says whether an image could have been what a query led to: the newest one of its time. What
-// cannot be told from the image counts as suiting.
+// Suits says whether an image could have been what a query led to: the newest one of its time. A
+// property that the image does not show counts as suitable.
 func Suits(query ImageQuery, image Image) bool {
 	if query.Architecture != "" && image.Architecture != query.Architecture {
 		return false
@@ -264,7 +264,7 @@ func (d *Discovery) newest(ctx context.Context, s search) (string, error) {
 			Advice: "there is none for this Kubernetes version in this region; change imageLookupFormat, imageLookupOrg or imageLookupBaseOS, or name one by ami.id",
 		}
 	}
-	// What was found is known whole, and need not be described again.
+	// The images that were found are known completely, and need not be described again.
 	d.images.put(ctx, newest.ID, newest)
 	return newest.ID, nil
 }

@@ -17,7 +17,8 @@ import (
 // 110 pods on a node.
 const evictionsPerLook = 100
 
-// Find returns the names of the Nodes of instances by their provider ids. What has no Node is missing.
+// Find returns the names of the Nodes of instances by their provider ids. An instance without a
+// Node is missing.
 func Find(ctx context.Context, api API, providerIDs []string) (map[string]string, error) {
 	wanted := make(map[string]bool, len(providerIDs))
 	for _, id := range providerIDs {
@@ -37,7 +38,7 @@ func Find(ctx context.Context, api API, providerIDs []string) (map[string]string
 }
 
 // Look takes one step in emptying the Node of an instance: it cordons it and asks for the eviction
-// of the pods whose turn it is. A Node that is gone, or that is another instance's by now, is
+// of the pods whose turn it is. A Node that is gone, or that now belongs to another instance, is
 // empty.
 func Look(ctx context.Context, api API, name, providerID string) (Progress, error) {
 	return lookWith(ctx, api, name, providerID, Terms{}, nil)
@@ -102,8 +103,8 @@ func cordon(ctx context.Context, api API, node *corev1.Node) error {
 }
 
 // Uncordon makes the Node of an instance schedulable again if Slipway made it unschedulable. A Node
-// that is gone, that is another instance's by now, or that another controller or a user cordoned,
-// is left as it is. Uncordon reports whether it changed the Node.
+// that is gone, that now belongs to another instance, or that another controller or a user
+// cordoned, is left as it is. Uncordon reports whether it changed the Node.
 func Uncordon(ctx context.Context, api API, name, providerID string) (bool, error) {
 	err := api.Uncordon(ctx, name, UncordonPatch(providerID))
 	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) {

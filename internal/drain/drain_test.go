@@ -293,8 +293,8 @@ func TestUncordon(t *testing.T) {
 	}
 }
 
-// TestLookIsBounded holds that one look asks for so many evictions and no more, and for none once
-// its time is up.
+// TestLookIsBounded holds that one step requests a limited number of evictions, and none once its
+// time is up.
 func TestLookIsBounded(t *testing.T) {
 	t.Parallel()
 	objects := []runtime.Object{node("True")}

@@ -1,7 +1,7 @@
 // Package drain empties Kubernetes nodes: it decides which pods of a node leave, in what order, and
 // which may stay, and asks for their eviction so that PodDisruptionBudgets are honoured. It never
 // waits. Each look at a node cordons it, asks for what can be asked for now, and says how far the
-// node is; whoever calls comes back. It knows nothing of AWS and of pools.
+// node is; whoever calls comes back. It knows neither AWS nor pools.
 package drain
 
 import (

@@ -82,8 +82,8 @@ func pods(count int) string {
 	return fmt.Sprintf("%d pods", count)
 }
 
-// The time between two looks at a node grows with the time that it is being emptied already,
-// between these bounds: what a budget holds does not move faster for being asked for often.
+// The time between two steps of a drain grows with its duration, within these bounds: pods that a
+// PodDisruptionBudget protects do not leave faster if evictions are requested more often.
 const (
 	soonestLook = 5 * time.Second
 	latestLook  = 30 * time.Second

@@ -50,7 +50,7 @@ func (*Error) WaitsForUser() bool { return true }
 
 // Resolver reads identities.
 type Resolver struct {
-	// Reader reads identities and Namespaces, by a cache as a rule.
+	// Reader reads identities and Namespaces, usually from a cache.
 	Reader client.Reader
 	// Secrets reads Secrets, past any cache.
 	Secrets client.Reader
@@ -246,7 +246,7 @@ func Secrets(chain []Link) []string {
 	return secrets
 }
 
-// IsUnusable tells an identity that cannot be used from a failure to find out.
+// IsUnusable distinguishes an identity that cannot be used from a failure to find out.
 func IsUnusable(err error) (*Error, bool) {
 	var unusable *Error
 	ok := errors.As(err, &unusable)

@@ -263,8 +263,8 @@ func TestInstanceProfiles(t *testing.T) {
 	}
 }
 
-// TestUnnamedIdentity holds that a cluster that names no identity has no more rights than one that
-// names the AWSClusterControllerIdentity, and all of them where there is none.
+// TestUnnamedIdentity holds that a cluster that names no identity never has more rights than one
+// that names the AWSClusterControllerIdentity, and all of them where there is none.
 func TestUnnamedIdentity(t *testing.T) {
 	t.Parallel()
 	limited := controller("default", &capav1.AllowedNamespaces{NamespaceList: []string{"platform"}})

@@ -102,7 +102,7 @@ const mostAccepted = 16
 
 // WithDeleted returns what is accepted when versions with a config were deleted by hand: they too,
 // because instances that were launched from them run the config, and the description that said so
-// is gone. What is there already stays in front, and what does not fit is left out.
+// is gone. Existing ranges stay in front, and ranges that do not fit are dropped.
 func (a Accepted) WithDeleted(templateID, config string, numbers []int64) Accepted {
 	result := Accepted{Config: config, Versions: slices.Clone(a.Of(config))}
 	missing := slices.DeleteFunc(slices.Clone(numbers), func(number int64) bool {

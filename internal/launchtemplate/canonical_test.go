@@ -108,8 +108,8 @@ func converted[T any](t rapid.TB, from any) *T {
 	return into
 }
 
-// What EC2 answers has the canonical form of what was asked for, so that a version that somebody
-// else made can be compared.
+// The response of EC2 has the canonical form of the request, so that a version that somebody else
+// made can be compared.
 func TestRequestsAndAnswersAreEqual(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

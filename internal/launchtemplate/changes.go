@@ -12,7 +12,7 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// Changes says in words what a node from the new input has that one from the old data had not:
+// Changes describes what a node from the new input has that one from the old data did not have:
 // "instance type m5.large → m6i.large". Of bootstrap data it says that it changed, never what, and
 // nothing of a join token; of tags their keys.
 func Changes(old Data, wanted Input) []string {
@@ -68,7 +68,7 @@ var memberWords = map[string]string{
 	"CapacityReservationId": "capacity reservation", "NetworkInterfaces": "network interface",
 }
 
-// memberKeys are the members that tell the elements of a list apart.
+// memberKeys maps lists to the members that distinguish their elements.
 var memberKeys = map[string]string{"BlockDeviceMappings": "DeviceName", "TagSpecifications": "ResourceType", "Tags": "Key", "NetworkInterfaces": "DeviceIndex"}
 
 // wordFor returns the word for a member in messages.
@@ -161,7 +161,7 @@ func byKey(member string, list []any) map[string]any {
 }
 
 // valueText returns a value as users read it. It quotes the value "none", which EC2 has for some
-// members, to tell it from a member that is not set.
+// members, to distinguish it from a member that is not set.
 func valueText(value any) string {
 	if value == nil {
 		return "none"

@@ -17,7 +17,7 @@ type Contents struct {
 	// ImageID is the id of the image, or resolve:ssm: and a Systems Manager parameter that holds it.
 	ImageID string
 	// InstanceType and Requirements are alternatives. Requirements are the attributes that choose
-	// types, as text, in EC2's words.
+	// types, as text, with EC2's field names.
 	InstanceType, Requirements string
 	// Market is EC2's marketType: spot, capacity-block or interruptible-capacity-reservation. Empty
 	// is On-Demand.

@@ -15,7 +15,8 @@ import (
 )
 
 // Settings are all that is set in launch template data, user data by a fingerprint without its join
-// token. What CAPA adds and nobody asked for is left out, and so is what means the same as nothing.
+// token. Data that CAPA adds on its own is left out, and so are values that mean the same as no
+// value.
 type Settings struct {
 	tree     map[string]any
 	userData string
@@ -23,7 +24,7 @@ type Settings struct {
 	elsewhere bool
 }
 
-// Differences says in words what a node would be otherwise: "image ami-1 → ami-2".
+// Differences describes how a node would differ: "image ami-1 → ami-2".
 func (s Settings) Differences(wanted Settings) []string {
 	var found []string
 	compare(&found, "", path{}, s.tree, wanted.tree)

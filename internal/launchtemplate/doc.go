@@ -5,6 +5,6 @@
 //
 //	spec ─▶ resolve ─▶ Input ─▶ Fingerprints ─▶ Plan ─▶ Do ─▶ Prune
 //
-// A version never changes, so equality is equality of fingerprints. It knows nothing of pools,
-// groups or conditions.
+// A version never changes, so equality is equality of fingerprints. It does not know pools, groups,
+// or conditions.
 package launchtemplate

@@ -35,7 +35,7 @@ func withoutFalse(data *ec2types.RequestLaunchTemplateData) *ec2types.RequestLau
 
 // asked returns what the version may have been asked for, the likeliest first: its data as EC2
 // answers it, and with the value false where Slipway may have left it out, of all volumes and of
-// each. The version's fingerprint tells which it was.
+// each. The version's fingerprint shows which it was.
 func (d Data) asked() []*ec2types.ResponseLaunchTemplateData {
 	var silent []int
 	for i, mapping := range d.data.BlockDeviceMappings {

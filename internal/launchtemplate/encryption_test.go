@@ -13,8 +13,7 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
-// unencrypted returns a config that says of both of its volumes that they are not encrypted, with
-// an image that exists.
+// unencrypted returns a config with two volumes that are not encrypted, with an image that exists.
 func (r *rig) unencrypted() (infrav1.AWSLaunchConfigSpec, launchtemplate.Resolved) {
 	r.Helper()
 	images, err := r.ec2.DescribeImages(r.Context(), &ec2.DescribeImagesInput{

@@ -99,7 +99,7 @@ var sets = map[string]bool{
 }
 
 // answersOnly are members that EC2 adds to its answers and nobody can ask for, by type and name:
-// how far a setting has come, and who operates the template. They say nothing of what a node is.
+// how far a setting has come, and who operates the template. They do not describe a node.
 var answersOnly = map[string]bool{
 	"LaunchTemplateInstanceMetadataOptions.State": true,
 	"InstanceIpv6Address.IsPrimaryIpv6":           true,

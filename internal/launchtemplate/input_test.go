@@ -335,7 +335,7 @@ func TestEqualTextIsEqualRequest(t *testing.T) {
 	}
 }
 
-// What a spec says is not to be changed by making a request from it.
+// Building a request from a spec must not change the spec.
 func TestRequestLeavesSpecAlone(t *testing.T) {
 	t.Parallel()
 	spec, values := base(), resolved()

@@ -26,7 +26,7 @@ type Answer struct {
 	// Repeated is true if EC2 answered with a version that it had created before: it takes a client
 	// token that it knows for a repeated request.
 	Repeated bool
-	// Warning is what EC2 said of data that it accepted.
+	// Warning contains the warnings about data that EC2 accepted.
 	Warning string
 }
 
@@ -41,10 +41,10 @@ type CreateTemplate struct {
 type CreateVersion struct {
 	Owner, TemplateID string
 	Input             Input
-	// After is zero, or the number of a version that EC2 answered with and that does not exist any
-	// more. It makes the request another one.
+	// After is zero, or the number of a version that EC2 returned and that no longer exists. It
+	// makes the request another one.
 	After int64
-	// Beside is true of a version that does not become the default.
+	// Beside is true for a version that does not become the default.
 	Beside bool
 }
 
@@ -153,12 +153,12 @@ type Change struct {
 	// zero when nothing was made.
 	TemplateCreated string
 	VersionCreated  int64
-	// Warning is what EC2 said of the data that it accepted.
+	// Warning contains the warnings about data that EC2 accepted.
 	Warning string
 	// Adopted is true if the template was taken over.
 	Adopted bool
-	// Repaired says in words what was set back of a template that has the wanted version: its
-	// default version, its tags.
+	// Repaired describes what was reset in a template that has the wanted version: its default
+	// version, its tags.
 	Repaired string
 }
 
@@ -184,13 +184,13 @@ func (c *Change) add(operation Operation, answer Answer, existed bool, after Obs
 	}
 }
 
-// Repair says in words what the operation sets back of a template that has the wanted version.
+// Repair describes what the operation resets in a template that has the wanted version.
 func (o SetDefault) Repair() string {
 	return fmt.Sprintf("default version %d → %d", o.From, o.Number)
 }
 
-// Repair says in words what the operation sets back of a template that has the wanted version, ""
-// for nothing: the accepted versions change by themselves.
+// Repair describes what the operation resets in a template that has the wanted version, "" for
+// nothing: the accepted versions change by themselves.
 func (o SetTags) Repair() string {
 	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(o.Tags)), func(key string) bool { return key == infrav1.TagAccepted })
 	if len(keys) == 0 {

@@ -35,8 +35,8 @@ func ownedBy(owner string, template Template) error {
 }
 
 // OwnerTagMissingError reports that the template that status names exists without the owner's tag,
-// so that it cannot be told from another object's. It is neither changed nor replaced by a second
-// one until the tag is back.
+// so that it cannot be distinguished from another object's template. It is neither changed nor
+// replaced by a second one until the tag is back.
 type OwnerTagMissingError struct{ ID, Owner string }
 
 // Error implements error.

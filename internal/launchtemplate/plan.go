@@ -25,21 +25,21 @@ type Version struct {
 	Default      bool
 	ImageID      string
 	Created      time.Time
-	// Foreign is true for a version that somebody else made. The two after it are known of such a
-	// version alone.
+	// Foreign is true for a version that somebody else made. The next two fields are only known for
+	// such a version.
 	Foreign bool
 	// MadeByCAPA is true if it is CAPA who did.
 	MadeByCAPA bool
 	Settings   Settings
 }
 
-// Observation is all that is known of a config's template in AWS.
+// Observation contains the known state of a config's template in AWS.
 type Observation struct {
 	// Template is nil when there is none that is ours.
 	Template *Template
 	// Versions are all that exist.
 	Versions []Version
-	// Taken are the candidate names that templates of somebody else bear.
+	// Taken are the candidate names that templates of other owners have.
 	Taken []string
 	// Recorded is true if the versions are as somebody wrote them down, and not as AWS says:
 	// without their images.
@@ -86,7 +86,7 @@ func Choose(owner string, names []string, found map[string]Template) (template *
 type Wanted struct {
 	// Owner is the value of the ownership tag: who this template belongs to.
 	Owner string
-	// Names are the names it may bear, the best first.
+	// Names are the names it may have, the best first.
 	Names []string
 	// Tags are the template's own tags, the ownership tag among them.
 	Tags map[string]string
@@ -162,7 +162,7 @@ func (o Observation) NewestForeign(through int64) (Version, bool) {
 	return Version{}, false
 }
 
-// Untouched reports whether the template has versions, none of which Slipway created.
+// Untouched reports whether the template has versions, and Slipway created none of them.
 func (o Observation) Untouched() bool {
 	return len(o.Versions) > 0 && !slices.ContainsFunc(o.Versions, func(version Version) bool { return !version.Foreign })
 }

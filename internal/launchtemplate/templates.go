@@ -157,8 +157,8 @@ func (t *Templates) Versions(ctx context.Context, id string) ([]Version, error) 
 }
 
 // VersionsUnseenError says that a template can be seen, and none of its versions. A template always
-// has one, so reads lag behind writes, or the template was deleted a moment ago: looking again
-// tells.
+// has one, so reads lag behind writes, or the template was deleted just before: the next read shows
+// it.
 type VersionsUnseenError struct{ TemplateID string }
 
 // Error implements error.

@@ -210,8 +210,8 @@ func TestEnsureMovesDefaultBack(t *testing.T) {
 	}
 }
 
-// What EC2 stored is what was asked for, so versions can be told by their data as well as by their
-// description.
+// What EC2 stored is what was asked for, so versions can be identified by their data as well as by
+// their description.
 func TestFingerprintsOfStoredData(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -343,7 +343,7 @@ func TestNamesTaken(t *testing.T) {
 	}
 }
 
-// A name that was free when it was looked at may not be any more.
+// A name that was free when it was checked may be taken now.
 func TestNameTakenMeanwhile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Batches of what is done together.
+// Kinds of batches, by what is processed together.
 const (
 	// BatchPods are the new pods that nodes are chosen for together.
 	BatchPods = "pods"

@@ -30,7 +30,7 @@ var conditionsDesc = prometheus.NewDesc("slipway_conditions",
 	"Objects by kind, condition, its status and reason.", []string{"kind", "condition", "status", "reason"}, nil)
 
 // conditions counts objects by the state of their conditions, from the manager's cache at the time
-// of a scrape. Objects are not told apart: a thousand pools would be ten thousand series, and
+// of a scrape. Objects are not distinguished: a thousand pools would be ten thousand series, and
 // `kubectl get` knows the one that is not ready.
 type conditions struct {
 	mu sync.Mutex
@@ -53,7 +53,7 @@ func (c *conditions) readNodes(reader client.Reader) {
 // Describe implements prometheus.Collector.
 func (*conditions) Describe(ch chan<- *prometheus.Desc) { ch <- conditionsDesc }
 
-// Collect implements prometheus.Collector. What cannot be read is left out.
+// Collect implements prometheus.Collector. Values that cannot be read are left out.
 func (c *conditions) Collect(ch chan<- prometheus.Metric) {
 	c.mu.Lock()
 	reader, nodes := c.reader, c.nodes

@@ -84,7 +84,7 @@ func (*held) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. What cannot be read is left out.
+// Collect implements prometheus.Collector. Values that cannot be read are left out.
 func (h *held) Collect(ch chan<- prometheus.Metric) {
 	h.mu.Lock()
 	from, price, drifted := h.from, h.price, maps.Clone(h.drifted)

@@ -209,7 +209,7 @@ func held(t *testing.T, short []metrics.Offering, pods []*corev1.Pod, objects ..
 	return progress
 }
 
-// TestHeld holds what a scrape says of Provisioners and their nodes.
+// TestHeld holds what a scrape reports about Provisioners and their nodes.
 func TestHeld(t *testing.T) {
 	t.Parallel()
 	ready := provisioned("ready", "a", provisioningv1.LaunchedCondition, provisioningv1.RegisteredCondition, provisioningv1.ReadyCondition)

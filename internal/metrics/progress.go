@@ -1,7 +1,6 @@
-// Package metrics owns what Prometheus is told of Slipway's own work: milestones, versions,
-// roll-outs, how long an edit takes, and in what state objects are. Calls to AWS are counted by
-// package aws, passes and queues by controller-runtime. docs/observability.md says what each one
-// means.
+// Package metrics owns the metrics of Slipway's own work: milestones, versions, roll-outs, how long
+// an edit takes, and in what state objects are. Calls to AWS are counted by package aws, passes and
+// queues by controller-runtime. docs/observability.md says what each one means.
 package metrics
 
 import (
@@ -43,7 +42,7 @@ type Progress struct {
 
 	mu    sync.Mutex
 	edits map[subject]edit
-	// said is what was last told of a pool's roll-outs.
+	// said records what was last reported about a pool's roll-outs.
 	said map[subject]string
 	// failures are what was last warned about, by the type of the condition.
 	failures map[subject]map[string]metav1.Condition

@@ -65,7 +65,7 @@ func measure(nodes []provisioningv1.ProvisionedNode, members []corev1.Node, pods
 }
 
 // resourcesOf returns the resources that Nodes of Provisioners have, those that all Nodes have
-// first, and no more than the most.
+// first, up to the limit.
 func resourcesOf(members []corev1.Node, of map[string]string) map[corev1.ResourceName]bool {
 	all := map[corev1.ResourceName]bool{}
 	for i := range members {

@@ -12,7 +12,7 @@ import (
 )
 
 // This file models what the holder of a policy can do in an account: things with tags, and calls.
-// What each call asks of a policy is what the simulated AWS asks
+// Each call requires the same permissions as in the simulated AWS
 // (awssim/internal/*/authorization.go). The model says what a call changes; it never says that a
 // call fails for another reason than permissions.
 

@@ -106,9 +106,9 @@ func harms(required string) func(call) bool {
 // deletes reports whether a call deletes what is foreign.
 func deletes(c call) bool { return c.on.foreign && c.deletes }
 
-// world is an account with things of others of every kind. What is adoptable is foreign unless the
-// policy is for Adoption, and what another cluster's Slipway owns is foreign if the policy names
-// its cluster.
+// world is an account with things of others of every kind. A resource that can be adopted is
+// foreign unless the policy is for Adoption, and a resource that another cluster's Slipway owns is
+// foreign if the policy names its cluster.
 func world(scope Scope, features []Feature) []thing {
 	adopting, scoped := slices.Contains(features, Adoption), len(scope.Clusters) > 0
 	capa := func(cluster string) map[string]string {
@@ -160,7 +160,7 @@ func world(scope Scope, features []Feature) []thing {
 	// Provisioner has the name of this cluster.
 	add("template", arnOf("ec2", "launch-template/lt-p1"), false, map[string]string{infrav1.TagLaunchConfig: "provisioner/blue/default/x86_64"})
 	add("template", arnOf("ec2", "launch-template/lt-p2"), scoped, map[string]string{infrav1.TagLaunchConfig: "provisioner/red/blue/x86_64"})
-	// Without any tag. A node group is told from a new one by its name, or by its cluster.
+	// Without any tag. A node group is distinguished from a new one by its name, or by its cluster.
 	add("template", arnOf("ec2", "launch-template/lt-plain"), true, nil, launches("template", nil)...)
 	add("group", arnOf("autoscaling", "autoScalingGroup:plain:autoScalingGroupName/plain"), true, nil)
 	add("nodegroup", arnOf("eks", "nodegroup/blue-eks/plain/id"), true, nil)
@@ -224,10 +224,10 @@ func TestEveryActionIsModelled(t *testing.T) {
 // kinds are the kinds of things.
 var kinds = []string{"template", "group", "nodegroup", "role", "instance", "parameter", "object", "queue"}
 
-// escape returns a sequence that reaches a goal. What a call asks for, and what it changes, is
-// about one thing, so that things of different kinds cannot help each other: there is a search for
-// each kind. It begins with all foreign things, and with one that is the holder's to change, or
-// that it can create.
+// escape returns a sequence that reaches a goal. A call requires permissions on one resource and
+// changes only that resource, so that things of different kinds cannot help each other: there is a
+// search for each kind. It begins with all foreign things, and with one that is the holder's to
+// change, or that it can create.
 func escape(policies []iampolicy.Policy, things []thing, goal func(call) bool) []string {
 	finder := &search{policies: policies, goal: goal, tried: map[string][]call{}}
 	for _, kind := range kinds {
@@ -241,7 +241,7 @@ func escape(policies []iampolicy.Policy, things []thing, goal func(call) bool) [
 				own = append(own, t)
 			}
 		}
-		// What no call is allowed on stays as it is.
+		// A resource on which no call is allowed stays as it is.
 		foreign = slices.DeleteFunc(foreign, func(t thing) bool { return len(finder.on(t)) == 0 })
 		for _, company := range own {
 			if path := finder.from(append(slices.Clone(foreign), company)); path != nil {

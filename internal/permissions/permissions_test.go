@@ -24,7 +24,7 @@ import (
 // sources is the directory of the code that calls AWS.
 const sources = ".."
 
-// simulation calls AWS as users of AWS do, beside the controllers that it runs.
+// simulation calls AWS as users of AWS do, in addition to the controllers that it runs.
 const simulation = sources + "/simulation"
 
 // otherwise are the permissions that IAM wants for calls of another name (AWS: Service

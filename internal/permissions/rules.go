@@ -385,9 +385,9 @@ var rules = []rule{
 	},
 	{sid: "MakeNodegroups", on: eksClusters, when: requested(infrav1.TagManagedMachinePool), grants: []grant{managed("eks:CreateNodegroup")}},
 	{
-		// EKS asks for eks:TagResource when a node group is created, and has no key that tells a
-		// new node group from one that exists. So it must have a name that is Slipway's, no owner,
-		// and not CAPA's mark (CAPA: pkg/cloud/services/eks, ngTags).
+		// EKS asks for eks:TagResource when a node group is created, and has no key that
+		// distinguishes a new node group from an existing one. So it must have a name that is
+		// Slipway's, no owner, and not CAPA's mark (CAPA: pkg/cloud/services/eks, ngTags).
 		sid: "TagNewNodegroups", on: namedNodegroups, each: func(s Scope) []string { return s.EKSClusters },
 		when: func(s Scope) Condition {
 			condition := created(infrav1.TagManagedMachinePool)(s)

@@ -25,7 +25,7 @@ const (
 	maxDepth = 6
 	// maxUnpacked bounds what is unpacked of one compressed stream, in bytes.
 	maxUnpacked = 4 << 20
-	// maxUnpackedInAll bounds what is unpacked of all compressed streams in bootstrap data: a
+	// maxUnpackedInAll bounds how much is unpacked from all compressed streams in bootstrap data: a
 	// Secret has room for hundreds of compression bombs, each of which may hold hundreds again.
 	maxUnpackedInAll = 3 * maxUnpacked
 	// maxSearched bounds what is searched in all pieces together, as unpacked and decoded: the
@@ -80,18 +80,18 @@ func placesOf(fields, flags, value, mask, word string) []place {
 	}
 }
 
-// Masked returns bootstrap data with every short-lived join secret replaced by a placeholder, for
-// telling whether two renderings make the same node. Everything else is returned byte for byte, but
-// for the encodings around a secret, over which it spreads: a compressed piece that holds one is
-// returned with the same content but not compressed (the result may not depend on the release of a
-// compression library either), and base64 that holds one is padded.
+// Masked returns bootstrap data with every short-lived join secret replaced by a placeholder, to
+// determine whether two renderings create the same node. Everything else is returned byte for byte,
+// but for the encodings around a secret, over which it spreads: a compressed piece that holds one
+// is returned with the same content but not compressed (the result may not depend on the release of
+// a compression library either), and base64 that holds one is padded.
 //
 // Secrets are found in plain text, and inside base64, percent-encoded and gzip-compressed pieces:
 // cloud-init's write_files with an encoding, multi-part messages, Ignition's data URLs. The hash of
 // the cluster's CA stays: it is part of what the node is. The format makes no difference: either
 // language may carry the other's encodings.
 //
-// What CheckBounds refuses is searched up to the bounds, and returned as it is from there on.
+// Data that CheckBounds refuses is searched up to the bounds, and returned as it is from there on.
 func Masked(data []byte, _ Format) []byte {
 	m := masker{budget: maxUnpackedInAll}
 	masked, _ := m.piece(data, 0)

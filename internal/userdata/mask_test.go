@@ -288,7 +288,7 @@ func TestMaskedCloudConfigOfKubeadm(t *testing.T) {
 	}
 }
 
-// What holds no secret, or cannot be read, stays as it is.
+// Data that contains no secret, or cannot be read, stays as it is.
 func TestMaskedLeavesAlone(t *testing.T) {
 	t.Parallel()
 	secret := []byte(joinConfiguration(token))

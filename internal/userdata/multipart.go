@@ -65,7 +65,7 @@ func charset(content []byte) string {
 	return "us-ascii"
 }
 
-// isMultipart tells a MIME message by its first header, as cloud-init does.
+// isMultipart recognizes a MIME message by its first header, as cloud-init does.
 func isMultipart(data []byte) bool {
 	start := bytes.ToLower(data[:min(len(data), 64)])
 	return bytes.HasPrefix(start, []byte("mime-version:")) || bytes.HasPrefix(start, []byte("content-type: multipart/"))
@@ -207,8 +207,8 @@ func amazonLinux2(data []byte, group Nodegroup) ([]byte, error) {
 	return multipartOf(parts...), nil
 }
 
-// amazonLinux2023 has EKS, or nodeadm, merge the data. What NodeConfigs leave out of the cluster is
-// put before them where the image is one's own: nodeadm lets the later win.
+// amazonLinux2023 has EKS, or nodeadm, merge the data. If the image is a custom one, cluster
+// details that NodeConfigs leave out are put before them: nodeadm lets the later win.
 func amazonLinux2023(data []byte, group Nodegroup) ([]byte, error) {
 	parts, err := readParts(data)
 	if err != nil {

@@ -227,8 +227,8 @@ func MergedByEKS(data []byte) bool {
 	return bytes.Contains(data, []byte("<powershell>")) || len(data) <= Limit && checkBottlerocket(data, Nodegroup{Family: FamilyBottlerocket}) == nil
 }
 
-// NodegroupWarnings says what of bootstrap data would be done twice: EKS sees to it for the images
-// that it chooses.
+// NodegroupWarnings describes the parts of bootstrap data that would be applied twice: EKS sees to
+// it for the images that it chooses.
 func NodegroupWarnings(data []byte, group Nodegroup) []string {
 	if group.OwnImage {
 		return nil

@@ -240,8 +240,8 @@ func TestPartsComeBack(t *testing.T) {
 }
 
 // TestRotatedTokensRollNothing holds, for every family and form, that user data of two bootstrap
-// data that differ in a token alone is the same but for the token: the fingerprint of what a node
-// is is taken of it.
+// data that differ in a token alone is the same but for the token: the fingerprint of a node's
+// configuration is computed from it.
 func TestRotatedTokensRollNothing(t *testing.T) {
 	t.Parallel()
 	forms := map[Family][]func(token string) string{

@@ -100,7 +100,7 @@ type Ignition struct {
 	CertificateAuthorities []string
 }
 
-// Plain says that there is nothing to tell Ignition besides where the data is.
+// Plain reports whether Ignition needs nothing but the location of the data.
 func (i Ignition) Plain() bool {
 	return i.HTTPProxy == "" && i.HTTPSProxy == "" && len(i.NoProxy) == 0 && len(i.CertificateAuthorities) == 0
 }

@@ -12,8 +12,8 @@ import (
 // KB, in raw form, before it is base64-encoded").
 const Limit = 16384
 
-// NearLimit is from where on people are told that little is left: a release of Kubernetes adds to
-// what kubeadm writes.
+// NearLimit is the size from which on users are warned that little is left: a release of Kubernetes
+// adds to what kubeadm writes.
 const NearLimit = Limit * 9 / 10
 
 // Format is the language of bootstrap data.
@@ -49,8 +49,8 @@ type Rendered struct {
 // Render makes user data of bootstrap data. Equal data give equal bytes.
 //
 // Cloud-config that is too large is compressed, which cloud-init undoes by itself (cloud-init:
-// User-data formats, "gzip compressed content"). What fits is left alone, so that people can read
-// it in the console. Ignition does not decompress its configuration.
+// User-data formats, "gzip compressed content"). Data that fits is left as it is, so that users can
+// read it in the console. Ignition does not decompress its configuration.
 //
 // The error is a *TooLargeError, an *EmptyError or an *UnknownFormatError.
 func Render(data []byte, format Format) (Rendered, error) {
@@ -95,7 +95,7 @@ func compress(data []byte) ([]byte, error) {
 
 // TooLargeError says that EC2, or a parameter, does not take user data of this size.
 type TooLargeError struct {
-	// Size of what would have been sent, and the Limit that it exceeds, in bytes.
+	// Size of the data that would have been sent, and the Limit that it exceeds, in bytes.
 	Size, Limit int
 	Format      Format
 	// Uncompressed is the size before compression, zero if compression was not possible.

@@ -17,8 +17,8 @@ const (
 	// away again, the pool is adopted again.
 	ReleaseAnnotation = TagSlipwayPrefix + "release"
 
-	// AdoptTemplateAnnotation of an AWSLaunchConfig names, by id, a launch template of CAPA's that
-	// is to be taken over. The controller of pools sets it.
+	// AdoptTemplateAnnotation of an AWSLaunchConfig names, by id, a launch template of CAPA that
+	// should be taken over. The controller of pools sets it.
 	AdoptTemplateAnnotation = TagSlipwayPrefix + "adopt-template"
 )
 

@@ -86,8 +86,8 @@ type AWSLaunchConfigSpec struct {
 	// +optional
 	Nodegroup *LaunchConfigNodegroup `json:"nodegroup,omitempty"`
 
-	// AdditionalTags are put on the launch template, the instances and their volumes, beside those
-	// that the cluster asks for and those that say whose these are.
+	// AdditionalTags are put on the launch template, the instances and their volumes, in addition
+	// to the cluster's tags and the tags that identify the owner.
 	// +optional
 	AdditionalTags Tags `json:"additionalTags,omitempty"`
 
@@ -139,7 +139,7 @@ type Rollback struct {
 	// +kubebuilder:validation:Minimum=1
 	Version int64 `json:"version"`
 
-	// Reason is what failed, in words.
+	// Reason is a human-readable message about what failed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
@@ -210,8 +210,8 @@ type AWSLaunchConfigStatus struct {
 	// +optional
 	LaunchTemplateChanged *metav1.Time `json:"launchTemplateChanged,omitempty"`
 
-	// DeletionSeen is when the controller first looked at what it has to delete, by its own clock,
-	// if it had to wait for what AWS may not show yet.
+	// DeletionSeen is when the controller first checked what it has to delete, by its own clock, if
+	// it had to wait for what AWS may not show yet.
 	// +optional
 	DeletionSeen *metav1.Time `json:"deletionSeen,omitempty"`
 
@@ -303,8 +303,8 @@ type AWSLaunchConfigStatus struct {
 	Users string `json:"users,omitempty"`
 
 	// History lists the launches, newest first: an entry is added when a pool reports the first
-	// instance with another configuration than the launch before. What was asked for and never
-	// launched has no entry, and a new join token has none. Entries stay when their versions are
+	// instance with another configuration than the launch before. A configuration that was never
+	// launched has no entry, and neither has a new join token. Entries stay when their versions are
 	// deleted, until status is lost.
 	// +optional
 	// +listType=atomic

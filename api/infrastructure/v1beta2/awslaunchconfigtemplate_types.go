@@ -10,8 +10,8 @@ const MaxLaunchConfigTemplateUsers = 100
 // AWSLaunchConfigTemplateSpec says what the AWSLaunchConfigs that are made from the template have
 // in common, and who may use it.
 type AWSLaunchConfigTemplateSpec struct {
-	// AllowedNamespaces are the namespaces whose pools may refer to the template, beside its own.
-	// Without it there are no others; left empty ({}) all are.
+	// AllowedNamespaces are the namespaces whose pools may refer to the template, in addition to
+	// its own namespace. Without it there are no others; left empty ({}) all are.
 	// +optional
 	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
 
@@ -66,8 +66,8 @@ type AWSLaunchConfigTemplateResourceSpec struct {
 	// +kubebuilder:validation:Maximum=9999
 	VersionsToKeep *int32 `json:"versionsToKeep,omitempty"`
 
-	// AdditionalTags are put on the launch template, the instances and their volumes, beside those
-	// that the cluster asks for and those that say whose these are. A pool's own additionalTags
+	// AdditionalTags are put on the launch template, the instances and their volumes, in addition
+	// to the cluster's tags and the tags that identify the owner. A pool's own additionalTags
 	// overrule them key by key.
 	// +optional
 	AdditionalTags Tags `json:"additionalTags,omitempty"`
@@ -105,8 +105,8 @@ type AWSLaunchConfigTemplateStatus struct {
 	UsedBy []LaunchConfigTemplateUser `json:"usedBy,omitempty"`
 }
 
-// LaunchConfigTemplateUser is an AWSLaunchConfig that was made from a template. It bears the name
-// of the pool that it is for.
+// LaunchConfigTemplateUser is an AWSLaunchConfig that was made from a template. It has the name of
+// the pool that it is for.
 type LaunchConfigTemplateUser struct {
 	// Namespace of the AWSLaunchConfig.
 	// +required

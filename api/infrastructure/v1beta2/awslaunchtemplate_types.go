@@ -99,8 +99,8 @@ type AWSLaunchTemplate struct {
 	// +kubebuilder:validation:MaxLength=255
 	SSHKeyName *string `json:"sshKeyName,omitempty"`
 
-	// AdditionalSecurityGroups are put on the instances beside the security groups that the cluster
-	// gives its nodes.
+	// AdditionalSecurityGroups are put on the instances in addition to the security groups that the
+	// cluster gives its nodes.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16

@@ -65,7 +65,7 @@ type Processes struct {
 
 // HealthCheck says what makes an instance unhealthy.
 type HealthCheck struct {
-	// Types of checks beside EC2's own, which is always on: ELB, VPC_LATTICE, EBS.
+	// Types of checks in addition to EC2's own, which is always on: ELB, VPC_LATTICE, EBS.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=4

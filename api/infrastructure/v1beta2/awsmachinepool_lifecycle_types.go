@@ -27,12 +27,12 @@ type AWSLifecycleHook struct {
 	// +kubebuilder:validation:MaxLength=255
 	Name string `json:"name"`
 
-	// NotificationTargetARN is the SQS queue or SNS topic that is told.
+	// NotificationTargetARN is the SQS queue or SNS topic that is notified.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1600
 	NotificationTargetARN *string `json:"notificationTargetARN,omitempty"`
 
-	// RoleARN is the IAM role that may tell the target.
+	// RoleARN is the IAM role that may notify the target.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1600
 	RoleARN *string `json:"roleARN,omitempty"`

@@ -98,8 +98,8 @@ type RefreshPreferences struct {
 	Alarms []string `json:"alarms,omitempty"`
 
 	// Rollback goes back, when a refresh fails, to the last configuration that all instances ran,
-	// with the bootstrap data of today: the group is pointed there, and what was replaced is
-	// replaced once more. An edit of the pool ends it.
+	// with the bootstrap data of today: the group is pointed there, and instances that were
+	// replaced are replaced again. An edit of the pool ends it.
 	// +optional
 	Rollback bool `json:"rollback,omitempty"`
 
@@ -117,8 +117,8 @@ type RefreshPreferences struct {
 	StandbyInstances string `json:"standbyInstances,omitempty"`
 
 	// SkipMatching leaves instances alone that run the wanted configuration already. Default: true.
-	// Where AWS cannot tell, because overrides have instanceRequirements or versions differ by
-	// their join token alone, such instances are protected from scale-in while the refresh runs.
+	// Where AWS cannot detect this, because overrides have instanceRequirements or versions differ
+	// by their join token alone, such instances are protected from scale-in while the refresh runs.
 	// +optional
 	SkipMatching *bool `json:"skipMatching,omitempty"`
 }

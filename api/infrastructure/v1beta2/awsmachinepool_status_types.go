@@ -30,7 +30,7 @@ type AWSMachinePoolStatus struct {
 	// +optional
 	Capacity NodeCapacity `json:"capacity,omitempty"`
 
-	// NodeInfo is what a node of the pool is. cluster-autoscaler reads it beside capacity.
+	// NodeInfo describes a node of the pool. cluster-autoscaler reads it in addition to capacity.
 	// +optional
 	NodeInfo *NodeInfo `json:"nodeInfo,omitempty"`
 
@@ -178,7 +178,7 @@ type GoodConfiguration struct {
 
 // RolloutStatus is a roll-out and the instance refresh that carries it.
 type RolloutStatus struct {
-	// Cause is why instances are replaced, in words: instance type m5.large → m6i.large.
+	// Cause is the reason why instances are replaced: instance type m5.large → m6i.large.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Cause string `json:"cause,omitempty"`

@@ -111,8 +111,8 @@ type AWSMachinePoolSpec struct {
 	// +kubebuilder:validation:MaxItems=200
 	Subnets []AWSResourceReference `json:"subnets,omitempty"`
 
-	// AdditionalTags are put on the group, the launch template, the instances and their volumes,
-	// beside those that the cluster asks for and those that say whose these are.
+	// AdditionalTags are put on the group, the launch template, the instances and their volumes, in
+	// addition to the cluster's tags and the tags that identify the owner.
 	// +optional
 	AdditionalTags Tags `json:"additionalTags,omitempty"`
 

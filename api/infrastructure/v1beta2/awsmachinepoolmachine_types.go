@@ -39,7 +39,7 @@ type AWSMachinePoolMachineStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// Instance is what the group says of the instance.
+	// Instance is what the group reports about the instance.
 	// +optional
 	Instance *AWSMachinePoolInstanceStatus `json:"instance,omitempty"`
 }

@@ -33,7 +33,7 @@ type AWSManagedMachinePoolStatus struct {
 	// +optional
 	Capacity NodeCapacity `json:"capacity,omitempty"`
 
-	// NodeInfo is what a node of the pool is. cluster-autoscaler reads it beside capacity.
+	// NodeInfo describes a node of the pool. cluster-autoscaler reads it in addition to capacity.
 	// +optional
 	NodeInfo *NodeInfo `json:"nodeInfo,omitempty"`
 
@@ -53,7 +53,8 @@ type AWSManagedMachinePoolStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	LaunchTemplateID string `json:"launchTemplateID,omitempty"`
 
-	// LaunchTemplateVersion is the number of the version that the node group was last told to launch from.
+	// LaunchTemplateVersion is the number of the version that the node group was last configured to
+	// launch from.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	LaunchTemplateVersion *string `json:"launchTemplateVersion,omitempty"`
@@ -191,7 +192,7 @@ type NodegroupUpdateStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Status string `json:"status,omitempty"`
 
-	// Cause is why the update was begun, in words: instance type m5.large → m6i.large.
+	// Cause is the reason why the update was started: instance type m5.large → m6i.large.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Cause string `json:"cause,omitempty"`

@@ -104,12 +104,13 @@ type AWSManagedMachinePoolSpec struct {
 	SubnetIDs []string `json:"subnetIDs,omitempty"`
 
 	// AdditionalTags are put on the node group, its Auto Scaling group, the launch template, the
-	// instances and their volumes, beside those that the cluster asks for and those that say whose
-	// these are.
+	// instances and their volumes, in addition to the cluster's tags and the tags that identify the
+	// owner.
 	// +optional
 	AdditionalTags Tags `json:"additionalTags,omitempty"`
 
-	// RoleAdditionalPolicies are the ARNs of policies that the node role has beside those that EKS needs.
+	// RoleAdditionalPolicies are the ARNs of policies that the node role has in addition to those
+	// that EKS needs.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20

@@ -65,8 +65,8 @@ const (
 	// NodegroupReadyCondition is True when the EKS node group exists as the spec asks for it. CAPA's name.
 	NodegroupReadyCondition = "EKSNodegroupReady"
 
-	// NodegroupHealthyCondition is True when EKS says of no fault of the node group; its message
-	// has EKS's health issues in words.
+	// NodegroupHealthyCondition is True when EKS reports no health issues for the node group; its
+	// message lists the health issues.
 	NodegroupHealthyCondition = "NodegroupHealthy"
 
 	// AWSReachableCondition is False while AWS gives no answers; its message says which service,
@@ -84,7 +84,7 @@ const (
 	RolledOutCondition = "RolledOut"
 
 	// NodesDrainedCondition is False while nodes are emptied whose instances are about to end; its
-	// message says what is in the way. A pool of which no instance had to wait has no such
+	// message says what is in the way. A pool without an instance that had to wait has no such
 	// condition.
 	NodesDrainedCondition = "NodesDrained"
 
@@ -113,7 +113,7 @@ const (
 	AdoptedCondition = "Adopted"
 
 	// ReleasedCondition is True when a pool with the release annotation is as CAPA would have it,
-	// and nothing of it is done any more. It is missing where nobody asked for a release.
+	// and Slipway no longer acts on it. It is missing where nobody asked for a release.
 	ReleasedCondition = "Released"
 )
 
@@ -166,7 +166,7 @@ const (
 )
 
 // Reasons of ClusterInfrastructureReady, and of Deleting, that say that AWS cannot be called as the
-// cluster's identity. Nothing is done in AWS, nor looked at, until that changes.
+// cluster's identity. Nothing is read or changed in AWS until that changes.
 const (
 	// IdentityNotFoundReason says that the identity that the cluster's identityRef names, one that
 	// it is chained to, or a Secret with its keys does not exist.
@@ -175,8 +175,8 @@ const (
 	IdentityNotAllowedReason = "IdentityNotAllowed"
 	// IdentityInvalidReason says that an identity cannot be used as it is written.
 	IdentityInvalidReason = "IdentityInvalid"
-	// IdentityUnknownReason says that an object is deleted whose identity was not recorded and
-	// cannot be found out any more.
+	// IdentityUnknownReason says that an object is being deleted whose identity was not recorded
+	// and can no longer be determined.
 	IdentityUnknownReason = "IdentityUnknown"
 	// IdentityInOtherAccountReason says that the identity acts in another AWS account than the one
 	// that holds what was made so far.
@@ -200,7 +200,8 @@ const (
 	// UserDataTooLargeReason says that the data is above 16,384 bytes, which EC2 refuses, or above
 	// the 8,192 of a parameter.
 	UserDataTooLargeReason = "UserDataTooLarge"
-	// BucketNotConfiguredReason says that the data is to be kept in S3, and the cluster has no bucket.
+	// BucketNotConfiguredReason says that the data should be stored in S3, but the cluster has no
+	// bucket.
 	BucketNotConfiguredReason = "BucketNotConfigured"
 	// BootstrapStorageFailedReason says that the data could not be written to, or deleted from,
 	// where it is kept.
@@ -309,7 +310,7 @@ const (
 	NodeRoleDeleteFailedReason = "IAMNodegroupRolesDeleteFailed"
 )
 
-// Reasons of EKSNodegroupReady, beside those that it shares with ASGReady.
+// Reasons of EKSNodegroupReady, in addition to those that it shares with ASGReady.
 const (
 	// WaitingForControlPlaneReason says that the EKS cluster is not there, or not active, yet.
 	WaitingForControlPlaneReason = "WaitingForControlPlane"
@@ -360,7 +361,7 @@ const (
 	DegradedReason = "Degraded"
 )
 
-// Reasons of RolledOut of a managed pool, beside those that it shares with AWSMachinePool.
+// Reasons of RolledOut of a managed pool, in addition to those that it shares with AWSMachinePool.
 const (
 	// WaitingForUpdateReason says that an update is due, and waits for an earlier one to end: EKS
 	// does one at a time.
@@ -389,13 +390,13 @@ const (
 	DrainingReason = "Draining"
 )
 
-// Reasons of CapacityAvailable, beside QuotaExceeded.
+// Reasons of CapacityAvailable, in addition to QuotaExceeded.
 const (
 	// CapacityAvailableReason says that the group has the capacity that it asks for.
 	CapacityAvailableReason = "CapacityAvailable"
-	// InsufficientCapacityReason says that AWS has none of what the group is to launch, where it is
-	// to launch it; the message is AWS's. The group tries again by itself; more instance types or
-	// zones help.
+	// InsufficientCapacityReason says that AWS has no capacity for the instances that the group
+	// should launch, where it should launch them; the message is AWS's. The group tries again by
+	// itself; more instance types or zones help.
 	InsufficientCapacityReason = "InsufficientCapacity"
 	// LaunchFailedReason says that EC2 refuses the group's launches; the message is AWS's.
 	LaunchFailedReason = "LaunchFailed"
@@ -424,8 +425,8 @@ const (
 	RefreshFailedReason = "RefreshFailed"
 	// RefreshCancelledReason says that somebody cancelled the refresh, or rolled it back.
 	RefreshCancelledReason = "RefreshCancelled"
-	// SettlingReason says that the spec changed a moment ago: the roll-out begins when it has not
-	// changed for a while, so that a batch of edits makes one roll-out.
+	// SettlingReason says that the spec changed recently: the roll-out begins when it has not
+	// changed for a while, so that a batch of edits causes one roll-out.
 	SettlingReason = "Settling"
 	// SupersededReason says that the refresh that runs is being cancelled, because a newer
 	// configuration is wanted.

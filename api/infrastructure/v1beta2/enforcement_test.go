@@ -26,7 +26,7 @@ EK26 EK27 EK28 EK29 EK30 EK31 EK32 EK33 EK34 EK35 EK36 EK37 EK38 EK39 EK40
 const (
 	// inCRD: the API server refuses, by the schema or by a rule.
 	inCRD = "CRD"
-	// inController: only AWS or another object can tell, so that it becomes a condition.
+	// inController: only AWS or another object can decide, so that it becomes a condition.
 	inController = "controller: "
 	// inWebhook: the API server takes it, and the webhook warns of it.
 	inWebhook = "webhook"

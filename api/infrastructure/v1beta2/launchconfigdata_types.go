@@ -2,10 +2,10 @@ package v1beta2
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// LaunchConfigData are the members of EC2's launch template data that awsLaunchTemplate lacks, in
-// EC2's words (AWS: API_RequestLaunchTemplateData). It is not a kind: AWSLaunchConfig has its
-// fields in spec, beside those of AWSLaunchTemplate. What neither has is listed, with the reason,
-// in a test of package launchtemplate.
+// LaunchConfigData are the members of EC2's launch template data that awsLaunchTemplate lacks, with
+// EC2's field names (AWS: API_RequestLaunchTemplateData). It is not a kind: AWSLaunchConfig has its
+// fields in spec, alongside those of AWSLaunchTemplate. What neither has is listed, with the
+// reason, in a test of package launchtemplate.
 //
 // +slipway:rule=SG1
 // +kubebuilder:validation:XValidation:rule=`!has(self.networkInterfaces) || self.networkInterfaces.exists(n, (!has(n.groups) || size(n.groups) == 0) && (!has(n.networkInterfaceId) || n.networkInterfaceId == "")) || !has(self.additionalSecurityGroups) || size(self.additionalSecurityGroups) == 0`,message="every interface of networkInterfaces has groups of its own, so that additionalSecurityGroups would do nothing: remove them, or the groups of an interface",fieldPath=".additionalSecurityGroups"
@@ -51,7 +51,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:validation:XValidation:rule=`!has(self.metadataOptions) || !has(self.instanceMetadataOptions)`,message="metadataOptions and instanceMetadataOptions set up the same service: remove one of the two",fieldPath=".metadataOptions"
 type LaunchConfigData struct {
 	// BlockDeviceMappings are devices as EC2 has them: volumes with all that EBS offers, volumes of
-	// the instance store, and devices of the image to leave out. They come beside rootVolume and
+	// the instance store, and devices of the image to leave out. They are added to rootVolume and
 	// nonRootVolumes; a device is in one of the three.
 	// +optional
 	// +listType=map
@@ -164,8 +164,8 @@ type LaunchConfigData struct {
 	// +kubebuilder:validation:MaxItems=64
 	SecondaryInterfaces []SecondaryInterface `json:"secondaryInterfaces,omitempty"`
 
-	// TagSpecifications are tags of one type of resource, beside additionalTags. Instances and
-	// volumes are tagged anyway; network interfaces and Spot requests are tagged, with
+	// TagSpecifications are tags of one type of resource, in addition to additionalTags. Instances
+	// and volumes are tagged anyway; network interfaces and Spot requests are tagged, with
 	// additionalTags too, if they are here.
 	// +optional
 	// +listType=map

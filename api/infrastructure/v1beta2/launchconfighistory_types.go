@@ -75,7 +75,7 @@ type LaunchConfigHistoryEntry struct {
 	// +optional
 	Created metav1.Time `json:"created,omitempty,omitzero"`
 
-	// Cause is why the configuration was launched, empty where that is not known any more.
+	// Cause is why the configuration was launched, empty if that is no longer known.
 	// +optional
 	Cause LaunchConfigCause `json:"cause,omitempty"`
 
@@ -101,7 +101,7 @@ type LaunchConfigHistoryEntry struct {
 	// +kubebuilder:validation:MaxItems=64
 	RunBy []LaunchConfigUser `json:"runBy,omitempty"`
 
-	// Deleted is true if no version with the configuration exists any more.
+	// Deleted is true if no version with the configuration exists any longer.
 	// +optional
 	Deleted bool `json:"deleted,omitempty"`
 }

@@ -148,7 +148,8 @@ type NetworkInterface struct {
 	// +kubebuilder:validation:MaxItems=64
 	PrivateIPAddresses []PrivateIPAddress `json:"privateIpAddresses,omitempty"`
 
-	// SecondaryPrivateIPAddressCount is how many private IPv4 addresses EC2 assigns beside the primary one.
+	// SecondaryPrivateIPAddressCount is how many private IPv4 addresses EC2 assigns in addition to
+	// the primary one.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64

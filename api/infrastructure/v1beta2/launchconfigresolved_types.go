@@ -62,7 +62,7 @@ type ResolvedLaunchConfig struct {
 	ImageKey string `json:"imageKey,omitempty"`
 
 	// ImageParameter is the Systems Manager parameter that leads to the image, where the launch
-	// template names one: the image is then what the parameter held when it was last looked at.
+	// template names one: the image is then the value that the parameter had when it was last read.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	ImageParameter string `json:"imageParameter,omitempty"`
@@ -140,8 +140,8 @@ type LaunchConfigGap struct {
 	// +kubebuilder:validation:MaxLength=64
 	Member string `json:"member"`
 
-	// Blocking says that nothing can be launched, unless the consumer has what the message says.
-	// What is not blocking is a warning.
+	// Blocking says that nothing can be launched, unless the consumer has what the message says. A
+	// gap that is not blocking is a warning.
 	// +optional
 	Blocking bool `json:"blocking,omitempty"`
 

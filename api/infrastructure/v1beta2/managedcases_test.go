@@ -26,7 +26,7 @@ func ruleCasesOf(cases []managedcases.Case) []ruleCase {
 }
 
 // managedHookCases and managedTagCases are refused there as they are for an AWSMachinePool, whose
-// tests say more of them.
+// tests cover them in more detail.
 func managedSharedRefusals() []ruleCase {
 	var cases []ruleCase
 	for _, c := range slices.Concat(hookCases, sharedCases) {

@@ -65,7 +65,7 @@ const (
 	TagAccepted = TagSlipwayPrefix + "accepted-versions"
 
 	// TagTokens of a launch template says that instances want session tokens (IMDSv2) where the
-	// spec says nothing of IMDS; the value is required. Templates that were begun by an earlier
+	// spec does not mention IMDS; the value is required. Templates that were begun by an earlier
 	// release, by CAPA or for a pool have it not.
 	TagTokens = TagSlipwayPrefix + "metadata-tokens"
 

@@ -21,8 +21,8 @@ const (
 	// there where spec.drift is.
 	NodesCurrentCondition = "NodesCurrent"
 
-	// VersionsPrunedCondition is False when versions of default launch templates that nothing needs
-	// any more could not be deleted. It is missing when there are none.
+	// VersionsPrunedCondition is False when unused versions of default launch templates could not
+	// be deleted. It is missing when there are none.
 	VersionsPrunedCondition = "VersionsPruned"
 
 	// DistinctCondition is False while pods that do not name the provisioner get nodes of another
@@ -34,9 +34,9 @@ const (
 	// start; its message says what they lacked, and when the next try is.
 	NodesStartCondition = "NodesStart"
 
-	// NodesLaunchCondition is False while a node of the provisioner is to be launched and AWS fails
-	// to, and while AWS has none of the instances that the provisioner may launch, or the account
-	// may have none; its message says why. The launch is repeated.
+	// NodesLaunchCondition is False while AWS fails to launch a node of the provisioner, and while
+	// AWS has none of the instances that the provisioner may launch, or the account may have none;
+	// its message says why. The launch is repeated.
 	NodesLaunchCondition = "NodesLaunch"
 
 	// AWSReachableCondition is False while AWS gives no answers; its message says which service,
@@ -122,8 +122,8 @@ const (
 	// ExpiredReason says that the node is as old as it may become.
 	ExpiredReason = "Expired"
 
-	// DriftedReason says what of the node is not as it would be launched now; of a Provisioner, how
-	// many nodes are so.
+	// DriftedReason says how the node differs from one that would be launched now or, for a
+	// Provisioner, how many nodes differ.
 	DriftedReason = "Drifted"
 
 	// RequestedReason says that somebody set the annotation provisioning.karpenter.sh/replace.

@@ -9,8 +9,8 @@ const (
 	LabelLaunchTemplateName = "node.k8s.aws/launch-template-name"
 
 	// LabelLaunchTemplateVersion is the version of that template: on nodes and in pods a number; in
-	// a provisioner latest (the default), default or $LATEST too. A version is that of the name
-	// beside it.
+	// a provisioner latest (the default), default or $LATEST too. A version belongs to the launch
+	// template that the pod names.
 	LabelLaunchTemplateVersion = "node.k8s.aws/launch-template-version"
 
 	// LabelCapacityType describes how the instance is purchased: spot or on-demand (the default).

@@ -102,8 +102,8 @@ type ProvisionerSpec struct {
 	// +kubebuilder:validation:Maximum=315360000
 	TTLSecondsUntilExpired *int64 `json:"ttlSecondsUntilExpired,omitempty"`
 
-	// Drift has nodes replaced that are not what they would be launched as now: another version of
-	// their launch template is to be taken, or another image, because one of both is newer, or
+	// Drift replaces nodes that differ from the nodes that would be launched now: they would get
+	// another version of their launch template, or another image, because a newer one exists or
 	// because this spec changed. With it, default launch templates follow the newest image.
 	// Default: nodes stay as they are.
 	// +optional
@@ -142,8 +142,8 @@ type ProvisionerSpec struct {
 	LaunchConfigRef *LaunchConfigReference `json:"launchConfigRef,omitempty"`
 
 	// AllowedLaunchTemplates are the EC2 launch templates that pods may name by
-	// node.k8s.aws/launch-template-name, beside the one that their nodes would be launched from
-	// anyway. Default: none.
+	// node.k8s.aws/launch-template-name, in addition to the one that their nodes would be launched
+	// from anyway. Default: none.
 	// +optional
 	AllowedLaunchTemplates *AllowedLaunchTemplates `json:"allowedLaunchTemplates,omitempty"`
 
@@ -176,7 +176,7 @@ type ProvisionerSpec struct {
 // +slipway:rule=SP3
 // +kubebuilder:validation:XValidation:rule=`has(self.endpoint) == has(self.caBundle)`,message="give endpoint and caBundle, or neither: a node that knows one of them can not join"
 type ProvisionerCluster struct {
-	// Name of the cluster, as in the tags of what belongs to it. It never changes.
+	// Name of the cluster, as in the tags of its resources. It never changes.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=100
@@ -202,7 +202,7 @@ type ProvisionerCluster struct {
 	Endpoint string `json:"endpoint,omitempty"`
 }
 
-// Architecture of a processor, in EC2's words or in Kubernetes's.
+// Architecture of a processor, as named by EC2 or by Kubernetes.
 //
 // +kubebuilder:validation:Enum=x86_64;amd64;arm64
 type Architecture string

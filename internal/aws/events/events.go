@@ -1,4 +1,4 @@
-// Package events listens to what AWS tells by itself: EventBridge's events of EC2 instances and
+// Package events listens to the events that AWS sends: EventBridge's events of EC2 instances and
 // Auto Scaling groups, which a rule of the user's puts into an SQS queue. It says which instances
 // and groups they are about, and whether it can listen at all; what is true of them is for others
 // to look up, since events come late, twice, out of order or never (EventBridge user guide:

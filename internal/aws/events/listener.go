@@ -41,12 +41,12 @@ type Listener struct {
 	Identity, Region string
 	Clock            clock.Clock
 	Metrics          *Metrics
-	// Heard is told what happened, before the messages that say so are deleted, and which queue
-	// said it. Nothing else is heard until it returns. If it fails, the messages are left to come
+	// Heard is called with what happened and the queue that reported it, before the messages are
+	// deleted. Nothing else is heard until it returns. If it fails, the messages are left to come
 	// again.
 	Heard func(ctx context.Context, url string, happened Happened) error
-	// Listening is told the queue's URL from when it was read first, and "" from when it cannot be
-	// read. Events that came before are not lost: the queue holds them.
+	// Listening is called with the queue's URL when it is first read, and with "" when it can no
+	// longer be read. Events that came before are not lost: the queue holds them.
 	Listening func(url string)
 
 	// silent is why nothing can be heard, as it was logged last; "" while it can.
@@ -78,7 +78,7 @@ func (l *Listener) Run(ctx context.Context) {
 	}
 }
 
-// fallSilent tells that nothing can be heard: the log once, until the reason is another.
+// fallSilent reports that the queue cannot be read. It logs this once, until the reason changes.
 func (l *Listener) fallSilent(ctx context.Context, err error) {
 	l.Listening("")
 	l.Metrics.working(l.Identity, l.Region, false)

@@ -33,9 +33,9 @@ type rig struct {
 	sqs      *sqs.Client
 	listener *Listener
 	url      string
-	// heard and listening are what the listener tells.
+	// heard and listening receive the reports of the listener.
 	heard chan Happened
-	// refusals are how whoever is told fails, one time each.
+	// refusals are the errors that the receiver returns, one per call.
 	refusals  chan error
 	listening chan string
 }
@@ -156,7 +156,7 @@ func ofGroup(name string) string {
 		account, region, name)
 }
 
-// What waits in the queue is heard in one piece, whatever lies between; all of it is deleted.
+// Messages that wait in the queue are delivered in one batch, and all of them are deleted.
 func TestHeard(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "slipway")
@@ -183,7 +183,7 @@ func TestHeard(t *testing.T) {
 			t.Errorf("%v messages were %s, want %v", got, fate, want)
 		}
 	}
-	// What comes while it waits is heard without the clock.
+	// Messages that arrive while it waits are delivered without advancing the clock.
 	r.send(stateChange(account, region, "i-5", "stopped"))
 	if diff := cmp.Diff(Happened{Instances: []string{"i-5"}}, next(r, "what happened next", r.heard)); diff != "" {
 		t.Error(diff)
@@ -225,7 +225,8 @@ func TestDelays(t *testing.T) {
 	}
 }
 
-// What could not be acted on comes again, as soon as the queue shows it again, and is deleted only then.
+// A message that could not be processed is delivered again as soon as the queue returns it, and is
+// only deleted then.
 func TestHeardAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "slipway")

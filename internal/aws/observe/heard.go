@@ -13,9 +13,9 @@ import (
 // changing. AWS sends an event before all of its describe calls show the change.
 const heardFor = 15 * time.Second
 
-// Listening says whether changes are heard of (see Hear), so that things at rest need to be looked
-// at less often. What happened before is not missed: the next full sweep still comes as soon as it
-// would have.
+// Listening sets whether events report changes (see Hear), so that resources at rest can be polled
+// less often. Earlier changes are not missed: the next full sweep still comes as soon as it would
+// have.
 func (s *Sweep[V]) Listening(listening bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -23,9 +23,9 @@ func (s *Sweep[V]) Listening(listening bool) {
 	s.relaxed = s.relaxed && listening
 }
 
-// Hear looks at things at once, and soon again, because something is said to have happened to them.
-// Names that nobody watches cost nothing. It does not wait; watchers are woken if things are not as
-// they were.
+// Hear polls resources at once, and soon again, because an event reported a change of them. Names
+// that nobody watches cost nothing. It does not wait; watchers are woken if things are not as they
+// were.
 func (s *Sweep[V]) Hear(ctx context.Context, names []string) {
 	s.mu.Lock()
 	until := s.clock.Now().Add(heardFor)

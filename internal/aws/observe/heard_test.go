@@ -75,7 +75,7 @@ func TestListening(t *testing.T) {
 	r.get("one", false, "a")
 	tick := r.run()
 	r.expect("it was asked for", [][]string{{"a"}})
-	// sweptAt are the minutes, of those that pass, at which everything was looked at.
+	// sweptAt returns the minutes at which a full sweep ran.
 	minute := 0
 	sweptAt := func(minutes int) []int {
 		var at []int

@@ -24,8 +24,8 @@ func NewPace(least, apart time.Duration) *Pace {
 	return &Pace{least: least, apart: apart, members: map[types.NamespacedName]struct{}{}}
 }
 
-// Join counts an object among those that are looked at, and returns how long there is to be between
-// two looks at it for now.
+// Join adds an object to those that are polled, and returns the current interval between two polls
+// of it.
 func (p *Pace) Join(object types.NamespacedName) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,8 +1,8 @@
 // Package observe sees AWS on behalf of many objects at once: it describes what they depend on in
 // batches, rarely at rest and often in motion, and wakes an object only when something of its own
 // changed. So the cost of idle objects does not grow with their number of reconciles, and starting
-// costs as little as a sweep. It knows nothing of AWS's types: what to describe and how to compare
-// is given to it.
+// costs as little as a sweep. It does not know AWS's types: the caller provides how to describe and
+// compare them.
 package observe
 
 import (
@@ -27,8 +27,7 @@ type Intervals struct {
 	Rest time.Duration
 	// Motion is for objects that wait for something in AWS to move.
 	Motion time.Duration
-	// RestWithEvents takes the place of Rest while changes are heard of by events; a shorter one
-	// than Rest does not.
+	// RestWithEvents replaces Rest while events report changes, unless it is shorter than Rest.
 	RestWithEvents time.Duration
 	// Spacing is the least time between two descriptions for those who wait, so that many who ask
 	// one after the other share them too, and one who asks alone is asked for at once. It is real
@@ -46,8 +45,8 @@ type Source[V any] struct {
 	// Batch is how many names one description takes.
 	Batch int
 	// List returns all things that may be an object's own, by name, in as few calls as they fill.
-	// It is called when something is asked for the first time, so that a manager that starts beside
-	// a thousand objects need not ask for each. Nil for a source that cannot.
+	// It is called when something is asked for the first time, so that a manager that starts with a
+	// thousand objects need not ask for each. Nil for a source that cannot.
 	List func(ctx context.Context) (map[string]V, error)
 }
 
@@ -71,9 +70,9 @@ type Sweep[V any] struct {
 	lastAsked time.Time
 	real      clock.Clock
 	start     start[V]
-	// heard are names of which something was heard, and until when that matters. While listening,
-	// full sweeps are further apart; relaxed is true from the first full sweep since listening
-	// began.
+	// heard maps the names that an event was received for to the time until which that matters.
+	// While listening, full sweeps are further apart; relaxed is true from the first full sweep
+	// since listening began.
 	heard              map[string]time.Time
 	listening, relaxed bool
 	// lastFull is when the last full sweep began, and failed whether AWS did not answer all of it.
@@ -82,7 +81,7 @@ type Sweep[V any] struct {
 	failed   bool
 }
 
-// watcher is an object's interest in one thing, which bears one of several names.
+// watcher is an object's interest in one resource, which has one of several names.
 type watcher struct {
 	names  []string
 	motion bool
@@ -108,11 +107,11 @@ func NewSweep[V any](clk clock.WithTicker, source Source[V], intervals Intervals
 	}
 }
 
-// Get returns which of the names exist that an object's thing may bear, and watches them from now
-// on for the object, in place of those that it watched before. What is known already is good enough
-// unless fresh is asked for, as it must be before something is done that cannot be undone. Other
-// objects are woken if a thing is not as they know it; this one is told. Several who ask at a time
-// share a description.
+// Get returns which of the names exist that an object's resource may have, and watches them from
+// now on for the object, in place of those that it watched before. What is known already is good
+// enough unless fresh is asked for, as it must be before something is done that cannot be undone.
+// Other objects are woken if a resource differs from what they know; this object gets the result.
+// Several who ask at a time share a description.
 func (s *Sweep[V]) Get(ctx context.Context, object types.NamespacedName, names []string, fresh bool) (map[string]V, error) {
 	if !fresh {
 		if err := s.listOnce(ctx); err != nil {
@@ -126,8 +125,8 @@ func (s *Sweep[V]) Get(ctx context.Context, object types.NamespacedName, names [
 	return s.ask(ctx, object, names)
 }
 
-// Peek returns what is known of a name without asking AWS, and whether something of that name is
-// known to exist.
+// Peek returns what is known about a name without asking AWS, and whether a resource of that name
+// is known to exist.
 func (s *Sweep[V]) Peek(name string) (V, bool) {
 	found, _ := s.known([]string{name})
 	value, exists := found[name]
@@ -143,7 +142,7 @@ func (s *Sweep[V]) InMotion(object types.NamespacedName, motion bool) {
 	}
 }
 
-// Moves reports whether the object waits for something to move, as InMotion was last told.
+// Moves reports whether the object waits for something to move, as last set by InMotion.
 func (s *Sweep[V]) Moves(object types.NamespacedName) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +175,7 @@ func (s *Sweep[V]) Replace(name string, before *V, value V) {
 	})
 }
 
-// write changes what is known of a name, if anybody watches it.
+// write changes what is known about a name, if an object watches it.
 func (s *Sweep[V]) write(name string, change func(*sighting[V])) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -252,8 +251,8 @@ func (s *Sweep[V]) nextFull() time.Time {
 	return s.lastFull.Add(wait)
 }
 
-// Due returns from when on Tick looks at something: now if anything is in motion, else when the
-// next full sweep is due. It must not be called while Run runs.
+// Due returns the time from which on Tick polls something: now if anything is in motion, else when
+// the next full sweep is due. It must not be called while Run runs.
 func (s *Sweep[V]) Due() time.Time {
 	s.mu.Lock()
 	moving := len(s.due(false)) > 0
@@ -268,7 +267,8 @@ func (s *Sweep[V]) Due() time.Time {
 // outage of AWS, and its end, are noticed even when nothing is changing.
 const afterFailure = 30 * time.Second
 
-// sweep looks at all names or at those in motion. It returns false if AWS did not answer for some of them.
+// sweep polls all names or only those in motion. It returns false if AWS did not answer for some of
+// them.
 func (s *Sweep[V]) sweep(ctx context.Context, full bool) bool {
 	complete := true
 	s.mu.Lock()
@@ -354,7 +354,7 @@ func (s *Sweep[V]) watch(object types.NamespacedName, names []string) {
 	}
 }
 
-// known returns which of the names exist, if that is known of all of them.
+// known returns which of the names exist, if that is known for all of them.
 func (s *Sweep[V]) known(names []string) (map[string]V, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -384,8 +384,8 @@ func (s *Sweep[V]) epochsOf(names []string) map[string]uint64 {
 }
 
 // record keeps what was seen, and returns the objects that watch something which is not as it was
-// known to be, without those that asked for it. A name of which nothing was known counts too: after
-// a write, what is seen first may be all that its watchers wait for.
+// known to be, without those that asked for it. A name without a known state counts too: after a
+// write, what is seen first may be all that its watchers wait for.
 func (s *Sweep[V]) record(names []string, found map[string]V, epochs map[string]uint64, askers map[string]map[types.NamespacedName]bool) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -40,7 +40,7 @@ const (
 	OtherImage = "OTHER-IMAGE"
 )
 
-// Unset is stored where the changed spec sets the leaf no more.
+// Unset is stored where the changed spec no longer sets the leaf.
 const Unset = "unset"
 
 // Wants returns the value that EC2 holds after that patch.
