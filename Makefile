@@ -64,8 +64,12 @@ adversary: ## Have two tenants attack each other for ten minutes; `make test` do
 scale: ## Hold what a thousand pools cost, and show what was counted. `-args -pools N` of the tests takes another number.
 	cd lab && go test -count=1 -timeout 60m -v -run TestManyPools ./scale
 
+.PHONY: lint-text
+lint-text: ## Fail if comments or guides read less like those of other projects than before (hack/linttext/limits.yaml).
+	go run ./hack/linttext
+
 .PHONY: lint
-lint: $(BIN)/golangci-lint ## Run the linter over all modules but bench/karpenter, for which it would build Karpenter and another Kubernetes first.
+lint: lint-text $(BIN)/golangci-lint ## Run the linter over all modules but bench/karpenter, for which it would build Karpenter and another Kubernetes first.
 	$(BIN)/golangci-lint run ./...
 	cd lab && ../$(BIN)/golangci-lint run ./...
 	cd image && ../$(BIN)/golangci-lint run ./...

@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// flags is what the command line says.
+// flags holds the values of the command-line flags.
 type flags struct {
 	listen, world    string
 	clockStart       string
@@ -105,7 +105,8 @@ func (f *flags) options() (awssim.Options, error) {
 	if f.clockRate < 0 {
 		return o, fmt.Errorf("--clock-rate: time does not go backward, but it is %v", f.clockRate)
 	}
-	// The default world has a choice of instance types, for tests that name them and count calls. A client of a simulator of its own may ask for any.
+	// The default world has a choice of instance types, for tests that name them and count calls. A
+	// client of a simulator of its own may ask for any.
 	whole := *world.Default()
 	whole.InstanceTypes = world.Catalogue()
 	o.World = &whole

@@ -28,8 +28,8 @@ func program(t *testing.T) string {
 
 var firstLine = regexp.MustCompile(`^listening on (http://127\.0\.0\.1:\d+)\n$`)
 
-// The process says where it listens, goes on without standard input, and ends at once and
-// successfully when it is told to.
+// The process says where it listens, goes on without standard input, and exits at once and
+// successfully when it is asked to.
 func TestProcess(t *testing.T) {
 	t.Parallel()
 	path := program(t)
@@ -193,7 +193,8 @@ func TestFlagErrors(t *testing.T) {
 	}
 }
 
-// TestEveryInstanceTypeIsOffered holds that clients of a simulator of their own get whatever type AWS has, in each Region that AWS opens by default.
+// TestEveryInstanceTypeIsOffered holds that clients of a simulator of their own get whatever type
+// AWS has, in each Region that AWS opens by default.
 func TestEveryInstanceTypeIsOffered(t *testing.T) {
 	t.Parallel()
 	o, err := (&flags{}).options()

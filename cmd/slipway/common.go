@@ -30,7 +30,8 @@ type commonFlags struct {
 	burst      int
 }
 
-// bind adds the flags, and has what belongs into options put there. Lease is the name of the lease of the command.
+// bind adds the flags, and has what belongs into options put there. Lease is the name of the lease
+// of the command.
 func (f *commonFlags) bind(set *pflag.FlagSet, options *manager.Options, lease string) {
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "path of the cluster's kubeconfig")
 	set.IntVar(&options.Concurrency, "concurrency", manager.DefaultConcurrency, "how many objects of each kind are reconciled at once")
@@ -57,11 +58,13 @@ func (f *commonFlags) bind(set *pflag.FlagSet, options *manager.Options, lease s
 	set.IntVarP(&f.verbosity, "v", "v", 0, "log level: 0 what changed, 1 why a pass ended, 4 more")
 }
 
-// garbage is how much garbage a manager's heap may hold, in percent of what is in use. With Go's default of 100 the heap of one that watches a thousand pools
-// grows to 52 MB before it is collected, with this to 35.
+// garbage bounds the garbage that a manager's heap may hold, in percent of the live heap. With Go's
+// default of 100, the heap of a manager that watches a thousand pools grows to 52 MB before it is
+// collected. With this value, it grows to 35 MB.
 const garbage = 50
 
-// prepare finds the cluster and AWS, and starts logs, metrics and traces. What it returns ends them.
+// prepare finds the cluster and AWS, and starts logs, metrics and traces. The returned function
+// stops them.
 func (f *commonFlags) prepare(command *cobra.Command, options *manager.Options) (func(), error) {
 	ctx := command.Context()
 	if os.Getenv("GOGC") == "" { // whoever sets Go's own variable knows better

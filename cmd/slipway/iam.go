@@ -18,7 +18,7 @@ func newIAMCommand() *cobra.Command {
 	return command
 }
 
-// policyFlags are what a policy is made for.
+// policyFlags holds the flags that determine the content of a policy.
 type policyFlags struct {
 	features  []string
 	scope     permissions.Scope

@@ -44,7 +44,8 @@ func TestIAMPolicyIsPrinted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for decoder := json.NewDecoder(strings.NewReader(output)); decoder.More(); { // several documents if one would be too long
+			// several documents if one would be too long
+			for decoder := json.NewDecoder(strings.NewReader(output)); decoder.More(); {
 				if err := decoder.Decode(new(json.RawMessage)); err != nil {
 					t.Fatalf("it prints %q, %v", output, err)
 				}

@@ -7,7 +7,8 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// newLog writes JSON lines with time, level, message and whatever else belongs to them, up to a level of detail.
+// newLog writes JSON lines with time, level, message and whatever else belongs to them, up to a
+// level of detail.
 func newLog(to io.Writer, verbosity int) logr.Logger {
 	return logr.FromSlogHandler(slog.NewJSONHandler(to, &slog.HandlerOptions{Level: slog.Level(-verbosity), ReplaceAttr: wellKnownLevel}))
 }

@@ -1,5 +1,6 @@
-// Command slipway runs Kubernetes nodes on AWS from launch templates. `slipway manager` is the controller manager, `slipway provisioner`
-// launches nodes for pods that are pending, and `slipway iam policy` prints what they may do.
+// Command slipway runs Kubernetes nodes on AWS from launch templates. `slipway manager` is the
+// controller manager, `slipway provisioner` launches nodes for pods that are pending, and
+// `slipway iam policy` prints what they may do.
 package main
 
 import (

@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-project/slipway/internal/secretwatch"
 )
 
-// managerFlags are the command line of `slipway manager`. Cluster API's providers share their names, meanings and defaults.
+// managerFlags are the command line of `slipway manager`. Cluster API's providers share their
+// names, meanings and defaults.
 type managerFlags struct {
 	common  commonFlags
 	options manager.Options

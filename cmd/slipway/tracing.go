@@ -17,9 +17,11 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// startTracing sends spans to where OpenTelemetry's own variables say: OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT names a
-// collector, OTEL_EXPORTER_OTLP_PROTOCOL how to speak to it; the rest (headers, certificates, sampler, resource attributes) is read by the SDK.
-// Without a collector nothing is traced. What it returns ends tracing and sends what is left, within a time limit.
+// startTracing sends spans to where OpenTelemetry's own variables say: OTEL_EXPORTER_OTLP_ENDPOINT
+// or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT names a collector, OTEL_EXPORTER_OTLP_PROTOCOL how to speak
+// to it; the rest (headers, certificates, sampler, resource attributes) is read by the SDK. Without
+// a collector nothing is traced. The returned function stops tracing and sends the remaining spans,
+// within a time limit.
 func startTracing(ctx context.Context, version string, log logr.Logger) (func(time.Duration), error) {
 	exporter, err := newExporter(ctx)
 	if err != nil {
@@ -39,7 +41,7 @@ func startTracing(ctx context.Context, version string, log logr.Logger) (func(ti
 	otel.SetTracerProvider(provider)
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Error(err, "Tracing failed") }))
 	return func(limit time.Duration) {
-		// The command's context has ended by now.
+		// The command's context has already ended.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 		defer cancel()
 		if err := provider.Shutdown(ctx); err != nil {
@@ -48,7 +50,7 @@ func startTracing(ctx context.Context, version string, log logr.Logger) (func(ti
 	}, nil
 }
 
-// newExporter is nil if nothing is to be exported.
+// newExporter returns an exporter of spans, or nil if tracing is disabled.
 func newExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
 	switch exporter := os.Getenv("OTEL_TRACES_EXPORTER"); exporter {
 	case "", "otlp":

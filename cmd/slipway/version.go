@@ -29,7 +29,7 @@ func revision() string {
 	return "unknown"
 }
 
-// version is the release, else what the Go tool knows of the source: a module version, or the commit.
+// version returns the release, or the version of the module that the Go tool recorded, or "dev".
 func version() string {
 	if release != "" {
 		return release

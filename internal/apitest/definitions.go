@@ -27,7 +27,7 @@ func Accepted(ctx context.Context, definition *apiextensionsv1.CustomResourceDef
 }
 
 // EstimatedCost is the sum of the API server's estimates for the rules of a schema, each as often as lists and maps above it may have items.
-// A definition can not be installed above validation.StaticEstimatedCRDCostLimit.
+// A definition cannot be installed above validation.StaticEstimatedCRDCostLimit.
 func EstimatedCost(s *structuralschema.Structural) (uint64, error) {
 	return estimate("", s, true, 1)
 }

@@ -23,7 +23,7 @@ func (d Desired) Digests() (settings, launches string) {
 func digestOf(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // strings, numbers and maps of strings: there is nothing that JSON can not write
+		panic(err) // strings, numbers and maps of strings: there is nothing that JSON cannot write
 	}
 	digest := sha256.Sum256(text)
 	return hex.EncodeToString(digest[:])[:16]

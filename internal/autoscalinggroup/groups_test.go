@@ -188,7 +188,7 @@ func TestCreatedAndUpdatedGroupsAreAsDesired(t *testing.T) {
 	})
 }
 
-// make creates a group and gives it all that creation can not.
+// make creates a group and gives it all that creation cannot.
 func (r *rig) make(t *rapid.T, desired Desired, name string) {
 	if err := r.groups.Create(r.Context(), desired, name); err != nil {
 		t.Fatal(err)

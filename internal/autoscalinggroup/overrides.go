@@ -143,7 +143,7 @@ func decimal(quantity *resource.Quantity) *float64 {
 func requirementsText(requirements *asgtypes.InstanceRequirements) string {
 	text, err := json.Marshal(requirements)
 	if err != nil {
-		panic(err) // numbers, strings and lists: there is nothing that JSON can not write
+		panic(err) // numbers, strings and lists: there is nothing that JSON cannot write
 	}
 	var members map[string]any
 	if err := json.Unmarshal(text, &members); err != nil {

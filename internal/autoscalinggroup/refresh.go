@@ -47,7 +47,7 @@ func (g *Groups) Refreshes(ctx context.Context, group string) ([]Refresh, error)
 }
 
 // NextAfter returns the refresh that was started next after the one with the given id, or the first of all if the id is empty. It returns nil if there is
-// none, or if that can not be told from the history, which has the newest refreshes alone.
+// none, or if that cannot be told from the history, which has the newest refreshes alone.
 func NextAfter(history []Refresh, id string) *Refresh {
 	next := slices.IndexFunc(history, func(refresh Refresh) bool { return refresh.ID == id }) - 1
 	if id == "" && len(history) < refreshesRead {

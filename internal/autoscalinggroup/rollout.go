@@ -221,7 +221,7 @@ func (r Rollout) shield() []Instance {
 	})
 }
 
-// SkipsMatching is whether AWS is to leave matching instances alone. It can not where types are chosen by attributes (AWS:
+// SkipsMatching is whether AWS is to leave matching instances alone. It cannot where types are chosen by attributes (AWS:
 // API_StartInstanceRefresh), and may not where it would take an outdated instance for a matching one: what it says that it compares is the
 // launch template and the instance type, not an override's image.
 func (r Rollout) SkipsMatching() bool {
@@ -237,7 +237,7 @@ func (r Rollout) SkipsMatching() bool {
 }
 
 // attempts counts the newest refreshes that were for what is wanted now and left instances behind. It goes by AWS's order: which of two moments was
-// first can not be told from AWS's clock and ours.
+// first cannot be told from AWS's clock and ours.
 func (r Rollout) attempts() int {
 	attempts := 0
 	for i := range r.History {

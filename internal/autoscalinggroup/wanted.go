@@ -115,7 +115,7 @@ func (w Wanted) skipped(instance Instance) bool {
 	})
 }
 
-// byAttributes is true if AWS chooses instance types by requirements: then it can not tell which instances match.
+// byAttributes is true if AWS chooses instance types by requirements: then it cannot tell which instances match.
 func (w Wanted) byAttributes() bool {
 	return slices.ContainsFunc(w.Overrides, func(override infrav1.Overrides) bool { return override.InstanceRequirements != nil })
 }

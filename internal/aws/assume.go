@@ -15,19 +15,21 @@ import (
 const (
 	// defaultSessionName is that of sessions of roles whose identity gives none.
 	defaultSessionName = "slipway"
-	// renewBefore is how long before their end credentials are renewed: no call outlives it, and a short failure of STS goes unnoticed.
+	// renewBefore is the remaining lifetime at which credentials are renewed. No call takes longer
+	// than this, and a short outage of STS goes unnoticed.
 	renewBefore = 5 * time.Minute
-	// refusedFor is how long a refusal by STS is not asked about again, so that a thousand pools of one identity ask as often as one.
+	// refusedFor is the time for which a refusal by STS is remembered, so that a thousand pools
+	// with one identity ask as often as one pool.
 	refusedFor = 30 * time.Second
 )
 
-// assumer is what of STS assuming a role needs.
+// assumer contains the STS calls that assuming a role needs.
 type assumer interface {
 	AssumeRole(context.Context, *sts.AssumeRoleInput, ...func(*sts.Options)) (*sts.AssumeRoleOutput, error)
 }
 
-// assumedRole provides the credentials of a role, renewed before they end. It does what the SDK's own provider and cache do, by our clock and with
-// a memory for refusals.
+// assumedRole provides the credentials of a role, renewed before they end. It does what the SDK's
+// own provider and cache do, by our clock and with a memory for refusals.
 type assumedRole struct {
 	sts   assumer
 	role  Role
@@ -80,7 +82,7 @@ func (a *assumedRole) valid(now time.Time) bool {
 	return a.credentials.HasKeys() && now.Before(a.credentials.Expires)
 }
 
-// orRefused is what there is to go on with after a refusal: a session that has not ended yet is still good.
+// orRefused returns the credentials of a session that has not expired yet, or the refusal.
 func (a *assumedRole) orRefused(now time.Time) (awssdk.Credentials, error) {
 	if a.valid(now) {
 		return a.credentials, nil
@@ -109,7 +111,7 @@ func (a *assumedRole) input() *sts.AssumeRoleInput {
 	return input
 }
 
-// CredentialsError says that the credentials of an identity can not be had, or are refused.
+// CredentialsError says that the credentials of an identity cannot be had, or are refused.
 type CredentialsError struct {
 	// Role that could not be assumed; empty for an access key.
 	Role string
@@ -127,7 +129,7 @@ func (e *CredentialsError) Error() string {
 // Unwrap returns what STS, or the way there, said.
 func (e *CredentialsError) Unwrap() error { return e.Err }
 
-// Advice is what a person can do about it.
+// Advice returns what an operator can do about it.
 func (e *CredentialsError) Advice() string {
 	if e.Role == "" {
 		return "put a valid access key into the identity's Secret"

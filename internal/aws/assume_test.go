@@ -22,7 +22,8 @@ const (
 	tenantRole     = "arn:aws:iam::" + tenantAccount + ":role/tenant"
 )
 
-// tenancy is a world in which the manager's account may assume the role hub, and hub of its account, with an external id, the role tenant.
+// tenancy is a world in which the manager's account may assume the role hub, and hub of its
+// account, with an external id, the role tenant.
 type tenancy struct {
 	*testing.T
 	sim      *awssim.Simulator
@@ -55,7 +56,7 @@ func (w *tenancy) describe(clients *Clients) error {
 	return err
 }
 
-// calls is how often an action was called.
+// calls returns how often an action was called.
 func (w *tenancy) calls(action string) int {
 	count := 0
 	for _, call := range w.sim.Calls() {
@@ -106,7 +107,8 @@ func TestRoleChain(t *testing.T) {
 				if text := UserMessage(err); !strings.Contains(text, row.code) || strings.Contains(text, RequestID(err)) {
 					t.Errorf("people are told %q", text)
 				}
-				// Whoever calls all the same is told the same, and AWS is called as nobody else.
+				// A caller that ignores it gets the same error, and AWS is called as no other
+				// identity.
 				if err := w.describe(clients); Code(err) != row.code || w.calls("DescribeLaunchTemplates") != 0 {
 					t.Errorf("a call gave %v, and %d were made", err, w.calls("DescribeLaunchTemplates"))
 				}
@@ -151,7 +153,8 @@ func TestSessionsAreRenewedBeforeTheyEnd(t *testing.T) {
 	}
 }
 
-// A role that is taken away is lost when its session ends, a failing STS before that is not noticed, and a thousand who ask in vain ask once.
+// A role that is taken away is lost when its session ends, a failing STS before that is not
+// noticed, and a thousand who ask in vain ask once.
 func TestRefusalsAreRemembered(t *testing.T) {
 	t.Parallel()
 	w := newTenancy(t)
@@ -201,7 +204,8 @@ func TestOtherCredentialsOtherClients(t *testing.T) {
 	}
 }
 
-// AWS counts by account and region, so identities of one account share a budget, as soon as it is known which account they are of.
+// AWS counts by account and region, so identities of one account share a budget, as soon as it is
+// known which account they are of.
 func TestIdentitiesOfOneAccountShareItsBudget(t *testing.T) {
 	t.Parallel()
 	w := newTenancy(t, WithLimits(Limits{"ec2:*": {Burst: 2, PerSecond: 1}}))

@@ -41,7 +41,8 @@ func TestSendBodies(t *testing.T) {
 		Retryer: func() awssdk.Retryer { return awssdk.NopRetryer{} }, BaseEndpoint: awssdk.String("https://aws.example.com"),
 	}
 	describe := func(config awssdk.Config) {
-		_, _ = ec2.NewFromConfig(config).DescribeLaunchTemplates(t.Context(), describe1) // nothing is answered
+		// nothing is answered
+		_, _ = ec2.NewFromConfig(config).DescribeLaunchTemplates(t.Context(), describe1)
 	}
 	describe(config)
 	if !seen.writes {

@@ -55,7 +55,8 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// TestRegionsAreNames holds that what a tenant writes for a region cannot choose the host that requests are sent to.
+// TestRegionsAreNames holds that what a tenant writes for a region cannot choose the host that
+// requests are sent to.
 func TestRegionsAreNames(t *testing.T) {
 	t.Parallel()
 	sessions := NewSessions(newWire(t).config())

@@ -17,19 +17,21 @@ type Limit struct {
 	PerSecond float64
 }
 
-// Limits are request budgets by "service:Action", such as "ec2:CreateTags". A key ending in * covers, in one bucket per
-// action, all actions with that beginning that have no key of their own; the longest such key wins. A key "service:" is
-// one bucket that all actions of the service share.
+// Limits are request budgets by "service:Action", such as "ec2:CreateTags". A key ending in *
+// covers, in one bucket per action, all actions with that beginning that have no key of their own;
+// the longest such key wins. A key "service:" is one bucket that all actions of the service share.
 type Limits map[string]Limit
 
-// DefaultLimits are the budgets that AWS gives an account in a region.
+// DefaultLimits returns the budgets that AWS gives an account in a region.
 //
-// EC2's are documented per action (AWS: ec2-api-throttling, section "Request token bucket sizes and refill rates").
-// Every describe that Slipway makes is filtered or paginated. Auto Scaling has one bucket for all actions, whose size AWS
-// does not publish; ours is a guess that keeps a manager with a thousand pools from using all of it. SSM allows 40
-// parameter reads a second, and 3 of what writes or describes parameters (AWS: Systems Manager endpoints and quotas). SQS
-// bounds standard queues nearly not at all (AWS: SQS message quotas); ours keeps a loop that goes wrong from costing money. S3's budgets are
-// thousands a second for each prefix. EKS and IAM do not publish theirs; ours are guesses that a thousand managed pools can live with.
+// EC2's are documented per action (AWS: ec2-api-throttling, section "Request token bucket sizes and
+// refill rates"). Every describe that Slipway makes is filtered or paginated. Auto Scaling has one
+// bucket for all actions, whose size AWS does not publish; ours is a guess that keeps a manager
+// with a thousand pools from using all of it. SSM allows 40 parameter reads a second, and 3 writes
+// or describes of parameters (AWS: Systems Manager endpoints and quotas). SQS bounds standard
+// queues nearly not at all (AWS: SQS message quotas); ours keeps a loop that goes wrong from
+// costing money. S3's budgets are thousands a second for each prefix. EKS and IAM do not publish
+// theirs; ours are guesses that a thousand managed pools can live with.
 func DefaultLimits() Limits {
 	return Limits{
 		"ec2:*":                           {Burst: 50, PerSecond: 5},
@@ -51,7 +53,8 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Times are the limits of an account that AWS gave so many times the documented rates; nil, which limits nothing, for zero.
+// Times returns the limits multiplied by a factor, for accounts with higher quotas than the
+// documented ones. It returns nil, which limits nothing, for a factor of zero.
 func (l Limits) Times(factor float64) Limits {
 	if factor == 0 {
 		return nil
@@ -82,19 +85,21 @@ func (l Limits) find(service, action string) (Limit, string, bool) {
 	return l[longest], name, longest != ""
 }
 
-// ThrottledError says that a call was not sent, because it would have exceeded the request budget of its action.
+// ThrottledError says that a call was not sent, because it would have exceeded the request budget
+// of its action.
 type ThrottledError struct {
 	Service, Action string
 	// RetryAfter is when a request will be left for this caller, others that are waiting considered.
 	RetryAfter time.Duration
 }
 
-// Error implements error. It does not tell the time, so that a condition that shows it stays the same.
+// Error implements error. It does not contain the time, so that a condition that shows it stays the
+// same.
 func (e *ThrottledError) Error() string {
 	return fmt.Sprintf("held back to stay within AWS's request rate for %s:%s", e.Service, e.Action)
 }
 
-// RetryableError tells the SDK not to try again by itself: it would only sleep.
+// RetryableError prevents retries by the SDK: it would only sleep.
 func (*ThrottledError) RetryableError() bool { return false }
 
 // budget counts the requests of one account in one region, or of one identity while its account is not known.
@@ -110,7 +115,8 @@ func newBudget(c clock.PassiveClock, limits Limits) *budget {
 	return &budget{clock: c, limits: limits, buckets: map[string]*bucket{}}
 }
 
-// take spends one request, or says why it can not. The caller is who will come back if it can not, empty for somebody.
+// take spends one request, or says why it cannot. The caller is who will come back if it cannot,
+// empty for somebody.
 func (b *budget) take(service, action, caller string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -147,22 +153,24 @@ func (b *budget) bucket(service, action string) *bucket {
 	return held
 }
 
-// bucket is a token bucket that never makes anybody wait, but remembers whom it sent away, so that they are told
-// different times to come back and do not all return for the same request.
+// bucket is a token bucket that never blocks a caller. It remembers which callers it refused and
+// gives each a different time to return, so that they do not all return for the same request.
 type bucket struct {
 	limit  Limit
 	tokens float64
 	last   time.Time
-	// promised is when callers were told to come back, refused how many without a name were.
+	// promised maps callers to the times at which they may return. refused counts refused callers
+	// without a name.
 	promised map[string]time.Time
 	refused  float64
 }
 
-// kept is for how long a request is kept for a caller that does not come when it was told to.
+// kept is the time for which a request is reserved for a caller that does not return at its time.
 const kept = 2 * time.Second
 
-// take spends a token and returns zero, or returns how long to wait. Who comes before its time, because something else woke it, keeps its place, and
-// takes no other's: each place that nobody comes for is a request that AWS would have taken.
+// take spends a token and returns zero, or returns how long to wait. A caller that returns before
+// its time, because something else woke it, keeps its place and does not take another one: an
+// unused place is a request that AWS would have accepted.
 func (b *bucket) take(now time.Time, caller string) time.Duration {
 	b.refill(now)
 	promise, waits := b.promised[caller]
@@ -187,8 +195,9 @@ func (b *bucket) take(now time.Time, caller string) time.Duration {
 	return b.promise(now, caller)
 }
 
-// promise gives a caller the time of the first token that nobody waits for, or of one of its namespace's share, if that is sooner: the namespaces that wait take turns,
-// so that one whose objects ask for much delays the others by no more than its turn.
+// promise gives a caller the time of the first token that is not reserved, or of one of its
+// namespace's share, if that is sooner: the namespaces that wait take turns, so that one whose
+// objects ask for much delays the others by no more than its turn.
 func (b *bucket) promise(now time.Time, caller string) time.Duration {
 	delete(b.promised, caller)
 	own := namespaceOf(caller)
@@ -223,15 +232,17 @@ func (b *bucket) refill(now time.Time) {
 	b.refused = max(0, b.refused-gained)
 }
 
-// callerKey is where a context has the caller.
+// callerKey is the context key of the caller.
 type callerKey struct{}
 
-// WithCaller names on whose behalf calls are made: who will come back for one that is held back. Empty for nobody in particular.
+// WithCaller names on whose behalf calls are made: who will come back for one that is held back.
+// Empty for nobody in particular.
 func WithCaller(ctx context.Context, caller string) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller)
 }
 
-// CallerNamespace returns the namespace of the object on whose behalf calls are made, empty for a caller without one. Callers are named <kind>/<namespace>/<name>.
+// CallerNamespace returns the namespace of the object on whose behalf calls are made, empty for a
+// caller without one. Callers are named <kind>/<namespace>/<name>.
 func CallerNamespace(ctx context.Context) string { return namespaceOf(callerOf(ctx)) }
 
 func namespaceOf(caller string) string {
@@ -247,7 +258,7 @@ func callerOf(ctx context.Context) string {
 	return caller
 }
 
-// IsHeldBack is true for a call that was not sent, to stay within a request budget.
+// IsHeldBack reports whether a call was not sent because it would have exceeded a request budget.
 func IsHeldBack(err error) bool {
 	_, held := asThrottled(err)
 	return held

@@ -96,8 +96,9 @@ func TestBudgetTellsEveryoneAnotherTime(t *testing.T) {
 	}
 }
 
-// TestBudgetKeepsPlaces holds that who is woken before its time neither loses its place nor takes another, that a newcomer does not take what was
-// promised, and that nothing is kept for long for who does not come.
+// TestBudgetKeepsPlaces holds that who is woken before its time neither loses its place nor takes
+// another, that a newcomer does not take what was promised, and that nothing is kept for long for
+// who does not come.
 func TestBudgetKeepsPlaces(t *testing.T) {
 	t.Parallel()
 	clock := stoppedClock()
@@ -131,7 +132,8 @@ func TestBudgetKeepsPlaces(t *testing.T) {
 	}
 }
 
-// In any stretch of time no more is spent than the bucket held and what it got back.
+// In any period, the requests that are spent are at most those that the bucket held and those that
+// were added.
 func TestBudgetIsNeverExceeded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -202,7 +204,8 @@ func TestThrottlingByAWSEmptiesTheBudget(t *testing.T) {
 	}
 }
 
-// TestNamespacesTakeTurns holds that a namespace with a thousand objects that wait for a request delays the only one of another namespace by a moment.
+// TestNamespacesTakeTurns holds that a namespace with a thousand objects that wait for a request
+// delays the only one of another namespace by a moment.
 func TestNamespacesTakeTurns(t *testing.T) {
 	t.Parallel()
 	const flood, perSecond = 1000, 5

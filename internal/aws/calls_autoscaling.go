@@ -6,7 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 )
 
-// AutoScaling is what Slipway calls of EC2 Auto Scaling.
+// AutoScaling contains the calls of EC2 Auto Scaling that Slipway uses.
 type AutoScaling struct {
 	attachLoadBalancerTargetGroups      call[autoscaling.AttachLoadBalancerTargetGroupsInput, autoscaling.AttachLoadBalancerTargetGroupsOutput, autoscaling.Options]
 	attachTrafficSources                call[autoscaling.AttachTrafficSourcesInput, autoscaling.AttachTrafficSourcesOutput, autoscaling.Options]
@@ -67,132 +67,132 @@ func newAutoScaling(client *autoscaling.Client) *AutoScaling {
 	}
 }
 
-// AttachLoadBalancerTargetGroups is the SDK's.
+// AttachLoadBalancerTargetGroups calls the API action of the same name.
 func (c *AutoScaling) AttachLoadBalancerTargetGroups(ctx context.Context, input *autoscaling.AttachLoadBalancerTargetGroupsInput, set ...func(*autoscaling.Options)) (*autoscaling.AttachLoadBalancerTargetGroupsOutput, error) {
 	return c.attachLoadBalancerTargetGroups(ctx, input, set...)
 }
 
-// CancelInstanceRefresh is the SDK's.
+// CancelInstanceRefresh calls the API action of the same name.
 func (c *AutoScaling) CancelInstanceRefresh(ctx context.Context, input *autoscaling.CancelInstanceRefreshInput, set ...func(*autoscaling.Options)) (*autoscaling.CancelInstanceRefreshOutput, error) {
 	return c.cancelInstanceRefresh(ctx, input, set...)
 }
 
-// CompleteLifecycleAction is the SDK's.
+// CompleteLifecycleAction calls the API action of the same name.
 func (c *AutoScaling) CompleteLifecycleAction(ctx context.Context, input *autoscaling.CompleteLifecycleActionInput, set ...func(*autoscaling.Options)) (*autoscaling.CompleteLifecycleActionOutput, error) {
 	return c.completeLifecycleAction(ctx, input, set...)
 }
 
-// CreateAutoScalingGroup is the SDK's.
+// CreateAutoScalingGroup calls the API action of the same name.
 func (c *AutoScaling) CreateAutoScalingGroup(ctx context.Context, input *autoscaling.CreateAutoScalingGroupInput, set ...func(*autoscaling.Options)) (*autoscaling.CreateAutoScalingGroupOutput, error) {
 	return c.createAutoScalingGroup(ctx, input, set...)
 }
 
-// CreateOrUpdateTags is the SDK's.
+// CreateOrUpdateTags calls the API action of the same name.
 func (c *AutoScaling) CreateOrUpdateTags(ctx context.Context, input *autoscaling.CreateOrUpdateTagsInput, set ...func(*autoscaling.Options)) (*autoscaling.CreateOrUpdateTagsOutput, error) {
 	return c.createOrUpdateTags(ctx, input, set...)
 }
 
-// DeleteAutoScalingGroup is the SDK's.
+// DeleteAutoScalingGroup calls the API action of the same name.
 func (c *AutoScaling) DeleteAutoScalingGroup(ctx context.Context, input *autoscaling.DeleteAutoScalingGroupInput, set ...func(*autoscaling.Options)) (*autoscaling.DeleteAutoScalingGroupOutput, error) {
 	return c.deleteAutoScalingGroup(ctx, input, set...)
 }
 
-// DeleteLifecycleHook is the SDK's.
+// DeleteLifecycleHook calls the API action of the same name.
 func (c *AutoScaling) DeleteLifecycleHook(ctx context.Context, input *autoscaling.DeleteLifecycleHookInput, set ...func(*autoscaling.Options)) (*autoscaling.DeleteLifecycleHookOutput, error) {
 	return c.deleteLifecycleHook(ctx, input, set...)
 }
 
-// DeleteTags is the SDK's.
+// DeleteTags calls the API action of the same name.
 func (c *AutoScaling) DeleteTags(ctx context.Context, input *autoscaling.DeleteTagsInput, set ...func(*autoscaling.Options)) (*autoscaling.DeleteTagsOutput, error) {
 	return c.deleteTags(ctx, input, set...)
 }
 
-// DeleteWarmPool is the SDK's.
+// DeleteWarmPool calls the API action of the same name.
 func (c *AutoScaling) DeleteWarmPool(ctx context.Context, input *autoscaling.DeleteWarmPoolInput, set ...func(*autoscaling.Options)) (*autoscaling.DeleteWarmPoolOutput, error) {
 	return c.deleteWarmPool(ctx, input, set...)
 }
 
-// DescribeAutoScalingGroups is the SDK's.
+// DescribeAutoScalingGroups calls the API action of the same name.
 func (c *AutoScaling) DescribeAutoScalingGroups(ctx context.Context, input *autoscaling.DescribeAutoScalingGroupsInput, set ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
 	return c.describeAutoScalingGroups(ctx, input, set...)
 }
 
-// DescribeInstanceRefreshes is the SDK's.
+// DescribeInstanceRefreshes calls the API action of the same name.
 func (c *AutoScaling) DescribeInstanceRefreshes(ctx context.Context, input *autoscaling.DescribeInstanceRefreshesInput, set ...func(*autoscaling.Options)) (*autoscaling.DescribeInstanceRefreshesOutput, error) {
 	return c.describeInstanceRefreshes(ctx, input, set...)
 }
 
-// DescribeLifecycleHooks is the SDK's.
+// DescribeLifecycleHooks calls the API action of the same name.
 func (c *AutoScaling) DescribeLifecycleHooks(ctx context.Context, input *autoscaling.DescribeLifecycleHooksInput, set ...func(*autoscaling.Options)) (*autoscaling.DescribeLifecycleHooksOutput, error) {
 	return c.describeLifecycleHooks(ctx, input, set...)
 }
 
-// DescribeScalingActivities is the SDK's.
+// DescribeScalingActivities calls the API action of the same name.
 func (c *AutoScaling) DescribeScalingActivities(ctx context.Context, input *autoscaling.DescribeScalingActivitiesInput, set ...func(*autoscaling.Options)) (*autoscaling.DescribeScalingActivitiesOutput, error) {
 	return c.describeScalingActivities(ctx, input, set...)
 }
 
-// DescribeWarmPool is the SDK's.
+// DescribeWarmPool calls the API action of the same name.
 func (c *AutoScaling) DescribeWarmPool(ctx context.Context, input *autoscaling.DescribeWarmPoolInput, set ...func(*autoscaling.Options)) (*autoscaling.DescribeWarmPoolOutput, error) {
 	return c.describeWarmPool(ctx, input, set...)
 }
 
-// DetachLoadBalancerTargetGroups is the SDK's.
+// DetachLoadBalancerTargetGroups calls the API action of the same name.
 func (c *AutoScaling) DetachLoadBalancerTargetGroups(ctx context.Context, input *autoscaling.DetachLoadBalancerTargetGroupsInput, set ...func(*autoscaling.Options)) (*autoscaling.DetachLoadBalancerTargetGroupsOutput, error) {
 	return c.detachLoadBalancerTargetGroups(ctx, input, set...)
 }
 
-// PutLifecycleHook is the SDK's.
+// PutLifecycleHook calls the API action of the same name.
 func (c *AutoScaling) PutLifecycleHook(ctx context.Context, input *autoscaling.PutLifecycleHookInput, set ...func(*autoscaling.Options)) (*autoscaling.PutLifecycleHookOutput, error) {
 	return c.putLifecycleHook(ctx, input, set...)
 }
 
-// PutWarmPool is the SDK's.
+// PutWarmPool calls the API action of the same name.
 func (c *AutoScaling) PutWarmPool(ctx context.Context, input *autoscaling.PutWarmPoolInput, set ...func(*autoscaling.Options)) (*autoscaling.PutWarmPoolOutput, error) {
 	return c.putWarmPool(ctx, input, set...)
 }
 
-// RecordLifecycleActionHeartbeat is the SDK's.
+// RecordLifecycleActionHeartbeat calls the API action of the same name.
 func (c *AutoScaling) RecordLifecycleActionHeartbeat(ctx context.Context, input *autoscaling.RecordLifecycleActionHeartbeatInput, set ...func(*autoscaling.Options)) (*autoscaling.RecordLifecycleActionHeartbeatOutput, error) {
 	return c.recordLifecycleActionHeartbeat(ctx, input, set...)
 }
 
-// ResumeProcesses is the SDK's.
+// ResumeProcesses calls the API action of the same name.
 func (c *AutoScaling) ResumeProcesses(ctx context.Context, input *autoscaling.ResumeProcessesInput, set ...func(*autoscaling.Options)) (*autoscaling.ResumeProcessesOutput, error) {
 	return c.resumeProcesses(ctx, input, set...)
 }
 
-// SetInstanceProtection is the SDK's.
+// SetInstanceProtection calls the API action of the same name.
 func (c *AutoScaling) SetInstanceProtection(ctx context.Context, input *autoscaling.SetInstanceProtectionInput, set ...func(*autoscaling.Options)) (*autoscaling.SetInstanceProtectionOutput, error) {
 	return c.setInstanceProtection(ctx, input, set...)
 }
 
-// StartInstanceRefresh is the SDK's.
+// StartInstanceRefresh calls the API action of the same name.
 func (c *AutoScaling) StartInstanceRefresh(ctx context.Context, input *autoscaling.StartInstanceRefreshInput, set ...func(*autoscaling.Options)) (*autoscaling.StartInstanceRefreshOutput, error) {
 	return c.startInstanceRefresh(ctx, input, set...)
 }
 
-// SuspendProcesses is the SDK's.
+// SuspendProcesses calls the API action of the same name.
 func (c *AutoScaling) SuspendProcesses(ctx context.Context, input *autoscaling.SuspendProcessesInput, set ...func(*autoscaling.Options)) (*autoscaling.SuspendProcessesOutput, error) {
 	return c.suspendProcesses(ctx, input, set...)
 }
 
-// TerminateInstanceInAutoScalingGroup is the SDK's.
+// TerminateInstanceInAutoScalingGroup calls the API action of the same name.
 func (c *AutoScaling) TerminateInstanceInAutoScalingGroup(ctx context.Context, input *autoscaling.TerminateInstanceInAutoScalingGroupInput, set ...func(*autoscaling.Options)) (*autoscaling.TerminateInstanceInAutoScalingGroupOutput, error) {
 	return c.terminateInstanceInAutoScalingGroup(ctx, input, set...)
 }
 
-// UpdateAutoScalingGroup is the SDK's.
+// UpdateAutoScalingGroup calls the API action of the same name.
 func (c *AutoScaling) UpdateAutoScalingGroup(ctx context.Context, input *autoscaling.UpdateAutoScalingGroupInput, set ...func(*autoscaling.Options)) (*autoscaling.UpdateAutoScalingGroupOutput, error) {
 	return c.updateAutoScalingGroup(ctx, input, set...)
 }
 
-// AttachTrafficSources is the SDK's.
+// AttachTrafficSources calls the API action of the same name.
 func (c *AutoScaling) AttachTrafficSources(ctx context.Context, input *autoscaling.AttachTrafficSourcesInput, set ...func(*autoscaling.Options)) (*autoscaling.AttachTrafficSourcesOutput, error) {
 	return c.attachTrafficSources(ctx, input, set...)
 }
 
-// DetachTrafficSources is the SDK's.
+// DetachTrafficSources calls the API action of the same name.
 func (c *AutoScaling) DetachTrafficSources(ctx context.Context, input *autoscaling.DetachTrafficSourcesInput, set ...func(*autoscaling.Options)) (*autoscaling.DetachTrafficSourcesOutput, error) {
 	return c.detachTrafficSources(ctx, input, set...)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 )
 
-// SSM is what Slipway calls of Systems Manager.
+// SSM contains the calls of Systems Manager that Slipway uses.
 type SSM struct {
 	deleteParameters   call[ssm.DeleteParametersInput, ssm.DeleteParametersOutput, ssm.Options]
 	describeParameters call[ssm.DescribeParametersInput, ssm.DescribeParametersOutput, ssm.Options]
@@ -25,27 +25,27 @@ func newSSM(client *ssm.Client) *SSM {
 	}
 }
 
-// DeleteParameters is the SDK's.
+// DeleteParameters calls the API action of the same name.
 func (c *SSM) DeleteParameters(ctx context.Context, input *ssm.DeleteParametersInput, set ...func(*ssm.Options)) (*ssm.DeleteParametersOutput, error) {
 	return c.deleteParameters(ctx, input, set...)
 }
 
-// DescribeParameters is the SDK's.
+// DescribeParameters calls the API action of the same name.
 func (c *SSM) DescribeParameters(ctx context.Context, input *ssm.DescribeParametersInput, set ...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error) {
 	return c.describeParameters(ctx, input, set...)
 }
 
-// GetParameter is the SDK's.
+// GetParameter calls the API action of the same name.
 func (c *SSM) GetParameter(ctx context.Context, input *ssm.GetParameterInput, set ...func(*ssm.Options)) (*ssm.GetParameterOutput, error) {
 	return c.getParameter(ctx, input, set...)
 }
 
-// PutParameter is the SDK's.
+// PutParameter calls the API action of the same name.
 func (c *SSM) PutParameter(ctx context.Context, input *ssm.PutParameterInput, set ...func(*ssm.Options)) (*ssm.PutParameterOutput, error) {
 	return c.putParameter(ctx, input, set...)
 }
 
-// S3 is what Slipway calls of S3.
+// S3 contains the calls of S3 that Slipway uses.
 type S3 struct {
 	deleteObjects call[s3.DeleteObjectsInput, s3.DeleteObjectsOutput, s3.Options]
 	headObject    call[s3.HeadObjectInput, s3.HeadObjectOutput, s3.Options]
@@ -62,27 +62,27 @@ func newS3(client *s3.Client) *S3 {
 	}
 }
 
-// DeleteObjects is the SDK's.
+// DeleteObjects calls the API action of the same name.
 func (c *S3) DeleteObjects(ctx context.Context, input *s3.DeleteObjectsInput, set ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error) {
 	return c.deleteObjects(ctx, input, set...)
 }
 
-// HeadObject is the SDK's.
+// HeadObject calls the API action of the same name.
 func (c *S3) HeadObject(ctx context.Context, input *s3.HeadObjectInput, set ...func(*s3.Options)) (*s3.HeadObjectOutput, error) {
 	return c.headObject(ctx, input, set...)
 }
 
-// ListObjectsV2 is the SDK's.
+// ListObjectsV2 calls the API action of the same name.
 func (c *S3) ListObjectsV2(ctx context.Context, input *s3.ListObjectsV2Input, set ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
 	return c.listObjectsV2(ctx, input, set...)
 }
 
-// PutObject is the SDK's.
+// PutObject calls the API action of the same name.
 func (c *S3) PutObject(ctx context.Context, input *s3.PutObjectInput, set ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
 	return c.putObject(ctx, input, set...)
 }
 
-// SQS is what Slipway calls of SQS.
+// SQS contains the calls of SQS that Slipway uses.
 type SQS struct {
 	deleteMessageBatch call[sqs.DeleteMessageBatchInput, sqs.DeleteMessageBatchOutput, sqs.Options]
 	getQueueURL        call[sqs.GetQueueUrlInput, sqs.GetQueueUrlOutput, sqs.Options]
@@ -97,17 +97,17 @@ func newSQS(client *sqs.Client) *SQS {
 	}
 }
 
-// DeleteMessageBatch is the SDK's.
+// DeleteMessageBatch calls the API action of the same name.
 func (c *SQS) DeleteMessageBatch(ctx context.Context, input *sqs.DeleteMessageBatchInput, set ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error) {
 	return c.deleteMessageBatch(ctx, input, set...)
 }
 
-// GetQueueUrl is the SDK's.
+// GetQueueUrl calls the API action of the same name.
 func (c *SQS) GetQueueUrl(ctx context.Context, input *sqs.GetQueueUrlInput, set ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) { //nolint:revive // the name is the SDK's
 	return c.getQueueURL(ctx, input, set...)
 }
 
-// ReceiveMessage is the SDK's.
+// ReceiveMessage calls the API action of the same name.
 func (c *SQS) ReceiveMessage(ctx context.Context, input *sqs.ReceiveMessageInput, set ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
 	return c.receiveMessage(ctx, input, set...)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 )
 
-// EC2 is what Slipway calls of EC2.
+// EC2 contains the calls of EC2 that Slipway uses.
 type EC2 struct {
 	createFleet                    call[ec2.CreateFleetInput, ec2.CreateFleetOutput, ec2.Options]
 	createLaunchTemplate           call[ec2.CreateLaunchTemplateInput, ec2.CreateLaunchTemplateOutput, ec2.Options]
@@ -57,107 +57,107 @@ func newEC2(client *ec2.Client) *EC2 {
 	}
 }
 
-// CreateFleet is the SDK's.
+// CreateFleet calls the API action of the same name.
 func (c *EC2) CreateFleet(ctx context.Context, input *ec2.CreateFleetInput, set ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
 	return c.createFleet(ctx, input, set...)
 }
 
-// CreateLaunchTemplate is the SDK's.
+// CreateLaunchTemplate calls the API action of the same name.
 func (c *EC2) CreateLaunchTemplate(ctx context.Context, input *ec2.CreateLaunchTemplateInput, set ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error) {
 	return c.createLaunchTemplate(ctx, input, set...)
 }
 
-// CreateLaunchTemplateVersion is the SDK's.
+// CreateLaunchTemplateVersion calls the API action of the same name.
 func (c *EC2) CreateLaunchTemplateVersion(ctx context.Context, input *ec2.CreateLaunchTemplateVersionInput, set ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateVersionOutput, error) {
 	return c.createLaunchTemplateVersion(ctx, input, set...)
 }
 
-// CreateTags is the SDK's.
+// CreateTags calls the API action of the same name.
 func (c *EC2) CreateTags(ctx context.Context, input *ec2.CreateTagsInput, set ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error) {
 	return c.createTags(ctx, input, set...)
 }
 
-// DeleteLaunchTemplate is the SDK's.
+// DeleteLaunchTemplate calls the API action of the same name.
 func (c *EC2) DeleteLaunchTemplate(ctx context.Context, input *ec2.DeleteLaunchTemplateInput, set ...func(*ec2.Options)) (*ec2.DeleteLaunchTemplateOutput, error) {
 	return c.deleteLaunchTemplate(ctx, input, set...)
 }
 
-// DeleteLaunchTemplateVersions is the SDK's.
+// DeleteLaunchTemplateVersions calls the API action of the same name.
 func (c *EC2) DeleteLaunchTemplateVersions(ctx context.Context, input *ec2.DeleteLaunchTemplateVersionsInput, set ...func(*ec2.Options)) (*ec2.DeleteLaunchTemplateVersionsOutput, error) {
 	return c.deleteLaunchTemplateVersions(ctx, input, set...)
 }
 
-// DeleteTags is the SDK's.
+// DeleteTags calls the API action of the same name.
 func (c *EC2) DeleteTags(ctx context.Context, input *ec2.DeleteTagsInput, set ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error) {
 	return c.deleteTags(ctx, input, set...)
 }
 
-// DescribeCapacityReservations is the SDK's.
+// DescribeCapacityReservations calls the API action of the same name.
 func (c *EC2) DescribeCapacityReservations(ctx context.Context, input *ec2.DescribeCapacityReservationsInput, set ...func(*ec2.Options)) (*ec2.DescribeCapacityReservationsOutput, error) {
 	return c.describeCapacityReservations(ctx, input, set...)
 }
 
-// DescribeImages is the SDK's.
+// DescribeImages calls the API action of the same name.
 func (c *EC2) DescribeImages(ctx context.Context, input *ec2.DescribeImagesInput, set ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error) {
 	return c.describeImages(ctx, input, set...)
 }
 
-// DescribeInstanceStatus is the SDK's.
+// DescribeInstanceStatus calls the API action of the same name.
 func (c *EC2) DescribeInstanceStatus(ctx context.Context, input *ec2.DescribeInstanceStatusInput, set ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error) {
 	return c.describeInstanceStatus(ctx, input, set...)
 }
 
-// DescribeInstanceTypeOfferings is the SDK's.
+// DescribeInstanceTypeOfferings calls the API action of the same name.
 func (c *EC2) DescribeInstanceTypeOfferings(ctx context.Context, input *ec2.DescribeInstanceTypeOfferingsInput, set ...func(*ec2.Options)) (*ec2.DescribeInstanceTypeOfferingsOutput, error) {
 	return c.describeInstanceTypeOfferings(ctx, input, set...)
 }
 
-// DescribeInstanceTypes is the SDK's.
+// DescribeInstanceTypes calls the API action of the same name.
 func (c *EC2) DescribeInstanceTypes(ctx context.Context, input *ec2.DescribeInstanceTypesInput, set ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error) {
 	return c.describeInstanceTypes(ctx, input, set...)
 }
 
-// DescribeInstances is the SDK's.
+// DescribeInstances calls the API action of the same name.
 func (c *EC2) DescribeInstances(ctx context.Context, input *ec2.DescribeInstancesInput, set ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
 	return c.describeInstances(ctx, input, set...)
 }
 
-// DescribeLaunchTemplateVersions is the SDK's.
+// DescribeLaunchTemplateVersions calls the API action of the same name.
 func (c *EC2) DescribeLaunchTemplateVersions(ctx context.Context, input *ec2.DescribeLaunchTemplateVersionsInput, set ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
 	return c.describeLaunchTemplateVersions(ctx, input, set...)
 }
 
-// DescribeLaunchTemplates is the SDK's.
+// DescribeLaunchTemplates calls the API action of the same name.
 func (c *EC2) DescribeLaunchTemplates(ctx context.Context, input *ec2.DescribeLaunchTemplatesInput, set ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplatesOutput, error) {
 	return c.describeLaunchTemplates(ctx, input, set...)
 }
 
-// DescribeSecurityGroups is the SDK's.
+// DescribeSecurityGroups calls the API action of the same name.
 func (c *EC2) DescribeSecurityGroups(ctx context.Context, input *ec2.DescribeSecurityGroupsInput, set ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error) {
 	return c.describeSecurityGroups(ctx, input, set...)
 }
 
-// DescribeSpotPriceHistory is the SDK's.
+// DescribeSpotPriceHistory calls the API action of the same name.
 func (c *EC2) DescribeSpotPriceHistory(ctx context.Context, input *ec2.DescribeSpotPriceHistoryInput, set ...func(*ec2.Options)) (*ec2.DescribeSpotPriceHistoryOutput, error) {
 	return c.describeSpotPriceHistory(ctx, input, set...)
 }
 
-// DescribeSubnets is the SDK's.
+// DescribeSubnets calls the API action of the same name.
 func (c *EC2) DescribeSubnets(ctx context.Context, input *ec2.DescribeSubnetsInput, set ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
 	return c.describeSubnets(ctx, input, set...)
 }
 
-// ModifyLaunchTemplate is the SDK's.
+// ModifyLaunchTemplate calls the API action of the same name.
 func (c *EC2) ModifyLaunchTemplate(ctx context.Context, input *ec2.ModifyLaunchTemplateInput, set ...func(*ec2.Options)) (*ec2.ModifyLaunchTemplateOutput, error) {
 	return c.modifyLaunchTemplate(ctx, input, set...)
 }
 
-// RunInstances is the SDK's.
+// RunInstances calls the API action of the same name.
 func (c *EC2) RunInstances(ctx context.Context, input *ec2.RunInstancesInput, set ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error) {
 	return c.runInstances(ctx, input, set...)
 }
 
-// TerminateInstances is the SDK's.
+// TerminateInstances calls the API action of the same name.
 func (c *EC2) TerminateInstances(ctx context.Context, input *ec2.TerminateInstancesInput, set ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error) {
 	return c.terminateInstances(ctx, input, set...)
 }

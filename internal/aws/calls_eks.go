@@ -6,7 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 )
 
-// EKS is what Slipway calls of EKS.
+// EKS contains the calls of EKS that Slipway uses.
 type EKS struct {
 	createNodegroup        call[eks.CreateNodegroupInput, eks.CreateNodegroupOutput, eks.Options]
 	deleteNodegroup        call[eks.DeleteNodegroupInput, eks.DeleteNodegroupOutput, eks.Options]
@@ -37,57 +37,57 @@ func newEKS(client *eks.Client) *EKS {
 	}
 }
 
-// CreateNodegroup is the SDK's.
+// CreateNodegroup calls the API action of the same name.
 func (c *EKS) CreateNodegroup(ctx context.Context, input *eks.CreateNodegroupInput, set ...func(*eks.Options)) (*eks.CreateNodegroupOutput, error) {
 	return c.createNodegroup(ctx, input, set...)
 }
 
-// DeleteNodegroup is the SDK's.
+// DeleteNodegroup calls the API action of the same name.
 func (c *EKS) DeleteNodegroup(ctx context.Context, input *eks.DeleteNodegroupInput, set ...func(*eks.Options)) (*eks.DeleteNodegroupOutput, error) {
 	return c.deleteNodegroup(ctx, input, set...)
 }
 
-// DescribeCluster is the SDK's.
+// DescribeCluster calls the API action of the same name.
 func (c *EKS) DescribeCluster(ctx context.Context, input *eks.DescribeClusterInput, set ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
 	return c.describeCluster(ctx, input, set...)
 }
 
-// DescribeNodegroup is the SDK's.
+// DescribeNodegroup calls the API action of the same name.
 func (c *EKS) DescribeNodegroup(ctx context.Context, input *eks.DescribeNodegroupInput, set ...func(*eks.Options)) (*eks.DescribeNodegroupOutput, error) {
 	return c.describeNodegroup(ctx, input, set...)
 }
 
-// DescribeUpdate is the SDK's.
+// DescribeUpdate calls the API action of the same name.
 func (c *EKS) DescribeUpdate(ctx context.Context, input *eks.DescribeUpdateInput, set ...func(*eks.Options)) (*eks.DescribeUpdateOutput, error) {
 	return c.describeUpdate(ctx, input, set...)
 }
 
-// ListNodegroups is the SDK's.
+// ListNodegroups calls the API action of the same name.
 func (c *EKS) ListNodegroups(ctx context.Context, input *eks.ListNodegroupsInput, set ...func(*eks.Options)) (*eks.ListNodegroupsOutput, error) {
 	return c.listNodegroups(ctx, input, set...)
 }
 
-// ListUpdates is the SDK's.
+// ListUpdates calls the API action of the same name.
 func (c *EKS) ListUpdates(ctx context.Context, input *eks.ListUpdatesInput, set ...func(*eks.Options)) (*eks.ListUpdatesOutput, error) {
 	return c.listUpdates(ctx, input, set...)
 }
 
-// TagResource is the SDK's.
+// TagResource calls the API action of the same name.
 func (c *EKS) TagResource(ctx context.Context, input *eks.TagResourceInput, set ...func(*eks.Options)) (*eks.TagResourceOutput, error) {
 	return c.tagResource(ctx, input, set...)
 }
 
-// UntagResource is the SDK's.
+// UntagResource calls the API action of the same name.
 func (c *EKS) UntagResource(ctx context.Context, input *eks.UntagResourceInput, set ...func(*eks.Options)) (*eks.UntagResourceOutput, error) {
 	return c.untagResource(ctx, input, set...)
 }
 
-// UpdateNodegroupConfig is the SDK's.
+// UpdateNodegroupConfig calls the API action of the same name.
 func (c *EKS) UpdateNodegroupConfig(ctx context.Context, input *eks.UpdateNodegroupConfigInput, set ...func(*eks.Options)) (*eks.UpdateNodegroupConfigOutput, error) {
 	return c.updateNodegroupConfig(ctx, input, set...)
 }
 
-// UpdateNodegroupVersion is the SDK's.
+// UpdateNodegroupVersion calls the API action of the same name.
 func (c *EKS) UpdateNodegroupVersion(ctx context.Context, input *eks.UpdateNodegroupVersionInput, set ...func(*eks.Options)) (*eks.UpdateNodegroupVersionOutput, error) {
 	return c.updateNodegroupVersion(ctx, input, set...)
 }

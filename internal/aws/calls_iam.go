@@ -6,7 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 )
 
-// IAM is what Slipway calls of IAM.
+// IAM contains the calls of IAM that Slipway uses.
 type IAM struct {
 	attachRolePolicy              call[iam.AttachRolePolicyInput, iam.AttachRolePolicyOutput, iam.Options]
 	createRole                    call[iam.CreateRoleInput, iam.CreateRoleOutput, iam.Options]
@@ -35,52 +35,52 @@ func newIAM(client *iam.Client) *IAM {
 	}
 }
 
-// AttachRolePolicy is the SDK's.
+// AttachRolePolicy calls the API action of the same name.
 func (c *IAM) AttachRolePolicy(ctx context.Context, input *iam.AttachRolePolicyInput, set ...func(*iam.Options)) (*iam.AttachRolePolicyOutput, error) {
 	return c.attachRolePolicy(ctx, input, set...)
 }
 
-// CreateRole is the SDK's.
+// CreateRole calls the API action of the same name.
 func (c *IAM) CreateRole(ctx context.Context, input *iam.CreateRoleInput, set ...func(*iam.Options)) (*iam.CreateRoleOutput, error) {
 	return c.createRole(ctx, input, set...)
 }
 
-// DeleteRole is the SDK's.
+// DeleteRole calls the API action of the same name.
 func (c *IAM) DeleteRole(ctx context.Context, input *iam.DeleteRoleInput, set ...func(*iam.Options)) (*iam.DeleteRoleOutput, error) {
 	return c.deleteRole(ctx, input, set...)
 }
 
-// DeleteRolePermissionsBoundary is the SDK's.
+// DeleteRolePermissionsBoundary calls the API action of the same name.
 func (c *IAM) DeleteRolePermissionsBoundary(ctx context.Context, input *iam.DeleteRolePermissionsBoundaryInput, set ...func(*iam.Options)) (*iam.DeleteRolePermissionsBoundaryOutput, error) {
 	return c.deleteRolePermissionsBoundary(ctx, input, set...)
 }
 
-// DetachRolePolicy is the SDK's.
+// DetachRolePolicy calls the API action of the same name.
 func (c *IAM) DetachRolePolicy(ctx context.Context, input *iam.DetachRolePolicyInput, set ...func(*iam.Options)) (*iam.DetachRolePolicyOutput, error) {
 	return c.detachRolePolicy(ctx, input, set...)
 }
 
-// GetRole is the SDK's.
+// GetRole calls the API action of the same name.
 func (c *IAM) GetRole(ctx context.Context, input *iam.GetRoleInput, set ...func(*iam.Options)) (*iam.GetRoleOutput, error) {
 	return c.getRole(ctx, input, set...)
 }
 
-// ListAttachedRolePolicies is the SDK's.
+// ListAttachedRolePolicies calls the API action of the same name.
 func (c *IAM) ListAttachedRolePolicies(ctx context.Context, input *iam.ListAttachedRolePoliciesInput, set ...func(*iam.Options)) (*iam.ListAttachedRolePoliciesOutput, error) {
 	return c.listAttachedRolePolicies(ctx, input, set...)
 }
 
-// PutRolePermissionsBoundary is the SDK's.
+// PutRolePermissionsBoundary calls the API action of the same name.
 func (c *IAM) PutRolePermissionsBoundary(ctx context.Context, input *iam.PutRolePermissionsBoundaryInput, set ...func(*iam.Options)) (*iam.PutRolePermissionsBoundaryOutput, error) {
 	return c.putRolePermissionsBoundary(ctx, input, set...)
 }
 
-// TagRole is the SDK's.
+// TagRole calls the API action of the same name.
 func (c *IAM) TagRole(ctx context.Context, input *iam.TagRoleInput, set ...func(*iam.Options)) (*iam.TagRoleOutput, error) {
 	return c.tagRole(ctx, input, set...)
 }
 
-// UntagRole is the SDK's.
+// UntagRole calls the API action of the same name.
 func (c *IAM) UntagRole(ctx context.Context, input *iam.UntagRoleInput, set ...func(*iam.Options)) (*iam.UntagRoleOutput, error) {
 	return c.untagRole(ctx, input, set...)
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// TestClientsAreOutOfSight holds that no type which Clients lead to is a client of the SDK: the linker would keep the code of all its service's actions.
+// TestClientsAreOutOfSight holds that no type which Clients lead to is a client of the SDK: the
+// linker would keep the code of all its service's actions.
 func TestClientsAreOutOfSight(t *testing.T) {
 	t.Parallel()
 	const services = "github.com/aws/aws-sdk-go-v2/service/"

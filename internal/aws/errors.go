@@ -13,9 +13,10 @@ import (
 	"github.com/slipway-project/slipway/internal/boundedhttp"
 )
 
-// The codes below are EC2's (AWS: EC2 API reference, errors-overview), Auto Scaling's (its API reference, Errors of each
-// action, and the fault types of the SDK), SSM's and STS's. Where a service has only ValidationError for several things,
-// its message is read; what was seen of AWS's wording is beside the pattern.
+// The codes below are EC2's (AWS: EC2 API reference, errors-overview), Auto Scaling's (its API
+// reference, Errors of each action, and the fault types of the SDK), SSM's and STS's. Where a
+// service has only ValidationError for several things, its message is read; the wording that was
+// seen is next to the pattern.
 var (
 	throttleCodes = set(
 		"RequestLimitExceeded", "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled",
@@ -23,7 +24,8 @@ var (
 		"BandwidthLimitExceeded",
 	)
 	notFoundCodes = set(
-		"InvalidInstanceType",                       // DescribeInstanceTypes: "The following supplied instance types do not exist: [...]"
+		// DescribeInstanceTypes: "The following supplied instance types do not exist: [...]"
+		"InvalidInstanceType",
 		"InvalidAMIID.Unavailable",                  // deregistered
 		"ParameterNotFound",                         // SSM
 		"ParameterVersionNotFound",                  // SSM
@@ -38,7 +40,8 @@ var (
 		"InvalidLaunchTemplateName.AlreadyExistsException",
 	)
 	conflictCodes = set(
-		"ResourceContention", "ScalingActivityInProgress", "InstanceRefreshInProgress", "IdempotentCallInProgress", // Auto Scaling
+		// Auto Scaling
+		"ResourceContention", "ScalingActivityInProgress", "InstanceRefreshInProgress", "IdempotentCallInProgress",
 		"IncorrectState", "IncorrectInstanceState", "ConcurrentTagAccess", "ConcurrentCreateDelete", // EC2
 		"TooManyUpdates", "OperationAborted", // SSM, S3
 	)
@@ -57,12 +60,14 @@ var (
 		"InsufficientCapacityOnHost", "InsufficientFreeAddressesInSubnet", "InsufficientAddressCapacity",
 		"InsufficientVolumeCapacity", "SpotMaxPriceTooLow", "UnfulfillableCapacity", "ReservationCapacityExceeded",
 	)
-	// Auto Scaling, where an action names a group: "AutoScalingGroup name not found - null", "AutoScalingGroup name not
-	// found - AutoScalingGroup 'x' not found", "Group x not found". Not "One or more target groups not found".
+	// Auto Scaling, where an action names a group: "AutoScalingGroup name not found - null",
+	// "AutoScalingGroup name not found - AutoScalingGroup 'x' not found", "Group x not found". Not
+	// "One or more target groups not found".
 	groupNotFound = regexp.MustCompile(`(?i)\bgroup name not found\b|^group \S+ not found|\bautoscalinggroup \S+ not found`)
-	// Auto Scaling puts EC2's words behind its own: "You must use a valid fully-formed launch template. The specified
-	// launch template, with template ID lt-0, does not exist.", "... Could not find the specified version 7 for the launch
-	// template with ID lt-0.", but also "... The key pair 'x' does not exist".
+	// Auto Scaling puts EC2's words behind its own: "You must use a valid fully-formed launch
+	// template. The specified launch template, with template ID lt-0, does not exist.", "... Could
+	// not find the specified version 7 for the launch template with ID lt-0.", but also "... The
+	// key pair 'x' does not exist".
 	templatePrefix   = "You must use a valid fully-formed launch template."
 	templateNotFound = regexp.MustCompile(`(?i)\blaunch template\b.*(does not exist|not found)|could not find the specified version`)
 	pendingDelete    = regexp.MustCompile(`(?i)pending delet|marked for deletion|is being deleted`)
@@ -76,7 +81,8 @@ func set(codes ...string) map[string]bool {
 	return members
 }
 
-// Code is AWS's error code, such as InvalidParameterValue. It is empty if err is not an answer of AWS.
+// Code returns AWS's error code, such as InvalidParameterValue, or "" if err is not an answer from
+// AWS.
 func Code(err error) string {
 	var answer smithy.APIError
 	if errors.As(err, &answer) {
@@ -93,8 +99,8 @@ func message(err error) string {
 	return ""
 }
 
-// IsNotFound says that what was named does not exist, or that AWS does not know of it yet: reads in EC2 lag behind
-// writes (AWS: EC2 developer guide, eventual-consistency).
+// IsNotFound says that what was named does not exist, or that AWS does not know it yet: reads in
+// EC2 lag behind writes (AWS: EC2 developer guide, eventual-consistency).
 func IsNotFound(err error) bool {
 	code := Code(err)
 	return notFoundCodes[code] ||
@@ -102,8 +108,8 @@ func IsNotFound(err error) bool {
 		isGroupNotFound(err) || IsLaunchTemplateNotFound(err)
 }
 
-// IsLaunchTemplateNotFound says that a launch template or a version of it does not exist, or not yet, whichever service
-// looked for it.
+// IsLaunchTemplateNotFound says that a launch template or a version of it does not exist, or not
+// yet, whichever service looked for it.
 func IsLaunchTemplateNotFound(err error) bool {
 	code := Code(err)
 	return strings.HasPrefix(code, "InvalidLaunchTemplate") && strings.Contains(code, "NotFound") ||
@@ -126,7 +132,7 @@ func IsConflict(err error) bool {
 	return conflictCodes[Code(err)] || Code(err) == "ValidationError" && pendingDelete.MatchString(message(err))
 }
 
-// IsInUse says that the resource can not be removed or changed because something needs it.
+// IsInUse says that the resource cannot be removed or changed because something needs it.
 func IsInUse(err error) bool { return inUseCodes[Code(err)] }
 
 // IsThrottled says that the request rate was too high, by AWS's count or by ours.
@@ -145,17 +151,19 @@ func IsIdempotentParameterMismatch(err error) bool {
 // IsAccessDenied says that the credentials are not valid or do not allow the call.
 func IsAccessDenied(err error) bool { return IsAccessCode(Code(err)) }
 
-// IsAccessCode is IsAccessDenied for a code that is part of an answer.
+// IsAccessCode reports whether an error code means that access was denied. Unlike IsAccessDenied,
+// it takes a code that is part of an answer.
 func IsAccessCode(code string) bool { return accessCodes[code] }
 
-// IsInsufficientCapacity says that AWS has none of what is wanted at the moment.
+// IsInsufficientCapacity reports whether AWS currently has no capacity for a request.
 func IsInsufficientCapacity(err error) bool { return IsCapacityCode(Code(err)) }
 
-// IsCapacityCode is IsInsufficientCapacity for a code that is part of an answer.
+// IsCapacityCode reports whether an error code means that capacity is insufficient. Unlike
+// IsInsufficientCapacity, it takes a code that is part of an answer.
 func IsCapacityCode(code string) bool { return capacityCodes[code] }
 
-// IsInstanceCapacityCode reports whether a code says that EC2 lacks capacity for instances, as opposed to addresses of a subnet, or to capacity at the
-// price that is offered.
+// IsInstanceCapacityCode reports whether a code says that EC2 lacks capacity for instances, as
+// opposed to addresses of a subnet, or to capacity at the price that is offered.
 func IsInstanceCapacityCode(code string) bool {
 	return capacityCodes[code] && code != "InsufficientFreeAddressesInSubnet" && code != "InsufficientAddressCapacity" && code != "SpotMaxPriceTooLow"
 }
@@ -163,7 +171,8 @@ func IsInstanceCapacityCode(code string) bool {
 // IsQuotaExceeded says that the account has as many of these as it may have.
 func IsQuotaExceeded(err error) bool { return IsQuotaCode(Code(err)) }
 
-// IsQuotaCode is IsQuotaExceeded for a code that is part of an answer.
+// IsQuotaCode reports whether an error code means that a quota is exceeded. Unlike IsQuotaExceeded,
+// it takes a code that is part of an answer.
 func IsQuotaCode(code string) bool {
 	if throttleCodes[code] {
 		return false
@@ -172,8 +181,8 @@ func IsQuotaCode(code string) bool {
 		code == "MaxSpotInstanceCountExceeded" || code == "ServiceQuotaExceededException"
 }
 
-// IsUncertain says that the call may have had its effect although it failed: the connection broke, time ran out, or
-// AWS failed inside. Only looking, or an idempotent repetition, tells.
+// IsUncertain says that the call may have had its effect although it failed: the connection broke,
+// time ran out, or AWS failed inside. Only a read, or an idempotent repetition, shows it.
 func IsUncertain(err error) bool {
 	if err == nil || IsThrottled(err) || neverSent(err) {
 		return false
@@ -186,7 +195,7 @@ func IsUncertain(err error) bool {
 	return Code(err) == "" && errors.As(err, &call)
 }
 
-// neverSent is true of errors that the SDK raises before anything is sent.
+// neverSent reports whether the SDK raised an error before it sent anything.
 func neverSent(err error) bool {
 	var (
 		invalid     smithy.InvalidParamsError
@@ -199,16 +208,17 @@ func neverSent(err error) bool {
 }
 
 var (
-	// "... Encoded authorization failure message: 8GmV..." differs in every answer. It is also of no use to who can not
-	// call sts:DecodeAuthorizationMessage; the log has it.
+	// "... Encoded authorization failure message: 8GmV..." differs in every answer. It is also of
+	// no use to who cannot call sts:DecodeAuthorizationMessage; the log has it.
 	encodedMessage = regexp.MustCompile(`\s*Encoded authorization failure message: \S+`)
-	// Auto Scaling repeats answers of EC2: "(Service: AmazonEC2; Status Code: 400; Error Code: X; Request ID: 0b1c...; Proxy: null)".
+	// Auto Scaling repeats answers of EC2: "(Service: AmazonEC2; Status Code: 400; Error Code: X;
+	// Request ID: 0b1c...; Proxy: null)".
 	requestID = regexp.MustCompile(`(?i)[;,]?\s*\(?request ?id:?\s*[0-9a-f-]{8,}\)?`)
 )
 
-// UserMessage is err in words for conditions and events: AWS's code and message after whatever context callers have put
-// before it, without what differs from one answer to the next (request ids, ports, encoded messages), so that a condition
-// that shows it does not flap.
+// UserMessage returns the text of an error for conditions and events: the context that callers
+// added, then AWS's code and message. It leaves out what differs from one answer to the next
+// (request IDs, ports, encoded messages), so that a condition with this text does not flap.
 func UserMessage(err error) string {
 	if err == nil {
 		return ""
@@ -221,8 +231,8 @@ func UserMessage(err error) string {
 	return strings.Replace(text, inner, stable, 1)
 }
 
-// AnswerMessage is the part of UserMessage that says which call failed and what AWS answered, without the context that callers have put before it. It is empty if
-// err is not of a call.
+// AnswerMessage returns the part of UserMessage that says which call failed and what AWS answered,
+// without the context that callers added. It returns "" if the error is not from a call.
 func AnswerMessage(err error) string {
 	if err == nil {
 		return ""
@@ -291,7 +301,7 @@ func innermost(err error) error {
 	}
 }
 
-// RequestID is the id under which AWS logged the call. It is empty if AWS gave no answer.
+// RequestID returns the ID under which AWS logged the call, or "" if AWS did not answer.
 func RequestID(err error) string {
 	var call *CallError
 	if errors.As(err, &call) {

@@ -9,16 +9,16 @@ import (
 type FateKind string
 
 const (
-	// RetrySoon says that the same attempt may succeed in a moment, and is safe to repeat.
+	// RetrySoon says that the same attempt may succeed shortly, and is safe to repeat.
 	RetrySoon FateKind = "RetrySoon"
-	// WaitForUser says that a person has to change something, in Kubernetes or in AWS. AWS does not tell when that has
-	// been done there, so it is still tried again, seldom.
+	// WaitForUser says that a person has to change something, in Kubernetes or in AWS. AWS does not
+	// report when that has been done, so it is still retried, at long intervals.
 	WaitForUser FateKind = "WaitForUser"
 	// WaitForAWS says that AWS has to finish or to free something first.
 	WaitForAWS FateKind = "WaitForAWS"
 )
 
-// Fate is what to do about a failure.
+// Fate describes how a controller should react to a failure.
 type Fate struct {
 	Kind FateKind
 	// After is when to try again. Zero leaves it to the work queue's own increasing delays.
@@ -39,8 +39,8 @@ const (
 // userError is implemented by the errors of other packages that only a person can mend.
 type userError interface{ WaitsForUser() bool }
 
-// FateOf decides what to do about an error. Errors that are not AWS's are RetrySoon, unless they say by a method
-// WaitsForUser() bool that they are not. A nil error has the zero Fate.
+// FateOf decides what to do about an error. Errors that are not AWS's are RetrySoon, unless they
+// say by a method WaitsForUser() bool that they are not. A nil error has the zero Fate.
 func FateOf(err error) Fate {
 	if err == nil {
 		return Fate{}
@@ -64,22 +64,25 @@ func FateOf(err error) Fate {
 	case IsConflict(err), IsInUse(err):
 		return Fate{Kind: WaitForAWS, After: busyRetry}
 	case IsAlreadyExists(err), IsLaunchTemplateNotFound(err), isGroupNotFound(err):
-		// Templates, groups and refreshes are ours. What was just made will be seen; what is gone will be found gone, and
-		// what is somebody else's will be found to be. With the queue's own delays, because it may also stay like that.
+		// Templates, groups and refreshes are ours. What was just made will be seen; what is gone
+		// will be found gone, and what is somebody else's will be found to be. With the queue's own
+		// delays, because it may also stay like that.
 		return Fate{Kind: RetrySoon}
 	case neverSent(err):
 		return Fate{Kind: WaitForUser, After: userRetry}
 	case IsUncertain(err), Code(err) == "", Code(err) == "ServiceLinkedRoleFailure", Code(err) == "IDPCommunicationError":
-		// STS reports the last one if it cannot reach the issuer of a pod's token (AWS: API_AssumeRoleWithWebIdentity, Errors: "retry
-		// the request").
+		// STS reports the last one if it cannot reach the issuer of a pod's token (AWS:
+		// API_AssumeRoleWithWebIdentity, Errors: "retry the request").
 		return Fate{Kind: RetrySoon}
 	default:
-		// Whatever else AWS answers to is about what was asked for, or about the account: permissions, quotas, values.
+		// Whatever else AWS answers to is about what was asked for, or about the account:
+		// permissions, quotas, values.
 		return Fate{Kind: WaitForUser, After: userRetry}
 	}
 }
 
-// EndsByItself reports whether an error code of AWS is of something that AWS finishes or frees, or that is tried again, without anybody's help.
+// EndsByItself reports whether an error code of AWS is of something that AWS finishes or frees, or
+// that is tried again, without anybody's help.
 func EndsByItself(code string) bool {
 	return conflictCodes[code] || inUseCodes[code] || capacityCodes[code] || throttleCodes[code]
 }

@@ -33,7 +33,8 @@ func (i Identity) String() string {
 	return string(i.Kind) + "/" + i.Name
 }
 
-// Canonical is equal for all identities that are the same credentials, so that it can be a key.
+// Canonical returns the same value for all identities with the same credentials, so that it can be
+// a map key.
 func (i Identity) Canonical() Identity {
 	if i.Kind == "" || i.Kind == IdentityController {
 		return Identity{}
@@ -41,8 +42,8 @@ func (i Identity) Canonical() Identity {
 	return i
 }
 
-// regionName matches the names of AWS regions, of all partitions. A region becomes part of the host that requests are sent to, with credentials, and users of
-// Kubernetes choose it.
+// regionName matches the names of AWS regions, of all partitions. A region becomes part of the host
+// that requests are sent to, with credentials, and users of Kubernetes choose it.
 var regionName = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]{2,12}){1,3}-[0-9]{1,2}$`)
 
 // InvalidRegionError reports that a text is not the name of an AWS region.

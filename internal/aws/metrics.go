@@ -6,7 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics counts what is asked of AWS. It is a prometheus.Collector, for whichever registry the process serves.
+// Metrics counts what is asked of AWS. It is a prometheus.Collector, for whichever registry the
+// process serves.
 type Metrics struct {
 	calls    *prometheus.CounterVec
 	held     *prometheus.CounterVec

@@ -17,10 +17,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// callMiddleware is what every call of one identity in one region passes.
+// callMiddleware processes every call of one identity in one region.
 //
-// There are two places: around the whole call (one span, one error) and around each attempt (budget and metrics, which
-// count what AWS sees).
+// There are two places: around the whole call (one span, one error) and around each attempt (budget
+// and metrics, which count what AWS sees).
 type callMiddleware struct {
 	// budget becomes the account's when it is known which account that is.
 	budget  atomic.Pointer[budget]
@@ -93,7 +93,8 @@ func (c *callMiddleware) attempt(
 	return out, metadata, err
 }
 
-// readPrefixes begin the names of actions that change nothing. AssumeRole changes nothing either, and credentials to read with come of it.
+// readPrefixes begin the names of actions that change nothing. AssumeRole changes nothing either,
+// and credentials to read with come of it.
 var readPrefixes = []string{"Describe", "Get", "List", "Head", "AssumeRole"}
 
 // changes reports whether an action may change something. One that is not known to change nothing may.
@@ -128,7 +129,8 @@ func called(ctx context.Context) (service, action string) {
 	return service, awsmiddleware.GetOperationName(ctx)
 }
 
-// metricCode is bounded in number: AWS's codes, or a word for what has none.
+// metricCode returns a label with a bounded number of values: AWS's error code, or a fixed word for
+// an error without a code.
 func metricCode(err error) string {
 	if err == nil {
 		return "OK"
@@ -142,7 +144,7 @@ func metricCode(err error) string {
 	return "ConnectionError"
 }
 
-// CallError adds to an SDK error which call it was, so that logs can be laid beside CloudTrail.
+// CallError adds to an SDK error which call it was, so that logs can be compared with CloudTrail.
 type CallError struct {
 	// Service as IAM spells it, such as autoscaling.
 	Service, Action string
@@ -163,7 +165,8 @@ func (e *CallError) Error() string {
 // Unwrap returns the SDK's error.
 func (e *CallError) Unwrap() error { return e.Err }
 
-// describe is AWS's own words if AWS answered, else what went wrong on the way.
+// describe returns the code and message that AWS answered with, or the text of the error if there
+// was no answer.
 func describe(err error) string {
 	var answer smithy.APIError
 	if errors.As(err, &answer) {

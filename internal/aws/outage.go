@@ -12,7 +12,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// defaultOutageAfter is for how long calls to a service must have failed before that is an outage. A shorter failure ends before a user would act on it.
+// defaultOutageAfter is for how long calls to a service must have failed before that is an outage.
+// A shorter failure ends before a user would act on it.
 const defaultOutageAfter = time.Minute
 
 // serviceNames are services as their users call them, by their names in IAM policies.
@@ -24,7 +25,7 @@ var serviceNames = map[string]string{
 type Outage struct {
 	// Service as its users call it, such as Auto Scaling.
 	Service string
-	// Since is when the first of the calls failed of which none has been answered since.
+	// Since is the time of the first failure after which no call was answered.
 	Since time.Time
 }
 
@@ -38,9 +39,10 @@ type outages struct {
 	services map[string]*responses
 }
 
-// responses are what a service did lately.
+// responses records the recent responses of a service.
 type responses struct {
-	// since is when the first call failed since the last answer, and last when the newest failed; zero while it answers.
+	// since is when the first call failed since the last answer, and last when the newest failed;
+	// zero while it answers.
 	since, last time.Time
 	answered    bool
 }
@@ -80,7 +82,8 @@ func isAnswer(err error) bool {
 	return errors.As(err, &response) && response.HTTPStatusCode() < http.StatusInternalServerError && Code(err) != ""
 }
 
-// Outage returns the outage among services that is the oldest, nil if there is none. Answered is whether any of them has answered this process.
+// Outage returns the outage among services that is the oldest, nil if there is none. Answered is
+// whether any of them has answered this process.
 func (c *Clients) Outage(services ...string) (outage *Outage, answered bool) {
 	return c.outages.among(services)
 }

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Principal is what an identity comes to: everything that its credentials are made of. The zero Principal is the controller itself.
+// Principal contains everything that an identity's credentials are created from. The zero Principal
+// is the controller itself.
 type Principal struct {
 	// Identity names it. Two identities never share clients, though they may have the same credentials.
 	Identity Identity
@@ -36,16 +37,18 @@ type Role struct {
 	ARN string
 	// SessionName is seen in CloudTrail; defaultSessionName if empty.
 	SessionName string
-	// ExternalID is what the role's owner told who may assume it; empty for none.
+	// ExternalID is the external ID that the role's trust policy requires; empty for none.
 	ExternalID string
 	// InlinePolicy and PolicyARNs narrow what the session may do; empty for all that the role may.
 	InlinePolicy string
 	PolicyARNs   []string
-	// Duration of a session; AWS's default of an hour if zero. A role assumed with another role's session lasts an hour at most.
+	// Duration of a session; AWS's default of an hour if zero. A role assumed with another role's
+	// session lasts an hour at most.
 	Duration time.Duration
 }
 
-// Account is the account that the principal acts in, as far as that is known without asking AWS.
+// Account returns the account that the principal acts in, or "" if that is not known without asking
+// AWS.
 func (p Principal) Account() string {
 	if len(p.Roles) == 0 {
 		return ""
@@ -58,7 +61,8 @@ func (p Principal) Account() string {
 	return parts[4]
 }
 
-// fingerprint is equal for principals with the same name and credentials. It gives away nothing of them.
+// fingerprint returns the same hash for principals with the same name and credentials. It does not
+// reveal the credentials.
 func (p Principal) fingerprint() string {
 	p.Identity = p.Identity.Canonical()
 	content, err := json.Marshal(p)

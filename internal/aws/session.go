@@ -31,23 +31,27 @@ import (
 )
 
 const (
-	// maxAttempts and maxBackoff bound what one call costs a reconcile: three attempts, at most two seconds asleep.
-	// Whatever takes longer is for the work queue, which knows how to wait without holding a worker.
+	// maxAttempts and maxBackoff bound what one call costs a reconcile: three attempts, at most two
+	// seconds asleep. Whatever takes longer is for the work queue, which knows how to wait without
+	// holding a worker.
 	maxAttempts = 3
 	maxBackoff  = time.Second
 
-	// callTimeout bounds one attempt, answer included. A poll of a queue waits 20 s for its answer. The slowest answers are full pages of
-	// DescribeLaunchTemplateVersions and DescribeImages, a few seconds.
+	// callTimeout bounds one attempt, answer included. A poll of a queue waits 20 s for its answer.
+	// The slowest answers are full pages of DescribeLaunchTemplateVersions and DescribeImages, a
+	// few seconds.
 	callTimeout = 30 * time.Second
 	dialTimeout = 5 * time.Second
-	// longestAnswer bounds an answer after decompression: the longest are pages of launch template versions with user data, a few megabytes.
+	// longestAnswer bounds an answer after decompression: the longest are pages of launch template
+	// versions with user data, a few megabytes.
 	longestAnswer = 16 << 20
 	// idleConnections are kept per endpoint, so that a worker pool does not dial and shake hands per call.
 	idleConnections = 64
 )
 
-// LoadBase reads the controller's own credentials and settings from the environment, as every AWS tool does: variables
-// (AWS_ENDPOINT_URL among them), shared files, web identity, instance metadata.
+// LoadBase reads the controller's own credentials and settings from the environment, as every AWS
+// tool does: variables (AWS_ENDPOINT_URL among them), shared files, web identity, instance
+// metadata.
 func LoadBase(ctx context.Context) (awssdk.Config, error) {
 	base, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(newHTTPClient()))
 	if err != nil {
@@ -67,8 +71,8 @@ func newHTTPClient() *awshttp.BuildableClient {
 		})
 }
 
-// Clients is one identity's access to one region. All fields are safe for concurrent use. Whoever uses them says in an interface of its own what
-// of a service it calls.
+// Clients is one identity's access to one region. All fields are safe for concurrent use. Whoever
+// uses them says in an interface of its own what of a service it calls.
 type Clients struct {
 	EC2         *EC2
 	AutoScaling *AutoScaling
@@ -81,7 +85,8 @@ type Clients struct {
 	Region string
 	// Principal is as whom.
 	Principal Principal
-	// AccountID is the twelve-digit account that the principal acts in. AWS is asked once, and not at all if the principal says it.
+	// AccountID is the twelve-digit account that the principal acts in. AWS is asked once, and not
+	// at all if the principal says it.
 	AccountID func(ctx context.Context) (string, error)
 	// KnownAccount is the account if it is known already.
 	KnownAccount func() string
@@ -90,11 +95,12 @@ type Clients struct {
 	outages     *outages
 }
 
-// Authenticate makes sure that there are credentials, which as a rule there are, without a call. The error is a *CredentialsError if they can not
-// be had or are refused.
+// Authenticate makes sure that there are credentials, usually without a call. The error is a
+// *CredentialsError if they cannot be had or are refused.
 func (c *Clients) Authenticate(ctx context.Context) error {
 	if c.Principal.Keys == nil && len(c.Principal.Roles) == 0 {
-		return nil // the controller's own were tried when it started, and may not be allowed to ask who they are
+		// the controller's own were tried when it started, and may not be allowed to ask who they are
+		return nil
 	}
 	if _, err := c.credentials.Retrieve(ctx); err != nil {
 		return err
@@ -106,8 +112,9 @@ func (c *Clients) Authenticate(ctx context.Context) error {
 	return nil
 }
 
-// Sessions hands out Clients, one set per identity and region, so that connections, caches and request budgets are shared. Identities of one
-// account share its budget, as far as it is known which account they are of: AWS counts by account and region.
+// Sessions hands out Clients, one set per identity and region, so that connections, caches and
+// request budgets are shared. Identities of one account share its budget, as far as it is known
+// which account they are of: AWS counts by account and region.
 type Sessions struct {
 	base    awssdk.Config
 	options options
@@ -147,7 +154,8 @@ func WithLimits(l Limits) Option { return func(o *options) { o.limits = l } }
 // WithMetrics counts calls in the given metrics. Without it they are not counted.
 func WithMetrics(m *Metrics) Option { return func(o *options) { o.metrics = m } }
 
-// WithTracerProvider gives the provider of the tracer that spans are started with, otherwise OpenTelemetry's global one.
+// WithTracerProvider gives the provider of the tracer that spans are started with, otherwise
+// OpenTelemetry's global one.
 func WithTracerProvider(p trace.TracerProvider) Option {
 	return func(o *options) { o.tracerProvider = p }
 }
@@ -155,15 +163,17 @@ func WithTracerProvider(p trace.TracerProvider) Option {
 // WithVersion names the release in the user agent that AWS logs.
 func WithVersion(v string) Option { return func(o *options) { o.version = v } }
 
-// WithBackoff bounds how long a call rests before it is tried again within a pass, in real time: a second otherwise. It is for simulated clocks, which
-// do not wait for the SDK.
+// WithBackoff bounds how long a call rests before it is tried again within a pass, in real time: a
+// second otherwise. It is for simulated clocks, which do not wait for the SDK.
 func WithBackoff(longest time.Duration) Option { return func(o *options) { o.backoff = longest } }
 
-// WithMayWrite gives the function that is asked before each attempt of a call that may change something, right before it is sent. A call for which it returns an
-// error is not sent, and fails with a *NotSentError.
+// WithMayWrite gives the function that is asked before each attempt of a call that may change
+// something, right before it is sent. A call for which it returns an error is not sent, and fails
+// with a *NotSentError.
 func WithMayWrite(mayWrite func() error) Option { return func(o *options) { o.mayWrite = mayWrite } }
 
-// WithOutageAfter sets for how long calls to a service must have failed before Clients.Outage reports it: a minute otherwise.
+// WithOutageAfter sets for how long calls to a service must have failed before Clients.Outage
+// reports it: a minute otherwise.
 func WithOutageAfter(after time.Duration) Option {
 	return func(o *options) { o.outageAfter = after }
 }
@@ -187,9 +197,10 @@ func NewSessions(base awssdk.Config, opts ...Option) *Sessions {
 	return &Sessions{base: base, options: o, clients: map[sessionKey]*Clients{}, budgets: map[budgetKey]*budget{}}
 }
 
-// For returns the clients of a principal in a region. An empty region is the one of the base configuration. An identity that comes to another
-// principal than before gets new clients, and the earlier ones are not handed out any more. It calls nothing. The error is a
-// *NoRegionError or an *InvalidRegionError.
+// For returns the clients of a principal in a region. An empty region is the one of the base
+// configuration. An identity that comes to another principal than before gets new clients, and the
+// earlier ones are no longer handed out. It calls nothing. The error is a *NoRegionError or an
+// *InvalidRegionError.
 func (s *Sessions) For(_ context.Context, principal Principal, region string) (*Clients, error) {
 	if region == "" {
 		region = s.base.Region
@@ -212,7 +223,8 @@ func (s *Sessions) For(_ context.Context, principal Principal, region string) (*
 	return clients, nil
 }
 
-// Forget drops the clients of an identity in a region, if they are those that are given, and the budgets of a region that no clients are left for.
+// Forget drops the clients of an identity in a region, if they are those that are given, and the
+// budgets of a region that no clients are left for.
 func (s *Sessions) Forget(clients *Clients) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -283,7 +295,8 @@ func (s *Sessions) shareBudget(calls *callMiddleware, account, region string) {
 	calls.budget.Store(s.budgetOf(account, region, calls.budget.Load()))
 }
 
-// budgetOf is the budget of an account in a region, the given one if there is none yet. The sessions are locked.
+// budgetOf returns the budget of an account in a region. If there is none yet, the given budget
+// becomes it. The caller holds the lock of the sessions.
 func (s *Sessions) budgetOf(account, region string, own *budget) *budget {
 	key := budgetKey{account: account, region: region}
 	if shared, ok := s.budgets[key]; ok {
@@ -293,7 +306,7 @@ func (s *Sessions) budgetOf(account, region string, own *budget) *budget {
 	return own
 }
 
-// identifier is what of STS finding out the account needs.
+// identifier contains the STS call that returns the account.
 type identifier interface {
 	GetCallerIdentity(context.Context, *sts.GetCallerIdentityInput, ...func(*sts.Options)) (*sts.GetCallerIdentityOutput, error)
 }
@@ -301,7 +314,7 @@ type identifier interface {
 // accountID asks who the caller is, once.
 type accountID struct {
 	sts identifier
-	// learned is told the answer.
+	// learned is called with the answer.
 	learned func(id string)
 
 	mu sync.Mutex

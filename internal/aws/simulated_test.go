@@ -56,7 +56,7 @@ func group(name, template, version string) *autoscaling.CreateAutoScalingGroupIn
 	}
 }
 
-// What the services answer, through the wire and the middleware, is recognized.
+// Answers of the services are recognized through the wire and the middleware.
 func TestClassesOfAnswers(t *testing.T) {
 	t.Parallel()
 	clients, _ := simulated(t)
@@ -143,7 +143,8 @@ func TestClassesOfAnswers(t *testing.T) {
 	}
 }
 
-// A call whose answer was lost has had its effect, and is repeated by the SDK with the same client token: once is enough.
+// A call whose answer was lost has had its effect, and is repeated by the SDK with the same client
+// token: once is enough.
 func TestLostAnswerIsRepeatedSafely(t *testing.T) {
 	t.Parallel()
 	clients, sim := simulated(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// visit is when an object is looked at again, as a work queue does.
+// visit is a reconcile that is due, as in a work queue.
 type visit struct {
 	at     time.Time
 	object int
@@ -31,9 +31,10 @@ func (v *visits) Pop() any {
 	return last
 }
 
-// TestAThousandEditsAtOnce holds that a thousand objects that want a version at once all get it at no less than nine tenths of the rate that AWS
-// allows, that AWS never has to refuse one of their calls, and that those that are held back are only told when to come back: no such
-// error reaches a condition.
+// TestAThousandEditsAtOnce holds that a thousand objects that want a version at once all get it at
+// no less than nine tenths of the rate that AWS allows, that AWS never has to refuse one of their
+// calls, and that calls that are held back only return when to come back: no such error reaches a
+// condition.
 func TestAThousandEditsAtOnce(t *testing.T) {
 	t.Parallel()
 	const (

@@ -38,9 +38,9 @@ type podIdentity struct {
 	file  string
 }
 
-// newPodIdentity returns a pod of the controller in a cluster that the account trusts. The simulated clock is
-// an hour behind, so that the SDK, which looks at the real one, takes every session for expired and reads
-// the token again.
+// newPodIdentity returns a pod of the controller in a cluster that the account trusts. The
+// simulated clock is an hour behind, so that the SDK, which uses the real one, takes every session
+// for expired and reads the token again.
 func newPodIdentity(t *testing.T) *podIdentity {
 	t.Helper()
 	sim, clock, url := awssimtest.Start(t, time.Now().Add(-2*time.Hour).Truncate(time.Second), awssim.Options{})
@@ -118,7 +118,8 @@ func (p *podIdentity) project(t *testing.T, subject string, lifetime time.Durati
 	}
 }
 
-// clients returns the clients of the controller itself, built from the environment as cmd/slipway builds them.
+// clients returns the clients of the controller itself, built from the environment as cmd/slipway
+// builds them.
 func (p *podIdentity) clients(t *testing.T) *Clients {
 	t.Helper()
 	base, err := LoadBase(t.Context())

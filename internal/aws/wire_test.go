@@ -13,15 +13,16 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// answer is what the wire gives back to one request. The zero answer is success without content.
+// answer is a response that the fake wire returns. The zero answer is a success without content.
 type answer struct {
 	status        int
 	code, message string
 	drop          bool
 }
 
-// wire is the other end of the SDK's connection: it speaks EC2's and STS's protocol, and answers what it is told to. The
-// services themselves are tested with the simulated AWS; here it is about what lies between.
+// wire is the other end of the SDK's connection: it speaks EC2's and STS's protocol, and returns
+// the answers that a test queues. The services themselves are tested with the simulated AWS; here
+// it is about what lies between.
 type wire struct {
 	url string
 

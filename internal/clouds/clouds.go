@@ -62,7 +62,7 @@ const (
 	hookApart = 6 * time.Minute
 )
 
-// Authenticate makes sure that AWS can be called as the identity, as a rule without a call. The error is an *aws.CredentialsError if it can not.
+// Authenticate makes sure that AWS can be called as the identity, as a rule without a call. The error is an *aws.CredentialsError if it cannot.
 func (c *Cloud) Authenticate(ctx context.Context) error { return c.clients.Authenticate(ctx) }
 
 // AccountID is the account that the identity acts in. AWS is asked once, and for a role not at all.
@@ -114,7 +114,7 @@ func NewRegistry(sessions *aws.Sessions, principals Principals, clk clock.WithTi
 }
 
 // For returns the cloud of an identity in a region, for a cluster in a namespace. It calls nothing in AWS. The error is an *identity.Error if the
-// identity can not be used from there, an *aws.NoRegionError without a region, an *aws.InvalidRegionError for what is none, and a *TooManyError if the namespace
+// identity cannot be used from there, an *aws.NoRegionError without a region, an *aws.InvalidRegionError for what is none, and a *TooManyError if the namespace
 // uses too many regions and identities already.
 //
 // An identity with other credentials than before (a new key in its Secret, another role) has a new cloud. The old one ends, and what it watched is

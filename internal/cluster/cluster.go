@@ -127,7 +127,7 @@ func Load(ctx context.Context, reader client.Reader, cluster *clusterv1.Cluster)
 	return source.facts(cluster)
 }
 
-// Changed is false if the facts of a cluster, and whether it is ready or paused, can not be others because one of its objects is now after and not
+// Changed is false if the facts of a cluster, and whether it is ready or paused, cannot be others because one of its objects is now after and not
 // before: the Cluster, or one that Load reads. Core Cluster API counts the replicas of all pools in the Cluster's status. If each of those
 // writes concerned every pool, making pools would cost the square of their number.
 func Changed(before, after client.Object) bool {

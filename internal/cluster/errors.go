@@ -10,7 +10,7 @@ const (
 	ReasonClusterInfrastructureMissing = "ClusterInfrastructureMissing"
 )
 
-// NotReadyError says that a cluster can not be used yet. It is no failure: the pool waits for the objects to change.
+// NotReadyError says that a cluster cannot be used yet. It is no failure: the pool waits for the objects to change.
 type NotReadyError struct {
 	// Reason is one of the Reason constants.
 	Reason string

@@ -13,14 +13,16 @@ import (
 	"github.com/slipway-project/slipway/internal/bounded"
 )
 
-// mostAnswers is how many answers a cache keeps. What is asked is for the users of namespaces to choose; a thousand pools ask a few hundred questions.
+// mostAnswers limits how many answers a cache keeps, because the users of namespaces choose the
+// questions. A thousand pools ask a few hundred.
 const mostAnswers = 1000
 
-// cache keeps answers by question for a time, and no more than mostAnswers. Several who ask the same at once cause one call. Errors are not kept: who
-// asks again after one has been told when to.
+// cache keeps answers by question for a time, and no more than mostAnswers. Several who ask the
+// same at once cause one call. Errors are not kept: who asks again after one has been told when to.
 type cache[V any] struct {
 	calls singleflight.Group
-	// patient has an answer that is older be asked for anew while the old one serves on, so that nobody waits: for what is large and seldom differs.
+	// patient has an answer that is older be asked for anew while the old one serves on, so that
+	// nobody waits: for what is large and seldom differs.
 	patient bool
 	answers *bounded.Map[string, V]
 }
@@ -29,7 +31,8 @@ func newCache[V any](clk clock.PassiveClock, ttl time.Duration) *cache[V] {
 	return &cache[V]{answers: bounded.NewMap[string, V](clk, mostAnswers, ttl, nil)}
 }
 
-// longestKey is how long a question is kept as it is. The text of a longer one is kept as its hash.
+// longestKey is the length up to which a question is its own key. A longer question is stored under
+// its hash.
 const longestKey = 256
 
 // shortened returns the text by which a question is kept.
@@ -51,8 +54,8 @@ func (c *cache[V]) forget(drop func(V) bool) {
 	c.answers.DeleteFunc(func(_ string, answer V) bool { return drop(answer) })
 }
 
-// get returns the kept answer, or asks. The asking outlives a caller that gives up, because others may be waiting for it
-// too; the HTTP client's time-out ends it.
+// get returns the kept answer, or asks. The asking outlives a caller that gives up, because others
+// may be waiting for it too; the HTTP client's time-out ends it.
 func (c *cache[V]) get(ctx context.Context, key string, ask func(context.Context) (V, error)) (V, error) {
 	key = shortened(key)
 	value, known, fresh := c.answers.Get(key)

@@ -32,7 +32,7 @@ func (d *Discovery) InstanceTypes(ctx context.Context) ([]InstanceType, error) {
 	})
 }
 
-// TypeOfferings are the zones of the region in which each instance type is offered at all, sorted.
+// TypeOfferings returns the zones of the region that offer each instance type, sorted.
 func (d *Discovery) TypeOfferings(ctx context.Context) (map[string][]string, error) {
 	return d.typeOfferings.get(ctx, everything, func(ctx context.Context) (map[string][]string, error) {
 		pages := ec2.NewDescribeInstanceTypeOfferingsPaginator(d.clients.EC2, &ec2.DescribeInstanceTypeOfferingsInput{
@@ -59,7 +59,7 @@ func (d *Discovery) TypeOfferings(ctx context.Context) (map[string][]string, err
 // Pool is an instance type in a zone, as Spot has prices.
 type Pool struct{ InstanceType, Zone string }
 
-// SpotPrices are the prices of Linux in US dollars an hour now.
+// SpotPrices returns the current Spot prices of Linux instances, in US dollars per hour.
 func (d *Discovery) SpotPrices(ctx context.Context) (map[Pool]float64, error) {
 	return d.spotPrices.get(ctx, everything, func(ctx context.Context) (map[Pool]float64, error) {
 		now := d.clock.Now()

@@ -1,8 +1,10 @@
-// Package discovery owns finding things in AWS that Slipway uses but does not own: subnets, security groups, machine
-// images, instance types, launch templates of others. It only reads. Answers are kept for a while (see ttl.go), per identity and region, so that a
-// thousand pools that ask for the same image cost one call; and every page of an answer is read.
+// Package discovery owns finding things in AWS that Slipway uses but does not own: subnets,
+// security groups, machine images, instance types, launch templates of others. It only reads.
+// Answers are kept for a while (see ttl.go), per identity and region, so that a thousand pools that
+// ask for the same image cost one call; and every page of an answer is read.
 //
-// What does not exist is a *NotFoundError, which a person has to mend; it is never an empty answer.
+// A resource that does not exist is a *NotFoundError, which a user has to correct; it is never an
+// empty answer.
 package discovery
 
 import (
@@ -63,7 +65,7 @@ func New(clients *aws.Clients, clk clock.PassiveClock) *Discovery {
 
 // NotFoundError says that AWS has nothing that fits what was asked for.
 type NotFoundError struct {
-	// Kind of the thing, in words, such as "subnet".
+	// Kind of the resource, for messages, such as "subnet".
 	Kind string
 	// What was looked for.
 	What string
@@ -83,7 +85,7 @@ func (e *NotFoundError) Error() string {
 // WaitsForUser says that only a change by a person helps, here or in AWS.
 func (*NotFoundError) WaitsForUser() bool { return true }
 
-// InvalidQueryError says that what was asked for can not be looked up at all.
+// InvalidQueryError says that what was asked for cannot be looked up at all.
 type InvalidQueryError struct {
 	// What is wrong, and how to put it right.
 	Message string

@@ -420,7 +420,8 @@ func TestPatientCache(t *testing.T) {
 	}
 }
 
-// TestCacheIsBounded holds that a namespace that asks ever more questions, and long ones, fills no memory, and keeps the answers of another from being dropped.
+// TestCacheIsBounded holds that a namespace that asks ever more questions, and long ones, fills no
+// memory, and keeps the answers of another from being dropped.
 func TestCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	clock := simclock.New(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 0)

@@ -14,8 +14,9 @@ import (
 // (AWS: eks-ami-deprecation-faqs).
 const lastAmazonLinux2 = 32
 
-// eksImages are all amiTypes that name images, with the name of the parameter that holds the id of the newest one for a minor version of Kubernetes, for which
-// %s stands (AWS: retrieve-ami-id, retrieve-ami-id-bottlerocket, retrieve-windows-ami-id).
+// eksImages are all amiTypes that name images, with the name of the parameter that holds the id of
+// the newest one for a minor version of Kubernetes, for which %s stands (AWS: retrieve-ami-id,
+// retrieve-ami-id-bottlerocket, retrieve-windows-ami-id).
 var eksImages = map[infrav1.ManagedMachineAMIType]string{
 	infrav1.AMITypeAL2X86:                    amazonLinux("amazon-linux-2"),
 	infrav1.AMITypeAL2X86GPU:                 amazonLinux("amazon-linux-2-gpu"),
@@ -53,7 +54,8 @@ func windowsServer(edition string) string {
 	return "/aws/service/ami-windows-latest/Windows_Server-" + edition + "-EKS_Optimized-%s/image_id"
 }
 
-// lookups are the amiTypes of what can be looked up, for x86_64 and for arm64; empty where Amazon publishes none.
+// lookups are the amiTypes of what can be looked up, for x86_64 and for arm64; empty where Amazon
+// publishes none.
 var lookups = map[infrav1.EKSAMILookupType][2]infrav1.ManagedMachineAMIType{
 	infrav1.EKSAMILookupTypeAmazonLinux:            {infrav1.AMITypeAL2X86, infrav1.AMITypeAL2ARM},
 	infrav1.EKSAMILookupTypeAmazonLinuxGPU:         {infrav1.AMITypeAL2X86GPU},
@@ -72,7 +74,7 @@ var lookups = map[infrav1.EKSAMILookupType][2]infrav1.ManagedMachineAMIType{
 	infrav1.EKSAMILookupTypeWindowsFull2025:        {infrav1.AMITypeWindowsFull2025},
 }
 
-// eksParameter is the name of the public parameter that holds the newest image optimized for EKS.
+// eksParameter returns the name of the public parameter that holds the newest EKS-optimized image.
 func eksParameter(query ImageQuery) (string, error) {
 	major, minor, err := majorMinor(query.KubernetesVersion)
 	if err != nil {

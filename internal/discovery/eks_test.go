@@ -41,7 +41,8 @@ var families = []struct {
 	{infrav1.EKSAMILookupTypeWindowsFull2025, "x86_64", infrav1.AMITypeWindowsFull2025, "Windows_Server-2025-English-Full-EKS_Optimized-1.32-", userdata.FamilyWindows},
 }
 
-// TestEveryFamilyIsFound holds that each kind is looked up as the image of its amiType, and that the image says what it is.
+// TestEveryFamilyIsFound holds that each kind is looked up as the image of its amiType, and that
+// the image says what it is.
 func TestEveryFamilyIsFound(t *testing.T) {
 	t.Parallel()
 	for _, c := range families {
@@ -69,7 +70,7 @@ func TestEveryFamilyIsFound(t *testing.T) {
 	}
 }
 
-// TestFamiliesAreComplete fails for an amiType that can not be looked up, and for a kind that nobody tries.
+// TestFamiliesAreComplete fails for an amiType that cannot be looked up, and for a kind that nobody tries.
 func TestFamiliesAreComplete(t *testing.T) {
 	t.Parallel()
 	var amiTypes []infrav1.ManagedMachineAMIType

@@ -9,7 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 )
 
-// EKSCluster is what a node has to be told of an EKS cluster to join it, where EKS does not tell it.
+// EKSCluster contains what a node must know about an EKS cluster to join it, where EKS does not
+// provide it.
 type EKSCluster struct {
 	Name, Endpoint string
 	// CertificateAuthority is in base64.

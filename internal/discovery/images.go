@@ -17,7 +17,8 @@ import (
 	"github.com/slipway-project/slipway/internal/cluster"
 )
 
-// What is looked up where neither the pool nor its cluster says otherwise; the values are CAPA's (its ami.go).
+// What is looked up where neither the pool nor its cluster says otherwise; the values are CAPA's
+// (its ami.go).
 const (
 	defaultImageFormat = "capa-ami-{{.BaseOS}}-?{{.K8sVersion}}-*"
 	// defaultImageOrg is the Cloud Native Computing Foundation's account for published images.
@@ -25,7 +26,8 @@ const (
 	defaultImageBaseOS = "ubuntu-24.04"
 )
 
-// resolvePrefix begins an image id that is a Systems Manager parameter (AWS: using-systems-manager-parameters).
+// resolvePrefix begins an image id that is a Systems Manager parameter (AWS:
+// using-systems-manager-parameters).
 const resolvePrefix = "resolve:ssm:"
 
 // ImageQuery says what image a node needs.
@@ -34,15 +36,18 @@ type ImageQuery struct {
 	KubernetesVersion string
 	// Architecture as EC2 writes it, x86_64 or arm64.
 	Architecture string
-	// Lookup by name. If the cluster is EKS and all of it is empty, the image is one of Amazon's, optimized for EKS, as it is where EKSLookupType is set.
+	// Lookup by name. If the cluster is EKS and all of it is empty, the image is one of Amazon's,
+	// optimized for EKS, as it is where EKSLookupType is set.
 	Lookup cluster.ImageLookup
 	EKS    bool
-	// EKSLookupType chooses among the EKS optimized images. If it is empty the choice is Amazon Linux 2 where CAPA
-	// chose that and it exists (up to Kubernetes 1.32), Amazon Linux 2023 from 1.33 on.
+	// EKSLookupType chooses among the EKS optimized images. If it is empty the choice is Amazon
+	// Linux 2 where CAPA chose that and it exists (up to Kubernetes 1.32), Amazon Linux 2023 from
+	// 1.33 on.
 	EKSLookupType infrav1.EKSAMILookupType
 }
 
-// ofEKS reports whether the image is one of Amazon's, optimized for EKS. A pool that names a family of them gets one, whatever its cluster looks images up by.
+// ofEKS reports whether the image is one of Amazon's, optimized for EKS. A pool that names a family
+// of them gets one, whatever its cluster looks images up by.
 func (q ImageQuery) ofEKS() bool {
 	return q.EKSLookupType != "" || q.EKS && q.Lookup == (cluster.ImageLookup{})
 }
@@ -73,7 +78,8 @@ type Image struct {
 	Windows bool
 }
 
-// Image finds the newest image that fits. The error is a *NotFoundError or an *InvalidQueryError if the query is at fault.
+// Image finds the newest image that fits. The error is a *NotFoundError or an *InvalidQueryError if
+// the query is at fault.
 func (d *Discovery) Image(ctx context.Context, query ImageQuery) (Image, error) {
 	if query.KubernetesVersion == "" {
 		return Image{}, &InvalidQueryError{
@@ -102,8 +108,9 @@ func (d *Discovery) Image(ctx context.Context, query ImageQuery) (Image, error) 
 	return d.ImageByID(ctx, id)
 }
 
-// ImageByID finds an image that is named: by id, or by a Systems Manager parameter (resolve:ssm:NAME, with :VERSION or
-// :LABEL, or the parameter's ARN), in which case the result has the id that the parameter holds now.
+// ImageByID finds an image that is named: by id, or by a Systems Manager parameter
+// (resolve:ssm:NAME, with :VERSION or :LABEL, or the parameter's ARN), in which case the result has
+// the id that the parameter holds now.
 func (d *Discovery) ImageByID(ctx context.Context, id string) (Image, error) {
 	if parameter, isParameter := strings.CutPrefix(id, resolvePrefix); isParameter {
 		var err error
@@ -141,16 +148,18 @@ func quotedShort(text string) string {
 	return strconv.Quote(text)
 }
 
-// longestImageName bounds the pattern of an image's name. Names have at most 128 characters (AWS: API_CreateImage); a pattern with
-// wildcards may be longer than the name, but not by much.
+// longestImageName bounds the pattern of an image's name. Names have at most 128 characters (AWS:
+// API_CreateImage); a pattern with wildcards may be longer than the name, but not by much.
 const longestImageName = 255
 
-// longestOwner bounds the owner of an image: account ids have 12 digits, and EC2's aliases are shorter than this.
+// longestOwner bounds the owner of an image: account ids have 12 digits, and EC2's aliases are
+// shorter than this.
 const longestOwner = 64
 
-// imageName replaces {{.BaseOS}} and {{.K8sVersion}} in a format literally. CAPA executes the format as a Go template; here nothing is
-// executed, because tenants write formats, and a template can loop and allocate without bound. White space within the braces is
-// allowed, as CAPA allows it, and any other brace is an error: no image has one in its name.
+// imageName replaces {{.BaseOS}} and {{.K8sVersion}} in a format literally. CAPA executes the
+// format as a Go template; here nothing is executed, because tenants write formats, and a template
+// can loop and allocate without bound. White space within the braces is allowed, as CAPA allows it,
+// and any other brace is an error: no image has one in its name.
 func imageName(format, baseOS, version string) (string, error) {
 	values := map[string]string{".BaseOS": baseOS, ".K8sVersion": version}
 	var name strings.Builder
@@ -178,14 +187,16 @@ func imageName(format, baseOS, version string) (string, error) {
 	return name.String(), nil
 }
 
-// Suits says whether an image could have been what a query led to: the newest one of its time. What can not be told from the image counts as suiting.
+// Suits says whether an image could have been what a query led to: the newest one of its time. A
+// property that the image does not show counts as suitable.
 func Suits(query ImageQuery, image Image) bool {
 	if query.Architecture != "" && image.Architecture != query.Architecture {
 		return false
 	}
 	version := strings.TrimPrefix(query.KubernetesVersion, "v")
 	if query.ofEKS() {
-		// All of Amazon's EKS images have the minor version between dashes in their names (AWS: eks-optimized-ami).
+		// All of Amazon's EKS images have the minor version between dashes in their names (AWS:
+		// eks-optimized-ami).
 		parts := strings.SplitN(version, ".", 3)
 		return len(parts) < 2 || strings.Contains(image.Name, "-"+parts[0]+"."+parts[1]+"-")
 	}
@@ -196,8 +207,9 @@ func Suits(query ImageQuery, image Image) bool {
 	return matchesFilter(search.Name, image.Name)
 }
 
-// matchesFilter reports whether EC2 would find a name by a filter: * stands for any characters, ? for one (AWS: Using_Filtering). It takes
-// time proportional to the product of the lengths at most, whatever the pattern is.
+// matchesFilter reports whether EC2 would find a name by a filter: * stands for any characters, ?
+// for one (AWS: Using_Filtering). It takes time proportional to the product of the lengths at most,
+// whatever the pattern is.
 func matchesFilter(pattern, name string) bool {
 	wanted, present := []rune(pattern), []rune(name)
 	at, star, resume := 0, -1, 0
@@ -219,8 +231,8 @@ func matchesFilter(pattern, name string) bool {
 	return strings.Trim(string(wanted[at:]), "*") == ""
 }
 
-// newest finds the image that was made last; of two made at once, the one with the greater id, so that the choice is
-// always the same.
+// newest finds the image that was made last; of two made at once, the one with the greater id, so
+// that the choice is always the same.
 func (d *Discovery) newest(ctx context.Context, s search) (string, error) {
 	pages := ec2.NewDescribeImagesPaginator(d.clients.EC2, &ec2.DescribeImagesInput{
 		Owners: []string{s.Org},
@@ -252,7 +264,7 @@ func (d *Discovery) newest(ctx context.Context, s search) (string, error) {
 			Advice: "there is none for this Kubernetes version in this region; change imageLookupFormat, imageLookupOrg or imageLookupBaseOS, or name one by ami.id",
 		}
 	}
-	// What was found is known whole, and need not be described again.
+	// The images that were found are known completely, and need not be described again.
 	d.images.put(ctx, newest.ID, newest)
 	return newest.ID, nil
 }

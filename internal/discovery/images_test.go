@@ -16,7 +16,7 @@ import (
 
 const ownOrg = "111122223333"
 
-// ownImages are images that differ in what a lookup must tell apart.
+// ownImages are images that differ in the properties that a lookup distinguishes.
 func ownImages(r *world.Region) {
 	image := func(id, name, architecture string, day int, change func(*world.Image)) {
 		i := world.Image{

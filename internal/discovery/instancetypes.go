@@ -9,7 +9,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// InstanceType is what EC2 says about one of its types.
+// InstanceType describes an instance type as EC2 reports it.
 type InstanceType struct {
 	// Name such as m6i.large.
 	Name string
@@ -17,17 +17,20 @@ type InstanceType struct {
 	Architectures []string
 	VCPUs         int32
 	MemoryMiB     int64
-	// MaxNetworkInterfaces is how many network interfaces all network cards have together, and CardNetworkInterfaces how many the default card has.
+	// MaxNetworkInterfaces is how many network interfaces all network cards have together, and
+	// CardNetworkInterfaces how many the default card has.
 	MaxNetworkInterfaces, CardNetworkInterfaces int32
 	// IPv4AddressesPerInterface is how many IPv4 addresses each network interface can have.
 	IPv4AddressesPerInterface int32
 	// GPUs of all kinds and makers, and NVIDIAGPUs those of NVIDIA.
 	GPUs, NVIDIAGPUs int32
-	// GPUDevices and NeuronDevices are the kinds of GPUs, and of AWS's accelerators for inference and training.
+	// GPUDevices and NeuronDevices are the kinds of GPUs, and of AWS's accelerators for inference
+	// and training.
 	GPUDevices, NeuronDevices []Device
 	// CPUManufacturer such as Intel, AMD, or AWS.
 	CPUManufacturer string
-	// NetworkMbps and EBSMbps are the sustained bandwidth of all network cards together, and the maximum bandwidth to EBS, in Mbit/s; 0 if EC2 does not say.
+	// NetworkMbps and EBSMbps are the sustained bandwidth of all network cards together, and the
+	// maximum bandwidth to EBS, in Mbit/s; 0 if EC2 does not say.
 	NetworkMbps, EBSMbps int64
 	// EncryptionInTransit says that traffic between instances is encrypted.
 	EncryptionInTransit bool
@@ -46,8 +49,9 @@ type InstanceType struct {
 	EFA, NitroEnclaves, Hibernation bool
 	// EBSRoot says that the root device may be an EBS volume.
 	EBSRoot bool
-	// EBSAttachments is how many EBS volumes can be attached, the root device included; 0 if EC2 does not say. They may be shared with network interfaces other than the
-	// first. EC2 has already subtracted the first interface, local disks and GPUs.
+	// EBSAttachments is how many EBS volumes can be attached, the root device included; 0 if EC2
+	// does not say. They may be shared with network interfaces other than the first. EC2 has
+	// already subtracted the first interface, local disks and GPUs.
 	EBSAttachments       int32
 	EBSAttachmentsShared bool
 	// UsageClasses of on-demand, spot, capacity-block that the type can be had in.
@@ -64,8 +68,8 @@ type Device struct {
 	Cores     int32
 }
 
-// Architecture is the one that an image for this type should have: the first of x86_64 and arm64 that EC2 names. It is
-// empty if there is neither, as on Macs.
+// Architecture returns the architecture that an image for this type should have: the first of
+// x86_64 and arm64 that EC2 lists, or "" if it lists neither, as for Macs.
 func (t InstanceType) Architecture() string {
 	for _, architecture := range t.Architectures {
 		switch architecture {

@@ -12,7 +12,8 @@ import (
 
 const noTemplate = "it does not exist in this region, or was deleted"
 
-// LaunchTemplate describes a launch template by its id, or else by its name. If it does not exist the error is a *NotFoundError.
+// LaunchTemplate describes a launch template by its id, or else by its name. If it does not exist
+// the error is a *NotFoundError.
 func (d *Discovery) LaunchTemplate(ctx context.Context, id, name string) (launchtemplate.Template, error) {
 	return d.launchTemplates.get(ctx, cmp.Or(id, name), func(ctx context.Context) (launchtemplate.Template, error) {
 		template, err := d.templates.One(ctx, id, name)
@@ -40,7 +41,8 @@ func (d *Discovery) TemplateVersion(ctx context.Context, id string, version int6
 	})
 }
 
-// ForgetLaunchTemplate has a launch template and its versions described again: EC2 said that one of them is gone.
+// ForgetLaunchTemplate has a launch template and its versions described again: EC2 said that one of
+// them is gone.
 func (d *Discovery) ForgetLaunchTemplate(id string) {
 	d.launchTemplates.answers.DeleteFunc(func(_ string, known launchtemplate.Template) bool { return known.ID == id })
 	d.templateVersions.answers.DeleteFunc(func(_ string, known launchtemplate.Data) bool { return known.TemplateID() == id })

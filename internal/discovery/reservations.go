@@ -8,13 +8,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 )
 
-// CapacityReservation is what is to know of a Capacity Reservation, or Capacity Block, before instances are launched into it.
+// CapacityReservation describes a Capacity Reservation or Capacity Block that instances can be
+// launched into.
 type CapacityReservation struct {
 	// End is when it expires, the zero time for never.
 	End time.Time
 }
 
-// CapacityReservation describes a Capacity Reservation by its id. If it does not exist the error is a *NotFoundError.
+// CapacityReservation describes a Capacity Reservation by its id. If it does not exist the error is
+// a *NotFoundError.
 func (d *Discovery) CapacityReservation(ctx context.Context, id string) (CapacityReservation, error) {
 	const kind, advice = "Capacity Reservation", "it does not exist in this region, or is not shared with this account"
 	return d.reservations.get(ctx, id, func(ctx context.Context) (CapacityReservation, error) {

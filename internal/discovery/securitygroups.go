@@ -19,10 +19,11 @@ import (
 // vpcFilter limits an answer to one VPC.
 const vpcFilter = "vpc-id"
 
-// SecurityGroupIDs returns the ids of the groups that are named by id or described by filters, in the order of the
-// references, each once; the groups of one reference are sorted. Ids are taken as they are. Filters look in the given VPC,
-// unless they name a VPC themselves: a group of another VPC can not be used. A reference whose filters match nothing is
-// a *NotFoundError (CAPA launches the nodes without the group).
+// SecurityGroupIDs returns the ids of the groups that are named by id or described by filters, in
+// the order of the references, each once; the groups of one reference are sorted. Ids are taken as
+// they are. Filters look in the given VPC, unless they name a VPC themselves: a group of another
+// VPC cannot be used. A reference whose filters match nothing is a *NotFoundError (CAPA launches
+// the nodes without the group).
 func (d *Discovery) SecurityGroupIDs(ctx context.Context, vpcID string, refs []infrav1.AWSResourceReference) ([]string, error) {
 	var ids []string
 	for _, ref := range refs {
@@ -55,12 +56,13 @@ func (d *Discovery) securityGroupIDs(ctx context.Context, vpcID string, ref infr
 // ForgetSecurityGroups has security groups looked up anew: one that was found is said not to exist.
 func (d *Discovery) ForgetSecurityGroups() { d.securityGroups.answers.Clear() }
 
-// MissingSecurityGroups are those of the ids that do not exist, whatever network they would be in.
+// MissingSecurityGroups returns those of the IDs that do not exist in any network.
 func (d *Discovery) MissingSecurityGroups(ctx context.Context, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	filters := []infrav1.Filter{{Name: "group-id", Values: ids}} // a list of ids fails as a whole when one of them does not exist
+	// a list of ids fails as a whole when one of them does not exist
+	filters := []infrav1.Filter{{Name: "group-id", Values: ids}}
 	found, err := d.securityGroups.get(ctx, key(filters), func(ctx context.Context) ([]string, error) {
 		return d.describeSecurityGroups(ctx, filters)
 	})

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-project/slipway/internal/cluster"
 )
 
-// SubnetQuery says where a pool's nodes are to be launched.
+// SubnetQuery describes the subnets in which a pool's nodes are launched.
 type SubnetQuery struct {
 	VPCID string
 	// Refs of the pool. If there are any, nothing below counts.
@@ -34,20 +34,21 @@ type SubnetQuery struct {
 type Subnet struct {
 	ID   string
 	Zone string
-	// Public is true if instances get public addresses there (MapPublicIpOnLaunch). Like what follows it is not known of subnets that the cluster's AWS object names.
+	// Public is true if instances get public addresses there (MapPublicIpOnLaunch). Like the fields
+	// that follow, it is not known for subnets that the cluster's AWS object names.
 	Public bool
 	// Free is how many addresses were free when EC2 was asked: Seen.
 	Free int
 	Seen time.Time
 }
 
-// SubnetIDs decides on the subnets by CAPA's precedence: the pool's references; else the cluster's subnets in the pool's
-// zones, or in the MachinePool's failure domains; else the private subnets of the cluster. Each is there once, in the
-// order of what was asked for.
+// SubnetIDs decides on the subnets by CAPA's precedence: the pool's references; else the cluster's
+// subnets in the pool's zones, or in the MachinePool's failure domains; else the private subnets of
+// the cluster. Each is there once, in the order of the query.
 //
-// The filters of all references are one question, as with CAPA: a subnet must match all of them. Subnets of the pods'
-// network (tagged as a secondary association) are never taken unless named by id. Edge zones are taken only if named.
-// What finds nothing is a *NotFoundError.
+// The filters of all references are one question, as with CAPA: a subnet must match all of them.
+// Subnets of the pods' network (tagged as a secondary association) are never taken unless named by
+// id. Edge zones are taken only if named. A query that finds nothing is a *NotFoundError.
 func (d *Discovery) SubnetIDs(ctx context.Context, query SubnetQuery) ([]Subnet, error) {
 	if len(query.Refs) > 0 {
 		return d.referenced(ctx, query)
@@ -89,13 +90,14 @@ func (d *Discovery) referenced(ctx context.Context, query SubnetQuery) ([]Subnet
 	return distinct(append(found, matching...)), nil
 }
 
-// SubnetsByID finds subnets by their ids, whatever network they are in. If one does not exist the error is a *NotFoundError.
+// SubnetsByID finds subnets by their ids, whatever network they are in. If one does not exist the
+// error is a *NotFoundError.
 func (d *Discovery) SubnetsByID(ctx context.Context, ids []string) ([]Subnet, error) {
 	return d.subnetsByID(ctx, ids, nil)
 }
 
-// ForgetSubnets has subnets described anew that are known by one of the ids, because what is known
-// of them is out of date.
+// ForgetSubnets has subnets described anew that are known by one of the ids, because the cached
+// description is out of date.
 func (d *Discovery) ForgetSubnets(ids ...string) {
 	d.subnets.forget(func(known []Subnet) bool {
 		return slices.ContainsFunc(known, func(subnet Subnet) bool { return slices.Contains(ids, subnet.ID) })
@@ -191,8 +193,8 @@ func (d *Discovery) toSubnets(described []ec2types.Subnet) []Subnet {
 	return found
 }
 
-// inZones takes the cluster's subnets of each zone. A zone without any is an error, even if others have some: a pool that
-// was to be in three zones should not quietly be in two.
+// inZones takes the cluster's subnets of each zone. A zone without any is an error, even if others
+// have some: a pool that should be in three zones must not silently be in two.
 func inZones(zones []string, query SubnetQuery) ([]Subnet, error) {
 	var found []Subnet
 	for _, zone := range zones {

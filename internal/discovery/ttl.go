@@ -2,17 +2,19 @@ package discovery
 
 import "time"
 
-// How long answers are kept. Each is a balance between calls and how late a change in AWS is seen; nothing here decides
-// whether nodes are replaced, because what was resolved for a pool is kept in its launch config's status.
+// How long answers are kept. Each is a balance between calls and how late a change in AWS is seen;
+// nothing here decides whether nodes are replaced, because what was resolved for a pool is kept in
+// its launch config's status.
 const (
 	// securityGroupsTTL: groups are retagged by hand, by people who then wait for it to work.
 	securityGroupsTTL = time.Minute
 	// subnetsTTL: the same; a subnet's zone never changes.
 	subnetsTTL = time.Minute
-	// imageLookupTTL: which image is the newest is only asked when a launch config has none. A few minutes make all
-	// pools of a roll-out of many clusters get the same.
+	// imageLookupTTL: which image is the newest is only asked when a launch config has none. A few
+	// minutes make all pools of a roll-out of many clusters get the same.
 	imageLookupTTL = 5 * time.Minute
-	// imageTTL: an image's properties never change, but it can be deregistered, which launch configs check every eight minutes.
+	// imageTTL: an image's properties never change, but it can be deregistered, which launch
+	// configs check every eight minutes.
 	imageTTL = 7 * time.Minute
 	// launchTemplateTTL: the newest and the default version move, and who moves one waits for it.
 	launchTemplateTTL = time.Minute
@@ -22,8 +24,10 @@ const (
 	eksClusterTTL = 12 * time.Hour
 	// reservationTTL: people extend Capacity Blocks, and then wait for nodes.
 	reservationTTL = time.Minute
-	// instanceTypeTTL: what an instance type is never changes; new ones appear, but those are not in the cache.
+	// instanceTypeTTL: what an instance type is never changes; new ones appear, but those are not
+	// in the cache.
 	instanceTypeTTL = 12 * time.Hour
-	// spotPriceTTL: prices move over hours (AWS: how-spot-pricing-works), and what is bought is chosen by EC2.
+	// spotPriceTTL: prices move over hours (AWS: how-spot-pricing-works), and what is bought is
+	// chosen by EC2.
 	spotPriceTTL = 30 * time.Minute
 )

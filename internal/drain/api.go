@@ -13,8 +13,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// API is what draining asks of a cluster. Package workload implements it for clusters whose API server is not trusted; their Nodes and pods have only the
-// fields that Leaves and the plan of a drain read.
+// API contains the operations on a cluster that draining needs. Package workload implements it for
+// clusters whose API server is not trusted; their Nodes and pods have only the fields that Leaves
+// and the plan of a drain read.
 type API interface {
 	// EachNode calls a function with every Node until it returns false.
 	EachNode(ctx context.Context, visit func(*corev1.Node) bool) error
@@ -36,13 +37,16 @@ type Deleter interface {
 	Delete(ctx context.Context, pod *corev1.Pod, gracePeriod int64) error
 }
 
-// CordonedAnnotation marks the Nodes that Slipway made unschedulable, so that it makes no others schedulable again.
+// CordonedAnnotation marks the Nodes that Slipway made unschedulable, so that it makes no others
+// schedulable again.
 const CordonedAnnotation = "slipway.infrastructure.cluster.x-k8s.io/cordoned"
 
-// CordonPatch is the strategic merge patch that makes a Node unschedulable. The taint that follows is the node lifecycle controller's.
+// CordonPatch is the strategic merge patch that makes a Node unschedulable. The taint that follows
+// is the node lifecycle controller's.
 const CordonPatch = `{"metadata":{"annotations":{"` + CordonedAnnotation + `":"true"}},"spec":{"unschedulable":true}}`
 
-// UncordonPatch returns the JSON patch that makes the Node of an instance schedulable, unless another one made it unschedulable or it is another instance's.
+// UncordonPatch returns the JSON patch that makes the Node of an instance schedulable, unless
+// another one made it unschedulable or it is another instance's.
 func UncordonPatch(providerID string) []byte {
 	annotation := "/metadata/annotations/" + strings.ReplaceAll(CordonedAnnotation, "/", "~1")
 	patch, err := json.Marshal([]map[string]any{
@@ -57,10 +61,11 @@ func UncordonPatch(providerID string) []byte {
 	return patch
 }
 
-// Page is how many objects one list asks for.
+// Page limits how many objects one list request returns.
 const Page = 500
 
-// Clientset returns the API of a cluster that is trusted: the management cluster, or the one that this process runs in.
+// Clientset returns the API of a cluster that is trusted: the management cluster, or the one that
+// this process runs in.
 func Clientset(api kubernetes.Interface) TrustedAPI { return &clientset{api} }
 
 // TrustedAPI is the API of a cluster whose pods Slipway may also delete.

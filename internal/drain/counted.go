@@ -30,7 +30,7 @@ func Counted(api API, report func(outcome string)) API {
 	return &counted{api, report}
 }
 
-// CountedTrusted is Counted for a cluster that is trusted. It reports deletions, too.
+// CountedTrusted does the same as Counted for a cluster that is trusted. It also reports deletions.
 func CountedTrusted(api TrustedAPI, report func(outcome string)) TrustedAPI {
 	return &countedTrusted{counted{api, report}, api}
 }

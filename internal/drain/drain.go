@@ -13,10 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// evictionsPerLook bounds how long one look takes: the next one goes on. The kubelet's default is 110 pods on a node.
+// evictionsPerLook bounds how long one look takes: the next one goes on. The kubelet's default is
+// 110 pods on a node.
 const evictionsPerLook = 100
 
-// Find returns the names of the Nodes of instances by their provider ids. What has no Node is missing.
+// Find returns the names of the Nodes of instances by their provider ids. An instance without a
+// Node is missing.
 func Find(ctx context.Context, api API, providerIDs []string) (map[string]string, error) {
 	wanted := make(map[string]bool, len(providerIDs))
 	for _, id := range providerIDs {
@@ -35,14 +37,15 @@ func Find(ctx context.Context, api API, providerIDs []string) (map[string]string
 	return found, nil
 }
 
-// Look takes one step in emptying the Node of an instance: it cordons it and asks for the eviction of the pods whose turn it is. A Node that is
-// gone, or that is another instance's by now, is empty.
+// Look takes one step in emptying the Node of an instance: it cordons it and asks for the eviction
+// of the pods whose turn it is. A Node that is gone, or that now belongs to another instance, is
+// empty.
 func Look(ctx context.Context, api API, name, providerID string) (Progress, error) {
 	return lookWith(ctx, api, name, providerID, Terms{}, nil)
 }
 
-// LookWith is Look on the terms of whoever drains the node: it waits for the pods that they protect, and deletes pods in time for the deadline. After the deadline the
-// node counts as empty.
+// LookWith does the same as Look under additional terms: it waits for the pods that the terms
+// protect, and deletes pods in time for the deadline. After the deadline the node counts as empty.
 func LookWith(ctx context.Context, api TrustedAPI, name, providerID string, terms Terms) (Progress, error) {
 	return lookWith(ctx, api, name, providerID, terms, api)
 }
@@ -99,8 +102,9 @@ func cordon(ctx context.Context, api API, node *corev1.Node) error {
 	return nil
 }
 
-// Uncordon makes the Node of an instance schedulable again if Slipway made it unschedulable. A Node that is gone, that is another instance's by now, or that another
-// controller or a user cordoned, is left as it is. Uncordon reports whether it changed the Node.
+// Uncordon makes the Node of an instance schedulable again if Slipway made it unschedulable. A Node
+// that is gone, that now belongs to another instance, or that another controller or a user
+// cordoned, is left as it is. Uncordon reports whether it changed the Node.
 func Uncordon(ctx context.Context, api API, name, providerID string) (bool, error) {
 	err := api.Uncordon(ctx, name, UncordonPatch(providerID))
 	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) {
@@ -144,11 +148,13 @@ type verdict struct {
 	failure string
 }
 
-// budgetPattern finds the name in the API server's words (Kubernetes: registry/core/pod/storage/eviction.go): "The disruption budget web needs 2
-// healthy pods and has 2 currently", "The disruption budget web is still being processed by the server.".
+// budgetPattern finds the name in the API server's words (Kubernetes:
+// registry/core/pod/storage/eviction.go): "The disruption budget web needs 2 healthy pods and has 2
+// currently", "The disruption budget web is still being processed by the server.".
 var budgetPattern = regexp.MustCompile(`disruption budget (\S+)`)
 
-// budgetOf names the budget that an eviction was refused for: namespace and name, or less if the API server does not say.
+// budgetOf names the budget that an eviction was refused for: namespace and name, or less if the
+// API server does not say.
 func budgetOf(err error, namespace string) string {
 	var refusal apierrors.APIStatus
 	if errors.As(err, &refusal) && refusal.Status().Details != nil {

@@ -114,7 +114,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestPlanMakesProgress holds that a plan that is not empty has something to do or to wait for that ends without us, whatever the pods are.
+// TestPlanMakesProgress holds that a plan that is not empty has something to do or to wait for that
+// ends without us, whatever the pods are.
 func TestPlanMakesProgress(t *testing.T) {
 	t.Parallel()
 	changes := []func(*corev1.Pod){static, owned("DaemonSet"), labelled("skip"), labelled("wait-completed"), systemPod, endingPod, phase(corev1.PodFailed)}
@@ -292,7 +293,8 @@ func TestUncordon(t *testing.T) {
 	}
 }
 
-// TestLookIsBounded holds that one look asks for so many evictions and no more, and for none once its time is up.
+// TestLookIsBounded holds that one step requests a limited number of evictions, and none once its
+// time is up.
 func TestLookIsBounded(t *testing.T) {
 	t.Parallel()
 	objects := []runtime.Object{node("True")}

@@ -1,6 +1,7 @@
-// Package drain empties Kubernetes nodes: it decides which pods of a node leave, in what order, and which may stay, and asks for their eviction so that
-// PodDisruptionBudgets are honoured. It never waits. Each look at a node cordons it, asks for what can be asked for now, and says how far
-// the node is; whoever calls comes back. It knows nothing of AWS and of pools.
+// Package drain empties Kubernetes nodes: it decides which pods of a node leave, in what order, and
+// which may stay, and asks for their eviction so that PodDisruptionBudgets are honoured. It never
+// waits. Each look at a node cordons it, asks for what can be asked for now, and says how far the
+// node is; whoever calls comes back. It knows neither AWS nor pools.
 package drain
 
 import (
@@ -18,10 +19,11 @@ const (
 	labelWaitCompleted = "wait-completed"
 )
 
-// systemCritical is the priority from which on a pod is part of the system, such as cluster DNS (Kubernetes: system-cluster-critical).
+// systemCritical is the priority from which on a pod is part of the system, such as cluster DNS
+// (Kubernetes: system-cluster-critical).
 const systemCritical = 2_000_000_000
 
-// plan is what a node's pods mean for its end.
+// plan lists what must happen to a node's pods before the instance is terminated.
 type plan struct {
 	// evict are the pods whose turn it is, in a stable order.
 	evict []*corev1.Pod
@@ -37,12 +39,12 @@ type plan struct {
 	remove []*corev1.Pod
 }
 
-// empty is true if nothing is left to wait for.
+// empty reports whether there is nothing left to wait for.
 func (p plan) empty() bool {
 	return len(p.evict)+len(p.later)+len(p.ending)+len(p.completing)+len(p.protected)+len(p.remove) == 0
 }
 
-// fate is what becomes of a pod.
+// fate describes how a drain treats a pod.
 type fate int
 
 const (
@@ -52,8 +54,8 @@ const (
 	completes
 )
 
-// fateOf follows kubectl drain and Cluster API's drain of Machines, except that it asks nobody's leave for pods with local storage or
-// without a controller: the instance goes in any case.
+// fateOf follows kubectl drain and Cluster API's drain of Machines, except that it asks nobody's
+// leave for pods with local storage or without a controller: the instance goes in any case.
 func fateOf(pod *corev1.Pod, unreachable bool) fate {
 	_, static := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
@@ -75,10 +77,11 @@ func fateOf(pod *corev1.Pod, unreachable bool) fate {
 	return leaves
 }
 
-// Leaves is true for a pod that is evicted before its node goes.
+// Leaves reports whether a pod is evicted before its instance is terminated.
 func Leaves(pod *corev1.Pod) bool { return fateOf(pod, false) == leaves }
 
-// ofDaemonSet is true for a pod that would come back to the node at once: its controller does not mind that the node is cordoned.
+// ofDaemonSet reports whether a pod would return to the node at once, because its controller
+// ignores that the node is cordoned.
 func ofDaemonSet(pod *corev1.Pod) bool {
 	controller := metav1.GetControllerOf(pod)
 	return controller != nil && controller.Kind == "DaemonSet" && strings.HasPrefix(controller.APIVersion, "apps/")
@@ -121,7 +124,8 @@ func critical(pod *corev1.Pod) bool {
 	return pod.Spec.Priority != nil && *pod.Spec.Priority >= systemCritical
 }
 
-// unreachable is true for a node whose kubelet gives no sign (Kubernetes: the node lifecycle controller makes Ready Unknown).
+// unreachable reports whether a node's kubelet no longer responds (Kubernetes: the node lifecycle
+// controller sets Ready to Unknown).
 func unreachable(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
 		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionUnknown

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Progress is how far a node is in one look at it.
+// Progress describes how far the drain of a node is.
 type Progress struct {
 	// Node is its name.
 	Node string
@@ -16,7 +16,8 @@ type Progress struct {
 	Empty bool
 	// Gone is true if there is no such Node, or one of another instance: nobody saw it empty.
 	Gone bool
-	// Ending are pods that leave within their grace period, those among them whose eviction was just accepted.
+	// Ending are pods that leave within their grace period, those among them whose eviction was
+	// just accepted.
 	Ending int
 	// Completing are pods that are waited for without being asked to leave.
 	Completing int
@@ -49,8 +50,8 @@ func (p *Progress) count(answer verdict) {
 	}
 }
 
-// String says what is in the way, such as "2 pods held by PodDisruptionBudget default/web, 1 pod ending". It has no times in it, so that a
-// condition can carry it.
+// String says what is in the way, such as "2 pods held by PodDisruptionBudget default/web, 1 pod
+// ending". It has no times in it, so that a condition can carry it.
 func (p Progress) String() string {
 	var parts []string
 	add := func(count int, what string) {
@@ -81,14 +82,14 @@ func pods(count int) string {
 	return fmt.Sprintf("%d pods", count)
 }
 
-// The time between two looks at a node grows with the time that it is being emptied already, between these bounds: what a budget holds does not move
-// faster for being asked for often.
+// The time between two steps of a drain grows with its duration, within these bounds: pods that a
+// PodDisruptionBudget protects do not leave faster if evictions are requested more often.
 const (
 	soonestLook = 5 * time.Second
 	latestLook  = 30 * time.Second
 )
 
-// NextLook is when to look at a node again that has been emptied for some time.
+// NextLook returns the time until the next step of a drain that has already taken some time.
 func NextLook(elapsed time.Duration) time.Duration {
 	return min(max(elapsed/6, soonestLook), latestLook)
 }

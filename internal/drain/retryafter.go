@@ -7,15 +7,18 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// WithoutRetries returns a configuration whose clients return the refusal of an eviction at once. client-go sends a request that is answered with Retry-After up to ten times more,
-// and sleeps in between: a PodDisruptionBudget would hold up the caller for minutes. Look asks again in its own time.
+// WithoutRetries returns a configuration whose clients return the refusal of an eviction at once.
+// client-go sends a request that is answered with Retry-After up to ten times more, and sleeps in
+// between: a PodDisruptionBudget would hold up the caller for minutes. Look asks again in its own
+// time.
 func WithoutRetries(config *rest.Config) *rest.Config {
 	impatient := rest.CopyConfig(config)
 	impatient.Wrap(func(next http.RoundTripper) http.RoundTripper { return &withoutRetries{next} })
 	return impatient
 }
 
-// withoutRetries removes the header by which client-go decides to repeat an eviction. The status that callers read has the seconds too.
+// withoutRetries removes the header by which client-go decides to repeat an eviction. The status
+// that callers read has the seconds too.
 type withoutRetries struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

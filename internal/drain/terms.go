@@ -9,15 +9,18 @@ import (
 
 // Terms are on which a node is drained. The zero value waits for evictions without end.
 type Terms struct {
-	// Protects reports whether a pod is left alone until it ends or the deadline comes; nil for none. On a node whose kubelet gives no sign, no pod is.
+	// Protects reports whether a pod is left alone until it ends or the deadline comes; nil for
+	// none. On a node whose kubelet gives no sign, no pod is.
 	Protects func(*corev1.Pod) bool
-	// Deadline is when the instance is terminated whatever is left; zero for never. Before it pods are deleted, so that each has its own grace period.
+	// Deadline is when the instance is terminated whatever is left; zero for never. Before it pods
+	// are deleted, so that each has its own grace period.
 	Deadline time.Time
 	// Now is the time.
 	Now time.Time
 }
 
-// defaultGracePeriod is that of a pod that names none (Kubernetes: corev1.DefaultTerminationGracePeriodSeconds).
+// defaultGracePeriod is that of a pod that names none (Kubernetes:
+// corev1.DefaultTerminationGracePeriodSeconds).
 const defaultGracePeriod = int64(corev1.DefaultTerminationGracePeriodSeconds)
 
 // over reports whether the deadline has come.
@@ -29,7 +32,8 @@ func (t Terms) due(pod *corev1.Pod) bool {
 	return !t.Deadline.IsZero() && !t.Now.Before(t.Deadline.Add(-grace))
 }
 
-// gracePeriod returns how many seconds a pod has: its own grace period, or what is left until the deadline, and at least one.
+// gracePeriod returns how many seconds a pod has: its own grace period, or what is left until the
+// deadline, and at least one.
 func (t Terms) gracePeriod(pod *corev1.Pod) int64 {
 	left := int64(t.Deadline.Sub(t.Now) / time.Second)
 	return max(min(ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, defaultGracePeriod), left), 1)

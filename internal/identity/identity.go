@@ -1,6 +1,7 @@
-// Package identity finds out as whom AWS is called for a cluster: it reads the identity that the cluster names, with the ones that it is chained to
-// and the Secret with its keys, and makes sure at every link that the cluster's namespace may use it. The kinds and what they mean are CAPA's. It
-// calls nothing in AWS: what it returns is for package aws to make credentials of.
+// Package identity finds out as whom AWS is called for a cluster: it reads the identity that the
+// cluster names, with the ones that it is chained to and the Secret with its keys, and makes sure
+// at every link that the cluster's namespace may use it. The kinds and what they mean are CAPA's.
+// It calls nothing in AWS: what it returns is for package aws to make credentials of.
 package identity
 
 import (
@@ -30,10 +31,11 @@ const (
 	sessionTokenKey    = "SessionToken"
 )
 
-// DefaultSecretNamespace is where CAPA looks for the Secrets of static identities: the namespace that it runs in by default.
+// DefaultSecretNamespace is the namespace in which CAPA reads the Secrets of static identities: the
+// one that it runs in by default.
 const DefaultSecretNamespace = "capa-system"
 
-// Error says that an identity can not be used, and what to do.
+// Error says that an identity cannot be used, and what to do.
 type Error struct {
 	// Reason is that of the condition, one of IdentityNotFound, IdentityNotAllowed and IdentityInvalid.
 	Reason  string
@@ -48,7 +50,7 @@ func (*Error) WaitsForUser() bool { return true }
 
 // Resolver reads identities.
 type Resolver struct {
-	// Reader reads identities and Namespaces, by a cache as a rule.
+	// Reader reads identities and Namespaces, usually from a cache.
 	Reader client.Reader
 	// Secrets reads Secrets, past any cache.
 	Secrets client.Reader
@@ -56,12 +58,15 @@ type Resolver struct {
 	SecretNamespace string
 }
 
-// own is the identity that stands for the manager's own credentials. CAPA's webhook has every cluster name it that names none, and its spec.allowedNamespaces says
-// which namespaces may use them (CAPA: AWSClusterControllerIdentity).
+// own is the identity that stands for the manager's own credentials. CAPA's webhook has every
+// cluster name it that names none, and its spec.allowedNamespaces says which namespaces may use
+// them (CAPA: AWSClusterControllerIdentity).
 var own = aws.Identity{Kind: aws.IdentityController, Name: capav1.AWSClusterControllerIdentityName}
 
-// Resolve returns the credentials to call AWS with for a cluster in a namespace. A cluster that names no identity has the manager's own, as with CAPA: they are free
-// for every namespace only where the AWSClusterControllerIdentity that would limit them does not exist. The error is an *Error, or a failure to read.
+// Resolve returns the credentials to call AWS with for a cluster in a namespace. A cluster that
+// names no identity has the manager's own, as with CAPA: they are free for every namespace only
+// where the AWSClusterControllerIdentity that would limit them does not exist. The error is an
+// *Error, or a failure to read.
 func (r *Resolver) Resolve(ctx context.Context, identity aws.Identity, namespace string) (aws.Principal, error) {
 	unnamed := identity == (aws.Identity{})
 	if unnamed {
@@ -93,7 +98,8 @@ type Link struct {
 	source   *capav1.AWSIdentityReference
 }
 
-// Chain returns an identity and those that it gets its credentials from, the last of which needs no other. It does not ask who may use them.
+// Chain returns an identity and those that it gets its credentials from, the last of which needs no
+// other. It does not ask who may use them.
 func (r *Resolver) Chain(ctx context.Context, identity aws.Identity) ([]Link, error) {
 	var chain []Link
 	for {
@@ -158,10 +164,11 @@ func (r *Resolver) read(ctx context.Context, identity aws.Identity) (Link, error
 	return link, nil
 }
 
-// allows is nil if the namespace may use the identity.
+// allows returns an error unless the namespace may use the identity.
 //
-// The rules are CAPA's: nothing is allowed unless spec.allowedNamespaces is there; there and empty it allows all; else what its list names or its
-// selector selects. A list or selector that is there and empty selects nothing.
+// The rules are CAPA's: nothing is allowed unless spec.allowedNamespaces is there; there and empty
+// it allows all; else what its list names or its selector selects. A list or selector that is there
+// and empty selects nothing.
 func (r *Resolver) allows(ctx context.Context, link Link, namespace string) error {
 	refused := &Error{infrav1.IdentityNotAllowedReason, fmt.Sprintf("%s may not be used from namespace %q: add the namespace to its spec.allowedNamespaces, "+
 		"or name another identity in identityRef", link.Identity, namespace)}
@@ -184,7 +191,7 @@ func (r *Resolver) allows(ctx context.Context, link Link, namespace string) erro
 	return nil
 }
 
-// principal is what a chain comes to.
+// principal returns the credentials that a chain of identities describes.
 func (r *Resolver) principal(ctx context.Context, chain []Link) (aws.Principal, error) {
 	principal := aws.Principal{Identity: chain[0].Identity}
 	for _, link := range slices.Backward(chain) {
@@ -228,7 +235,7 @@ func (r *Resolver) keys(ctx context.Context, identity aws.Identity, name string)
 	return keys, nil
 }
 
-// Secrets are the names of the Secrets that a chain reads.
+// Secrets returns the names of the Secrets that a chain reads.
 func Secrets(chain []Link) []string {
 	var secrets []string
 	for _, link := range chain {
@@ -239,7 +246,7 @@ func Secrets(chain []Link) []string {
 	return secrets
 }
 
-// IsUnusable tells an identity that can not be used from a failure to find out.
+// IsUnusable distinguishes an identity that cannot be used from a failure to find out.
 func IsUnusable(err error) (*Error, bool) {
 	var unusable *Error
 	ok := errors.As(err, &unusable)

@@ -39,7 +39,8 @@ func resolver(t *testing.T, objects ...client.Object) *identity.Resolver {
 	return &identity.Resolver{Reader: verbatim{c, objects}, Secrets: c, SecretNamespace: "system"}
 }
 
-// verbatim reads roles as they were written: an API server keeps an empty list and an empty map, which the fake client takes for none.
+// verbatim reads roles as they were written: an API server keeps an empty list and an empty map,
+// which the fake client takes for none.
 type verbatim struct {
 	client.Reader
 	objects []client.Object
@@ -136,7 +137,8 @@ func TestAllowedNamespaces(t *testing.T) {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
 			r := resolver(t, controller("default", row.allowed), static("keys", row.allowed), role("role", row.allowed, nil), secret("keys-keys", goodKeys))
-			// A cluster that names no identity has the manager's own, which the AWSClusterControllerIdentity lends.
+			// A cluster that names no identity has the manager's own, which the
+			// AWSClusterControllerIdentity lends.
 			identities := []aws.Identity{{}, {Kind: aws.IdentityController, Name: "default"}, {Kind: aws.IdentityStatic, Name: "keys"}, {Kind: aws.IdentityRole, Name: "role"}}
 			if row.roleAlone {
 				identities = identities[3:]
@@ -261,8 +263,8 @@ func TestInstanceProfiles(t *testing.T) {
 	}
 }
 
-// TestUnnamedIdentity holds that a cluster that names no identity has no more rights than one that names the AWSClusterControllerIdentity, and all of them where
-// there is none.
+// TestUnnamedIdentity holds that a cluster that names no identity never has more rights than one
+// that names the AWSClusterControllerIdentity, and all of them where there is none.
 func TestUnnamedIdentity(t *testing.T) {
 	t.Parallel()
 	limited := controller("default", &capav1.AllowedNamespaces{NamespaceList: []string{"platform"}})

@@ -10,15 +10,17 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// InstanceProfilesAnnotation on an identity limits the instance profiles of instances that are launched as the identity: patterns separated by commas,
-// as of path.Match, of names or ARNs. Without it, an identity that may pass many roles to EC2 would lend every one of them to each user who may write a
-// pool. It holds for what a spec names and for launch templates of others. For clusters without identityRef it is read from the
-// AWSClusterControllerIdentity "default".
+// InstanceProfilesAnnotation on an identity limits the instance profiles of instances that are
+// launched as the identity: patterns separated by commas, as of path.Match, of names or ARNs.
+// Without it, an identity that may pass many roles to EC2 would lend every one of them to each user
+// who may write a pool. It holds for what a spec names and for launch templates of others. For
+// clusters without identityRef it is read from the AWSClusterControllerIdentity "default".
 const InstanceProfilesAnnotation = "slipway.infrastructure.cluster.x-k8s.io/allowed-instance-profiles"
 
-// AllowsInstanceProfile is nil if the identity may be used to launch instances with an instance profile, given by name or ARN. An identity without
-// the annotation may be used with all, and no profile at all is always allowed. The annotation of the AWSClusterControllerIdentity holds for clusters that name no
-// identity too. The error is an *Error, or a failure to read.
+// AllowsInstanceProfile returns an error unless the identity may launch instances with an instance
+// profile, given by name or ARN. An identity without the annotation may use all profiles, and
+// launching without a profile is always allowed. The annotation of the AWSClusterControllerIdentity
+// also applies to clusters that name no identity. The error is an *Error, or a failure to read.
 func (r *Resolver) AllowsInstanceProfile(ctx context.Context, identity aws.Identity, profile string) error {
 	if profile == "" {
 		return nil
@@ -51,7 +53,8 @@ func (r *Resolver) AllowsInstanceProfile(ctx context.Context, identity aws.Ident
 		identity, profile, value, InstanceProfilesAnnotation)}
 }
 
-// OwnProfiles limits the instance profiles of instances that are launched with the controller's own credentials.
+// OwnProfiles limits the instance profiles of instances that are launched with the controller's own
+// credentials.
 type OwnProfiles struct{ Resolver *Resolver }
 
 // Problem returns why instances may not be launched with an instance profile, or "" if they may.

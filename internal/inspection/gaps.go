@@ -22,7 +22,7 @@ const (
 // Consumers are all of them.
 var Consumers = []Consumer{AWSMachinePool, AWSManagedMachinePool, Provisioner}
 
-// Gap is what a version lacks for a consumer, or has that the consumer can not launch from.
+// Gap is what a version lacks for a consumer, or has that the consumer cannot launch from.
 type Gap struct {
 	Lack
 	Consumer Consumer
@@ -40,7 +40,7 @@ func Blocking(gaps []Gap, consumer Consumer, given ...string) string {
 	return ""
 }
 
-// ForNobody is the first gap for which no consumer can launch anything, whatever it gives itself: something that the version names does not exist, or can not go
+// ForNobody is the first gap for which no consumer can launch anything, whatever it gives itself: something that the version names does not exist, or cannot go
 // together. Both are empty if there is none.
 func ForNobody(gaps []Gap) (member, message string) {
 	for _, gap := range gaps {

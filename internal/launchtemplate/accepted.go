@@ -10,9 +10,10 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// Accepted are versions that count as a config although no fingerprint of theirs says so: those that CAPA made of a template that was taken over, and
-// those of a template that somebody deleted, whose descriptions are gone with it. It is kept in a tag of the template, so that nothing but AWS is
-// needed to know it.
+// Accepted are versions that count as a config although no fingerprint of theirs says so: those
+// that CAPA made of a template that was taken over, and those of a template that somebody deleted,
+// whose descriptions are gone with it. It is kept in a tag of the template, so that nothing but AWS
+// is needed to know it.
 type Accepted struct {
 	// Config is the fingerprint that they count as.
 	Config string
@@ -28,7 +29,8 @@ var (
 	acceptedRange = regexp.MustCompile(`(lt-[0-9a-z]+):([0-9]+)-([0-9]+)`)
 )
 
-// Text is the value of the tag, "" for none. What does not fit is left out from the end: instances of those versions would be replaced.
+// Text returns the value of the tag, or "" if there is nothing to record. Ranges that do not fit
+// are dropped from the end: instances of those versions would be replaced.
 func (a Accepted) Text() string {
 	if a.Config == "" || len(a.Versions) == 0 {
 		return ""
@@ -73,8 +75,9 @@ func (a Accepted) Of(config string) []infrav1.AcceptedVersions {
 	return a.Versions
 }
 
-// Lost is what is accepted when a template is found deleted: of what is known of it, the versions that had a config, and what was accepted for that
-// config before. So a template that is made again replaces no instance that runs the config already.
+// Lost returns the versions to accept when a template was deleted: the known versions that had a
+// config, and the versions that were accepted for that config before. A template that is created
+// again therefore replaces no instance that already runs the config.
 func Lost(templateID, config string, versions []infrav1.LaunchTemplateVersionStatus, before Accepted) Accepted {
 	accepted := Accepted{Config: config}
 	sorted := slices.Clone(versions)
@@ -94,11 +97,12 @@ func Lost(templateID, config string, versions []infrav1.LaunchTemplateVersionSta
 	return accepted
 }
 
-// mostAccepted is how many ranges status has room for (API: maxItems).
+// mostAccepted limits the number of ranges in the status (API: maxItems).
 const mostAccepted = 16
 
-// WithDeleted returns what is accepted when versions with a config were deleted by hand: they too, because instances that were launched from them run the
-// config, and the description that said so is gone. What is there already stays in front, and what does not fit is left out.
+// WithDeleted returns what is accepted when versions with a config were deleted by hand: they too,
+// because instances that were launched from them run the config, and the description that said so
+// is gone. Existing ranges stay in front, and ranges that do not fit are dropped.
 func (a Accepted) WithDeleted(templateID, config string, numbers []int64) Accepted {
 	result := Accepted{Config: config, Versions: slices.Clone(a.Of(config))}
 	missing := slices.DeleteFunc(slices.Clone(numbers), func(number int64) bool {

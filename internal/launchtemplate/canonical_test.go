@@ -108,7 +108,8 @@ func converted[T any](t rapid.TB, from any) *T {
 	return into
 }
 
-// What EC2 answers has the canonical form of what was asked for, so that a version that somebody else made can be compared.
+// The response of EC2 has the canonical form of the request, so that a version that somebody else
+// made can be compared.
 func TestRequestsAndAnswersAreEqual(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -126,8 +127,8 @@ func TestRequestsAndAnswersAreEqual(t *testing.T) {
 	})
 }
 
-// A member that only answers have would make every version of somebody else look different from what is wanted. If this fails for a newer SDK,
-// decide whether the member says what a node is.
+// A member that only answers have would make every version of somebody else look different from
+// what is wanted. If this fails for a newer SDK, decide whether the member says what a node is.
 func TestMembersOfAnswersAlone(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}
@@ -169,7 +170,8 @@ func compareTypes(t *testing.T, request, answer reflect.Type, found map[string]b
 	}
 }
 
-// unordered are the lists in launch template data that EC2 takes for sets. It is a list of its own, so that one that is lost in the code shows.
+// unordered are the lists in launch template data that EC2 takes for sets. It is a list of its own,
+// so that one that is lost in the code shows.
 var unordered = map[string]bool{
 	"SecurityGroupIds": true, "SecurityGroups": true, "Groups": true, "TagSpecifications": true, "Tags": true, "BlockDeviceMappings": true,
 }
@@ -224,7 +226,8 @@ func TestOrderElsewhereIsRelevant(t *testing.T) {
 	}
 }
 
-// A member that a newer SDK has and nobody sets is invisible, and so is an empty list or structure in place of none.
+// A member that a newer SDK has and nobody sets is invisible, and so is an empty list or structure
+// in place of none.
 func TestWhatIsNotSetIsInvisible(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -12,8 +12,9 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// Changes says in words what a node from the new input has that one from the old data had not: "instance type m5.large → m6i.large". Of bootstrap
-// data it says that it changed, never what, and nothing of a join token; of tags their keys.
+// Changes describes what a node from the new input has that one from the old data did not have:
+// "instance type m5.large → m6i.large". Of bootstrap data it says that it changed, never what, and
+// nothing of a join token; of tags their keys.
 func Changes(old Data, wanted Input) []string {
 	var found []string
 	if data, known := old.restored(awssdk.ToString(old.data.UserData), wanted.bootstrap); known {
@@ -21,7 +22,8 @@ func Changes(old Data, wanted Input) []string {
 	} else {
 		compare(&found, "", path{}, comparableTree(old.withoutUserData()), comparableTree(wanted.withoutUserData()))
 	}
-	// Were the bootstrap data the same, the old data with it would have the old fingerprint. User data may hold no more than a pointer.
+	// Were the bootstrap data the same, the old data with it would have the old fingerprint. User
+	// data may hold no more than a pointer.
 	if _, err := plainUserData(wanted.bootstrap); err == nil {
 		if _, same := old.restored(wanted.bootstrap); !same {
 			found = append(found, bootstrapChanged)
@@ -30,7 +32,7 @@ func Changes(old Data, wanted Input) []string {
 	return found
 }
 
-// ChangesBetween is Changes for two versions that exist.
+// ChangesBetween does the same as Changes for two versions that exist.
 func ChangesBetween(old, present Data) []string {
 	var found []string
 	compare(&found, "", path{}, comparableTree(old.withoutUserData()), comparableTree(present.withoutUserData()))
@@ -47,7 +49,7 @@ func ChangesBetween(old, present Data) []string {
 // bootstrapChanged is all that is ever said of bootstrap data.
 const bootstrapChanged = "bootstrap data changed"
 
-// path is where in the data something is, in words.
+// path describes the position of a value in the data, for messages.
 type path []string
 
 func (p path) with(words ...string) path {
@@ -56,7 +58,8 @@ func (p path) with(words ...string) path {
 
 func (p path) String() string { return strings.Join(p, " ") }
 
-// memberWords are what members are called where their names say too little or too much.
+// memberWords maps members to the words used in messages, where the member's own name says too
+// little or too much.
 var memberWords = map[string]string{
 	"InstanceType": "instance type", "ImageId": "image", "KeyName": "key pair", "IamInstanceProfile": "instance profile", "SecurityGroupIds": "security group",
 	"BlockDeviceMappings": "volume", "Ebs": "", "VolumeSize": "size in GiB", "VolumeType": "type", "KmsKeyId": "KMS key", "MetadataOptions": "metadata",
@@ -65,10 +68,10 @@ var memberWords = map[string]string{
 	"CapacityReservationId": "capacity reservation", "NetworkInterfaces": "network interface",
 }
 
-// memberKeys are the members that tell the elements of a list apart.
+// memberKeys maps lists to the members that distinguish their elements.
 var memberKeys = map[string]string{"BlockDeviceMappings": "DeviceName", "TagSpecifications": "ResourceType", "Tags": "Key", "NetworkInterfaces": "DeviceIndex"}
 
-// wordFor is what a member is called.
+// wordFor returns the word for a member in messages.
 func wordFor(member string) string {
 	if word, known := memberWords[member]; known {
 		return word
@@ -133,13 +136,14 @@ func compareElement(found *[]string, add func(string, ...any), member string, at
 	}
 }
 
-// tagsOf are the tags of a specification, nil if there is none.
+// tagsOf returns the tags of a specification, or nil if there are none.
 func tagsOf(specification any) any {
 	members, _ := specification.(map[string]any)
 	return members["Tags"]
 }
 
-// byKey are the elements of a list by what tells them apart: a member, or themselves.
+// byKey returns the elements of a list by the value that identifies them: a member, the index, or
+// the element itself.
 func byKey(member string, list []any) map[string]any {
 	elements := make(map[string]any, len(list))
 	for i, element := range list {
@@ -156,7 +160,8 @@ func byKey(member string, list []any) map[string]any {
 	return elements
 }
 
-// valueText returns a value as users read it. It quotes the value "none", which EC2 has for some members, to tell it from a member that is not set.
+// valueText returns a value as users read it. It quotes the value "none", which EC2 has for some
+// members, to distinguish it from a member that is not set.
 func valueText(value any) string {
 	if value == nil {
 		return "none"

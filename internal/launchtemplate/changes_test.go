@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
-// before is what the rows of TestChanges change.
+// before returns the spec and the resolved values that the rows of TestChanges modify.
 func before() (infrav1.AWSLaunchConfigSpec, launchtemplate.Resolved) {
 	return infrav1.AWSLaunchConfigSpec{AWSLaunchTemplate: infrav1.AWSLaunchTemplate{
 			InstanceType: "m5.large", IamInstanceProfile: "nodes", SSHKeyName: ptr.To("ops"), RootVolume: &infrav1.Volume{Size: 20, Type: "gp3"},

@@ -11,20 +11,24 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// Contents is what a version says of the instances that are launched from it, in plain values. What the version leaves to whoever launches is empty.
+// Contents describes the instances that are launched from a version, in plain values. A field is
+// empty if the version leaves it to the launch request.
 type Contents struct {
 	// ImageID is the id of the image, or resolve:ssm: and a Systems Manager parameter that holds it.
 	ImageID string
-	// InstanceType and Requirements are alternatives. Requirements are the attributes that choose types, as text, in EC2's words.
+	// InstanceType and Requirements are alternatives. Requirements are the attributes that choose
+	// types, as text, with EC2's field names.
 	InstanceType, Requirements string
-	// Market is EC2's marketType: spot, capacity-block or interruptible-capacity-reservation. Empty is On-Demand.
+	// Market is EC2's marketType: spot, capacity-block or interruptible-capacity-reservation. Empty
+	// is On-Demand.
 	Market string
-	// LastingSpot says that a Spot request outlives its instance, has an end, or stops the instance in place of terminating it.
+	// LastingSpot says that a Spot request outlives its instance, has an end, or stops the instance
+	// in place of terminating it.
 	LastingSpot bool
 	// CapacityReservation is the id of a Capacity Reservation, or the ARN of a group of them.
 	CapacityReservation string
-	// SecurityGroupIDs are those of the instance and of all its interfaces, and SubnetIDs those of the interfaces, sorted. SecurityGroupNames
-	// are of groups that are named.
+	// SecurityGroupIDs are those of the instance and of all its interfaces, and SubnetIDs those of
+	// the interfaces, sorted. SecurityGroupNames are of groups that are named.
 	SecurityGroupIDs, SecurityGroupNames, SubnetIDs []string
 	// InterfaceIDs are network interfaces that exist already, which one instance at a time can have.
 	InterfaceIDs []string
@@ -51,7 +55,7 @@ type Volume struct {
 	SnapshotID string
 }
 
-// Contents is what the version says.
+// Contents returns the contents of the version.
 func (d Data) Contents() (Contents, error) {
 	contents, err := contentsOf(d.data)
 	if err != nil {
@@ -60,13 +64,13 @@ func (d Data) Contents() (Contents, error) {
 	return contents, nil
 }
 
-// Fingerprints are the version's.
+// Fingerprints returns the fingerprints of the version.
 func (d Data) Fingerprints() Fingerprints { return d.version.Fingerprints }
 
-// Version is the version itself.
+// Version returns the version itself.
 func (d Data) Version() Version { return d.version }
 
-// Contents is what a version that is made of the input says.
+// Contents returns the contents of a version that is created from the input.
 func (i Input) Contents() (Contents, error) {
 	answer := &ec2types.ResponseLaunchTemplateData{}
 	copySet(reflect.ValueOf(answer).Elem(), reflect.ValueOf(i.data).Elem())

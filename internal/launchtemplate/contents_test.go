@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
-// What is to be sent and what EC2 then answers say the same.
+// The data that is sent and the data that EC2 then returns have the same contents.
 func TestContentsOfInputAndOfVersion(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -17,7 +17,8 @@ func templateOf(template *ec2types.LaunchTemplate) Template {
 	}
 }
 
-// versionOf reads a version. One whose description carries no fingerprints gets them from its data: somebody else made it.
+// versionOf reads a version. One whose description carries no fingerprints gets them from its data:
+// somebody else made it.
 func versionOf(version *ec2types.LaunchTemplateVersion) (Version, error) {
 	number := awssdk.ToInt64(version.VersionNumber)
 	fingerprints, ours := ParseDescription(awssdk.ToString(version.VersionDescription))
@@ -44,7 +45,8 @@ func versionOf(version *ec2types.LaunchTemplateVersion) (Version, error) {
 	return seen, nil
 }
 
-// warningText is what EC2 said of data that it accepted: it does not fully validate a template (AWS: launch-template-restrictions).
+// warningText returns the warnings about data that EC2 accepted. EC2 does not fully validate a
+// template (AWS: launch-template-restrictions).
 func warningText(warning *ec2types.ValidationWarning) string {
 	if warning == nil {
 		return ""
@@ -64,7 +66,8 @@ func tagMap(tags []ec2types.Tag) map[string]string {
 	return set
 }
 
-// tagList is sorted by key, so that the same tags make the same request: a client token admits no other.
+// tagList returns tags sorted by key, so that the same tags result in the same request: a client
+// token admits no other request.
 func tagList(tags map[string]string) []ec2types.Tag {
 	list := make([]ec2types.Tag, 0, len(tags))
 	for key, value := range tags {
@@ -74,7 +77,7 @@ func tagList(tags map[string]string) []ec2types.Tag {
 	return list
 }
 
-// tagText is tags as one text, for client tokens.
+// tagText returns tags as one text, for client tokens.
 func tagText(tags map[string]string) string {
 	lines := make([]string, 0, 2*len(tags))
 	for _, tag := range tagList(tags) {

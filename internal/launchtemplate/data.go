@@ -12,17 +12,17 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// Data is what a version was made of, as EC2 says. It never changes.
+// Data contains the data of a version, as EC2 returns it. It never changes.
 type Data struct {
 	template string
 	version  Version
 	data     *ec2types.ResponseLaunchTemplateData
 }
 
-// TemplateID is the template's.
+// TemplateID returns the ID of the template.
 func (d Data) TemplateID() string { return d.template }
 
-// Number is the version's.
+// Number returns the number of the version.
 func (d Data) Number() int64 { return d.version.Number }
 
 func (d Data) withoutUserData() *ec2types.ResponseLaunchTemplateData { return withoutUserData(d.data) }
@@ -39,7 +39,8 @@ func (i Input) withoutUserData() *ec2types.RequestLaunchTemplateData {
 	return &clone
 }
 
-// Data reads one version. It is for what fingerprints do not tell: how two versions differ, and to make an old config again.
+// Data reads one version. It is for what fingerprints do not tell: how two versions differ, and to
+// make an old config again.
 func (t *Templates) Data(ctx context.Context, id string, number int64) (Data, error) {
 	output, err := t.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
 		LaunchTemplateId: &id, Versions: []string{strconv.FormatInt(number, 10)},
@@ -64,7 +65,8 @@ func DataOf(templateID string, version Version, input Input) Data {
 	return Data{template: templateID, version: version, data: answer}
 }
 
-// WithBootstrap returns the input for the same data with the user data that was resolved: an old config with the bootstrap data of today.
+// WithBootstrap returns the input for the same data with the user data that was resolved: an old
+// config with the bootstrap data of today.
 func (d Data) WithBootstrap(resolved Resolved) (Input, error) {
 	resolved.ImageKey = d.version.Fingerprints.Image
 	var plain *Input

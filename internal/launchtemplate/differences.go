@@ -14,8 +14,9 @@ import (
 	"github.com/slipway-project/slipway/internal/userdata"
 )
 
-// Settings are all that is set in launch template data, user data by a fingerprint without its join token. What CAPA adds and nobody asked for is left
-// out, and so is what means the same as nothing.
+// Settings are all that is set in launch template data, user data by a fingerprint without its join
+// token. Data that CAPA adds on its own is left out, and so are values that mean the same as no
+// value.
 type Settings struct {
 	tree     map[string]any
 	userData string
@@ -23,7 +24,7 @@ type Settings struct {
 	elsewhere bool
 }
 
-// Differences says in words what a node would be otherwise: "image ami-1 → ami-2".
+// Differences describes how a node would differ: "image ami-1 → ami-2".
 func (s Settings) Differences(wanted Settings) []string {
 	var found []string
 	compare(&found, "", path{}, s.tree, wanted.tree)
@@ -33,10 +34,11 @@ func (s Settings) Differences(wanted Settings) []string {
 	return found
 }
 
-// Equal is true for settings between which there is no difference.
+// Equal reports whether there is no difference between the settings.
 func (s Settings) Equal(other Settings) bool { return reflect.DeepEqual(s, other) }
 
-// Settings are those of the version that is asked for, with the bootstrap data itself where user data points to it.
+// Settings returns the settings of the requested version, with the bootstrap data itself where user
+// data points to it.
 func (i Input) Settings() (Settings, error) {
 	return settingsOf(i.data, i.bootstrap)
 }
@@ -58,8 +60,9 @@ func settingsOf(data any, encoded string) (Settings, error) {
 	return settings, nil
 }
 
-// leaveOutIdle takes out of a tree what says nothing of a node: the tags by which CAPA knows again what bootstrap data a version has, and what is
-// EC2's default and can have no other (AWS: API_LaunchTemplateInstanceMetadataOptionsRequest, HttpProtocolIpv6;
+// leaveOutIdle takes out of a tree what says nothing of a node: the tags by which CAPA knows again
+// what bootstrap data a version has, and what is EC2's default and can have no other (AWS:
+// API_LaunchTemplateInstanceMetadataOptionsRequest, HttpProtocolIpv6;
 // API_LaunchTemplateEnclaveOptionsRequest).
 func leaveOutIdle(tree map[string]any) {
 	leaveOut(tree, "MetadataOptions", "HttpProtocolIpv6", "disabled")
@@ -80,7 +83,8 @@ func leaveOutIdle(tree map[string]any) {
 	})
 }
 
-// leaveOut takes a member out of a tree's branch if it has the value, and the branch with it if nothing else is there.
+// leaveOut takes a member out of a tree's branch if it has the value, and the branch with it if
+// nothing else is there.
 func leaveOut(tree map[string]any, branch, member, value string) {
 	members, _ := tree[branch].(map[string]any)
 	if members[member] == nil || fmt.Sprint(members[member]) != value {
@@ -91,7 +95,8 @@ func leaveOut(tree map[string]any, branch, member, value string) {
 	}
 }
 
-// madeByCAPA is true for data with the tag that CAPA puts on the instances of every version of its own (CAPA: launchtemplate.go).
+// madeByCAPA reports whether data has the tag that CAPA puts on the instances of every version that
+// it creates (CAPA: launchtemplate.go).
 func madeByCAPA(data *ec2types.ResponseLaunchTemplateData) bool {
 	for _, specification := range data.TagSpecifications {
 		for _, tag := range specification.Tags {
@@ -103,8 +108,9 @@ func madeByCAPA(data *ec2types.ResponseLaunchTemplateData) bool {
 	return false
 }
 
-// keptByCAPA is true for user data that is an Ignition config which takes in an object that CAPA put into the cluster's bucket, by its name or by a
-// presigned URL (CAPA: launchtemplate.go; s3.go, bootstrapDataKeyForMachinePool).
+// keptByCAPA reports whether user data is an Ignition config that includes an object that CAPA put
+// into the cluster's bucket, by its name or by a presigned URL (CAPA: launchtemplate.go; s3.go,
+// bootstrapDataKeyForMachinePool).
 func keptByCAPA(userData []byte) bool {
 	type resources []struct{ Source string }
 	var document struct {

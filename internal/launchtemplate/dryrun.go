@@ -13,8 +13,9 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// DryRun asks EC2 whether it would launch an instance from a version with the given input, in a subnet: that of the instance, and of its interfaces
-// without one. It launches nothing. The error is EC2's reason why not, or why it could not say.
+// DryRun asks EC2 whether it would launch an instance from a version with the given input, in a
+// subnet: that of the instance, and of its interfaces without one. It launches nothing. The error
+// is EC2's reason why not, or why it could not say.
 func (t *Templates) DryRun(ctx context.Context, id string, version int64, input Input, subnetID string) error {
 	request := &ec2.RunInstancesInput{
 		DryRun: awssdk.Bool(true), MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1),
@@ -28,8 +29,9 @@ func (t *Templates) DryRun(ctx context.Context, id string, version int64, input 
 	return DryRunAnswer(err, id, version)
 }
 
-// DryRunAnswer returns nil for the error by which EC2 says that a dry run of a version would have succeeded (AWS: EC2 API reference, errors-overview, DryRunOperation), and
-// otherwise why it would not have, or why EC2 could not say.
+// DryRunAnswer returns nil for the error by which EC2 says that a dry run of a version would have
+// succeeded (AWS: EC2 API reference, errors-overview, DryRunOperation), and otherwise why it would
+// not have, or why EC2 could not say.
 func DryRunAnswer(err error, id string, version int64) error {
 	switch {
 	case aws.Code(err) == "DryRunOperation":
@@ -40,8 +42,9 @@ func DryRunAnswer(err error, id string, version int64) error {
 	return fmt.Errorf("trying version %d of launch template %q: %w", version, id, err)
 }
 
-// InterfacesIn returns the network interfaces of the version as a request to launch an instance has them, which takes them in the place of the template's. Those
-// without a subnet are in the given one. There are none if the version names none.
+// InterfacesIn returns the network interfaces of the version as a request to launch an instance has
+// them, which takes them in the place of the template's. Those without a subnet are in the given
+// one. There are none if the version names none.
 func (d Data) InterfacesIn(subnetID string) []ec2types.InstanceNetworkInterfaceSpecification {
 	return interfacesIn(subnetID, reflect.ValueOf(d.data.NetworkInterfaces))
 }

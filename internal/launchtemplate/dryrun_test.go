@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
-// EC2 tells by a dry run what it does not tell of a version that it stores, and launches nothing.
+// A dry run reports errors that EC2 does not report for a version that it stores, and launches
+// nothing.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	const subnet = "subnet-0b2000000000000aa"

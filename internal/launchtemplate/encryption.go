@@ -8,11 +8,14 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// Slipway never sends the value false for the encryption of a volume. EC2 refuses it where the volume has a snapshot, as the root volume of every
-// image has ("the encrypted flag cannot be specified since device /dev/xvda has a snapshot specified"), and it changes nothing elsewhere: a volume
-// is encrypted if its snapshot is or if the account encrypts by default, and false prevents neither (EBS User Guide, "Encryption by default").
+// Slipway never sends the value false for the encryption of a volume. EC2 refuses it where the
+// volume has a snapshot, as the root volume of every image has ("the encrypted flag cannot be
+// specified since device /dev/xvda has a snapshot specified"), and it changes nothing elsewhere: a
+// volume is encrypted if its snapshot is or if the account encrypts by default, and false prevents
+// neither (EBS User Guide, "Encryption by default").
 //
-// Fingerprints are still taken of the data with the value, as earlier releases took them: leaving it out must not replace a node.
+// Fingerprints are still taken of the data with the value, as earlier releases took them: leaving
+// it out must not replace a node.
 
 // withoutFalse returns the data as it is sent: without the value false for the encryption of a volume.
 func withoutFalse(data *ec2types.RequestLaunchTemplateData) *ec2types.RequestLaunchTemplateData {
@@ -30,8 +33,9 @@ func withoutFalse(data *ec2types.RequestLaunchTemplateData) *ec2types.RequestLau
 	return &sent
 }
 
-// asked returns what the version may have been asked for, the likeliest first: its data as EC2 answers it, and with the value false where Slipway
-// may have left it out, of all volumes and of each. The version's fingerprint tells which it was.
+// asked returns what the version may have been asked for, the likeliest first: its data as EC2
+// answers it, and with the value false where Slipway may have left it out, of all volumes and of
+// each. The version's fingerprint shows which it was.
 func (d Data) asked() []*ec2types.ResponseLaunchTemplateData {
 	var silent []int
 	for i, mapping := range d.data.BlockDeviceMappings {
@@ -63,7 +67,8 @@ func (d Data) withFalse(mappings []int) *ec2types.ResponseLaunchTemplateData {
 	return &data
 }
 
-// restored returns the data that the version was asked for, by its fingerprint, if its bootstrap data is among the given ones.
+// restored returns the data that the version was asked for, by its fingerprint, if its bootstrap
+// data is among the given ones.
 func (d Data) restored(encoded ...string) (*ec2types.ResponseLaunchTemplateData, bool) {
 	for _, data := range d.asked() {
 		for _, bootstrap := range encoded {
@@ -76,7 +81,8 @@ func (d Data) restored(encoded ...string) (*ec2types.ResponseLaunchTemplateData,
 	return d.data, false
 }
 
-// leaveOutFalse removes the value false for the encryption of volumes from a tree of the canonical form, where it means the same as no value.
+// leaveOutFalse removes the value false for the encryption of volumes from a tree of the canonical
+// form, where it means the same as no value.
 func leaveOutFalse(tree any) any {
 	members, _ := tree.(map[string]any)
 	mappings, _ := members["BlockDeviceMappings"].([]any)
@@ -88,5 +94,6 @@ func leaveOutFalse(tree any) any {
 	return tree
 }
 
-// comparableTree returns the canonical tree of data, in which no volume has the value false for its encryption.
+// comparableTree returns the canonical tree of data, in which no volume has the value false for its
+// encryption.
 func comparableTree(data any) any { return leaveOutFalse(canonicalTree(reflect.ValueOf(data), "")) }

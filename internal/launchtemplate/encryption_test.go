@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
-// unencrypted returns a config that says of both of its volumes that they are not encrypted, with an image that exists.
+// unencrypted returns a config with two volumes that are not encrypted, with an image that exists.
 func (r *rig) unencrypted() (infrav1.AWSLaunchConfigSpec, launchtemplate.Resolved) {
 	r.Helper()
 	images, err := r.ec2.DescribeImages(r.Context(), &ec2.DescribeImagesInput{
@@ -39,7 +39,8 @@ func newInput(t *testing.T, spec infrav1.AWSLaunchConfigSpec, resolved launchtem
 	return input
 }
 
-// TestFalseEncryptionIsLeftOut: EC2 refuses to launch a version that says that a volume of a snapshot is not encrypted.
+// TestFalseEncryptionIsLeftOut: EC2 refuses to launch a version that says that a volume of a
+// snapshot is not encrypted.
 func TestFalseEncryptionIsLeftOut(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -12,24 +12,29 @@ import (
 	"time"
 )
 
-// Fingerprints say what a launch template version is, without reading its data. They are kept in the version's description,
-// because EC2 never changes a version once it exists and a version can not be tagged (AWS: launch-template-restrictions).
+// Fingerprints say what a launch template version is, without reading its data. They are kept in
+// the version's description, because EC2 never changes a version once it exists and a version
+// cannot be tagged (AWS: launch-template-restrictions).
 type Fingerprints struct {
-	// Config is what a node is: all the data, with the bootstrap data's short-lived join tokens masked. Nodes roll for it alone.
+	// Config is what a node is: all the data, with the bootstrap data's short-lived join tokens
+	// masked. Nodes roll for it alone.
 	Config string
 	// Bootstrap is the bytes of the bootstrap data, tokens included.
 	Bootstrap string
-	// Image is what the image was looked up for, empty for an image given by id. A looked-up image is kept for as long as it is equal.
+	// Image is what the image was looked up for, empty for an image given by id. A looked-up image
+	// is kept for as long as it is equal.
 	Image string
-	// Data is where the bootstrap data is that the user data points to, as the store of bootstrap data writes it. Empty for a version that holds its
-	// bootstrap data itself.
+	// Data is where the bootstrap data is that the user data points to, as the store of bootstrap
+	// data writes it. Empty for a version that holds its bootstrap data itself.
 	Data string
 }
 
-// description is the form of a version's description. The number is that of the form, and of the canonical form that Config is taken over.
+// description is the form of a version's description. The number is that of the form, and of the
+// canonical form that Config is taken over.
 var description = regexp.MustCompile(`^slipway/1 config=([0-9a-f]{32}) bootstrap=([0-9a-f]{32})(?: image=([0-9a-f]{16}))?(?: data=([a-z0-9./-]{1,100}))?$`)
 
-// Description is the fingerprints as a version's description: at most 221 of the 255 characters that EC2 allows.
+// Description returns the fingerprints as a version's description, in at most 221 of the 255
+// characters that EC2 allows.
 func (f Fingerprints) Description() string {
 	text := fmt.Sprintf("slipway/1 config=%s bootstrap=%s", f.Config, f.Bootstrap)
 	if f.Image != "" {
@@ -41,7 +46,8 @@ func (f Fingerprints) Description() string {
 	return text
 }
 
-// ParseDescription reads fingerprints back from a version's description. It is false for a version that somebody else made.
+// ParseDescription reads fingerprints back from a version's description. It is false for a version
+// that somebody else made.
 func ParseDescription(text string) (Fingerprints, bool) {
 	parts := description.FindStringSubmatch(text)
 	if parts == nil {
@@ -50,8 +56,8 @@ func ParseDescription(text string) (Fingerprints, bool) {
 	return Fingerprints{Config: parts[1], Bootstrap: parts[2], Image: parts[3], Data: parts[4]}, true
 }
 
-// ImageKey is the Image fingerprint of a look-up, given by name and value. Empty values count as absent, so that a look-up that gains
-// a setting keeps its key where nobody uses it.
+// ImageKey returns the Image fingerprint of a lookup, given by name and value. Empty values count
+// as absent, so that a lookup that gains a setting keeps its key where the setting is not used.
 func ImageKey(lookup map[string]string) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(lookup)) {
@@ -62,7 +68,8 @@ func ImageKey(lookup map[string]string) string {
 	return hash(16, parts...)
 }
 
-// hash is the hexadecimal SHA-256 of the parts, cut to n characters. Each part's length goes in, so that no two lists of parts collide.
+// hash returns the hexadecimal SHA-256 of the parts, cut to n characters. It includes the length of
+// each part, so that no two lists of parts collide.
 func hash(n int, parts ...string) string {
 	digest := sha256.New()
 	for _, part := range parts {
@@ -71,10 +78,11 @@ func hash(n int, parts ...string) string {
 	return hex.EncodeToString(digest.Sum(nil))[:n]
 }
 
-// canonical is the JSON of everything that is set in a value of the SDK's types: members that are nil, enumerations without a value, empty
-// lists and structures with nothing set are left out, keys are sorted, and lists that EC2 treats as sets are sorted. A new member in a
-// newer SDK is therefore invisible until somebody sets it. Request and response types give the same text for the same data, because
-// the SDK names their members alike, and what only answers carry is left out.
+// canonical returns the JSON of everything that is set in a value of the SDK's types. It leaves out
+// members that are nil, enumerations without a value, and empty lists and structures. It sorts
+// keys, and lists that EC2 treats as sets. A new member in a newer SDK is therefore invisible until
+// it is set. Request and response types give the same text for the same data, because the SDK names
+// their members alike and canonical leaves out members that only responses have.
 func canonical(value any) (string, error) {
 	tree := canonicalTree(reflect.ValueOf(value), "")
 	text, err := json.Marshal(tree)
@@ -90,8 +98,8 @@ var sets = map[string]bool{
 	"TagSpecifications": true, "Tags": true, "BlockDeviceMappings": true,
 }
 
-// answersOnly are members that EC2 adds to its answers and nobody can ask for, by type and name: how far a setting has come, and who
-// operates the template. They say nothing of what a node is.
+// answersOnly are members that EC2 adds to its answers and nobody can ask for, by type and name:
+// how far a setting has come, and who operates the template. They do not describe a node.
 var answersOnly = map[string]bool{
 	"LaunchTemplateInstanceMetadataOptions.State": true,
 	"InstanceIpv6Address.IsPrimaryIpv6":           true,
@@ -157,7 +165,8 @@ func canonicalList(value reflect.Value, member string) any {
 		tree := canonicalTree(value.Index(i), "")
 		text, err := json.Marshal(tree)
 		if err != nil {
-			// Trees are made of strings, numbers, booleans, maps and lists alone: there is nothing that JSON can not write.
+			// Trees are made of strings, numbers, booleans, maps and lists alone: there is nothing
+			// that JSON cannot write.
 			panic(fmt.Sprintf("canonical form of %s: %v", member, err))
 		}
 		items = append(items, item{tree, string(text)})

@@ -87,7 +87,8 @@ func TestRenderedUserDataKeepsFingerprints(t *testing.T) {
 	}
 }
 
-// Anybody can put anything into a version. It must be readable, because it stands beside those that are ours.
+// Anybody can put anything into a version. It must be readable, because it is listed together with
+// Slipway's own versions.
 func TestForeignUserData(t *testing.T) {
 	t.Parallel()
 	bomb := packed(t, make([]byte, 8<<20), gzip.BestCompression)

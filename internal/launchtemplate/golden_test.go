@@ -24,7 +24,8 @@ import (
 // writeMissing writes golden files that do not exist. There is no flag that changes one.
 var writeMissing = flag.Bool("write-missing", false, "write golden files for new cases of testdata/fingerprints")
 
-// goldenCase is a file of testdata/fingerprints: an AWSLaunchConfig's spec as somebody stored it, and what was resolved for it.
+// goldenCase is a file of testdata/fingerprints: an AWSLaunchConfig's spec as somebody stored it,
+// and what was resolved for it.
 type goldenCase struct {
 	Spec     map[string]any `json:"spec"`
 	Resolved struct {
@@ -39,11 +40,12 @@ type goldenCase struct {
 
 // TestFingerprintsNeverChange compares fingerprints with those of earlier releases.
 //
-// A golden file must never be changed, nor deleted. Nodes are replaced when their fingerprint is another than the wanted one, so a change here
-// rolls every node of every user on the day that they upgrade Slipway, although they changed nothing. A new field, a new default, another
-// release of Go or of the SDK must give the same text for the same stored object. If this test fails, mend the code: leave out what is not set,
-// and give new defaults at a place that objects which exist do not pass. New cases are welcome: add a file NAME.yaml and run
-// go test -write-missing.
+// A golden file must never be changed, nor deleted. Nodes are replaced when their fingerprint is
+// another than the wanted one, so a change here rolls every node of every user on the day that they
+// upgrade Slipway, although they changed nothing. A new field, a new default, another release of Go
+// or of the SDK must give the same text for the same stored object. If this test fails, mend the
+// code: leave out what is not set, and give new defaults at a place that objects which exist do not
+// pass. New cases are welcome: add a file NAME.yaml and run go test -write-missing.
 func TestFingerprintsNeverChange(t *testing.T) {
 	t.Parallel()
 	cases, err := filepath.Glob("testdata/fingerprints/*.yaml")
@@ -97,8 +99,8 @@ func TestRotatedTokenKeepsGoldenConfig(t *testing.T) {
 	}
 }
 
-// goldenInput reads a case as the controller would get it: from an API server, which puts this release's defaults into objects that were stored
-// by an earlier one.
+// goldenInput reads a case as the controller would get it: from an API server, which puts this
+// release's defaults into objects that were stored by an earlier one.
 func goldenInput(t *testing.T, file string) Input {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -145,7 +147,8 @@ func stored(t *testing.T, spec map[string]any) infrav1.AWSLaunchConfigSpec {
 	return config.Spec
 }
 
-// report is what a golden file holds: the fingerprints, the description that carries them, and for people the text that they were taken of.
+// report returns the content of a golden file: the fingerprints, the description that carries them,
+// and, for reviewers, the text that they were computed from.
 func report(t *testing.T, made Input) string {
 	t.Helper()
 	var tree map[string]any

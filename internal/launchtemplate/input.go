@@ -26,8 +26,8 @@ type Resolved struct {
 	SecurityGroupIDs []string
 	// UserData is what goes to the instance, before base64. Empty when the config has no bootstrap data.
 	UserData []byte
-	// Bootstrap is the bootstrap data that the user data points to or wraps, and Data where it is. They are empty where the user data is
-	// the bootstrap data.
+	// Bootstrap is the bootstrap data that the user data points to or wraps, and Data where it is.
+	// They are empty where the user data is the bootstrap data.
 	Bootstrap []byte
 	Data      string
 	// Tags are the tags of instances and volumes.
@@ -38,7 +38,7 @@ type Resolved struct {
 	TokensRequired bool
 }
 
-// Interface is what a network interface of the spec leads to.
+// Interface contains what the lookups of a network interface of the spec found.
 type Interface struct {
 	// SubnetID is empty where the interface is where the instance is launched.
 	SubnetID string
@@ -50,15 +50,16 @@ type Interface struct {
 type Input struct {
 	Fingerprints Fingerprints
 	data         *ec2types.RequestLaunchTemplateData
-	// bootstrap is the bootstrap data in base64: what a node is judged by, whether user data holds it or points to it.
+	// bootstrap is the bootstrap data in base64: what a node is judged by, whether user data holds
+	// it or points to it.
 	bootstrap string
 	// sent is the data as EC2 gets it, and text the canonical form of all of that, user data included.
 	sent *ec2types.RequestLaunchTemplateData
 	text string
 }
 
-// NewInput makes the request from a spec and what was resolved for it. It is the only function that does, so there is no second list of
-// fields: what it sets is what the fingerprints cover.
+// NewInput makes the request from a spec and what was resolved for it. It is the only function that
+// does, so there is no second list of fields: what it sets is what the fingerprints cover.
 func NewInput(spec *infrav1.AWSLaunchConfigSpec, resolved Resolved) (Input, error) {
 	return newInput(requestData(spec, resolved), resolved)
 }
@@ -119,7 +120,8 @@ func requestData(spec *infrav1.AWSLaunchConfigSpec, resolved Resolved) *ec2types
 	return data
 }
 
-// instanceProfile takes a name or an ARN, as the API says; CAPA sends an ARN as a name, which EC2 refuses at launch.
+// instanceProfile takes a name or an ARN, as the API says; CAPA sends an ARN as a name, which EC2
+// refuses at launch.
 func instanceProfile(nameOrARN string) *ec2types.LaunchTemplateIamInstanceProfileSpecificationRequest {
 	if nameOrARN == "" {
 		return nil
@@ -130,7 +132,8 @@ func instanceProfile(nameOrARN string) *ec2types.LaunchTemplateIamInstanceProfil
 	return &ec2types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: &nameOrARN}
 }
 
-// fingerprintsOf takes the fingerprints of launch template data, a request's or a response's. Encoded is its user data in base64.
+// fingerprintsOf takes the fingerprints of launch template data, a request's or a response's.
+// Encoded is its user data in base64.
 func fingerprintsOf(data any, encoded string) (Fingerprints, error) {
 	bootstrap, err := plainUserData(encoded)
 	if err != nil {
@@ -158,8 +161,9 @@ func fingerprintsOf(data any, encoded string) (Fingerprints, error) {
 	}, nil
 }
 
-// plainUserData decodes user data, and unpacks it if it is compressed: what a node reads does not depend on how well it was packed.
-// What does not unpack is taken as it is: a version that somebody else broke must not stand in the way of making a better one.
+// plainUserData decodes user data, and unpacks it if it is compressed: what a node reads does not
+// depend on how well it was packed. What does not unpack is taken as it is: a version that somebody
+// else broke must not stand in the way of making a better one.
 func plainUserData(encoded string) ([]byte, error) {
 	data, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
@@ -178,7 +182,8 @@ func stringOrNil(text string) *string {
 	return &text
 }
 
-// int32Or is nil for 0, which none of these fields allows. The API's schema keeps values within 32 bits.
+// int32Or returns nil for 0, which none of these fields allows. The API's schema keeps values
+// within 32 bits.
 func int32Or(value int64) *int32 {
 	if value == 0 {
 		return nil

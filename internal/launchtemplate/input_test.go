@@ -35,8 +35,8 @@ func input(t testing.TB, spec infrav1.AWSLaunchConfigSpec, resolved Resolved) In
 
 type change = func(*infrav1.AWSLaunchConfigSpec)
 
-// sent are the fields of a spec that the request says, by path: a change of the field from before, and what it puts into the
-// canonical form.
+// sent are the fields of a spec that the request says, by path: a change of the field from before,
+// and what it puts into the canonical form.
 var sent = map[string]struct {
 	before, change change
 	says           string
@@ -148,7 +148,8 @@ func base() infrav1.AWSLaunchConfigSpec {
 	return infrav1.AWSLaunchConfigSpec{ClusterName: "one", AWSLaunchTemplate: infrav1.AWSLaunchTemplate{InstanceType: "m5.large"}}
 }
 
-// asked returns the canonical form of the data that a spec asks for, the value false for the encryption of volumes included.
+// asked returns the canonical form of the data that a spec asks for, the value false for the
+// encryption of volumes included.
 func asked(t testing.TB, made Input) string {
 	t.Helper()
 	text, err := canonical(made.data)
@@ -316,7 +317,8 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// A client token admits no other request than the first that it was used for, so what makes one token must make one request.
+// A client token admits no other request than the first that it was used for, so what makes one
+// token must make one request.
 func TestEqualTextIsEqualRequest(t *testing.T) {
 	t.Parallel()
 	one, other := base(), base()
@@ -333,7 +335,7 @@ func TestEqualTextIsEqualRequest(t *testing.T) {
 	}
 }
 
-// What a spec says is not to be changed by making a request from it.
+// Building a request from a spec must not change the spec.
 func TestRequestLeavesSpecAlone(t *testing.T) {
 	t.Parallel()
 	spec, values := base(), resolved()
@@ -353,8 +355,8 @@ func TestRequestLeavesSpecAlone(t *testing.T) {
 	}
 }
 
-// How a node comes by its bootstrap data is no part of what it is: keeping the data elsewhere makes a version and rolls nothing, and a rotated token
-// makes none where the template holds a pointer.
+// How a node comes by its bootstrap data is no part of what it is: keeping the data elsewhere makes
+// a version and rolls nothing, and a rotated token makes none where the template holds a pointer.
 func TestPointers(t *testing.T) {
 	t.Parallel()
 	const one, two = "#cloud-config\ntoken: abcdef.0123456789abcdef\n", "#cloud-config\ntoken: ghijkl.0123456789abcdef\n"

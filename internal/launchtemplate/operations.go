@@ -11,21 +11,22 @@ import (
 	"github.com/slipway-project/slipway/internal/tagdiff"
 )
 
-// Operation is one change of a launch template as a value. It holds all that EC2 is asked for, so that whether it is due can be decided without a client. Its
-// String is a verb phrase.
+// Operation is one change of a launch template as a value. It holds all that EC2 is asked for, so
+// that whether it is due can be decided without a client. Its String is a verb phrase.
 type Operation interface {
 	fmt.Stringer
 	// run asks EC2 for the change, and returns what EC2 answered and the observation afterwards.
 	run(ctx context.Context, t *Templates, seen Observation) (Answer, Observation, error)
 }
 
-// Answer is what EC2 said to an operation.
+// Answer contains the response of EC2 to an operation.
 type Answer struct {
 	// Version is the version that was created, the zero value if none was.
 	Version Version
-	// Repeated is true if EC2 answered with a version that it had created before: it takes a client token that it knows for a repeated request.
+	// Repeated is true if EC2 answered with a version that it had created before: it takes a client
+	// token that it knows for a repeated request.
 	Repeated bool
-	// Warning is what EC2 said of data that it accepted.
+	// Warning contains the warnings about data that EC2 accepted.
 	Warning string
 }
 
@@ -40,9 +41,10 @@ type CreateTemplate struct {
 type CreateVersion struct {
 	Owner, TemplateID string
 	Input             Input
-	// After is zero, or the number of a version that EC2 answered with and that does not exist any more. It makes the request another one.
+	// After is zero, or the number of a version that EC2 returned and that no longer exists. It
+	// makes the request another one.
 	After int64
-	// Beside is true of a version that does not become the default.
+	// Beside is true for a version that does not become the default.
 	Beside bool
 }
 
@@ -54,7 +56,8 @@ type SetDefault struct {
 	From int64
 }
 
-// SetTags sets tags of a template. Adopt is true for a template that is not the owner's yet, and that the tags make the owner's.
+// SetTags sets tags of a template. Adopt is true for a template that is not the owner's yet, and
+// that the tags make the owner's.
 type SetTags struct {
 	Owner, TemplateID string
 	Tags              map[string]string
@@ -85,8 +88,9 @@ func (o RemoveTags) String() string {
 	return fmt.Sprintf("remove tags %s of launch template %s", strings.Join(slices.Sorted(maps.Keys(o.Tags)), ", "), o.TemplateID)
 }
 
-// Plan returns the operations that make the wanted template and version exist, and the version the default, in order: none if all is so. It is a pure function.
-// What follows from an answer of EC2 is not among them: after an operation the plan is made again.
+// Plan returns the operations that make the wanted template and version exist, and the version the
+// default, in order: none if all is so. It is a pure function. What follows from an answer of EC2
+// is not among them: after an operation the plan is made again.
 func (w Wanted) Plan(seen Observation) ([]Operation, error) {
 	if seen.Template == nil {
 		name, free := w.freeName(seen.Taken)
@@ -118,8 +122,8 @@ func (w Wanted) Plan(seen Observation) ([]Operation, error) {
 	return append(versions, tags...), nil
 }
 
-// PlanBeside returns the operations that make a version with the wanted config exist, whatever its bootstrap data, and leave the default version as it is. The
-// template must exist.
+// PlanBeside returns the operations that make a version with the wanted config exist, whatever its
+// bootstrap data, and leave the default version as it is. The template must exist.
 func (w Wanted) PlanBeside(seen Observation) ([]Operation, error) {
 	if err := ownedBy(w.Owner, *seen.Template); err != nil {
 		return nil, err
@@ -130,7 +134,8 @@ func (w Wanted) PlanBeside(seen Observation) ([]Operation, error) {
 	return []Operation{CreateVersion{Owner: w.Owner, TemplateID: seen.Template.ID, Input: w.Input, After: seen.Vanished, Beside: true}}, nil
 }
 
-// tagOperations set what differs and remove what retired. One call sets all tags: the owner's, and the accepted versions.
+// tagOperations set what differs and remove what retired. One call sets all tags: the owner's, and
+// the accepted versions.
 func (w Wanted) tagOperations(template Template) []Operation {
 	var operations []Operation
 	if stale := tagdiff.Stale(w.Tags, template.Tags); len(stale) > 0 {
@@ -142,16 +147,18 @@ func (w Wanted) tagOperations(template Template) []Operation {
 	return operations
 }
 
-// Change is what one call of Ensure did.
+// Change describes what one call of Ensure changed.
 type Change struct {
-	// TemplateCreated is the id of the template, VersionCreated the number of the version; both are zero when nothing was made.
+	// TemplateCreated is the id of the template, VersionCreated the number of the version; both are
+	// zero when nothing was made.
 	TemplateCreated string
 	VersionCreated  int64
-	// Warning is what EC2 said of the data that it accepted.
+	// Warning contains the warnings about data that EC2 accepted.
 	Warning string
 	// Adopted is true if the template was taken over.
 	Adopted bool
-	// Repaired says in words what was set back of a template that has the wanted version: its default version, its tags.
+	// Repaired describes what was reset in a template that has the wanted version: its default
+	// version, its tags.
 	Repaired string
 }
 
@@ -177,12 +184,13 @@ func (c *Change) add(operation Operation, answer Answer, existed bool, after Obs
 	}
 }
 
-// Repair says in words what the operation sets back of a template that has the wanted version.
+// Repair describes what the operation resets in a template that has the wanted version.
 func (o SetDefault) Repair() string {
 	return fmt.Sprintf("default version %d → %d", o.From, o.Number)
 }
 
-// Repair says in words what the operation sets back of a template that has the wanted version, "" for nothing: the accepted versions change by themselves.
+// Repair describes what the operation resets in a template that has the wanted version, "" for
+// nothing: the accepted versions change by themselves.
 func (o SetTags) Repair() string {
 	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(o.Tags)), func(key string) bool { return key == infrav1.TagAccepted })
 	if len(keys) == 0 {

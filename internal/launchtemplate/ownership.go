@@ -9,7 +9,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// NotOwnedError reports that a template lacks the tag of the owner that would change or delete it. Nothing was sent to EC2.
+// NotOwnedError reports that a template lacks the tag of the owner that would change or delete it.
+// Nothing was sent to EC2.
 type NotOwnedError struct {
 	Template Template
 	Owner    string
@@ -24,8 +25,8 @@ func (e *NotOwnedError) Error() string {
 // WaitsForUser reports that only a person can put the tag back.
 func (*NotOwnedError) WaitsForUser() bool { return true }
 
-// ownedBy returns a *NotOwnedError unless the template has the owner's tag. Every call that changes or deletes an existing template comes
-// after it, whatever the caller has checked.
+// ownedBy returns a *NotOwnedError unless the template has the owner's tag. Every call that changes
+// or deletes an existing template comes after it, whatever the caller has checked.
 func ownedBy(owner string, template Template) error {
 	if owner == "" || !template.OwnedBy(owner) {
 		return &NotOwnedError{Template: template, Owner: owner}
@@ -33,8 +34,9 @@ func ownedBy(owner string, template Template) error {
 	return nil
 }
 
-// OwnerTagMissingError reports that the template that status names exists without the owner's tag, so that it cannot be told from another
-// object's. It is neither changed nor replaced by a second one until the tag is back.
+// OwnerTagMissingError reports that the template that status names exists without the owner's tag,
+// so that it cannot be distinguished from another object's template. It is neither changed nor
+// replaced by a second one until the tag is back.
 type OwnerTagMissingError struct{ ID, Owner string }
 
 // Error implements error.
@@ -48,8 +50,9 @@ func (e *OwnerTagMissingError) Error() string {
 // WaitsForUser reports that only a person can put the tag back.
 func (*OwnerTagMissingError) WaitsForUser() bool { return true }
 
-// ProvisionerOwner begins the values of the ownership tag of a Provisioner's default launch templates, which are
-// provisioner/<cluster>/<provisioner>/<variant>. All other owners have three parts.
+// ProvisionerOwner begins the values of the ownership tag of a Provisioner's default launch
+// templates, which are provisioner/<cluster>/<provisioner>/<variant>. All other owners have three
+// parts.
 const ProvisionerOwner = "provisioner"
 
 // OwnerNamed returns the value of the ownership tag of an object's resources.
@@ -57,10 +60,11 @@ func OwnerNamed(namespace, cluster, name string) string {
 	return namespace + "/" + cluster + "/" + name
 }
 
-// OtherOwner returns the owner that the template's tags name, if that is not an object of the namespace, and "" otherwise. Such a template has
-// the user data of nodes that are not this namespace's to read or to launch. The tags of Cluster API Provider AWS name a cluster and no namespace,
-// and every namespace can have a cluster of that name, so they never prove that the template is this namespace's. A template without any of these tags
-// has no owner.
+// OtherOwner returns the owner that the template's tags name, if that is not an object of the
+// namespace, and "" otherwise. Such a template has the user data of nodes that are not this
+// namespace's to read or to launch. The tags of Cluster API Provider AWS name a cluster and no
+// namespace, and every namespace can have a cluster of that name, so they never prove that the
+// template is this namespace's. A template without any of these tags has no owner.
 func (t Template) OtherOwner(namespace string) string {
 	if owner, owned := t.Tags[infrav1.TagLaunchConfig]; owned {
 		if parts := strings.Split(owner, "/"); len(parts) == 3 && parts[0] == namespace {

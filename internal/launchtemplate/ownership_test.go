@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
-// Nothing of a template without the owner's tag is changed or deleted, whatever a caller believes to have seen.
+// Nothing of a template without the owner's tag is changed or deleted, whatever a caller believes
+// to have seen.
 func TestNothingIsWrittenWithoutTheOwnerTag(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -82,7 +83,8 @@ func TestAdoptionBeginsWithTheOwnerTag(t *testing.T) {
 	r.wrote("CreateTags", "CreateLaunchTemplateVersion", "ModifyLaunchTemplate")
 }
 
-// An object that is created again with the same name and spec gets a template of its own, although EC2 was sent the same content before.
+// An object that is created again with the same name and spec gets a template of its own, although
+// EC2 was sent the same content before.
 func TestTokenCoversTheObject(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -25,33 +25,37 @@ type Version struct {
 	Default      bool
 	ImageID      string
 	Created      time.Time
-	// Foreign is true for a version that somebody else made. The two after it are known of such a version alone.
+	// Foreign is true for a version that somebody else made. The next two fields are only known for
+	// such a version.
 	Foreign bool
 	// MadeByCAPA is true if it is CAPA who did.
 	MadeByCAPA bool
 	Settings   Settings
 }
 
-// Observation is all that is known of a config's template in AWS.
+// Observation contains the known state of a config's template in AWS.
 type Observation struct {
 	// Template is nil when there is none that is ours.
 	Template *Template
 	// Versions are all that exist.
 	Versions []Version
-	// Taken are the candidate names that templates of somebody else bear.
+	// Taken are the candidate names that templates of other owners have.
 	Taken []string
-	// Recorded is true if the versions are as somebody wrote them down, and not as AWS says: without their images.
+	// Recorded is true if the versions are as somebody wrote them down, and not as AWS says:
+	// without their images.
 	Recorded bool
-	// Answered is the number of a version that is known from EC2's answer to a request alone, and Vanished that of one that EC2 answered with and then did not know;
-	// zero for none. Both are known only until the template is observed again.
+	// Answered is the number of a version that is known from EC2's answer to a request alone, and
+	// Vanished that of one that EC2 answered with and then did not know; zero for none. Both are
+	// known only until the template is observed again.
 	Answered, Vanished int64
 }
 
-// OwnedBy is true for a template whose tags say that it is this config's.
+// OwnedBy reports whether the template's tags name the owner.
 func (t Template) OwnedBy(owner string) bool { return t.Tags[infrav1.TagLaunchConfig] == owner }
 
-// Adoptable reports whether CAPA created the template for the given cluster and nothing of Slipway's owns it. It does not say which pool
-// of the cluster uses the template: the caller proves that before it adopts.
+// Adoptable reports whether CAPA created the template for the given cluster and nothing of
+// Slipway's owns it. It does not say which pool of the cluster uses the template: the caller proves
+// that before it adopts.
 func (t Template) Adoptable(kubernetesName string) bool {
 	for key := range t.Tags {
 		if strings.HasPrefix(key, infrav1.TagSlipwayPrefix) {
@@ -61,8 +65,9 @@ func (t Template) Adoptable(kubernetesName string) bool {
 	return t.Tags[infrav1.ClusterTagKey(kubernetesName)] == infrav1.TagValueOwned
 }
 
-// Choose picks the template with the owner's tag out of those with its names, and returns the names that other templates have. Only the
-// tag counts: a template that will be adopted, but is not yet, is not the owner's.
+// Choose picks the template with the owner's tag out of those with its names, and returns the names
+// that other templates have. Only the tag counts: a template that will be adopted, but is not yet,
+// is not the owner's.
 func Choose(owner string, names []string, found map[string]Template) (template *Template, taken []string) {
 	for _, name := range names {
 		candidate, exists := found[name]
@@ -81,7 +86,7 @@ func Choose(owner string, names []string, found map[string]Template) (template *
 type Wanted struct {
 	// Owner is the value of the ownership tag: who this template belongs to.
 	Owner string
-	// Names are the names it may bear, the best first.
+	// Names are the names it may have, the best first.
 	Names []string
 	// Tags are the template's own tags, the ownership tag among them.
 	Tags map[string]string
@@ -89,10 +94,12 @@ type Wanted struct {
 	RetiredTags []string
 	// Input is the data of the version.
 	Input Input
-	// UID identifies the object that asks, and Lost is the id of the template of this object that was last found gone. Both are part of the
-	// client token of a new template: EC2 answers a repeated token with the first template, even after that was deleted.
+	// UID identifies the object that asks, and Lost is the id of the template of this object that
+	// was last found gone. Both are part of the client token of a new template: EC2 answers a
+	// repeated token with the first template, even after that was deleted.
 	UID, Lost string
-	// Adopt is the id of a template without the owner's tag that the caller has proven to be the owner's, empty for none.
+	// Adopt is the id of a template without the owner's tag that the caller has proven to be the
+	// owner's, empty for none.
 	Adopt string
 }
 
@@ -131,8 +138,8 @@ func (o Observation) Settled() Observation {
 	return o
 }
 
-// ImageFor returns the image of the newest version that was looked up for the same thing. An image that was looked up is kept: AWS publishing a
-// newer one rolls nothing.
+// ImageFor returns the image of the newest version that was looked up for the same thing. An image
+// that was looked up is kept: AWS publishing a newer one rolls nothing.
 func (o Observation) ImageFor(imageKey string) (string, bool) {
 	if imageKey == "" {
 		return "", false
@@ -155,15 +162,16 @@ func (o Observation) NewestForeign(through int64) (Version, bool) {
 	return Version{}, false
 }
 
-// Untouched is true for a template of which every version was made by somebody else.
+// Untouched reports whether the template has versions, and Slipway created none of them.
 func (o Observation) Untouched() bool {
 	return len(o.Versions) > 0 && !slices.ContainsFunc(o.Versions, func(version Version) bool { return !version.Foreign })
 }
 
-// NewestSeen is the highest version number seen so far, 0 when there is none.
+// NewestSeen returns the highest version number seen so far, or 0 if there is none.
 func (o Observation) NewestSeen() int64 { return o.newestSeen() }
 
-// newestSeen is the highest version number seen so far, in the template or among its versions, 0 when there is none.
+// newestSeen returns the highest version number seen so far, in the template or among its versions,
+// or 0 if there is none.
 func (o Observation) newestSeen() int64 {
 	if o.Template == nil {
 		return 0
@@ -171,7 +179,7 @@ func (o Observation) newestSeen() int64 {
 	return max(o.Template.LatestVersion, o.newestVersion())
 }
 
-// newestVersion is the highest number of the versions that were seen, 0 when there is none.
+// newestVersion returns the highest number of the versions that were seen, or 0 if there is none.
 func (o Observation) newestVersion() int64 {
 	var newest int64
 	for _, version := range o.Versions {
@@ -180,7 +188,7 @@ func (o Observation) newestVersion() int64 {
 	return newest
 }
 
-// freeName is the first candidate name that nobody else bears.
+// freeName returns the first candidate name that is not taken.
 func (w Wanted) freeName(taken []string) (string, bool) {
 	for _, name := range w.Names {
 		if !slices.Contains(taken, name) {
@@ -193,7 +201,8 @@ func (w Wanted) freeName(taken []string) (string, bool) {
 // NewestFirst returns the versions, the newest first.
 func (o Observation) NewestFirst() []Version { return newestFirst(o.Versions) }
 
-// IsOf is true for an observation that was made of this template as it is: the same latest and default version.
+// IsOf reports whether the observation was made of this template as it is now: with the same latest
+// and default version.
 func (o Observation) IsOf(template Template) bool {
 	return o.Template != nil && o.Template.ID == template.ID &&
 		o.Template.LatestVersion == template.LatestVersion && o.Template.DefaultVersion == template.DefaultVersion

@@ -250,7 +250,8 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// An observation is shared with others, and so are its versions and tags: what comes after a call is another one.
+// An observation is shared with others, and so are its versions and tags: what comes after a call
+// is another one.
 func TestObservationsAreNotChanged(t *testing.T) {
 	t.Parallel()
 	made := func() Observation {

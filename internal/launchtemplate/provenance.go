@@ -13,8 +13,9 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// BootstrapSecrets returns the distinct <namespace>/<name> of the Secrets that instances got their bootstrap data from, as CAPA's tag on the
-// instances says. Instances without the tag add nothing. It reads tags and no user data.
+// BootstrapSecrets returns the distinct <namespace>/<name> of the Secrets that instances got their
+// bootstrap data from, as CAPA's tag on the instances says. Instances without the tag add nothing.
+// It reads tags and no user data.
 func (t *Templates) BootstrapSecrets(ctx context.Context, instances []string) ([]string, error) {
 	var secrets []string
 	for batch := range slices.Chunk(instances, DescribeBatch) {
@@ -38,7 +39,8 @@ func (t *Templates) BootstrapSecrets(ctx context.Context, instances []string) ([
 	return slices.Compact(secrets), nil
 }
 
-// OwnedBy returns the templates with the owner's tag, sorted by name. It is for an owner whose templates are not known by name.
+// OwnedBy returns the templates with the owner's tag, sorted by name. It is for an owner whose
+// templates are not known by name.
 func (t *Templates) OwnedBy(ctx context.Context, owner string) ([]Template, error) {
 	found, err := t.Tagged(ctx, infrav1.TagLaunchConfig, owner)
 	if err != nil {

@@ -1,11 +1,13 @@
 package launchtemplate
 
-// duplicatesTolerated is how many unused versions that differ by their join token alone may gather before they are pruned. A kubeadm token
-// rotates every few minutes; pruning after each rotation would double its calls.
+// duplicatesTolerated limits how many unused versions that differ only by their join token
+// accumulate before they are pruned. A kubeadm token rotates every few minutes; pruning after each
+// rotation would double its calls.
 const duplicatesTolerated = 10
 
-// PrunePlan says which versions to delete, newest first: unused ones whose config a newer version has too (they differ by a token), and
-// unused ones beyond the newest keep distinct configs. A version that is wanted, default or in use is never among them.
+// PrunePlan says which versions to delete, newest first: unused ones whose config a newer version
+// has too (they differ by a token), and unused ones beyond the newest keep distinct configs. A
+// version that is wanted, default or in use is never among them.
 func PrunePlan(versions []Version, keep int, wanted int64, inUse map[int64]bool) []int64 {
 	var plan []int64
 	configs := map[string]bool{}
@@ -20,7 +22,8 @@ func PrunePlan(versions []Version, keep int, wanted int64, inUse map[int64]bool)
 	return plan
 }
 
-// PruneDue says whether it is worth asking who uses which version: a config too many exists, or enough token duplicates have gathered.
+// PruneDue says whether it is worth asking who uses which version: a config too many exists, or
+// enough token duplicates have gathered.
 func PruneDue(versions []Version, keep int, wanted int64) bool {
 	plan := PrunePlan(versions, keep, wanted, nil)
 	configs := map[string]bool{}

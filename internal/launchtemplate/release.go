@@ -17,19 +17,22 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// CAPAForm is what CAPA expects to find in a version beside what a node is.
+// CAPAForm contains what CAPA expects in a version in addition to the configuration of a node.
 type CAPAForm struct {
 	// Secret is namespace and name of the bootstrap data, "" for none.
 	Secret string
 	// InstanceType is the pool's, which may leave it to overrides.
 	InstanceType string
-	// UserData is in the place of the request's, if there is any: CAPA puts bootstrap data into a managed pool's template as it is.
+	// UserData is in the place of the request's, if there is any: CAPA puts bootstrap data into a
+	// managed pool's template as it is.
 	UserData []byte
 }
 
-// ForCAPA is the same node as CAPA would write it: it compares the newest version with the spec field by field, after giving the spec the defaults of
-// its CRD, and goes by two tags of the instances (CAPA: launchtemplate.go, SDKToLaunchTemplate and LaunchTemplateNeedsUpdate). A version in this form
-// gives it no reason to replace an instance. It has no description of Slipway's.
+// ForCAPA returns the input for the same node in the form that CAPA would write. CAPA compares the
+// newest version with the spec field by field, after applying the defaults of its CRD to the spec,
+// and relies on two tags of the instances (CAPA: launchtemplate.go, SDKToLaunchTemplate and
+// LaunchTemplateNeedsUpdate). A version in this form gives CAPA no reason to replace an instance.
+// It has no description from Slipway.
 func (i Input) ForCAPA(form CAPAForm) (Input, error) {
 	data := *i.sent // CAPA does not compare volumes
 	data.InstanceType = ec2types.InstanceType(form.InstanceType)
@@ -96,7 +99,8 @@ func (o Observation) Released(input Input) (int64, bool, error) {
 	return last.Number, last.Foreign && last.Fingerprints.Config == wanted.Config && last.Fingerprints.Bootstrap == wanted.Bootstrap, nil
 }
 
-// Release makes a version in CAPA's form the newest, unless it is, and returns its number and the observation afterwards. The default version stays.
+// Release makes a version in CAPA's form the newest, unless it is, and returns its number and the
+// observation afterwards. The default version stays.
 func (t *Templates) Release(ctx context.Context, owner string, input Input, seen Observation) (int64, Observation, error) {
 	if err := ownedBy(owner, *seen.Template); err != nil {
 		return 0, Observation{}, err

@@ -13,7 +13,8 @@ import (
 func blockDevices(spec *infrav1.AWSLaunchConfigSpec, rootDeviceName string) []ec2types.LaunchTemplateBlockDeviceMappingRequest {
 	var mappings []ec2types.LaunchTemplateBlockDeviceMappingRequest
 	if spec.RootVolume != nil {
-		// The image decides what its root device is called; another name would add a volume and leave the root as it is.
+		// The image decides what its root device is called; another name would add a volume and
+		// leave the root as it is.
 		mappings = append(mappings, blockDevice(spec.RootVolume, rootDeviceName))
 	}
 	for i := range spec.NonRootVolumes {
@@ -22,7 +23,8 @@ func blockDevices(spec *infrav1.AWSLaunchConfigSpec, rootDeviceName string) []ec
 	for i := range spec.BlockDeviceMappings {
 		mappings = append(mappings, blockDeviceMapping(&spec.BlockDeviceMappings[i]))
 	}
-	// In one order, whatever the spec's: a client token admits no other request than the one that it was first used for.
+	// In one order, whatever the spec's: a client token admits no other request than the one that
+	// it was first used for.
 	slices.SortStableFunc(mappings, func(a, b ec2types.LaunchTemplateBlockDeviceMappingRequest) int {
 		return strings.Compare(*a.DeviceName, *b.DeviceName)
 	})
@@ -50,11 +52,13 @@ func blockDevice(volume *infrav1.Volume, deviceName string) ec2types.LaunchTempl
 func blockDeviceMapping(mapping *infrav1.BlockDeviceMapping) ec2types.LaunchTemplateBlockDeviceMappingRequest {
 	request := ec2types.LaunchTemplateBlockDeviceMappingRequest{DeviceName: &mapping.DeviceName, VirtualName: stringOrNil(mapping.VirtualName)}
 	if awssdk.ToBool(mapping.NoDevice) {
-		request.NoDevice = awssdk.String("") // AWS: API_LaunchTemplateBlockDeviceMappingRequest, NoDevice: "specify an empty string"
+		// AWS: API_LaunchTemplateBlockDeviceMappingRequest, NoDevice: "specify an empty string"
+		request.NoDevice = awssdk.String("")
 	}
 	if ebs := mapping.EBS; ebs != nil {
 		request.Ebs = &ec2types.LaunchTemplateEbsBlockDeviceRequest{
-			// A volume that nobody deletes is paid for when its instance is long gone: keeping it has to be asked for.
+			// A volume that nobody deletes is paid for when its instance is long gone: keeping it
+			// has to be asked for.
 			DeleteOnTermination: awssdk.Bool(ebs.DeleteOnTermination == nil || *ebs.DeleteOnTermination),
 			EbsCardIndex:        ebs.EBSCardIndex,
 			Encrypted:           ebs.Encrypted,

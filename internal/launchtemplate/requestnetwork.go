@@ -10,7 +10,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// networkInterfaces are in the order of their places, whatever the spec's: the same interfaces are the same request.
+// networkInterfaces returns the interfaces in the order of their network cards and device indexes,
+// whatever their order in the spec: the same interfaces result in the same request.
 func networkInterfaces(interfaces []infrav1.NetworkInterface, resolved Resolved) []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest {
 	requests := make([]ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest, 0, len(interfaces))
 	for i := range interfaces {

@@ -12,7 +12,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// metadataOptions are the config's own, else those in CAPA's words, else nothing but session tokens, where they are to be required.
+// metadataOptions returns the metadata options in EC2's form, or those in CAPA's form. If the spec
+// has neither, it only requires session tokens, if they should be required.
 func metadataOptions(spec *infrav1.AWSLaunchConfigSpec, tokensRequired bool) *ec2types.LaunchTemplateInstanceMetadataOptionsRequest {
 	if options := spec.MetadataOptions; options != nil {
 		return &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{
@@ -39,7 +40,8 @@ func metadataOptions(spec *infrav1.AWSLaunchConfigSpec, tokensRequired bool) *ec
 	}
 }
 
-// marketOptions are nil for on-demand instances, unless EC2's own words ask for them: that is what a template without them launches.
+// marketOptions returns nil for On-Demand Instances, which a template without market options
+// launches, unless the spec has market options in EC2's form.
 func marketOptions(spec *infrav1.AWSLaunchConfigSpec) *ec2types.LaunchTemplateInstanceMarketOptionsRequest {
 	if options := spec.InstanceMarketOptions; options != nil {
 		return &ec2types.LaunchTemplateInstanceMarketOptionsRequest{
@@ -164,8 +166,9 @@ func placement(spec *infrav1.Placement) *ec2types.LaunchTemplatePlacementRequest
 	}
 }
 
-// tagSpecifications tag instances and volumes in any case, and other resources where the spec names them: a launch fails on tags of a Spot
-// request that it does not make (AWS: API_LaunchTemplateTagSpecificationRequest).
+// tagSpecifications tag instances and volumes in any case, and other resources where the spec names
+// them: a launch fails on tags of a Spot request that it does not make (AWS:
+// API_LaunchTemplateTagSpecificationRequest).
 func tagSpecifications(tags map[string]string, own []infrav1.TagSpecification) []ec2types.LaunchTemplateTagSpecificationRequest {
 	byType := map[ec2types.ResourceType]map[string]string{ec2types.ResourceTypeInstance: tags, ec2types.ResourceTypeVolume: tags}
 	for _, specification := range own {

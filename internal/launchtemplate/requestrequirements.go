@@ -7,7 +7,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// instanceRequirements are the attributes that choose instance types. What EC2 takes as sets is sorted: the same requirements are the same request.
+// instanceRequirements returns the attributes that select instance types. Lists that EC2 treats as
+// sets are sorted: the same requirements result in the same request.
 func instanceRequirements(spec *infrav1.LaunchRequirements) *ec2types.InstanceRequirementsRequest {
 	if spec == nil {
 		return nil
@@ -78,7 +79,7 @@ func decimal(quantity *resource.Quantity) *float64 {
 	return &value
 }
 
-// sortedAs are values of one of the SDK's enumerations, each once.
+// sortedAs returns values of one of the SDK's enumerations, sorted and each once.
 func sortedAs[T ~string](values []string) []T {
 	var sorted []T
 	for _, value := range sortedUnique(values) {

@@ -18,14 +18,14 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// Reader is what of EC2 finding templates needs.
+// Reader contains the EC2 calls that finding templates needs.
 type Reader interface {
 	ec2.DescribeLaunchTemplatesAPIClient
 	ec2.DescribeLaunchTemplateVersionsAPIClient
 	ec2.DescribeInstancesAPIClient
 }
 
-// Writer is what of EC2 keeping templates needs.
+// Writer contains the EC2 calls that maintaining templates needs.
 type Writer interface {
 	CreateLaunchTemplate(context.Context, *ec2.CreateLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error)
 	CreateLaunchTemplateVersion(context.Context, *ec2.CreateLaunchTemplateVersionInput, ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateVersionOutput, error)
@@ -36,7 +36,7 @@ type Writer interface {
 	DeleteTags(context.Context, *ec2.DeleteTagsInput, ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error)
 }
 
-// Launcher is what of EC2 trying a version needs.
+// Launcher contains the EC2 calls that trying a version needs.
 type Launcher interface {
 	RunInstances(context.Context, *ec2.RunInstancesInput, ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error)
 }
@@ -54,7 +54,8 @@ type Templates struct{ ec2 EC2 }
 // NewTemplates returns the templates that a client reaches.
 func NewTemplates(client EC2) *Templates { return &Templates{ec2: client} }
 
-// DescribeBatch is how many templates one call describes by name (AWS: API_DescribeLaunchTemplates, MaxResults).
+// DescribeBatch limits how many templates one call describes by name (AWS:
+// API_DescribeLaunchTemplates, MaxResults).
 const DescribeBatch = 200
 
 // Describe returns the templates of the given names that exist, by name. At most DescribeBatch names.
@@ -108,7 +109,7 @@ func (t *Templates) One(ctx context.Context, id, name string) (*Template, error)
 	return &template, nil
 }
 
-// matching are the templates that a filter lets through, by name.
+// matching returns the templates that match a filter, by name.
 func (t *Templates) matching(ctx context.Context, filter string, values ...string) (map[string]Template, error) {
 	pages := ec2.NewDescribeLaunchTemplatesPaginator(t.ec2, &ec2.DescribeLaunchTemplatesInput{
 		Filters:    []ec2types.Filter{{Name: &filter, Values: values}},
@@ -137,7 +138,8 @@ func (t *Templates) Versions(ctx context.Context, id string) ([]Version, error) 
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if isNotFound(err) {
-			// The template can be seen before its versions can, because reads in EC2 lag behind writes, or it is gone. Ensure looks no further.
+			// The template can be seen before its versions can, because reads in EC2 lag behind
+			// writes, or it is gone. Ensure looks no further.
 			return nil, nil
 		}
 		if err != nil {
@@ -154,8 +156,9 @@ func (t *Templates) Versions(ctx context.Context, id string) ([]Version, error) 
 	return versions, nil
 }
 
-// VersionsUnseenError says that a template can be seen, and none of its versions. A template always has one, so reads lag behind writes, or the
-// template was deleted a moment ago: looking again tells.
+// VersionsUnseenError says that a template can be seen, and none of its versions. A template always
+// has one, so reads lag behind writes, or the template was deleted just before: the next read shows
+// it.
 type VersionsUnseenError struct{ TemplateID string }
 
 // Error implements error.
@@ -163,7 +166,8 @@ func (e *VersionsUnseenError) Error() string {
 	return fmt.Sprintf("the versions of launch template %q can not be seen yet", e.TemplateID)
 }
 
-// NamesTakenError reports that templates which the owner does not have the tag of have all the names that a new one may have.
+// NamesTakenError reports that templates which the owner does not have the tag of have all the
+// names that a new one may have.
 type NamesTakenError struct {
 	Names []string
 	Owner string
@@ -178,10 +182,11 @@ func (e *NamesTakenError) Error() string {
 // WaitsForUser says that only a person can free a name.
 func (*NamesTakenError) WaitsForUser() bool { return true }
 
-// deletionBatch is how many versions one call deletes (AWS: API_DeleteLaunchTemplateVersions).
+// deletionBatch limits how many versions one call deletes (AWS: API_DeleteLaunchTemplateVersions).
 const deletionBatch = 200
 
-// Prune deletes versions of the owner's template, and returns the observation afterwards and what EC2 refused to delete, by number.
+// Prune deletes versions of the owner's template, and returns the observation afterwards and what
+// EC2 refused to delete, by number.
 func (t *Templates) Prune(ctx context.Context, owner string, seen Observation, numbers []int64) (Observation, map[int64]string, error) {
 	if err := ownedBy(owner, *seen.Template); err != nil {
 		return Observation{}, nil, err
@@ -224,9 +229,11 @@ func (t *Templates) Delete(ctx context.Context, owner string, template Template)
 	return nil
 }
 
-// VersionsRunning returns the versions of a template that instances run which have not ended, whoever launched them.
+// VersionsRunning returns the versions of a template that instances run which have not ended,
+// whoever launched them.
 func (t *Templates) VersionsRunning(ctx context.Context, id string) (map[int64]bool, error) {
-	// EC2 tags every instance with the template and version that it was launched from (AWS: launch-template-restrictions, system tags).
+	// EC2 tags every instance with the template and version that it was launched from (AWS:
+	// launch-template-restrictions, system tags).
 	pages := ec2.NewDescribeInstancesPaginator(t.ec2, &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{
 		{Name: awssdk.String("tag:aws:ec2launchtemplate:id"), Values: []string{id}},
 		{Name: awssdk.String("instance-state-name"), Values: []string{"pending", "running", "stopping", "stopped"}},
@@ -249,8 +256,9 @@ func (t *Templates) VersionsRunning(ctx context.Context, id string) (map[int64]b
 	return running, nil
 }
 
-// isNotFound is true for a template, by id or by name, that EC2 does not know. "InvalidLaunchTemplateName.NotFoundException" is
-// the one code in EC2 that ends in Exception (AWS: errors-overview, launch templates).
+// isNotFound reports whether EC2 does not know a template, by ID or by name.
+// "InvalidLaunchTemplateName.NotFoundException" is the only code of EC2 that ends in Exception
+// (AWS: errors-overview, launch templates).
 func isNotFound(err error) bool {
 	var api smithy.APIError
 	return errors.As(err, &api) && (api.ErrorCode() == "InvalidLaunchTemplateId.NotFound" ||

@@ -44,8 +44,8 @@ func newRig(t *testing.T) *rig {
 	return &rig{T: t, sim: sim, ec2: client, templates: launchtemplate.NewTemplates(client)}
 }
 
-// whateverTokensDo runs a test with a simulated EC2 that remembers the client tokens of deleted launch templates and versions, and with one that
-// forgets them: AWS documents neither.
+// whateverTokensDo runs a test with a simulated EC2 that remembers the client tokens of deleted
+// launch templates and versions, and with one that forgets them: AWS documents neither.
 func whateverTokensDo(t *testing.T, test func(r *rig)) {
 	t.Helper()
 	for name, forget := range map[string]bool{"tokens are remembered": false, "tokens are forgotten": true} {
@@ -104,7 +104,8 @@ func (r *rig) observe(wanted launchtemplate.Wanted) launchtemplate.Observation {
 	return seen
 }
 
-// ensure makes what is wanted exist, and checks that the observation afterwards is what another look shows, and that another time nothing is written.
+// ensure makes what is wanted exist, and checks that the observation afterwards is what another
+// look shows, and that another time nothing is written.
 func (r *rig) ensure(wanted launchtemplate.Wanted) (launchtemplate.Version, launchtemplate.Change) {
 	r.Helper()
 	version, after, change, err := r.templates.Ensure(r.Context(), wanted, r.observe(wanted))
@@ -209,7 +210,8 @@ func TestEnsureMovesDefaultBack(t *testing.T) {
 	}
 }
 
-// What EC2 stored is what was asked for, so versions can be told by their data as well as by their description.
+// What EC2 stored is what was asked for, so versions can be identified by their data as well as by
+// their description.
 func TestFingerprintsOfStoredData(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -242,7 +244,8 @@ func TestFingerprintsOfStoredData(t *testing.T) {
 	}
 }
 
-// An answer that is lost leaves it open whether the call had its effect. The next pass must find out or repeat it, and double nothing.
+// An answer that is lost leaves it open whether the call had its effect. The next pass must find
+// out or repeat it, and double nothing.
 func TestLostAnswers(t *testing.T) {
 	t.Parallel()
 	for _, place := range []awssim.Place{awssim.Before, awssim.AfterEffect} {
@@ -340,7 +343,7 @@ func TestNamesTaken(t *testing.T) {
 	}
 }
 
-// A name that was free when it was looked at may not be any more.
+// A name that was free when it was checked may be taken now.
 func TestNameTakenMeanwhile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -386,7 +389,8 @@ func templateLost(r *rig) {
 	r.ensure(wanted)
 }
 
-// A version that somebody deleted is made again when it is wanted again, although the request for it was made before.
+// A version that somebody deleted is made again when it is wanted again, although the request for
+// it was made before.
 func TestVersionLost(t *testing.T) {
 	t.Parallel()
 	whateverTokensDo(t, versionLost)
@@ -736,7 +740,8 @@ func TestWarning(t *testing.T) {
 	}
 }
 
-// Another look-up that leads to the same image is another request under another description: it must not come under the token of the first.
+// Another look-up that leads to the same image is another request under another description: it
+// must not come under the token of the first.
 func TestTokenCoversDescription(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -755,7 +760,8 @@ func TestTokenCoversDescription(t *testing.T) {
 	}
 }
 
-// TestTaggedTakesTextForItself holds that a value with the wildcards of EC2's filters finds the templates that have the very value, and no others.
+// TestTaggedTakesTextForItself holds that a value with the wildcards of EC2's filters finds the
+// templates that have the very value, and no others.
 func TestTaggedTakesTextForItself(t *testing.T) {
 	t.Parallel()
 	const key = "example.com/cluster"

@@ -64,7 +64,7 @@ type kinds struct {
 	networks, identities []client.Object
 }
 
-// watchedKinds finds the kinds to watch. Of CAPA's any may be missing, since it may run without EKS. It fails if the API server can not be asked,
+// watchedKinds finds the kinds to watch. Of CAPA's any may be missing, since it may run without EKS. It fails if the API server cannot be asked,
 // or another kind is not installed.
 func watchedKinds(manager ctrl.Manager) (kinds, error) {
 	var watched kinds

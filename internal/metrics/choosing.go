@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Batches of what is done together.
+// Kinds of batches, by what is processed together.
 const (
 	// BatchPods are the new pods that nodes are chosen for together.
 	BatchPods = "pods"
@@ -20,11 +20,11 @@ const (
 
 // The stages of the start of a pod.
 const (
-	// StagePlaced is when a place on a node was found for the pod.
+	// StagePlaced marks the time at which a place on a node was found for the pod.
 	StagePlaced = "placed"
-	// StageBound is when the scheduler put the pod on a Node.
+	// StageBound marks the time at which the scheduler bound the pod to a Node.
 	StageBound = "bound"
-	// StageRunning is when the pod ran.
+	// StageRunning marks the time at which the pod started to run.
 	StageRunning = "running"
 )
 
@@ -105,7 +105,8 @@ func (c *choosing) set(clk clock.PassiveClock, since time.Time, pods int) {
 	c.clock, c.since, c.pods = clk, since, pods
 }
 
-// Choosing records that nodes are being chosen for a number of pods, until the function that it returns is called.
+// Choosing records that nodes are being chosen for a number of pods, until the function that it
+// returns is called.
 func (p *Progress) Choosing(clk clock.PassiveClock, pods int) (done func()) {
 	if p == nil {
 		return func() {}

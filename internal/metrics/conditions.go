@@ -29,8 +29,9 @@ func scrape() (context.Context, context.CancelFunc) {
 var conditionsDesc = prometheus.NewDesc("slipway_conditions",
 	"Objects by kind, condition, its status and reason.", []string{"kind", "condition", "status", "reason"}, nil)
 
-// conditions counts objects by the state of their conditions, from the manager's cache at the time of a scrape. Objects are not told apart: a
-// thousand pools would be ten thousand series, and `kubectl get` knows the one that is not ready.
+// conditions counts objects by the state of their conditions, from the manager's cache at the time
+// of a scrape. Objects are not distinguished: a thousand pools would be ten thousand series, and
+// `kubectl get` knows the one that is not ready.
 type conditions struct {
 	mu sync.Mutex
 	// reader has pools and launch configs, nodes has Provisioners and their nodes; nil where there are none.
@@ -52,7 +53,7 @@ func (c *conditions) readNodes(reader client.Reader) {
 // Describe implements prometheus.Collector.
 func (*conditions) Describe(ch chan<- *prometheus.Desc) { ch <- conditionsDesc }
 
-// Collect implements prometheus.Collector. What can not be read is left out.
+// Collect implements prometheus.Collector. Values that cannot be read are left out.
 func (c *conditions) Collect(ch chan<- prometheus.Metric) {
 	c.mu.Lock()
 	reader, nodes := c.reader, c.nodes
@@ -78,7 +79,8 @@ func (c *conditions) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// mostSeries bounds how many combinations of labels are exposed. Users who may write the status of their objects choose types and reasons.
+// mostSeries bounds how many combinations of labels are exposed. Users who may write the status of
+// their objects choose types and reasons.
 const mostSeries = 1000
 
 // bounded returns the most frequent combinations of labels, and the sum of all others by kind.
@@ -100,7 +102,8 @@ func bounded(counts map[[4]string]float64) map[[4]string]float64 {
 	return kept
 }
 
-// each calls a function with the conditions of every object of a kind, if there is a reader and it knows the kind.
+// each calls a function with the conditions of every object of a kind, if there is a reader and it
+// knows the kind.
 func each(ctx context.Context, reader client.Reader, list client.ObjectList, visit func([]metav1.Condition)) {
 	if reader == nil || reader.List(ctx, list, client.UnsafeDisableDeepCopy) != nil {
 		return

@@ -52,7 +52,8 @@ var (
 // labelsOfTargets are added by whatever scrapes, and le by every histogram.
 var labelsOfTargets = []string{"le", "job", "pod", "namespace", "instance"}
 
-// TestDashboardQueriesWhatIsServed holds each query of the dashboard against the metrics that there are, by name and by label.
+// TestDashboardQueriesWhatIsServed holds each query of the dashboard against the metrics that there
+// are, by name and by label.
 func TestDashboardQueriesWhatIsServed(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile("../../config/grafana/slipway.json")

@@ -39,7 +39,7 @@ var (
 		"Time since the pod that has waited for longest was seen pending, of those that are not bound, and of those that do not run.", []string{"until"}, nil)
 )
 
-// Held is what a scrape reads to describe just-in-time nodes.
+// Held contains what a scrape reads to describe just-in-time nodes.
 type Held struct {
 	// Reader is the manager's cache.
 	Reader client.Reader
@@ -48,7 +48,8 @@ type Held struct {
 	Short func() []Offering
 	// Pods returns those of the cluster.
 	Pods func(context.Context) ([]*corev1.Pod, error)
-	// Waiting returns since when the pod that has waited for longest is seen pending, of those that are not bound and of those that do not run; zero if there is none.
+	// Waiting returns since when the pod that has waited for longest is seen pending, of those that
+	// are not bound and of those that do not run; zero if there is none.
 	Waiting func() (unbound, unstarted time.Time)
 }
 
@@ -83,7 +84,7 @@ func (*held) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. What cannot be read is left out.
+// Collect implements prometheus.Collector. Values that cannot be read are left out.
 func (h *held) Collect(ch chan<- prometheus.Metric) {
 	h.mu.Lock()
 	from, price, drifted := h.from, h.price, maps.Clone(h.drifted)
@@ -136,7 +137,8 @@ func describeAges(nodes []provisioningv1.ProvisionedNode, now time.Time, gauge f
 	}
 }
 
-// describeAwaiting describes the nodes that would be disrupted and are kept for now. A node that drifted is marked only when its turn comes.
+// describeAwaiting describes the nodes that would be disrupted and are kept for now. A node that
+// drifted is marked only when its turn comes.
 func describeAwaiting(nodes []provisioningv1.ProvisionedNode, drifted map[string]int, gauge func(*prometheus.Desc, float64, ...string)) {
 	counts := map[[2]string]int{}
 	for i := range nodes {
@@ -170,7 +172,8 @@ func describeNodes(nodes []provisioningv1.ProvisionedNode, price func(instanceTy
 	}
 }
 
-// Phase returns how far a node is: launching, registering, starting, initializing, ready, not_ready, replacing, or ending.
+// Phase returns how far a node is: launching, registering, starting, initializing, ready,
+// not_ready, replacing, or ending.
 func Phase(node *provisioningv1.ProvisionedNode) string {
 	is := func(condition string) bool { return meta.IsStatusConditionTrue(node.Status.Conditions, condition) }
 	switch {

@@ -34,7 +34,8 @@ const (
 	StageGone       = "gone"
 )
 
-// nodes are the metrics of just-in-time nodes that are counted when something happens. Series with the name of a Provisioner go with the Provisioner.
+// nodes are the metrics of just-in-time nodes that are counted when something happens. Series with
+// the name of a Provisioner go with the Provisioner.
 type nodes struct {
 	decisions     *prometheus.CounterVec
 	disruptions   *prometheus.CounterVec
@@ -118,7 +119,8 @@ func (p *Progress) NodesDecided(provisioner, decision string, nodes int) {
 	}
 }
 
-// NodeReplacing counts the beginning of a replacement. A node is counted once, however often its replacement is interrupted.
+// NodeReplacing counts the beginning of a replacement. A node is counted once, however often its
+// replacement is interrupted.
 func (p *Progress) NodeReplacing(node *provisioningv1.ProvisionedNode, reason string) {
 	if p == nil {
 		return
@@ -192,7 +194,8 @@ func (p *Progress) Evicted(outcome string) {
 	}
 }
 
-// LaunchFailed counts a failure that EC2 names in its answer to a launch. The zone is empty if the whole launch failed.
+// LaunchFailed counts a failure that EC2 names in its answer to a launch. The zone is empty if the
+// whole launch failed.
 func (p *Progress) LaunchFailed(reason, zone, capacityType string) {
 	if p != nil {
 		p.nodes.failures.WithLabelValues(reason, zone, capacityType).Inc()
@@ -213,7 +216,8 @@ func (p *Progress) Interrupted(kind string) {
 	}
 }
 
-// NodeStarted records when a node came to a stage of its start. A node whose pods nobody saw pending is not counted.
+// NodeStarted records when a node came to a stage of its start. A node whose pods nobody saw
+// pending is not counted.
 func (p *Progress) NodeStarted(node *provisioningv1.ProvisionedNode, stage string, now time.Time) {
 	if p == nil {
 		return

@@ -37,7 +37,8 @@ func provisioned(name, provisioner string, conditions ...string) *provisioningv1
 	return node
 }
 
-// TestNodeCounters holds what is counted of nodes, that a replacement counts once, and that the series of a Provisioner go with it.
+// TestNodeCounters holds what is counted of nodes, that a replacement counts once, and that the
+// series of a Provisioner go with it.
 func TestNodeCounters(t *testing.T) {
 	t.Parallel()
 	progress := metrics.NewProgress()
@@ -84,7 +85,8 @@ func TestNodeCounters(t *testing.T) {
 	none.Choosing(clocktesting.NewFakePassiveClock(start), 1)()
 }
 
-// TestNodeStartup holds that time runs from when the first pod was seen pending, and that nodes without that are not counted.
+// TestNodeStartup holds that time runs from when the first pod was seen pending, and that nodes
+// without that are not counted.
 func TestNodeStartup(t *testing.T) {
 	t.Parallel()
 	progress := metrics.NewProgress()
@@ -207,7 +209,7 @@ func held(t *testing.T, short []metrics.Offering, pods []*corev1.Pod, objects ..
 	return progress
 }
 
-// TestHeld holds what a scrape says of Provisioners and their nodes.
+// TestHeld holds what a scrape reports about Provisioners and their nodes.
 func TestHeld(t *testing.T) {
 	t.Parallel()
 	ready := provisioned("ready", "a", provisioningv1.LaunchedCondition, provisioningv1.RegisteredCondition, provisioningv1.ReadyCondition)
@@ -271,7 +273,8 @@ func TestNodesThatShouldLeave(t *testing.T) {
 	)
 }
 
-// TestOfferings holds what is served of the offerings that nodes are of and of those that are short, and that a region's thousands are not.
+// TestOfferings holds what is served of the offerings that nodes are of and of those that are
+// short, and that a region's thousands are not.
 func TestOfferings(t *testing.T) {
 	t.Parallel()
 	node := func(name, instanceType string) *provisioningv1.ProvisionedNode {
@@ -359,7 +362,8 @@ func TestUtilization(t *testing.T) {
 	}
 }
 
-// TestPageListsWhatIsServed compares docs/observability.md with the metrics that are served, by name and labels.
+// TestPageListsWhatIsServed compares docs/observability.md with the metrics that are served, by
+// name and labels.
 func TestPageListsWhatIsServed(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/observability.md")
@@ -386,7 +390,8 @@ func TestPageListsWhatIsServed(t *testing.T) {
 	}
 }
 
-// TestPageKnowsKarpentersMetrics holds that docs/provisioner.md has one row for each of Karpenter's metrics, which names metrics and labels that are served, or says why there is none.
+// TestPageKnowsKarpentersMetrics holds that docs/provisioner.md has one row for each of Karpenter's
+// metrics, which names metrics and labels that are served, or says why there is none.
 func TestPageKnowsKarpentersMetrics(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/provisioner.md")

@@ -1,5 +1,6 @@
-// Package metrics owns what Prometheus is told of Slipway's own work: milestones, versions, roll-outs, how long an edit takes, and in what state
-// objects are. Calls to AWS are counted by package aws, passes and queues by controller-runtime. docs/observability.md says what each one means.
+// Package metrics owns the metrics of Slipway's own work: milestones, versions, roll-outs, how long
+// an edit takes, and in what state objects are. Calls to AWS are counted by package aws, passes and
+// queues by controller-runtime. docs/observability.md says what each one means.
 package metrics
 
 import (
@@ -28,7 +29,8 @@ var rollouts = map[string]string{
 	"NodegroupUpdateFailed":     "failed",
 }
 
-// Progress counts milestones. It is a prometheus.Collector, for whichever registry the process serves. A nil Progress counts nothing.
+// Progress counts milestones. It is a prometheus.Collector, for whichever registry the process
+// serves. A nil Progress counts nothing.
 type Progress struct {
 	milestones    *prometheus.CounterVec
 	versions      *prometheus.CounterVec
@@ -40,7 +42,7 @@ type Progress struct {
 
 	mu    sync.Mutex
 	edits map[subject]edit
-	// said is what was last told of a pool's roll-outs.
+	// said records what was last reported about a pool's roll-outs.
 	said map[subject]string
 	// failures are what was last warned about, by the type of the condition.
 	failures map[subject]map[string]metav1.Condition
@@ -96,8 +98,9 @@ func (p *Progress) Read(reader client.Reader) {
 	}
 }
 
-// Milestone counts an event on an object. A roll-out's milestone that is told twice in the same words, because a pass read an object from before the
-// other's status was written, is one: the words name the refresh.
+// Milestone counts an event on an object. A roll-out's milestone that is told twice in the same
+// words, because a pass read an object from before the other's status was written, is one: the
+// words name the refresh.
 func (p *Progress) Milestone(object client.Object, reason, note string) {
 	if p == nil {
 		return
@@ -112,7 +115,7 @@ func (p *Progress) Milestone(object client.Object, reason, note string) {
 	}
 }
 
-// news is false for what was said last of an object's roll-outs.
+// news reports whether a note differs from the last one about an object's roll-outs.
 func (p *Progress) news(object subject, note string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,8 +133,9 @@ func (p *Progress) VersionCreated(reason string) {
 	}
 }
 
-// Seen starts the clock for an edit when it is first seen: the API server keeps no time of edits that could be trusted, and what lies before, the
-// way through the watch, is milliseconds. Observed is the generation that was acted on last.
+// Seen starts the clock for an edit when it is first seen: the API server keeps no time of edits
+// that could be trusted, and what lies before, the way through the watch, is milliseconds. Observed
+// is the generation that was acted on last.
 func (p *Progress) Seen(object client.Object, observed int64, now time.Time) {
 	generation := object.GetGeneration()
 	if p == nil || generation == observed {
@@ -158,8 +162,9 @@ func (p *Progress) Versioned(object client.Object, created bool, now time.Time) 
 	delete(p.edits, edited)
 }
 
-// Failed returns the failure that was last warned about under a type of condition since that was True, and remembers this one. An edit makes a condition
-// Unknown for a moment, and what it was before is in no status then.
+// Failed returns the failure that was last warned about under a type of condition since that was
+// True, and remembers this one. An edit makes a condition Unknown for a moment, and what it was
+// before is in no status then.
 func (p *Progress) Failed(object client.Object, condition metav1.Condition) (metav1.Condition, bool) {
 	if p == nil {
 		return metav1.Condition{}, false

@@ -178,8 +178,8 @@ func TestConditions(t *testing.T) {
 	)
 }
 
-// TestSeriesOfConditionsAreBounded holds that a user who writes ever other reasons to the status of objects gets no series for each, and hides none that many
-// objects share.
+// TestSeriesOfConditionsAreBounded holds that a user who writes ever other reasons to the status of
+// objects gets no series for each, and hides none that many objects share.
 func TestSeriesOfConditionsAreBounded(t *testing.T) {
 	t.Parallel()
 	const forged = 3000

@@ -44,7 +44,7 @@ type Desired struct {
 	DiskSize int32
 	// RemoteAccess is nil for none.
 	RemoteAccess *RemoteAccess
-	// Force replaces nodes whose pods can not be evicted.
+	// Force replaces nodes whose pods cannot be evicted.
 	Force bool
 
 	// Bounds and Capacity are the sizes; what is nil is left to whoever else decides it.
@@ -211,7 +211,7 @@ func (d Desired) Key() string {
 func text(value any) string {
 	written, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // numbers, texts, lists and maps of them: there is nothing that JSON can not write
+		panic(err) // numbers, texts, lists and maps of them: there is nothing that JSON cannot write
 	}
 	return string(written)
 }

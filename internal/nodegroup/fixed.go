@@ -8,7 +8,7 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
-// fixedDiffers says what the node group has otherwise than is asked for that EKS can not change: no field of UpdateNodegroupConfig or
+// fixedDiffers says what the node group has otherwise than is asked for that EKS cannot change: no field of UpdateNodegroupConfig or
 // UpdateNodegroupVersion holds it (AWS: API_UpdateNodegroupConfig, API_UpdateNodegroupVersion; EKS user guide, launch-templates). Nobody can ask for that in an
 // edit, because the API server refuses it; a node group that is taken over may be so. What is not asked for is as it is. A template of another id has an
 // obstacle of its own.

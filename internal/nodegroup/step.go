@@ -44,12 +44,12 @@ type VersionChange struct {
 	For, Attempt string
 }
 
-// Obstacle is why something that is wanted can not be done by an update of the node group.
+// Obstacle is why something that is wanted cannot be done by an update of the node group.
 type Obstacle string
 
 // The obstacles.
 const (
-	// TemplateGone: the node group was made from another launch template, and EKS can not give it this one (AWS: API_UpdateNodegroupVersion).
+	// TemplateGone: the node group was made from another launch template, and EKS cannot give it this one (AWS: API_UpdateNodegroupVersion).
 	TemplateGone Obstacle = "TemplateGone"
 	// Downgrade: the node group has a newer Kubernetes version, and EKS does not take it back to the one that is wanted.
 	Downgrade Obstacle = "Downgrade"
@@ -59,7 +59,7 @@ const (
 	SizesOutOfBounds Obstacle = "SizesOutOfBounds"
 	// BlockInUse: nodes run in a Capacity Block, and EKS updates the node group of one only while it has none (AWS: EKS user guide, capacity-blocks-mng).
 	BlockInUse Obstacle = "BlockInUse"
-	// Fixed: the node group was made otherwise than is asked for in something that EKS can not change.
+	// Fixed: the node group was made otherwise than is asked for in something that EKS cannot change.
 	Fixed Obstacle = "Fixed"
 )
 

@@ -1,5 +1,5 @@
-// Package ownership says whose the resources in AWS are that stand for an object, and where they are: names, the value of the owner tag, and the annotations by which
-// deletion finds its way.
+// Package ownership says whose the resources in AWS are that stand for an object, and where they
+// are: names, the value of the owner tag, and the annotations by which deletion finds its way.
 package ownership
 
 import (
@@ -14,22 +14,27 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
-// ClusterAnnotation holds the name of an object's Cluster, which is part of the ownership tags. It is written with RegionAnnotation.
+// ClusterAnnotation holds the name of an object's Cluster, which is part of the ownership tags. It
+// is written with RegionAnnotation.
 const ClusterAnnotation = "slipway.infrastructure.cluster.x-k8s.io/cluster"
 
-// RegionAnnotation holds the AWS region that an object's resources are in. It is written together with the finalizer, before anything is made
-// in AWS, so that deletion finds its way when the cluster objects are gone and status was lost in a move.
+// RegionAnnotation holds the AWS region that an object's resources are in. It is written together
+// with the finalizer, before anything is made in AWS, so that deletion finds its way when the
+// cluster objects are gone and status was lost in a move.
 const RegionAnnotation = "slipway.infrastructure.cluster.x-k8s.io/region"
 
-// IdentityAnnotation holds as whom AWS was called when something was last made there: the kind and name of an identity, such as
-// AWSClusterRoleIdentity/tenant, or the kind alone for the controller's own credentials of a cluster that names no identity. It is written with
-// RegionAnnotation, and deletion goes by it. People may set it on an object that is being deleted whose identity is gone.
+// IdentityAnnotation holds as whom AWS was called when something was last made there: the kind and
+// name of an identity, such as AWSClusterRoleIdentity/tenant, or the kind alone for the
+// controller's own credentials of a cluster that names no identity. It is written with
+// RegionAnnotation, and deletion goes by it. People may set it on an object that is being deleted
+// whose identity is gone.
 const IdentityAnnotation = "slipway.infrastructure.cluster.x-k8s.io/identity"
 
-// AccountAnnotation holds the AWS account of that identity, where it is known: the controller does not ask for its own.
+// AccountAnnotation holds the AWS account of that identity, where it is known: the controller does
+// not ask for its own.
 const AccountAnnotation = "slipway.infrastructure.cluster.x-k8s.io/account"
 
-// Location is where an object's resources in AWS are, and what they are found by.
+// Location describes where an object's resources are in AWS, and how to find them.
 type Location struct {
 	Region string
 	// Account is empty if it is not known.
@@ -39,7 +44,7 @@ type Location struct {
 	Cluster string
 }
 
-// LocationOf is the location of what is made in a cloud, as an identity, for a Cluster.
+// LocationOf returns the location of resources that an identity creates in a cloud for a Cluster.
 func LocationOf(cloud *clouds.Cloud, identity aws.Identity, clusterName string) Location {
 	return Location{Region: cloud.Region, Account: cloud.KnownAccount(), Identity: identity, Cluster: clusterName}
 }
@@ -58,7 +63,7 @@ func SetLocation(object client.Object, location Location) {
 	object.SetAnnotations(annotations)
 }
 
-// RecordedIdentity is the identity that was recorded; false if none was.
+// RecordedIdentity returns the identity that was recorded, and whether there is one.
 func RecordedIdentity(object client.Object) (aws.Identity, bool) {
 	text, recorded := object.GetAnnotations()[IdentityAnnotation]
 	kind, name, named := strings.Cut(text, "/")
@@ -68,8 +73,10 @@ func RecordedIdentity(object client.Object) (aws.Identity, bool) {
 	return aws.Identity{Kind: aws.IdentityKind(kind), Name: name}, recorded
 }
 
-// Names are the names that an AWS resource of an object may bear: the wanted one, as CAPA has it, and if somebody else's resource bears that,
-// the same with a short hash of whose it is. A wanted name that AWS would refuse for its length is only used with the hash.
+// Names returns the names that an AWS resource of an object may have: the wanted name, as in CAPA,
+// and the same name with a short hash of the object's identity, in case another owner's resource
+// has the wanted name. A wanted name that AWS would refuse for its length is only used with the
+// hash.
 func Names(wanted, clusterName string, object client.Object, shortest, longest int) []string {
 	digest := sha256.Sum256([]byte(object.GetNamespace() + "/" + clusterName + "/" + object.GetName()))
 	suffix := "-" + hex.EncodeToString(digest[:])[:8]
@@ -80,13 +87,14 @@ func Names(wanted, clusterName string, object client.Object, shortest, longest i
 	return []string{wanted, hashed}
 }
 
-// Owner is the value of the ownership tag of an object's resources: namespace, Cluster and name. UIDs change when a cluster is moved; names
-// stay, and the Cluster's tells apart objects of one name in two management clusters that share an account.
+// Owner returns the value of the ownership tag of an object's resources: namespace, Cluster, and
+// name. UIDs change when a cluster is moved; names do not. The Cluster's name distinguishes objects
+// of the same name in two management clusters that share an account.
 func Owner(object client.Object, clusterName string) string {
 	return OwnerNamed(object.GetNamespace(), clusterName, object.GetName())
 }
 
-// OwnerNamed is Owner for an object that is known by name.
+// OwnerNamed does the same as Owner for an object that is known by name.
 func OwnerNamed(namespace, clusterName, name string) string {
 	return launchtemplate.OwnerNamed(namespace, clusterName, name)
 }

@@ -11,9 +11,10 @@ import (
 	"github.com/slipway-project/slipway/internal/fleet"
 )
 
-// This file models what the holder of a policy can do in an account: things with tags, and calls. What each call asks of a
-// policy is what the simulated AWS asks (awssim/internal/*/authorization.go). The model says what a call changes; it never
-// says that a call fails for another reason than permissions.
+// This file models what the holder of a policy can do in an account: things with tags, and calls.
+// Each call requires the same permissions as in the simulated AWS
+// (awssim/internal/*/authorization.go). The model says what a call changes; it never says that a
+// call fails for another reason than permissions.
 
 const (
 	region  = "eu-central-1"
@@ -31,7 +32,8 @@ type thing struct {
 	foreign bool
 	// may lists the changes that a policy allows by declaration; docs/permissions.md names them.
 	may []string
-	// policies, boundary and trusted are a role's: what is attached, and whether somebody outside may assume it.
+	// policies, boundary and trusted are a role's: what is attached, and whether somebody outside
+	// may assume it.
 	policies []string
 	boundary string
 	trusted  bool
@@ -51,7 +53,8 @@ func (t thing) key() string {
 type call struct {
 	name     string
 	requests []iampolicy.Request
-	// on is what is changed, with no name if a thing is created; then is what it becomes, with no name if it is deleted.
+	// on is what is changed, with no name if a thing is created; then is what it becomes, with no
+	// name if it is deleted.
 	on, then thing
 	// deletes is true for the end of a thing, or of its instances.
 	deletes bool
@@ -96,8 +99,9 @@ var owners = map[string]string{
 	"instance": fleet.TagCluster,
 }
 
-// tagSets are the tags that the holder tries on a kind of thing: its owner tag of this and of another cluster, alone and
-// together with others and in capitals, and every tag that a condition of a policy is about.
+// tagSets are the tags that the holder tries on a kind of thing: its owner tag of this and of
+// another cluster, alone and together with others and in capitals, and every tag that a condition
+// of a policy is about.
 func tagSets(kind string) []map[string]string {
 	owner, here, there := owners[kind], "default/blue/x", "default/red/x"
 	if kind == "instance" {
@@ -123,8 +127,8 @@ var taggers = map[string][2]string{
 	"parameter": {"ssm:AddTagsToResource", "ssm:RemoveTagsFromResource"},
 }
 
-// changes are the other actions that change or use things, of which nothing is asked but the thing; deletions end with the thing, or with
-// what runs in it.
+// changes are the other actions that change or use things, of which nothing is asked but the thing;
+// deletions end with the thing, or with what runs in it.
 var (
 	changes = map[string][]string{
 		"template": {"ec2:CreateFleet", "ec2:CreateLaunchTemplateVersion", "ec2:ModifyLaunchTemplate", "ec2:RunInstances"},
@@ -235,8 +239,9 @@ func roleCalls(t thing) []call {
 	return all
 }
 
-// creations are calls that create a thing, with each set of tags. A role can be created with any trust policy, because no
-// condition key says what is in it. The thing that is created has no tags when it is asked for.
+// creations are calls that create a thing, with each set of tags. A role can be created with any
+// trust policy, because no condition key says what is in it. The thing that is created has no tags
+// when it is asked for.
 func creations(kind string) []call {
 	var all []call
 	add := func(made thing, tags map[string]string, requests ...iampolicy.Request) {

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-project/slipway/internal/fleet"
 )
 
-// depth is how many calls a sequence has at most.
+// depth limits the number of calls in a sequence.
 const depth = 4
 
 // search looks for sequences of calls that reach a goal, the shortest first.
@@ -34,7 +34,8 @@ func (f *search) allowed(candidates []call) []call {
 	})
 }
 
-// on returns the calls that are allowed on a thing. Those on one that does not exist are those that create it.
+// on returns the calls that are allowed on a thing. Those on one that does not exist are those that
+// create it.
 func (f *search) on(t thing) []call {
 	key := t.kind + t.key()
 	found, known := f.tried[key]
@@ -49,8 +50,8 @@ func (f *search) on(t thing) []call {
 	return found
 }
 
-// from returns the names of the calls of a shortest sequence that reaches the goal, nil if there is none. A thing without a
-// name is one that can be created.
+// from returns the names of the calls of a shortest sequence that reaches the goal, nil if there is
+// none. A thing without a name is one that can be created.
 func (f *search) from(start []thing) []string {
 	type node struct {
 		things []thing
@@ -89,8 +90,9 @@ func (f *search) from(start []thing) []string {
 	return nil
 }
 
-// harms reports whether a call changes, uses or deletes what is foreign, or leaves somebody outside with a role that may do
-// more than nodes may. Nodes' permissions are the holder's anyway, because it starts nodes.
+// harms reports whether a call changes, uses or deletes what is foreign, or leaves somebody outside
+// with a role that may do more than nodes may. Nodes' permissions are the holder's anyway, because
+// it starts nodes.
 func harms(required string) func(call) bool {
 	return func(c call) bool {
 		if c.on.foreign && !slices.ContainsFunc(c.on.may, func(action string) bool { return strings.HasPrefix(c.name, action) }) {
@@ -104,8 +106,9 @@ func harms(required string) func(call) bool {
 // deletes reports whether a call deletes what is foreign.
 func deletes(c call) bool { return c.on.foreign && c.deletes }
 
-// world is an account with things of others of every kind. What is adoptable is foreign unless the policy is for Adoption,
-// and what another cluster's Slipway owns is foreign if the policy names its cluster.
+// world is an account with things of others of every kind. A resource that can be adopted is
+// foreign unless the policy is for Adoption, and a resource that another cluster's Slipway owns is
+// foreign if the policy names its cluster.
 func world(scope Scope, features []Feature) []thing {
 	adopting, scoped := slices.Contains(features, Adoption), len(scope.Clusters) > 0
 	capa := func(cluster string) map[string]string {
@@ -143,18 +146,21 @@ func world(scope Scope, features []Feature) []thing {
 			arn := fmt.Sprintf(resources[kind], i)
 			if kind == "role" && row.tags[owners[kind]] != "" {
 				cluster := strings.Split(row.tags[owners[kind]], "/")[1]
-				arn = fmt.Sprintf("arn:aws:iam::%s:role/slipway/%s/%d", account, cluster, i) // where Slipway creates them
+				// where Slipway creates them
+				arn = fmt.Sprintf("arn:aws:iam::%s:role/slipway/%s/%d", account, cluster, i)
 			}
 			if kind == "nodegroup" && row.tags[infrav1.TagKubernetesClusterPrefix+"red"] != "" {
-				arn = arnOf("eks", fmt.Sprintf("nodegroup/red/default_pool/%d", i)) // EKS's name is a part of it
+				// EKS's name is a part of it
+				arn = arnOf("eks", fmt.Sprintf("nodegroup/red/default_pool/%d", i))
 			}
 			add(kind, arn, row.foreign, row.tags, launches(kind, row.tags)...)
 		}
 	}
-	// Default launch templates of Provisioners: of this cluster, and of another one whose Provisioner has the name of this cluster.
+	// Default launch templates of Provisioners: of this cluster, and of another one whose
+	// Provisioner has the name of this cluster.
 	add("template", arnOf("ec2", "launch-template/lt-p1"), false, map[string]string{infrav1.TagLaunchConfig: "provisioner/blue/default/x86_64"})
 	add("template", arnOf("ec2", "launch-template/lt-p2"), scoped, map[string]string{infrav1.TagLaunchConfig: "provisioner/red/blue/x86_64"})
-	// Without any tag. A node group is told from a new one by its name, or by its cluster.
+	// Without any tag. A node group is distinguished from a new one by its name, or by its cluster.
 	add("template", arnOf("ec2", "launch-template/lt-plain"), true, nil, launches("template", nil)...)
 	add("group", arnOf("autoscaling", "autoScalingGroup:plain:autoScalingGroupName/plain"), true, nil)
 	add("nodegroup", arnOf("eks", "nodegroup/blue-eks/plain/id"), true, nil)
@@ -163,7 +169,8 @@ func world(scope Scope, features []Feature) []thing {
 	add("role", "arn:aws:iam::"+account+":role/admin", true, nil)
 	add("role", "arn:aws:iam::"+account+":role/team/slipway/admin", true, nil)
 	add("role", "arn:aws:iam::444455556666:role/slipway/elsewhere", scope.Account != "", nil)
-	// EKS's groups of node groups: of Slipway's name, whose hooks and tags are declared to be Slipway's; of another; of another cluster.
+	// EKS's groups of node groups: of Slipway's name, whose hooks and tags are declared to be
+	// Slipway's; of another; of another cluster.
 	eks := func(cluster, nodegroup string) map[string]string {
 		return map[string]string{tagEKSCluster: cluster, tagEKSNodegroup: nodegroup}
 	}
@@ -174,7 +181,8 @@ func world(scope Scope, features []Feature) []thing {
 	add("instance", arnOf("ec2", "instance/i-plain"), true, nil)
 	add("instance", arnOf("ec2", "instance/i-red"), scoped, map[string]string{fleet.TagCluster: "red"})
 	add("instance", arnOf("ec2", "instance/i-owned"), true, map[string]string{infrav1.TagMachinePool: "default/blue/x"})
-	// Bootstrap data of another cluster, of a config that has the name of this one, and of somebody else; messages of others.
+	// Bootstrap data of another cluster, of a config that has the name of this one, and of somebody
+	// else; messages of others.
 	for kind, prefix := range map[string]string{"parameter": arnOf("ssm", "parameter/slipway/"), "object": "arn:aws:s3:::data/node/slipway/"} {
 		hash := strings.Repeat("0", 32)
 		add(kind, prefix+"default/red/x/"+hash, scoped, nil)
@@ -187,7 +195,8 @@ func world(scope Scope, features []Feature) []thing {
 	return all
 }
 
-// launches returns the changes that a policy allows by declaration: launch templates that nobody's Slipway owns can be launched from.
+// launches returns the changes that a policy allows by declaration: launch templates that nobody's
+// Slipway owns can be launched from.
 func launches(kind string, tags map[string]string) []string {
 	if kind != "template" || tags[owners[kind]] != "" {
 		return nil
@@ -215,9 +224,10 @@ func TestEveryActionIsModelled(t *testing.T) {
 // kinds are the kinds of things.
 var kinds = []string{"template", "group", "nodegroup", "role", "instance", "parameter", "object", "queue"}
 
-// escape returns a sequence that reaches a goal. What a call asks for, and what it changes, is about one thing, so that things
-// of different kinds cannot help each other: there is a search for each kind. It begins with all foreign things, and with one
-// that is the holder's to change, or that it can create.
+// escape returns a sequence that reaches a goal. A call requires permissions on one resource and
+// changes only that resource, so that things of different kinds cannot help each other: there is a
+// search for each kind. It begins with all foreign things, and with one that is the holder's to
+// change, or that it can create.
 func escape(policies []iampolicy.Policy, things []thing, goal func(call) bool) []string {
 	finder := &search{policies: policies, goal: goal, tried: map[string][]call{}}
 	for _, kind := range kinds {
@@ -231,7 +241,7 @@ func escape(policies []iampolicy.Policy, things []thing, goal func(call) bool) [
 				own = append(own, t)
 			}
 		}
-		// What no call is allowed on stays as it is.
+		// A resource on which no call is allowed stays as it is.
 		foreign = slices.DeleteFunc(foreign, func(t thing) bool { return len(finder.on(t)) == 0 })
 		for _, company := range own {
 			if path := finder.from(append(slices.Clone(foreign), company)); path != nil {
@@ -246,13 +256,15 @@ func escape(policies []iampolicy.Policy, things []thing, goal func(call) bool) [
 func scopes() map[string]Scope {
 	bounded, elsewhere := blue, named
 	bounded.PermissionsBoundary, bounded.Account, bounded.Region, bounded.Partition = bound, account, region, "aws"
-	elsewhere.Nodegroups, elsewhere.RolePaths = []string{"default_*", "capa_*"}, []string{"/slipway/", "/teams/nodes/"} // of all clusters
+	// of all clusters
+	elsewhere.Nodegroups, elsewhere.RolePaths = []string{"default_*", "capa_*"}, []string{"/slipway/", "/teams/nodes/"}
 	return map[string]Scope{"what features need": named, "one cluster": blue, "everything": bounded, "names and paths": elsewhere}
 }
 
-// TestNoSequenceReachesForeignResources searches the policies of all features, with and without Adoption, for sequences of up
-// to four calls that change, use or delete a resource of somebody else's. The policies of fewer features allow less
-// (TestFewerFeaturesAllowLess), so there is no such sequence for them either.
+// TestNoSequenceReachesForeignResources searches the policies of all features, with and without
+// Adoption, for sequences of up to four calls that change, use or delete a resource of somebody
+// else's. The policies of fewer features allow less (TestFewerFeaturesAllowLess), so there is no
+// such sequence for them either.
 func TestNoSequenceReachesForeignResources(t *testing.T) {
 	t.Parallel()
 	for what, scope := range scopes() {
@@ -272,8 +284,9 @@ func withoutAdoption() []Feature {
 	return slices.DeleteFunc(everyFeature(), func(feature Feature) bool { return feature == Adoption })
 }
 
-// TestFewerFeaturesAllowLess holds that every statement only allows, and that the policy of a feature has no statement that the
-// policy of all features lacks: neither in its actions, nor on wider resources, nor under a weaker condition.
+// TestFewerFeaturesAllowLess holds that every statement only allows, and that the policy of a
+// feature has no statement that the policy of all features lacks: neither in its actions, nor on
+// wider resources, nor under a weaker condition.
 func TestFewerFeaturesAllowLess(t *testing.T) {
 	t.Parallel()
 	for what, scope := range scopes() {
@@ -300,8 +313,8 @@ func TestFewerFeaturesAllowLess(t *testing.T) {
 	}
 }
 
-// TestSearchFindsEscalations holds that the search finds what policies of an earlier form let their holder do: tag what is
-// somebody else's, and then delete it.
+// TestSearchFindsEscalations holds that the search finds what policies of an earlier form let their
+// holder do: tag what is somebody else's, and then delete it.
 func TestSearchFindsEscalations(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/tag-anything.json")
@@ -321,9 +334,10 @@ func TestSearchFindsEscalations(t *testing.T) {
 	}
 }
 
-// TestBoundsKeepHarmOut takes conditions and resources of statements away, one at a time. The search must find what each keeps
-// out. Bounds that are not listed keep nothing out alone: a permissions boundary is required both of a role that is created and
-// of one that policies are attached to, for example.
+// TestBoundsKeepHarmOut takes conditions and resources of statements away, one at a time. The
+// search must find what each keeps out. Bounds that are not listed keep nothing out alone: a
+// permissions boundary is required both of a role that is created and of one that policies are
+// attached to, for example.
 func TestBoundsKeepHarmOut(t *testing.T) {
 	t.Parallel()
 	everything := scopes()["everything"]
@@ -412,8 +426,9 @@ func loosen(t *testing.T, policies []iampolicy.Policy, sid, key string) {
 	t.Fatalf("there is no statement %s", sid)
 }
 
-// TestOwnersStay holds that nobody takes Slipway's owner tag from what is its own, nor changes it, unless the policy is for
-// Adoption, which gives things back to CAPA. A role may be left to another pool of the same clusters.
+// TestOwnersStay holds that nobody takes Slipway's owner tag from what is its own, nor changes it,
+// unless the policy is for Adoption, which gives things back to CAPA. A role may be left to another
+// pool of the same clusters.
 func TestOwnersStay(t *testing.T) {
 	t.Parallel()
 	for what, scope := range scopes() {

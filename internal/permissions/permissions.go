@@ -1,10 +1,11 @@
-// Package permissions owns what Slipway may do in AWS: a table of the actions that each feature needs, and of the resources
-// and conditions that bound them. The IAM policies that `slipway iam policy` prints, and those in docs/permissions.md, are
-// generated from it. It is pure.
+// Package permissions owns what Slipway may do in AWS: a table of the actions that each feature
+// needs, and of the resources and conditions that bound them. The IAM policies that
+// `slipway iam policy` prints, and those in docs/permissions.md, are generated from it. It is pure.
 //
-// A policy allows changes only to resources that carry Slipway's owner tag, and allows that tag only on resources that are
-// being created, or that the feature adoption covers. So its holder cannot first tag and then change a resource of somebody
-// else; TestNoSequenceReachesForeignResources searches for sequences that could.
+// A policy allows changes only to resources that carry Slipway's owner tag, and allows that tag
+// only on resources that are being created, or that the feature adoption covers. So its holder
+// cannot first tag and then change a resource of somebody else;
+// TestNoSequenceReachesForeignResources searches for sequences that could.
 package permissions
 
 import (
@@ -47,8 +48,8 @@ type Purpose struct {
 	Feature Feature
 	// Default is true for features that ordinary objects use with the manager's default flags.
 	Default bool
-	// Needs are the flags of `slipway iam policy` without which the feature cannot be bounded; one of them must be given.
-	// A default feature is left out of the default policy until one is.
+	// Needs are the flags of `slipway iam policy` without which the feature cannot be bounded; one
+	// of them must be given. A default feature is left out of the default policy until one is.
 	Needs []string
 	Text  string
 }
@@ -108,22 +109,24 @@ func (s Scope) names(flag string) bool {
 type Scope struct {
 	// Partition is aws, aws-cn or aws-us-gov; Account has twelve digits.
 	Partition, Account, Region string
-	// Clusters are the names of the Clusters (of Cluster API) whose pools the policy is for, or of the cluster of a
-	// provisioner. EKSClusters are the names of EKS clusters, and Nodegroups patterns of the names of node groups in them
-	// that Slipway owns; DefaultNodegroups if empty.
+	// Clusters are the names of the Clusters (of Cluster API) whose pools the policy is for, or of
+	// the cluster of a provisioner. EKSClusters are the names of EKS clusters, and Nodegroups
+	// patterns of the names of node groups in them that Slipway owns; DefaultNodegroups if empty.
 	Clusters, EKSClusters, Nodegroups []string
-	// RolePaths are the IAM paths of roles that Slipway creates, where nobody else may create roles. If empty, they are those
-	// of the clusters under noderole.DefaultPath.
+	// RolePaths are the IAM paths of roles that Slipway creates, where nobody else may create
+	// roles. If empty, they are those of the clusters under noderole.DefaultPath.
 	RolePaths []string
-	// PermissionsBoundary is the ARN of the policy that every role that Slipway creates must have as its permissions boundary.
+	// PermissionsBoundary is the ARN of the policy that every role that Slipway creates must have
+	// as its permissions boundary.
 	PermissionsBoundary string
-	// NodeRoles are the names, with their path, of existing IAM roles that nodes may have. HookRoles are those by which
-	// lifecycle hooks notify. NodePolicies are ARNs of further policies that may be attached to roles that Slipway creates.
+	// NodeRoles are the names, with their path, of existing IAM roles that nodes may have.
+	// HookRoles are those by which lifecycle hooks notify. NodePolicies are ARNs of further
+	// policies that may be attached to roles that Slipway creates.
 	NodeRoles, HookRoles, NodePolicies []string
 	// Bucket is the name of the S3 bucket with bootstrap data, and Queue of the SQS queue with events.
 	Bucket, Queue string
-	// IdentityRoles are the ARNs of roles that may be assumed. ImageParameters are the names of parameters that hold
-	// images, in addition to AWS's own.
+	// IdentityRoles are the ARNs of roles that may be assumed. ImageParameters are the names of
+	// parameters that hold images, in addition to AWS's own.
 	IdentityRoles, ImageParameters []string
 
 	// adopting is true if the policy is for Adoption too.
@@ -132,12 +135,12 @@ type Scope struct {
 	cluster string
 }
 
-// DefaultNodegroups returns the patterns of the names that node groups have unless spec.eksNodegroupName says otherwise:
-// <namespace>_<pool>, and capa_ with a hash of it.
+// DefaultNodegroups returns the patterns of the names that node groups have unless
+// spec.eksNodegroupName says otherwise: <namespace>_<pool>, and capa_ with a hash of it.
 func DefaultNodegroups() []string { return []string{"*_*"} }
 
-// MostCharacters is how long a managed policy may be, not counting white space (AWS: "IAM and AWS STS quotas", IAM policies
-// character limits).
+// MostCharacters limits the length of a managed policy, without white space (AWS: "IAM and AWS STS
+// quotas", IAM policies character limits).
 const MostCharacters = 6144
 
 // Document is an IAM policy.
@@ -170,8 +173,9 @@ func (v Values) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]string(v))
 }
 
-// Policies returns what the features need, within a scope: one managed policy, or as many as it takes to keep each within
-// IAM's limit. It fails if a feature cannot be bounded by the scope, or if a statement is too long for any policy.
+// Policies returns what the features need, within a scope: one managed policy, or as many as it
+// takes to keep each within IAM's limit. It fails if a feature cannot be bounded by the scope, or
+// if a statement is too long for any policy.
 func Policies(scope Scope, features ...Feature) ([]Document, error) {
 	for _, purpose := range Features {
 		if slices.Contains(features, purpose.Feature) && !purpose.boundedBy(scope) {
@@ -321,17 +325,18 @@ func (s Scope) nodegroups() []string {
 	return s.Nodegroups
 }
 
-// anyCluster returns the names of all clusters, whether of Cluster API or of EKS: Cluster API Provider AWS uses either name
-// in the keys of its tags.
+// anyCluster returns the names of all clusters, whether of Cluster API or of EKS: Cluster API
+// Provider AWS uses either name in the keys of its tags.
 func (s Scope) anyCluster() []string {
 	names := slices.Concat(s.Clusters, s.EKSClusters)
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// owner requires an owner tag, of the scope's clusters if it names any. Its value is <namespace>/<cluster>/<name>. The kind is
-// ResourceTag for the tag of a resource that exists, and RequestTag for a tag that the request sets. Default launch templates of
-// Provisioners, whose owners have four parts, are defaultTemplates's.
+// owner requires an owner tag, of the scope's clusters if it names any. Its value is
+// <namespace>/<cluster>/<name>. The kind is ResourceTag for the tag of a resource that exists, and
+// RequestTag for a tag that the request sets. Default launch templates of Provisioners, whose
+// owners have four parts, are defaultTemplates's.
 func (s Scope) owner(kind, tag string) Condition {
 	key := "aws:" + kind + "/" + tag
 	if len(s.Clusters) == 0 {
@@ -339,7 +344,8 @@ func (s Scope) owner(kind, tag string) Condition {
 	}
 	condition := Condition{}.and("StringLike", key, s.owners()...)
 	if tag == infrav1.TagLaunchConfig {
-		// An asterisk matches slashes too, so a Provisioner with the name of this cluster would be taken for one of this cluster.
+		// An asterisk matches slashes too, so a Provisioner with the name of this cluster would be
+		// taken for one of this cluster.
 		condition = condition.and("StringNotLike", key, launchtemplate.ProvisionerOwner+"/*/*/*")
 	}
 	return condition
@@ -371,10 +377,11 @@ func (c Condition) unowned(tag string) Condition {
 	return c.and("Null", "aws:ResourceTag/"+tag, "true")
 }
 
-// otherKeys requires a request to set or remove tags by name, and not an owner tag. Keys are compared without regard to case
-// because condition keys such as aws:ResourceTag are (AWS: IAM user guide, "IAM JSON policy elements: Condition"). A request
-// that names no key at all, which has EC2 remove every tag, would satisfy ForAllValues (AWS: IAM user guide, "Multivalued
-// context key examples").
+// otherKeys requires a request to set or remove tags by name, and not an owner tag. Keys are
+// compared without regard to case because condition keys such as aws:ResourceTag are (AWS: IAM user
+// guide, "IAM JSON policy elements: Condition"). A request that names no key at all, which has EC2
+// remove every tag, would satisfy ForAllValues (AWS: IAM user guide, "Multivalued context key
+// examples").
 func (c Condition) otherKeys(tags ...string) Condition {
 	return c.and("ForAllValues:StringNotEqualsIgnoreCase", "aws:TagKeys", tags...).and("Null", "aws:TagKeys", "false")
 }
@@ -394,8 +401,9 @@ func ParseFeature(name string) (Feature, error) {
 // names matches the names of clusters.
 var names = regexp.MustCompile(`^[A-Za-z0-9_.+=,@-]{1,100}$`)
 
-// Check fails for a scope that no resource could be in, or whose names would change the meaning of a policy. Roles, parameters,
-// queues and ARNs may have IAM's wildcards; the names of clusters may not, because keys of tags are made from them.
+// Check fails for a scope that no resource could be in, or whose names would change the meaning of
+// a policy. Roles, parameters, queues and ARNs may have IAM's wildcards; the names of clusters may
+// not, because keys of tags are made from them.
 func (s Scope) Check() error {
 	if partitions := []string{"", "aws", "aws-cn", "aws-us-gov"}; !slices.Contains(partitions, s.Partition) {
 		return fmt.Errorf("partition %q is not one of aws, aws-cn, aws-us-gov", s.Partition)

@@ -21,18 +21,20 @@ import (
 	"github.com/slipway-project/slipway/internal/fleet"
 )
 
-// sources are what calls AWS.
+// sources is the directory of the code that calls AWS.
 const sources = ".."
 
-// simulation calls AWS as users of AWS do, beside the controllers that it runs.
+// simulation calls AWS as users of AWS do, in addition to the controllers that it runs.
 const simulation = sources + "/simulation"
 
-// otherwise are the permissions that IAM wants for calls of another name (AWS: Service Authorization Reference).
+// otherwise are the permissions that IAM wants for calls of another name (AWS: Service
+// Authorization Reference).
 var otherwise = map[string]string{
 	"s3:HeadObject": "s3:GetObject", "s3:ListObjectsV2": "s3:ListBucket", "s3:DeleteObjects": "s3:DeleteObject", "sqs:DeleteMessageBatch": "sqs:DeleteMessage",
 }
 
-// notCalled are the permissions that others ask for in Slipway's name, or that come with a call of another name.
+// notCalled are the permissions that others ask for in Slipway's name, or that come with a call of
+// another name.
 var notCalled = []string{"iam:CreateServiceLinkedRole", "iam:PassRole", "ssm:AddTagsToResource", "ssm:GetParameters"}
 
 // free are calls that need no permission (AWS: API_GetCallerIdentity).
@@ -265,8 +267,9 @@ func TestScopeBounds(t *testing.T) {
 	}
 }
 
-// TestNodesAreLaunchedForTheirCluster holds which launch templates just-in-time nodes are launched from, and which tags their
-// fleets and instances must have, with the further features that launch from templates.
+// TestNodesAreLaunchedForTheirCluster holds which launch templates just-in-time nodes are launched
+// from, and which tags their fleets and instances must have, with the further features that launch
+// from templates.
 func TestNodesAreLaunchedForTheirCluster(t *testing.T) {
 	t.Parallel()
 	of := func(kind, key, value string) iampolicy.Context {

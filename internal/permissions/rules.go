@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-project/slipway/internal/noderole"
 )
 
-// rule is a statement: what features need on the same resources, under the same condition. One of on and except is given.
+// rule is a statement: what features need on the same resources, under the same condition. One of
+// on and except is given.
 type rule struct {
 	sid        string
 	grants     []grant
@@ -57,7 +58,8 @@ func templates(s Scope) []string { return s.regional("ec2", "launch-template/*")
 
 func instances(s Scope) []string { return s.regional("ec2", "instance/*") }
 
-// launchedNodes returns what a launch of just-in-time nodes creates with the tag of their provisioner's cluster.
+// launchedNodes returns what a launch of just-in-time nodes creates with the tag of their
+// provisioner's cluster.
 func launchedNodes(s Scope) []string { return s.regional("ec2", "fleet/*", "instance/*") }
 
 func groups(s Scope) []string {
@@ -90,12 +92,14 @@ func eksClusters(s Scope) []string {
 	return s.regional("eks", resources...)
 }
 
-// instanceRoles returns the roles that instances of machine pools may have: CAPA's default, and those that are named.
+// instanceRoles returns the roles that instances of machine pools may have: CAPA's default, and
+// those that are named.
 func instanceRoles(s Scope) []string {
 	return s.roles(append([]string{"nodes" + roleSuffix}, s.NodeRoles...)...)
 }
 
-// roleSuffix ends the names of the roles that clusterawsadm creates (CAPA: cloudformation/bootstrap, DefaultNameSuffix).
+// roleSuffix ends the names of the roles that clusterawsadm creates (CAPA:
+// cloudformation/bootstrap, DefaultNameSuffix).
 const roleSuffix = ".cluster-api-provider-aws.sigs.k8s.io"
 
 // newRoles returns the roles that Slipway creates, which are those under its path.
@@ -107,7 +111,8 @@ func newRoles(s Scope) []string {
 	return s.roles(names...)
 }
 
-// derivedRoles returns the roles that have names which CAPA, and earlier releases of Slipway, derive for node groups.
+// derivedRoles returns the roles that have names which CAPA, and earlier releases of Slipway,
+// derive for node groups.
 func derivedRoles(s Scope) []string {
 	return s.roles("*"+infrav1.NodeRoleSuffix, infrav1.HashedNamePrefix+"*")
 }
@@ -131,14 +136,15 @@ func visibleRoles(s Scope) []string {
 	return slices.Concat(newRoles(s), derivedRoles(s), s.roles(names...))
 }
 
-// nodegroupRoles returns the roles that nodes of managed pools may have. Tags cannot bound iam:PassRole (AWS: IAM user guide,
-// "Grant a user permissions to pass a role to an AWS service"), so names and paths do.
+// nodegroupRoles returns the roles that nodes of managed pools may have. Tags cannot bound
+// iam:PassRole (AWS: IAM user guide, "Grant a user permissions to pass a role to an AWS service"),
+// so names and paths do.
 func nodegroupRoles(s Scope) []string {
 	return slices.Concat(newRoles(s), s.roles(append([]string{"eks-nodegroup" + roleSuffix}, s.NodeRoles...)...))
 }
 
-// nodePolicies returns the ARNs of what may be attached to roles that Slipway creates. Anything else would give nodes, and so
-// Slipway, more permissions than it has itself.
+// nodePolicies returns the ARNs of what may be attached to roles that Slipway creates. Anything
+// else would give nodes, and so Slipway, more permissions than it has itself.
 func nodePolicies(s Scope) []string {
 	return slices.Concat(noderole.NodePolicies(cmp.Or(s.Partition, "*")), s.NodePolicies)
 }
@@ -151,7 +157,8 @@ func owned(tag string) func(Scope) Condition {
 	return func(s Scope) Condition { return s.owner("ResourceTag", tag) }
 }
 
-// defaultTemplates returns a condition for the default launch templates of Provisioners, of the scope's clusters if it names any.
+// defaultTemplates returns a condition for the default launch templates of Provisioners, of the
+// scope's clusters if it names any.
 func defaultTemplates(kind string) func(Scope) Condition {
 	return func(s Scope) Condition {
 		if len(s.Clusters) == 0 {
@@ -170,26 +177,26 @@ func ownedTags(tag string) func(Scope) Condition {
 	return func(s Scope) Condition { return owned(tag)(s).otherKeys(tag) }
 }
 
-// created bounds calls that tag a resource while it is created, in services that do not say whether it is: the resource has
-// no owner yet.
+// created bounds calls that tag a resource while it is created, in services that do not say whether
+// it is: the resource has no owner yet.
 func created(tag string) func(Scope) Condition {
 	return func(s Scope) Condition { return requested(tag)(s).unowned(tag) }
 }
 
-// ownedByCAPA returns a condition for resources without an owner tag that CAPA created in one cluster, marked by the key that
-// begins with prefix.
+// ownedByCAPA returns a condition for resources without an owner tag that CAPA created in one
+// cluster, marked by the key that begins with prefix.
 func ownedByCAPA(tag, prefix string) func(Scope) Condition {
 	return func(s Scope) Condition {
 		return created(tag)(s).and("StringEquals", "aws:ResourceTag/"+prefix+s.cluster, infrav1.TagValueOwned)
 	}
 }
 
-// ofProvisioner returns a condition for instances that a provisioner launched, in the scope's clusters if it names any. The
-// value of the tag is the cluster's name.
+// ofProvisioner returns a condition for instances that a provisioner launched, in the scope's
+// clusters if it names any. The value of the tag is the cluster's name.
 func ofProvisioner(s Scope) Condition { return s.provisioned("ResourceTag") }
 
-// forProvisioner returns a condition for fleets and instances that a request marks as those of a provisioner, in the scope's
-// clusters if it names any.
+// forProvisioner returns a condition for fleets and instances that a request marks as those of a
+// provisioner, in the scope's clusters if it names any.
 func forProvisioner(s Scope) Condition { return s.provisioned("RequestTag") }
 
 func (s Scope) provisioned(kind string) Condition {
@@ -210,8 +217,9 @@ func given(key string, values ...string) func(Scope) Condition {
 	return func(Scope) Condition { return Condition{}.and("StringEquals", key, values...) }
 }
 
-// withBoundary requires a role to have, or to get, the scope's permissions boundary. IAM has no condition key for trust
-// policies: the path, this, and the policies that may be attached are what bounds a role whoever may assume it.
+// withBoundary requires a role to have, or to get, the scope's permissions boundary. IAM has no
+// condition key for trust policies: the path, this, and the policies that may be attached are what
+// bounds a role whoever may assume it.
 func withBoundary(condition func(Scope) Condition) func(Scope) Condition {
 	return func(s Scope) Condition {
 		if s.PermissionsBoundary == "" {
@@ -221,8 +229,9 @@ func withBoundary(condition func(Scope) Condition) func(Scope) Condition {
 	}
 }
 
-// ownPath returns the items of bootstrap data, which are at <prefix><namespace>/<cluster>/<name>/<hash>. An asterisk matches
-// slashes too, so what follows the cluster's name must have two parts: then it is not the name of a config.
+// ownPath returns the items of bootstrap data, which are at
+// <prefix><namespace>/<cluster>/<name>/<hash>. An asterisk matches slashes too, so what follows the
+// cluster's name must have two parts: then it is not the name of a config.
 func (s Scope) ownPath(prefix string) []string {
 	if len(s.Clusters) == 0 {
 		return []string{prefix + "*"}
@@ -234,9 +243,11 @@ func (s Scope) ownPath(prefix string) []string {
 	return paths
 }
 
-// rules are the table. Actions, and the resource types and condition keys that each supports: AWS, Service Authorization
-// Reference (https://docs.aws.amazon.com/service-authorization/latest/reference/), pages list_amazonec2,
-// list_amazonec2autoscaling, list_amazonelastickubernetesservice, list_awsidentityandaccessmanagementiam and so on.
+// rules are the table. Actions, and the resource types and condition keys that each supports: AWS,
+// Service Authorization Reference
+// (https://docs.aws.amazon.com/service-authorization/latest/reference/), pages list_amazonec2,
+// list_amazonec2autoscaling, list_amazonelastickubernetesservice,
+// list_awsidentityandaccessmanagementiam and so on.
 var rules = []rule{
 	{
 		sid: "Look", on: everything, // these do not support resources
@@ -253,7 +264,8 @@ var rules = []rule{
 	{sid: "MakeTemplates", on: templates, when: requested(infrav1.TagLaunchConfig), grants: []grant{both("ec2:CreateLaunchTemplate")}},
 	{sid: "MakeNodeTemplates", on: templates, when: defaultTemplates("RequestTag"), grants: []grant{nodes("ec2:CreateLaunchTemplate")}},
 	{
-		// AWS: EC2 user guide, supported-iam-actions-tagging. Without the key, whatever is tagged would be Slipway's from then on.
+		// AWS: EC2 user guide, supported-iam-actions-tagging. Without the key, whatever is tagged
+		// would be Slipway's from then on.
 		sid: "TagWhatIsMade", on: everything, grants: []grant{all("ec2:CreateTags")},
 		when: given("ec2:CreateAction", "CreateFleet", "CreateLaunchTemplate", "RunInstances"),
 	},
@@ -279,7 +291,8 @@ var rules = []rule{
 		when: func(s Scope) Condition { return defaultTemplates("ResourceTag")(s).otherKeys(infrav1.TagLaunchConfig) },
 	},
 	{
-		// A template with an owner tag is Slipway's. KeepTemplates and KeepNodeTemplates say of which clusters it may be.
+		// A template with an owner tag is Slipway's. KeepTemplates and KeepNodeTemplates say of
+		// which clusters it may be.
 		sid: "LaunchFromOtherTemplates", on: templates,
 		when:   func(Scope) Condition { return Condition{}.unowned(infrav1.TagLaunchConfig) },
 		grants: []grant{needs(ExistingTemplates, JustInTimeNodes)("ec2:RunInstances"), nodes("ec2:CreateFleet")},
@@ -290,15 +303,18 @@ var rules = []rule{
 	},
 	{sid: "ReleaseTemplates", on: templates, when: owned(infrav1.TagLaunchConfig), grants: []grant{adoption("ec2:DeleteTags")}},
 	{
-		// The keys ec2:LaunchTemplate and ec2:IsLaunchTemplateResource, which would say that there is a template, are absent when another service asks.
+		// The keys ec2:LaunchTemplate and ec2:IsLaunchTemplateResource, which would say that there
+		// is a template, are absent when another service asks.
 		sid: "LaunchWith", except: templates, grants: []grant{both("ec2:RunInstances")},
 	},
 	{
-		// EC2 authorizes a fleet on the fleet, on what it launches, and on what it launches with. Instances get the tag that EndNodes requires.
+		// EC2 authorizes a fleet on the fleet, on what it launches, and on what it launches with.
+		// Instances get the tag that EndNodes requires.
 		sid: "LaunchNodes", on: launchedNodes, when: forProvisioner, grants: []grant{nodes("ec2:CreateFleet", "ec2:RunInstances")},
 	},
 	{
-		// Images, subnets, security groups, and whatever else exists before a launch carry no tag of Slipway's.
+		// Images, subnets, security groups, and whatever else exists before a launch carry no tag
+		// of Slipway's.
 		sid: "LaunchNodesWith", grants: []grant{nodes("ec2:CreateFleet", "ec2:RunInstances")},
 		except: func(s Scope) []string { return slices.Concat(templates(s), launchedNodes(s)) },
 	},
@@ -369,8 +385,9 @@ var rules = []rule{
 	},
 	{sid: "MakeNodegroups", on: eksClusters, when: requested(infrav1.TagManagedMachinePool), grants: []grant{managed("eks:CreateNodegroup")}},
 	{
-		// EKS asks for eks:TagResource when a node group is created, and has no key that tells a new node group from one that
-		// exists. So it must have a name that is Slipway's, no owner, and not CAPA's mark (CAPA: pkg/cloud/services/eks, ngTags).
+		// EKS asks for eks:TagResource when a node group is created, and has no key that
+		// distinguishes a new node group from an existing one. So it must have a name that is
+		// Slipway's, no owner, and not CAPA's mark (CAPA: pkg/cloud/services/eks, ngTags).
 		sid: "TagNewNodegroups", on: namedNodegroups, each: func(s Scope) []string { return s.EKSClusters },
 		when: func(s Scope) Condition {
 			condition := created(infrav1.TagManagedMachinePool)(s)
@@ -403,7 +420,8 @@ var rules = []rule{
 		unless: func(s Scope) bool { return s.PermissionsBoundary != "" },
 	},
 	{
-		// A role that several pools share is left to another pool of the scope's clusters when its owner is deleted.
+		// A role that several pools share is left to another pool of the scope's clusters when its
+		// owner is deleted.
 		sid: "TagRoles", on: ownRoles, grants: []grant{roles("iam:TagRole")},
 		when: func(s Scope) Condition {
 			tag := infrav1.TagManagedMachinePool

@@ -52,7 +52,7 @@ func (o Outcome) AndGoOn() Outcome {
 type Step[T any] struct {
 	// Name is a verb phrase; it names the step in logs, traces and errors.
 	Name string
-	// Run makes it true, or says why it can not yet.
+	// Run makes it true, or says why it cannot yet.
 	Run func(ctx context.Context, subject T) Outcome
 	// Always has the step run after one that ended the pass, too. It is for showing what was seen, which must not depend on whether what is
 	// asked for is any good.

@@ -36,8 +36,8 @@ func allocated(run func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestMaskedBombs holds that what is unpacked of all compressed pieces of bootstrap data together is bounded, also of those that hold further ones, and that what fits is
-// masked all the same.
+// TestMaskedBombs holds that what is unpacked of all compressed pieces of bootstrap data together
+// is bounded, also of those that hold further ones, and that what fits is masked all the same.
 func TestMaskedBombs(t *testing.T) {
 	const budget = 256 << 10
 	zeros := gzipped(t, make([]byte, 32<<10))
@@ -67,7 +67,8 @@ func TestMaskedBombs(t *testing.T) {
 	}
 }
 
-// TestNodegroupBombs holds that short bootstrap data of a node group cannot stand for gigabytes, and that data which EC2 refuses for its length is not parsed.
+// TestNodegroupBombs holds that short bootstrap data of a node group cannot stand for gigabytes,
+// and that data which EC2 refuses for its length is not parsed.
 func TestNodegroupBombs(t *testing.T) {
 	aliases := "x: &x " + strings.Repeat("a", 4<<10) + "\ny: &y [" + strings.Repeat("*x, ", 500) + "*x]\nz: [" + strings.Repeat("*y, ", 200) + "*y]\n"
 	config := "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n"

@@ -11,7 +11,8 @@ func files(count int, content string) string {
 	return "#cloud-config\nwrite_files:\n" + strings.Repeat("- encoding: gz+b64\n  content: "+content+"\n", count)
 }
 
-// TestBounds holds that bootstrap data which unpacks to more than is searched is refused, and that the search ends there.
+// TestBounds holds that bootstrap data which unpacks to more than is searched is refused, and that
+// the search ends there.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	plain := func(n int) []byte { return bytes.Repeat([]byte("lorem ipsum "), n/12) }

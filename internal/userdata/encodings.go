@@ -15,8 +15,8 @@ import (
 // gzipMagic begins every gzip stream with the only compression method there is (RFC 1952).
 var gzipMagic = []byte{0x1f, 0x8b, 0x08}
 
-// Unpack undoes gzip. It is false for data that is not gzip, is broken, or would be larger than four MiB: far more than what EC2 takes can
-// hold of anything useful.
+// Unpack undoes gzip. It is false for data that is not gzip, is broken, or would be larger than
+// four MiB: far more than what EC2 takes can hold of anything useful.
 func Unpack(data []byte) ([]byte, bool) {
 	unpacked, err := unpack(data, maxUnpacked)
 	return unpacked, err == nil
@@ -24,7 +24,8 @@ func Unpack(data []byte) ([]byte, bool) {
 
 var errTooLong = errors.New("it is longer than allowed")
 
-// unpack undoes gzip. It also returns what it unpacked before an error, so that a caller knows what that cost.
+// unpack undoes gzip. It also returns what it unpacked before an error, so that a caller knows what
+// that cost.
 func unpack(data []byte, limit int) ([]byte, error) {
 	reader, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
@@ -37,8 +38,9 @@ func unpack(data []byte, limit int) ([]byte, error) {
 	return unpacked, err
 }
 
-// storedGzip writes a gzip stream without compression, by RFC 1951 (section 3.2.4) and RFC 1952. It is written out here,
-// not left to compress/gzip, because its bytes go into fingerprints that must not change with a release of Go.
+// storedGzip writes a gzip stream without compression, by RFC 1951 (section 3.2.4) and RFC 1952. It
+// is written out here, not left to compress/gzip, because its bytes go into fingerprints that must
+// not change with a release of Go.
 func storedGzip(content []byte) []byte {
 	const maxBlock = 0xffff
 	var stream bytes.Buffer
@@ -72,7 +74,9 @@ var dataURL = regexp.MustCompile(`data:[A-Za-z0-9.+/;=\-]*,`)
 func (m *masker) dataURLs(text []byte, depth int) (regions, edits []edit) {
 	for _, match := range dataURL.FindAllIndex(text, -1) {
 		if last := len(regions) - 1; last >= 0 && match[0] < regions[last].end {
-			continue // it is found in the content of the URL around it: to search both would double the work with each URL
+			// it is found in the content of the URL around it: to search both would double the work
+			// with each URL
+			continue
 		}
 		content := edit{start: match[1], end: urlEnd(text, match[0], match[1])}
 		regions = append(regions, content)
@@ -89,8 +93,9 @@ func (m *masker) dataURLs(text []byte, depth int) (regions, edits []edit) {
 	return regions, edits
 }
 
-// urlEnd finds where a URL ends that begins at start and whose content begins at from: at white space, at a double quote
-// (escaped or not), or at a single quote if it does not stand in double quotes, because a URL may contain one.
+// urlEnd finds where a URL ends that begins at start and whose content begins at from: at white
+// space, at a double quote (escaped or not), or at a single quote if it does not stand in double
+// quotes, because a URL may contain one.
 func urlEnd(text []byte, start, from int) int {
 	stops := " \t\r\n\"'"
 	if start > 0 && text[start-1] == '"' {
@@ -106,8 +111,8 @@ func urlEnd(text []byte, start, from int) int {
 	return end
 }
 
-// percentDecode undoes percent-encoding (RFC 3986, section 2.1); what is no valid escape stands for itself. The offsets are
-// where every decoded byte begins in the source, and the source's end.
+// percentDecode undoes percent-encoding (RFC 3986, section 2.1); what is no valid escape stands for
+// itself. The offsets are where every decoded byte begins in the source, and the source's end.
 func percentDecode(source []byte) (decoded []byte, offsets []int) {
 	for i := 0; i < len(source); {
 		offsets = append(offsets, i)
@@ -124,8 +129,8 @@ func percentDecode(source []byte) (decoded []byte, offsets []int) {
 	return decoded, append(offsets, len(source))
 }
 
-// percentEncode escapes all but the characters that no writer escapes. Whether the source escapes the others can not be
-// seen where it has none of them, and with another token it may have some.
+// percentEncode escapes all but the characters that no writer escapes. Whether the source escapes
+// the others cannot be seen where it has none of them, and with another token it may have some.
 func percentEncode(content []byte) []byte {
 	var encoded bytes.Buffer
 	for _, b := range content {

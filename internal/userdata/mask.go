@@ -10,55 +10,61 @@ import (
 	"sort"
 )
 
-// A join token says nothing about what a node is: kubeadm's live for minutes, and Cluster API writes a new one into the
-// bootstrap data of a machine pool long before the old one ends. Two renderings of one bootstrap config differ in the
-// token, and in what follows from it: how YAML quotes it, and how gzip packs it. Masked takes just that out.
+// A join token says nothing about what a node is: kubeadm's live for minutes, and Cluster API
+// writes a new one into the bootstrap data of a machine pool long before the old one ends. Two
+// renderings of one bootstrap config differ in the token, and in what follows from it: how YAML
+// quotes it, and how gzip packs it. Masked takes just that out.
 const (
-	// Placeholders have the form of what they stand for, so that masking masked data changes nothing, and nothing but
-	// a token can become one.
+	// Placeholders have the form of what they stand for, so that masking masked data changes
+	// nothing, and nothing but a token can become one.
 	tokenMask = "xxxxxx.xxxxxxxxxxxxxxxx"
 	keyMask   = "0000000000000000000000000000000000000000000000000000000000000000"
 
-	// maxDepth is how many encodings may be around a token: a gzipped, base64-encoded file in a gzipped, base64-encoded
-	// multi-part message is four.
+	// maxDepth limits the number of encodings around a token: a gzipped, base64-encoded file in a
+	// gzipped, base64-encoded multi-part message is four.
 	maxDepth = 6
 	// maxUnpacked bounds what is unpacked of one compressed stream, in bytes.
 	maxUnpacked = 4 << 20
-	// maxUnpackedInAll bounds what is unpacked of all compressed streams in bootstrap data: a Secret has room for hundreds of compression
-	// bombs, each of which may hold hundreds again.
+	// maxUnpackedInAll bounds how much is unpacked from all compressed streams in bootstrap data: a
+	// Secret has room for hundreds of compression bombs, each of which may hold hundreds again.
 	maxUnpackedInAll = 3 * maxUnpacked
-	// maxSearched bounds what is searched in all pieces together, as unpacked and decoded: the search is much slower than unpacking.
+	// maxSearched bounds what is searched in all pieces together, as unpacked and decoded: the
+	// search is much slower than unpacking.
 	maxSearched = 6 << 20
 )
 
 const (
-	// A bootstrap token (Kubernetes: bootstrap-tokens, "Token format") and a certificate key (kubeadm: init phase
-	// upload-certs; what it decrypts is deleted after two hours).
+	// A bootstrap token (Kubernetes: bootstrap-tokens, "Token format") and a certificate key
+	// (kubeadm: init phase upload-certs; what it decrypts is deleted after two hours).
 	tokenPattern = `[a-z0-9]{6}\.[a-z0-9]{16}`
 	keyPattern   = `[a-f0-9]{64}`
 	quote        = `\\*["']`
-	// The name is not the end of a longer one. In an escaped string the character before it may be the n of \n.
+	// The name is not the end of a longer one. In an escaped string the character before it may be
+	// the n of \n.
 	nameStart = `(?:^|[^A-Za-z0-9_.\-]|\\[nrt])`
 	// The value is not the beginning of a longer one.
 	valueEnd = `(?:$|[^A-Za-z0-9_.\-])`
 )
 
-// place is where a secret may stand. Group 1 of the pattern is what is masked. Every match contains the word, which is found much faster.
+// place describes where a secret can be. Group 1 of the pattern is masked. Every match contains the
+// word, which is found much faster.
 type place struct {
 	pattern *regexp.Regexp
 	mask    string
 	word    string
 }
 
-// places are all places of join secrets: fields of kubeadm's JoinConfiguration and InitConfiguration (v1beta3 and
-// v1beta4) and of bootstrap kubeconfigs, in YAML and in JSON; flags of kubeadm join; Bottlerocket's settings; shell variables that end in TOKEN.
+// places are all places of join secrets: fields of kubeadm's JoinConfiguration and
+// InitConfiguration (v1beta3 and v1beta4) and of bootstrap kubeconfigs, in YAML and in JSON; flags
+// of kubeadm join; Bottlerocket's settings; shell variables that end in TOKEN.
 //
-// In YAML the quotes are masked too, because they come and go with the token: 123456.1234567890123456 is quoted, being a
-// number otherwise, abcdef.0123456789abcdef is not.
+// In YAML the quotes are masked too, because they come and go with the token:
+// 123456.1234567890123456 is quoted, being a number otherwise, abcdef.0123456789abcdef is not.
 var places = slices.Concat(
 	placesOf(`token|tlsBootstrapToken|discoveryToken|bootstrapToken`, `token|discovery-token|tls-bootstrap-token`, tokenPattern, tokenMask, "oken"),
 	placesOf(`certificateKey`, `certificate-key`, keyPattern, keyMask, "ertificate"),
-	// Bottlerocket's setting, alone or at the end of a dotted key (Bottlerocket: settings.kubernetes.bootstrap-token).
+	// Bottlerocket's setting, alone or at the end of a dotted key (Bottlerocket:
+	// settings.kubernetes.bootstrap-token).
 	[]place{{regexp.MustCompile(`(?:^|[^A-Za-z0-9_\-])bootstrap-token[ \t]*=[ \t]*` + quote + `(` + tokenPattern + `)` + quote), tokenMask, "oken"}},
 	[]place{{regexp.MustCompile(nameStart + `[A-Z0-9_]*TOKEN=(?:` + quote + `)?(` + tokenPattern + `)` + valueEnd), tokenMask, "TOKEN"}},
 )
@@ -74,23 +80,26 @@ func placesOf(fields, flags, value, mask, word string) []place {
 	}
 }
 
-// Masked returns bootstrap data with every short-lived join secret replaced by a placeholder, for telling whether two
-// renderings make the same node. Everything else is returned byte for byte, but for the encodings around a secret, over
-// which it spreads: a compressed piece that holds one is returned with the same content but not compressed (the result may
-// not depend on the release of a compression library either), and base64 that holds one is padded.
+// Masked returns bootstrap data with every short-lived join secret replaced by a placeholder, to
+// determine whether two renderings create the same node. Everything else is returned byte for byte,
+// but for the encodings around a secret, over which it spreads: a compressed piece that holds one
+// is returned with the same content but not compressed (the result may not depend on the release of
+// a compression library either), and base64 that holds one is padded.
 //
-// Secrets are found in plain text, and inside base64, percent-encoded and gzip-compressed pieces: cloud-init's
-// write_files with an encoding, multi-part messages, Ignition's data URLs. The hash of the cluster's CA stays: it is part
-// of what the node is. The format makes no difference: either language may carry the other's encodings.
+// Secrets are found in plain text, and inside base64, percent-encoded and gzip-compressed pieces:
+// cloud-init's write_files with an encoding, multi-part messages, Ignition's data URLs. The hash of
+// the cluster's CA stays: it is part of what the node is. The format makes no difference: either
+// language may carry the other's encodings.
 //
-// What CheckBounds refuses is searched up to the bounds, and returned as it is from there on.
+// Data that CheckBounds refuses is searched up to the bounds, and returned as it is from there on.
 func Masked(data []byte, _ Format) []byte {
 	m := masker{budget: maxUnpackedInAll}
 	masked, _ := m.piece(data, 0)
 	return masked
 }
 
-// CheckBounds returns a *TooMuchEncodedError for data with so much in its compressed and encoded pieces that they are not all searched for join secrets.
+// CheckBounds returns a *TooMuchEncodedError for data with so much in its compressed and encoded
+// pieces that they are not all searched for join secrets.
 func CheckBounds(data []byte) error {
 	m := masker{budget: maxUnpackedInAll}
 	if m.piece(data, 0); m.exceeded {
@@ -113,7 +122,8 @@ func (*TooMuchEncodedError) WaitsForUser() bool { return true }
 
 // masker masks one piece of bootstrap data.
 type masker struct {
-	// budget is how many bytes may still be unpacked. A compressed stream that exceeds it is returned as it is.
+	// budget is how many bytes may still be unpacked. A compressed stream that exceeds it is
+	// returned as it is.
 	budget int
 	// searched is how many bytes were searched.
 	searched int
@@ -194,13 +204,15 @@ func (m *masker) text(text []byte, depth int) []edit {
 	return apart
 }
 
-// overlapsAny reports whether the edit overlaps one of the regions, which are in order and do not overlap each other.
+// overlapsAny reports whether the edit overlaps one of the regions, which are in order and do not
+// overlap each other.
 func (e edit) overlapsAny(regions []edit) bool {
 	first := sort.Search(len(regions), func(i int) bool { return regions[i].end > e.start })
 	return first < len(regions) && regions[first].start < e.end
 }
 
-// anySecret matches whatever a place may hold. Most data has nothing like it, and is spared a search for each place.
+// anySecret matches whatever a place may hold. Most data has nothing like it, and is spared a
+// search for each place.
 var anySecret = regexp.MustCompile(tokenPattern + `|` + keyPattern)
 
 func maskPlain(text []byte) []edit {
@@ -212,7 +224,8 @@ func maskPlain(text []byte) []edit {
 		if !bytes.Contains(text, []byte(p.word)) {
 			continue
 		}
-		// A match takes the character after it, which may be the one before the next: go on from the secret's end.
+		// A match takes the character after it, which may be the one before the next: go on from
+		// the secret's end.
 		for from := 0; from < len(text); {
 			match := p.pattern.FindSubmatchIndex(text[from:])
 			if match == nil {
@@ -225,7 +238,8 @@ func maskPlain(text []byte) []edit {
 	return edits
 }
 
-// base64Line is a line of base64, or several lines of equal length and indentation with a last one that may be shorter.
+// base64Line is a line of base64, or several lines of equal length and indentation with a last one
+// that may be shorter.
 var (
 	base64Line = regexp.MustCompile(`[A-Za-z0-9+/]{40,}={0,2}`)
 	wrapped    = regexp.MustCompile(`^(\r?\n[ \t]*)([A-Za-z0-9+/]+={0,2})`)
@@ -294,8 +308,8 @@ func (m *masker) block(b base64Block, depth int) ([]byte, bool) {
 	if !found {
 		return nil, false
 	}
-	// Padded, whatever it was: where no padding is needed one can not see which way the writer has, and with another
-	// token it may be needed.
+	// Padded, whatever it was: where no padding is needed one cannot see which way the writer has,
+	// and with another token it may be needed.
 	return b.wrap([]byte(base64.StdEncoding.EncodeToString(masked))), true
 }
 

@@ -162,7 +162,8 @@ func writeFile(encoding, content string) string {
 	return "#cloud-config\nwrite_files:\n-   path: /etc/join.yaml\n    encoding: \"" + encoding + "\"\n    content: |\n" + indent(content, "      ") + "\n    owner: root\nruncmd: []\n"
 }
 
-// escape is what Ignition's tools write in a data URL: all but the unreserved characters of RFC 2396.
+// escape returns text as Ignition's tools write it in a data URL: all but the unreserved characters
+// of RFC 2396 are escaped.
 func escape(text string) string {
 	var encoded strings.Builder
 	for _, b := range []byte(text) {
@@ -287,7 +288,7 @@ func TestMaskedCloudConfigOfKubeadm(t *testing.T) {
 	}
 }
 
-// What holds no secret, or can not be read, stays as it is.
+// Data that contains no secret, or cannot be read, stays as it is.
 func TestMaskedLeavesAlone(t *testing.T) {
 	t.Parallel()
 	secret := []byte(joinConfiguration(token))
@@ -342,7 +343,8 @@ func TestStoredGzip(t *testing.T) {
 	}
 }
 
-// What is masked goes into fingerprints by which nodes are rolled: a release that changes one of these rolls every pool.
+// What is masked goes into fingerprints by which nodes are rolled: a release that changes one of
+// these rolls every pool.
 func TestMaskedIsStable(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{

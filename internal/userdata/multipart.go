@@ -22,7 +22,8 @@ type part struct {
 	content     []byte
 }
 
-// partTypes are what cloud-init tells by the first line (cloud-init: User-data formats).
+// partTypes lists the content types that cloud-init recognizes by the first line (cloud-init:
+// User-data formats).
 var partTypes = []struct{ prefix, contentType string }{
 	{"#!", "text/x-shellscript"},
 	{"#cloud-config-archive", "text/cloud-config-archive"},
@@ -32,7 +33,8 @@ var partTypes = []struct{ prefix, contentType string }{
 	{"## template: jinja", "text/jinja2"},
 }
 
-// multipartOf writes a message. The boundary is the same for all content but what happens to hold it, so that a rotated token changes nothing else.
+// multipartOf writes a message. The boundary is the same for all content but what happens to hold
+// it, so that a rotated token changes nothing else.
 func multipartOf(parts ...part) []byte {
 	boundary := "slipway-nodegroup"
 	for held(parts, "--"+boundary) {
@@ -63,7 +65,7 @@ func charset(content []byte) string {
 	return "us-ascii"
 }
 
-// isMultipart tells a MIME message by its first header, as cloud-init does.
+// isMultipart recognizes a MIME message by its first header, as cloud-init does.
 func isMultipart(data []byte) bool {
 	start := bytes.ToLower(data[:min(len(data), 64)])
 	return bytes.HasPrefix(start, []byte("mime-version:")) || bytes.HasPrefix(start, []byte("content-type: multipart/"))
@@ -104,7 +106,7 @@ func partsOf(data []byte) ([]part, error) {
 	return parts, nil
 }
 
-// single is data that is no message, as a part of one.
+// single returns data that is not a MIME message as one part.
 func single(data []byte) (part, error) {
 	for _, known := range partTypes {
 		if bytes.HasPrefix(data, []byte(known.prefix)) {
@@ -131,7 +133,8 @@ type nodeConfigFields struct {
 	} `yaml:"spec"`
 }
 
-// parseNodeConfig reads the fields of a NodeConfig, and nothing else of it: the aliases of a short document can stand for gigabytes.
+// parseNodeConfig reads the fields of a NodeConfig, and nothing else of it: the aliases of a short
+// document can stand for gigabytes.
 func parseNodeConfig(data []byte) (fields nodeConfigFields, err error) {
 	if len(data) > Limit {
 		return fields, fmt.Errorf("it has %d bytes, and user data at most %d", len(data), Limit)
@@ -144,7 +147,7 @@ func isNodeConfig(data []byte) bool {
 	return err == nil && strings.HasPrefix(fields.APIVersion, "node.eks.aws/") && fields.Kind == "NodeConfig"
 }
 
-// nodeConfig is a NodeConfig that says how to join, and nothing else.
+// nodeConfig returns a NodeConfig that only contains how to join the cluster.
 func nodeConfig(c EKSCluster) []byte {
 	return fmt.Appendf(nil, `---
 apiVersion: node.eks.aws/v1alpha1
@@ -158,7 +161,8 @@ spec:
 `, c.Name, c.Endpoint, c.CertificateAuthority, c.ServiceCIDR)
 }
 
-// clusterOf is what the NodeConfigs among the parts say of the cluster, together: nodeadm merges them. The count says how many there are.
+// clusterOf returns the cluster that the NodeConfigs among the parts describe together, because
+// nodeadm merges them, and the number of NodeConfigs.
 func clusterOf(parts []part) (cluster EKSCluster, count int, err error) {
 	for i, p := range parts {
 		if p.contentType != nodeConfigType {
@@ -187,7 +191,8 @@ func clusterOf(parts []part) (cluster EKSCluster, count int, err error) {
 	return cluster, count, nil
 }
 
-// amazonLinux2 has EKS merge the data, which it does with MIME messages alone; a node with an image of one's own reads what cloud-init reads.
+// amazonLinux2 has EKS merge the data, which it does with MIME messages alone; a node with an image
+// of one's own reads what cloud-init reads.
 func amazonLinux2(data []byte, group Nodegroup) ([]byte, error) {
 	parts, err := readParts(data)
 	if err != nil {
@@ -202,8 +207,8 @@ func amazonLinux2(data []byte, group Nodegroup) ([]byte, error) {
 	return multipartOf(parts...), nil
 }
 
-// amazonLinux2023 has EKS, or nodeadm, merge the data. What NodeConfigs leave out of the cluster is put before them where the image is one's own:
-// nodeadm lets the later win.
+// amazonLinux2023 has EKS, or nodeadm, merge the data. If the image is a custom one, cluster
+// details that NodeConfigs leave out are put before them: nodeadm lets the later win.
 func amazonLinux2023(data []byte, group Nodegroup) ([]byte, error) {
 	parts, err := readParts(data)
 	if err != nil {

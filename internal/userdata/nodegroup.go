@@ -17,7 +17,8 @@ const (
 	FamilyWindows         Family = "Windows"
 )
 
-// FamilyOf is the family of an amiType of EKS's; false for CUSTOM, which says nothing, and for what is none.
+// FamilyOf returns the family of an amiType of EKS. It returns false for CUSTOM, which has no
+// family, and for an unknown type.
 func FamilyOf(amiType string) (Family, bool) {
 	for prefix, family := range map[string]Family{
 		"AL2_": FamilyAmazonLinux2, "AL2023_": FamilyAmazonLinux2023, "BOTTLEROCKET_": FamilyBottlerocket, "WINDOWS_": FamilyWindows,
@@ -29,8 +30,8 @@ func FamilyOf(amiType string) (Family, bool) {
 	return "", false
 }
 
-// FamilyOfImage is the family of an image that Amazon published for EKS, by its name (AWS: eks-ami-build-scripts and the pages of the families);
-// false for every other image.
+// FamilyOfImage returns the family of an image that Amazon published for EKS, by its name (AWS:
+// eks-ami-build-scripts and the pages of the families). It returns false for every other image.
 func FamilyOfImage(name string) (Family, bool) {
 	switch {
 	case strings.HasPrefix(name, "amazon-eks-node-al2023-"):
@@ -45,7 +46,7 @@ func FamilyOfImage(name string) (Family, bool) {
 	return "", false
 }
 
-// EKSCluster is what a node needs to know of its cluster to join it.
+// EKSCluster contains what a node must know about its cluster to join it.
 type EKSCluster struct {
 	Name, Endpoint string
 	// CertificateAuthority is in base64, as EKS gives it.
@@ -58,14 +59,16 @@ type EKSCluster struct {
 type Nodegroup struct {
 	// Family of the image; empty if nobody knows, which only an image of one's own can be.
 	Family Family
-	// OwnImage says that the launch template has the image. Then EKS adds nothing to user data, which has to be complete; else EKS merges user
-	// data into its own (AWS: launch-templates, "Amazon EC2 user data").
+	// OwnImage says that the launch template has the image. Then EKS adds nothing to user data,
+	// which has to be complete; else EKS merges user data into its own (AWS: launch-templates,
+	// "Amazon EC2 user data").
 	OwnImage bool
 	Cluster  EKSCluster
 }
 
-// RenderNodegroup makes user data of bootstrap data, which may be empty: user data is empty then where EKS sees to it, and is generated where the
-// image is one's own. Equal arguments give equal bytes.
+// RenderNodegroup makes user data of bootstrap data, which may be empty: user data is empty then
+// where EKS sees to it, and is generated where the image is one's own. Equal arguments give equal
+// bytes.
 //
 // The error is a *NodegroupDataError, a *TooLargeError or an *UnknownFormatError.
 func RenderNodegroup(data []byte, format Format, group Nodegroup) (Rendered, error) {
@@ -105,8 +108,9 @@ func RenderNodegroup(data []byte, format Format, group Nodegroup) (Rendered, err
 	return fit(data, group)
 }
 
-// plainNodegroupData undoes the compression of a bootstrap provider: EKS and most families do not look into what is compressed. Data that is too long is refused before it
-// is parsed, which takes many times as much memory as data has bytes.
+// plainNodegroupData undoes the compression of a bootstrap provider: EKS and most families do not
+// look into what is compressed. Data that is too long is refused before it is parsed, which takes
+// many times as much memory as data has bytes.
 func plainNodegroupData(data []byte, group Nodegroup) ([]byte, error) {
 	if plain, packed := Unpack(data); packed {
 		data = plain
@@ -145,7 +149,7 @@ func renderEmpty(group Nodegroup) (Rendered, error) {
 	return Rendered{Bytes: data}, nil
 }
 
-// complete is user data that has a node join, and does nothing else.
+// complete returns user data that joins a node to the cluster and does nothing else.
 func complete(group Nodegroup) ([]byte, error) {
 	missing := group.Cluster.missing()
 	switch {
@@ -179,11 +183,12 @@ func (c EKSCluster) missing() []string {
 	return missing
 }
 
-// shellQuoted is a word of a POSIX shell, single-quoted.
+// shellQuoted returns text as a single-quoted word of a POSIX shell.
 func shellQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// completeShell calls what the images of Amazon Linux 2 bring along (AWS: eks-ami-build-scripts, bootstrap.sh). Only the name of the cluster is
-// required: the script asks EKS for the rest, which the node role allows.
+// completeShell calls what the images of Amazon Linux 2 bring along (AWS: eks-ami-build-scripts,
+// bootstrap.sh). Only the name of the cluster is required: the script asks EKS for the rest, which
+// the node role allows.
 func completeShell(c EKSCluster) []byte {
 	command := "/etc/eks/bootstrap.sh " + shellQuoted(c.Name)
 	if c.Endpoint != "" && c.CertificateAuthority != "" {
@@ -192,7 +197,8 @@ func completeShell(c EKSCluster) []byte {
 	return []byte("#!/bin/bash\nset -ex\n" + command + "\n")
 }
 
-// NodegroupDataError says that user data of a managed node group would not have nodes join, or not be taken by EKS.
+// NodegroupDataError says that user data of a managed node group would not have nodes join, or not
+// be taken by EKS.
 type NodegroupDataError struct {
 	// Rule is the rule of the validation matrix, EK14 to EK19.
 	Rule string
@@ -210,8 +216,9 @@ func refused(rule, format string, values ...any) error {
 	return &NodegroupDataError{Rule: rule, Message: fmt.Sprintf(format, values...)}
 }
 
-// MergedByEKS reports whether EKS can merge user data of a launch template without an image into its own, for some family of images: a MIME multi-part
-// message for Amazon Linux, TOML for Bottlerocket, PowerShell for Windows.
+// MergedByEKS reports whether EKS can merge user data of a launch template without an image into
+// its own, for some family of images: a MIME multi-part message for Amazon Linux, TOML for
+// Bottlerocket, PowerShell for Windows.
 func MergedByEKS(data []byte) bool {
 	if isMultipart(data) {
 		_, err := partsOf(data)
@@ -220,7 +227,8 @@ func MergedByEKS(data []byte) bool {
 	return bytes.Contains(data, []byte("<powershell>")) || len(data) <= Limit && checkBottlerocket(data, Nodegroup{Family: FamilyBottlerocket}) == nil
 }
 
-// NodegroupWarnings says what of bootstrap data would be done twice: EKS sees to it for the images that it chooses.
+// NodegroupWarnings describes the parts of bootstrap data that would be applied twice: EKS sees to
+// it for the images that it chooses.
 func NodegroupWarnings(data []byte, group Nodegroup) []string {
 	if group.OwnImage {
 		return nil

@@ -27,7 +27,8 @@ func group(family Family, own bool) Nodegroup {
 	return Nodegroup{Family: family, OwnImage: own, Cluster: cluster}
 }
 
-// TestRenderNodegroup holds what nodes of each family get: the types of the parts of a message, or the text itself.
+// TestRenderNodegroup holds what nodes of each family get: the types of the parts of a message, or
+// the text itself.
 func TestRenderNodegroup(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -150,7 +151,7 @@ func TestNodegroupDataIsRefused(t *testing.T) {
 	}
 }
 
-// TestTOMLOfOnesOwn: what EKS can not merge, a node can read.
+// TestTOMLOfOnesOwn: what EKS cannot merge, a node can read.
 func TestTOMLOfOnesOwn(t *testing.T) {
 	t.Parallel()
 	data := "title = \"\\\"quoted\\\"\"\n[settings.kubernetes]\napi-server = \"a\"\ncluster-certificate = \"b\"\ncluster-name = \"c\"\n"
@@ -217,7 +218,8 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// TestPartsComeBack holds that a message has what was put into it, byte for byte, even where that is a message with the same boundary.
+// TestPartsComeBack holds that a message has what was put into it, byte for byte, even where that
+// is a message with the same boundary.
 func TestPartsComeBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -237,8 +239,9 @@ func TestPartsComeBack(t *testing.T) {
 	})
 }
 
-// TestRotatedTokensRollNothing holds, for every family and form, that user data of two bootstrap data that differ in a token alone is the same but for
-// the token: the fingerprint of what a node is is taken of it.
+// TestRotatedTokensRollNothing holds, for every family and form, that user data of two bootstrap
+// data that differ in a token alone is the same but for the token: the fingerprint of a node's
+// configuration is computed from it.
 func TestRotatedTokensRollNothing(t *testing.T) {
 	t.Parallel()
 	forms := map[Family][]func(token string) string{

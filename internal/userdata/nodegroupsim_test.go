@@ -19,8 +19,9 @@ import (
 	"github.com/slipway-project/slipway/internal/userdata"
 )
 
-// TestEKSTakesUserData: EKS merges the user data that is rendered into its own. It refuses bootstrap data for Amazon Linux as bootstrap providers
-// write it, which is not MIME multi-part, so this fails if rendering stops wrapping it.
+// TestEKSTakesUserData: EKS merges the user data that is rendered into its own. It refuses
+// bootstrap data for Amazon Linux as bootstrap providers write it, which is not MIME multi-part, so
+// this fails if rendering stops wrapping it.
 func TestEKSTakesUserData(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -17,7 +17,8 @@ func completeTOML(c EKSCluster) []byte {
 		c.Endpoint, c.CertificateAuthority, c.Name)
 }
 
-// unsupportedTOML are the forms that TOML has and EKS does not merge (AWS: launch-templates, "Bottlerocket user data"), but for those of arrays.
+// unsupportedTOML are the forms that TOML has and EKS does not merge (AWS: launch-templates,
+// "Bottlerocket user data"), but for those of arrays.
 var unsupportedTOML = []struct {
 	pattern *regexp.Regexp
 	what    string
@@ -86,12 +87,14 @@ func mixedArray(value any) bool {
 	return false
 }
 
-// Windows runs the PowerShell between tags (AWS: ec2-windows-user-data); EKS puts its own after it, in a block of its own.
+// Windows runs the PowerShell between tags (AWS: ec2-windows-user-data); EKS puts its own after it,
+// in a block of its own.
 
-// powerShellQuoted is a string of PowerShell, single-quoted.
+// powerShellQuoted returns text as a single-quoted string of PowerShell.
 func powerShellQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// completePowerShell calls what the images bring along (AWS: eks-optimized-windows-ami, "Bootstrap script configuration parameters").
+// completePowerShell calls what the images bring along (AWS: eks-optimized-windows-ami, "Bootstrap
+// script configuration parameters").
 func completePowerShell(c EKSCluster) []byte {
 	return []byte("<powershell>\n" +
 		`& "$env:ProgramFiles\Amazon\EKS\Start-EKSBootstrap.ps1" -EKSClusterName ` + powerShellQuoted(c.Name) +

@@ -11,13 +11,15 @@ import (
 
 // Where the bootstrap data is kept outside of EC2, user data is a pointer to it, and holds no secret.
 
-// fetchedFile is where an instance keeps what it fetched. The directory belongs to the instance, not to the image: an image that is made of a node
-// brings no old data along.
+// fetchedFile is the path at which an instance stores what it fetched. The directory belongs to the
+// instance, not to the image: an image that is created from a node contains no old data.
 const fetchedFile = "/var/lib/cloud/instance/slipway-bootstrap-data"
 
-// fetching is the user data of cloud-init that fetches and then starts over. The boothook runs early in the boot, before any module; by then
-// cloud-init has found no file to include, so the hook restarts it. The second time the file is there, and the hook does nothing. Where
-// cloud-init is no service of that name the instance boots again. Nothing may run in between: modules would count as done.
+// fetching is the user data of cloud-init that fetches and then starts over. The boothook runs
+// early in the boot, before any module; by then cloud-init has found no file to include, so the
+// hook restarts it. The second time the file is there, and the hook does nothing. Where cloud-init
+// is no service of that name the instance boots again. Nothing may run in between: modules would
+// count as done.
 const fetching = `MIME-Version: 1.0
 Content-Type: multipart/mixed; boundary="slipway-bootstrap"
 
@@ -48,13 +50,14 @@ file://FILE
 --slipway-bootstrap--
 `
 
-// FromParameter is user data for cloud-init that fetches what PackParameter made from a parameter of Systems Manager.
+// FromParameter returns user data for cloud-init that fetches the result of PackParameter from a
+// parameter of Systems Manager.
 func FromParameter(region, name string) []byte {
 	return fetch(fmt.Sprintf("aws ssm get-parameter --region '%s' --name '%s' --with-decryption --query Parameter.Value --output text | "+
 		`base64 -d | gunzip > "$data.new"`, region, name))
 }
 
-// FromObject is user data for cloud-init that fetches bootstrap data from an object in S3.
+// FromObject returns user data for cloud-init that fetches bootstrap data from an S3 object.
 func FromObject(region, bucket, key string) []byte {
 	return fetch(fmt.Sprintf(`aws s3api get-object --region '%s' --bucket '%s' --key '%s' "$data.new" > /dev/null`, region, bucket, key))
 }
@@ -63,12 +66,14 @@ func fetch(command string) []byte {
 	return []byte(strings.NewReplacer("FILE", fetchedFile, "FETCH", command).Replace(fetching))
 }
 
-// ParameterLimit is how large the value of a parameter may be, in bytes (AWS: "Managing parameter tiers", advanced parameters).
+// ParameterLimit limits the size of a parameter's value, in bytes (AWS: "Managing parameter tiers",
+// advanced parameters).
 const ParameterLimit = 8192
 
-// PackParameter makes the value of a parameter of bootstrap data: compressed, because a parameter is small, and in base64, because its value is
-// text that must not hold what kubeadm's templates do, double braces (AWS: PutParameter, Value). Equal data give equal values.
-// The error is a *TooLargeError or an *EmptyError.
+// PackParameter makes the value of a parameter of bootstrap data: compressed, because a parameter
+// is small, and in base64, because its value is text that must not hold what kubeadm's templates
+// do, double braces (AWS: PutParameter, Value). Equal data give equal values. The error is a
+// *TooLargeError or an *EmptyError.
 func PackParameter(data []byte) ([]byte, error) {
 	if len(data) == 0 {
 		return nil, &EmptyError{}
@@ -84,7 +89,7 @@ func PackParameter(data []byte) ([]byte, error) {
 	return value, nil
 }
 
-// Ignition is how Ignition gets at bootstrap data.
+// Ignition contains the settings with which Ignition fetches bootstrap data.
 type Ignition struct {
 	// Version of the specification, such as 2.3 or 3.4. Empty is 2.3, as with CAPA.
 	Version string
@@ -95,7 +100,7 @@ type Ignition struct {
 	CertificateAuthorities []string
 }
 
-// Plain says that there is nothing to tell Ignition besides where the data is.
+// Plain reports whether Ignition needs nothing but the location of the data.
 func (i Ignition) Plain() bool {
 	return i.HTTPProxy == "" && i.HTTPSProxy == "" && len(i.NoProxy) == 0 && len(i.CertificateAuthorities) == 0
 }
@@ -103,7 +108,7 @@ func (i Ignition) Plain() bool {
 // defaultIgnitionVersion is CAPA's.
 const defaultIgnitionVersion = "2.3"
 
-// InvalidIgnitionError says that the settings can not be written in the wanted version of the specification.
+// InvalidIgnitionError says that the settings cannot be written in the wanted version of the specification.
 type InvalidIgnitionError struct{ Problem string }
 
 // Error implements error.
@@ -112,7 +117,8 @@ func (e *InvalidIgnitionError) Error() string { return e.Problem }
 // WaitsForUser says that only a change by a person helps.
 func (*InvalidIgnitionError) WaitsForUser() bool { return true }
 
-// The documents of Ignition's specifications, as far as pointing needs them (Ignition: "Configuration specifications", v2.3.0 and v3.x).
+// The documents of Ignition's specifications, as far as pointing needs them (Ignition:
+// "Configuration specifications", v2.3.0 and v3.x).
 type (
 	ignitionDocument struct {
 		Ignition ignitionSection `json:"ignition"`
@@ -142,14 +148,15 @@ type (
 	}
 )
 
-// FromObject is an Ignition config that takes in the one in an object in S3, which Ignition reads with the instance's profile. There is no hash of
-// it in the pointer: the object is overwritten when a token rotates. The error is an *InvalidIgnitionError.
+// FromObject returns an Ignition config that includes the config in an S3 object, which Ignition
+// reads with the instance's profile. The pointer contains no hash of the object, because the object
+// is overwritten when a token rotates. The error is an *InvalidIgnitionError.
 func (i Ignition) FromObject(bucket, key string) ([]byte, error) {
 	return i.pointer("s3://" + bucket + "/" + key)
 }
 
-// Wrap is an Ignition config with these settings that holds another, for user data without storage.
-// The error is an *InvalidIgnitionError, a *TooLargeError or an *EmptyError.
+// Wrap returns an Ignition config with these settings that contains another config, for user data
+// without storage. The error is an *InvalidIgnitionError, a *TooLargeError, or an *EmptyError.
 func (i Ignition) Wrap(data []byte) ([]byte, error) {
 	if len(data) == 0 {
 		return nil, &EmptyError{}

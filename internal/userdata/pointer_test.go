@@ -29,7 +29,7 @@ import (
 
 const bucket = "cluster-api-provider-aws-bootstrap"
 
-// jinja is what kubeadm's bootstrap provider writes, with braces that no parameter may hold.
+// jinja is a template of kubeadm's bootstrap provider, with braces that no parameter may contain.
 var jinja = []byte("## template: jinja\n#cloud-config\nhostname: '{{ ds.meta_data.local_hostname }}'\ntoken: abcdef.0123456789abcdef\n")
 
 // parts reads multi-part user data as cloud-init does.
@@ -61,7 +61,8 @@ func parts(t *testing.T, data []byte) map[string]string {
 	}
 }
 
-// TestFetching runs the script as an instance does: with bash, the AWS CLI and a cloud-init that says that it was restarted.
+// TestFetching runs the script as an instance does: with bash, the AWS CLI and a cloud-init that
+// says that it was restarted.
 func TestFetching(t *testing.T) {
 	t.Parallel()
 	cli, err := exec.LookPath("aws")

@@ -1,5 +1,5 @@
-// Package userdata owns the way from bootstrap data, as a bootstrap provider leaves it in a Secret, to EC2 user data. It
-// is pure: bytes in, bytes out.
+// Package userdata owns the way from bootstrap data, as a bootstrap provider leaves it in a Secret,
+// to EC2 user data. It is pure: bytes in, bytes out.
 package userdata
 
 import (
@@ -8,11 +8,12 @@ import (
 	"fmt"
 )
 
-// Limit is how large user data may be, in bytes before base64 (AWS: user-data, "limited to 16 KB, in raw form, before it
-// is base64-encoded").
+// Limit is the largest size of user data, in bytes before base64 (AWS: user-data, "limited to 16
+// KB, in raw form, before it is base64-encoded").
 const Limit = 16384
 
-// NearLimit is from where on people are told that little is left: a release of Kubernetes adds to what kubeadm writes.
+// NearLimit is the size from which on users are warned that little is left: a release of Kubernetes
+// adds to what kubeadm writes.
 const NearLimit = Limit * 9 / 10
 
 // Format is the language of bootstrap data.
@@ -24,8 +25,8 @@ const (
 	FormatIgnition    Format = "ignition"
 )
 
-// ParseFormat reads the format of a Secret. A Secret that does not say is cloud-config, by Cluster API's contract.
-// The error is an *UnknownFormatError.
+// ParseFormat reads the format of a Secret. A Secret that does not say is cloud-config, by Cluster
+// API's contract. The error is an *UnknownFormatError.
 func ParseFormat(text string) (Format, error) {
 	switch format := Format(text); format {
 	case "":
@@ -47,9 +48,9 @@ type Rendered struct {
 
 // Render makes user data of bootstrap data. Equal data give equal bytes.
 //
-// Cloud-config that is too large is compressed, which cloud-init undoes by itself (cloud-init: User-data formats, "gzip
-// compressed content"). What fits is left alone, so that people can read it in the console. Ignition does not
-// decompress its configuration.
+// Cloud-config that is too large is compressed, which cloud-init undoes by itself (cloud-init:
+// User-data formats, "gzip compressed content"). Data that fits is left as it is, so that users can
+// read it in the console. Ignition does not decompress its configuration.
 //
 // The error is a *TooLargeError, an *EmptyError or an *UnknownFormatError.
 func Render(data []byte, format Format) (Rendered, error) {
@@ -76,7 +77,7 @@ func Render(data []byte, format Format) (Rendered, error) {
 	return Rendered{Bytes: compressed, Gzipped: true}, nil
 }
 
-// compress is deterministic: the header has no time and no name.
+// compress returns the same bytes for the same data: the gzip header contains no time and no name.
 func compress(data []byte) ([]byte, error) {
 	var compressed bytes.Buffer
 	writer, err := gzip.NewWriterLevel(&compressed, gzip.BestCompression)
@@ -94,14 +95,14 @@ func compress(data []byte) ([]byte, error) {
 
 // TooLargeError says that EC2, or a parameter, does not take user data of this size.
 type TooLargeError struct {
-	// Size of what would have been sent, and the Limit that it exceeds, in bytes.
+	// Size of the data that would have been sent, and the Limit that it exceeds, in bytes.
 	Size, Limit int
 	Format      Format
 	// Uncompressed is the size before compression, zero if compression was not possible.
 	Uncompressed int
 	// Parameter says that it is a parameter of Systems Manager that would not hold the data.
 	Parameter bool
-	// Nodegroup says that the data is for an EKS managed node group, of a kind that can not be compressed.
+	// Nodegroup says that the data is for an EKS managed node group, of a kind that cannot be compressed.
 	Nodegroup bool
 }
 

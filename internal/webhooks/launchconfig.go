@@ -53,7 +53,7 @@ func configMetadataIsOff(spec *infrav1.AWSLaunchConfigSpec) string {
 	})
 }
 
-// consoleShowsOneInterface: EKS launches instances with several interfaces, and its console can not show such a node group (AWS: EKS user guide,
+// consoleShowsOneInterface: EKS launches instances with several interfaces, and its console cannot show such a node group (AWS: EKS user guide,
 // launch-templates).
 //
 // +slipway:warning=EK35

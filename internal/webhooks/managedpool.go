@@ -103,7 +103,7 @@ func familyIsAlive(s managedSubject) string {
 	return fmt.Sprintf("spec.amiType: %s, CAPA's default, has no new images since November 2025, and none for Kubernetes 1.33: use %s", family, successor)
 }
 
-// unavailableNodesExist: more nodes than there may be can not be replaced at a time (eksctl refuses it; EKS is not known to).
+// unavailableNodesExist: more nodes than there may be cannot be replaced at a time (eksctl refuses it; EKS is not known to).
 //
 // +slipway:warning=SL26
 func unavailableNodesExist(s managedSubject) string {

@@ -152,7 +152,7 @@ func Run(ctx context.Context, options Options) (_ Result, err error) {
 		Managed: options.Managed,
 	}
 	if options.Managed {
-		b.fleet.Replicas = 0 // EKS can not be kept from replacing nodes after an edit
+		b.fleet.Replicas = 0 // EKS cannot be kept from replacing nodes after an edit
 	}
 	if options.Storage != "" {
 		b.fleet.Shape = func(_ int, pool *infrav1.AWSMachinePool) { fleet.StoreIn(options.Storage, pool) }

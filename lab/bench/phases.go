@@ -28,7 +28,7 @@ const (
 )
 
 // idle waits until laboratory and controller have done what they do after their start: an API server publishes schemas for some seconds after it is
-// ready. On a machine where that can not be told, or that has no rest, it waits no longer than it usually takes.
+// ready. On a machine where that cannot be told, or that has no rest, it waits no longer than it usually takes.
 func (b *bench) idle(ctx context.Context) error {
 	began, used, since := time.Now(), ownCPU()+b.process.cpu(), time.Now()
 	return await(ctx, seldom, "coming to rest after the start", func() error {

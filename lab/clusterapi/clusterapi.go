@@ -216,7 +216,7 @@ func (r *Running) waitReady(ctx context.Context, manager ctrl.Manager) error {
 }
 
 // Stop ends the controllers, the webhooks and the connections to workload
-// clusters. The API server can not accept Cluster API's kinds afterwards.
+// clusters. The API server cannot accept Cluster API's kinds afterwards.
 func (r *Running) Stop() error {
 	r.cancel()
 	r.shutDown()

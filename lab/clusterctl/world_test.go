@@ -20,7 +20,7 @@ import (
 
 const root = "../.."
 
-// variables are those of the templates, as a user sets them for the simulated AWS, and those that Cluster API Provider AWS can not be installed without.
+// variables are those of the templates, as a user sets them for the simulated AWS, and those that Cluster API Provider AWS cannot be installed without.
 var variables = map[string]string{
 	"AWS_REGION": "us-east-1", "AWS_SSH_KEY_NAME": "default", "AWS_CONTROL_PLANE_MACHINE_TYPE": "t3.large", "AWS_NODE_MACHINE_TYPE": "t3.large",
 	"LAUNCH_CONFIG_TEMPLATE":     "nodes",

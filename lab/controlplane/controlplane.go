@@ -1,6 +1,6 @@
 // Package controlplane runs a real Kubernetes control plane inside the calling
 // process: etcd, kube-apiserver, and those controllers of
-// kube-controller-manager that an API-only cluster can not do without (garbage
+// kube-controller-manager that an API-only cluster cannot do without (garbage
 // collection, namespace deletion, service accounts, expiry of bootstrap
 // tokens), and if they are asked for kube-scheduler and the controller of
 // DaemonSets. It owns their certificates, files and ports and gives all of them

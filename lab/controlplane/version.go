@@ -10,7 +10,7 @@ import (
 const KubernetesVersion = "v1.36.3"
 
 // The API server reports the version that Kubernetes' own build sets with the
-// linker's -X flag. Plain `go build` and `go test` do not, and clients can not
+// linker's -X flag. Plain `go build` and `go test` do not, and clients cannot
 // parse the placeholder that remains. Setting the variables here works for
 // every way of building, with no flags to forget.
 

@@ -90,7 +90,7 @@ func (c *Crasher) WrapKubernetes(next http.RoundTripper) http.RoundTripper {
 	return &transport{crasher: c, next: next, name: kubernetesWrite}
 }
 
-// unnamed is the name of a call whose action can not be found.
+// unnamed is the name of a call whose action cannot be found.
 const unnamed = "AWS "
 
 // awsCall names a call by its action.

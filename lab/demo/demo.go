@@ -40,7 +40,7 @@ type result struct {
 func (r result) passed() bool { return r.seen == r.expected }
 
 // Run walks the story in a laboratory with a ready cluster named "capa" in namespace default, Slipway's manager and provisioner, and kube-scheduler. It returns how many steps did not show what was
-// expected. A step that can not even be tried is an error.
+// expected. A step that cannot even be tried is an error.
 func Run(ctx context.Context, l *lab.Lab, out io.Writer) (failures int, err error) {
 	stage, err := newStage(l)
 	if err != nil {

@@ -243,7 +243,7 @@ func TestBootstrapStorageRestart(t *testing.T) {
 	w.expectCounts(map[string]int{"DescribeParameters": 1, "PutParameter": 0, "CreateLaunchTemplateVersion": 0})
 }
 
-// TestBootstrapStorageRefusals holds what the conditions say where data can not be kept as asked for, and that it is made good by what they say.
+// TestBootstrapStorageRefusals holds what the conditions say where data cannot be kept as asked for, and that it is made good by what they say.
 func TestBootstrapStorageRefusals(t *testing.T) {
 	t.Parallel()
 	// By bootstrapStorage the API server refuses it.

@@ -52,7 +52,7 @@ func TestTemplateLost(t *testing.T) {
 	w.Eventually("the edit replaces both", func() error { return w.replaced(instances, 2) })
 }
 
-// TestTemplateLostWithStatus deletes the template while nobody remembers its versions: instances can not be told from any others then.
+// TestTemplateLostWithStatus deletes the template while nobody remembers its versions: instances cannot be told from any others then.
 func TestTemplateLostWithStatus(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

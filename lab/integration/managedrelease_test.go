@@ -190,7 +190,7 @@ func TestManagedReleaseOfSlipwaysOwn(t *testing.T) {
 	w.awaitEvents("NodegroupReleased", "LaunchTemplateReleased")
 }
 
-// TestManagedReleaseIsRefused holds that a pool that CAPA can not run is kept, and that the way out is said.
+// TestManagedReleaseIsRefused holds that a pool that CAPA cannot run is kept, and that the way out is said.
 func TestManagedReleaseIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -223,7 +223,7 @@ func TestManagedReleaseIsRefused(t *testing.T) {
 	}
 }
 
-// TestManagedFixedFields holds that what EKS can not change of a node group that CAPA made is compared with the spec, that the condition names what differs and the
+// TestManagedFixedFields holds that what EKS cannot change of a node group that CAPA made is compared with the spec, that the condition names what differs and the
 // way out, and that everything else is kept up.
 func TestManagedFixedFields(t *testing.T) {
 	t.Parallel()

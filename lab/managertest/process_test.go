@@ -148,7 +148,7 @@ func checkLog(t *testing.T, text string) {
 	}
 }
 
-// tryWithout tries surroundings in which a manager can not work.
+// tryWithout tries surroundings in which a manager cannot work.
 func tryWithout(t *testing.T, path string) {
 	t.Helper()
 	w := newWorld(t)

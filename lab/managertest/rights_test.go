@@ -217,7 +217,7 @@ func (w *world) compareRights(used sets.Set[string]) {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {
-					// A cache watches. Where the API server can not stream its first read, it lists; and who may list may get.
+					// A cache watches. Where the API server cannot stream its first read, it lists; and who may list may get.
 					cached := slices.Contains(rule.Verbs, "list") && slices.Contains(rule.Verbs, "watch")
 					if !cached || verb != "get" && verb != "list" {
 						granted.Insert(right(verb, group, resource))

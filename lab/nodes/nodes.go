@@ -2,7 +2,7 @@
 // Node objects of simulated EC2 instances. A Node appears when its instance has
 // booted with user data it can join the cluster with, as the kubelet would
 // register it and the cloud provider would label it, and goes when the instance
-// ends. An instance that can not join is recorded with the reason.
+// ends. An instance that cannot join is recorded with the reason.
 package nodes
 
 import (
@@ -152,7 +152,7 @@ func ends(instance awssim.Instance) bool {
 	return instance.State.Name == ec2types.InstanceStateNameShuttingDown || instance.State.Name == ec2types.InstanceStateNameTerminated
 }
 
-// join registers the Node, unless the machine can not.
+// join registers the Node, unless the machine cannot.
 func (n *Nodes) join(ctx context.Context, m machine, instance awssim.Instance) error {
 	if n.hasRefused(m) {
 		return nil // cloud-init runs once in a machine's life

@@ -120,7 +120,7 @@ func (r profileReader) object(region, bucket, key string) ([]byte, error) {
 	return []byte(content), nil
 }
 
-// ignition returns a config with those that it takes in from S3. Ignition gives up if it can not have one of them.
+// ignition returns a config with those that it takes in from S3. Ignition gives up if it cannot have one of them.
 func (r profileReader) ignition(config []byte) ([]byte, error) {
 	type sources []struct {
 		Source string `json:"source"`

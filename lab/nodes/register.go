@@ -125,7 +125,7 @@ func (n *Nodes) status(m machine, instance awssim.Instance) corev1.NodeStatus {
 // of EKS's (amazon-eks-node-al2023-x86_64-standard-1.33-v2026…).
 var versionPattern = regexp.MustCompile(`(?:^|-)v?(1\.\d{2})(\.\d+)?(?:-|$)`)
 
-// kubeletVersion guesses from the image's name; empty if it can not.
+// kubeletVersion guesses from the image's name; empty if it cannot.
 func kubeletVersion(imageName string) string {
 	match := versionPattern.FindStringSubmatch(imageName)
 	if match == nil {

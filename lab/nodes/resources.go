@@ -59,7 +59,7 @@ func addresses(kind *world.InstanceType) int64 {
 	return int64(kind.Cards()[0].MaxENIs)*int64(kind.IPv4PerENI-1) + 2
 }
 
-// reserved is what pods can not have, in bytes and thousandths of a CPU.
+// reserved is what pods cannot have, in bytes and thousandths of a CPU.
 type reserved struct{ milliCPU, memory, disk int64 }
 
 func (r reserved) add(other reserved) reserved {

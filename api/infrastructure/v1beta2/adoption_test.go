@@ -10,8 +10,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// storedByCAPA is a pool as CAPA leaves it behind: conditions without reasons, a versionNumber that it ignored, and a
-// volume that its webhook lets pass at update.
+// storedByCAPA is a pool as CAPA leaves it behind: conditions without reasons, a versionNumber that
+// it ignored, and a volume that its webhook lets pass at update.
 const storedByCAPA = `
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
 kind: AWSMachinePool
@@ -37,8 +37,8 @@ status:
   - {type: PreLaunchTemplateUpdateCheckSuccess, status: "True", lastTransitionTime: "2025-01-01T00:00:00Z"}
 `
 
-// TestAdoptedPoolsCanBeWritten holds that a controller can write the spec and the status of a pool that CAPA stored,
-// though parts of it would be refused today.
+// TestAdoptedPoolsCanBeWritten holds that a controller can write the spec and the status of a pool
+// that CAPA stored, though parts of it would be refused today.
 func TestAdoptedPoolsCanBeWritten(t *testing.T) {
 	t.Parallel()
 	served := resource(t, "AWSMachinePool", "v1beta2")

@@ -2,26 +2,31 @@ package v1beta2
 
 // Annotations by which people steer how a pool comes from CAPA and goes back to it.
 const (
-	// AdoptAnnotation of an AWSMachinePool names, by ARN, the Auto Scaling group of CAPA's that is this pool's. It is needed only where
-	// spec.providerID does not name it already, such as for a pool whose manifest was applied anew.
+	// AdoptAnnotation of an AWSMachinePool names, by ARN, the Auto Scaling group of CAPA's that is
+	// this pool's. It is needed only where spec.providerID does not name it already, such as for a
+	// pool whose manifest was applied anew.
 	AdoptAnnotation = TagSlipwayPrefix + "adopt"
 
-	// RollAdoptedAnnotation with the value "true" on an AWSMachinePool has the instances replaced that were taken over and run something else
-	// than the spec asks for, without waiting for the next edit.
+	// RollAdoptedAnnotation with the value "true" on an AWSMachinePool has the instances replaced
+	// that were taken over and run something else than the spec asks for, without waiting for the
+	// next edit.
 	RollAdoptedAnnotation = TagSlipwayPrefix + "roll-adopted"
 
-	// ReleaseAnnotation with the value "true" on a pool makes its group and launch template such that CAPA runs them without replacing
-	// an instance, and leaves them alone from then on. Taken away again, the pool is adopted again.
+	// ReleaseAnnotation with the value "true" on a pool makes its group and launch template such
+	// that CAPA runs them without replacing an instance, and leaves them alone from then on. Taken
+	// away again, the pool is adopted again.
 	ReleaseAnnotation = TagSlipwayPrefix + "release"
 
-	// AdoptTemplateAnnotation of an AWSLaunchConfig names, by id, a launch template of CAPA's that is to be taken over. The controller of pools
-	// sets it.
+	// AdoptTemplateAnnotation of an AWSLaunchConfig names, by id, a launch template of CAPA that
+	// should be taken over. The controller of pools sets it.
 	AdoptTemplateAnnotation = TagSlipwayPrefix + "adopt-template"
 )
 
-// Labels and annotations of an AWSLaunchConfig that was made from an AWSLaunchConfigTemplate. The controller of pools sets them.
+// Labels and annotations of an AWSLaunchConfig that was made from an AWSLaunchConfigTemplate. The
+// controller of pools sets them.
 const (
-	// LaunchConfigTemplateLabel holds the name of the template, cut and with a hash where it is longer than a label may be.
+	// LaunchConfigTemplateLabel holds the name of the template, cut and with a hash where it is
+	// longer than a label may be.
 	LaunchConfigTemplateLabel = TagSlipwayPrefix + "launch-config-template"
 
 	// LaunchConfigTemplateNamespaceLabel holds the namespace of the template.
@@ -30,6 +35,7 @@ const (
 	// LaunchConfigTemplateAnnotation holds <namespace>/<name> of the template.
 	LaunchConfigTemplateAnnotation = TagSlipwayPrefix + "launch-config-template"
 
-	// LaunchConfigTemplateGenerationAnnotation holds the generation of the template that the AWSLaunchConfig follows.
+	// LaunchConfigTemplateGenerationAnnotation holds the generation of the template that the
+	// AWSLaunchConfig follows.
 	LaunchConfigTemplateGenerationAnnotation = TagSlipwayPrefix + "launch-config-template-generation"
 )

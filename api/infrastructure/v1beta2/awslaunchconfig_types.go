@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MaxLaunchConfigStatusVersions is how many versions status.versions lists, newest first, however many are kept.
+// MaxLaunchConfigStatusVersions limits how many versions status.versions lists, newest first,
+// however many there are.
 const MaxLaunchConfigStatusVersions = 50
 
 // AWSLaunchConfigSpec says what instances are launched with, and in which EC2 launch template that is kept.
@@ -36,7 +37,7 @@ const MaxLaunchConfigStatusVersions = 50
 // +slipway:rule=SL50
 // +kubebuilder:validation:XValidation:rule=`!has(self.existing) || !(has(self.launchTemplateName) || has(self.versionsToKeep) || has(self.kubernetesVersion) || has(self.bootstrap) || has(self.nodegroup) || has(self.additionalTags) || has(self.verify) || has(self.rollback) || has(self.rollout) || has(self.pinnedVersion) || has(self.name) || has(self.versionNumber) || has(self.iamInstanceProfile) || has(self.ami) || has(self.imageLookupFormat) || has(self.imageLookupOrg) || has(self.imageLookupBaseOS) || has(self.instanceType) || has(self.rootVolume) || has(self.nonRootVolumes) || has(self.sshKeyName) || has(self.additionalSecurityGroups) || has(self.spotMarketOptions) || has(self.instanceMetadataOptions) || has(self.enclaveOptions) || has(self.privateDnsName) || has(self.capacityReservationId) || has(self.marketType) || has(self.capacityReservationPreference) || has(self.blockDeviceMappings) || has(self.capacityReservationResourceGroupArn) || has(self.cpuOptions) || has(self.creditSpecification) || has(self.disableApiStop) || has(self.disableApiTermination) || has(self.ebsOptimized) || has(self.hibernationOptions) || has(self.instanceInitiatedShutdownBehavior) || has(self.instanceMarketOptions) || has(self.instanceRequirements) || has(self.kernelId) || has(self.licenseSpecifications) || has(self.maintenanceOptions) || has(self.metadataOptions) || has(self.monitoring) || has(self.networkInterfaces) || has(self.networkPerformanceOptions) || has(self.placement) || has(self.ramDiskId) || has(self.secondaryInterfaces) || has(self.tagSpecifications))`,message="existing is a launch template of somebody else's, of which nothing is changed: beside it and clusterName give no other field",fieldPath=".existing"
 type AWSLaunchConfigSpec struct {
-	// ClusterName is the Cluster, in the same namespace, whose nodes are launched. It can not be changed.
+	// ClusterName is the Cluster, in the same namespace, whose nodes are launched. It cannot be changed.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -46,13 +47,14 @@ type AWSLaunchConfigSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message="clusterName can not be changed: make a new AWSLaunchConfig"
 	ClusterName string `json:"clusterName"`
 
-	// Existing is a launch template that somebody else owns, in place of one that is made: it is read and followed, and never
-	// changed or deleted. No other field but clusterName goes with it.
+	// Existing is a launch template that somebody else owns, in place of one that is made: it is
+	// read and followed, and never changed or deleted. No other field but clusterName goes with it.
 	// +optional
 	Existing *ExistingLaunchTemplate `json:"existing,omitempty"`
 
-	// LaunchTemplateName is the name of the EC2 launch template. Default: the name of this object if it is free and
-	// one that EC2 allows, else that name with a short hash. Once set it can not be changed: EC2 renames no template.
+	// LaunchTemplateName is the name of the EC2 launch template. Default: the name of this object
+	// if it is free and one that EC2 allows, else that name with a short hash. Once set it cannot
+	// be changed: EC2 renames no template.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	LaunchTemplateName string `json:"launchTemplateName,omitempty"`
@@ -65,7 +67,8 @@ type AWSLaunchConfigSpec struct {
 	// +kubebuilder:validation:Maximum=9999
 	VersionsToKeep *int32 `json:"versionsToKeep,omitempty"`
 
-	// KubernetesVersion that the image is looked up for, such as v1.34.2. It is not needed where ami.id is given.
+	// KubernetesVersion that the image is looked up for, such as v1.34.2. It is not needed where
+	// ami.id is given.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	// +slipway:rule=SL3
@@ -76,25 +79,28 @@ type AWSLaunchConfigSpec struct {
 	// +optional
 	Bootstrap *LaunchConfigBootstrap `json:"bootstrap,omitempty"`
 
-	// Nodegroup is set where an EKS managed node group launches from the template: the image may be left to EKS then, and
-	// user data is written as EKS, or the image, wants it. An AWSManagedMachinePool writes it into the AWSLaunchConfig that it
-	// makes; set it yourself where spec.launchConfigRef of one names this object.
+	// Nodegroup is set where an EKS managed node group launches from the template: the image may be
+	// left to EKS then, and user data is written as EKS, or the image, wants it. An
+	// AWSManagedMachinePool writes it into the AWSLaunchConfig that it makes; set it yourself where
+	// spec.launchConfigRef of one names this object.
 	// +optional
 	Nodegroup *LaunchConfigNodegroup `json:"nodegroup,omitempty"`
 
-	// AdditionalTags are put on the launch template, the instances and their volumes, beside those that the cluster
-	// asks for and those that say whose these are.
+	// AdditionalTags are put on the launch template, the instances and their volumes, in addition
+	// to the cluster's tags and the tags that identify the owner.
 	// +optional
 	AdditionalTags Tags `json:"additionalTags,omitempty"`
 
-	// Verify has a new version tried before any pool uses it, and before it is the default: DryRun asks EC2 whether it would launch an instance from it, in a
-	// subnet of the cluster. While the answer is no, the condition Verified says why, and pools go on with the version that they have.
+	// Verify has a new version tried before any pool uses it, and before it is the default: DryRun
+	// asks EC2 whether it would launch an instance from it, in a subnet of the cluster. While the
+	// answer is no, the condition Verified says why, and pools go on with the version that they
+	// have.
 	// +optional
 	// +kubebuilder:validation:Enum=DryRun
 	Verify LaunchConfigVerification `json:"verify,omitempty"`
 
-	// Rollback asks for an earlier version's configuration in place of this spec's, for as long as this spec's is the one that
-	// failed. The AWSMachinePool whose refresh failed writes it.
+	// Rollback asks for an earlier version's configuration in place of this spec's, for as long as
+	// this spec's is the one that failed. The AWSMachinePool whose refresh failed writes it.
 	// +optional
 	Rollback *Rollback `json:"rollback,omitempty"`
 
@@ -104,7 +110,7 @@ type AWSLaunchConfigSpec struct {
 	LaunchConfigData  `json:",inline"`
 }
 
-// LaunchConfigVerification is how a version is tried before it is used.
+// LaunchConfigVerification defines how a version is tried before it is used.
 type LaunchConfigVerification string
 
 // VerifyDryRun asks EC2 whether it would launch an instance.
@@ -112,15 +118,17 @@ const VerifyDryRun LaunchConfigVerification = "DryRun"
 
 // LaunchConfigNodegroup says what EKS sees to where a managed node group launches from the template.
 type LaunchConfigNodegroup struct {
-	// AMIType is the family of images that EKS chooses from: the template has no image then, and EKS completes the user data.
-	// CUSTOM stands for the image of the template, named or looked up, whose user data has to be complete.
+	// AMIType is the family of images that EKS chooses from: the template has no image then, and
+	// EKS completes the user data. CUSTOM stands for the image of the template, named or looked up,
+	// whose user data has to be complete.
 	// +required
 	AMIType ManagedMachineAMIType `json:"amiType"`
 }
 
 // Rollback goes back from a configuration that failed to the one before it, with the bootstrap data of today.
 type Rollback struct {
-	// From is the fingerprint of the configuration that failed. The rollback ends when the spec asks for another.
+	// From is the fingerprint of the configuration that failed. The rollback ends when the spec
+	// asks for another.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -131,7 +139,7 @@ type Rollback struct {
 	// +kubebuilder:validation:Minimum=1
 	Version int64 `json:"version"`
 
-	// Reason is what failed, in words.
+	// Reason is a human-readable message about what failed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
@@ -146,8 +154,8 @@ type Rollback struct {
 // +slipway:rule=SL7
 // +kubebuilder:validation:XValidation:rule=`!has(self.storage) || !has(self.ignition) || !has(self.ignition.storageType) || self.storage != 'S3' || self.ignition.storageType != 'UnencryptedUserData'`,message="storage S3 and ignition.storageType UnencryptedUserData name two places for the same data: set ignition.storageType to ClusterObjectStore, or leave storage out",fieldPath=".storage"
 type LaunchConfigBootstrap struct {
-	// DataSecretName is the Secret, in the same namespace, with the bootstrap data in the key value, and its format
-	// (cloud-config or ignition) in the key format.
+	// DataSecretName is the Secret, in the same namespace, with the bootstrap data in the key
+	// value, and its format (cloud-config or ignition) in the key format.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -164,8 +172,8 @@ type LaunchConfigBootstrap struct {
 
 // AWSLaunchConfigStatus says what the launch template is. All of it can be found again from AWS.
 type AWSLaunchConfigStatus struct {
-	// ObservedGeneration is the generation of the spec that this status is about. Consumers act only on a status of
-	// the current generation.
+	// ObservedGeneration is the generation of the spec that this status is about. Consumers act
+	// only on a status of the current generation.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -191,26 +199,30 @@ type AWSLaunchConfigStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	LastLostTemplateID string `json:"lastLostTemplateID,omitempty"`
 
-	// LaunchTemplateMissingSince is since when EC2 has not returned the launch template that launchTemplateID names. It is created again once it has
-	// been missing for a while.
+	// LaunchTemplateMissingSince is since when EC2 has not returned the launch template that
+	// launchTemplateID names. It is created again once it has been missing for a while.
 	// +optional
 	LaunchTemplateMissingSince *metav1.Time `json:"launchTemplateMissingSince,omitempty"`
 
-	// LaunchTemplateChanged is when the controller last changed the launch template, by its own clock. For some time after that AWS may describe the
-	// launch template, and who uses it, as they were before.
+	// LaunchTemplateChanged is when the controller last changed the launch template, by its own
+	// clock. For some time after that AWS may describe the launch template, and who uses it, as
+	// they were before.
 	// +optional
 	LaunchTemplateChanged *metav1.Time `json:"launchTemplateChanged,omitempty"`
 
-	// DeletionSeen is when the controller first looked at what it has to delete, by its own clock, if it had to wait for what AWS may not show yet.
+	// DeletionSeen is when the controller first checked what it has to delete, by its own clock, if
+	// it had to wait for what AWS may not show yet.
 	// +optional
 	DeletionSeen *metav1.Time `json:"deletionSeen,omitempty"`
 
-	// Version is the number of the version to launch from. It is not what the spec asks for while that is held back.
+	// Version is the number of the version to launch from. It is not what the spec asks for while
+	// that is held back.
 	// +optional
 	Version int64 `json:"version,omitempty"`
 
-	// PendingVersion is the number of the version that is held back, where the spec asks for another configuration than the one that is launched: it waits
-	// for approval (spec.rollout), or for EC2 to say that it would launch it (spec.verify).
+	// PendingVersion is the number of the version that is held back, where the spec asks for
+	// another configuration than the one that is launched: it waits for approval (spec.rollout), or
+	// for EC2 to say that it would launch it (spec.verify).
 	// +optional
 	PendingVersion int64 `json:"pendingVersion,omitempty"`
 
@@ -223,12 +235,14 @@ type AWSLaunchConfigStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	ConfigFingerprint string `json:"configFingerprint,omitempty"`
 
-	// BootstrapFingerprint identifies the bytes of the user data, join tokens included. No node is replaced for it.
+	// BootstrapFingerprint identifies the bytes of the user data, join tokens included. No node is
+	// replaced for it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	BootstrapFingerprint string `json:"bootstrapFingerprint,omitempty"`
 
-	// BootstrapDataLocation is where the bootstrap data is kept, if not in the template: ssm:<name of a parameter>, or s3://<bucket>/<key>.
+	// BootstrapDataLocation is where the bootstrap data is kept, if not in the template: ssm:<name
+	// of a parameter>, or s3://<bucket>/<key>.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	BootstrapDataLocation string `json:"bootstrapDataLocation,omitempty"`
@@ -243,8 +257,8 @@ type AWSLaunchConfigStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	VerifiedFingerprint string `json:"verifiedFingerprint,omitempty"`
 
-	// RolledBackFrom is the fingerprint of the configuration that spec asks for while spec.rollback is in force. If it is that
-	// of configFingerprint too, there is nothing to go back to.
+	// RolledBackFrom is the fingerprint of the configuration that spec asks for while spec.rollback
+	// is in force. If it is that of configFingerprint too, there is nothing to go back to.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	RolledBackFrom string `json:"rolledBackFrom,omitempty"`
@@ -253,17 +267,20 @@ type AWSLaunchConfigStatus struct {
 	// +optional
 	Resolved *ResolvedLaunchConfig `json:"resolved,omitempty"`
 
-	// Launched is what the version to launch from comes to, where that is another configuration than the spec's: one is held back, spec.pinnedVersion names one, or
-	// a failed one was rolled back. It is left out where it would be as resolved.
+	// Launched is what the version to launch from comes to, where that is another configuration
+	// than the spec's: one is held back, spec.pinnedVersion names one, or a failed one was rolled
+	// back. It is left out where it would be as resolved.
 	// +optional
 	Launched *ResolvedLaunchConfig `json:"launched,omitempty"`
 
-	// LaunchedImageID is the image of the version to launch from, for kubectl get. It stays as it is while an edit is held back.
+	// LaunchedImageID is the image of the version to launch from, for kubectl get. It stays as it
+	// is while an edit is held back.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	LaunchedImageID string `json:"launchedImageID,omitempty"`
 
-	// LaunchedInstanceType is the instance type of the version to launch from, for kubectl get. It stays as it is while an edit is held back.
+	// LaunchedInstanceType is the instance type of the version to launch from, for kubectl get. It
+	// stays as it is while an edit is held back.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	LaunchedInstanceType string `json:"launchedInstanceType,omitempty"`
@@ -285,24 +302,27 @@ type AWSLaunchConfigStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Users string `json:"users,omitempty"`
 
-	// History lists the launches, newest first: an entry is added when a pool reports the first instance with another configuration
-	// than the launch before. What was asked for and never launched has no entry, and a new join token has none. Entries stay when
-	// their versions are deleted, until status is lost.
+	// History lists the launches, newest first: an entry is added when a pool reports the first
+	// instance with another configuration than the launch before. A configuration that was never
+	// launched has no entry, and neither has a new join token. Entries stay when their versions are
+	// deleted, until status is lost.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
 	History []LaunchConfigHistoryEntry `json:"history,omitempty"`
 
-	// CurrentVersions are the numbers of all versions that exist with the wanted configuration, in ascending order: they differ by
-	// their join token alone. An instance that was launched from one of them is up to date.
+	// CurrentVersions are the numbers of all versions that exist with the wanted configuration, in
+	// ascending order: they differ by their join token alone. An instance that was launched from
+	// one of them is up to date.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10000
 	CurrentVersions []int64 `json:"currentVersions,omitempty"`
 
-	// AcceptedVersions are versions that count as the wanted configuration though no fingerprint of theirs says so: versions that
-	// CAPA made, and versions of a template that was deleted by somebody else. An instance that was launched from one of them is up to
-	// date until the wanted configuration changes. They are kept in a tag of the launch template.
+	// AcceptedVersions are versions that count as the wanted configuration though no fingerprint of
+	// theirs says so: versions that CAPA made, and versions of a template that was deleted by
+	// somebody else. An instance that was launched from one of them is up to date until the wanted
+	// configuration changes. They are kept in a tag of the launch template.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -328,7 +348,7 @@ type AcceptedVersions struct {
 	Last int64 `json:"last"`
 }
 
-// Holds is true for a version that is one of them.
+// Holds reports whether a version is one of them.
 func (a AcceptedVersions) Holds(launchTemplateID string, version int64) bool {
 	return a.LaunchTemplateID == launchTemplateID && a.First <= version && version <= a.Last
 }
@@ -384,8 +404,8 @@ type LaunchTemplateVersionStatus struct {
 // +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Ready')].message",description="What is in the way"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
-// AWSLaunchConfig owns an EC2 launch template: it alone creates it, its versions and its default, prunes and deletes
-// them. One with spec.existing reads a template of somebody else's instead.
+// AWSLaunchConfig owns an EC2 launch template: it alone creates it, its versions and its default,
+// prunes and deletes them. One with spec.existing reads a template of somebody else's instead.
 //
 // +slipway:rule=LT2
 // +kubebuilder:validation:XValidation:rule=`(has(self.spec.launchTemplateName) ? self.spec.launchTemplateName : "") == (has(oldSelf.spec.launchTemplateName) ? oldSelf.spec.launchTemplateName : "") || ((has(oldSelf.spec.launchTemplateName) ? oldSelf.spec.launchTemplateName : "") == "" && (!has(oldSelf.status) || !has(oldSelf.status.launchTemplateName) || oldSelf.status.launchTemplateName == (has(self.spec.launchTemplateName) ? self.spec.launchTemplateName : "")))`,message="EC2 can not rename a launch template: put the name back, or make a new AWSLaunchConfig",fieldPath=".spec.launchTemplateName"
@@ -405,7 +425,8 @@ type AWSLaunchConfig struct {
 	Status AWSLaunchConfigStatus `json:"status,omitempty"`
 }
 
-// Accepts is true for a version that counts as the wanted configuration: one that has it, or one that is accepted in its place.
+// Accepts reports whether a version counts as the wanted configuration: one that has it, or one
+// that is accepted in its place.
 func (c *AWSLaunchConfig) Accepts(launchTemplateID string, version int64) bool {
 	if launchTemplateID == c.Status.LaunchTemplateID && slices.Contains(c.Status.CurrentVersions, version) {
 		return true
@@ -413,13 +434,14 @@ func (c *AWSLaunchConfig) Accepts(launchTemplateID string, version int64) bool {
 	return slices.ContainsFunc(c.Status.AcceptedVersions, func(accepted AcceptedVersions) bool { return accepted.Holds(launchTemplateID, version) })
 }
 
-// WhatIsLaunched is what the version to launch from comes to, nil while that is not known.
+// WhatIsLaunched returns what the version to launch from comes to, or nil while that is not known.
 func (c *AWSLaunchConfig) WhatIsLaunched() *ResolvedLaunchConfig {
 	return cmp.Or(c.Status.Launched, c.Status.Resolved)
 }
 
-// HasVersion reports whether the launch template is known to have a version, given by its number as text. It is false for a number that was never
-// one, and for a version that is too old to be listed.
+// HasVersion reports whether the launch template is known to have a version, given by its number as
+// text. It is false for a number that was never one, and for a version that is too old to be
+// listed.
 func (c *AWSLaunchConfig) HasVersion(text string) bool {
 	number, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

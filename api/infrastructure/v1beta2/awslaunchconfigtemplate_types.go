@@ -4,17 +4,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MaxLaunchConfigTemplateUsers is how many users status.usedBy lists, however many there are.
+// MaxLaunchConfigTemplateUsers limits how many users status.usedBy lists, however many there are.
 const MaxLaunchConfigTemplateUsers = 100
 
-// AWSLaunchConfigTemplateSpec says what the AWSLaunchConfigs that are made from the template have in common, and who may use it.
+// AWSLaunchConfigTemplateSpec says what the AWSLaunchConfigs that are made from the template have
+// in common, and who may use it.
 type AWSLaunchConfigTemplateSpec struct {
-	// AllowedNamespaces are the namespaces whose pools may refer to the template, beside its own. Without it there are no
-	// others; left empty ({}) all are.
+	// AllowedNamespaces are the namespaces whose pools may refer to the template, in addition to
+	// its own namespace. Without it there are no others; left empty ({}) all are.
 	// +optional
 	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
 
-	// Template of the AWSLaunchConfigs. An edit reaches every pool that refers to this object, each by its own roll-out.
+	// Template of the AWSLaunchConfigs. An edit reaches every pool that refers to this object, each
+	// by its own roll-out.
 	// +required
 	Template AWSLaunchConfigTemplateResource `json:"template"`
 }
@@ -41,35 +43,39 @@ type NamespaceSelector struct {
 	MatchLabels map[string]string `json:"matchLabels,omitempty"`
 }
 
-// AWSLaunchConfigTemplateResource is what an AWSLaunchConfig is made from.
+// AWSLaunchConfigTemplateResource describes the AWSLaunchConfig that is created from a template.
 type AWSLaunchConfigTemplateResource struct {
 	// Spec of the AWSLaunchConfigs, less what each cluster and pool says for itself.
 	// +required
 	Spec AWSLaunchConfigTemplateResourceSpec `json:"spec"`
 }
 
-// AWSLaunchConfigTemplateResourceSpec is the part of an AWSLaunchConfig's spec that belongs to no cluster and to no pool.
+// AWSLaunchConfigTemplateResourceSpec is the part of an AWSLaunchConfig's spec that belongs to no
+// cluster and to no pool.
 //
 // +slipway:rule=SL40
 // +kubebuilder:validation:XValidation:rule=`!has(self.name) || self.name == ""`,message="each AWSLaunchConfig has an EC2 launch template of its own, and no two can have one name: remove name",fieldPath=".name"
 // +slipway:rule=TG2
 // +kubebuilder:validation:XValidation:rule=`!has(self.tagSpecifications) || !has(self.additionalTags) || self.tagSpecifications.all(t, size(self.additionalTags) + t.tags.filter(k, !(k in self.additionalTags)).size() <= ('Name' in t.tags || 'Name' in self.additionalTags ? 45 : 44))`,message="a resource has additionalTags and those of its type, 50 with the six that are the controller's: give at most 44 of both together, or 45 with Name",fieldPath=".tagSpecifications"
 type AWSLaunchConfigTemplateResourceSpec struct {
-	// VersionsToKeep is how many launch template versions are kept, where the pool does not say; older ones that nothing
-	// uses are deleted. Default: 10.
+	// VersionsToKeep is how many launch template versions are kept, where the pool does not say;
+	// older ones that nothing uses are deleted. Default: 10.
 	// +optional
 	// +slipway:rule=LT8
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9999
 	VersionsToKeep *int32 `json:"versionsToKeep,omitempty"`
 
-	// AdditionalTags are put on the launch template, the instances and their volumes, beside those that the cluster
-	// asks for and those that say whose these are. A pool's own additionalTags overrule them key by key.
+	// AdditionalTags are put on the launch template, the instances and their volumes, in addition
+	// to the cluster's tags and the tags that identify the owner. A pool's own additionalTags
+	// overrule them key by key.
 	// +optional
 	AdditionalTags Tags `json:"additionalTags,omitempty"`
 
-	// Verify has a new version tried before any pool uses it, and before it is the default: DryRun asks EC2 whether it would launch an instance from it, in a
-	// subnet of the cluster. A dry run is of one instance type and one image: pools that have them from elsewhere say that they can not follow the template.
+	// Verify has a new version tried before any pool uses it, and before it is the default: DryRun
+	// asks EC2 whether it would launch an instance from it, in a subnet of the cluster. A dry run
+	// is of one instance type and one image: pools that have them from elsewhere say that they
+	// cannot follow the template.
 	// +optional
 	// +kubebuilder:validation:Enum=DryRun
 	Verify LaunchConfigVerification `json:"verify,omitempty"`
@@ -99,7 +105,8 @@ type AWSLaunchConfigTemplateStatus struct {
 	UsedBy []LaunchConfigTemplateUser `json:"usedBy,omitempty"`
 }
 
-// LaunchConfigTemplateUser is an AWSLaunchConfig that was made from a template. It bears the name of the pool that it is for.
+// LaunchConfigTemplateUser is an AWSLaunchConfig that was made from a template. It has the name of
+// the pool that it is for.
 type LaunchConfigTemplateUser struct {
 	// Namespace of the AWSLaunchConfig.
 	// +required
@@ -131,8 +138,9 @@ type LaunchConfigTemplateUser struct {
 // +kubebuilder:printcolumn:name="UpToDate",type="integer",JSONPath=".status.upToDateLaunchConfigs",description="AWSLaunchConfigs that are what the template says now, and ready"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
-// AWSLaunchConfigTemplate is what AWSLaunchConfigs of many clusters are made from. A pool that refers to it gets an AWSLaunchConfig of
-// its own: the cluster's region, network and security groups, and the image for its Kubernetes version, are found for each.
+// AWSLaunchConfigTemplate is a template for the AWSLaunchConfigs of many clusters. A pool that
+// refers to it gets an AWSLaunchConfig of its own: the cluster's region, network, and security
+// groups, and the image for its Kubernetes version, are resolved for each.
 type AWSLaunchConfigTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

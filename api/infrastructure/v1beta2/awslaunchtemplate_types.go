@@ -32,14 +32,15 @@ package v1beta2
 // +slipway:rule=CR3
 // +kubebuilder:validation:XValidation:rule=`!(has(self.capacityReservationId) && self.capacityReservationId != "") || !(has(self.spotMarketOptions) || (has(self.marketType) && self.marketType == 'Spot'))`,message="Spot Instances can not run in a Capacity Reservation: remove capacityReservationId, or spotMarketOptions and marketType Spot",fieldPath=".capacityReservationId"
 type AWSLaunchTemplate struct {
-	// Name of the EC2 launch template. Without it the template is named after the pool. EC2 can not rename a
-	// template, so the name is fixed once the pool exists. On an AWSLaunchConfig use launchTemplateName instead.
+	// Name of the EC2 launch template. Without it the template is named after the pool. EC2 cannot
+	// rename a template, so the name is fixed once the pool exists. On an AWSLaunchConfig use
+	// launchTemplateName instead.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Name string `json:"name,omitempty"`
 
-	// VersionNumber is accepted from manifests as a field, and refused when set: the controller chooses the version,
-	// and the status shows it.
+	// VersionNumber is accepted from manifests as a field, and refused when set: the controller
+	// chooses the version, and the status shows it.
 	// +optional
 	VersionNumber *int64 `json:"versionNumber,omitempty"`
 
@@ -48,38 +49,41 @@ type AWSLaunchTemplate struct {
 	// +kubebuilder:validation:MaxLength=2048
 	IamInstanceProfile string `json:"iamInstanceProfile,omitempty"`
 
-	// AMI is the image that instances boot. Without it the image is looked up, once, for the Kubernetes version and
-	// the architecture of the instance type, and kept until one of the two changes.
+	// AMI is the image that instances boot. Without it the image is looked up, once, for the
+	// Kubernetes version and the architecture of the instance type, and kept until one of the two
+	// changes.
 	// +optional
 	AMI AMIReference `json:"ami,omitempty,omitzero"`
 
-	// ImageLookupFormat is the pattern for the name of the image to look up: text with the wildcards * and ?, in which
-	// {{.BaseOS}} and {{.K8sVersion}} (without the leading v) are replaced. No other expression is possible.
-	// Default: the cluster's, else CAPA's pattern.
+	// ImageLookupFormat is the pattern for the name of the image to look up: text with the
+	// wildcards * and ?, in which {{.BaseOS}} and {{.K8sVersion}} (without the leading v) are
+	// replaced. No other expression is possible. Default: the cluster's, else CAPA's pattern.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +slipway:rule=SL70
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^([^{}]|[{][{]\\s*[.](BaseOS|K8sVersion)\\s*[}][}])*$')`,message="imageLookupFormat may contain {{.BaseOS}} and {{.K8sVersion}} and no other expression or brace"
 	ImageLookupFormat string `json:"imageLookupFormat,omitempty"`
 
-	// ImageLookupOrg is the AWS account id, or owner alias, whose images are looked up. Default: the cluster's, else
-	// the account that publishes the Cluster API images.
+	// ImageLookupOrg is the AWS account id, or owner alias, whose images are looked up. Default:
+	// the cluster's, else the account that publishes the Cluster API images.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	ImageLookupOrg string `json:"imageLookupOrg,omitempty"`
 
-	// ImageLookupBaseOS is the operating system in the name of the image to look up. Default: the cluster's, else
-	// CAPA's.
+	// ImageLookupBaseOS is the operating system in the name of the image to look up. Default: the
+	// cluster's, else CAPA's.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	ImageLookupBaseOS string `json:"imageLookupBaseOS,omitempty"`
 
-	// InstanceType of the instances, such as m5.large. It may be left out where mixedInstancesPolicy lists types.
+	// InstanceType of the instances, such as m5.large. It may be left out where
+	// mixedInstancesPolicy lists types.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	InstanceType string `json:"instanceType,omitempty"`
 
-	// RootVolume changes the volume that the image's root device is restored to. Without it the image decides.
+	// RootVolume changes the volume that the image's root device is restored to. Without it the
+	// image decides.
 	// +optional
 	RootVolume *Volume `json:"rootVolume,omitempty"`
 
@@ -89,13 +93,14 @@ type AWSLaunchTemplate struct {
 	// +kubebuilder:validation:MaxItems=127
 	NonRootVolumes []Volume `json:"nonRootVolumes,omitempty"`
 
-	// SSHKeyName is the EC2 key pair whose public key is put on the instances. Left out or empty means none: as with
-	// CAPA, the cluster's key is not the pools'.
+	// SSHKeyName is the EC2 key pair whose public key is put on the instances. Left out or empty
+	// means none: as with CAPA, the cluster's key is not the pools'.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	SSHKeyName *string `json:"sshKeyName,omitempty"`
 
-	// AdditionalSecurityGroups are put on the instances beside the security groups that the cluster gives its nodes.
+	// AdditionalSecurityGroups are put on the instances in addition to the security groups that the
+	// cluster gives its nodes.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -105,8 +110,8 @@ type AWSLaunchTemplate struct {
 	// +optional
 	SpotMarketOptions *SpotMarketOptions `json:"spotMarketOptions,omitempty"`
 
-	// InstanceMetadataOptions set up the instance metadata service (IMDS) of the instances. Without them AWS's
-	// defaults for the account and the image hold.
+	// InstanceMetadataOptions set up the instance metadata service (IMDS) of the instances. Without
+	// them AWS's defaults for the account and the image hold.
 	// +optional
 	InstanceMetadataOptions *InstanceMetadataOptions `json:"instanceMetadataOptions,omitempty"`
 
@@ -114,8 +119,8 @@ type AWSLaunchTemplate struct {
 	// +optional
 	EnclaveOptions *EnclaveOptions `json:"enclaveOptions,omitempty"`
 
-	// PrivateDNSName sets the hostname type of the instances, and which DNS records answer for it. Without it the
-	// subnet decides.
+	// PrivateDNSName sets the hostname type of the instances, and which DNS records answer for it.
+	// Without it the subnet decides.
 	// +optional
 	PrivateDNSName *PrivateDNSName `json:"privateDnsName,omitempty"`
 
@@ -124,13 +129,14 @@ type AWSLaunchTemplate struct {
 	// +kubebuilder:validation:MaxLength=64
 	CapacityReservationID *string `json:"capacityReservationId,omitempty"`
 
-	// MarketType is how the instances are bought. Default: Spot where spotMarketOptions is set, else OnDemand.
-	// CapacityBlock needs capacityReservationId.
+	// MarketType is how the instances are bought. Default: Spot where spotMarketOptions is set,
+	// else OnDemand. CapacityBlock needs capacityReservationId.
 	// +optional
 	MarketType MarketType `json:"marketType,omitempty"`
 
-	// CapacityReservationPreference says whether instances may run in Capacity Reservations: Open, in any that
-	// matches (AWS's default); None, in none; CapacityReservationsOnly, in nothing else.
+	// CapacityReservationPreference says whether instances may run in Capacity Reservations: Open,
+	// in any that matches (AWS's default); None, in none; CapacityReservationsOnly, in nothing
+	// else.
 	// +optional
 	CapacityReservationPreference CapacityReservationPreference `json:"capacityReservationPreference,omitempty"`
 }
@@ -142,14 +148,15 @@ type AWSLaunchTemplate struct {
 // +slipway:rule=IM2
 // +kubebuilder:validation:XValidation:rule=`!has(self.id) || self.id == "" || !has(self.eksLookupType)`,message="id says which image to take, so that eksLookupType would do nothing: remove one of the two"
 type AMIReference struct {
-	// ID of the image (ami-...), or resolve:ssm: followed by the name of the SSM parameter that holds it. A parameter
-	// is read when the configuration changes, not at each launch.
+	// ID of the image (ami-...), or resolve:ssm: followed by the name of the SSM parameter that
+	// holds it. A parameter is read when the configuration changes, not at each launch.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	ID *string `json:"id,omitempty"`
 
-	// EKSOptimizedLookupType has the Amazon EKS optimized image of this family looked up, for the Kubernetes version. It
-	// takes precedence over what the cluster looks images up by (imageLookupFormat, imageLookupOrg, imageLookupBaseOS).
+	// EKSOptimizedLookupType has the Amazon EKS optimized image of this family looked up, for the
+	// Kubernetes version. It takes precedence over what the cluster looks images up by
+	// (imageLookupFormat, imageLookupOrg, imageLookupBaseOS).
 	// +optional
 	EKSOptimizedLookupType *EKSAMILookupType `json:"eksLookupType,omitempty"`
 }
@@ -168,7 +175,8 @@ const (
 	EKSAMILookupTypeAmazonLinux2023 EKSAMILookupType = "AmazonLinux2023"
 	// EKSAMILookupTypeAmazonLinux2023GPU is Amazon Linux 2023 with NVIDIA drivers.
 	EKSAMILookupTypeAmazonLinux2023GPU EKSAMILookupType = "AmazonLinux2023GPU"
-	// EKSAMILookupTypeAmazonLinux2023Neuron is Amazon Linux 2023 with drivers for AWS Trainium and Inferentia.
+	// EKSAMILookupTypeAmazonLinux2023Neuron is Amazon Linux 2023 with drivers for AWS Trainium and
+	// Inferentia.
 	EKSAMILookupTypeAmazonLinux2023Neuron EKSAMILookupType = "AmazonLinux2023Neuron"
 	// EKSAMILookupTypeBottlerocket is Bottlerocket; FIPS has validated cryptography, Nvidia the drivers.
 	EKSAMILookupTypeBottlerocket           EKSAMILookupType = "Bottlerocket"
@@ -207,8 +215,9 @@ const (
 // +slipway:rule=BD8
 // +kubebuilder:validation:XValidation:rule=`!has(self.type) || self.type != 'standard' || self.size <= 1024`,message="standard volumes have at most 1,024 GiB",fieldPath=".size"
 type Volume struct {
-	// DeviceName is the name under which the instance sees the volume, such as /dev/sdb. Every volume but the root needs
-	// one. The root volume has the image's root device name; another one given here is refused when the image is known.
+	// DeviceName is the name under which the instance sees the volume, such as /dev/sdb. Every
+	// volume but the root needs one. The root volume has the image's root device name; another one
+	// given here is refused when the image is known.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	DeviceName string `json:"deviceName,omitempty"`
@@ -236,7 +245,8 @@ type Volume struct {
 	// +kubebuilder:validation:Maximum=2000
 	Throughput *int64 `json:"throughput,omitempty"`
 
-	// Encrypted has the volume encrypted. Left out, the image and the account decide; with encryptionKey it is true.
+	// Encrypted has the volume encrypted. Left out, the image and the account decide; with
+	// encryptionKey it is true.
 	// +optional
 	Encrypted *bool `json:"encrypted,omitempty"`
 
@@ -266,14 +276,14 @@ const (
 // +slipway:rule=MK2
 // +kubebuilder:validation:XValidation:rule=`!has(self.maxPrice) || self.maxPrice == "" || (self.maxPrice.matches('^[0-9]+([.][0-9]+)?$') && double(self.maxPrice) > 0.001)`,message="maxPrice must be a decimal number above 0.001 (USD per hour), such as 0.05; leave it out for the On-Demand price",fieldPath=".maxPrice"
 type SpotMarketOptions struct {
-	// MaxPrice is the most to pay per instance hour, in USD, as a decimal number. Left out or empty, the On-Demand
-	// price is the limit, which AWS recommends.
+	// MaxPrice is the most to pay per instance hour, in USD, as a decimal number. Left out or
+	// empty, the On-Demand price is the limit, which AWS recommends.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	MaxPrice *string `json:"maxPrice,omitempty"`
 }
 
-// MarketType is how an instance is bought.
+// MarketType describes how an instance is purchased.
 // +kubebuilder:validation:Enum=OnDemand;Spot;CapacityBlock
 type MarketType string
 
@@ -287,8 +297,8 @@ const (
 	MarketTypeCapacityBlock MarketType = "CapacityBlock"
 )
 
-// CapacityReservationPreference says whether instances may run in Capacity Reservations. The empty string means left
-// out.
+// CapacityReservationPreference says whether instances may run in Capacity Reservations. The empty
+// string means left out.
 // +kubebuilder:validation:Enum="";None;CapacityReservationsOnly;Open
 type CapacityReservationPreference string
 
@@ -319,7 +329,8 @@ type PrivateDNSName struct {
 	// +optional
 	EnableResourceNameDNSARecord *bool `json:"enableResourceNameDnsARecord,omitempty"`
 
-	// HostnameType makes hostnames from the private IPv4 address (ip-name) or the instance id (resource-name).
+	// HostnameType makes hostnames from the private IPv4 address (ip-name) or the instance id
+	// (resource-name).
 	// +optional
 	// +kubebuilder:validation:Enum=ip-name;resource-name
 	HostnameType *string `json:"hostnameType,omitempty"`
@@ -347,8 +358,8 @@ const (
 	HTTPTokensRequired HTTPTokensState = "required"
 )
 
-// InstanceMetadataOptions set up the instance metadata service (IMDS). Where the options are given at all, those left
-// out take the defaults below.
+// InstanceMetadataOptions set up the instance metadata service (IMDS). Where the options are given
+// at all, those left out take the defaults below.
 //
 // +slipway:rule=MD3
 // +kubebuilder:validation:XValidation:rule=`!has(self.instanceMetadataTags) || self.instanceMetadataTags == 'disabled'`,message="EC2 does not launch instances that show their tags in metadata when a tag key has a slash, as kubernetes.io/cluster/<name> has: set instanceMetadataTags to disabled, or leave it out",fieldPath=".instanceMetadataTags"
@@ -363,8 +374,8 @@ type InstanceMetadataOptions struct {
 	// +kubebuilder:default=disabled
 	HTTPProtocolIPv6 InstanceMetadataState `json:"httpProtocolIpv6,omitempty"`
 
-	// HTTPPutResponseHopLimit is how many network hops an answer with a session token may travel. Containers that are
-	// not on the host's network need 2.
+	// HTTPPutResponseHopLimit is how many network hops an answer with a session token may travel.
+	// Containers that are not on the host's network need 2.
 	// +optional
 	// +kubebuilder:default=1
 	// +slipway:rule=MD1
@@ -377,8 +388,9 @@ type InstanceMetadataOptions struct {
 	// +kubebuilder:default=optional
 	HTTPTokens HTTPTokensState `json:"httpTokens,omitempty"`
 
-	// InstanceMetadataTags would show the instance's tags in its metadata. Only disabled is possible: EC2 does not
-	// launch such an instance when a tag key has a slash, and the tags of cluster nodes have.
+	// InstanceMetadataTags would show the instance's tags in its metadata. Only disabled is
+	// possible: EC2 does not launch such an instance when a tag key has a slash, and the tags of
+	// cluster nodes have.
 	// +optional
 	// +kubebuilder:default=disabled
 	InstanceMetadataTags InstanceMetadataState `json:"instanceMetadataTags,omitempty"`

@@ -25,7 +25,7 @@ type Ignition struct {
 	TLS *IgnitionTLS `json:"tls,omitempty"`
 }
 
-// IgnitionStorageType is where bootstrap data is kept.
+// IgnitionStorageType defines where bootstrap data is stored.
 // +kubebuilder:validation:Enum=ClusterObjectStore;UnencryptedUserData
 type IgnitionStorageType string
 
@@ -35,7 +35,7 @@ const (
 	IgnitionStorageTypeUnencryptedUserData IgnitionStorageType = "UnencryptedUserData"
 )
 
-// IgnitionProxy is how Ignition reaches the network.
+// IgnitionProxy defines how Ignition reaches the network.
 type IgnitionProxy struct {
 	// HTTPProxy is the proxy for http URLs.
 	// +optional
@@ -75,7 +75,7 @@ type IgnitionTLS struct {
 	CertificateAuthorities []string `json:"certificateAuthorities,omitempty"`
 }
 
-// BootstrapStorage is where bootstrap data is kept.
+// BootstrapStorage defines where bootstrap data is stored.
 // +kubebuilder:validation:Enum=UserData;SSM;S3
 type BootstrapStorage string
 

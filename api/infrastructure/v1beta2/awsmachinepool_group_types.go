@@ -65,7 +65,7 @@ type Processes struct {
 
 // HealthCheck says what makes an instance unhealthy.
 type HealthCheck struct {
-	// Types of checks beside EC2's own, which is always on: ELB, VPC_LATTICE, EBS.
+	// Types of checks in addition to EC2's own, which is always on: ELB, VPC_LATTICE, EBS.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=4
@@ -93,17 +93,18 @@ type InstanceMaintenancePolicy struct {
 	// +kubebuilder:validation:Maximum=100
 	MinHealthyPercentage int32 `json:"minHealthyPercentage"`
 
-	// MaxHealthyPercentage is how far the group may grow, in percent of the desired capacity; at most 100 above
-	// minHealthyPercentage.
+	// MaxHealthyPercentage is how far the group may grow, in percent of the desired capacity; at
+	// most 100 above minHealthyPercentage.
 	// +required
 	// +kubebuilder:validation:Minimum=100
 	// +kubebuilder:validation:Maximum=200
 	MaxHealthyPercentage int32 `json:"maxHealthyPercentage"`
 }
 
-// AvailabilityZoneDistribution says how strictly instances are spread over zones: balanced-best-effort launches elsewhere when
-// a zone has no capacity, and is AWS's default; balanced-only waits for the zone; reservations-then-balanced first launches
-// into the Capacity Reservations of spec.capacityReservation, in whatever zones they are, and then spreads the rest.
+// AvailabilityZoneDistribution says how strictly instances are spread over zones:
+// balanced-best-effort launches elsewhere when a zone has no capacity, and is AWS's default;
+// balanced-only waits for the zone; reservations-then-balanced first launches into the Capacity
+// Reservations of spec.capacityReservation, in whatever zones they are, and then spreads the rest.
 //
 // +slipway:rule=AS20
 // +kubebuilder:validation:Enum=balanced-best-effort;balanced-only;reservations-then-balanced
@@ -144,14 +145,15 @@ type AvailabilityZoneImpairmentPolicy struct {
 	// +required
 	ZonalShiftEnabled bool `json:"zonalShiftEnabled"`
 
-	// ImpairedZoneHealthCheckBehavior says whether unhealthy instances of the zone are replaced. It is required while zonal
-	// shift is enabled.
+	// ImpairedZoneHealthCheckBehavior says whether unhealthy instances of the zone are replaced. It
+	// is required while zonal shift is enabled.
 	// +optional
 	// +kubebuilder:validation:Enum=ReplaceUnhealthy;IgnoreUnhealthy
 	ImpairedZoneHealthCheckBehavior string `json:"impairedZoneHealthCheckBehavior,omitempty"`
 
-	// SkipZonalShiftValidation enables zonal shift although the group has load balancers without cross-zone load balancing.
-	// AWS refuses that otherwise, because capacity may end up unevenly distributed behind them.
+	// SkipZonalShiftValidation enables zonal shift although the group has load balancers without
+	// cross-zone load balancing. AWS refuses that otherwise, because capacity may end up unevenly
+	// distributed behind them.
 	// +optional
 	SkipZonalShiftValidation bool `json:"skipZonalShiftValidation,omitempty"`
 }
@@ -171,8 +173,8 @@ type TrafficSource struct {
 	// +kubebuilder:validation:MaxLength=511
 	Identifier string `json:"identifier"`
 
-	// Type is elbv2 for a target group of a load balancer, vpc-lattice for one of VPC Lattice, and elb for a Classic Load
-	// Balancer.
+	// Type is elbv2 for a target group of a load balancer, vpc-lattice for one of VPC Lattice, and
+	// elb for a Classic Load Balancer.
 	// +required
 	// +kubebuilder:validation:Enum=elb;elbv2;vpc-lattice
 	Type string `json:"type"`
@@ -183,8 +185,8 @@ type TrafficSource struct {
 // +slipway:rule=CR2
 // +kubebuilder:validation:XValidation:rule=`!((has(self.ids) && size(self.ids) > 0) || (has(self.resourceGroupARNs) && size(self.resourceGroupARNs) > 0)) || self.preference in ['capacity-reservations-only', 'capacity-reservations-first']`,message="ids and resourceGroupARNs name reservations to use: set preference to capacity-reservations-only or capacity-reservations-first",fieldPath=".preference"
 type GroupCapacityReservation struct {
-	// Preference is AWS's: capacity-reservations-only, capacity-reservations-first, none, or default, which leaves it to
-	// the launch template.
+	// Preference is AWS's: capacity-reservations-only, capacity-reservations-first, none, or
+	// default, which leaves it to the launch template.
 	// +required
 	// +kubebuilder:validation:Enum=capacity-reservations-only;capacity-reservations-first;none;default
 	Preference string `json:"preference"`

@@ -27,12 +27,12 @@ type AWSLifecycleHook struct {
 	// +kubebuilder:validation:MaxLength=255
 	Name string `json:"name"`
 
-	// NotificationTargetARN is the SQS queue or SNS topic that is told.
+	// NotificationTargetARN is the SQS queue or SNS topic that is notified.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1600
 	NotificationTargetARN *string `json:"notificationTargetARN,omitempty"`
 
-	// RoleARN is the IAM role that may tell the target.
+	// RoleARN is the IAM role that may notify the target.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1600
 	RoleARN *string `json:"roleARN,omitempty"`
@@ -71,7 +71,8 @@ const (
 	LifecycleTransitionInstanceTerminating LifecycleTransition = "autoscaling:EC2_INSTANCE_TERMINATING"
 )
 
-// LifecycleHookDefaultResult is what happens to an instance that nobody let go.
+// LifecycleHookDefaultResult defines what happens to an instance whose lifecycle action is not
+// completed in time.
 // +kubebuilder:validation:Enum=CONTINUE;ABANDON
 type LifecycleHookDefaultResult string
 
@@ -90,10 +91,11 @@ type InstanceLifecyclePolicy struct {
 
 // RetentionTriggers list the events after which a group retains an instance.
 type RetentionTriggers struct {
-	// TerminateHookAbandon says what happens to an instance whose termination hook was abandoned. With retain it keeps running, the
-	// group launches a replacement, and EC2 goes on charging for it: an instance whose node was not drained within
-	// nodeDrain.timeout is retained, drained further, and terminated once its node is empty. One that another hook abandoned, or
-	// whose hook timed out while no manager ran, is retained until you terminate it.
+	// TerminateHookAbandon says what happens to an instance whose termination hook was abandoned.
+	// With retain it keeps running, the group launches a replacement, and EC2 goes on charging for
+	// it: an instance whose node was not drained within nodeDrain.timeout is retained, drained
+	// further, and terminated once its node is empty. One that another hook abandoned, or whose
+	// hook timed out while no manager ran, is retained until you terminate it.
 	// +required
 	// +slipway:rule=SL79
 	// +kubebuilder:validation:Enum=retain;terminate
@@ -114,14 +116,15 @@ type WarmPool struct {
 	// +kubebuilder:validation:Minimum=0
 	MinSize int32 `json:"minSize,omitempty"`
 
-	// MaxGroupPreparedCapacity is how many instances the group and its warm pool have together. Default: maxSize.
+	// MaxGroupPreparedCapacity is how many instances the group and its warm pool have together.
+	// Default: maxSize.
 	// +optional
 	// +slipway:rule=WP3
 	// +kubebuilder:validation:Minimum=0
 	MaxGroupPreparedCapacity *int32 `json:"maxGroupPreparedCapacity,omitempty"`
 
-	// State that instances wait in. Hibernated ones keep their memory, and need hibernationOptions in the AWSLaunchConfig.
-	// Default: Stopped.
+	// State that instances wait in. Hibernated ones keep their memory, and need hibernationOptions
+	// in the AWSLaunchConfig. Default: Stopped.
 	// +optional
 	// +kubebuilder:validation:Enum=Stopped;Running;Hibernated
 	State string `json:"state,omitempty"`
@@ -131,7 +134,7 @@ type WarmPool struct {
 	ReuseOnScaleIn bool `json:"reuseOnScaleIn,omitempty"`
 }
 
-// DefaultNodeDrainTimeout is how long a node may take to empty where spec.nodeDrain.timeout is left out.
+// DefaultNodeDrainTimeout limits the drain of a node where spec.nodeDrain.timeout is not set.
 const DefaultNodeDrainTimeout = 15 * time.Minute
 
 // NodeDrain says how a node is emptied before its instance ends.

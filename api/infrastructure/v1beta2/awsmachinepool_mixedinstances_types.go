@@ -21,7 +21,8 @@ type MixedInstancesPolicy struct {
 	// +optional
 	InstancesDistribution *InstancesDistribution `json:"instancesDistribution,omitempty"`
 
-	// Overrides are the instance types, most wanted first. Without any, the launch template's is the only one.
+	// Overrides are the instance types, most wanted first. Without any, the launch template's is
+	// the only one.
 	// +optional
 	// +listType=atomic
 	// +slipway:rule=AS11
@@ -45,8 +46,8 @@ type Overrides struct {
 	// +optional
 	InstanceRequirements *InstanceRequirements `json:"instanceRequirements,omitempty"`
 
-	// WeightedCapacity is how many units of the group's capacity an instance counts for. Give it to all overrides or to
-	// none.
+	// WeightedCapacity is how many units of the group's capacity an instance counts for. Give it to
+	// all overrides or to none.
 	// +optional
 	// +slipway:rule=AS13
 	// +kubebuilder:validation:Minimum=1
@@ -58,7 +59,8 @@ type Overrides struct {
 	// +kubebuilder:validation:MaxLength=64
 	ImageID string `json:"imageID,omitempty"`
 
-	// LaunchTemplate to launch from instead of the pool's. Somebody else owns it; it is read and never changed.
+	// LaunchTemplate to launch from instead of the pool's. Somebody else owns it; it is read and
+	// never changed.
 	// +optional
 	LaunchTemplate *LaunchTemplateReference `json:"launchTemplate,omitempty"`
 }
@@ -88,23 +90,24 @@ type LaunchTemplateReference struct {
 // +slipway:rule=SL77
 // +kubebuilder:validation:XValidation:rule=`!has(self.distributionSegments) || size(self.distributionSegments) == 0 || ((!has(self.onDemandBaseCapacity) || self.onDemandBaseCapacity == 0) && (!has(self.onDemandPercentageAboveBaseCapacity) || self.onDemandPercentageAboveBaseCapacity == 100))`,message="distributionSegments say where all capacity comes from, and Spot is no part of them: remove onDemandBaseCapacity and onDemandPercentageAboveBaseCapacity, or distributionSegments",fieldPath=".distributionSegments"
 type InstancesDistribution struct {
-	// DistributionSegments launches instances into Capacity Reservations of several types, in the order given, and on demand where
-	// the list says so. The reservations are those in spec.capacityReservation.resourceGroupARNs. Give one segment: AWS
-	// documents no way to divide capacity between several.
+	// DistributionSegments launches instances into Capacity Reservations of several types, in the
+	// order given, and on demand where the list says so. The reservations are those in
+	// spec.capacityReservation.resourceGroupARNs. Give one segment: AWS documents no way to divide
+	// capacity between several.
 	// +optional
 	// +listType=atomic
 	// +slipway:rule=SL77
 	// +kubebuilder:validation:MaxItems=1
 	DistributionSegments []DistributionSegment `json:"distributionSegments,omitempty"`
 
-	// OnDemandAllocationStrategy fills On-Demand capacity in the order of the overrides (prioritized), or from the
-	// cheapest type (lowest-price).
+	// OnDemandAllocationStrategy fills On-Demand capacity in the order of the overrides
+	// (prioritized), or from the cheapest type (lowest-price).
 	// +optional
 	// +kubebuilder:default=prioritized
 	OnDemandAllocationStrategy OnDemandAllocationStrategy `json:"onDemandAllocationStrategy,omitempty"`
 
-	// SpotAllocationStrategy says from which Spot pools capacity is taken. The default is CAPA's; AWS recommends
-	// price-capacity-optimized.
+	// SpotAllocationStrategy says from which Spot pools capacity is taken. The default is CAPA's;
+	// AWS recommends price-capacity-optimized.
 	// +optional
 	// +kubebuilder:default=lowest-price
 	SpotAllocationStrategy SpotAllocationStrategy `json:"spotAllocationStrategy,omitempty"`
@@ -117,7 +120,8 @@ type InstancesDistribution struct {
 	// +kubebuilder:validation:Maximum=2147483647
 	OnDemandBaseCapacity *int64 `json:"onDemandBaseCapacity,omitempty"`
 
-	// OnDemandPercentageAboveBaseCapacity is the share of On-Demand in all capacity above the base, in percent.
+	// OnDemandPercentageAboveBaseCapacity is the share of On-Demand in all capacity above the base,
+	// in percent.
 	// +optional
 	// +kubebuilder:default=100
 	// +slipway:rule=AS16
@@ -125,15 +129,16 @@ type InstancesDistribution struct {
 	// +kubebuilder:validation:Maximum=100
 	OnDemandPercentageAboveBaseCapacity *int64 `json:"onDemandPercentageAboveBaseCapacity,omitempty"`
 
-	// SpotInstancePools is over how many Spot pools the lowest-price strategy spreads, in each zone. Default: 2.
+	// SpotInstancePools is over how many Spot pools the lowest-price strategy spreads, in each
+	// zone. Default: 2.
 	// +optional
 	// +slipway:rule=AS15
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=20
 	SpotInstancePools *int32 `json:"spotInstancePools,omitempty"`
 
-	// SpotMaxPrice is the most that is paid for an hour of a Spot Instance, in US dollars. Default: the On-Demand price, which
-	// AWS recommends.
+	// SpotMaxPrice is the most that is paid for an hour of a Spot Instance, in US dollars. Default:
+	// the On-Demand price, which AWS recommends.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	SpotMaxPrice string `json:"spotMaxPrice,omitempty"`
@@ -141,8 +146,9 @@ type InstancesDistribution struct {
 
 // DistributionSegment lists the types of capacity that instances are launched into.
 type DistributionSegment struct {
-	// TargetCapacityTypes are types of capacity, most wanted first: on-demand-capacity-reservation, capacity-block,
-	// interruptible-capacity-reservation, and on-demand, which is capacity outside of all reservations.
+	// TargetCapacityTypes are types of capacity, most wanted first: on-demand-capacity-reservation,
+	// capacity-block, interruptible-capacity-reservation, and on-demand, which is capacity outside
+	// of all reservations.
 	// +required
 	// +listType=atomic
 	// +slipway:rule=SL77

@@ -19,46 +19,48 @@ const (
 // +slipway:rule=RF3
 // +kubebuilder:validation:XValidation:rule=`!has(self.checkpointDelay) || (has(self.checkpointPercentages) && size(self.checkpointPercentages) > 0)`,message="checkpointDelay is the wait at a checkpoint: give checkpointPercentages, or remove checkpointDelay",fieldPath=".checkpointDelay"
 type RefreshPreferences struct {
-	// Disable leaves the replacing of instances to somebody else: new instances get the new launch template version,
-	// running ones stay as they are.
+	// Disable leaves the replacing of instances to somebody else: new instances get the new launch
+	// template version, running ones stay as they are.
 	// +optional
 	Disable bool `json:"disable,omitempty"`
 
-	// Strategy of the refresh. Rolling, the default, replaces instances. ReplaceRootVolume gives them root volumes of new images, and
-	// keeps the instances with their addresses and instance stores. It does so where the images of overrides change and nothing
-	// else, in pools whose nodes join by their IAM role (bootstrap from an EKSConfig or a NodeadmConfig): everywhere else
-	// instances are replaced.
+	// Strategy of the refresh. Rolling, the default, replaces instances. ReplaceRootVolume gives
+	// them root volumes of new images, and keeps the instances with their addresses and instance
+	// stores. It does so where the images of overrides change and nothing else, in pools whose
+	// nodes join by their IAM role (bootstrap from an EKSConfig or a NodeadmConfig): everywhere
+	// else instances are replaced.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +slipway:rule=RF8
 	// +kubebuilder:validation:XValidation:rule=`self in ['Rolling', 'ReplaceRootVolume']`,message="strategy must be Rolling or ReplaceRootVolume"
 	Strategy *string `json:"strategy,omitempty"`
 
-	// InstanceWarmup is how long, in seconds, a new instance is given before the next is replaced. Default: the
-	// group's default instance warmup, else its health check grace period.
+	// InstanceWarmup is how long, in seconds, a new instance is given before the next is replaced.
+	// Default: the group's default instance warmup, else its health check grace period.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	InstanceWarmup *int64 `json:"instanceWarmup,omitempty"`
 
-	// MinHealthyPercentage is the share of the desired capacity that stays healthy during the refresh, in percent.
-	// Default: 90. With 100, a new instance is launched before an old one ends.
+	// MinHealthyPercentage is the share of the desired capacity that stays healthy during the
+	// refresh, in percent. Default: 90. With 100, a new instance is launched before an old one
+	// ends.
 	// +optional
 	// +slipway:rule=RF1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	MinHealthyPercentage *int64 `json:"minHealthyPercentage,omitempty"`
 
-	// MaxHealthyPercentage is how far the group may grow during the refresh, in percent of the desired capacity. It
-	// needs minHealthyPercentage, and is at most 100 above it.
+	// MaxHealthyPercentage is how far the group may grow during the refresh, in percent of the
+	// desired capacity. It needs minHealthyPercentage, and is at most 100 above it.
 	// +optional
 	// +slipway:rule=RF1
 	// +kubebuilder:validation:Minimum=100
 	// +kubebuilder:validation:Maximum=200
 	MaxHealthyPercentage *int64 `json:"maxHealthyPercentage,omitempty"`
 
-	// CheckpointPercentages are the shares of replaced instances, in percent and ascending, at which the refresh waits for
-	// checkpointDelay.
+	// CheckpointPercentages are the shares of replaced instances, in percent and ascending, at
+	// which the refresh waits for checkpointDelay.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
@@ -77,8 +79,8 @@ type RefreshPreferences struct {
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('0s') && duration(self) <= duration('48h')`,message="checkpointDelay must be from 0s to 48h, in whole seconds, such as 30m"
 	CheckpointDelay *metav1.Duration `json:"checkpointDelay,omitempty"`
 
-	// BakeTime is how long the refresh waits after the last replacement before it counts as successful, with the alarms
-	// watched. Default: 0.
+	// BakeTime is how long the refresh waits after the last replacement before it counts as
+	// successful, with the alarms watched. Default: 0.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -95,26 +97,28 @@ type RefreshPreferences struct {
 	// +kubebuilder:validation:items:MaxLength=255
 	Alarms []string `json:"alarms,omitempty"`
 
-	// Rollback goes back, when a refresh fails, to the last configuration that all instances ran, with the bootstrap data of
-	// today: the group is pointed there, and what was replaced is replaced once more. An edit of the pool ends it.
+	// Rollback goes back, when a refresh fails, to the last configuration that all instances ran,
+	// with the bootstrap data of today: the group is pointed there, and instances that were
+	// replaced are replaced again. An edit of the pool ends it.
 	// +optional
 	Rollback bool `json:"rollback,omitempty"`
 
-	// ScaleInProtectedInstances says what becomes of instances that are protected from scale-in: Refresh replaces them
-	// too, Ignore leaves them, Wait waits up to an hour and then fails. Default: Wait.
+	// ScaleInProtectedInstances says what becomes of instances that are protected from scale-in:
+	// Refresh replaces them too, Ignore leaves them, Wait waits up to an hour and then fails.
+	// Default: Wait.
 	// +optional
 	// +kubebuilder:validation:Enum=Refresh;Ignore;Wait
 	ScaleInProtectedInstances string `json:"scaleInProtectedInstances,omitempty"`
 
-	// StandbyInstances says what becomes of instances in standby: Terminate ends them, Ignore leaves them, Wait waits up to
-	// an hour and then fails. Default: Wait.
+	// StandbyInstances says what becomes of instances in standby: Terminate ends them, Ignore
+	// leaves them, Wait waits up to an hour and then fails. Default: Wait.
 	// +optional
 	// +kubebuilder:validation:Enum=Terminate;Ignore;Wait
 	StandbyInstances string `json:"standbyInstances,omitempty"`
 
-	// SkipMatching leaves instances alone that run the wanted configuration already. Default: true. Where AWS can not tell, because
-	// overrides have instanceRequirements or versions differ by their join token alone, such instances are protected from
-	// scale-in while the refresh runs.
+	// SkipMatching leaves instances alone that run the wanted configuration already. Default: true.
+	// Where AWS cannot detect this, because overrides have instanceRequirements or versions differ
+	// by their join token alone, such instances are protected from scale-in while the refresh runs.
 	// +optional
 	SkipMatching *bool `json:"skipMatching,omitempty"`
 }

@@ -99,7 +99,8 @@ type InstanceRequirements struct {
 	// +kubebuilder:validation:items:Enum=gpu;fpga;inference;media
 	AcceleratorTypes []string `json:"acceleratorTypes,omitempty"`
 
-	// AcceleratorManufacturers that are taken: nvidia, amd, amazon-web-services, xilinx, habana. Default: any.
+	// AcceleratorManufacturers that are taken: nvidia, amd, amazon-web-services, xilinx, habana.
+	// Default: any.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=8
@@ -125,22 +126,22 @@ type InstanceRequirements struct {
 	// +optional
 	RequireHibernateSupport bool `json:"requireHibernateSupport,omitempty"`
 
-	// OnDemandMaxPricePercentageOverLowestPrice is how much more than the cheapest fitting type an On-Demand type may cost,
-	// in percent. Default: 20.
+	// OnDemandMaxPricePercentageOverLowestPrice is how much more than the cheapest fitting type an
+	// On-Demand type may cost, in percent. Default: 20.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=999999
 	OnDemandMaxPricePercentageOverLowestPrice *int32 `json:"onDemandMaxPricePercentageOverLowestPrice,omitempty"`
 
-	// SpotMaxPricePercentageOverLowestPrice is how much more than the cheapest fitting type a Spot type may cost, in
-	// percent.
+	// SpotMaxPricePercentageOverLowestPrice is how much more than the cheapest fitting type a Spot
+	// type may cost, in percent.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=999999
 	SpotMaxPricePercentageOverLowestPrice *int32 `json:"spotMaxPricePercentageOverLowestPrice,omitempty"`
 
-	// MaxSpotPriceAsPercentageOfOptimalOnDemandPrice bounds the Spot price by the On-Demand price of the best fitting type, in
-	// percent.
+	// MaxSpotPriceAsPercentageOfOptimalOnDemandPrice bounds the Spot price by the On-Demand price
+	// of the best fitting type, in percent.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=999999
@@ -199,7 +200,7 @@ type QuantityRange struct {
 	Max *resource.Quantity `json:"max,omitempty"`
 }
 
-// BaselinePerformanceFactors are what instance types are measured by.
+// BaselinePerformanceFactors define the baseline that instance types are compared with.
 type BaselinePerformanceFactors struct {
 	// CPU performance.
 	// +required
@@ -219,8 +220,8 @@ type CPUPerformanceFactor struct {
 
 // PerformanceFactorReference is an instance family to measure by.
 type PerformanceFactorReference struct {
-	// InstanceFamily, such as c6i. AWS selects no type at all for a family that it does not support, such as p5 (AWS:
-	// API_PerformanceFactorReferenceRequest).
+	// InstanceFamily, such as c6i. AWS selects no type at all for a family that it does not
+	// support, such as p5 (AWS: API_PerformanceFactorReferenceRequest).
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=30

@@ -24,12 +24,13 @@ type AWSMachinePoolStatus struct {
 	// +optional
 	UpToDateReplicas *int32 `json:"upToDateReplicas,omitempty"`
 
-	// Capacity is what a node of the pool has: cpu, memory, ephemeral-storage and GPUs. cluster-autoscaler's clusterapi provider reads
-	// it to scale from zero. It is left out where nobody knows the instance type.
+	// Capacity is what a node of the pool has: cpu, memory, ephemeral-storage and GPUs.
+	// cluster-autoscaler's clusterapi provider reads it to scale from zero. It is left out where
+	// nobody knows the instance type.
 	// +optional
 	Capacity NodeCapacity `json:"capacity,omitempty"`
 
-	// NodeInfo is what a node of the pool is. cluster-autoscaler reads it beside capacity.
+	// NodeInfo describes a node of the pool. cluster-autoscaler reads it in addition to capacity.
 	// +optional
 	NodeInfo *NodeInfo `json:"nodeInfo,omitempty"`
 
@@ -58,8 +59,8 @@ type AWSMachinePoolStatus struct {
 	// +optional
 	AutoScalingGroup *AutoScalingGroupReference `json:"autoScalingGroup,omitempty"`
 
-	// InfrastructureMachineKind is the kind of the objects that stand for single instances, while the pool has Machines. Cluster
-	// API reads it.
+	// InfrastructureMachineKind is the kind of the objects that stand for single instances, while
+	// the pool has Machines. Cluster API reads it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	InfrastructureMachineKind string `json:"infrastructureMachineKind,omitempty"`
@@ -68,18 +69,19 @@ type AWSMachinePoolStatus struct {
 	// +optional
 	WantedVersion int64 `json:"wantedVersion,omitempty"`
 
-	// WantedConfig identifies what instances should be launched from: the configuration that the spec asks for, and the images
-	// and templates of its overrides.
+	// WantedConfig identifies what instances should be launched from: the configuration that the
+	// spec asks for, and the images and templates of its overrides.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	WantedConfig string `json:"wantedConfig,omitempty"`
 
-	// WantedSince is when wantedConfig came to be wanted. A roll-out begins when it has been for a while, so that a batch of edits
-	// makes one roll-out.
+	// WantedSince is when wantedConfig came to be wanted. A roll-out begins when it has been for a
+	// while, so that a batch of edits makes one roll-out.
 	// +optional
 	WantedSince *metav1.Time `json:"wantedSince,omitempty"`
 
-	// BelowCapacitySince is since when the group has had less than its desired capacity; absent if it has all of it.
+	// BelowCapacitySince is since when the group has had less than its desired capacity; absent if
+	// it has all of it.
 	// +optional
 	BelowCapacitySince *metav1.Time `json:"belowCapacitySince,omitempty"`
 
@@ -176,7 +178,7 @@ type GoodConfiguration struct {
 
 // RolloutStatus is a roll-out and the instance refresh that carries it.
 type RolloutStatus struct {
-	// Cause is why instances are replaced, in words: instance type m5.large → m6i.large.
+	// Cause is the reason why instances are replaced: instance type m5.large → m6i.large.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Cause string `json:"cause,omitempty"`
@@ -186,8 +188,8 @@ type RolloutStatus struct {
 	// +kubebuilder:validation:MaxLength=255
 	RefreshID string `json:"refreshID,omitempty"`
 
-	// StartedID is the id of the newest refresh that Slipway started. It differs from refreshID when somebody else has started
-	// one since. Slipway cancels none but this.
+	// StartedID is the id of the newest refresh that Slipway started. It differs from refreshID
+	// when somebody else has started one since. Slipway cancels none but this.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	StartedID string `json:"startedID,omitempty"`
@@ -197,14 +199,14 @@ type RolloutStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	StartedFor string `json:"startedFor,omitempty"`
 
-	// StartedTemplateID is the launch template that the group launched from when it was started. The refresh is cancelled if
-	// another template takes its place.
+	// StartedTemplateID is the launch template that the group launched from when it was started.
+	// The refresh is cancelled if another template takes its place.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	StartedTemplateID string `json:"startedTemplateID,omitempty"`
 
-	// RolledBackFrom is the fingerprint of the configuration that the pool went back from, after a refresh to it failed. It
-	// is not tried again until the spec asks for another.
+	// RolledBackFrom is the fingerprint of the configuration that the pool went back from, after a
+	// refresh to it failed. It is not tried again until the spec asks for another.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	RolledBackFrom string `json:"rolledBackFrom,omitempty"`
@@ -213,19 +215,20 @@ type RolloutStatus struct {
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
 
-	// AttemptsFor is the wantedConfig that attempts are counted for, and the launch template that it is launched from.
+	// AttemptsFor is the wantedConfig that attempts are counted for, and the launch template that
+	// it is launched from.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	AttemptsFor string `json:"attemptsFor,omitempty"`
 
-	// AttemptsAfter is the id of the newest refresh that there was before the first attempt, empty if there was none. Refreshes
-	// are counted in the order in which AWS lists them.
+	// AttemptsAfter is the id of the newest refresh that there was before the first attempt, empty
+	// if there was none. Refreshes are counted in the order in which AWS lists them.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	AttemptsAfter string `json:"attemptsAfter,omitempty"`
 
-	// Status is AWS's: Pending, InProgress, Baking, Successful, Failed, Cancelling, Cancelled, RollbackInProgress,
-	// RollbackSuccessful or RollbackFailed.
+	// Status is AWS's: Pending, InProgress, Baking, Successful, Failed, Cancelling, Cancelled,
+	// RollbackInProgress, RollbackSuccessful or RollbackFailed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Status string `json:"status,omitempty"`
@@ -248,13 +251,13 @@ type RolloutStatus struct {
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// EndSeenTime is when Slipway first saw that the refresh had ended, by its own clock. The wait before the next attempt is
-	// measured from it.
+	// EndSeenTime is when Slipway first saw that the refresh had ended, by its own clock. The wait
+	// before the next attempt is measured from it.
 	// +optional
 	EndSeenTime *metav1.Time `json:"endSeenTime,omitempty"`
 }
 
-// AWSMachinePoolDeletionStatus is how far the deletion of a pool is.
+// AWSMachinePoolDeletionStatus describes the progress of a pool's deletion.
 type AWSMachinePoolDeletionStatus struct {
 	// GroupUnseenSince is since when AWS has shown no Auto Scaling group of the pool.
 	// +optional
@@ -287,7 +290,8 @@ type AWSMachinePoolInstanceStatus struct {
 	// +kubebuilder:validation:MaxLength=32
 	LaunchTemplateVersion string `json:"launchTemplateVersion,omitempty"`
 
-	// LifecycleState is where the instance is in the group's life, such as Pending, InService or Terminating:Wait.
+	// LifecycleState is where the instance is in the group's life, such as Pending, InService or
+	// Terminating:Wait.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	LifecycleState string `json:"lifecycleState,omitempty"`

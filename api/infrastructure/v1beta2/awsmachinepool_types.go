@@ -6,7 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DefaultVersionsToKeep is how many launch template versions are kept where spec.versionsToKeep is left out.
+// DefaultVersionsToKeep is the number of launch template versions to keep where spec.versionsToKeep
+// is not set.
 const DefaultVersionsToKeep int32 = 10
 
 // AWSMachinePoolSpec says what Auto Scaling group the pool has.
@@ -85,14 +86,15 @@ type AWSMachinePoolSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	MaxSize int32 `json:"maxSize"`
 
-	// DesiredCapacityType is the unit in which minSize, maxSize, and the replicas of the MachinePool are counted: units,
-	// which are instances, vcpu, or memory-mib. The last two need instanceRequirements in mixedInstancesPolicy.
-	// Default: units.
+	// DesiredCapacityType is the unit in which minSize, maxSize, and the replicas of the
+	// MachinePool are counted: units, which are instances, vcpu, or memory-mib. The last two need
+	// instanceRequirements in mixedInstancesPolicy. Default: units.
 	// +optional
 	DesiredCapacityType DesiredCapacityType `json:"desiredCapacityType,omitempty"`
 
-	// AvailabilityZones are the zones that instances run in, in subnets of the cluster. Where subnets is given, it
-	// decides alone. Default: the zones of the MachinePool, else all private subnets of the cluster.
+	// AvailabilityZones are the zones that instances run in, in subnets of the cluster. Where
+	// subnets is given, it decides alone. Default: the zones of the MachinePool, else all private
+	// subnets of the cluster.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -109,23 +111,26 @@ type AWSMachinePoolSpec struct {
 	// +kubebuilder:validation:MaxItems=200
 	Subnets []AWSResourceReference `json:"subnets,omitempty"`
 
-	// AdditionalTags are put on the group, the launch template, the instances and their volumes, beside those that
-	// the cluster asks for and those that say whose these are.
+	// AdditionalTags are put on the group, the launch template, the instances and their volumes, in
+	// addition to the cluster's tags and the tags that identify the owner.
 	// +optional
 	AdditionalTags Tags `json:"additionalTags,omitempty"`
 
-	// AWSLaunchTemplate says what instances are launched with. Each change of it makes a version of the EC2 launch
-	// template; a change of what a node is rolls the pool. Give one of this, launchConfigRef and launchConfigTemplateRef.
+	// AWSLaunchTemplate says what instances are launched with. Each change of it makes a version of
+	// the EC2 launch template; a change of what a node is rolls the pool. Give one of this,
+	// launchConfigRef and launchConfigTemplateRef.
 	// +optional
 	AWSLaunchTemplate *AWSLaunchTemplate `json:"awsLaunchTemplate,omitempty"`
 
-	// LaunchConfigRef names the AWSLaunchConfig that the pool launches from. It is in the namespace of the pool and is not
-	// the pool's: other pools may use it too, it has bootstrap data of its own, and it stays when the pool is deleted.
+	// LaunchConfigRef names the AWSLaunchConfig that the pool launches from. It is in the namespace
+	// of the pool and is not the pool's: other pools may use it too, it has bootstrap data of its
+	// own, and it stays when the pool is deleted.
 	// +optional
 	LaunchConfigRef *LaunchConfigReference `json:"launchConfigRef,omitempty"`
 
-	// LaunchConfigTemplateRef names the AWSLaunchConfigTemplate that the pool's own AWSLaunchConfig is made from. An edit of
-	// the template, and another name here, roll the pool as an edit of awsLaunchTemplate does.
+	// LaunchConfigTemplateRef names the AWSLaunchConfigTemplate that the pool's own AWSLaunchConfig
+	// is made from. An edit of the template, and another name here, roll the pool as an edit of
+	// awsLaunchTemplate does.
 	// +optional
 	LaunchConfigTemplateRef *LaunchConfigTemplateReference `json:"launchConfigTemplateRef,omitempty"`
 
@@ -143,8 +148,8 @@ type AWSMachinePoolSpec struct {
 	// +optional
 	MixedInstancesPolicy *MixedInstancesPolicy `json:"mixedInstancesPolicy,omitempty"`
 
-	// ProviderIDList are the provider IDs of the group's instances, as on their Nodes, sorted. The controller writes
-	// it.
+	// ProviderIDList are the provider IDs of the group's instances, as on their Nodes, sorted. The
+	// controller writes it.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10000
@@ -155,8 +160,8 @@ type AWSMachinePoolSpec struct {
 	// +optional
 	RefreshPreferences *RefreshPreferences `json:"refreshPreferences,omitempty"`
 
-	// DefaultCoolDown is how long the group waits after a scaling activity of a simple scaling policy before it begins
-	// another. Default: AWS's, 300 s.
+	// DefaultCoolDown is how long the group waits after a scaling activity of a simple scaling
+	// policy before it begins another. Default: AWS's, 300 s.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -164,8 +169,8 @@ type AWSMachinePoolSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('0s') && duration(self) <= duration('596523h')`,message="defaultCoolDown must be a duration in whole seconds that is not negative, such as 300s or 5m"
 	DefaultCoolDown *metav1.Duration `json:"defaultCoolDown,omitempty"`
 
-	// DefaultInstanceWarmup is how long a new instance is given before its metrics count and before a refresh goes on.
-	// Default: none, so that the health check grace period is taken.
+	// DefaultInstanceWarmup is how long a new instance is given before its metrics count and before
+	// a refresh goes on. Default: none, so that the health check grace period is taken.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -173,27 +178,31 @@ type AWSMachinePoolSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('0s') && duration(self) <= duration('596523h')`,message="defaultInstanceWarmup must be a duration in whole seconds that is not negative, such as 300s or 5m"
 	DefaultInstanceWarmup *metav1.Duration `json:"defaultInstanceWarmup,omitempty"`
 
-	// DeletionProtection keeps the group from being deleted, by Slipway or by others: prevent-force-deletion until it has no
-	// instances, prevent-all-deletion always. A pool that is deleted waits, with its nodes: under prevent-force-deletion until
-	// the group is empty, for which Slipway scales it to zero, and under prevent-all-deletion until this is changed. Default: as the group is, which AWS creates with none.
+	// DeletionProtection keeps the group from being deleted, by Slipway or by others:
+	// prevent-force-deletion until it has no instances, prevent-all-deletion always. A pool that is
+	// deleted waits, with its nodes: under prevent-force-deletion until the group is empty, for
+	// which Slipway scales it to zero, and under prevent-all-deletion until this is changed.
+	// Default: as the group is, which AWS creates with none.
 	// +optional
 	DeletionProtection DeletionProtection `json:"deletionProtection,omitempty"`
 
-	// InstanceLifecyclePolicy says what becomes of an instance whose termination was abandoned: by a lifecycle hook, or by
-	// Slipway, whose drain of the node ran out of time. Default: as the group is, which AWS creates to terminate it.
+	// InstanceLifecyclePolicy says what becomes of an instance whose termination was abandoned: by
+	// a lifecycle hook, or by Slipway, whose drain of the node ran out of time. Default: as the
+	// group is, which AWS creates to terminate it.
 	// +optional
 	InstanceLifecyclePolicy *InstanceLifecyclePolicy `json:"instanceLifecyclePolicy,omitempty"`
 
-	// ServiceLinkedRoleARN is the service-linked role with which Auto Scaling calls other AWS services for the group, such as
-	// one whose use of a KMS key is granted. The account must have it already. Default: as the group is, which AWS creates with
-	// AWSServiceRoleForAutoScaling.
+	// ServiceLinkedRoleARN is the service-linked role with which Auto Scaling calls other AWS
+	// services for the group, such as one whose use of a KMS key is granted. The account must have
+	// it already. Default: as the group is, which AWS creates with AWSServiceRoleForAutoScaling.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1600
 	// +slipway:rule=SL6
 	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^arn:[a-z-]+:iam::[0-9]{12}:role/aws-service-role/autoscaling[.]amazonaws[.]com([.]cn)?/AWSServiceRoleForAutoScaling[A-Za-z0-9_+=,.@-]*$')`,message="give the ARN of a service-linked role of Auto Scaling (arn:aws:iam::<account>:role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling_<suffix>)"
 	ServiceLinkedRoleARN string `json:"serviceLinkedRoleARN,omitempty"`
 
-	// CapacityRebalance launches a replacement for a Spot Instance as soon as AWS says that it may be interrupted.
+	// CapacityRebalance launches a replacement for a Spot Instance as soon as AWS says that it may
+	// be interrupted.
 	// +optional
 	CapacityRebalance bool `json:"capacityRebalance,omitempty"`
 
@@ -201,8 +210,8 @@ type AWSMachinePoolSpec struct {
 	// +optional
 	SuspendProcesses *SuspendProcessesTypes `json:"suspendProcesses,omitempty"`
 
-	// LifecycleHooks stop instances of the group on their way in or out until somebody lets them go. Hooks that are not
-	// listed here and that others made are left alone.
+	// LifecycleHooks stop instances of the group on their way in or out until somebody lets them
+	// go. Hooks that are not listed here and that others made are left alone.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -213,10 +222,11 @@ type AWSMachinePoolSpec struct {
 	// +optional
 	Ignition *Ignition `json:"ignition,omitempty"`
 
-	// BootstrapStorage is where the bootstrap data is kept: UserData, in the launch template itself; SSM, in a
-	// SecureString parameter; S3, in the bucket of the cluster. With the latter two the template holds a pointer, a rotated
-	// join token makes no version, and nobody reads it from the template; the instance profile must allow reading it.
-	// Default: UserData, and S3 where ignition.storageType says ClusterObjectStore.
+	// BootstrapStorage is where the bootstrap data is kept: UserData, in the launch template
+	// itself; SSM, in a SecureString parameter; S3, in the bucket of the cluster. With the latter
+	// two the template holds a pointer, a rotated join token makes no version, and nobody reads it
+	// from the template; the instance profile must allow reading it. Default: UserData, and S3
+	// where ignition.storageType says ClusterObjectStore.
 	// +optional
 	BootstrapStorage BootstrapStorage `json:"bootstrapStorage,omitempty"`
 
@@ -224,9 +234,10 @@ type AWSMachinePoolSpec struct {
 	// +optional
 	HealthCheck *HealthCheck `json:"healthCheck,omitempty"`
 
-	// TerminationPolicies say, in order, which instance goes first when the group shrinks: Default, AllocationStrategy,
-	// OldestLaunchTemplate, OldestLaunchConfiguration, ClosestToNextInstanceHour, NewestInstance, OldestInstance, or the ARN of
-	// a Lambda function. Default: Default.
+	// TerminationPolicies say, in order, which instance goes first when the group shrinks: Default,
+	// AllocationStrategy, OldestLaunchTemplate, OldestLaunchConfiguration,
+	// ClosestToNextInstanceHour, NewestInstance, OldestInstance, or the ARN of a Lambda function.
+	// Default: Default.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
@@ -247,7 +258,8 @@ type AWSMachinePoolSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]+(h|m|s))+$') && duration(self) <= duration('596523h') && (duration(self) == duration('0s') || duration(self) >= duration('24h'))`,message="maxInstanceLifetime must be at least 24h, in whole seconds, such as 168h; leave it out, or give 0s, for no limit"
 	MaxInstanceLifetime *metav1.Duration `json:"maxInstanceLifetime,omitempty"`
 
-	// InstanceMaintenancePolicy bounds how far the group may shrink and grow while it replaces instances by itself.
+	// InstanceMaintenancePolicy bounds how far the group may shrink and grow while it replaces
+	// instances by itself.
 	// +optional
 	InstanceMaintenancePolicy *InstanceMaintenancePolicy `json:"instanceMaintenancePolicy,omitempty"`
 
@@ -263,8 +275,8 @@ type AWSMachinePoolSpec struct {
 	// +optional
 	CapacityReservation *GroupCapacityReservation `json:"capacityReservation,omitempty"`
 
-	// TargetGroupARNs are the load balancer target groups that instances are registered with. Target groups that others
-	// attached are left alone.
+	// TargetGroupARNs are the load balancer target groups that instances are registered with.
+	// Target groups that others attached are left alone.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=50
@@ -273,8 +285,9 @@ type AWSMachinePoolSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.all(a, a.matches('^arn:[a-z-]+:elasticloadbalancing:[a-z0-9-]+:[0-9]{12}:targetgroup/[a-zA-Z0-9-]+/[0-9a-f]+$'))`,message="give the ARNs of target groups (arn:aws:elasticloadbalancing:<region>:<account>:targetgroup/<name>/<id>); a load balancer's ARN is not one"
 	TargetGroupARNs []string `json:"targetGroupARNs,omitempty"`
 
-	// TrafficSources list what the group registers its instances with: target groups of VPC Lattice, which targetGroupARNs cannot name, target
-	// groups of load balancers, and Classic Load Balancers. Those that others attached are left alone.
+	// TrafficSources list what the group registers its instances with: target groups of VPC
+	// Lattice, which targetGroupARNs cannot name, target groups of load balancers, and Classic Load
+	// Balancers. Those that others attached are left alone.
 	// +optional
 	// +listType=map
 	// +listMapKey=identifier
@@ -300,8 +313,9 @@ type AWSMachinePoolSpec struct {
 	// +optional
 	NodeDrain *NodeDrain `json:"nodeDrain,omitempty"`
 
-	// MachinePoolMachines gives each instance a Machine of Cluster API's, which shows it and, when it is deleted, drains the
-	// node and ends the instance. Default: the manager's --machine-pool-machines.
+	// MachinePoolMachines gives each instance a Machine of Cluster API's, which shows it and, when
+	// it is deleted, drains the node and ends the instance. Default: the manager's
+	// --machine-pool-machines.
 	// +optional
 	MachinePoolMachines MachinePoolMachines `json:"machinePoolMachines,omitempty"`
 }
@@ -327,8 +341,8 @@ type AWSMachinePoolSpec struct {
 // +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Converged')].message",description="What is in the way"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
-// AWSMachinePool is the infrastructure of a MachinePool: an EC2 Auto Scaling group that launches its instances from
-// an EC2 launch template.
+// AWSMachinePool is the infrastructure of a MachinePool: an EC2 Auto Scaling group that launches
+// its instances from an EC2 launch template.
 type AWSMachinePool struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -345,8 +359,8 @@ type AWSMachinePool struct {
 // GetConditions returns the conditions, as Cluster API's helpers want it.
 func (p *AWSMachinePool) GetConditions() []metav1.Condition { return p.Status.Conditions }
 
-// SetConditions replaces the conditions. Those without a reason are left out: CAPA wrote such to the pools that it
-// made, and the API server would refuse every status that still has one.
+// SetConditions replaces the conditions. Those without a reason are left out: CAPA wrote such to
+// the pools that it made, and the API server would refuse every status that still has one.
 func (p *AWSMachinePool) SetConditions(conditions []metav1.Condition) {
 	p.Status.Conditions = slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool {
 		return c.Reason == ""

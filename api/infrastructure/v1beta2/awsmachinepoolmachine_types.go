@@ -39,7 +39,7 @@ type AWSMachinePoolMachineStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// Instance is what the group says of the instance.
+	// Instance is what the group reports about the instance.
 	// +optional
 	Instance *AWSMachinePoolInstanceStatus `json:"instance,omitempty"`
 }
@@ -55,8 +55,8 @@ type AWSMachinePoolMachineStatus struct {
 // +kubebuilder:printcolumn:name="Version",type="string",JSONPath=".status.instance.launchTemplateVersion",description="Launch template version that the instance runs"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
-// AWSMachinePoolMachine stands for one instance of an AWSMachinePool's group, so that Cluster API can have a Machine for it. It is made and
-// removed by the pool's controller.
+// AWSMachinePoolMachine stands for one instance of an AWSMachinePool's group, so that Cluster API
+// can have a Machine for it. It is made and removed by the pool's controller.
 type AWSMachinePoolMachine struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

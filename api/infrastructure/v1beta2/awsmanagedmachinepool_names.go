@@ -7,8 +7,9 @@ import (
 	"golang.org/x/crypto/blake2b"
 )
 
-// longestCAPAName is the longest name that CAPA leaves as it is. Names of node groups may be no longer (AWS: API_CreateNodegroup); names of
-// roles might have one character more (AWS: API_CreateRole).
+// longestCAPAName is the longest name that CAPA leaves as it is. Names of node groups may be no
+// longer (AWS: API_CreateNodegroup); names of roles might have one character more (AWS:
+// API_CreateRole).
 const longestCAPAName = 63
 
 // What names that are derived for AWS have in common.
@@ -19,19 +20,23 @@ const (
 	HashedNamePrefix = "capa_"
 )
 
-// DefaultNodegroupName is the name of the node group of a pool whose spec.eksNodegroupName is empty: CAPA's, which is <namespace>_<name> with _ for every
-// dot or, where that has more than 63 characters, capa_ and a hash of it.
+// DefaultNodegroupName returns the name of the node group of a pool whose spec.eksNodegroupName is
+// empty. It is the name that CAPA chooses: <namespace>_<name> with _ for every dot or, if that has
+// more than 63 characters, capa_ and a hash of it.
 func DefaultNodegroupName(namespace, name string) string {
 	return capaName(namespace + "_" + strings.ReplaceAll(name, ".", "_"))
 }
 
-// DefaultNodeRoleName is the name of the node role of a pool whose spec.roleName is empty: the one that CAPA makes with its feature gate EKSEnableIAM,
-// <EKS cluster>-<node group>_nodegroup-iam-service-role or, where that has more than 63 characters, capa_ and a hash of it.
+// DefaultNodeRoleName returns the name of the node role of a pool whose spec.roleName is empty. It
+// is the name of the role that CAPA creates with its feature gate EKSEnableIAM: <EKS cluster>-<node
+// group>_nodegroup-iam-service-role or, if that has more than 63 characters, capa_ and a hash of
+// it.
 func DefaultNodeRoleName(eksCluster, nodegroup string) string {
 	return capaName(eksCluster + "-" + nodegroup + NodeRoleSuffix)
 }
 
-// capaName is CAPA's name for something in EKS (CAPA: pkg/eks, GenerateEKSName; pkg/hash, Base36TruncatedHash).
+// capaName returns the name that CAPA gives a resource in EKS (CAPA: pkg/eks, GenerateEKSName;
+// pkg/hash, Base36TruncatedHash).
 func capaName(full string) string {
 	const digits, length = "0123456789abcdefghijklmnopqrstuvwxyz", 32
 	if len(full) <= longestCAPAName {
@@ -49,16 +54,19 @@ func capaName(full string) string {
 	return string(name)
 }
 
-// DeprecatedUntil is until when deprecated fields work at least: the rule of Kubernetes for fields of a beta version is nine
-// months or three releases, whichever is longer (Kubernetes: deprecation-policy).
+// DeprecatedUntil is until when deprecated fields work at least: the rule of Kubernetes for fields
+// of a beta version is nine months or three releases, whichever is longer (Kubernetes:
+// deprecation-policy).
 const DeprecatedUntil = "September 2027"
 
-// DeprecatedField is a field that will go away in pools without a launch template, and where the same is said in pools that have one.
+// DeprecatedField is a field that will go away in pools without a launch template, and where the
+// same is said in pools that have one.
 type DeprecatedField struct{ Field, Use string }
 
-// DeprecatedFields are the fields of the pool that will go away: those that describe instances beside a launch template, in a pool
-// that has none (seed of the design: "Launch Templates for Managed Machine Pools"). In a pool with a launch template without an
-// image, amiType and amiVersion stay: they choose among the images of EKS. The default of amiType is nobody's wish.
+// DeprecatedFields returns the fields of the pool that will be removed: those that describe
+// instances in a pool without a launch template. In a pool with a launch template without an image,
+// amiType and amiVersion stay: they select one of the images of EKS. The default of amiType does
+// not count, because no user chose it.
 func (s *AWSManagedMachinePoolSpec) DeprecatedFields() []DeprecatedField {
 	if s.Templated() {
 		return nil
@@ -79,8 +87,9 @@ func (s *AWSManagedMachinePoolSpec) DeprecatedFields() []DeprecatedField {
 	return found
 }
 
-// DeprecationMessage says in one sentence which deprecated fields the pool uses, what to use and until when; empty if there are
-// none. It is the warning at admission, the message of the condition and the line in the log.
+// DeprecationMessage says in one sentence which deprecated fields the pool uses, what to use and
+// until when; empty if there are none. It is the warning at admission, the message of the condition
+// and the line in the log.
 func (s *AWSManagedMachinePoolSpec) DeprecationMessage() string {
 	found := s.DeprecatedFields()
 	if len(found) == 0 {

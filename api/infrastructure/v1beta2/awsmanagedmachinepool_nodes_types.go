@@ -31,7 +31,7 @@ const (
 	AMITypeWindowsFull2025           ManagedMachineAMIType = "WINDOWS_FULL_2025_x86_64"
 )
 
-// ManagedMachinePoolCapacityType is how the instances of a node group are bought.
+// ManagedMachinePoolCapacityType describes how the instances of a node group are purchased.
 // +kubebuilder:validation:Enum=onDemand;spot;capacityBlock
 type ManagedMachinePoolCapacityType string
 
@@ -57,7 +57,8 @@ const (
 	TemplateLossReplace TemplateLossPolicy = "Replace"
 )
 
-// TaintEffect is what a taint does to pods that do not tolerate it. The values are CAPA's.
+// TaintEffect defines what happens to pods that do not tolerate a taint. The values are the same as
+// in CAPA.
 // +kubebuilder:validation:Enum=no-schedule;no-execute;prefer-no-schedule
 type TaintEffect string
 
@@ -91,12 +92,14 @@ type Taint struct {
 // +slipway:rule=EK24
 // +kubebuilder:validation:XValidation:rule=`!has(self.minSize) || !has(self.maxSize) || self.minSize <= self.maxSize`,message="minSize must not be above maxSize",fieldPath=".minSize"
 type ManagedMachinePoolScaling struct {
-	// MinSize is the smallest number of nodes. Default: the MachinePool's replicas, or maxSize where that is less.
+	// MinSize is the smallest number of nodes. Default: the MachinePool's replicas, or maxSize
+	// where that is less.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MinSize *int32 `json:"minSize,omitempty"`
 
-	// MaxSize is the largest number of nodes. Default: the MachinePool's replicas, or minSize where that is more.
+	// MaxSize is the largest number of nodes. Default: the MachinePool's replicas, or minSize where
+	// that is more.
 	// +optional
 	// +slipway:rule=EK24
 	// +kubebuilder:validation:Minimum=1
@@ -113,8 +116,8 @@ type ManagedRemoteAccess struct {
 	// +kubebuilder:validation:MaxLength=255
 	SSHKeyName *string `json:"sshKeyName,omitempty"`
 
-	// SourceSecurityGroups are the ids of the security groups that may connect, beside the cluster's own and its
-	// bastion's.
+	// SourceSecurityGroups are the ids of the security groups that may connect, in addition to
+	// those of the cluster and its bastion.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16

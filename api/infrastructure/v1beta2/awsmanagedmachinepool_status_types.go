@@ -27,12 +27,13 @@ type AWSManagedMachinePoolStatus struct {
 	// +optional
 	UpToDateReplicas *int32 `json:"upToDateReplicas,omitempty"`
 
-	// Capacity is what a node of the pool has: cpu, memory, ephemeral-storage and GPUs. cluster-autoscaler's clusterapi provider reads
-	// it to scale from zero. It is left out where nobody knows the instance type.
+	// Capacity is what a node of the pool has: cpu, memory, ephemeral-storage and GPUs.
+	// cluster-autoscaler's clusterapi provider reads it to scale from zero. It is left out where
+	// nobody knows the instance type.
 	// +optional
 	Capacity NodeCapacity `json:"capacity,omitempty"`
 
-	// NodeInfo is what a node of the pool is. cluster-autoscaler reads it beside capacity.
+	// NodeInfo describes a node of the pool. cluster-autoscaler reads it in addition to capacity.
 	// +optional
 	NodeInfo *NodeInfo `json:"nodeInfo,omitempty"`
 
@@ -52,7 +53,8 @@ type AWSManagedMachinePoolStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	LaunchTemplateID string `json:"launchTemplateID,omitempty"`
 
-	// LaunchTemplateVersion is the number of the version that the node group was last told to launch from.
+	// LaunchTemplateVersion is the number of the version that the node group was last configured to
+	// launch from.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	LaunchTemplateVersion *string `json:"launchTemplateVersion,omitempty"`
@@ -62,8 +64,8 @@ type AWSManagedMachinePoolStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	InstanceTypes string `json:"instanceTypes,omitempty"`
 
-	// Nodegroup is the EKS node group. Its name is recorded here before EKS is called with it, and stays when the node
-	// group is gone.
+	// Nodegroup is the EKS node group. Its name is recorded here before EKS is called with it, and
+	// stays when the node group is gone.
 	// +optional
 	Nodegroup *NodegroupStatus `json:"nodegroup,omitempty"`
 
@@ -84,8 +86,8 @@ type AWSManagedMachinePoolStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	WantedConfig string `json:"wantedConfig,omitempty"`
 
-	// WantedSince is when wantedConfig came to be wanted. A roll-out begins when it has been for a while, so that a batch
-	// of edits makes one roll-out.
+	// WantedSince is when wantedConfig came to be wanted. A roll-out begins when it has been for a
+	// while, so that a batch of edits makes one roll-out.
 	// +optional
 	WantedSince *metav1.Time `json:"wantedSince,omitempty"`
 
@@ -110,8 +112,8 @@ type AWSManagedMachinePoolStatus struct {
 // AWSManagedMachinePoolInitializationStatus says how far the first provisioning has come.
 // +kubebuilder:validation:MinProperties=1
 type AWSManagedMachinePoolInitializationStatus struct {
-	// Provisioned is true from the moment that the node group was active for the first time, and never becomes false
-	// again.
+	// Provisioned is true from the moment that the node group was active for the first time, and
+	// never becomes false again.
 	// +optional
 	Provisioned *bool `json:"provisioned,omitempty"`
 }
@@ -190,7 +192,7 @@ type NodegroupUpdateStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Status string `json:"status,omitempty"`
 
-	// Cause is why the update was begun, in words: instance type m5.large → m6i.large.
+	// Cause is the reason why the update was started: instance type m5.large → m6i.large.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Cause string `json:"cause,omitempty"`

@@ -71,25 +71,28 @@ import (
 // +slipway:rule=EK22
 // +kubebuilder:validation:XValidation:rule=`has(self.remoteAccess) == has(oldSelf.remoteAccess) && (!has(self.remoteAccess) || ((has(self.remoteAccess.sshKeyName) ? self.remoteAccess.sshKeyName : "") == (has(oldSelf.remoteAccess.sshKeyName) ? oldSelf.remoteAccess.sshKeyName : "") && (has(self.remoteAccess.sourceSecurityGroups) ? self.remoteAccess.sourceSecurityGroups : []) == (has(oldSelf.remoteAccess.sourceSecurityGroups) ? oldSelf.remoteAccess.sourceSecurityGroups : []) && (has(self.remoteAccess.public) ? self.remoteAccess.public : false) == (has(oldSelf.remoteAccess.public) ? oldSelf.remoteAccess.public : false)))`,message="EKS can not change the remoteAccess of a node group: put remoteAccess back, or make a new pool and move to it",fieldPath=".remoteAccess"
 type AWSManagedMachinePoolSpec struct {
-	// EKSNodegroupName is the name of the node group in EKS. It is fixed once the pool exists. A name in the form of
-	// CAPA's default can be left out again, and the node group keeps it. Default: CAPA's, which is <namespace>_<name>
-	// with _ for every dot or, where that has more than 63 characters, capa_ and a hash of it. status.nodegroup.name
-	// shows the name, from before the node group is created.
+	// EKSNodegroupName is the name of the node group in EKS. It is fixed once the pool exists. A
+	// name in the form of CAPA's default can be left out again, and the node group keeps it.
+	// Default: CAPA's, which is <namespace>_<name> with _ for every dot or, where that has more
+	// than 63 characters, capa_ and a hash of it. status.nodegroup.name shows the name, from before
+	// the node group is created.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +slipway:rule=EK23
 	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[A-Za-z0-9][A-Za-z0-9_-]*$')`,message="the name of a node group begins with a letter or a digit, and has letters, digits, - and _ alone"
 	EKSNodegroupName string `json:"eksNodegroupName,omitempty"`
 
-	// AvailabilityZones are the zones that instances run in, in subnets of the cluster. Where subnetIDs is given, it
-	// decides alone. Default: the zones of the MachinePool, else all private subnets of the cluster.
+	// AvailabilityZones are the zones that instances run in, in subnets of the cluster. Where
+	// subnetIDs is given, it decides alone. Default: the zones of the MachinePool, else all private
+	// subnets of the cluster.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=64
 	AvailabilityZones []string `json:"availabilityZones,omitempty"`
 
-	// AvailabilityZoneSubnetType says which of the cluster's subnets in the zones are taken. Default: private.
+	// AvailabilityZoneSubnetType says which of the cluster's subnets in the zones are taken.
+	// Default: private.
 	// +optional
 	AvailabilityZoneSubnetType *AZSubnetType `json:"availabilityZoneSubnetType,omitempty"`
 
@@ -100,12 +103,14 @@ type AWSManagedMachinePoolSpec struct {
 	// +kubebuilder:validation:items:MaxLength=255
 	SubnetIDs []string `json:"subnetIDs,omitempty"`
 
-	// AdditionalTags are put on the node group, its Auto Scaling group, the launch template, the instances and their
-	// volumes, beside those that the cluster asks for and those that say whose these are.
+	// AdditionalTags are put on the node group, its Auto Scaling group, the launch template, the
+	// instances and their volumes, in addition to the cluster's tags and the tags that identify the
+	// owner.
 	// +optional
 	AdditionalTags Tags `json:"additionalTags,omitempty"`
 
-	// RoleAdditionalPolicies are the ARNs of policies that the node role has beside those that EKS needs.
+	// RoleAdditionalPolicies are the ARNs of policies that the node role has in addition to those
+	// that EKS needs.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
@@ -114,44 +119,47 @@ type AWSManagedMachinePoolSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.all(a, a.matches('^arn:[a-z-]+:iam::([0-9]{12}|aws):policy/[!-~]+$'))`,message="give the ARNs of IAM policies (arn:aws:iam::aws:policy/<name>)"
 	RoleAdditionalPolicies []string `json:"roleAdditionalPolicies,omitempty"`
 
-	// RoleName is the IAM role of the nodes. If there is a role of that name that is not the pool's own, it is used as
-	// it is and never changed or deleted. If there is none, it is made with the policies that nodes need, as CAPA does
-	// with its feature gate EKSEnableIAM, and deleted with the last pool that names it; status.nodeRole.managed shows
-	// which. Default: a role of the pool's own, with the name that CAPA makes of the EKS cluster's and the node
-	// group's; status.nodeRole.name shows it.
+	// RoleName is the IAM role of the nodes. If there is a role of that name that is not the pool's
+	// own, it is used as it is and never changed or deleted. If there is none, it is made with the
+	// policies that nodes need, as CAPA does with its feature gate EKSEnableIAM, and deleted with
+	// the last pool that names it; status.nodeRole.managed shows which. Default: a role of the
+	// pool's own, with the name that CAPA makes of the EKS cluster's and the node group's;
+	// status.nodeRole.name shows it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +slipway:rule=SL22
 	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[a-zA-Z0-9_+=,.@-]{1,64}$')`,message="give the name of an IAM role, not its ARN"
 	RoleName string `json:"roleName,omitempty"`
 
-	// RolePath is the IAM path of a role that Slipway creates. Default: the manager's --node-role-path and the Cluster's
-	// name, such as /slipway/blue/. The path of an existing role does not change.
+	// RolePath is the IAM path of a role that Slipway creates. Default: the manager's
+	// --node-role-path and the Cluster's name, such as /slipway/blue/. The path of an existing role
+	// does not change.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +slipway:rule=SL22
 	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^/([!-~]+/)?$')`,message="an IAM path begins and ends with a slash, such as /nodes/"
 	RolePath string `json:"rolePath,omitempty"`
 
-	// RolePermissionsBoundary is the ARN of the policy that bounds what a role that Slipway creates may do. Default: the
-	// manager's --node-role-permissions-boundary; where that is set, no other is accepted.
+	// RolePermissionsBoundary is the ARN of the policy that bounds what a role that Slipway creates
+	// may do. Default: the manager's --node-role-permissions-boundary; where that is set, no other
+	// is accepted.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	// +slipway:rule=SL22
 	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^arn:[a-z-]+:iam::([0-9]{12}|aws):policy/[!-~]+$')`,message="give the ARN of an IAM policy (arn:aws:iam::<account>:policy/<name>)"
 	RolePermissionsBoundary string `json:"rolePermissionsBoundary,omitempty"`
 
-	// AMIVersion is the release version of the EKS image, such as 1.34.1-20251103. Without it the newest of the
-	// Kubernetes version is taken when the node group is made or its Kubernetes version changes, and kept. An older
-	// release than that of the nodes takes them back to it. It is for images that EKS chooses: not together with an image
-	// of the launch template.
+	// AMIVersion is the release version of the EKS image, such as 1.34.1-20251103. Without it the
+	// newest of the Kubernetes version is taken when the node group is made or its Kubernetes
+	// version changes, and kept. An older release than that of the nodes takes them back to it. It
+	// is for images that EKS chooses: not together with an image of the launch template.
 	// +optional
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=128
 	AMIVersion *string `json:"amiVersion,omitempty"`
 
-	// AMIType is the family of EKS images that EKS chooses from. CUSTOM stands for the image of awsLaunchTemplate, or
-	// the one that is looked up where it names none.
+	// AMIType is the family of EKS images that EKS chooses from. CUSTOM stands for the image of
+	// awsLaunchTemplate, or the one that is looked up where it names none.
 	// +optional
 	// +kubebuilder:default=AL2_x86_64
 	AMIType *ManagedMachineAMIType `json:"amiType,omitempty"`
@@ -173,21 +181,24 @@ type AWSManagedMachinePoolSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.all(t, self.exists_one(u, u.key == t.key && u.effect == t.effect))`,message="two taints have the same key and effect: remove one of them"
 	Taints []Taint `json:"taints,omitempty"`
 
-	// DiskSize is the size of the root volume in GiB, for a pool without awsLaunchTemplate. It is fixed once the pool exists.
-	// This field will go away (docs/deprecations.md): use awsLaunchTemplate.rootVolume.
+	// DiskSize is the size of the root volume in GiB, for a pool without awsLaunchTemplate. It is
+	// fixed once the pool exists. This field will go away (docs/deprecations.md): use
+	// awsLaunchTemplate.rootVolume.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65536
 	DiskSize *int32 `json:"diskSize,omitempty"`
 
-	// InstanceType is the instance type, for a pool without awsLaunchTemplate. It is fixed once the pool exists.
-	// This field will go away (docs/deprecations.md): use awsLaunchTemplate.instanceType, or instanceTypes.
+	// InstanceType is the instance type, for a pool without awsLaunchTemplate. It is fixed once the
+	// pool exists. This field will go away (docs/deprecations.md): use
+	// awsLaunchTemplate.instanceType, or instanceTypes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	InstanceType *string `json:"instanceType,omitempty"`
 
-	// InstanceTypes are the types that EKS launches, most wanted first, for a pool whose launch template names none.
-	// They are fixed once the pool exists. Without any type anywhere EKS takes t3.medium.
+	// InstanceTypes are the types that EKS launches, most wanted first, for a pool whose launch
+	// template names none. They are fixed once the pool exists. Without any type anywhere EKS takes
+	// t3.medium.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
@@ -199,31 +210,34 @@ type AWSManagedMachinePoolSpec struct {
 	// +optional
 	Scaling *ManagedMachinePoolScaling `json:"scaling,omitempty"`
 
-	// RemoteAccess opens SSH or RDP to the instances, for a pool without awsLaunchTemplate. It is fixed once the pool exists.
+	// RemoteAccess opens SSH or RDP to the instances, for a pool without awsLaunchTemplate. It is
+	// fixed once the pool exists.
 	// +optional
 	RemoteAccess *ManagedRemoteAccess `json:"remoteAccess,omitempty"`
 
-	// ProviderIDList are the provider IDs of the node group's instances, as on their Nodes, sorted. The controller
-	// writes it.
+	// ProviderIDList are the provider IDs of the node group's instances, as on their Nodes, sorted.
+	// The controller writes it.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10000
 	// +kubebuilder:validation:items:MaxLength=512
 	ProviderIDList []string `json:"providerIDList,omitempty"`
 
-	// CapacityType is how instances are bought: onDemand, spot, or capacityBlock for a Capacity Block that the launch
-	// template names. It is fixed once the pool exists.
+	// CapacityType is how instances are bought: onDemand, spot, or capacityBlock for a Capacity
+	// Block that the launch template names. It is fixed once the pool exists.
 	// +optional
 	// +kubebuilder:default=onDemand
 	CapacityType *ManagedMachinePoolCapacityType `json:"capacityType,omitempty"`
 
-	// UpdateConfig says how nodes are replaced when what they are launched with has changed. Default: one at a time.
+	// UpdateConfig says how nodes are replaced when what they are launched with has changed.
+	// Default: one at a time.
 	// +optional
 	UpdateConfig *UpdateConfig `json:"updateConfig,omitempty"`
 
-	// AWSLaunchTemplate says what instances are launched with. Each change of it makes a version of the EC2 launch
-	// template; a change of what a node is rolls the pool. Without ami, the image is the one that EKS chooses by
-	// amiType and amiVersion. EKS can neither give a launch template to a node group that has none nor take it away.
+	// AWSLaunchTemplate says what instances are launched with. Each change of it makes a version of
+	// the EC2 launch template; a change of what a node is rolls the pool. Without ami, the image is
+	// the one that EKS chooses by amiType and amiVersion. EKS can neither give a launch template to
+	// a node group that has none nor take it away.
 	// +optional
 	// +slipway:rule=EK1
 	// +kubebuilder:validation:XValidation:rule=`!has(self.iamInstanceProfile) || self.iamInstanceProfile == ""`,message="EKS gives instances the profile of the node role: remove iamInstanceProfile, and name the role in roleName",fieldPath=".iamInstanceProfile"
@@ -231,14 +245,15 @@ type AWSManagedMachinePoolSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`!has(self.spotMarketOptions) && (!has(self.marketType) || self.marketType != 'Spot')`,message="EKS takes no launch template that asks for Spot Instances: remove spotMarketOptions and marketType, and set capacityType to spot",fieldPath=".marketType"
 	AWSLaunchTemplate *AWSLaunchTemplate `json:"awsLaunchTemplate,omitempty"`
 
-	// LaunchConfigRef names the AWSLaunchConfig that the pool launches from, in place of awsLaunchTemplate. It is in
-	// the namespace of the pool and is not the pool's: other pools may use it too, and it stays when the pool is
-	// deleted.
+	// LaunchConfigRef names the AWSLaunchConfig that the pool launches from, in place of
+	// awsLaunchTemplate. It is in the namespace of the pool and is not the pool's: other pools may
+	// use it too, and it stays when the pool is deleted.
 	// +optional
 	LaunchConfigRef *LaunchConfigReference `json:"launchConfigRef,omitempty"`
 
-	// LaunchConfigTemplateRef names the AWSLaunchConfigTemplate that the pool's own AWSLaunchConfig is made from, in place of
-	// awsLaunchTemplate. An edit of the template, and another name here, roll the pool as an edit of awsLaunchTemplate does.
+	// LaunchConfigTemplateRef names the AWSLaunchConfigTemplate that the pool's own AWSLaunchConfig
+	// is made from, in place of awsLaunchTemplate. An edit of the template, and another name here,
+	// roll the pool as an edit of awsLaunchTemplate does.
 	// +optional
 	LaunchConfigTemplateRef *LaunchConfigTemplateReference `json:"launchConfigTemplateRef,omitempty"`
 
@@ -252,9 +267,10 @@ type AWSManagedMachinePoolSpec struct {
 
 	LaunchConfigControl `json:",inline"`
 
-	// TemplateLossPolicy says what is done when somebody has deleted the launch template of the node group. EKS can not
-	// give a node group another one. Report, the default, says so in a condition and leaves the nodes alone; Replace
-	// makes a second node group, moves the pool to it, and removes the first.
+	// TemplateLossPolicy says what is done when somebody has deleted the launch template of the
+	// node group. EKS cannot give a node group another one. Report, the default, says so in a
+	// condition and leaves the nodes alone; Replace makes a second node group, moves the pool to
+	// it, and removes the first.
 	// +optional
 	TemplateLossPolicy TemplateLossPolicy `json:"templateLossPolicy,omitempty"`
 
@@ -262,8 +278,8 @@ type AWSManagedMachinePoolSpec struct {
 	// +optional
 	WarmPool *WarmPool `json:"warmPool,omitempty"`
 
-	// AWSLifecycleHooks stop instances of the node group's Auto Scaling group on their way in or out until somebody lets
-	// them go.
+	// AWSLifecycleHooks stop instances of the node group's Auto Scaling group on their way in or
+	// out until somebody lets them go.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -298,8 +314,8 @@ type AWSManagedMachinePoolSpec struct {
 // +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Converged')].message",description="What is in the way"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
-// AWSManagedMachinePool is the infrastructure of a MachinePool: an EKS managed node group, which launches its instances
-// from an EC2 launch template where the pool has one.
+// AWSManagedMachinePool is the infrastructure of a MachinePool: an EKS managed node group, which
+// launches its instances from an EC2 launch template where the pool has one.
 //
 // +slipway:rule=EK22
 // +kubebuilder:validation:XValidation:rule=`(has(self.spec.eksNodegroupName) ? self.spec.eksNodegroupName : "") == (has(oldSelf.spec.eksNodegroupName) ? oldSelf.spec.eksNodegroupName : "") || ((has(self.spec.eksNodegroupName) ? self.spec.eksNodegroupName : "") == (has(oldSelf.status) && has(oldSelf.status.nodegroup) ? oldSelf.status.nodegroup.name : (has(self.spec.eksNodegroupName) ? self.spec.eksNodegroupName : "")) && (!has(oldSelf.spec.eksNodegroupName) || oldSelf.spec.eksNodegroupName == "")) || ((!has(self.spec.eksNodegroupName) || self.spec.eksNodegroupName == "") && (oldSelf.spec.eksNodegroupName.matches('^capa_[0-9a-z]{27}$') || (oldSelf.spec.eksNodegroupName.matches('^[a-z0-9-]+_') && oldSelf.spec.eksNodegroupName.endsWith('_' + self.metadata.name.replace('.', '_')) && !oldSelf.spec.eksNodegroupName.substring(0, size(oldSelf.spec.eksNodegroupName) - size(self.metadata.name) - 1).contains('_'))))`,message="EKS can not rename a node group: put eksNodegroupName back, or make a new pool and move to it",fieldPath=".spec.eksNodegroupName"
@@ -333,14 +349,15 @@ func (p *AWSManagedMachinePool) SetObservedGeneration(generation int64) {
 	p.Status.ObservedGeneration = generation
 }
 
-// Templated is true for a pool whose node group has a launch template. EKS can neither give one to a node group nor take it away.
+// Templated reports whether the node group of a pool has a launch template. EKS can neither add one
+// to a node group nor remove it.
 func (s *AWSManagedMachinePoolSpec) Templated() bool {
 	return s.AWSLaunchTemplate != nil || s.LaunchConfigRef != nil || s.LaunchConfigTemplateRef != nil
 }
 
-// OwnImage says whether nodes boot an image of the launch template's, so that EKS chooses none: the group is CUSTOM then,
-// and its user data has to be complete. The default of amiType does not count as a wish: CAPA's definition writes it
-// into every object.
+// OwnImage says whether nodes boot an image of the launch template's, so that EKS chooses none: the
+// group is CUSTOM then, and its user data has to be complete. The default of amiType does not count
+// as a wish: CAPA's definition writes it into every object.
 func (s *AWSManagedMachinePoolSpec) OwnImage() bool {
 	if s.AMIType != nil && *s.AMIType == AMITypeCustom {
 		return true

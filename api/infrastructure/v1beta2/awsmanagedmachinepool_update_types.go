@@ -1,6 +1,7 @@
 package v1beta2
 
-// NodegroupUpdateStrategy is how EKS replaces nodes (AWS: API_NodegroupUpdateConfig, updateStrategy).
+// NodegroupUpdateStrategy defines how EKS replaces nodes (AWS: API_NodegroupUpdateConfig,
+// updateStrategy).
 // +kubebuilder:validation:Enum=Default;Minimal
 type NodegroupUpdateStrategy string
 
@@ -23,7 +24,8 @@ type UpdateConfig struct {
 	// +kubebuilder:validation:Maximum=100
 	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
 
-	// MaxUnavailablePercentage is the share of nodes that are replaced at a time, in percent; 100 nodes at most.
+	// MaxUnavailablePercentage is the share of nodes that are replaced at a time, in percent; 100
+	// nodes at most.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
@@ -34,8 +36,8 @@ type UpdateConfig struct {
 	// +optional
 	UpdateStrategy NodegroupUpdateStrategy `json:"updateStrategy,omitempty"`
 
-	// Force ends nodes whose pods can not be evicted within 15 minutes, as a pod disruption budget may cause. Without
-	// it such an update fails, and EKS goes back.
+	// Force ends nodes whose pods cannot be evicted within 15 minutes, as a pod disruption budget
+	// may cause. Without it such an update fails, and EKS goes back.
 	// +optional
 	Force bool `json:"force,omitempty"`
 }
@@ -81,7 +83,7 @@ type NodeRepairConfig struct {
 	NodeRepairConfigOverrides []NodeRepairConfigOverride `json:"nodeRepairConfigOverrides,omitempty"`
 }
 
-// NodeRepairAction is what EKS does about an unhealthy node.
+// NodeRepairAction defines what EKS does with an unhealthy node.
 // +kubebuilder:validation:Enum=Replace;Reboot;NoAction
 type NodeRepairAction string
 
@@ -92,9 +94,11 @@ const (
 	NodeRepairNoAction NodeRepairAction = "NoAction"
 )
 
-// NodeRepairConfigOverride chooses what is done about one condition of a node. AWS asks for all of its fields.
+// NodeRepairConfigOverride chooses what is done about one condition of a node. AWS asks for all of
+// its fields.
 type NodeRepairConfigOverride struct {
-	// NodeMonitoringCondition is the condition that the node monitoring agent reports, such as NetworkingReady.
+	// NodeMonitoringCondition is the condition that the node monitoring agent reports, such as
+	// NetworkingReady.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestColumns holds what kubectl get shows, wide columns in brackets: a path that finds nothing shows an empty column
-// and no error.
+// TestColumns holds what kubectl get shows, wide columns in brackets: a path that finds nothing
+// shows an empty column and no error.
 func TestColumns(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -13,8 +13,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// TestExampleApplies holds the manifest of CAPA's documentation: it says v1beta1, and must mean in Slipway's types
-// what it says, with nothing added but what was left open.
+// TestExampleApplies holds the manifest of CAPA's documentation: it says v1beta1, and must mean in
+// Slipway's types what it says, with nothing added but what was left open.
 func TestExampleApplies(t *testing.T) {
 	t.Parallel()
 	stored, err := resource(t, "AWSMachinePool", "v1beta1").Create(t.Context(), exampleMachinePool(t))
@@ -55,8 +55,8 @@ func exampleMachinePool(t *testing.T) map[string]any {
 	return nil
 }
 
-// TestCAPAManifestsApply holds shapes of manifests that work with CAPA, and that a stricter schema would refuse by
-// mistake.
+// TestCAPAManifestsApply holds shapes of manifests that work with CAPA, and that a stricter schema
+// would refuse by mistake.
 func TestCAPAManifestsApply(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -96,7 +96,8 @@ func TestCAPAManifestsApply(t *testing.T) {
 	}
 }
 
-// TestDefaults holds CAPA's defaults, and that nothing else is filled in: fingerprints are taken over what is set.
+// TestDefaults holds CAPA's defaults, and that nothing else is filled in: fingerprints are taken
+// over what is set.
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ reason, given, stored string }{

@@ -9,8 +9,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// TestEveryRuleIsBroken fails when the CRDs have a rule that no case breaks: such a rule could be wrong, or dead, and
-// nobody would know.
+// TestEveryRuleIsBroken fails when the CRDs have a rule that no case breaks: such a rule could be
+// wrong, or dead, and nobody would know.
 func TestEveryRuleIsBroken(t *testing.T) {
 	t.Parallel()
 	for kind, refusals := range map[string]string{
@@ -36,8 +36,8 @@ func TestEveryRuleIsBroken(t *testing.T) {
 	}
 }
 
-// unreachable are the rules that come with an embedded type, and can not be broken there: an AWSLaunchConfig has no
-// name to change.
+// unreachable are the rules that come with an embedded type, and cannot be broken there: an
+// AWSLaunchConfig has no name to change.
 var unreachable = map[string]bool{
 	"AWSLaunchConfig: EC2 can not rename a launch template: put the name back, or make a new pool":         true,
 	"AWSLaunchConfigTemplate: EC2 can not rename a launch template: put the name back, or make a new pool": true,

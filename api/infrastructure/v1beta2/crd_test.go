@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-project/slipway/internal/apitest"
 )
 
-// TestDefinitionsAreAccepted is what the API server does when a definition is applied: structural schema, defaults,
-// compilation of every rule, and the limits of their estimated cost.
+// TestDefinitionsAreAccepted checks definitions as the API server does when they are applied:
+// structural schema, defaults, compilation of every rule, and the limits of their estimated cost.
 func TestDefinitionsAreAccepted(t *testing.T) {
 	t.Parallel()
 	for kind, definition := range definitions(t) {
@@ -21,8 +21,8 @@ func TestDefinitionsAreAccepted(t *testing.T) {
 	}
 }
 
-// TestRulesCostLittle keeps half of the API server's cost budget for the fields and rules to come: a definition over
-// the budget can not be installed.
+// TestRulesCostLittle keeps half of the API server's cost budget for the fields and rules to come:
+// a definition over the budget cannot be installed.
 func TestRulesCostLittle(t *testing.T) {
 	t.Parallel()
 	const budget = validation.StaticEstimatedCRDCostLimit / 2
@@ -78,8 +78,8 @@ func TestVersionsHaveOneSchema(t *testing.T) {
 	}
 }
 
-// TestContractLabels holds what Cluster API and clusterctl read from definitions (reference: Cluster API contract
-// checklist, 5.1 and 5.3).
+// TestContractLabels holds what Cluster API and clusterctl read from definitions (reference:
+// Cluster API contract checklist, 5.1 and 5.3).
 func TestContractLabels(t *testing.T) {
 	t.Parallel()
 	want := map[string]map[string]string{
@@ -174,8 +174,9 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestFieldsAreDocumentedAndBounded fails for a field without documentation, a list without maxItems, or a string
-// without maxLength: kubectl explain would say nothing, and the cost of rules could not be estimated.
+// TestFieldsAreDocumentedAndBounded fails for a field without documentation, a list without
+// maxItems, or a string without maxLength: kubectl explain would say nothing, and the cost of rules
+// could not be estimated.
 func TestFieldsAreDocumentedAndBounded(t *testing.T) {
 	t.Parallel()
 	for _, definition := range definitions(t) {

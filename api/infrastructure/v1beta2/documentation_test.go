@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestFieldsAreInTheGuide fails for a field of a pool, of its refreshes or of a launch config that docs/fields.md does not speak of, and for a rule there that is not one.
+// TestFieldsAreInTheGuide fails for a field of a pool, of its refreshes or of a launch config that
+// docs/fields.md does not mention, and for a rule there that does not exist.
 func TestFieldsAreInTheGuide(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../../docs/fields.md")
@@ -44,7 +45,7 @@ func TestFieldsAreInTheGuide(t *testing.T) {
 	}
 }
 
-// namedFields are those that a part of the guide speaks of.
+// namedFields are the fields that a part of the guide mentions.
 func namedFields(guide []byte) []string {
 	var named []string
 	for _, match := range regexp.MustCompile("`([a-zA-Z.]+)`").FindAllSubmatch(guide, -1) {

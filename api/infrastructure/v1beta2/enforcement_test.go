@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// matrix are the ids of the validation matrix for launch templates, 4(a), for Auto Scaling groups, 4(b), and for EKS managed
-// node groups, 4(c).
+// matrix are the ids of the validation matrix for launch templates, 4(a), for Auto Scaling groups,
+// 4(b), and for EKS managed node groups, 4(c).
 const matrix = `
 LT1 LT2 LT3 LT4 LT5 LT6 LT7 LT8 LT9 UD1 UD2 UD2W UD3 IT1 IT2 IT3 IT4 IT5 IT6 IT7 IT8 IM1 IM2
 BD1 BD2 BD3 BD4 BD5 BD6 BD7 BD8 BD9 BD10 BD11 SG1 SG2 NI1 NI2 NI3 NI4 NI5 NI6 NI7 NI8 NI9 NI10
@@ -26,7 +26,7 @@ EK26 EK27 EK28 EK29 EK30 EK31 EK32 EK33 EK34 EK35 EK36 EK37 EK38 EK39 EK40
 const (
 	// inCRD: the API server refuses, by the schema or by a rule.
 	inCRD = "CRD"
-	// inController: only AWS or another object can tell, so that it becomes a condition.
+	// inController: only AWS or another object can decide, so that it becomes a condition.
 	inController = "controller: "
 	// inWebhook: the API server takes it, and the webhook warns of it.
 	inWebhook = "webhook"
@@ -247,17 +247,20 @@ var enforcement = map[string]string{
 	"SL50": inCRD,     // of a launch template of somebody else's nothing is set
 	"SL51": inCRD,     // a launch config stays with its launch template
 	"SL52": inCRD,     // a version is a number, latest or default
-	"SL70": inCRD,     // the pattern of an image's name has two fields, and nothing is executed; a cluster's pattern is a condition
-	"SL71": inCRD,     // the name of a Cluster is part of owner tags, in which a slash separates
-	"SL75": inCRD,     // deletion protection has three levels
-	"SL76": inCRD,     // sizes are in vCPUs or memory where AWS chooses the instance types
-	"SL77": inCRD,     // distribution segments name reservations, and leave no room for Spot
-	"SL79": inCRD,     // an instance whose termination was abandoned is retained or terminated
-	"SL78": inCRD,     // traffic sources have identifiers of their type
+	// the pattern of an image's name has two fields, and nothing is executed; a cluster's pattern
+	// is a condition
+	"SL70": inCRD,
+	"SL71": inCRD, // the name of a Cluster is part of owner tags, in which a slash separates
+	"SL75": inCRD, // deletion protection has three levels
+	"SL76": inCRD, // sizes are in vCPUs or memory where AWS chooses the instance types
+	"SL77": inCRD, // distribution segments name reservations, and leave no room for Spot
+	"SL79": inCRD, // an instance whose termination was abandoned is retained or terminated
+	"SL78": inCRD, // traffic sources have identifiers of their type
 }
 
-// TestEveryRuleHasItsPlace fails when a rule of the matrix is forgotten, when the table knows a rule that does not
-// exist, and when a rule is said to be in the CRDs but no marker or no test case has it.
+// TestEveryRuleHasItsPlace fails when a rule of the matrix is forgotten, when the table knows a
+// rule that does not exist, and when a rule is said to be in the CRDs but no marker or no test case
+// has it.
 func TestEveryRuleHasItsPlace(t *testing.T) {
 	t.Parallel()
 	ids := strings.Fields(matrix)

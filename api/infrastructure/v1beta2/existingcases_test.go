@@ -45,7 +45,7 @@ var existingCases = []ruleCase{
 	},
 }
 
-// existingTransitions are what may become of them.
+// existingTransitions lists edits of references to existing launch templates.
 var existingTransitions = []transitionCase{
 	{
 		rule: "SL51", reason: "the version moves", kind: "AWSLaunchConfig",
@@ -65,7 +65,8 @@ var existingTransitions = []transitionCase{
 	},
 }
 
-// TestExistingGoesWithNothing fails for a field that the rule about existing does not name: it would do nothing.
+// TestExistingGoesWithNothing fails for a field that the rule about existing does not name: it
+// would do nothing.
 func TestExistingGoesWithNothing(t *testing.T) {
 	t.Parallel()
 	spec := definitions(t)["AWSLaunchConfig"].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]

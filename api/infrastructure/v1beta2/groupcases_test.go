@@ -614,7 +614,8 @@ var groupCases = []ruleCase{
 	},
 }
 
-// ignitionCases hold for spec.ignition of an AWSMachinePool and for spec.bootstrap.ignition of an AWSLaunchConfig.
+// ignitionCases hold for spec.ignition of an AWSMachinePool and for spec.bootstrap.ignition of an
+// AWSLaunchConfig.
 var ignitionCases = []ruleCase{
 	{
 		rule: "SL8", reason: "proxies come with 3.1", accept: `{version: "3.1", proxy: {httpProxy: "http://proxy:3128"}}`,

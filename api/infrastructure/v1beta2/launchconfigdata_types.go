@@ -2,9 +2,10 @@ package v1beta2
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// LaunchConfigData are the members of EC2's launch template data that awsLaunchTemplate lacks, in EC2's words (AWS:
-// API_RequestLaunchTemplateData). It is not a kind: AWSLaunchConfig has its fields in spec, beside those of AWSLaunchTemplate. What neither has
-// is listed, with the reason, in a test of package launchtemplate.
+// LaunchConfigData are the members of EC2's launch template data that awsLaunchTemplate lacks, with
+// EC2's field names (AWS: API_RequestLaunchTemplateData). It is not a kind: AWSLaunchConfig has its
+// fields in spec, alongside those of AWSLaunchTemplate. What neither has is listed, with the
+// reason, in a test of package launchtemplate.
 //
 // +slipway:rule=SG1
 // +kubebuilder:validation:XValidation:rule=`!has(self.networkInterfaces) || self.networkInterfaces.exists(n, (!has(n.groups) || size(n.groups) == 0) && (!has(n.networkInterfaceId) || n.networkInterfaceId == "")) || !has(self.additionalSecurityGroups) || size(self.additionalSecurityGroups) == 0`,message="every interface of networkInterfaces has groups of its own, so that additionalSecurityGroups would do nothing: remove them, or the groups of an interface",fieldPath=".additionalSecurityGroups"
@@ -49,16 +50,17 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +slipway:rule=SL28
 // +kubebuilder:validation:XValidation:rule=`!has(self.metadataOptions) || !has(self.instanceMetadataOptions)`,message="metadataOptions and instanceMetadataOptions set up the same service: remove one of the two",fieldPath=".metadataOptions"
 type LaunchConfigData struct {
-	// BlockDeviceMappings are devices as EC2 has them: volumes with all that EBS offers, volumes of the instance store, and devices of the image
-	// to leave out. They come beside rootVolume and nonRootVolumes; a device is in one of the three.
+	// BlockDeviceMappings are devices as EC2 has them: volumes with all that EBS offers, volumes of
+	// the instance store, and devices of the image to leave out. They are added to rootVolume and
+	// nonRootVolumes; a device is in one of the three.
 	// +optional
 	// +listType=map
 	// +listMapKey=deviceName
 	// +kubebuilder:validation:MaxItems=128
 	BlockDeviceMappings []BlockDeviceMapping `json:"blockDeviceMappings,omitempty"`
 
-	// CapacityReservationResourceGroupARN is the resource group of Capacity Reservations that instances are launched into, in place of one that
-	// capacityReservationId names.
+	// CapacityReservationResourceGroupARN is the resource group of Capacity Reservations that
+	// instances are launched into, in place of one that capacityReservationId names.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	// +slipway:rule=SL6
@@ -77,8 +79,8 @@ type LaunchConfigData struct {
 	// +optional
 	DisableAPIStop *bool `json:"disableApiStop,omitempty"`
 
-	// DisableAPITermination has EC2 refuse to terminate an instance at the request of a person. Auto Scaling terminates it all the same. Default:
-	// false.
+	// DisableAPITermination has EC2 refuse to terminate an instance at the request of a person.
+	// Auto Scaling terminates it all the same. Default: false.
 	// +optional
 	DisableAPITermination *bool `json:"disableApiTermination,omitempty"`
 
@@ -90,12 +92,14 @@ type LaunchConfigData struct {
 	// +optional
 	HibernationOptions *HibernationOptions `json:"hibernationOptions,omitempty"`
 
-	// InstanceInitiatedShutdownBehavior is what becomes of an instance that shuts itself down. AWS's default: stop.
+	// InstanceInitiatedShutdownBehavior is what becomes of an instance that shuts itself down.
+	// AWS's default: stop.
 	// +optional
 	// +kubebuilder:validation:Enum=stop;terminate
 	InstanceInitiatedShutdownBehavior string `json:"instanceInitiatedShutdownBehavior,omitempty"`
 
-	// InstanceMarketOptions say how instances are bought, with all that EC2 offers, in place of marketType and spotMarketOptions.
+	// InstanceMarketOptions say how instances are bought, with all that EC2 offers, in place of
+	// marketType and spotMarketOptions.
 	// +optional
 	InstanceMarketOptions *InstanceMarketOptions `json:"instanceMarketOptions,omitempty"`
 
@@ -121,8 +125,10 @@ type LaunchConfigData struct {
 	// +optional
 	MaintenanceOptions *MaintenanceOptions `json:"maintenanceOptions,omitempty"`
 
-	// MetadataOptions set up the instance metadata service (IMDS), in place of instanceMetadataOptions. Session tokens (IMDSv2) are required
-	// unless httpTokens says otherwise; where neither field is given, they are for configs that no pool made and that are new.
+	// MetadataOptions set up the instance metadata service (IMDS), in place of
+	// instanceMetadataOptions. Session tokens (IMDSv2) are required unless httpTokens says
+	// otherwise; where neither field is given, they are for configs that no pool made and that are
+	// new.
 	// +optional
 	MetadataOptions *MetadataOptions `json:"metadataOptions,omitempty"`
 
@@ -130,7 +136,8 @@ type LaunchConfigData struct {
 	// +optional
 	Monitoring *Monitoring `json:"monitoring,omitempty"`
 
-	// NetworkInterfaces of the instances. Without them each has one, with the security groups of the config, in the subnet where it is launched.
+	// NetworkInterfaces of the instances. Without them each has one, with the security groups of
+	// the config, in the subnet where it is launched.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -157,8 +164,9 @@ type LaunchConfigData struct {
 	// +kubebuilder:validation:MaxItems=64
 	SecondaryInterfaces []SecondaryInterface `json:"secondaryInterfaces,omitempty"`
 
-	// TagSpecifications are tags of one type of resource, beside additionalTags. Instances and volumes are tagged anyway; network interfaces and
-	// Spot requests are tagged, with additionalTags too, if they are here.
+	// TagSpecifications are tags of one type of resource, in addition to additionalTags. Instances
+	// and volumes are tagged anyway; network interfaces and Spot requests are tagged, with
+	// additionalTags too, if they are here.
 	// +optional
 	// +listType=map
 	// +listMapKey=resourceType
@@ -183,7 +191,8 @@ type CPUOptions struct {
 	// +kubebuilder:validation:Minimum=1
 	CoreCount *int32 `json:"coreCount,omitempty"`
 
-	// NestedVirtualization allows virtual machines in the instance (C8i, M8i, R8i and their flex variants alone).
+	// NestedVirtualization allows virtual machines in the instance (C8i, M8i, R8i and their flex
+	// variants alone).
 	// +optional
 	// +kubebuilder:validation:Enum=enabled;disabled
 	NestedVirtualization string `json:"nestedVirtualization,omitempty"`
@@ -207,7 +216,8 @@ type CreditSpecification struct {
 
 // HibernationOptions say whether an instance can hibernate.
 type HibernationOptions struct {
-	// Configured lets the instance hibernate: its type can, and its root volume is encrypted and has room for the memory.
+	// Configured lets the instance hibernate: its type can, and its root volume is encrypted and
+	// has room for the memory.
 	// +required
 	Configured bool `json:"configured"`
 }
@@ -239,7 +249,8 @@ type MaintenanceOptions struct {
 	AutoRecovery string `json:"autoRecovery"`
 }
 
-// MetadataOptions set up the instance metadata service (IMDS). What is left out is AWS's default for the account and the image, but for httpTokens.
+// MetadataOptions set up the instance metadata service (IMDS). What is left out is AWS's default
+// for the account and the image, but for httpTokens.
 type MetadataOptions struct {
 	// HTTPEndpoint switches the service on or off.
 	// +optional
@@ -249,8 +260,8 @@ type MetadataOptions struct {
 	// +optional
 	HTTPProtocolIPv6 InstanceMetadataState `json:"httpProtocolIpv6,omitempty"`
 
-	// HTTPPutResponseHopLimit is how many network hops an answer with a session token may travel. Containers that are not on the host's network
-	// need 2.
+	// HTTPPutResponseHopLimit is how many network hops an answer with a session token may travel.
+	// Containers that are not on the host's network need 2.
 	// +optional
 	// +slipway:rule=MD1
 	// +kubebuilder:validation:Minimum=1
@@ -261,8 +272,9 @@ type MetadataOptions struct {
 	// +optional
 	HTTPTokens HTTPTokensState `json:"httpTokens,omitempty"`
 
-	// InstanceMetadataTags would show the instance's tags in its metadata. Only disabled is possible: EC2 does not launch such an instance when a
-	// tag key has a slash, and the tags of cluster nodes have.
+	// InstanceMetadataTags would show the instance's tags in its metadata. Only disabled is
+	// possible: EC2 does not launch such an instance when a tag key has a slash, and the tags of
+	// cluster nodes have.
 	// +optional
 	// +slipway:rule=MD3
 	// +kubebuilder:validation:XValidation:rule=`self == 'disabled'`,message="EC2 does not launch instances that show their tags in metadata when a tag key has a slash, as kubernetes.io/cluster/<name> has: set instanceMetadataTags to disabled, or leave it out"
@@ -312,7 +324,8 @@ type InstanceMarketOptions struct {
 	SpotOptions *SpotOptions `json:"spotOptions,omitempty"`
 }
 
-// SpotOptions are the terms on which Spot Instances are asked for. Auto Scaling makes one-time requests alone, whose instances are terminated.
+// SpotOptions are the terms on which Spot Instances are asked for. Auto Scaling makes one-time
+// requests alone, whose instances are terminated.
 //
 // +slipway:rule=MK2
 // +kubebuilder:validation:XValidation:rule=`!has(self.maxPrice) || self.maxPrice == "" || (self.maxPrice.matches('^[0-9]+([.][0-9]+)?$') && double(self.maxPrice) > 0.001)`,message="maxPrice must be a decimal number above 0.001 (USD per hour), such as 0.05; leave it out for the On-Demand price",fieldPath=".maxPrice"
@@ -321,17 +334,20 @@ type InstanceMarketOptions struct {
 // +slipway:rule=MK4
 // +kubebuilder:validation:XValidation:rule=`!has(self.instanceInterruptionBehavior) || self.instanceInterruptionBehavior == 'terminate' || (has(self.spotInstanceType) && self.spotInstanceType == 'persistent')`,message="instances of one-time requests are terminated when they are interrupted: set spotInstanceType to persistent, or instanceInterruptionBehavior to terminate",fieldPath=".instanceInterruptionBehavior"
 type SpotOptions struct {
-	// InstanceInterruptionBehavior is what becomes of an instance that AWS takes back. AWS's default: terminate.
+	// InstanceInterruptionBehavior is what becomes of an instance that AWS takes back. AWS's
+	// default: terminate.
 	// +optional
 	// +kubebuilder:validation:Enum=hibernate;stop;terminate
 	InstanceInterruptionBehavior string `json:"instanceInterruptionBehavior,omitempty"`
 
-	// MaxPrice is the most to pay per instance hour, in USD, as a decimal number. Left out, the On-Demand price is the limit, which AWS recommends.
+	// MaxPrice is the most to pay per instance hour, in USD, as a decimal number. Left out, the
+	// On-Demand price is the limit, which AWS recommends.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	MaxPrice string `json:"maxPrice,omitempty"`
 
-	// SpotInstanceType says whether the request ends with its instance (one-time, AWS's default) or asks again (persistent).
+	// SpotInstanceType says whether the request ends with its instance (one-time, AWS's default) or
+	// asks again (persistent).
 	// +optional
 	// +kubebuilder:validation:Enum=one-time;persistent
 	SpotInstanceType string `json:"spotInstanceType,omitempty"`

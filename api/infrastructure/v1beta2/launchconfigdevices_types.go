@@ -15,7 +15,8 @@ type BlockDeviceMapping struct {
 	// +optional
 	EBS *EBSBlockDevice `json:"ebs,omitempty"`
 
-	// VirtualName is a volume of the instance store, ephemeral0 to ephemeral23. NVMe volumes are there without.
+	// VirtualName is a volume of the instance store, ephemeral0 to ephemeral23. NVMe volumes are
+	// there without.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	// +slipway:rule=BD10
@@ -27,7 +28,8 @@ type BlockDeviceMapping struct {
 	NoDevice *bool `json:"noDevice,omitempty"`
 }
 
-// EBSBlockDevice is an EBS volume that is created with an instance. Where the image has the device, what is left out is the image's.
+// EBSBlockDevice is an EBS volume that is created with an instance. Where the image has the device,
+// what is left out is the image's.
 //
 // +slipway:rule=BD3
 // +kubebuilder:validation:XValidation:rule=`!has(self.snapshotId) || self.snapshotId == "" || !has(self.encrypted)`,message="the snapshot says whether the volume is encrypted: remove encrypted, or snapshotId",fieldPath=".encrypted"
@@ -54,7 +56,8 @@ type BlockDeviceMapping struct {
 // +slipway:rule=BD9
 // +kubebuilder:validation:XValidation:rule=`!has(self.volumeInitializationRate) || (has(self.snapshotId) && self.snapshotId != "")`,message="volumeInitializationRate is for volumes of a snapshot alone: give snapshotId, or remove it",fieldPath=".volumeInitializationRate"
 type EBSBlockDevice struct {
-	// DeleteOnTermination deletes the volume with the instance. Default: true, also for volumes that the image would leave.
+	// DeleteOnTermination deletes the volume with the instance. Default: true, also for volumes
+	// that the image would leave.
 	// +optional
 	DeleteOnTermination *bool `json:"deleteOnTermination,omitempty"`
 
@@ -92,14 +95,16 @@ type EBSBlockDevice struct {
 	// +kubebuilder:validation:Maximum=2000
 	Throughput *int32 `json:"throughput,omitempty"`
 
-	// VolumeInitializationRate is how fast the blocks of the snapshot are brought from S3, in MiB/s, which costs.
+	// VolumeInitializationRate is how fast the blocks of the snapshot are brought from S3, in
+	// MiB/s, which costs.
 	// +optional
 	// +slipway:rule=BD9
 	// +kubebuilder:validation:Minimum=100
 	// +kubebuilder:validation:Maximum=300
 	VolumeInitializationRate *int32 `json:"volumeInitializationRate,omitempty"`
 
-	// VolumeSize in GiB. It may be left out with snapshotId, and for the root device of the image; that is refused when the image is known.
+	// VolumeSize in GiB. It may be left out with snapshotId, and for the root device of the image;
+	// that is refused when the image is known.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65536

@@ -4,9 +4,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // Bounds of what an AWSLaunchConfig's status lists.
 const (
-	// MaxLaunchConfigHistory is how many launches status.history lists, newest first.
+	// MaxLaunchConfigHistory limits how many launches status.history lists, newest first.
 	MaxLaunchConfigHistory = 20
-	// MaxLaunchConfigUsers is how many pools status.usedBy lists, however many there are.
+	// MaxLaunchConfigUsers limits how many pools status.usedBy lists, however many there are.
 	MaxLaunchConfigUsers = 64
 )
 
@@ -27,7 +27,7 @@ type LaunchConfigUser struct {
 	Instances int32 `json:"instances,omitempty"`
 }
 
-// LaunchConfigCause is why a configuration was launched.
+// LaunchConfigCause describes why a configuration was launched.
 // +kubebuilder:validation:Enum=First;Edited;RolledBack;Pinned;TemplateLost;Adopted;WaitingForApproval;NotVerified
 type LaunchConfigCause string
 
@@ -45,14 +45,17 @@ const (
 	LaunchConfigCauseTemplateLost LaunchConfigCause = "TemplateLost"
 	// LaunchConfigCauseAdopted is a launch template of Cluster API Provider AWS's that was taken over.
 	LaunchConfigCauseAdopted LaunchConfigCause = "Adopted"
-	// LaunchConfigCauseWaitingForApproval was written by earlier releases for a version that was not launched. Such entries are dropped.
+	// LaunchConfigCauseWaitingForApproval was written by earlier releases for a version that was
+	// not launched. Such entries are dropped.
 	LaunchConfigCauseWaitingForApproval LaunchConfigCause = "WaitingForApproval"
-	// LaunchConfigCauseNotVerified was written by earlier releases for a version that was not launched. Such entries are dropped.
+	// LaunchConfigCauseNotVerified was written by earlier releases for a version that was not
+	// launched. Such entries are dropped.
 	LaunchConfigCauseNotVerified LaunchConfigCause = "NotVerified"
 )
 
-// LaunchConfigHistoryEntry is a launch: a configuration that instances were launched with, after they were launched with another. New join tokens
-// are no launch. Nothing of an entry changes later but runBy and deleted.
+// LaunchConfigHistoryEntry is a launch: a configuration that instances were launched with, after
+// they were launched with another. New join tokens are no launch. Nothing of an entry changes later
+// but runBy and deleted.
 type LaunchConfigHistoryEntry struct {
 	// Version is the number of the version that was launched.
 	// +required
@@ -72,7 +75,7 @@ type LaunchConfigHistoryEntry struct {
 	// +optional
 	Created metav1.Time `json:"created,omitempty,omitzero"`
 
-	// Cause is why the configuration was launched, empty where that is not known any more.
+	// Cause is why the configuration was launched, empty if that is no longer known.
 	// +optional
 	Cause LaunchConfigCause `json:"cause,omitempty"`
 
@@ -91,13 +94,14 @@ type LaunchConfigHistoryEntry struct {
 	// +kubebuilder:validation:MaxLength=128
 	BootstrapFingerprint string `json:"bootstrapFingerprint,omitempty"`
 
-	// RunBy are the pools with instances that run the configuration now. They are listed once, with its latest launch.
+	// RunBy are the pools with instances that run the configuration now. They are listed once, with
+	// its latest launch.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	RunBy []LaunchConfigUser `json:"runBy,omitempty"`
 
-	// Deleted is true if no version with the configuration exists any more.
+	// Deleted is true if no version with the configuration exists any longer.
 	// +optional
 	Deleted bool `json:"deleted,omitempty"`
 }

@@ -1,6 +1,7 @@
 package v1beta2
 
-// NetworkInterface is one that is created with an instance, or an existing one. Auto Scaling ignores its subnet and takes the group's.
+// NetworkInterface is one that is created with an instance, or an existing one. Auto Scaling
+// ignores its subnet and takes the group's.
 //
 // +slipway:rule=NI3
 // +kubebuilder:validation:XValidation:rule=`!has(self.ipv4PrefixCount) || !has(self.ipv4Prefixes)`,message="ipv4PrefixCount has EC2 choose prefixes, and ipv4Prefixes names them: remove one of the two",fieldPath=".ipv4PrefixCount"
@@ -31,7 +32,8 @@ type NetworkInterface struct {
 	// +optional
 	ConnectionTrackingSpecification *ConnectionTrackingSpecification `json:"connectionTrackingSpecification,omitempty"`
 
-	// DeleteOnTermination deletes the interface with the instance. AWS's default: true, for an interface that is created.
+	// DeleteOnTermination deletes the interface with the instance. AWS's default: true, for an
+	// interface that is created.
 	// +optional
 	DeleteOnTermination *bool `json:"deleteOnTermination,omitempty"`
 
@@ -56,15 +58,16 @@ type NetworkInterface struct {
 	// +optional
 	ENASRDSpecification *ENASRDSpecification `json:"enaSrdSpecification,omitempty"`
 
-	// Groups are the security groups of the interface. Default: those that the cluster gives its nodes, and additionalSecurityGroups; with groups
-	// of its own it has these alone.
+	// Groups are the security groups of the interface. Default: those that the cluster gives its
+	// nodes, and additionalSecurityGroups; with groups of its own it has these alone.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Groups []AWSResourceReference `json:"groups,omitempty"`
 
-	// InterfaceType is interface (AWS's default), efa for an Elastic Fabric Adapter, or efa-only for one without IP.
+	// InterfaceType is interface (AWS's default), efa for an Elastic Fabric Adapter, or efa-only
+	// for one without IP.
 	// +optional
 	// +slipway:rule=NI5
 	// +kubebuilder:validation:Enum=interface;efa;efa-only
@@ -118,7 +121,8 @@ type NetworkInterface struct {
 	// +kubebuilder:validation:Maximum=63
 	NetworkCardIndex *int32 `json:"networkCardIndex,omitempty"`
 
-	// NetworkInterfaceID is an interface that exists, for a config that one instance at a time is launched from.
+	// NetworkInterfaceID is an interface that exists, for a config that one instance at a time is
+	// launched from.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +slipway:rule=SL6
@@ -129,12 +133,14 @@ type NetworkInterface struct {
 	// +optional
 	PrimaryIPv6 *bool `json:"primaryIpv6,omitempty"`
 
-	// PrivateIPAddress is the primary private IPv4 address, for a config that one instance at a time is launched from.
+	// PrivateIPAddress is the primary private IPv4 address, for a config that one instance at a
+	// time is launched from.
 	// +optional
 	// +kubebuilder:validation:MaxLength=15
 	PrivateIPAddress string `json:"privateIpAddress,omitempty"`
 
-	// PrivateIPAddresses are private IPv4 addresses, for a config that one instance at a time is launched from.
+	// PrivateIPAddresses are private IPv4 addresses, for a config that one instance at a time is
+	// launched from.
 	// +optional
 	// +listType=map
 	// +listMapKey=privateIpAddress
@@ -142,20 +148,23 @@ type NetworkInterface struct {
 	// +kubebuilder:validation:MaxItems=64
 	PrivateIPAddresses []PrivateIPAddress `json:"privateIpAddresses,omitempty"`
 
-	// SecondaryPrivateIPAddressCount is how many private IPv4 addresses EC2 assigns beside the primary one.
+	// SecondaryPrivateIPAddressCount is how many private IPv4 addresses EC2 assigns in addition to
+	// the primary one.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	SecondaryPrivateIPAddressCount *int32 `json:"secondaryPrivateIpAddressCount,omitempty"`
 
-	// Subnet of the interface, by id or by filters that one subnet of the VPC matches. Default: where the instance is launched.
+	// Subnet of the interface, by id or by filters that one subnet of the VPC matches. Default:
+	// where the instance is launched.
 	// +optional
 	Subnet *AWSResourceReference `json:"subnet,omitempty"`
 }
 
 // ConnectionTrackingSpecification says how long idle connections are remembered, in seconds.
 type ConnectionTrackingSpecification struct {
-	// TCPEstablishedTimeout is that of established TCP connections. AWS's default: 432,000, or 350 on Nitro v6 types.
+	// TCPEstablishedTimeout is that of established TCP connections. AWS's default: 432,000, or 350
+	// on Nitro v6 types.
 	// +optional
 	// +slipway:rule=NI7
 	// +kubebuilder:validation:Minimum=60
@@ -246,7 +255,8 @@ type SecondaryInterface struct {
 	// +kubebuilder:validation:Maximum=64
 	PrivateIPAddressCount *int32 `json:"privateIpAddressCount,omitempty"`
 
-	// PrivateIPAddresses are the private IPv4 addresses to assign, for a config that one instance at a time is launched from.
+	// PrivateIPAddresses are the private IPv4 addresses to assign, for a config that one instance
+	// at a time is launched from.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1

@@ -17,8 +17,8 @@ type LaunchConfigTemplateReference struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 
-	// Namespace of the AWSLaunchConfigTemplate, which must allow that of the pool in spec.allowedNamespaces. Default: the
-	// namespace of the pool.
+	// Namespace of the AWSLaunchConfigTemplate, which must allow that of the pool in
+	// spec.allowedNamespaces. Default: the namespace of the pool.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace,omitempty"`

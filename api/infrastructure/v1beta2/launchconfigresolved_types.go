@@ -1,28 +1,30 @@
 package v1beta2
 
-// ExistingLaunchTemplate names an EC2 launch template of somebody else's, in the account and region of the cluster.
+// ExistingLaunchTemplate names an EC2 launch template of somebody else's, in the account and region
+// of the cluster.
 //
 // +slipway:rule=LT3
 // +kubebuilder:validation:XValidation:rule=`(has(self.id) && self.id != "") != (has(self.name) && self.name != "")`,message="give either id or name"
 // +slipway:rule=SL51
 // +kubebuilder:validation:XValidation:rule=`(has(self.id) ? self.id : "") == (has(oldSelf.id) ? oldSelf.id : "") && (has(self.name) ? self.name : "") == (has(oldSelf.name) ? oldSelf.name : "")`,message="a node group can not change over to another launch template: put id or name back, or make a new AWSLaunchConfig"
 type ExistingLaunchTemplate struct {
-	// ID of the launch template. It can not be changed.
+	// ID of the launch template. It cannot be changed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +slipway:rule=SL6
 	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^lt-[0-9a-f]{8,17}$')`,message="give the id of a launch template, lt-..."
 	ID string `json:"id,omitempty"`
 
-	// Name of the launch template. It can not be changed.
+	// Name of the launch template. It cannot be changed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	// +slipway:rule=LT1
 	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[a-zA-Z0-9()./_-]{3,128}$')`,message="a launch template name has 3 to 128 letters, digits and ( ) . - / _"
 	Name string `json:"name,omitempty"`
 
-	// Version is a number, latest (the newest) or default (the template's default version). Pools follow it: nodes are replaced
-	// when it comes to stand for a version that is another node. Default: default.
+	// Version is a number, latest (the newest) or default (the template's default version). Pools
+	// follow it: nodes are replaced when it comes to stand for a version that is another node.
+	// Default: default.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +slipway:rule=SL52
@@ -30,15 +32,16 @@ type ExistingLaunchTemplate struct {
 	Version string `json:"version,omitempty"`
 }
 
-// ResolvedLaunchConfig is what the spec's names and lookups led to in AWS.
+// ResolvedLaunchConfig contains the resources in AWS that the names and lookups of the spec
+// resolved to.
 type ResolvedLaunchConfig struct {
 	// ImageID is the image. One that was looked up is kept while imageKey stays the same.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ImageID string `json:"imageID,omitempty"`
 
-	// ImageArchitecture is the processor architecture of the image, x86_64 or arm64; of the instance type, where EKS chooses the
-	// image.
+	// ImageArchitecture is the processor architecture of the image, x86_64 or arm64; of the
+	// instance type, where EKS chooses the image.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	ImageArchitecture string `json:"imageArchitecture,omitempty"`
@@ -58,8 +61,8 @@ type ResolvedLaunchConfig struct {
 	// +kubebuilder:validation:MaxLength=128
 	ImageKey string `json:"imageKey,omitempty"`
 
-	// ImageParameter is the Systems Manager parameter that leads to the image, where the launch template names one: the image is
-	// then what the parameter held when it was last looked at.
+	// ImageParameter is the Systems Manager parameter that leads to the image, where the launch
+	// template names one: the image is then the value that the parameter had when it was last read.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	ImageParameter string `json:"imageParameter,omitempty"`
@@ -69,12 +72,14 @@ type ResolvedLaunchConfig struct {
 	// +kubebuilder:validation:MaxLength=64
 	InstanceType string `json:"instanceType,omitempty"`
 
-	// InstanceRequirements are the attributes that choose instance types in place of one, in JSON, as EC2 has them.
+	// InstanceRequirements are the attributes that choose instance types in place of one, in JSON,
+	// as EC2 has them.
 	// +optional
 	// +kubebuilder:validation:MaxLength=8192
 	InstanceRequirements string `json:"instanceRequirements,omitempty"`
 
-	// Market is how instances are bought: on-demand, spot, capacity-block or interruptible-capacity-reservation.
+	// Market is how instances are bought: on-demand, spot, capacity-block or
+	// interruptible-capacity-reservation.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Market string `json:"market,omitempty"`
@@ -86,22 +91,24 @@ type ResolvedLaunchConfig struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	SecurityGroupIDs []string `json:"securityGroupIDs,omitempty"`
 
-	// SubnetIDs are the subnets that the template's network interfaces are in. There are none where whoever launches chooses.
+	// SubnetIDs are the subnets that the template's network interfaces are in. There are none where
+	// whoever launches chooses.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=64
 	SubnetIDs []string `json:"subnetIDs,omitempty"`
 
-	// AvailabilityZones are the zones that the template can be launched in. There are none where whoever launches chooses.
+	// AvailabilityZones are the zones that the template can be launched in. There are none where
+	// whoever launches chooses.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=64
 	AvailabilityZones []string `json:"availabilityZones,omitempty"`
 
-	// EphemeralStorageGiB is the size of the volume that has containers, their logs and emptyDir volumes. It is left out where
-	// nobody knows it.
+	// EphemeralStorageGiB is the size of the volume that has containers, their logs and emptyDir
+	// volumes. It is left out where nobody knows it.
 	// +optional
 	EphemeralStorageGiB int64 `json:"ephemeralStorageGiB,omitempty"`
 
@@ -121,7 +128,7 @@ type ResolvedLaunchConfig struct {
 	Missing []LaunchConfigGap `json:"missing,omitempty"`
 }
 
-// LaunchConfigGap is something that a kind of consumer misses in a launch template, or can not launch with.
+// LaunchConfigGap is something that a kind of consumer misses in a launch template, or cannot launch with.
 type LaunchConfigGap struct {
 	// For is the kind: AWSMachinePool, AWSManagedMachinePool or Provisioner.
 	// +required
@@ -133,7 +140,8 @@ type LaunchConfigGap struct {
 	// +kubebuilder:validation:MaxLength=64
 	Member string `json:"member"`
 
-	// Blocking says that nothing can be launched, unless the consumer has what the message says. What is not blocking is a warning.
+	// Blocking says that nothing can be launched, unless the consumer has what the message says. A
+	// gap that is not blocking is a warning.
 	// +optional
 	Blocking bool `json:"blocking,omitempty"`
 

@@ -16,8 +16,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// words are the strings that the rules speak of, their neighbors, and nonsense. Most objects made of them are refused;
-// many are not.
+// words are the strings that the rules mention, their neighbors, and nonsense. Most objects made of
+// them are refused; many are not.
 var words = []string{
 	"", "a", "m5.large", "ami-0123456789abcdef0", "resolve:ssm:/x", "/dev/sdb", "/dev/sdc", "gp3", "0.5", "0.001",
 	"v1.34.2", "one", "us-east-1a", "subnet-1", "nodes", "Name", "aws:x", "kubernetes.io/cluster/one", "ü ß", "a,b",
@@ -80,9 +80,9 @@ func drawnObject(t *rapid.T, s *schema.Structural, path string) any {
 	return made
 }
 
-// TestLaws holds, for arbitrary specs, what a controller relies on: defaulting is idempotent, both versions judge
-// alike, what was accepted is accepted again unchanged, and an object that a controller read and wrote back is
-// accepted and means the same.
+// TestLaws holds, for arbitrary specs, what a controller relies on: defaulting is idempotent, both
+// versions judge alike, what was accepted is accepted again unchanged, and an object that a
+// controller read and wrote back is accepted and means the same.
 func TestLaws(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

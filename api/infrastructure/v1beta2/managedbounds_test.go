@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestBoundsOfLabelsAndTaints holds EKS's bounds: a key has at most 63 characters, its prefix included, other than in Kubernetes (AWS: API_CreateNodegroup,
-// labels; API_Taint). What EKS would refuse is refused at once.
+// TestBoundsOfLabelsAndTaints holds EKS's bounds: a key has at most 63 characters, its prefix
+// included, other than in Kubernetes (AWS: API_CreateNodegroup, labels; API_Taint). Values that EKS
+// would refuse are refused at once.
 func TestBoundsOfLabelsAndTaints(t *testing.T) {
 	t.Parallel()
 	key := func(length int) string { return strings.Repeat("p", length-10) + "/" + strings.Repeat("k", 9) }

@@ -25,7 +25,8 @@ func ruleCasesOf(cases []managedcases.Case) []ruleCase {
 	return converted
 }
 
-// managedHookCases and managedTagCases are refused there as they are for an AWSMachinePool, whose tests say more of them.
+// managedHookCases and managedTagCases are refused there as they are for an AWSMachinePool, whose
+// tests cover them in more detail.
 func managedSharedRefusals() []ruleCase {
 	var cases []ruleCase
 	for _, c := range slices.Concat(hookCases, sharedCases) {
@@ -79,7 +80,8 @@ func TestManagedExampleApplies(t *testing.T) {
 	}
 }
 
-// TestManagedDefaults holds CAPA's defaults, and that nothing else is filled in: the user's spec is the user's.
+// TestManagedDefaults holds CAPA's defaults, and that nothing else is filled in: the user's spec is
+// the user's.
 func TestManagedDefaults(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ reason, given, stored string }{

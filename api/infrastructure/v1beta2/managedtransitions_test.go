@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-project/slipway/internal/apitest/managedcases"
 )
 
-// managedTransitionCases hold what of a node group EKS can not change, and what may change.
+// managedTransitionCases hold what of a node group EKS cannot change, and what may change.
 var managedTransitionCases = managedTransitions()
 
 func managedTransitions() []transitionCase {
@@ -21,7 +21,8 @@ func managedTransitions() []transitionCase {
 	return cases
 }
 
-// TestDefaultNodegroupNamesMayBeLeftOut holds that every name that CAPA's webhook writes can be taken out of the spec again.
+// TestDefaultNodegroupNamesMayBeLeftOut holds that every name that CAPA's webhook writes can be
+// taken out of the spec again.
 func TestDefaultNodegroupNamesMayBeLeftOut(t *testing.T) {
 	t.Parallel()
 	served := resource(t, "AWSManagedMachinePool", "v1beta2")

@@ -26,7 +26,8 @@ func TestDefaultNodegroupName(t *testing.T) {
 	}
 }
 
-// TestDefaultNodegroupNamesAreNames holds that any pool has a name that EKS takes, and that pools with long names have different ones.
+// TestDefaultNodegroupNamesAreNames holds that any pool has a name that EKS takes, and that pools
+// with long names have different ones.
 func TestDefaultNodegroupNamesAreNames(t *testing.T) {
 	t.Parallel()
 	valid := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)

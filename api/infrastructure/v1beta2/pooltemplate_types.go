@@ -2,7 +2,8 @@ package v1beta2
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// PoolTemplateMetadata is what the pools of a template get beside what Cluster API gives them.
+// PoolTemplateMetadata contains metadata that the pools of a template get in addition to the
+// metadata that Cluster API sets.
 type PoolTemplateMetadata struct {
 	// Labels of the pools.
 	// +optional
@@ -42,8 +43,8 @@ type AWSMachinePoolTemplateResource struct {
 // +kubebuilder:printcolumn:name="Instance Type",type="string",JSONPath=".spec.template.spec.awsLaunchTemplate.instanceType",description="Instance type"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
-// AWSMachinePoolTemplate is what Cluster API makes AWSMachinePools of, for the machine pools of a ClusterClass. An edit reaches all pools that were
-// made of it.
+// AWSMachinePoolTemplate is a template from which Cluster API creates AWSMachinePools, for the
+// machine pools of a ClusterClass. An edit is applied to all pools that were created from it.
 type AWSMachinePoolTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -92,8 +93,9 @@ type AWSManagedMachinePoolTemplateResource struct {
 // +kubebuilder:printcolumn:name="AMI Type",type="string",JSONPath=".spec.template.spec.amiType",description="What EKS chooses images from"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
-// AWSManagedMachinePoolTemplate is what Cluster API makes AWSManagedMachinePools of, for the machine pools of a ClusterClass. An edit reaches all
-// pools that were made of it.
+// AWSManagedMachinePoolTemplate is a template from which Cluster API creates
+// AWSManagedMachinePools, for the machine pools of a ClusterClass. An edit is applied to all pools
+// that were created from it.
 type AWSManagedMachinePoolTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -34,8 +34,8 @@ type AWSResourceReference struct {
 	// +kubebuilder:validation:MaxLength=255
 	ID *string `json:"id,omitempty"`
 
-	// Filters that the resource matches, in the vocabulary of the AWS call that lists such resources. All resources
-	// that match are taken.
+	// Filters that the resource matches, in the vocabulary of the AWS call that lists such
+	// resources. All resources that match are taken.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
@@ -59,12 +59,12 @@ type Filter struct {
 	Values []string `json:"values"`
 }
 
-// NodeCapacity is what a node has of each resource.
+// NodeCapacity maps resources to the amounts that a node has.
 //
 // +kubebuilder:validation:MaxProperties=32
 type NodeCapacity map[corev1.ResourceName]resource.Quantity
 
-// NodeInfo is what cluster-autoscaler wants to know of a node before there is one.
+// NodeInfo describes a future node to cluster-autoscaler.
 type NodeInfo struct {
 	// Architecture as kubernetes.io/arch has it: amd64 or arm64.
 	// +optional

@@ -14,7 +14,7 @@ metadata: {name: nodes, namespace: default}
 spec: {template: {spec: {instanceType: m5.large}}}
 `
 
-// inTemplate is where an AWSLaunchConfigTemplate has what an AWSLaunchConfig has in its spec.
+// inTemplate wraps the spec of an AWSLaunchConfig in that of an AWSLaunchConfigTemplate.
 const inTemplate = "spec: {template: {spec: %s}}"
 
 // launchConfigTemplateCases hold for spec.template.spec of an AWSLaunchConfigTemplate.
@@ -68,7 +68,7 @@ var sharingCases = []ruleCase{
 	},
 }
 
-// sharingTransitions are what may become of references, of pools and of launch configs.
+// sharingTransitions lists edits of references, pools, and launch configs.
 var sharingTransitions = slices.Concat(referenceTransitions, existingTransitions)
 
 var referenceTransitions = []transitionCase{
@@ -91,8 +91,9 @@ var referenceTransitions = []transitionCase{
 	},
 }
 
-// TestTemplatesHaveWhatLaunchConfigsHave fails for a field of an AWSLaunchConfig that an AWSLaunchConfigTemplate lacks, and no reason is known for: what one
-// pool can launch with, pools of many clusters can.
+// TestTemplatesHaveWhatLaunchConfigsHave fails for a field of an AWSLaunchConfig that an
+// AWSLaunchConfigTemplate lacks, and no reason is known for: what one pool can launch with, pools
+// of many clusters can.
 func TestTemplatesHaveWhatLaunchConfigsHave(t *testing.T) {
 	t.Parallel()
 	reasons := map[string]string{

@@ -1,10 +1,12 @@
 package v1beta2
 
-// The AWS tags that say whose a resource is. They are CAPA's (its package api/v1beta2, tags.go), so that what CAPA
-// made is recognized as owned, and what Slipway makes is recognized by CAPA's tooling.
+// The AWS tags that say whose a resource is. They are CAPA's (its package api/v1beta2, tags.go), so
+// that what CAPA made is recognized as owned, and what Slipway makes is recognized by CAPA's
+// tooling.
 const (
-	// TagKubernetesClusterPrefix, followed by the name of the Kubernetes cluster, marks what belongs to that cluster;
-	// the value is TagValueOwned or TagValueShared. The AWS cloud provider reads it too.
+	// TagKubernetesClusterPrefix, followed by the name of the Kubernetes cluster, marks what
+	// belongs to that cluster; the value is TagValueOwned or TagValueShared. The AWS cloud provider
+	// reads it too.
 	TagKubernetesClusterPrefix = "kubernetes.io/cluster/"
 
 	// TagProviderPrefix begins every tag key of CAPA's own.
@@ -47,26 +49,29 @@ const (
 	// TagSlipwayPrefix begins every tag key of Slipway's own.
 	TagSlipwayPrefix = "slipway.infrastructure.cluster.x-k8s.io/"
 
-	// TagMachinePool holds <namespace>/<cluster>/<name> of the AWSMachinePool that owns a group or a template.
+	// TagMachinePool holds <namespace>/<cluster>/<name> of the AWSMachinePool that owns a group or
+	// a template.
 	TagMachinePool = TagSlipwayPrefix + "machine-pool"
 
-	// TagManagedMachinePool holds <namespace>/<cluster>/<name> of the AWSManagedMachinePool that owns a node group or a node
-	// role.
+	// TagManagedMachinePool holds <namespace>/<cluster>/<name> of the AWSManagedMachinePool that
+	// owns a node group or a node role.
 	TagManagedMachinePool = TagSlipwayPrefix + "managed-machine-pool"
 
 	// TagLaunchConfig holds <namespace>/<cluster>/<name> of the AWSLaunchConfig that owns a launch template.
 	TagLaunchConfig = TagSlipwayPrefix + "launch-config"
 
-	// TagAccepted of a launch template holds the versions that count as a configuration though no fingerprint of theirs says so:
-	// "config=<fingerprint> <template>:<first>-<last> …".
+	// TagAccepted of a launch template holds the versions that count as a configuration though no
+	// fingerprint of theirs says so: "config=<fingerprint> <template>:<first>-<last> …".
 	TagAccepted = TagSlipwayPrefix + "accepted-versions"
 
-	// TagTokens of a launch template says that instances want session tokens (IMDSv2) where the spec says nothing of IMDS; the value is
-	// required. Templates that were begun by an earlier release, by CAPA or for a pool have it not.
+	// TagTokens of a launch template says that instances want session tokens (IMDSv2) where the
+	// spec does not mention IMDS; the value is required. Templates that were begun by an earlier
+	// release, by CAPA or for a pool have it not.
 	TagTokens = TagSlipwayPrefix + "metadata-tokens"
 
-	// TagClusterUID holds the UID of the kube-system namespace of the cluster that just-in-time nodes and their default launch templates were
-	// created for. Two clusters may have the same name; no two have the same UID.
+	// TagClusterUID holds the UID of the kube-system namespace of the cluster that just-in-time
+	// nodes and their default launch templates were created for. Two clusters may have the same
+	// name; no two have the same UID.
 	TagClusterUID = TagSlipwayPrefix + "cluster-uid"
 )
 

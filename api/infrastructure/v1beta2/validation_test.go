@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// ruleCase is one rule with a neighbor on either side of it: what it must let through, and what it must refuse with a
-// message that says what to do. Both are merge patches for an object that is accepted as it is.
+// ruleCase is one rule with a neighbor on either side of it: what it must let through, and what it
+// must refuse with a message that says what to do. Both are merge patches for an object that is
+// accepted as it is.
 type ruleCase struct {
 	rule   string
 	reason string
@@ -17,7 +18,8 @@ type ruleCase struct {
 	says   string
 }
 
-// launchTemplateCases hold for spec.awsLaunchTemplate of an AWSMachinePool and for spec of an AWSLaunchConfig alike.
+// launchTemplateCases hold for spec.awsLaunchTemplate of an AWSMachinePool and for spec of an
+// AWSLaunchConfig alike.
 var launchTemplateCases = []ruleCase{
 	{
 		rule: "LT6", reason: "CAPA ignores versionNumber; here the controller chooses, and says so",
@@ -475,14 +477,16 @@ func TestRules(t *testing.T) {
 
 				before := object(t, group.base, `metadata: {labels: {was: here}}`)
 				if group.kind == "AWSManagedMachinePool" || strings.Contains(c.accept, "existing:") {
-					before = accepted // most of a node group can not be changed, nor what a launch config follows: TestTransitions
+					// most of a node group cannot be changed, nor what a launch config follows:
+					// TestTransitions
+					before = accepted
 				}
 				stored, err := served.Create(t.Context(), before)
 				if err != nil {
 					t.Fatalf("creating the object to update: %v", err)
 				}
 				if strings.HasPrefix(c.rule, "LT1") {
-					return // names can not be edited at all: TestTransitions
+					return // names cannot be edited at all: TestTransitions
 				}
 				if _, err := served.Update(t.Context(), stored, accepted); err != nil {
 					t.Errorf("updating to what is allowed (%s): %v", c.reason, err)

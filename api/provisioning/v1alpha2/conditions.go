@@ -5,7 +5,8 @@ const (
 	// ReadyCondition is True when nodes can be launched; of a ProvisionedNode, when pods can run there.
 	ReadyCondition = "Ready"
 
-	// ClusterNameUniqueCondition is False while instances or launch templates of another Kubernetes cluster have the name in spec.cluster.name. Nothing is launched then.
+	// ClusterNameUniqueCondition is False while instances or launch templates of another Kubernetes
+	// cluster have the name in spec.cluster.name. Nothing is launched then.
 	ClusterNameUniqueCondition = "ClusterNameUnique"
 
 	// SubnetsReadyCondition is True when nodes can be launched into a subnet: one in a zone that
@@ -16,31 +17,38 @@ const (
 	// launched from, and AWS offers an instance type for it where the subnets are.
 	LaunchTemplatesReadyCondition = "LaunchTemplatesReady"
 
-	// NodesCurrentCondition is True when every node is what it would be launched as now. It is there where spec.drift is.
+	// NodesCurrentCondition is True when every node is what it would be launched as now. It is
+	// there where spec.drift is.
 	NodesCurrentCondition = "NodesCurrent"
 
-	// VersionsPrunedCondition is False when versions of default launch templates that nothing needs any more could not be deleted. It is missing when there are none.
+	// VersionsPrunedCondition is False when unused versions of default launch templates could not
+	// be deleted. It is missing when there are none.
 	VersionsPrunedCondition = "VersionsPruned"
 
-	// DistinctCondition is False while pods that do not name the provisioner get nodes of another one, which suits the same pods, launches from another launch template and comes first
-	// by name. It is missing otherwise.
+	// DistinctCondition is False while pods that do not name the provisioner get nodes of another
+	// one, which suits the same pods, launches from another launch template and comes first by
+	// name. It is missing otherwise.
 	DistinctCondition = "Distinct"
 
-	// NodesStartCondition is False while nodes are not launched because the last ones failed to start; its message says what they lacked, and when the next try is.
+	// NodesStartCondition is False while nodes are not launched because the last ones failed to
+	// start; its message says what they lacked, and when the next try is.
 	NodesStartCondition = "NodesStart"
 
-	// NodesLaunchCondition is False while a node of the provisioner is to be launched and AWS fails
-	// to, and while AWS has none of the instances that the provisioner may launch, or the account
-	// may have none; its message says why. The launch is repeated.
+	// NodesLaunchCondition is False while AWS fails to launch a node of the provisioner, and while
+	// AWS has none of the instances that the provisioner may launch, or the account may have none;
+	// its message says why. The launch is repeated.
 	NodesLaunchCondition = "NodesLaunch"
 
-	// AWSReachableCondition is False while AWS gives no answers; its message says which service, and since when. It is missing while AWS answers. Ready repeats it.
+	// AWSReachableCondition is False while AWS gives no answers; its message says which service,
+	// and since when. It is missing while AWS answers. Ready repeats it.
 	AWSReachableCondition = "AWSReachable"
 
-	// DisruptionBudgetsValidCondition is False while a budget in spec.disruption has a schedule that cannot be read. That budget allows no disruptions. It is missing otherwise.
+	// DisruptionBudgetsValidCondition is False while a budget in spec.disruption has a schedule
+	// that cannot be read. That budget allows no disruptions. It is missing otherwise.
 	DisruptionBudgetsValidCondition = "DisruptionBudgetsValid"
 
-	// SpellingsCurrentCondition is False while the spec has labels of before March 2021, which are read as those that took their place.
+	// SpellingsCurrentCondition is False while the spec has labels of before March 2021, which are
+	// read as those that took their place.
 	SpellingsCurrentCondition = "SpellingsCurrent"
 )
 
@@ -55,11 +63,14 @@ const (
 	// NodeReadyCondition is True when the kubelet says that the Node takes pods.
 	NodeReadyCondition = "NodeReady"
 
-	// InitializedCondition is True once the Node was ready, without startup taints, and had the extended resources that its pods request. It stays True.
+	// InitializedCondition is True once the Node was ready, without startup taints, and had the
+	// extended resources that its pods request. It stays True.
 	InitializedCondition = "Initialized"
 
-	// ReplacingCondition is True while the node is being replaced: it ends once its pods have places elsewhere. Its message says why, and how many have none yet. It is
-	// False while the node should be disrupted and must not be yet, because of a disruption budget or the annotation karpenter.sh/do-not-disrupt.
+	// ReplacingCondition is True while the node is being replaced: it ends once its pods have
+	// places elsewhere. Its message says why, and how many have none yet. It is False while the
+	// node should be disrupted and must not be yet, because of a disruption budget or the
+	// annotation karpenter.sh/do-not-disrupt.
 	ReplacingCondition = "Replacing"
 
 	// EndingCondition is True while the node is being ended, and says what is in the way.
@@ -93,22 +104,26 @@ const (
 	// EmptyReason says that no pod but those of daemon sets has run on the node for spec.ttlSeconds.
 	EmptyReason = "Empty"
 
-	// DoNotDisruptReason names the pod or the Node with the annotation karpenter.sh/do-not-disrupt, or karpenter.sh/do-not-evict.
+	// DoNotDisruptReason names the pod or the Node with the annotation karpenter.sh/do-not-disrupt,
+	// or karpenter.sh/do-not-evict.
 	DoNotDisruptReason = "DoNotDisrupt"
 
-	// PodDisruptionBudgetReason says that a node should be replaced, and stays because a PodDisruptionBudget allows no eviction of one of its pods.
+	// PodDisruptionBudgetReason says that a node should be replaced, and stays because a
+	// PodDisruptionBudget allows no eviction of one of its pods.
 	PodDisruptionBudgetReason = "PodDisruptionBudget"
 
 	// InitializingReason says what the Node lacks to be initialized.
 	InitializingReason = "Initializing"
 
-	// StartTimeoutReason says what a node lacked that did not become an initialized Node in time. It is replaced.
+	// StartTimeoutReason says what a node lacked that did not become an initialized Node in time.
+	// It is replaced.
 	StartTimeoutReason = "StartTimeout"
 
 	// ExpiredReason says that the node is as old as it may become.
 	ExpiredReason = "Expired"
 
-	// DriftedReason says what of the node is not as it would be launched now; of a Provisioner, how many nodes are so.
+	// DriftedReason says how the node differs from one that would be launched now or, for a
+	// Provisioner, how many nodes differ.
 	DriftedReason = "Drifted"
 
 	// RequestedReason says that somebody set the annotation provisioning.karpenter.sh/replace.
@@ -126,13 +141,16 @@ const (
 	// ClusterNameTakenReason names what in AWS another cluster of the same name has.
 	ClusterNameTakenReason = "ClusterNameTaken"
 
-	// InstanceNotOwnedReason says that the instance in status was not launched for the ProvisionedNode. Slipway does not touch it.
+	// InstanceNotOwnedReason says that the instance in status was not launched for the
+	// ProvisionedNode. Slipway does not touch it.
 	InstanceNotOwnedReason = "InstanceNotOwned"
 
-	// OtherClusterReason says that the ProvisionedNode was written in another cluster, and came here with a backup, for example. It launches nothing.
+	// OtherClusterReason says that the ProvisionedNode was written in another cluster, and came
+	// here with a backup, for example. It launches nothing.
 	OtherClusterReason = "OtherCluster"
 
-	// NodeGoneReason says that the Node was deleted past its finalizer. The instance is terminated unless the Node is back in time.
+	// NodeGoneReason says that the Node was deleted past its finalizer. The instance is terminated
+	// unless the Node is back in time.
 	NodeGoneReason = "NodeGone"
 
 	// TemplateUnusableReason says why nothing can be launched from a launch template.

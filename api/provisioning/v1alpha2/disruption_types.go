@@ -5,7 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Annotations that keep a node from being disrupted voluntarily. They count with the value "true": on a pod, on its Node, and on its ProvisionedNode.
+// Annotations that keep a node from being disrupted voluntarily. They count with the value "true":
+// on a pod, on its Node, and on its ProvisionedNode.
 const (
 	// DoNotDisruptAnnotation is Karpenter's.
 	DoNotDisruptAnnotation = "karpenter.sh/do-not-disrupt"
@@ -14,21 +15,25 @@ const (
 	DoNotEvictAnnotation = "karpenter.sh/do-not-evict"
 )
 
-// DisruptionAllowedAnnotation on a ProvisionedNode lets it be disrupted for the reason that is its value, within the disruption budgets of its Provisioner. Slipway
-// sets and removes it.
+// DisruptionAllowedAnnotation on a ProvisionedNode lets it be disrupted for the reason that is its
+// value, within the disruption budgets of its Provisioner. Slipway sets and removes it.
 const DisruptionAllowedAnnotation = "provisioning.karpenter.sh/disruption-allowed"
 
-// TerminationDeadlineAnnotation on a ProvisionedNode is when its instance is terminated although pods are left (RFC 3339), once the ProvisionedNode is deleted. A sooner
-// end of terminationGracePeriod goes before it. Slipway sets it on Spot Instances that EC2 takes back, and on failed nodes that it drains.
+// TerminationDeadlineAnnotation on a ProvisionedNode is when its instance is terminated although
+// pods are left (RFC 3339), once the ProvisionedNode is deleted. A sooner end of
+// terminationGracePeriod goes before it. Slipway sets it on Spot Instances that EC2 takes back, and
+// on failed nodes that it drains.
 const TerminationDeadlineAnnotation = "provisioning.karpenter.sh/termination-deadline"
 
-// PendingSinceAnnotation on a ProvisionedNode is when the first of the pods that it was launched for was seen pending (RFC 3339). Metrics measure from it.
+// PendingSinceAnnotation on a ProvisionedNode is when the first of the pods that it was launched
+// for was seen pending (RFC 3339). Metrics measure from it.
 const PendingSinceAnnotation = "provisioning.karpenter.sh/pending-since"
 
 // Disruption bounds how many nodes of a Provisioner are disrupted voluntarily at a time.
 type Disruption struct {
-	// Budgets limit how many nodes are terminated or replaced at a time. Of several budgets that apply, the smallest holds. Nodes that are leaving or not
-	// ready count against every budget. Default: 10% for the reason Expired.
+	// Budgets limit how many nodes are terminated or replaced at a time. Of several budgets that
+	// apply, the smallest holds. Nodes that are leaving or not ready count against every budget.
+	// Default: 10% for the reason Expired.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -41,8 +46,8 @@ type Disruption struct {
 // +slipway:rule=SP30
 // +kubebuilder:validation:XValidation:rule=`has(self.schedule) == has(self.duration)`,message="set schedule and duration together: the budget applies from each time of the schedule for the duration; without both it always applies"
 type DisruptionBudget struct {
-	// Nodes is the number of nodes of the Provisioner that may be disrupted at a time: a number, or a percentage of its nodes that have been ready, rounded up. 0 allows
-	// none.
+	// Nodes is the number of nodes of the Provisioner that may be disrupted at a time: a number, or
+	// a percentage of its nodes that have been ready, rounded up. 0 allows none.
 	// +required
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=6
@@ -50,8 +55,9 @@ type DisruptionBudget struct {
 	// +kubebuilder:validation:XValidation:rule=`type(self) == int ? self >= 0 && self <= 100000 : self.matches('^([0-9]{1,5}|([0-9]{1,2}|100)%)$')`,message="nodes is a number such as 2, or a percentage such as 10%"
 	Nodes intstr.IntOrString `json:"nodes"`
 
-	// Schedule is when the budget begins to apply, in UTC: five fields of cron (minute, hour, day of month, month, day of week), or @hourly, @daily, @midnight,
-	// @weekly, @monthly, @yearly, or @annually. Default: the budget always applies.
+	// Schedule is when the budget begins to apply, in UTC: five fields of cron (minute, hour, day
+	// of month, month, day of week), or @hourly, @daily, @midnight, @weekly, @monthly, @yearly, or
+	// @annually. Default: the budget always applies.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64

@@ -12,7 +12,8 @@ import (
 // inCRD: the API server refuses, by the schema or by a rule. Any other place says where, or why nowhere.
 const inCRD = "CRD"
 
-// enforcement says for every rule of the validation matrix 4(d) where it is enforced. SP rules are Slipway's own.
+// enforcement says for every rule of the validation matrix 4(d) where it is enforced. SP rules are
+// Slipway's own.
 var enforcement = map[string]string{
 	"PV1":  inCRD,
 	"PV2":  inCRD,
@@ -78,7 +79,7 @@ var trials = map[string][2]string{
 	"PV23": {"internal/inspection", "TestJoinsByToken"},
 }
 
-// TestEveryOtherRuleHasATest fails when a rule that the API server can not hold has no test elsewhere.
+// TestEveryOtherRuleHasATest fails when a rule that the API server cannot hold has no test elsewhere.
 func TestEveryOtherRuleHasATest(t *testing.T) {
 	t.Parallel()
 	for id, place := range enforcement {
@@ -95,18 +96,20 @@ func TestEveryOtherRuleHasATest(t *testing.T) {
 	}
 }
 
-// readings are the tests of what the document of 2021 is taken to say, S1 to S13: a row of a table has the number in its reason.
+// readings are the tests of what the document of 2021 is taken to say, S1 to S13: a row of a table
+// has the number in its reason.
 var readings = map[string][2]string{
-	"S1":  {"internal/provisioning/constraints", "TestLayers"},
-	"S2":  {"lab/provisioner", "TestLatestIsANumber"},
-	"S3":  {"lab/provisioner", "TestSpot"},
-	"S4":  {"api/provisioning/v1alpha2", "TestRules"},
-	"S5":  {"api/provisioning/v1alpha2", "TestRules"},
-	"S6":  {"lab/provisioner", "TestOtherArchitecture"}, // the image is behind a parameter
-	"S7":  {"lab/provisioner", "TestOtherArchitecture"},
-	"S8":  {"lab/provisioner", "TestTemplateByLabel"},
-	"S9":  {"internal/provisioning/constraints", "TestLayers"},
-	"S10": {"awssim/internal/ec2", "TestCreateFleetLaunches"}, // CreateFleet does override images; why Slipway has no need of it is in ADR 0065
+	"S1": {"internal/provisioning/constraints", "TestLayers"},
+	"S2": {"lab/provisioner", "TestLatestIsANumber"},
+	"S3": {"lab/provisioner", "TestSpot"},
+	"S4": {"api/provisioning/v1alpha2", "TestRules"},
+	"S5": {"api/provisioning/v1alpha2", "TestRules"},
+	"S6": {"lab/provisioner", "TestOtherArchitecture"}, // the image is behind a parameter
+	"S7": {"lab/provisioner", "TestOtherArchitecture"},
+	"S8": {"lab/provisioner", "TestTemplateByLabel"},
+	"S9": {"internal/provisioning/constraints", "TestLayers"},
+	// CreateFleet does override images; why Slipway has no need of it is in ADR 0065
+	"S10": {"awssim/internal/ec2", "TestCreateFleetLaunches"},
 	"S11": {"internal/provisioning/constraints", "TestLayers"},
 	"S12": {"lab/provisioner", "TestOldSpellings"},
 	"S13": {"lab/provisioner", "TestProvisionersAlike"},
@@ -143,7 +146,8 @@ func hasTest(t *testing.T, directory, name string) bool {
 // matrix are the ids of 4(d).
 const matrix = `PV1 PV2 PV3 PV4 PV5 PV6 PV7 PV8 PV9 PV9W PV10 PV11 PV12 PV13 PV14 PV15 PV16 PV17 PV18 PV19 PV20 PV21 PV22 PV23`
 
-// TestEveryRuleHasItsPlace fails when a rule of the matrix is forgotten, and when one is said to be in the CRD but no marker or no case has it.
+// TestEveryRuleHasItsPlace fails when a rule of the matrix is forgotten, and when one is said to be
+// in the CRD but no marker or no case has it.
 func TestEveryRuleHasItsPlace(t *testing.T) {
 	t.Parallel()
 	for _, id := range strings.Fields(matrix) {

@@ -8,11 +8,12 @@ const (
 	// LabelLaunchTemplateName is the name of the EC2 launch template.
 	LabelLaunchTemplateName = "node.k8s.aws/launch-template-name"
 
-	// LabelLaunchTemplateVersion is the version of that template: on nodes and in pods a number; in a provisioner latest (the default), default
-	// or $LATEST too. A version is that of the name beside it.
+	// LabelLaunchTemplateVersion is the version of that template: on nodes and in pods a number; in
+	// a provisioner latest (the default), default or $LATEST too. A version belongs to the launch
+	// template that the pod names.
 	LabelLaunchTemplateVersion = "node.k8s.aws/launch-template-version"
 
-	// LabelCapacityType is how the instance is bought: spot or on-demand (the default).
+	// LabelCapacityType describes how the instance is purchased: spot or on-demand (the default).
 	LabelCapacityType = "node.k8s.aws/capacity-type"
 )
 
@@ -51,6 +52,7 @@ const (
 	// VersionDefault is the version that the template has as its default.
 	VersionDefault = "default"
 
-	// VersionLatestOfDocument is VersionLatest as the document of 2021 writes it. It is no legal value of a label: only a provisioner can say it.
+	// VersionLatestOfDocument is VersionLatest as the document of 2021 writes it. It is no legal
+	// value of a label: only a provisioner can say it.
 	VersionLatestOfDocument = "$LATEST"
 )

@@ -7,17 +7,21 @@ import (
 // ProvisionedNodeFinalizer keeps a ProvisionedNode until its instance has ended, or has never been.
 const ProvisionedNodeFinalizer = "provisioning.karpenter.sh/instance"
 
-// NodeFinalizer keeps the Node of a ProvisionedNode until its pods have left and its instance has ended: deleting the Node ends both.
+// NodeFinalizer keeps the Node of a ProvisionedNode until its pods have left and its instance has
+// ended: deleting the Node ends both.
 const NodeFinalizer = "provisioning.karpenter.sh/termination"
 
-// ReplaceAnnotation on a ProvisionedNode has the node replaced: it ends once its pods have places elsewhere. Its value says why, for people. A value that begins with
-// DriftedReason is Slipway's own, and is taken away when the node is no longer drifted.
+// ReplaceAnnotation on a ProvisionedNode has the node replaced: it ends once its pods have places
+// elsewhere. Its value says why, for people. A value that begins with DriftedReason is Slipway's
+// own, and is taken away when the node is no longer drifted.
 const ReplaceAnnotation = "provisioning.karpenter.sh/replace"
 
-// RetryAnnotation on a Provisioner has launches begin anew after nodes failed to start: any value that it did not have before does.
+// RetryAnnotation on a Provisioner has launches begin anew after nodes failed to start: any value
+// that it did not have before does.
 const RetryAnnotation = "provisioning.karpenter.sh/retry"
 
-// ProvisionedNodeSpec is what was decided before anything was launched. It never changes: what is launched twice with it is launched once.
+// ProvisionedNodeSpec records what was decided before the node was launched. It never changes, so a
+// launch that is repeated with it starts only one instance.
 //
 // +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message="what a node is launched with is decided once: delete the object to end the node"
 type ProvisionedNodeSpec struct {
@@ -73,7 +77,8 @@ type ProvisionedNodeSpec struct {
 	// +kubebuilder:validation:MaxItems=50
 	StartupTaints []Taint `json:"startupTaints,omitempty"`
 
-	// AwaitedResources are the extended resources that pods of the node request, such as nvidia.com/gpu. The node is initialized once its Node has them.
+	// AwaitedResources are the extended resources that pods of the node request, such as
+	// nvidia.com/gpu. The node is initialized once its Node has them.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -84,7 +89,8 @@ type ProvisionedNodeSpec struct {
 	// +optional
 	ExtraResources ExtraResources `json:"extraResources,omitempty"`
 
-	// Reserved is what of its provisioner's limits the node takes until its instance is known: as much as the largest of its offerings has.
+	// Reserved is what of its provisioner's limits the node takes until its instance is known: as
+	// much as the largest of its offerings has.
 	// +optional
 	Reserved ProvisionedResources `json:"reserved,omitempty,omitzero"`
 }
@@ -103,8 +109,9 @@ type NodeLaunch struct {
 	// +kubebuilder:validation:Maximum=1000
 	Nodes int32 `json:"nodes"`
 
-	// ClusterUID is the UID of the kube-system namespace of the cluster that the nodes are launched for. The instances are tagged with it. It is missing
-	// where an earlier release recorded the launch.
+	// ClusterUID is the UID of the kube-system namespace of the cluster that the nodes are launched
+	// for. The instances are tagged with it. It is missing where an earlier release recorded the
+	// launch.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ClusterUID string `json:"clusterUID,omitempty"`
@@ -127,7 +134,8 @@ type LaunchTemplateVersion struct {
 	// +optional
 	Generated bool `json:"generated,omitempty"`
 
-	// AskedVersion is what pods asked for that name the launch template themselves: a number or latest. It is empty where the provisioner decided.
+	// AskedVersion is what pods asked for that name the launch template themselves: a number or
+	// latest. It is empty where the provisioner decided.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	AskedVersion string `json:"askedVersion,omitempty"`
@@ -201,12 +209,14 @@ type ProvisionedNodeStatus struct {
 	// +optional
 	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
 
-	// AwaySince is when the Node, which had registered, was found gone. It is missing while the Node is there.
+	// AwaySince is when the Node, which had registered, was found gone. It is missing while the
+	// Node is there.
 	// +optional
 	AwaySince *metav1.Time `json:"awaySince,omitempty"`
 
-	// FailedSince is when the node, which had been initialized, was found failed: not ready, its instance stopped, or
-	// its instance failing an EC2 status check. It is missing while the node is well.
+	// FailedSince is when the node, which had been initialized, was found failed: not ready, its
+	// instance stopped, or its instance failing an EC2 status check. It is missing while the node
+	// is well.
 	// +optional
 	FailedSince *metav1.Time `json:"failedSince,omitempty"`
 
@@ -237,8 +247,9 @@ type ProvisionedNodeStatus struct {
 // +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Ready')].message",description="What is in the way"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
-// ProvisionedNode is one node that a Provisioner launches: it is there before the instance is, and goes after it, so that no instance is launched twice
-// and none is lost. Whoever deletes it ends the node, after its pods have left.
+// ProvisionedNode is one node that a Provisioner launches: it is there before the instance is, and
+// goes after it, so that no instance is launched twice and none is lost. Whoever deletes it ends
+// the node, after its pods have left.
 type ProvisionedNode struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

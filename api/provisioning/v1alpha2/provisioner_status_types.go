@@ -8,7 +8,8 @@ import (
 // ProvisionerFinalizer keeps a Provisioner until its nodes and its default launch templates are gone.
 const ProvisionerFinalizer = "provisioning.karpenter.sh/nodes"
 
-// MaxStatusLaunchTemplates is how many launch templates a status lists, however many pods name.
+// MaxStatusLaunchTemplates limits how many launch templates a status lists, however many of them
+// pods name.
 const MaxStatusLaunchTemplates = 50
 
 // ProvisionerStatus says what was found in AWS, and which nodes there are. All of it can be found again.
@@ -24,13 +25,15 @@ type ProvisionerStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// LaunchTemplates are those that the spec and pending pods name, and the default ones, by name: what each resolved to.
+	// LaunchTemplates are those that the spec and pending pods name, and the default ones, by name:
+	// what each resolved to.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
 	LaunchTemplates []ResolvedLaunchTemplate `json:"launchTemplates,omitempty"`
 
-	// FailedStarts are launch templates whose nodes did not start, with what was missing. While one waits, no node of its kind is launched.
+	// FailedStarts are launch templates whose nodes did not start, with what was missing. While one
+	// waits, no node of its kind is launched.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
@@ -45,7 +48,8 @@ type ProvisionerStatus struct {
 	Resources *ProvisionedResources `json:"resources,omitempty"`
 }
 
-// FailedStart counts the rounds of nodes that were launched from one version of a launch template and did not start. A node that starts removes it.
+// FailedStart counts the rounds of nodes that were launched from one version of a launch template
+// and did not start. A node that starts removes it.
 type FailedStart struct {
 	// LaunchTemplateID is the launch template that the nodes were launched from.
 	// +required
@@ -56,8 +60,9 @@ type FailedStart struct {
 	// +required
 	LaunchTemplateVersion int64 `json:"launchTemplateVersion"`
 
-	// Resource that was missing, such as nvidia.com/gpu. It is empty if the instances did not become Nodes, were not ready, or kept a startup taint; then no node at
-	// all is launched from the version while it waits, and else none for pods that request the resource.
+	// Resource that was missing, such as nvidia.com/gpu. It is empty if the instances did not
+	// become Nodes, were not ready, or kept a startup taint; then no node at all is launched from
+	// the version while it waits, and else none for pods that request the resource.
 	// +optional
 	// +kubebuilder:validation:MaxLength=317
 	Resource string `json:"resource,omitempty"`
@@ -75,7 +80,8 @@ type FailedStart struct {
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
 
-	// Retry is the value of the annotation provisioning.karpenter.sh/retry then. An entry of another value no longer counts.
+	// Retry is the value of the annotation provisioning.karpenter.sh/retry then. An entry of
+	// another value no longer counts.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Retry string `json:"retry,omitempty"`
@@ -97,7 +103,8 @@ type ProvisionedResources struct {
 	Memory resource.Quantity `json:"memory,omitempty,omitzero"`
 }
 
-// ResolvedLaunchTemplate is what the name of a launch template, or its absence, led to.
+// ResolvedLaunchTemplate describes the launch template that a name, or the absence of a name,
+// resolved to.
 type ResolvedLaunchTemplate struct {
 	// Name of the launch template.
 	// +optional
@@ -109,7 +116,8 @@ type ResolvedLaunchTemplate struct {
 	// +kubebuilder:validation:MaxLength=64
 	ID string `json:"id,omitempty"`
 
-	// AskedVersion is what was asked for: latest, default or a number. It is empty for a default launch template.
+	// AskedVersion is what was asked for: latest, default or a number. It is empty for a default
+	// launch template.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	AskedVersion string `json:"askedVersion,omitempty"`
@@ -132,7 +140,8 @@ type ResolvedLaunchTemplate struct {
 	// +optional
 	Architecture Architecture `json:"architecture,omitempty"`
 
-	// Accelerator that the image of a default launch template has the driver of: nvidia or neuron. It is empty for the standard image.
+	// Accelerator that the image of a default launch template has the driver of: nvidia or neuron.
+	// It is empty for the standard image.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Accelerator string `json:"accelerator,omitempty"`
@@ -141,23 +150,27 @@ type ResolvedLaunchTemplate struct {
 	// +optional
 	Generated bool `json:"generated,omitempty"`
 
-	// SpecDigest stands for what of the spec a default launch template was made of. One that was made of something else is not launched from.
+	// SpecDigest stands for what of the spec a default launch template was made of. One that was
+	// made of something else is not launched from.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	SpecDigest string `json:"specDigest,omitempty"`
 
-	// Facts are what nodes get of a launch template of somebody else's. They are missing where nothing can be launched from it.
+	// Facts are what nodes get of a launch template of somebody else's. They are missing where
+	// nothing can be launched from it.
 	// +optional
 	Facts *LaunchTemplateFacts `json:"facts,omitempty"`
 
-	// Message says why nothing can be launched from it, or what pods have to know. It is empty where all is well.
+	// Message says why nothing can be launched from it, or what pods have to know. It is empty
+	// where all is well.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
 }
 
-// LaunchTemplateFacts are what a launch template gives its nodes, or holds them to. While EC2 does not tell of launch templates nodes are launched by them, after a restart
-// of the provisioner too.
+// LaunchTemplateFacts describe what a launch template gives to its nodes, or restricts them to.
+// While EC2 does not describe launch templates, nodes are launched by these facts, also after a
+// restart of the provisioner.
 type LaunchTemplateFacts struct {
 	// InstanceTypes that the launch template names.
 	// +optional
@@ -205,7 +218,8 @@ type LaunchTemplateFacts struct {
 // +kubebuilder:printcolumn:name="Message",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Ready')].message",description="What is in the way"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 
-// Provisioner launches nodes for pods that are pending because no node suits them, and ends nodes that nobody needs.
+// Provisioner launches nodes for pods that are pending because no node suits them, and ends nodes
+// that nobody needs.
 //
 // +slipway:rule=SP9
 // +kubebuilder:validation:XValidation:rule=`self.metadata.name.size() <= 63`,message="nodes carry the name of their provisioner in a label: give one of at most 63 characters"

@@ -56,7 +56,8 @@ func object(t testing.TB, base string, patches ...string) map[string]any {
 	return patched
 }
 
-// TestDefinition holds what the API server, and those who read the definition, expect of it. Half of the cost budget is kept for rules to come.
+// TestDefinition holds what the API server, and those who read the definition, expect of it. Half
+// of the cost budget is kept for rules to come.
 func TestDefinition(t *testing.T) {
 	t.Parallel()
 	defined := definition(t)

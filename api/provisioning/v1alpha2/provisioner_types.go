@@ -23,8 +23,8 @@ type ProvisionerSpec struct {
 	// +required
 	Cluster ProvisionerCluster `json:"cluster"`
 
-	// Architecture of all nodes. Without it, and without a launch template, a pod's kubernetes.io/arch decides; a pod that says nothing runs on
-	// x86_64.
+	// Architecture of all nodes. Without it, and without a launch template, a pod's
+	// kubernetes.io/arch decides; a pod that says nothing runs on x86_64.
 	// +optional
 	Architecture Architecture `json:"architecture,omitempty"`
 
@@ -36,9 +36,11 @@ type ProvisionerSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.all(t, self.filter(o, o.key == t.key && o.effect == t.effect).size() == 1)`,message="a node has one taint of a key and an effect"
 	Taints []Taint `json:"taints,omitempty"`
 
-	// StartupTaints are taints that nodes get once, when they register, and that another controller removes when its part of the node is ready: a network plugin, for
-	// example. Pods need not tolerate them. A node that still has one when it should have been initialized is replaced. Taints whose key begins with readiness.k8s.io/
-	// or ends with /agent-not-ready are startup taints without being listed here. Default: none.
+	// StartupTaints are taints that nodes get once, when they register, and that another controller
+	// removes when its part of the node is ready: a network plugin, for example. Pods need not
+	// tolerate them. A node that still has one when it should have been initialized is replaced.
+	// Taints whose key begins with readiness.k8s.io/ or ends with /agent-not-ready are startup
+	// taints without being listed here. Default: none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
@@ -55,7 +57,8 @@ type ProvisionerSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.all(z, z.matches('^[a-z]{2,}(-[a-z0-9]+)+$'))`,message="give names of zones such as us-east-1a"
 	Zones []string `json:"zones,omitempty"`
 
-	// InstanceTypes that nodes may have: pods choose among them. Default: every type of the region that suits.
+	// InstanceTypes that nodes may have: pods choose among them. Default: every type of the region
+	// that suits.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1000
@@ -64,26 +67,30 @@ type ProvisionerSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.all(t, t.matches('^[a-z0-9-]+[.][a-z0-9-]+$'))`,message="give names of instance types such as m5.large"
 	InstanceTypes []string `json:"instanceTypes,omitempty"`
 
-	// Requirements that all nodes satisfy, in addition to zones, instanceTypes and architecture. Where they allow both capacity types, nodes are Spot Instances, and On-Demand
-	// Instances while AWS has no suitable Spot capacity.
+	// Requirements that all nodes satisfy, in addition to zones, instanceTypes and architecture.
+	// Where they allow both capacity types, nodes are Spot Instances, and On-Demand Instances while
+	// AWS has no suitable Spot capacity.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
 	Requirements []Requirement `json:"requirements,omitempty"`
 
-	// Weight orders Provisioners that suit the same pods: the highest weight launches, and among equal weights the first by name. Default: 0.
+	// Weight orders Provisioners that suit the same pods: the highest weight launches, and among
+	// equal weights the first by name. Default: 0.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Weight *int32 `json:"weight,omitempty"`
 
-	// ExtraResources are resources that every node from the Provisioner's own or default launch template has in addition to those of its instance type: huge pages that its
-	// user data reserves, network interfaces for vpc.amazonaws.com/efa, or devices of a device plugin. Huge pages are taken from the node's memory. Pods that ask for them
-	// get nodes. Default: none.
+	// ExtraResources are resources that every node from the Provisioner's own or default launch
+	// template has in addition to those of its instance type: huge pages that its user data
+	// reserves, network interfaces for vpc.amazonaws.com/efa, or devices of a device plugin. Huge
+	// pages are taken from the node's memory. Pods that ask for them get nodes. Default: none.
 	// +optional
 	ExtraResources ExtraResources `json:"extraResources,omitempty"`
 
-	// TTLSeconds is how long, in seconds, a node stays on which no pod runs but those of daemon sets. Default: for good.
+	// TTLSeconds is how long, in seconds, a node stays on which no pod runs but those of daemon
+	// sets. Default: for good.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=31536000
@@ -95,19 +102,24 @@ type ProvisionerSpec struct {
 	// +kubebuilder:validation:Maximum=315360000
 	TTLSecondsUntilExpired *int64 `json:"ttlSecondsUntilExpired,omitempty"`
 
-	// Drift has nodes replaced that are not what they would be launched as now: another version of their launch template is to be taken, or another image, because one of
-	// both is newer, or because this spec changed. With it, default launch templates follow the newest image. Default: nodes stay as they are.
+	// Drift replaces nodes that differ from the nodes that would be launched now: they would get
+	// another version of their launch template, or another image, because a newer one exists or
+	// because this spec changed. With it, default launch templates follow the newest image.
+	// Default: nodes stay as they are.
 	// +optional
 	Drift *Drift `json:"drift,omitempty"`
 
-	// Disruption bounds how many nodes are disrupted voluntarily at a time: those that are empty, expired, or drifted, and those whose replacement was requested. With
-	// spec.drift, its maxReplacing holds as well.
+	// Disruption bounds how many nodes are disrupted voluntarily at a time: those that are empty,
+	// expired, or drifted, and those whose replacement was requested. With spec.drift, its
+	// maxReplacing holds as well.
 	// +optional
 	Disruption *Disruption `json:"disruption,omitempty"`
 
-	// TerminationGracePeriod bounds the drain of a node: after it the instance is terminated. Pods that are still there are
-	// deleted in time for their own grace period, whatever PodDisruptionBudgets and karpenter.sh/do-not-disrupt ask for. With it, pods with karpenter.sh/do-not-disrupt
-	// delay the replacement of their node, and do not prevent it. Default: a drain takes as long as its pods need.
+	// TerminationGracePeriod bounds the drain of a node: after it the instance is terminated. Pods
+	// that are still there are deleted in time for their own grace period, whatever
+	// PodDisruptionBudgets and karpenter.sh/do-not-disrupt ask for. With it, pods with
+	// karpenter.sh/do-not-disrupt delay the replacement of their node, and do not prevent it.
+	// Default: a drain takes as long as its pods need.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -115,11 +127,13 @@ type ProvisionerSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^([0-9]{1,5}h)?([0-9]{1,6}m)?([0-9]{1,7}s)?$') && self.size() > 0`,message="a duration has hours, minutes, and seconds, such as 48h, 1h30m, or 300s"
 	TerminationGracePeriod *metav1.Duration `json:"terminationGracePeriod,omitempty"`
 
-	// Labels of all nodes, unless a pod asks for another value. Those of node.k8s.aws choose the launch template and how capacity is bought.
+	// Labels of all nodes, unless a pod asks for another value. Those of node.k8s.aws choose the
+	// launch template and how capacity is bought.
 	// +optional
 	Labels Labels `json:"labels,omitempty"`
 
-	// LaunchTemplateRef is the EC2 launch template of nodes whose pods name none, where its name is no legal value of a label, or only its id is known.
+	// LaunchTemplateRef is the EC2 launch template of nodes whose pods name none, where its name is
+	// no legal value of a label, or only its id is known.
 	// +optional
 	LaunchTemplateRef *LaunchTemplateReference `json:"launchTemplateRef,omitempty"`
 
@@ -127,18 +141,21 @@ type ProvisionerSpec struct {
 	// +optional
 	LaunchConfigRef *LaunchConfigReference `json:"launchConfigRef,omitempty"`
 
-	// AllowedLaunchTemplates are the EC2 launch templates that pods may name by node.k8s.aws/launch-template-name, beside the one that their nodes would be launched
+	// AllowedLaunchTemplates are the EC2 launch templates that pods may name by
+	// node.k8s.aws/launch-template-name, in addition to the one that their nodes would be launched
 	// from anyway. Default: none.
 	// +optional
 	AllowedLaunchTemplates *AllowedLaunchTemplates `json:"allowedLaunchTemplates,omitempty"`
 
-	// Subnets that nodes may be in. Default: those with the tag kubernetes.io/cluster/ and the name of the cluster.
+	// Subnets that nodes may be in. Default: those with the tag kubernetes.io/cluster/ and the name
+	// of the cluster.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
 	Subnets []infrav1.AWSResourceReference `json:"subnets,omitempty"`
 
-	// SecurityGroups of nodes from default launch templates. Default: those with the tag kubernetes.io/cluster/ and the name of the cluster.
+	// SecurityGroups of nodes from default launch templates. Default: those with the tag
+	// kubernetes.io/cluster/ and the name of the cluster.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
@@ -148,7 +165,8 @@ type ProvisionerSpec struct {
 	// +optional
 	Limits *Limits `json:"limits,omitempty"`
 
-	// IncompatibleArchitecturePolicy is what becomes of pods whose architecture the launch template can not serve. Default: UseDefault.
+	// IncompatibleArchitecturePolicy is what becomes of pods whose architecture the launch template
+	// cannot serve. Default: UseDefault.
 	// +optional
 	IncompatibleArchitecturePolicy IncompatibleArchitecturePolicy `json:"incompatibleArchitecturePolicy,omitempty"`
 }
@@ -158,7 +176,7 @@ type ProvisionerSpec struct {
 // +slipway:rule=SP3
 // +kubebuilder:validation:XValidation:rule=`has(self.endpoint) == has(self.caBundle)`,message="give endpoint and caBundle, or neither: a node that knows one of them can not join"
 type ProvisionerCluster struct {
-	// Name of the cluster, as in the tags of what belongs to it. It never changes.
+	// Name of the cluster, as in the tags of its resources. It never changes.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=100
@@ -166,7 +184,8 @@ type ProvisionerCluster struct {
 	// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,message="nodes and default launch templates bear the cluster's name: make another provisioner for another cluster"
 	Name string `json:"name"`
 
-	// CABundle has the certificates that the API server's is signed by: PEM, in base64. Default: that of the EKS cluster of the name.
+	// CABundle has the certificates that the API server's is signed by: PEM, in base64. Default:
+	// that of the EKS cluster of the name.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=65536
@@ -183,7 +202,7 @@ type ProvisionerCluster struct {
 	Endpoint string `json:"endpoint,omitempty"`
 }
 
-// Architecture of a processor, in EC2's words or in Kubernetes's.
+// Architecture of a processor, as named by EC2 or by Kubernetes.
 //
 // +kubebuilder:validation:Enum=x86_64;amd64;arm64
 type Architecture string
@@ -195,7 +214,8 @@ const (
 	ArchitectureARM64 Architecture = "arm64"
 )
 
-// Label is the value that nodes of the architecture have for kubernetes.io/arch. It is empty for none.
+// Label returns the value of kubernetes.io/arch on nodes of the architecture, or "" if there is no
+// architecture.
 func (a Architecture) Label() string {
 	if a == ArchitectureX86 {
 		return string(ArchitectureAMD64)
@@ -225,7 +245,8 @@ type Taint struct {
 	Effect TaintEffect `json:"effect"`
 }
 
-// TaintEffect is what a taint does to pods that do not tolerate it, as Kubernetes writes it.
+// TaintEffect defines what happens to pods that do not tolerate a taint, with the values of
+// Kubernetes.
 //
 // +kubebuilder:validation:Enum=NoSchedule;PreferNoSchedule;NoExecute
 type TaintEffect string
@@ -303,8 +324,10 @@ type LaunchTemplateReference struct {
 	Version string `json:"version,omitempty"`
 }
 
-// AllowedLaunchTemplates selects EC2 launch templates: those with one of the names, those whose name begins with one of the prefixes, and those that have all of
-// the tags. What instances of a launch template may do in AWS is up to its instance profile, so whoever may write pods has the permissions of every profile here.
+// AllowedLaunchTemplates selects EC2 launch templates: those with one of the names, those whose
+// name begins with one of the prefixes, and those that have all of the tags. What instances of a
+// launch template may do in AWS is up to its instance profile, so whoever may write pods has the
+// permissions of every profile here.
 //
 // +slipway:rule=SP12
 // +kubebuilder:validation:XValidation:rule=`has(self.names) || has(self.prefixes) || has(self.tags)`,message="set names, prefixes, or tags: pods may name no launch template otherwise"
@@ -335,8 +358,9 @@ type AllowedLaunchTemplates struct {
 	// +kubebuilder:validation:XValidation:rule=`self.all(k, k.size() >= 1 && k.size() <= 128 && self[k].size() <= 256)`,message="a tag has a key of 1 to 128 characters and a value of at most 256"
 	Tags map[string]string `json:"tags,omitempty"`
 
-	// InstanceProfiles limits the instance profiles that these launch templates may have: names or ARNs, with * for any characters but / and ? for any one. A launch
-	// template without an instance profile is always allowed. Default: any.
+	// InstanceProfiles limits the instance profiles that these launch templates may have: names or
+	// ARNs, with * for any characters but / and ? for any one. A launch template without an
+	// instance profile is always allowed. Default: any.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -383,9 +407,10 @@ type Limits struct {
 	Nodes *int32 `json:"nodes,omitempty"`
 }
 
-// Drift is how nodes are replaced that are not what they would be launched as now.
+// Drift defines how nodes are replaced that differ from the nodes that would be launched now.
 type Drift struct {
-	// MaxReplacing is how many nodes are replaced at a time: a number, or percent of all nodes of the provisioner, rounded up.
+	// MaxReplacing is how many nodes are replaced at a time: a number, or percent of all nodes of
+	// the provisioner, rounded up.
 	// +required
 	// +kubebuilder:validation:XIntOrString
 	// +slipway:rule=SP10
@@ -393,7 +418,8 @@ type Drift struct {
 	MaxReplacing intstr.IntOrString `json:"maxReplacing"`
 }
 
-// IncompatibleArchitecturePolicy is what becomes of pods whose architecture the launch template can not serve.
+// IncompatibleArchitecturePolicy defines what happens to pods whose architecture the launch
+// template cannot serve.
 //
 // +kubebuilder:validation:Enum=UseDefault;Ignore
 type IncompatibleArchitecturePolicy string

@@ -5,7 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Requirement limits what a label of nodes may be, as an expression of a node selector does. Pods narrow it, and never widen it.
+// Requirement limits what a label of nodes may be, as an expression of a node selector does. Pods
+// narrow it, and never widen it.
 //
 // +slipway:rule=SP20
 // +kubebuilder:validation:XValidation:rule=`!(self.operator in ['In', 'NotIn']) || has(self.values) && self.values.size() > 0`,message="In and NotIn take at least one value",fieldPath=".values"
@@ -22,16 +23,19 @@ import (
 // +slipway:rule=SP21
 // +kubebuilder:validation:XValidation:rule=`self.key != 'kubernetes.io/os' || self.operator == 'Exists' || self.operator == 'In' && has(self.values) && 'linux' in self.values`,message="all nodes run Linux: require kubernetes.io/os In [linux], or remove the requirement",fieldPath=".values"
 type Requirement struct {
-	// Key of the label. Labels of karpenter.k8s.aws/ describe the instance type: memory and GPU memory in MiB, bandwidths in Mbit/s, local-nvme in GB.
-	// karpenter.sh/capacity-type is node.k8s.aws/capacity-type.
+	// Key of the label. Labels of karpenter.k8s.aws/ describe the instance type: memory and GPU
+	// memory in MiB, bandwidths in Mbit/s, local-nvme in GB. karpenter.sh/capacity-type is
+	// node.k8s.aws/capacity-type.
 	// +required
 	Key RequirementKey `json:"key"`
 
-	// Operator relates the label to the values. NotIn and DoesNotExist hold for nodes without the label too; the others do not.
+	// Operator relates the label to the values. NotIn and DoesNotExist hold for nodes without the
+	// label too; the others do not.
 	// +required
 	Operator RequirementOperator `json:"operator"`
 
-	// Values of the label: at least one for In and NotIn, one whole number for Gt and Lt, none for Exists and DoesNotExist.
+	// Values of the label: at least one for In and NotIn, one whole number for Gt and Lt, none for
+	// Exists and DoesNotExist.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
@@ -40,7 +44,8 @@ type Requirement struct {
 	Values []string `json:"values,omitempty"`
 }
 
-// RequirementKey is a label that an instance decides. A Provisioner has one launch template, so that labels of launch templates are not among them.
+// RequirementKey is a label that an instance decides. A Provisioner has one launch template, so
+// that labels of launch templates are not among them.
 //
 // +slipway:rule=PV19
 // +kubebuilder:validation:Enum=topology.kubernetes.io/zone;node.kubernetes.io/instance-type;kubernetes.io/arch;kubernetes.io/os;node.k8s.aws/capacity-type;karpenter.sh/capacity-type;karpenter.k8s.aws/instance-category;karpenter.k8s.aws/instance-family;karpenter.k8s.aws/instance-generation;karpenter.k8s.aws/instance-size;karpenter.k8s.aws/instance-cpu;karpenter.k8s.aws/instance-cpu-manufacturer;karpenter.k8s.aws/instance-memory;karpenter.k8s.aws/instance-ebs-bandwidth;karpenter.k8s.aws/instance-network-bandwidth;karpenter.k8s.aws/instance-hypervisor;karpenter.k8s.aws/instance-encryption-in-transit-supported;karpenter.k8s.aws/instance-local-nvme;karpenter.k8s.aws/instance-gpu-name;karpenter.k8s.aws/instance-gpu-manufacturer;karpenter.k8s.aws/instance-gpu-count;karpenter.k8s.aws/instance-gpu-memory;karpenter.k8s.aws/instance-accelerator-name;karpenter.k8s.aws/instance-accelerator-manufacturer;karpenter.k8s.aws/instance-accelerator-count

@@ -1,7 +1,8 @@
 package v1alpha2_test
 
-// ruleCase is one rule with a neighbor on either side of it: what it must let through, and what it must refuse with a message that says what to do.
-// Both are merge patches for an object that is accepted as it is.
+// ruleCase is one rule with a neighbor on either side of it: what it must let through, and what it
+// must refuse with a message that says what to do. Both are merge patches for an object that is
+// accepted as it is.
 type ruleCase struct {
 	rule   string
 	reason string

@@ -1,6 +1,8 @@
-// Package events listens to what AWS tells by itself: EventBridge's events of EC2 instances and Auto Scaling groups, which a rule of the
-// user's puts into an SQS queue. It says which instances and groups they are about, and whether it can listen at all; what is true
-// of them is for others to look up, since events come late, twice, out of order or never (EventBridge user guide: delivered by best effort).
+// Package events listens to the events that AWS sends: EventBridge's events of EC2 instances and
+// Auto Scaling groups, which a rule of the user's puts into an SQS queue. It says which instances
+// and groups they are about, and whether it can listen at all; what is true of them is for others
+// to look up, since events come late, twice, out of order or never (EventBridge user guide:
+// delivered by best effort).
 package events
 
 import (
@@ -10,17 +12,20 @@ import (
 	"time"
 )
 
-// Happened is what some messages are about. All are sorted, and of the queue's account and region.
+// Happened lists the resources that some messages are about. All lists are sorted and contain only
+// resources of the queue's account and region.
 type Happened struct {
-	// Instances have changed their state, or are about to. Ended are those of them that end or have ended: they never come back.
+	// Instances have changed their state, or are about to. Ended are those of them that end or have
+	// ended: they never come back.
 	Instances, Ended []string
-	// Interrupted are Spot Instances that EC2 takes back within two minutes, and AtRisk those that it says it may take back soon.
+	// Interrupted are Spot Instances that EC2 takes back within two minutes, and AtRisk those that
+	// it says it may take back soon.
 	Interrupted, AtRisk []string
 	// Groups are names of Auto Scaling groups in which something began or ended.
 	Groups []string
 }
 
-// Empty is true if nothing of interest happened.
+// Empty reports whether no message was about a resource of interest.
 func (h Happened) Empty() bool { return len(h.Instances) == 0 && len(h.Groups) == 0 }
 
 // Fates of messages, as the metric names them.
@@ -30,7 +35,8 @@ const (
 	unreadable = "unreadable"
 )
 
-// event is what is read of one. (EC2 user guide, "State change events for your instances"; EC2 Auto Scaling user guide, "event reference".)
+// event contains the fields of a message that Slipway reads. (EC2 user guide, "State change events
+// for your instances"; EC2 Auto Scaling user guide, "event reference".)
 type event struct {
 	Source     string    `json:"source"`
 	DetailType string    `json:"detail-type"`
@@ -44,7 +50,8 @@ type event struct {
 	} `json:"detail"`
 }
 
-// eventTime is when something happened, zero if the event does not say: it is measured alone, and spoils no event.
+// eventTime records when something happened. It is zero if the event has no valid time. The time is
+// only used for a metric, so an invalid one does not invalidate the event.
 type eventTime struct{ time.Time }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -55,13 +62,15 @@ func (t *eventTime) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Kinds of events that say more than that something happened (EC2 user guide: "Spot Instance interruption notices", "EC2 instance rebalance recommendations").
+// Kinds of events that say more than that something happened (EC2 user guide: "Spot Instance
+// interruption notices", "EC2 instance rebalance recommendations").
 const (
 	interruption = "EC2 Spot Instance Interruption Warning"
 	rebalance    = "EC2 Instance Rebalance Recommendation"
 )
 
-// read adds what a message says, and returns its fate, and when it happened if it is of interest. The account and region are the queue's.
+// read adds what a message says, and returns its fate, and when it happened if it is of interest.
+// The account and region are the queue's.
 func (h *Happened) read(body, account, region string) (fate string, at time.Time) {
 	var told event
 	if err := json.Unmarshal([]byte(body), &told); err != nil || told.Source == "" {
@@ -98,7 +107,8 @@ func (h *Happened) settle() {
 	}
 }
 
-// accountOf is the account in a queue's URL, such as https://sqs.eu-central-1.amazonaws.com/123456789012/slipway.
+// accountOf returns the account in a queue's URL, such as
+// https://sqs.eu-central-1.amazonaws.com/123456789012/slipway.
 func accountOf(url string) string {
 	parts := strings.Split(url, "/")
 	if len(parts) < 2 {

@@ -16,15 +16,16 @@ import (
 )
 
 const (
-	// mostMessages and longestPoll are the most that SQS gives at a time, and the longest that it waits for a message (AWS: ReceiveMessage).
+	// mostMessages and longestPoll are the most that SQS gives at a time, and the longest that it
+	// waits for a message (AWS: ReceiveMessage).
 	mostMessages = 10
 	longestPoll  = 20
-	// shortestWait and longestWait are between two attempts to read a queue that can not be read.
+	// shortestWait and longestWait are between two attempts to read a queue that cannot be read.
 	shortestWait = 5 * time.Second
 	longestWait  = 5 * time.Minute
 )
 
-// Queues are what of SQS listening needs.
+// Queues contains the SQS calls that a listener needs.
 type Queues interface {
 	GetQueueUrl(context.Context, *sqs.GetQueueUrlInput, ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error)
 	ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
@@ -40,11 +41,12 @@ type Listener struct {
 	Identity, Region string
 	Clock            clock.Clock
 	Metrics          *Metrics
-	// Heard is told what happened, before the messages that say so are deleted, and which queue said it. Nothing else is heard until it returns. If it fails, the
-	// messages are left to come again.
+	// Heard is called with what happened and the queue that reported it, before the messages are
+	// deleted. Nothing else is heard until it returns. If it fails, the messages are left to come
+	// again.
 	Heard func(ctx context.Context, url string, happened Happened) error
-	// Listening is told the queue's URL from when it was read first, and "" from when it can not be read. Events that came before are not lost:
-	// the queue holds them.
+	// Listening is called with the queue's URL when it is first read, and with "" when it can no
+	// longer be read. Events that came before are not lost: the queue holds them.
 	Listening func(url string)
 
 	// silent is why nothing can be heard, as it was logged last; "" while it can.
@@ -76,7 +78,7 @@ func (l *Listener) Run(ctx context.Context) {
 	}
 }
 
-// fallSilent tells that nothing can be heard: the log once, until the reason is another.
+// fallSilent reports that the queue cannot be read. It logs this once, until the reason changes.
 func (l *Listener) fallSilent(ctx context.Context, err error) {
 	l.Listening("")
 	l.Metrics.working(l.Identity, l.Region, false)
@@ -133,7 +135,8 @@ func (l *Listener) hear(ctx context.Context, url string, messages []sqstypes.Mes
 	return l.Heard(ctx, url, happened)
 }
 
-// remove deletes messages, those that say nothing to us too: nobody else reads the queue. One that is left comes again, and does no harm.
+// remove deletes messages, those that say nothing to us too: nobody else reads the queue. One that
+// is left comes again, and does no harm.
 func (l *Listener) remove(ctx context.Context, url string, messages []sqstypes.Message) error {
 	if len(messages) == 0 {
 		return nil

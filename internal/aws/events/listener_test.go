@@ -33,9 +33,9 @@ type rig struct {
 	sqs      *sqs.Client
 	listener *Listener
 	url      string
-	// heard and listening are what the listener tells.
+	// heard and listening receive the reports of the listener.
 	heard chan Happened
-	// refusals are how whoever is told fails, one time each.
+	// refusals are the errors that the receiver returns, one per call.
 	refusals  chan error
 	listening chan string
 }
@@ -111,7 +111,7 @@ func (r *rig) eventually(what string, holds func() bool) {
 	}
 }
 
-// left is how many messages the queue has, hidden ones included.
+// left returns the number of messages in the queue, including hidden ones.
 func (r *rig) left() string {
 	out, err := r.sqs.GetQueueAttributes(r.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &r.url, AttributeNames: []sqstypes.QueueAttributeName{"All"}})
 	if err != nil {
@@ -156,7 +156,7 @@ func ofGroup(name string) string {
 		account, region, name)
 }
 
-// What waits in the queue is heard in one piece, whatever lies between; all of it is deleted.
+// Messages that wait in the queue are delivered in one batch, and all of them are deleted.
 func TestHeard(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "slipway")
@@ -183,14 +183,15 @@ func TestHeard(t *testing.T) {
 			t.Errorf("%v messages were %s, want %v", got, fate, want)
 		}
 	}
-	// What comes while it waits is heard without the clock.
+	// Messages that arrive while it waits are delivered without advancing the clock.
 	r.send(stateChange(account, region, "i-5", "stopped"))
 	if diff := cmp.Diff(Happened{Instances: []string{"i-5"}}, next(r, "what happened next", r.heard)); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// How late an event is read is measured by the time that it says, and an event without one, or with one that is no time, is heard all the same.
+// How late an event is read is measured by the time that it says, and an event without one, or with
+// one that is no time, is heard all the same.
 func TestDelays(t *testing.T) {
 	t.Parallel()
 	happened := Happened{}
@@ -224,7 +225,8 @@ func TestDelays(t *testing.T) {
 	}
 }
 
-// What could not be acted on comes again, as soon as the queue shows it again, and is deleted only then.
+// A message that could not be processed is delivered again as soon as the queue returns it, and is
+// only deleted then.
 func TestHeardAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "slipway")
@@ -252,7 +254,7 @@ func TestHeardAgain(t *testing.T) {
 	r.eventually("the queue is empty", func() bool { return r.left() == "0+0" })
 }
 
-// A queue that is not there, or can not be read, is asked for again and again, ever more rarely.
+// A queue that is not there, or cannot be read, is asked for again and again, ever more rarely.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "none")

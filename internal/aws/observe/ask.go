@@ -11,15 +11,17 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// askedAtOnce is how many descriptions are under way at a time for those who wait. What is asked meanwhile is asked together with the next one:
-// the more wait, the fewer calls. Two, so that one slow answer does not hold up everybody.
+// askedAtOnce limits how many describe calls for waiting callers run at the same time. Names that
+// are requested meanwhile share the next call, so more waiting callers mean fewer calls per caller.
+// With two, one slow answer does not block every caller.
 const askedAtOnce = 2
 
 // question is one description that is waited for.
 type question[V any] struct {
 	// names are what is asked, with who asks.
 	names map[string]map[types.NamespacedName]bool
-	// ctx has the values of who asked first, and is never done: the others are not to suffer if that one gives up. The HTTP client's time-out ends it.
+	// ctx has the values of who asked first, and is never done: the others are not to suffer if
+	// that one gives up. The HTTP client's time-out ends it.
 	ctx context.Context //nolint:containedctx // it is a call's that is made for many
 
 	answered chan struct{}

@@ -9,12 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// heardFor is how long a thing is looked at as often as one in motion after something was heard of it: AWS tells of a change before all its
-// describes show it.
+// heardFor is the time after an event for which a resource is polled as often as one that is
+// changing. AWS sends an event before all of its describe calls show the change.
 const heardFor = 15 * time.Second
 
-// Listening says whether changes are heard of (see Hear), so that things at rest need to be looked at less often. What happened before is not
-// missed: the next full sweep still comes as soon as it would have.
+// Listening sets whether events report changes (see Hear), so that resources at rest can be polled
+// less often. Earlier changes are not missed: the next full sweep still comes as soon as it would
+// have.
 func (s *Sweep[V]) Listening(listening bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -22,8 +23,9 @@ func (s *Sweep[V]) Listening(listening bool) {
 	s.relaxed = s.relaxed && listening
 }
 
-// Hear looks at things at once, and soon again, because something is said to have happened to them. Names that nobody watches cost nothing. It
-// does not wait; watchers are woken if things are not as they were.
+// Hear polls resources at once, and soon again, because an event reported a change of them. Names
+// that nobody watches cost nothing. It does not wait; watchers are woken if things are not as they
+// were.
 func (s *Sweep[V]) Hear(ctx context.Context, names []string) {
 	s.mu.Lock()
 	until := s.clock.Now().Add(heardFor)
@@ -52,7 +54,7 @@ func (s *Sweep[V]) Find(fits func(V) bool) []string {
 	return found
 }
 
-// rest is how long after a full sweep the next one is due.
+// rest returns the time from one full sweep to the next.
 func (s *Sweep[V]) rest() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +64,8 @@ func (s *Sweep[V]) rest() time.Duration {
 	return s.intervals.Rest
 }
 
-// stillHeard are the names of which something was heard lately. The sweep is locked.
+// stillHeard returns the names that an event was received for recently. The caller holds the lock
+// of the sweep.
 func (s *Sweep[V]) stillHeard() []string {
 	now := s.clock.Now()
 	maps.DeleteFunc(s.heard, func(name string, until time.Time) bool { return until.Before(now) || s.sightings[name] == nil })

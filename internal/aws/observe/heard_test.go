@@ -8,7 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// awaitCalls waits until so many descriptions were made that the test has not expected yet, and their watchers were woken.
+// awaitCalls waits until so many descriptions were made that the test has not expected yet, and
+// their watchers were woken.
 func (r *rig) awaitCalls(calls, woken int) {
 	r.Helper()
 	deadline := time.Now().Add(10 * time.Second)
@@ -65,7 +66,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// While events are heard, full sweeps are 15 minutes apart, from the first that came as it would have; when they are no longer, 4 again.
+// While events are heard, full sweeps are 15 minutes apart, from the first that came as it would
+// have; when they are no longer, 4 again.
 func TestListening(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 10)
@@ -73,7 +75,7 @@ func TestListening(t *testing.T) {
 	r.get("one", false, "a")
 	tick := r.run()
 	r.expect("it was asked for", [][]string{{"a"}})
-	// sweptAt are the minutes, of those that pass, at which everything was looked at.
+	// sweptAt returns the minutes at which a full sweep ran.
 	minute := 0
 	sweptAt := func(minutes int) []int {
 		var at []int

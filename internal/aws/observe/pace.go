@@ -7,8 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Pace spreads looks that have no batch form over the objects that want them: each object gets one as often as it likes while they are few, and the
-// more there are, the longer each waits, so that all looks together stay within a rate. It is safe for concurrent use.
+// Pace spreads looks that have no batch form over the objects that want them: each object gets one
+// as often as it likes while they are few, and the more there are, the longer each waits, so that
+// all looks together stay within a rate. It is safe for concurrent use.
 type Pace struct {
 	least, apart time.Duration
 
@@ -16,13 +17,15 @@ type Pace struct {
 	members map[types.NamespacedName]struct{}
 }
 
-// NewPace returns a pace without members. Least is the shortest time between two looks at one object, apart is the average time between two looks
-// at whatever object: the rate of all is never more than one in that time.
+// NewPace returns a pace without members. Least is the shortest time between two looks at one
+// object, apart is the average time between two looks at whatever object: the rate of all is never
+// more than one in that time.
 func NewPace(least, apart time.Duration) *Pace {
 	return &Pace{least: least, apart: apart, members: map[types.NamespacedName]struct{}{}}
 }
 
-// Join counts an object among those that are looked at, and returns how long there is to be between two looks at it for now.
+// Join adds an object to those that are polled, and returns the current interval between two polls
+// of it.
 func (p *Pace) Join(object types.NamespacedName) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,7 +1,8 @@
-// Package observe sees AWS on behalf of many objects at once: it describes what they depend on in batches, rarely at rest and
-// often in motion, and wakes an object only when something of its own changed. So the cost of idle objects does not grow
-// with their number of reconciles, and starting costs as little as a sweep. It knows nothing of AWS's types: what to describe
-// and how to compare is given to it.
+// Package observe sees AWS on behalf of many objects at once: it describes what they depend on in
+// batches, rarely at rest and often in motion, and wakes an object only when something of its own
+// changed. So the cost of idle objects does not grow with their number of reconciles, and starting
+// costs as little as a sweep. It does not know AWS's types: the caller provides how to describe and
+// compare them.
 package observe
 
 import (
@@ -20,30 +21,32 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// Intervals are how often things are looked at.
+// Intervals configures how often resources are polled.
 type Intervals struct {
 	// Rest is for objects with nothing going on.
 	Rest time.Duration
 	// Motion is for objects that wait for something in AWS to move.
 	Motion time.Duration
-	// RestWithEvents takes the place of Rest while changes are heard of by events; a shorter one than Rest does not.
+	// RestWithEvents replaces Rest while events report changes, unless it is shorter than Rest.
 	RestWithEvents time.Duration
-	// Spacing is the least time between two descriptions for those who wait, so that many who ask one after the other share them too, and one who asks alone is
-	// asked for at once. It is real time, whatever the observer's clock is, because company is; zero for none.
+	// Spacing is the least time between two descriptions for those who wait, so that many who ask
+	// one after the other share them too, and one who asks alone is asked for at once. It is real
+	// time, whatever the observer's clock is, because company is; zero for none.
 	Spacing time.Duration
 }
 
 // DefaultIntervals cost 15 calls an hour and batch at rest, and 4 with events.
 var DefaultIntervals = Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second, RestWithEvents: 15 * time.Minute, Spacing: 200 * time.Millisecond}
 
-// Source is how things of one type are looked at.
+// Source describes how to read the resources of one type.
 type Source[V any] struct {
 	// Describe looks things up by name, at most a batch of them, and returns those that exist.
 	Describe func(ctx context.Context, names []string) (map[string]V, error)
 	// Batch is how many names one description takes.
 	Batch int
-	// List returns all things that may be an object's own, by name, in as few calls as they fill. It is called when something is asked for the
-	// first time, so that a manager that starts beside a thousand objects need not ask for each. Nil for a source that can not.
+	// List returns all things that may be an object's own, by name, in as few calls as they fill.
+	// It is called when something is asked for the first time, so that a manager that starts with a
+	// thousand objects need not ask for each. Nil for a source that cannot.
 	List func(ctx context.Context) (map[string]V, error)
 }
 
@@ -60,38 +63,43 @@ type Sweep[V any] struct {
 	sightings map[string]*sighting[V]
 	// epoch is the newest that was given away.
 	epoch uint64
-	// questions wait to be asked, the oldest first; asking is how many are being asked, and lastAsked when the last was, or will be, by real time.
+	// questions wait to be asked, the oldest first; asking is how many are being asked, and
+	// lastAsked when the last was, or will be, by real time.
 	questions []*question[V]
 	asking    int
 	lastAsked time.Time
 	real      clock.Clock
 	start     start[V]
-	// heard are names of which something was heard, and until when that matters. While listening, full sweeps are further apart; relaxed is true
-	// from the first full sweep since listening began.
+	// heard maps the names that an event was received for to the time until which that matters.
+	// While listening, full sweeps are further apart; relaxed is true from the first full sweep
+	// since listening began.
 	heard              map[string]time.Time
 	listening, relaxed bool
-	// lastFull is when the last full sweep began, and failed whether AWS did not answer all of it. Only Tick uses them.
+	// lastFull is when the last full sweep began, and failed whether AWS did not answer all of it.
+	// Only Tick uses them.
 	lastFull time.Time
 	failed   bool
 }
 
-// watcher is an object's interest in one thing, which bears one of several names.
+// watcher is an object's interest in one resource, which has one of several names.
 type watcher struct {
 	names  []string
 	motion bool
 }
 
-// sighting is what is known of a name. That a thing does not exist is known too.
+// sighting records what was last seen under a name, including that nothing exists.
 type sighting[V any] struct {
 	known, exists bool
 	value         V
-	// epoch is another after each write, and never one that any sighting had before, so that an answer from before a write, or from before the
-	// name was watched, is not taken for one after it.
+	// epoch is another after each write, and never one that any sighting had before, so that an
+	// answer from before a write, or from before the name was watched, is not taken for one after
+	// it.
 	epoch    uint64
 	watchers map[types.NamespacedName]struct{}
 }
 
-// NewSweep returns a sweep that calls wake, which must not block, for every watcher of a name whose thing changed, came or went.
+// NewSweep returns a sweep that calls wake, which must not block, for every watcher of a name whose
+// thing changed, came or went.
 func NewSweep[V any](clk clock.WithTicker, source Source[V], intervals Intervals, wake func(types.NamespacedName)) *Sweep[V] {
 	return &Sweep[V]{
 		source: source, clock: clk, real: clock.RealClock{}, intervals: intervals, wake: wake,
@@ -99,9 +107,11 @@ func NewSweep[V any](clk clock.WithTicker, source Source[V], intervals Intervals
 	}
 }
 
-// Get returns which of the names exist that an object's thing may bear, and watches them from now on for the object, in place of those that it
-// watched before. What is known already is good enough unless fresh is asked for, as it must be before something is done that can not be
-// undone. Other objects are woken if a thing is not as they know it; this one is told. Several who ask at a time share a description.
+// Get returns which of the names exist that an object's resource may have, and watches them from
+// now on for the object, in place of those that it watched before. What is known already is good
+// enough unless fresh is asked for, as it must be before something is done that cannot be undone.
+// Other objects are woken if a resource differs from what they know; this object gets the result.
+// Several who ask at a time share a description.
 func (s *Sweep[V]) Get(ctx context.Context, object types.NamespacedName, names []string, fresh bool) (map[string]V, error) {
 	if !fresh {
 		if err := s.listOnce(ctx); err != nil {
@@ -115,7 +125,8 @@ func (s *Sweep[V]) Get(ctx context.Context, object types.NamespacedName, names [
 	return s.ask(ctx, object, names)
 }
 
-// Peek returns what is known of a name without asking AWS, and whether something of that name is known to exist.
+// Peek returns what is known about a name without asking AWS, and whether a resource of that name
+// is known to exist.
 func (s *Sweep[V]) Peek(name string) (V, bool) {
 	found, _ := s.known([]string{name})
 	value, exists := found[name]
@@ -131,7 +142,7 @@ func (s *Sweep[V]) InMotion(object types.NamespacedName, motion bool) {
 	}
 }
 
-// Moves reports whether the object waits for something to move, as InMotion was last told.
+// Moves reports whether the object waits for something to move, as last set by InMotion.
 func (s *Sweep[V]) Moves(object types.NamespacedName) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +150,8 @@ func (s *Sweep[V]) Moves(object types.NamespacedName) bool {
 	return watcher != nil && watcher.motion
 }
 
-// Invalidate forgets what was seen of a name, because it was just changed by a call. Its watchers are woken when it is seen again.
+// Invalidate forgets what was seen of a name, because it was just changed by a call. Its watchers
+// are woken when it is seen again.
 func (s *Sweep[V]) Invalidate(name string) {
 	s.write(name, func(sighting *sighting[V]) {
 		var none V
@@ -147,9 +159,10 @@ func (s *Sweep[V]) Invalidate(name string) {
 	})
 }
 
-// Replace records what a name is after a call that changed it, in place of what it was when the caller decided to call, nil if it did not exist. It wakes
-// nobody. A sweep may have seen the name meanwhile. If it saw anything else, the value lacks what another caller changed, so that the name is described
-// again when it is next asked for.
+// Replace records what a name is after a call that changed it, in place of what it was when the
+// caller decided to call, nil if it did not exist. It wakes nobody. A sweep may have seen the name
+// meanwhile. If it saw anything else, the value lacks what another caller changed, so that the name
+// is described again when it is next asked for.
 func (s *Sweep[V]) Replace(name string, before *V, value V) {
 	s.write(name, func(sighting *sighting[V]) {
 		asBefore := sighting.exists == (before != nil) && (before == nil || reflect.DeepEqual(sighting.value, *before))
@@ -162,7 +175,7 @@ func (s *Sweep[V]) Replace(name string, before *V, value V) {
 	})
 }
 
-// write changes what is known of a name, if anybody watches it.
+// write changes what is known about a name, if an object watches it.
 func (s *Sweep[V]) write(name string, change func(*sighting[V])) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +196,7 @@ func (s *Sweep[V]) Forget(object types.NamespacedName) {
 	}
 }
 
-// Watchers are the objects that watch something, in no order.
+// Watchers returns the objects that watch a resource, in no particular order.
 func (s *Sweep[V]) Watchers() []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,8 +230,8 @@ func (s *Sweep[V]) Run(ctx context.Context) {
 	}
 }
 
-// Tick sweeps once, as Run does after each interval of motion: over everything if a full sweep is due, else over what is in motion. It must not be called
-// while Run runs, nor twice at a time.
+// Tick sweeps once, as Run does after each interval of motion: over everything if a full sweep is
+// due, else over what is in motion. It must not be called while Run runs, nor twice at a time.
 func (s *Sweep[V]) Tick(ctx context.Context) {
 	full := !s.clock.Now().Before(s.nextFull())
 	if full {
@@ -238,7 +251,8 @@ func (s *Sweep[V]) nextFull() time.Time {
 	return s.lastFull.Add(wait)
 }
 
-// Due returns from when on Tick looks at something: now if anything is in motion, else when the next full sweep is due. It must not be called while Run runs.
+// Due returns the time from which on Tick polls something: now if anything is in motion, else when
+// the next full sweep is due. It must not be called while Run runs.
 func (s *Sweep[V]) Due() time.Time {
 	s.mu.Lock()
 	moving := len(s.due(false)) > 0
@@ -249,10 +263,12 @@ func (s *Sweep[V]) Due() time.Time {
 	return s.nextFull()
 }
 
-// afterFailure is how long after a full sweep that failed the next begins, so that an outage of AWS, and its end, are noticed though everything is at rest.
+// afterFailure is the time from a failed full sweep to the next attempt. It is short so that an
+// outage of AWS, and its end, are noticed even when nothing is changing.
 const afterFailure = 30 * time.Second
 
-// sweep looks at all names or at those in motion. It returns false if AWS did not answer for some of them.
+// sweep polls all names or only those in motion. It returns false if AWS did not answer for some of
+// them.
 func (s *Sweep[V]) sweep(ctx context.Context, full bool) bool {
 	complete := true
 	s.mu.Lock()
@@ -270,7 +286,8 @@ func (s *Sweep[V]) sweep(ctx context.Context, full bool) bool {
 				return false
 			}
 			if aws.IsThrottled(err) {
-				// Of no interest to anybody: the next sweep comes soon, and what moves is also looked at by who waits for it.
+				// Of no interest to anybody: the next sweep comes soon, and what moves is also
+				// looked at by who waits for it.
 				log.FromContext(ctx).V(1).Info("Sweeping was throttled, the next sweep tries again", "names", len(names), "reason", err.Error())
 				continue
 			}
@@ -285,8 +302,10 @@ func (s *Sweep[V]) sweep(ctx context.Context, full bool) bool {
 	return complete
 }
 
-// due are the names to look at, of all watchers or of those in motion, and what was heard of. An object that has its thing is not interested in the other names which
-// that might have had: in the end they would be half of all names. The sweep is locked.
+// due returns the names to describe: those of all watchers, or only those that are changing, and
+// those that an event was received for. An object that already has its resource does not need the
+// alternative names that the resource might have had; they would eventually be half of all names.
+// The caller holds the lock of the sweep.
 func (s *Sweep[V]) due(full bool) []string {
 	due := map[string]bool{}
 	for _, watcher := range s.watchers {
@@ -326,7 +345,8 @@ func (s *Sweep[V]) watch(object types.NamespacedName, names []string) {
 			s.epoch++
 			seen = &sighting[V]{epoch: s.epoch, watchers: map[types.NamespacedName]struct{}{}}
 			seen.value, seen.exists = listed[name]
-			// A name that was not listed is taken for free if the object's thing bears another one: who would use it, finds out.
+			// A name that was not listed is taken for free if the object's thing bears another one:
+			// who would use it, finds out.
 			seen.known = len(listed) > 0
 			s.sightings[name] = seen
 		}
@@ -334,7 +354,7 @@ func (s *Sweep[V]) watch(object types.NamespacedName, names []string) {
 	}
 }
 
-// known returns which of the names exist, if that is known of all of them.
+// known returns which of the names exist, if that is known for all of them.
 func (s *Sweep[V]) known(names []string) (map[string]V, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -363,8 +383,9 @@ func (s *Sweep[V]) epochsOf(names []string) map[string]uint64 {
 	return epochs
 }
 
-// record keeps what was seen, and returns the objects that watch something which is not as it was known to be, without those that asked for it. A
-// name of which nothing was known counts too: after a write, what is seen first may be all that its watchers wait for.
+// record keeps what was seen, and returns the objects that watch something which is not as it was
+// known to be, without those that asked for it. A name without a known state counts too: after a
+// write, what is seen first may be all that its watchers wait for.
 func (s *Sweep[V]) record(names []string, found map[string]V, epochs map[string]uint64, askers map[string]map[types.NamespacedName]bool) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -73,7 +73,8 @@ func (r *rig) describe(_ context.Context, names []string) (map[string]string, er
 	return found, nil
 }
 
-// run runs the sweep until the test ends. The function steps the clock by one tick of motion, and returns when the sweep has dealt with it.
+// run runs the sweep until the test ends. The function steps the clock by one tick of motion, and
+// returns when the sweep has dealt with it.
 func (r *rig) run() (tick func()) {
 	r.Helper()
 	ctx, cancel := context.WithCancel(r.Context())
@@ -84,7 +85,7 @@ func (r *rig) run() (tick func()) {
 	return func() { r.clock.Step(motion); <-r.clock.waits }
 }
 
-// watchedClock is a clock whose ticker tells when somebody begins to wait for a tick.
+// watchedClock is a clock whose ticker reports when a caller begins to wait for a tick.
 type watchedClock struct {
 	*simclock.Clock
 	waits chan struct{}
@@ -271,7 +272,8 @@ func TestWakeOnChange(t *testing.T) {
 	}
 }
 
-// After a write nobody knows what there is. What is seen first may be the last change for a long time.
+// After a write nobody knows what there is. The first state that is seen may be the last change for
+// a long time.
 func TestInvalidate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 10)
@@ -366,7 +368,8 @@ func TestAnswersFromBefore(t *testing.T) {
 	}
 }
 
-// TestSeenBeforeReplace holds that what a write left does not take the place of what a sweep saw after the writer decided to write.
+// TestSeenBeforeReplace holds that the result of a write does not replace what a sweep saw after
+// the writer decided to write.
 func TestSeenBeforeReplace(t *testing.T) {
 	t.Parallel()
 	before := "before"

@@ -164,7 +164,7 @@ func (r *Reconciler) wake(ctx context.Context, namespace string, chosen func([]m
 	return nil
 }
 
-// waits is true of an object that can not go on for want of an identity.
+// waits is true of an object that cannot go on for want of an identity.
 func waits(conditions []metav1.Condition) bool {
 	reasons := []string{infrav1.IdentityNotFoundReason, infrav1.IdentityNotAllowedReason, infrav1.IdentityInvalidReason, infrav1.CredentialsInvalidReason}
 	for _, kind := range []string{infrav1.ClusterInfrastructureReadyCondition, infrav1.DeletingCondition} {

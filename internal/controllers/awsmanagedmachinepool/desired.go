@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// desired is the node group that the pool asks for. Subnets that the spec does not name by id are looked up for a new one alone: they can not be changed.
+// desired is the node group that the pool asks for. Subnets that the spec does not name by id are looked up for a new one alone: they cannot be changed.
 func desired(p *pass) nodegroup.Desired {
 	spec, machine := &p.pool.Spec, p.machinePool.Spec.Template.Spec
 	asked := p.facts.AskedTags(spec.AdditionalTags)

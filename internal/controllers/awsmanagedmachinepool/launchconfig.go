@@ -80,7 +80,7 @@ func complete(p *pass, wanted *infrav1.AWSLaunchConfigSpec, present *infrav1.AWS
 	}
 }
 
-// unfit says why a node group can not be made from a launch config that is not written in the pool itself, empty if it can (AWS: EKS user guide,
+// unfit says why a node group cannot be made from a launch config that is not written in the pool itself, empty if it can (AWS: EKS user guide,
 // launch-templates).
 func unfit(spec *infrav1.AWSLaunchConfigSpec, p *pass) string {
 	spot, block := common.Bought(spec)

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// A node group whose launch template somebody deleted can not be given another (AWS: API_UpdateNodegroupVersion). Where spec.templateLossPolicy asks for it, it is
+// A node group whose launch template somebody deleted cannot be given another (AWS: API_UpdateNodegroupVersion). Where spec.templateLossPolicy asks for it, it is
 // replaced in this order, and a crash between any two loses nothing:
 //
 //  1. record the names of both node groups, the new one first (replace)

@@ -195,7 +195,7 @@ func (r *Reconciler) outOfBounds(p *pass, message string) reconciling.Outcome {
 	return reconciling.Stop(message).AndGoOn()
 }
 
-// clearAway deletes a node group that EKS could not make, or not delete, so that it can be made again: it can not be updated, and what is wanted now may be good.
+// clearAway deletes a node group that EKS could not make, or not delete, so that it can be made again: it cannot be updated, and what is wanted now may be good.
 // One that could not be made for what is still wanted is left alone for a while, so that a person can see it.
 func (r *Reconciler) clearAway(ctx context.Context, p *pass) reconciling.Outcome {
 	reason, message := infrav1.NodegroupDeleteFailedReason, fmt.Sprintf("EKS could not delete node group %s", p.group.Name)
@@ -302,7 +302,7 @@ func (r *Reconciler) attempts(p *pass) nodegroup.Attempts {
 	return attempts
 }
 
-// reportObstacle says what of the spec an update of the node group can not bring.
+// reportObstacle says what of the spec an update of the node group cannot bring.
 func (r *Reconciler) reportObstacle(p *pass) {
 	reasons := map[nodegroup.Obstacle]string{
 		nodegroup.TemplateGone: infrav1.TemplateLostReason, nodegroup.Downgrade: infrav1.ImmutableFieldReason,

@@ -27,7 +27,7 @@ const (
 	// lookRest is how often one is looked at otherwise, less up to lookSpread: another time for each pool.
 	lookRest   = 100 * time.Minute
 	lookSpread = 20 * time.Minute
-	// lookAgain is when something in AWS that was just written and can not be seen yet is looked for again.
+	// lookAgain is when something in AWS that was just written and cannot be seen yet is looked for again.
 	lookAgain = 5 * time.Second
 )
 

@@ -92,7 +92,7 @@ func (r *Reconciler) releaseTemplate(ctx context.Context, p *pass) reconciling.O
 	return reconciling.Continue()
 }
 
-// foreignToCAPA says why CAPA can not run the pool, empty if it can.
+// foreignToCAPA says why CAPA cannot run the pool, empty if it can.
 func foreignToCAPA(pool *infrav1.AWSManagedMachinePool) string {
 	switch {
 	case pool.Spec.AWSLaunchTemplate == nil:

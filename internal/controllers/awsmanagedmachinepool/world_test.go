@@ -321,7 +321,7 @@ func (w *world) configured(name, template string, version int64) {
 	})
 }
 
-// refused has the launch config of a pool say that its spec can not be launched from.
+// refused has the launch config of a pool say that its spec cannot be launched from.
 func (w *world) refused(name, message string) {
 	w.Helper()
 	w.editConfig(name, func(config *infrav1.AWSLaunchConfig) {

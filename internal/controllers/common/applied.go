@@ -52,7 +52,7 @@ func AppliedOf(object client.Object) Applied {
 func (a Applied) Record(object client.Object) {
 	text, err := json.Marshal(a)
 	if err != nil {
-		panic(err) // strings alone: there is nothing that JSON can not write
+		panic(err) // strings alone: there is nothing that JSON cannot write
 	}
 	if string(text) == "{}" {
 		text = nil

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-project/slipway/internal/inspection"
 )
 
-// UnfitConfig returns why the pool can not launch from a launch config that it refers to, "" if it can. Of one with spec.existing status says what its launch template
+// UnfitConfig returns why the pool cannot launch from a launch config that it refers to, "" if it can. Of one with spec.existing status says what its launch template
 // holds: what is in the way of all pools of the kind comes first, and then the rules that
 // the pool has for what is written in a spec.
 func (p PoolLaunchConfig) UnfitConfig(config *infrav1.AWSLaunchConfig) string {

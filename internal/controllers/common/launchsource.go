@@ -28,7 +28,7 @@ type LaunchSource struct {
 	Marks map[string]string
 	// Labels are the labels that find the launch configs of a template.
 	Labels map[string]string
-	// Problem is why the template can not be followed, with its reason, both empty if it is. The source is then what the launch config was made from
+	// Problem is why the template cannot be followed, with its reason, both empty if it is. The source is then what the launch config was made from
 	// before: nodes go on as they are, and get join tokens.
 	Problem, Reason string
 }
@@ -138,7 +138,7 @@ func presentSource(config *infrav1.AWSLaunchConfig, reason, problem string) Laun
 	return source
 }
 
-// ShowProblem shows on the pool that the template can not be followed, if so.
+// ShowProblem shows on the pool that the template cannot be followed, if so.
 func (s LaunchSource) ShowProblem(pool reconciling.Conditioned) {
 	if s.Problem != "" {
 		reconciling.False(pool, infrav1.LaunchTemplateReadyCondition, s.Reason, s.Problem)
@@ -257,7 +257,7 @@ func (u Users) matching(ctx context.Context, namespace string, matches func(Refe
 	return Requests(users)
 }
 
-// FollowLaunchConfig reads a launch config that a pool refers to, and of which nothing is written. Unfit says why the pool can not launch from it, "" if it can.
+// FollowLaunchConfig reads a launch config that a pool refers to, and of which nothing is written. Unfit says why the pool cannot launch from it, "" if it can.
 // The outcome ends the step, if it is not nil.
 func FollowLaunchConfig(ctx context.Context, reader client.Reader, pool reconciling.Conditioned, name string, unfit func(*infrav1.AWSLaunchConfig) string,
 ) (*infrav1.AWSLaunchConfig, *reconciling.Outcome) {

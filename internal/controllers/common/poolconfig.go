@@ -40,7 +40,7 @@ type PoolLaunchConfig struct {
 	Complete func(wanted *infrav1.AWSLaunchConfigSpec, present *infrav1.AWSLaunchConfig)
 	// Given are what the pool has itself of what it would else have from a launch template, as members in EC2's words.
 	Given []string
-	// Unfit says why the pool can not launch from a config that is not written in the pool itself, "" if it can.
+	// Unfit says why the pool cannot launch from a config that is not written in the pool itself, "" if it can.
 	Unfit func(*infrav1.AWSLaunchConfigSpec) string
 	// Prepare writes on a config that is about to be made what its own controller would. It may be nil.
 	Prepare func(*infrav1.AWSLaunchConfig)
@@ -49,7 +49,7 @@ type PoolLaunchConfig struct {
 }
 
 // Ensure writes the pool's launch config, or looks at the one that it refers to. The pass goes on without it while it is not ready: sizes can change, the
-// version can not.
+// version cannot.
 func (p PoolLaunchConfig) Ensure(ctx context.Context, c client.Client) reconciling.Outcome {
 	if p.Reference != nil {
 		config, end := FollowLaunchConfig(ctx, c, p.Pool, p.Reference.Name, p.UnfitConfig)

@@ -54,7 +54,7 @@ func lastApplied(object client.Object) map[string]string {
 func recordTags(object client.Object, tags map[string]string) {
 	text, err := json.Marshal(tags)
 	if err != nil {
-		panic(err) // strings by strings: there is nothing that JSON can not write
+		panic(err) // strings by strings: there is nothing that JSON cannot write
 	}
 	if len(tags) == 0 {
 		text = nil

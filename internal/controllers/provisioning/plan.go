@@ -134,7 +134,7 @@ func sourceOf(node *packing.NewNode) source {
 	return source{node.Ask.Provisioner, node.Ask.Template, node.Ask.Version, node.Architecture, strings.Join(launching.Awaited(node.Pods), ",")}
 }
 
-// plan makes launches of the chosen nodes. Pods of nodes that can not be launched after all get the reason.
+// plan makes launches of the chosen nodes. Pods of nodes that cannot be launched after all get the reason.
 func (r *Reconciler) plan(ctx context.Context, p *pass, chosen []packing.NewNode) []launching.Launch {
 	bySource := map[source][]packing.NewNode{}
 	var order []source

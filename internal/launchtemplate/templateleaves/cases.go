@@ -2,7 +2,7 @@ package templateleaves
 
 import "slices"
 
-// Cases are one for each leaf that can be set.
+// Cases returns one case for each leaf that can be set.
 func Cases() []Case { return slices.Concat(options, interfacesAndRequirements) }
 
 var options = []Case{

@@ -1,5 +1,6 @@
-// Package templateleaves lists what EC2's launch template data can hold, leaf by leaf, with how each is set and changed in the spec of an AWSLaunchConfig. Tests hold
-// the list against the SDK's type, the mapping of package launchtemplate and, in the laboratory, against what AWS stores.
+// Package templateleaves lists what EC2's launch template data can hold, leaf by leaf, with how
+// each is set and changed in the spec of an AWSLaunchConfig. Tests hold the list against the SDK's
+// type, the mapping of package launchtemplate and, in the laboratory, against what AWS stores.
 package templateleaves
 
 import (
@@ -17,7 +18,8 @@ import (
 type Case struct {
 	// Leaf is the path in EC2's data: BlockDeviceMappings.Ebs.Iops.
 	Leaf string
-	// Spec is a JSON merge patch, in YAML, of the spec of an AWSLaunchConfig, with $ in the place of the value.
+	// Spec is a JSON merge patch, in YAML, of the spec of an AWSLaunchConfig, with $ in the place
+	// of the value.
 	Spec string
 	// Values are what the leaf is set to, and what it is changed to.
 	Values [2]string
@@ -27,7 +29,7 @@ type Case struct {
 	Elsewhere bool
 }
 
-// Patch is the merge patch that sets the leaf, for 0, or changes it, for 1.
+// Patch returns the merge patch that sets the leaf, for 0, or changes it, for 1.
 func (c Case) Patch(n int) string {
 	return "{spec: " + strings.ReplaceAll(c.Spec, "$", c.Values[n]) + "}"
 }
@@ -38,10 +40,10 @@ const (
 	OtherImage = "OTHER-IMAGE"
 )
 
-// Unset is stored where the changed spec sets the leaf no more.
+// Unset is stored where the changed spec no longer sets the leaf.
 const Unset = "unset"
 
-// Wants is what EC2 holds after that patch.
+// Wants returns the value that EC2 holds after that patch.
 func (c Case) Wants(n int) string {
 	if c.Stored != [2]string{} {
 		return c.Stored[n]
@@ -49,7 +51,7 @@ func (c Case) Wants(n int) string {
 	return c.Values[n]
 }
 
-// Missing are the leaves that can not be set, and why.
+// Missing are the leaves that cannot be set, and why.
 var Missing = map[string]string{
 	"ElasticGpuSpecifications.Type":                          "AWS ended Elastic Graphics (rule DP1)",
 	"ElasticInferenceAccelerators.Type":                      "AWS ended Elastic Inference (rule DP1)",
@@ -60,12 +62,12 @@ var Missing = map[string]string{
 	"SecurityGroups":                                         "names of security groups work in a default VPC alone: groups are given by id or by filters (rule SG2)",
 }
 
-// Request are the leaves of the SDK's type, in its order.
+// Request returns the leaves of the SDK's type, in its order.
 func Request() []string {
 	return sdkmembers.Leaves(reflect.TypeFor[ec2types.RequestLaunchTemplateData]())
 }
 
-// Values are all values of a leaf in a request or in an answer.
+// Values returns all values of a leaf in a request or in a response.
 func Values(data any, leaf string) []string {
 	return valuesAt(reflect.ValueOf(data), strings.Split(leaf, "."))
 }

@@ -4,5 +4,5 @@
 // first, or the reason in words why no node could ever suit.
 //
 // Everything here is a function from values to values. What a launch template holds is handed in as a value too (Template): a template that was not found,
-// or can not be read, is one with a problem.
+// or cannot be read, is one with a problem.
 package constraints

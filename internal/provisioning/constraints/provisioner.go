@@ -129,7 +129,7 @@ type Provisioner struct {
 	// Problem is why the provisioner can launch nothing now; empty if it can.
 	Problem string
 
-	// IgnoreIncompatible leaves pods alone whose architecture the template can not serve.
+	// IgnoreIncompatible leaves pods alone whose architecture the template cannot serve.
 	IgnoreIncompatible bool
 }
 

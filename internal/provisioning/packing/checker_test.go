@@ -56,7 +56,7 @@ func subtract(from, what corev1.ResourceList) {
 // world is all nodes.
 type world struct{ nodes []*placedNode }
 
-// refuses says why a pod can not be put on a node, which does not have it yet.
+// refuses says why a pod cannot be put on a node, which does not have it yet.
 func (w *world) refuses(p packing.Pod, on *placedNode) string {
 	switch {
 	case on.node.Spec.Unschedulable:

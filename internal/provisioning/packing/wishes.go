@@ -85,7 +85,7 @@ func wantedOf(wishes []wish) wanted {
 	return w
 }
 
-// relations are all relations of a pod. Preferences that can not be met by new nodes anyway are left out; requirements are the reason then.
+// relations are all relations of a pod. Preferences that cannot be met by new nodes anyway are left out; requirements are the reason then.
 func (k *classifier) relations(pod *corev1.Pod, ways []constraints.Requirements) ([]wish, string) {
 	var all []wish
 	for i := range pod.Spec.TopologySpreadConstraints {
