@@ -20,7 +20,8 @@ type CloudOptions struct {
 	AWS awssim.Options
 	// Listen is its address. Default "127.0.0.1:0", a free port.
 	Listen string
-	// WithoutNodes has instances join no cluster, for whoever has no use for their Nodes and counts what the API server does.
+	// WithoutNodes has instances join no cluster, for whoever has no use for their Nodes and counts
+	// what the API server does.
 	WithoutNodes bool
 }
 

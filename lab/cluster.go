@@ -38,7 +38,8 @@ type ClusterOptions struct {
 	AdditionalTags map[string]string
 	// Bucket is the AWSCluster's spec.s3Bucket.name. Default: none.
 	Bucket string
-	// Cloud is where the cluster is: its region, VPC, subnets and security groups. Default: the laboratory's own.
+	// Cloud is where the cluster is: its region, VPC, subnets and security groups. Default: the
+	// laboratory's own.
 	Cloud *Cloud
 	// Timeout bounds how long Cluster API may take to call the cluster ready. Default 30 s.
 	Timeout time.Duration
@@ -138,8 +139,8 @@ func missingForCluster(cluster *clusterv1.Cluster) string {
 	return ""
 }
 
-// createClusterSecrets makes what the control plane provider would: certificates and kubeconfig. The cluster's
-// authority is the workload API server's own, so that join data leads to it.
+// createClusterSecrets makes what the control plane provider would: certificates and kubeconfig.
+// The cluster's authority is the workload API server's own, so that join data leads to it.
 func (l *Lab) createClusterSecrets(ctx context.Context, opts ClusterOptions, controlPlane client.Object) error {
 	kubeconfig, err := l.Workload.Kubeconfig()
 	if err != nil {

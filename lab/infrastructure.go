@@ -25,8 +25,8 @@ import (
 // controllerIdentityName is the identity that CAPA makes by itself and that clusters have by default.
 const controllerIdentityName = "default"
 
-// createControllerIdentity makes what CAPA's AutoControllerIdentityCreator does: the controllers' own credentials,
-// usable from every namespace.
+// createControllerIdentity makes what CAPA's AutoControllerIdentityCreator does: the controllers'
+// own credentials, usable from every namespace.
 func (l *Lab) createControllerIdentity(ctx context.Context) error {
 	identity := &capav1.AWSClusterControllerIdentity{
 		ObjectMeta: metav1.ObjectMeta{Name: controllerIdentityName},
@@ -181,8 +181,8 @@ func (c *Cloud) setCluster(opts ClusterOptions, minor string) error {
 	return c.AWS.SetCluster(opts.Account, c.Region(), cluster)
 }
 
-// createWithStatus creates an object and then its status. The copy is what carries the status past the creation,
-// whose answer has none.
+// createWithStatus creates an object and then its status. The copy is what carries the status past
+// the creation, whose answer has none.
 func (l *Lab) createWithStatus(ctx context.Context, object client.Object, snapshot func() client.Object) error {
 	withStatus := snapshot()
 	kind := l.reference(object).Kind
@@ -230,7 +230,8 @@ func (c *Cloud) network() network {
 // roleTag is how CAPA marks what a security group is for.
 const roleTag = "sigs.k8s.io/cluster-api-provider-aws/role"
 
-// groups finds the security groups of roles by CAPA's tag; a role that the world has no group for gets the VPC's default one.
+// groups finds the security groups of roles by CAPA's tag; a role that the world has no group for
+// gets the VPC's default one.
 func (n network) groups(roles ...capav1.SecurityGroupRole) map[capav1.SecurityGroupRole]capav1.SecurityGroup {
 	found := map[capav1.SecurityGroupRole]capav1.SecurityGroup{}
 	for _, role := range roles {

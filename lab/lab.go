@@ -40,12 +40,14 @@ import (
 // Options says what a laboratory is made of. The zero value is one API server,
 // the default world in real time, Slipway's definitions and no manager.
 type Options struct {
-	// SeparateWorkload gives workload clusters an API server of their own, apart from the management cluster's.
+	// SeparateWorkload gives workload clusters an API server of their own, apart from the
+	// management cluster's.
 	SeparateWorkload bool
 	// Cloud is the simulated AWS to start with; WithoutCloud starts with none, for whoever starts his own.
 	Cloud        CloudOptions
 	WithoutCloud bool
-	// WithoutSlipway leaves Slipway's definitions out, so that another controller and its own can take their place.
+	// WithoutSlipway leaves Slipway's definitions out, so that another controller and its own can
+	// take their place.
 	WithoutSlipway bool
 	// CRDDirs are directories of further definitions.
 	CRDDirs []string
@@ -53,12 +55,15 @@ type Options struct {
 	Manager Manager
 	// BootstrapTokenTTL is how long kubeadm join tokens are valid, in real time. Default 15 minutes.
 	BootstrapTokenTTL time.Duration
-	// WithoutPools leaves out Cluster API's controllers of MachinePools and KubeadmConfigs; package fleet stands in for them.
+	// WithoutPools leaves out Cluster API's controllers of MachinePools and KubeadmConfigs; package
+	// fleet stands in for them.
 	WithoutPools bool
-	// WithoutClusterTopology leaves out Cluster API's controllers of ClusterClasses and of the Clusters that are made from them.
+	// WithoutClusterTopology leaves out Cluster API's controllers of ClusterClasses and of the
+	// Clusters that are made from them.
 	WithoutClusterTopology bool
-	// Scheduler runs kube-scheduler and the controller of DaemonSets in the control plane that Nodes join, and what kubelets do to pods: those that are bound run, those
-	// that are deleted go.
+	// Scheduler runs kube-scheduler and the controller of DaemonSets in the control plane that
+	// Nodes join, and what kubelets do to pods: those that are bound run, those that are deleted
+	// go.
 	Scheduler bool
 	// Log receives the log of all servers. Default: a file in the laboratory's directory.
 	Log io.Writer
@@ -69,7 +74,8 @@ type Manager func(ctx context.Context, env ManagerEnv) error
 
 // Lab is a running laboratory.
 type Lab struct {
-	// Management is the control plane with Cluster API; Workload the one that Nodes join. They may be the same.
+	// Management is the control plane with Cluster API; Workload the one that Nodes join. They may
+	// be the same.
 	Management, Workload *controlplane.ControlPlane
 	// Cloud is the laboratory's own simulated AWS; nil without one.
 	Cloud *Cloud
@@ -84,7 +90,8 @@ type Lab struct {
 	pods       *nodes.Pods
 }
 
-// NewScheme returns a scheme with every kind that the laboratory knows: Kubernetes', Cluster API's, CAPA's and Slipway's.
+// NewScheme returns a scheme with every kind that the laboratory knows: Kubernetes', Cluster API's,
+// CAPA's and Slipway's.
 func NewScheme() *runtime.Scheme {
 	scheme := clusterapi.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{capav1.AddToScheme, eksv1.AddToScheme, infrav1.AddToScheme, provisioningv1.AddToScheme} {
@@ -112,7 +119,8 @@ func Start(ctx context.Context, opts Options) (_ *Lab, err error) {
 		}
 	}()
 	if l.log == nil {
-		if l.logFile, err = os.Create(filepath.Join(dir, "lab.log")); err != nil { // #nosec G304 -- in a directory of its own
+		// #nosec G304 -- in a directory of its own
+		if l.logFile, err = os.Create(filepath.Join(dir, "lab.log")); err != nil {
 			return nil, fmt.Errorf("making the laboratory's log: %w", err)
 		}
 		l.log = l.logFile
@@ -218,7 +226,8 @@ func definitions(opts Options) ([]*crds.Set, error) {
 	return sets, nil
 }
 
-// Close ends everything and removes the laboratory's files. It returns within seconds; an error tells what did not end.
+// Close ends everything and removes the laboratory's files. It returns within seconds; an error
+// tells what did not end.
 func (l *Lab) Close() error {
 	var errs []error
 	if l.manager != nil {

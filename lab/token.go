@@ -16,9 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// RotateBootstrapToken makes the kubeadm bootstrap provider replace the join token of a pool's KubeadmConfig, as it
-// does by itself before the token expires: it takes the token away from the workload cluster and asks for a reconcile.
-// It returns the old token, without waiting for the new one.
+// RotateBootstrapToken makes the kubeadm bootstrap provider replace the join token of a pool's
+// KubeadmConfig, as it does by itself before the token expires: it takes the token away from the
+// workload cluster and asks for a reconcile. It returns the old token, without waiting for the new
+// one.
 func (l *Lab) RotateBootstrapToken(ctx context.Context, key client.ObjectKey) (old string, err error) {
 	config := &bootstrapv1.KubeadmConfig{}
 	if err := l.client.Get(ctx, key, config); err != nil {
@@ -45,9 +46,10 @@ func (l *Lab) RotateBootstrapToken(ctx context.Context, key client.ObjectKey) (o
 	return old, nil
 }
 
-// SwapBootstrapToken gives a pool's bootstrap data another valid join token, once. It is what a rotation by the kubeadm
-// bootstrap provider does to the data Secret, without the provider, which now and then rotates twice in a row because it
-// acts on what its cache knows. For tests that count.
+// SwapBootstrapToken gives a pool's bootstrap data another valid join token, once. It is what a
+// rotation by the kubeadm bootstrap provider does to the data Secret, without the provider, which
+// now and then rotates twice in a row because it acts on what its cache knows. For tests that
+// count.
 func (l *Lab) SwapBootstrapToken(ctx context.Context, key client.ObjectKey) error {
 	config := &bootstrapv1.KubeadmConfig{}
 	if err := l.client.Get(ctx, key, config); err != nil {

@@ -1,4 +1,5 @@
-// Package document keeps what was measured in documents: a section that a program writes, among text that people write.
+// Package document keeps what was measured in documents: a section that a program writes, among
+// text that people write.
 package document
 
 import (
@@ -21,7 +22,8 @@ func Replace(path, section, text string) error {
 	if !found || !ended {
 		return fmt.Errorf("%s has no lines %q and after it %q", path, strings.TrimSpace(begin), end)
 	}
-	if err := os.WriteFile(path, []byte(head+begin+"\n"+strings.TrimSpace(text)+"\n\n"+end+tail), 0o600); err != nil { // #nosec G703 -- the file that the user names
+	// #nosec G703 -- the file that the user names
+	if err := os.WriteFile(path, []byte(head+begin+"\n"+strings.TrimSpace(text)+"\n\n"+end+tail), 0o600); err != nil {
 		return fmt.Errorf("writing the document: %w", err)
 	}
 	return nil

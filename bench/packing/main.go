@@ -1,6 +1,7 @@
-// Command packing measures the choice of nodes for pending pods: what it takes of the processor and of memory, and what the nodes cost. Another packer, given as a
-// command, is measured beside it, with the same pods and instance types: each reads a problem on its standard input and writes an outcome, both as JSON, and each case
-// is a process of its own.
+// Command packing measures the choice of nodes for pending pods: what it takes of the processor and
+// of memory, and what the nodes cost. Another packer, given as a command, is measured beside it,
+// with the same pods and instance types: each reads a problem on its standard input and writes an
+// outcome, both as JSON, and each case is a process of its own.
 package main
 
 import (
@@ -140,7 +141,8 @@ func pack(ctx context.Context, command []string, p *workload.Problem) (outcome, 
 	if err != nil {
 		return outcome{}, fmt.Errorf("writing the problem: %w", err)
 	}
-	program := exec.CommandContext(ctx, command[0], command[1:]...) // #nosec G204 -- running the user's command is the purpose
+	// #nosec G204 -- running the user's command is the purpose
+	program := exec.CommandContext(ctx, command[0], command[1:]...)
 	program.Stdin, program.Stderr = bytes.NewReader(encoded), os.Stderr
 	answer, err := program.Output()
 	if err != nil {

@@ -77,8 +77,9 @@ func cases() []Case {
 	return all
 }
 
-// Diverse are pods as Karpenter's own benchmark has them, of 30 sizes: fifths without wishes, spread over zones, spread over nodes, together in a zone, and apart
-// from each other on nodes. The same number gives the same pods.
+// Diverse are pods as Karpenter's own benchmark has them, of 30 sizes: fifths without wishes,
+// spread over zones, spread over nodes, together in a zone, and apart from each other on nodes. The
+// same number gives the same pods.
 func Diverse(number int) []*corev1.Pod {
 	r := rand.New(rand.NewPCG(42, 0)) //nolint:gosec // the same pods each time
 	one := func(from ...string) string { return from[r.IntN(len(from))] }

@@ -139,7 +139,8 @@ func readModel(models, service string) (*model, error) {
 	return m, json.NewDecoder(reader).Decode(m)
 }
 
-// openEnums are enumerations that grow faster than their models, by service and shape: AWS takes values that an older model lacks.
+// openEnums are enumerations that grow faster than their models, by service and shape: AWS takes
+// values that an older model lacks.
 var openEnums = map[string]bool{"InstanceType": true}
 
 // demands reports whether anything is demanded of a shape itself.

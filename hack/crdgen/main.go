@@ -1,7 +1,7 @@
-// Command crdgen finishes the CRDs that controller-gen writes. It adds what no marker can say: the labels by which
-// Cluster API and clusterctl find the kinds, a limit for the values of tags, and the second served version of kinds
-// that are served as v1beta1 too. A version that is added has the schema of the one it is copied from, so that no
-// conversion webhook is needed.
+// Command crdgen finishes the CRDs that controller-gen writes. It adds what no marker can say: the
+// labels by which Cluster API and clusterctl find the kinds, a limit for the values of tags, and
+// the second served version of kinds that are served as v1beta1 too. A version that is added has
+// the schema of the one it is copied from, so that no conversion webhook is needed.
 package main
 
 import (
@@ -121,8 +121,9 @@ func serveToo(crd *apiextensionsv1.CustomResourceDefinition, added, existing str
 	return nil
 }
 
-// label sets the labels that Cluster API's contract asks for on the kinds of Cluster API's group. The versions in a label are
-// those that fulfill the contract of its name; Cluster API takes the last.
+// label sets the labels that Cluster API's contract asks for on the kinds of Cluster API's group.
+// The versions in a label are those that fulfill the contract of its name; Cluster API takes the
+// last.
 func label(crd *apiextensionsv1.CustomResourceDefinition) {
 	if crd.Spec.Group != "infrastructure.cluster.x-k8s.io" {
 		return
@@ -142,16 +143,17 @@ func label(crd *apiextensionsv1.CustomResourceDefinition) {
 	}
 }
 
-// movedByItself are the kinds whose objects clusterctl move has to take although nobody of the Cluster may own them: those that people write by hand
-// and pools refer to.
+// movedByItself are the kinds whose objects clusterctl move has to take although nobody of the
+// Cluster may own them: those that people write by hand and pools refer to.
 var movedByItself = map[string]bool{"AWSLaunchConfig": true, "AWSLaunchConfigTemplate": true}
 
-// maxValueLengths are the limits for the values of maps, by the name of the field: tags (AWS: Using_Tags, tag restrictions), labels of node groups (AWS:
-// API_CreateNodegroup, labels) and of Kubernetes objects, and annotations (Kubernetes: all of an object together have 256 KiB).
+// maxValueLengths are the limits for the values of maps, by the name of the field: tags (AWS:
+// Using_Tags, tag restrictions), labels of node groups (AWS: API_CreateNodegroup, labels) and of
+// Kubernetes objects, and annotations (Kubernetes: all of an object together have 256 KiB).
 var maxValueLengths = map[string]int64{"additionalTags": 256, "tags": 256, "labels": 63, "matchLabels": 63, "annotations": 256 << 10}
 
-// limitValues bounds the values of such maps: controller-gen has no marker for the values of a map, and without a bound the
-// cost estimate of rules about them is beyond what the API server allows.
+// limitValues bounds the values of such maps: controller-gen has no marker for the values of a map,
+// and without a bound the cost estimate of rules about them is beyond what the API server allows.
 func limitValues(schema *apiextensionsv1.JSONSchemaProps) {
 	for name, property := range schema.Properties {
 		if limit := maxValueLengths[name]; limit > 0 && property.AdditionalProperties != nil {

@@ -18,7 +18,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// compare prints how many members the simulator answers as AWS was recorded to, and returns an error if it answers any otherwise.
+// compare prints how many members the simulator answers as AWS was recorded to, and returns an
+// error if it answers any otherwise.
 func compare(ctx context.Context, recorded map[string]object, out io.Writer) error {
 	simulated, err := describe(ctx)
 	if err != nil {

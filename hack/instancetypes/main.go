@@ -1,5 +1,5 @@
-// Command instancetypes writes the table of instance types that the simulated AWS answers DescribeInstanceTypes from, and compares what the simulator
-// answers with a recording of AWS:
+// Command instancetypes writes the table of instance types that the simulated AWS answers
+// DescribeInstanceTypes from, and compares what the simulator answers with a recording of AWS:
 //
 //	aws ec2 describe-instance-types --output json > recording.json
 //	go run ./hack/instancetypes -write awssim/world/instancetypes.tsv recording.json

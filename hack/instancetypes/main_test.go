@@ -79,7 +79,8 @@ func TestRecordingsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestCompare holds that the comparison sees what differs; that nothing differs from the recording that the table is of is for who has that recording.
+// TestCompare holds that the comparison sees what differs; that nothing differs from the recording
+// that the table is of is for who has that recording.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "recording.json")

@@ -1,4 +1,5 @@
-// Command oracles tells how true the simulated AWS is. It runs the tests of awssim, collects what those report that compare it with AWS, and writes a table of them into a document.
+// Command oracles tells how true the simulated AWS is. It runs the tests of awssim, collects what
+// those report that compare it with AWS, and writes a table of them into a document.
 package main
 
 import (

@@ -9,7 +9,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/oracle"
 )
 
-// TestTable holds that results are found among the output of tests, whatever else is in it, and become rows and a sum.
+// TestTable holds that results are found among the output of tests, whatever else is in it, and
+// become rows and a sum.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	output := strings.Join([]string{

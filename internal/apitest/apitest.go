@@ -1,6 +1,7 @@
-// Package apitest owns an API server's treatment of custom resources without the server: it prunes, defaults and
-// validates objects against a custom resource definition with the API server's own libraries, in the server's order.
-// Tests of the definitions use it, so that thousands of objects can be tried in a second.
+// Package apitest owns an API server's treatment of custom resources without the server: it prunes,
+// defaults and validates objects against a custom resource definition with the API server's own
+// libraries, in the server's order. Tests of the definitions use it, so that thousands of objects
+// can be tried in a second.
 package apitest
 
 import (
@@ -73,7 +74,8 @@ type Resource struct {
 	// definition is what the resource was made from.
 	definition *apiextensionsv1.JSONSchemaProps
 	mu         sync.Mutex
-	// fields validate single fields of spec and of status, by path. One that is nil cannot be validated without the others.
+	// fields validate single fields of spec and of status, by path. One that is nil cannot be
+	// validated without the others.
 	fields map[string]*Resource
 }
 
@@ -91,8 +93,9 @@ func (d Definitions) Resource(kind, version string) (*Resource, error) {
 	return nil, fmt.Errorf("kind %q is not served as %q", kind, version)
 }
 
-// StatusResource returns the version of the kind for writes of the status alone. It knows nothing of the spec, whose
-// rules take most of the time of a validation, nor the rules of the object as a whole.
+// StatusResource returns the version of the kind for writes of the status alone. It knows nothing
+// of the spec, whose rules take most of the time of a validation, nor the rules of the object as a
+// whole.
 func (d Definitions) StatusResource(kind, version string) (*Resource, error) {
 	definition := d[kind].DeepCopy()
 	if definition == nil {
@@ -130,8 +133,8 @@ func newResource(schema *apiextensionsv1.JSONSchemaProps) (*Resource, error) {
 	}, nil
 }
 
-// Create returns the object as it would be stored, or why it would be refused. An unknown field is refused, as
-// kubectl does.
+// Create returns the object as it would be stored, or why it would be refused. An unknown field is
+// refused, as kubectl does.
 func (r *Resource) Create(ctx context.Context, object map[string]any) (map[string]any, error) {
 	stored, err := r.admit(object)
 	if err != nil {
@@ -147,8 +150,8 @@ func (r *Resource) Create(ctx context.Context, object map[string]any) (map[strin
 	return stored, errs.ToAggregate()
 }
 
-// Update returns the object as it would be stored in place of old, or why it would be refused. The status stays that
-// of old.
+// Update returns the object as it would be stored in place of old, or why it would be refused. The
+// status stays that of old.
 func (r *Resource) Update(ctx context.Context, old, object map[string]any) (map[string]any, error) {
 	stored, err := r.admit(object)
 	if err != nil {
@@ -172,8 +175,9 @@ func (r *Resource) UpdateStatus(ctx context.Context, old, object map[string]any)
 	return stored, r.ValidateUpdate(ctx, old, stored)
 }
 
-// ValidateUpdate is the server's update validation of an object that is pruned and defaulted, ratcheting included: what was there before and did not change is
-// not held against an update. An object without a mistake needs no comparison with the one before, which takes most of the time.
+// ValidateUpdate is the server's update validation of an object that is pruned and defaulted,
+// ratcheting included: what was there before and did not change is not held against an update. An
+// object without a mistake needs no comparison with the one before, which takes most of the time.
 func (r *Resource) ValidateUpdate(ctx context.Context, old, stored map[string]any) error {
 	errs := validation.ValidateCustomResource(nil, stored, r.schema)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, r.Structural, stored)...)
@@ -209,7 +213,8 @@ func (r *Resource) Default(object map[string]any) map[string]any {
 	return defaulted
 }
 
-// Normalize returns a copy of the object without the fields that the schema does not have, and with the schema's defaults.
+// Normalize returns a copy of the object without the fields that the schema does not have, and with
+// the schema's defaults.
 func (r *Resource) Normalize(object map[string]any) map[string]any {
 	normal := r.Prune(object)
 	defaulting.PruneNonNullableNullsWithoutDefaults(normal, r.Structural)
@@ -217,8 +222,8 @@ func (r *Resource) Normalize(object map[string]any) map[string]any {
 	return normal
 }
 
-// Prune returns a copy of the object without the fields that the schema does not have, which is what the API server
-// stores for a client that does not ask for strict validation.
+// Prune returns a copy of the object without the fields that the schema does not have, which is
+// what the API server stores for a client that does not ask for strict validation.
 func (r *Resource) Prune(object map[string]any) map[string]any {
 	pruned := runtime.DeepCopyJSON(object)
 	pruning.PruneWithOptions(pruned, r.Structural, true, structuralschema.UnknownFieldPathOptions{})

@@ -9,8 +9,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// ValidateChange is ValidateUpdate for an update of an object that was valid, in which nothing but spec or status changed, whichever part names. It validates the
-// fields of that part which changed, where that is enough, at a tenth of the time.
+// ValidateChange is ValidateUpdate for an update of an object that was valid, in which nothing but
+// spec or status changed, whichever part names. It validates the fields of that part which changed,
+// where that is enough, at a tenth of the time.
 func (r *Resource) ValidateChange(ctx context.Context, old, stored map[string]any, part string) error {
 	before, _ := old[part].(map[string]any)
 	after, is := stored[part].(map[string]any)
@@ -20,7 +21,8 @@ func (r *Resource) ValidateChange(ctx context.Context, old, stored map[string]an
 	return nil
 }
 
-// validFields reports whether the fields of a part that changed are valid by themselves, and nothing else of the object has a say in it.
+// validFields reports whether the fields of a part that changed are valid by themselves, and
+// nothing else of the object has a say in it.
 func (r *Resource) validFields(ctx context.Context, part string, before, after map[string]any) bool {
 	for name := range before {
 		if _, kept := after[name]; !kept && r.field(part, name) == nil {
@@ -68,8 +70,8 @@ func (r *Resource) field(part, name string) *Resource {
 // bareSelf matches a rule that reads more than single fields of what it is about.
 var bareSelf = regexp.MustCompile(`\b(self|oldSelf)\b[^.]|\b(self|oldSelf)$`)
 
-// independent reports whether no rule of the schemas above a field, of which it is given the outermost first, has a say in its value. Rules further down
-// or beside them see none of it.
+// independent reports whether no rule of the schemas above a field, of which it is given the
+// outermost first, has a say in its value. Rules further down or beside them see none of it.
 func independent(name string, above ...apiextensionsv1.JSONSchemaProps) bool {
 	word := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`)
 	for _, schema := range above {

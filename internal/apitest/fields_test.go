@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestValidateChange holds that an update is refused by ValidateChange exactly if it is by ValidateUpdate, and which fields it validates by themselves.
+// TestValidateChange holds that an update is refused by ValidateChange exactly if it is by
+// ValidateUpdate, and which fields it validates by themselves.
 func TestValidateChange(t *testing.T) {
 	t.Parallel()
 	text := func(rules ...string) apiextensionsv1.JSONSchemaProps {

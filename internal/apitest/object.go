@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Object returns the object that the YAML says, with the JSON merge patches (YAML too) applied. It is decoded as the API server does: whole
-// numbers become int64.
+// Object returns the object that the YAML says, with the JSON merge patches (YAML too) applied. It
+// is decoded as the API server does: whole numbers become int64.
 func Object(base string, patches ...string) (map[string]any, error) {
 	document, err := yaml.YAMLToJSON([]byte(base))
 	if err != nil {

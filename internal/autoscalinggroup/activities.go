@@ -37,8 +37,9 @@ type FailedLaunch struct {
 // activitiesSeen is how many activities are looked through for a failed launch: the newest.
 const activitiesSeen = 20
 
-// LatestFailedLaunch returns the newest launch that failed, nil if none did so shortly before the newest launch of all. Shortly is measured between the times
-// that AWS gives the launches: a failure that launches have succeeded after for long is over.
+// LatestFailedLaunch returns the newest launch that failed, nil if none did so shortly before the
+// newest launch of all. Shortly is measured between the times that AWS gives the launches: a
+// failure that launches have succeeded after for long is over.
 func (g *Groups) LatestFailedLaunch(ctx context.Context, group string, shortly time.Duration) (*FailedLaunch, error) {
 	output, err := g.api.DescribeScalingActivities(ctx, &autoscaling.DescribeScalingActivitiesInput{
 		AutoScalingGroupName: &group, MaxRecords: awssdk.Int32(activitiesSeen),
@@ -54,8 +55,8 @@ func (g *Groups) LatestFailedLaunch(ctx context.Context, group string, shortly t
 	return &FailedLaunch{Shortage: shortageOf(message), Message: message}, nil
 }
 
-// latestFailure returns the newest failed launch of a list, nil if it is not one of the launches shortly before the newest. AWS lists activities that are
-// under way before the others.
+// latestFailure returns the newest failed launch of a list, nil if it is not one of the launches
+// shortly before the newest. AWS lists activities that are under way before the others.
 func latestFailure(activities []asgtypes.Activity, shortly time.Duration) *asgtypes.Activity {
 	var newest, failed *asgtypes.Activity
 	later := func(activity, than *asgtypes.Activity) bool {
@@ -79,17 +80,18 @@ func latestFailure(activities []asgtypes.Activity, shortly time.Duration) *asgty
 	return failed
 }
 
-// AWS puts the purchase option and EC2's error code before EC2's message for a group with a mixed instances policy, as EKS node groups have: "Could not
-// launch Spot Instances. UnfulfillableCapacity - Unable to fulfill capacity due to your request configuration. ...". For any other group it gives
-// EC2's message alone (AWS: ts-as-capacity, ts-as-instancelaunchfailure).
+// AWS puts the purchase option and EC2's error code before EC2's message for a group with a mixed
+// instances policy, as EKS node groups have: "Could not launch Spot Instances.
+// UnfulfillableCapacity - Unable to fulfill capacity due to your request configuration. ...". For
+// any other group it gives EC2's message alone (AWS: ts-as-capacity, ts-as-instancelaunchfailure).
 var (
 	withCode   = regexp.MustCompile(`^Could not launch (?:On-Demand|Spot) Instances\. ([A-Za-z]+(?:\.[A-Za-z]+)*) - `)
 	noQuota    = regexp.MustCompile(`(?i)quota|limit exceeded|LimitExceeded|vcpu (capacity|limit)|Max spot instance count exceeded|more .*than your current`)
 	noCapacity = regexp.MustCompile(`(?i)\b(not have (sufficient|enough)|no|insufficient)\b.*\bcapacity\b|unable to fulfill capacity|UnfulfillableCapacity|capacity-not-available|Insufficient\w*Capacity`)
 )
 
-// shortageOf classifies a failed launch by EC2's code where there is one: the words of any error may mention capacity, as those about a Capacity
-// Reservation that does not exist do.
+// shortageOf classifies a failed launch by EC2's code where there is one: the words of any error
+// may mention capacity, as those about a Capacity Reservation that does not exist do.
 func shortageOf(message string) Shortage {
 	if parts := withCode.FindStringSubmatch(message); parts != nil {
 		switch code := parts[1]; {

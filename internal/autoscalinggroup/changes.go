@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-project/slipway/internal/tagdiff"
 )
 
-// Given lists what a pool gave its group earlier. What is in these lists and is no longer desired is taken away; what others gave the group stays.
+// Given lists what a pool gave its group earlier. What is in these lists and is no longer desired
+// is taken away; what others gave the group stays.
 type Given struct {
 	// Processes are suspended, TargetGroups are ARNs, and TrafficSources are identifiers.
 	Processes, TargetGroups, TrafficSources []string
@@ -20,8 +21,9 @@ type Given struct {
 // Operation is the kind of call that makes a Change.
 type Operation string
 
-// The operations, in the order in which they are done. What keeps instances from coming or going unseen is first. What the group has in its way, such as
-// a warm pool that its new configuration may not have, goes before that changes.
+// The operations, in the order in which they are done. What keeps instances from coming or going
+// unseen is first. What the group has in its way, such as a warm pool that its new configuration
+// may not have, goes before that changes.
 const (
 	Suspend              Operation = "SuspendProcesses"
 	Resume               Operation = "ResumeProcesses"
@@ -45,7 +47,8 @@ type Change struct {
 	Sources []TrafficSource
 }
 
-// Changes returns the calls that make a group as desired, hooks and tags apart, in order. It returns none for a group that is as desired.
+// Changes returns the calls that make a group as desired, hooks and tags apart, in order. It
+// returns none for a group that is as desired.
 func Changes(desired Desired, given Given, group Group) []Change {
 	var changes []Change
 	for _, part := range []func(Desired, Given, Group) []Change{
@@ -130,7 +133,8 @@ func warmPoolChanges(desired Desired, _ Given, group Group) []Change {
 	return []Change{{Operation: SetWarmPool, Effects: []string{"warm pool is set"}}}
 }
 
-// show applies a change to a group that was seen. Its slices, which may be shared, are replaced and not changed.
+// show applies a change to a group that was seen. Its slices, which may be shared, are replaced and
+// not changed.
 func (c Change) show(desired Desired, group *Group) {
 	switch c.Operation {
 	case Suspend:

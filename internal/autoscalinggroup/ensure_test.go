@@ -380,7 +380,8 @@ func TestLatestFailedLaunch(t *testing.T) {
 	}
 }
 
-// TestFailedLaunchesOfMixedGroups: of a group with a mixed instances policy AWS tells the reason in another form, by purchase option.
+// TestFailedLaunchesOfMixedGroups: of a group with a mixed instances policy AWS tells the reason in
+// another form, by purchase option.
 func TestFailedLaunchesOfMixedGroups(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -414,7 +415,8 @@ func TestFailedLaunchesOfMixedGroups(t *testing.T) {
 	}
 }
 
-// TestLatestFailure holds which failed launch counts, whatever the manager's clock says: launches are compared with each other alone.
+// TestLatestFailure holds which failed launch counts, whatever the manager's clock says: launches
+// are compared with each other alone.
 func TestLatestFailure(t *testing.T) {
 	t.Parallel()
 	activity := func(minute int, status asgtypes.ScalingActivityStatusCode, what string) asgtypes.Activity {

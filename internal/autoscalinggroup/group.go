@@ -1,6 +1,7 @@
-// Package autoscalinggroup keeps one Auto Scaling group as a pool wants it: desired state → requests (pure), the reasons for a
-// change in words, and roll-outs by instance refresh that are decided from what the instances run. It knows the AWS
-// side of a group, and nothing of the Kubernetes objects that ask for it.
+// Package autoscalinggroup keeps one Auto Scaling group as a pool wants it: desired state →
+// requests (pure), the reasons for a change in words, and roll-outs by instance refresh that are
+// decided from what the instances run. It knows the AWS side of a group, and nothing of the
+// Kubernetes objects that ask for it.
 package autoscalinggroup
 
 import (
@@ -27,8 +28,9 @@ type Desired struct {
 	MinSize, MaxSize int32
 	// Capacity is the desired capacity; nil leaves it to an external autoscaler.
 	Capacity *int32
-	// LaunchTemplateID and Version are what new instances launch from; always a number, never $Latest. An empty id leaves the group to what it
-	// launches now, mixed instances policy included.
+	// LaunchTemplateID and Version are what new instances launch from; always a number, never
+	// $Latest. An empty id leaves the group to what it launches now, mixed instances policy
+	// included.
 	LaunchTemplateID string
 	Version          int64
 	// MixedInstancesPolicy is nil for a group with the template's instance type alone.
@@ -36,7 +38,8 @@ type Desired struct {
 	// SubnetIDs are sorted.
 	SubnetIDs []string
 	Settings  Settings
-	// Hooks are sorted by name. They come from the pool's list, and from whatever of ours holds instances (draining).
+	// Hooks are sorted by name. They come from the pool's list, and from whatever of ours holds
+	// instances (draining).
 	Hooks []Hook
 	// TargetGroupARNs and Suspended processes are sorted.
 	TargetGroupARNs, Suspended []string
@@ -71,11 +74,13 @@ type Group struct {
 	Settings              Settings
 	// TargetGroupARNs and Suspended processes are sorted, those of others included.
 	TargetGroupARNs, Suspended []string
-	// TrafficSources are target groups, or others, that were attached by AWS's newer call. Sorted by identifier, those of others included.
+	// TrafficSources are target groups, or others, that were attached by AWS's newer call. Sorted
+	// by identifier, those of others included.
 	TrafficSources   []TrafficSource
 	WarmPool         *WarmPool
 	WarmPoolDeleting bool
-	// WarmPoolSize is how many instances the warm pool has, those on their way out included (inference: AWS says "the current size").
+	// WarmPoolSize is how many instances the warm pool has, those on their way out included
+	// (inference: AWS says "the current size").
 	WarmPoolSize int32
 	Tags         map[string]string
 	Deleting     bool
@@ -99,7 +104,8 @@ type Instance struct {
 	LaunchTemplateID                   string
 	// Version is the number that the instance was launched from, 0 if AWS does not say.
 	Version int64
-	// ImageID is the image that an override named in place of the template's, empty if none did (AWS: API_Instance).
+	// ImageID is the image that an override named in place of the template's, empty if none did
+	// (AWS: API_Instance).
 	ImageID   string
 	Protected bool
 	// Weight is how many units of the group's capacity the instance counts for.
@@ -142,7 +148,8 @@ func (g Group) Units() int32 {
 	return units
 }
 
-// InstanceTypes lists the types of instances, the most frequent first. Instances on their way out do not count.
+// InstanceTypes lists the types of instances, the most frequent first. Instances on their way out
+// do not count.
 func InstanceTypes(instances []Instance) string {
 	counts := map[string]int{}
 	for _, instance := range instances {
@@ -165,7 +172,8 @@ func (g Group) OwnedBy(owner string) bool { return g.Tags[infrav1.TagMachinePool
 // Apply shows on a group that was seen what an update to it changed, so that nobody needs to look.
 func Apply(desired Desired, group *Group) {
 	group.MinSize, group.MaxSize = desired.MinSize, desired.MaxSize
-	// Without a desired capacity the group's moves into the new bounds (AWS: API_UpdateAutoScalingGroup, MinSize, MaxSize).
+	// Without a desired capacity the group's moves into the new bounds (AWS:
+	// API_UpdateAutoScalingGroup, MinSize, MaxSize).
 	group.Capacity = min(max(group.Capacity, desired.MinSize), desired.MaxSize)
 	if desired.Capacity != nil {
 		group.Capacity = *desired.Capacity
@@ -189,7 +197,8 @@ func groupOf(group *asgtypes.AutoScalingGroup) Group {
 		MinSize: awssdk.ToInt32(group.MinSize), MaxSize: awssdk.ToInt32(group.MaxSize), Capacity: awssdk.ToInt32(group.DesiredCapacity),
 		SubnetIDs: splitSorted(awssdk.ToString(group.VPCZoneIdentifier)),
 		Tags:      make(map[string]string, len(group.Tags)),
-		// The status is set while the group is being deleted, and at no other time (AWS: API_AutoScalingGroup).
+		// The status is set while the group is being deleted, and at no other time (AWS:
+		// API_AutoScalingGroup).
 		Deleting: awssdk.ToString(group.Status) != "",
 		Created:  awssdk.ToTime(group.CreatedTime),
 		Settings: settingsOf(group), TargetGroupARNs: sorted(group.TargetGroupARNs),

@@ -64,7 +64,8 @@ type Groups struct{ api AutoScaling }
 // NewGroups returns the groups that a client reaches.
 func NewGroups(api AutoScaling) *Groups { return &Groups{api: api} }
 
-// DescribeBatch is how many groups one call describes by name (AWS: API_DescribeAutoScalingGroups, MaxRecords).
+// DescribeBatch is how many groups one call describes by name (AWS: API_DescribeAutoScalingGroups,
+// MaxRecords).
 const DescribeBatch = 100
 
 // Describe returns the groups of the given names that exist, by name. At most DescribeBatch names.
@@ -84,7 +85,8 @@ func (g *Groups) List(ctx context.Context) (map[string]Group, error) {
 	return g.tagged(ctx, infrav1.TagMachinePool)
 }
 
-// TagNodegroup is the key of the tag by which EKS marks the groups that it makes for node groups (AWS: EKS user guide, managed-node-groups).
+// TagNodegroup is the key of the tag by which EKS marks the groups that it makes for node groups
+// (AWS: EKS user guide, managed-node-groups).
 const TagNodegroup = "eks:nodegroup-name"
 
 // ListManaged returns all groups that EKS made for node groups, by name.
@@ -148,7 +150,8 @@ func Choose(owner string, names []string, found map[string]Group) (group *Group,
 	return nil, free, nil
 }
 
-// Create makes the group. If it exists already the error is AWS's AlreadyExists: somebody made it meanwhile, or reads lag.
+// Create makes the group. If it exists already the error is AWS's AlreadyExists: somebody made it
+// meanwhile, or reads lag.
 func (g *Groups) Create(ctx context.Context, desired Desired, name string) error {
 	if _, err := g.api.CreateAutoScalingGroup(ctx, createInput(desired, name)); err != nil {
 		return fmt.Errorf("creating Auto Scaling group %q: %w", name, err)
@@ -156,8 +159,9 @@ func (g *Groups) Create(ctx context.Context, desired Desired, name string) error
 	return nil
 }
 
-// Update makes the group as desired. It is for a group with UpdateReasons. If AWS refuses the request as it is, and it changes sizes among other things, the
-// sizes are changed alone: a launch template or a setting that AWS does not take must not keep a pool from growing or shrinking.
+// Update makes the group as desired. It is for a group with UpdateReasons. If AWS refuses the
+// request as it is, and it changes sizes among other things, the sizes are changed alone: a launch
+// template or a setting that AWS does not take must not keep a pool from growing or shrinking.
 func (g *Groups) Update(ctx context.Context, desired Desired, group Group) error {
 	_, err := g.api.UpdateAutoScalingGroup(ctx, updateInput(desired, group))
 	if err == nil {
@@ -216,8 +220,9 @@ func (g *Groups) Unprotect(ctx context.Context, group Group, level string) error
 	return nil
 }
 
-// Delete begins the deletion of the group and of its instances. It does not wait for the end. A group whose deletion protection allows only empty groups to be deleted
-// must have no instances and no warm pool.
+// Delete begins the deletion of the group and of its instances. It does not wait for the end. A
+// group whose deletion protection allows only empty groups to be deleted must have no instances and
+// no warm pool.
 func (g *Groups) Delete(ctx context.Context, group Group) error {
 	_, err := g.api.DeleteAutoScalingGroup(ctx, &autoscaling.DeleteAutoScalingGroupInput{
 		AutoScalingGroupName: &group.Name, ForceDelete: awssdk.Bool(group.Settings.DeletionProtection != OnlyEmpty),
@@ -228,7 +233,8 @@ func (g *Groups) Delete(ctx context.Context, group Group) error {
 	return nil
 }
 
-// VersionsInUse returns the versions of a template that groups of a launch config are pointed at, or that their instances were launched from.
+// VersionsInUse returns the versions of a template that groups of a launch config are pointed at,
+// or that their instances were launched from.
 func (g *Groups) VersionsInUse(ctx context.Context, launchConfig, templateID string) (map[int64]bool, error) {
 	pages := autoscaling.NewDescribeAutoScalingGroupsPaginator(g.api, &autoscaling.DescribeAutoScalingGroupsInput{
 		Filters:    []asgtypes.Filter{{Name: awssdk.String("tag:" + infrav1.TagLaunchConfig), Values: []string{launchConfig}}},

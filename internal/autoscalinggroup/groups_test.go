@@ -141,8 +141,9 @@ func (r *rig) create(desired Desired) Group {
 	return r.see("pool")
 }
 
-// What was made or updated is as desired, and needs no update: for all that can be desired, from all that may have been there. And what was updated
-// is what would have been made: nothing of the first is left.
+// What was made or updated is as desired, and needs no update: for all that can be desired, from
+// all that may have been there. And what was updated is what would have been made: nothing of the
+// first is left.
 func TestCreatedAndUpdatedGroupsAreAsDesired(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -153,7 +154,8 @@ func TestCreatedAndUpdatedGroupsAreAsDesired(t *testing.T) {
 		first, second := r.here(anyDesired.Draw(t, "first")), r.here(anyDesired.Draw(t, "second"))
 		r.make(t, first, name)
 		afresh := second
-		afresh.Settings = second.Settings.beside(first.Settings) // deletion protection and the role stay where the second names none
+		// deletion protection and the role stay where the second names none
+		afresh.Settings = second.Settings.beside(first.Settings)
 		r.make(t, afresh, name+"-afresh")
 		group := r.see(name)
 		if err := r.bring(second, first, &group); err != nil {
@@ -348,7 +350,8 @@ func TestCapacityOfOthers(t *testing.T) {
 	}
 }
 
-// A scaling that happens between the look and the update is not undone by an update that is about something else.
+// A scaling that happens between the look and the update is not undone by an update that is about
+// something else.
 func TestUpdateLeavesCapacityThatItDidNotChange(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

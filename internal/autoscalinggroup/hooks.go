@@ -70,8 +70,10 @@ func HookNames(hooks []Hook) []string {
 	return names
 }
 
-// HooksWithGroup are the hooks that are made together with the group, so that no instance comes in past them. AWS takes only such as notify the
-// same target with the same role (AWS: lifecycle-hooks, "Considerations"); those of launching instances come first. The others are put after it.
+// HooksWithGroup are the hooks that are made together with the group, so that no instance comes in
+// past them. AWS takes only such as notify the same target with the same role (AWS:
+// lifecycle-hooks, "Considerations"); those of launching instances come first. The others are put
+// after it.
 func HooksWithGroup(hooks []Hook) []Hook {
 	if len(hooks) == 0 {
 		return nil
@@ -110,7 +112,8 @@ func given(text string) *string {
 	return &text
 }
 
-// Hooks returns the lifecycle hooks of a group, those of others included. There is no call for the hooks of many groups.
+// Hooks returns the lifecycle hooks of a group, those of others included. There is no call for the
+// hooks of many groups.
 func (g *Groups) Hooks(ctx context.Context, group string) ([]Hook, error) {
 	output, err := g.api.DescribeLifecycleHooks(ctx, &autoscaling.DescribeLifecycleHooksInput{AutoScalingGroupName: &group})
 	if err != nil {
@@ -139,8 +142,9 @@ func (c HookChange) Effect() string {
 	return "put lifecycle hook " + c.Hook.Name
 }
 
-// HookChanges returns the changes that make a group's hooks as wanted: those of retired that the group still has are deleted, and those that the group lacks,
-// or has otherwise, are put. Hooks of others stay.
+// HookChanges returns the changes that make a group's hooks as wanted: those of retired that the
+// group still has are deleted, and those that the group lacks, or has otherwise, are put. Hooks of
+// others stay.
 func HookChanges(wanted []Hook, retired []string, present []Hook) []HookChange {
 	seen := make(map[string]Hook, len(present))
 	for _, hook := range present {
@@ -188,8 +192,9 @@ func (g *Groups) EnsureHooks(ctx context.Context, group string, wanted []Hook, r
 	return g.ChangeHooks(ctx, group, HookChanges(wanted, retired, present))
 }
 
-// putHook sets all of a hook. Metadata can be replaced and not taken away (AWS: API_PutLifecycleHook, whose pattern wants a character), so a hook
-// that loses its metadata is made anew.
+// putHook sets all of a hook. Metadata can be replaced and not taken away (AWS:
+// API_PutLifecycleHook, whose pattern wants a character), so a hook that loses its metadata is made
+// anew.
 func (g *Groups) putHook(ctx context.Context, group string, hook, present Hook) error {
 	if present.Metadata != "" && hook.Metadata == "" {
 		if err := g.deleteHook(ctx, group, hook.Name); err != nil {

@@ -24,18 +24,23 @@ type LifecycleActions interface {
 // DrainHook is the name of the lifecycle hook that holds an instance on its way out until its node is empty.
 const DrainHook = "slipway-drain"
 
-// DrainHeartbeat is how long the hook holds an instance without a sign from us: long enough for a new manager to take over, and short enough that
-// nothing is held for long when none does. A hundred of them are more than the 48 hours that AWS holds an instance at most (AWS: lifecycle-hooks).
+// DrainHeartbeat is how long the hook holds an instance without a sign from us: long enough for a
+// new manager to take over, and short enough that nothing is held for long when none does. A
+// hundred of them are more than the 48 hours that AWS holds an instance at most (AWS:
+// lifecycle-hooks).
 const DrainHeartbeat = 30 * time.Minute
 
-// Held reports whether a lifecycle hook for terminations holds an instance, ours or another: on its way out, or before its root volume is replaced (AWS:
-// replace-root-volume, "Use lifecycle hooks with replace root volume").
+// Held reports whether a lifecycle hook for terminations holds an instance, ours or another: on its
+// way out, or before its root volume is replaced (AWS: replace-root-volume, "Use lifecycle hooks
+// with replace root volume").
 func (i Instance) Held() bool {
 	return i.LifecycleState == "Terminating:Wait" || i.LifecycleState == "Warmed:Terminating:Wait" || i.LifecycleState == "ReplacingRootVolume:Wait"
 }
 
-// ReplacesRoot reports whether the root volume of an instance is being replaced. Such an instance stays in its group: it is rebooted with another image, and
-// comes into service again as a new one does (AWS: lifecycle-hooks-overview, "Lifecycle state transitions for instances undergoing root volume replacement").
+// ReplacesRoot reports whether the root volume of an instance is being replaced. Such an instance
+// stays in its group: it is rebooted with another image, and comes into service again as a new one
+// does (AWS: lifecycle-hooks-overview, "Lifecycle state transitions for instances undergoing root
+// volume replacement").
 func (i Instance) ReplacesRoot() bool {
 	return strings.HasPrefix(i.LifecycleState, "ReplacingRootVolume") || i.LifecycleState == "RootVolumeReplaced"
 }
@@ -43,7 +48,8 @@ func (i Instance) ReplacesRoot() bool {
 // Warmed is true for an instance that waits in a warm pool.
 func (i Instance) Warmed() bool { return strings.HasPrefix(i.LifecycleState, "Warmed:") }
 
-// LetGo ends the hold of the drain hook on an instance. One that the hook does not hold, any more or at all, is no error.
+// LetGo ends the hold of the drain hook on an instance. One that the hook does not hold, any more
+// or at all, is no error.
 func (g *Groups) LetGo(ctx context.Context, group, instance string) error {
 	_, err := g.api.CompleteLifecycleAction(ctx, &autoscaling.CompleteLifecycleActionInput{
 		AutoScalingGroupName: &group, InstanceId: &instance,
@@ -55,12 +61,13 @@ func (g *Groups) LetGo(ctx context.Context, group, instance string) error {
 	return nil
 }
 
-// Retained reports whether a lifecycle policy keeps an instance whose termination was abandoned. It runs, counts for no size of its group, and stays until it is
-// terminated (AWS: manage-retained-instances).
+// Retained reports whether a lifecycle policy keeps an instance whose termination was abandoned. It
+// runs, counts for no size of its group, and stays until it is terminated (AWS:
+// manage-retained-instances).
 func (i Instance) Retained() bool { return strings.HasSuffix(i.LifecycleState, ":Retained") }
 
-// Abandon abandons the termination of an instance that the drain hook holds, so that a group that retains such instances keeps it. One that the hook does not hold
-// is no error.
+// Abandon abandons the termination of an instance that the drain hook holds, so that a group that
+// retains such instances keeps it. One that the hook does not hold is no error.
 func (g *Groups) Abandon(ctx context.Context, group, instance string) error {
 	_, err := g.api.CompleteLifecycleAction(ctx, &autoscaling.CompleteLifecycleActionInput{
 		AutoScalingGroupName: &group, InstanceId: &instance,
@@ -72,7 +79,8 @@ func (g *Groups) Abandon(ctx context.Context, group, instance string) error {
 	return nil
 }
 
-// StopRetaining has a group terminate instances whose termination is abandoned. AWS does not delete a group that retains them with its instances.
+// StopRetaining has a group terminate instances whose termination is abandoned. AWS does not delete
+// a group that retains them with its instances.
 func (g *Groups) StopRetaining(ctx context.Context, group string) error {
 	_, err := g.api.UpdateAutoScalingGroup(ctx, &autoscaling.UpdateAutoScalingGroupInput{
 		AutoScalingGroupName: &group, InstanceLifecyclePolicy: lifecyclePolicy(infrav1.RetentionActionTerminate),
@@ -83,7 +91,8 @@ func (g *Groups) StopRetaining(ctx context.Context, group string) error {
 	return nil
 }
 
-// Hold makes the drain hook hold an instance for another DrainHeartbeat. One that the hook does not hold is no error.
+// Hold makes the drain hook hold an instance for another DrainHeartbeat. One that the hook does not
+// hold is no error.
 func (g *Groups) Hold(ctx context.Context, group, instance string) error {
 	_, err := g.api.RecordLifecycleActionHeartbeat(ctx, &autoscaling.RecordLifecycleActionHeartbeatInput{
 		AutoScalingGroupName: &group, InstanceId: &instance, LifecycleHookName: awssdk.String(DrainHook),
@@ -107,15 +116,16 @@ func terminateInput(instance string, shrink bool) *autoscaling.TerminateInstance
 	return &autoscaling.TerminateInstanceInAutoScalingGroupInput{InstanceId: &instance, ShouldDecrementDesiredCapacity: &shrink}
 }
 
-// isNotHeld knows AWS's answer where there is no action to complete: ValidationError, "No active Lifecycle Action found with instance ID i-0".
+// isNotHeld knows AWS's answer where there is no action to complete: ValidationError, "No active
+// Lifecycle Action found with instance ID i-0".
 func isNotHeld(err error) bool {
 	var answer smithy.APIError
 	return errors.As(err, &answer) && answer.ErrorCode() == "ValidationError" &&
 		strings.HasPrefix(answer.ErrorMessage(), "No active Lifecycle Action found")
 }
 
-// Empty shrinks a group to nothing, so that its instances leave by its hooks and none comes in their place. It is for a group that is about to be
-// deleted.
+// Empty shrinks a group to nothing, so that its instances leave by its hooks and none comes in
+// their place. It is for a group that is about to be deleted.
 func (g *Groups) Empty(ctx context.Context, group string) error {
 	zero := awssdk.Int32(0)
 	_, err := g.api.UpdateAutoScalingGroup(ctx, &autoscaling.UpdateAutoScalingGroupInput{

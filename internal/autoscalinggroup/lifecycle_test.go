@@ -20,7 +20,8 @@ func (r *rig) held() (held, all int) {
 	return held, len(instances)
 }
 
-// TestHoldAndLetGo empties a group whose instances the drain hook holds: they stay for as long as somebody says so, and go when they are let go.
+// TestHoldAndLetGo empties a group whose instances the drain hook holds: they stay for as long as
+// somebody says so, and go when they are let go.
 func TestHoldAndLetGo(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -40,7 +40,8 @@ var leftOutOfNewGroups = map[string]string{
 	"Operator":          locksOut,
 }
 
-// TestEveryMemberIsDecided fails when the SDK has a member that no pool can set, until there is a field for it, or a reason why there is none.
+// TestEveryMemberIsDecided fails when the SDK has a member that no pool can set, until there is a
+// field for it, or a reason why there is none.
 func TestEveryMemberIsDecided(t *testing.T) {
 	t.Parallel()
 	spec := sdkmembers.Filled[infrav1.AWSMachinePoolSpec]()

@@ -66,7 +66,8 @@ func attributeBased(policy *infrav1.MixedInstancesPolicy) bool {
 	return policy != nil && slices.ContainsFunc(policy.Overrides, func(override infrav1.Overrides) bool { return override.InstanceRequirements != nil })
 }
 
-// requirements says all that a pool can say. The two sides of this mapping have one member each for the same thing, which TestRequirements holds.
+// requirements says all that a pool can say. The two sides of this mapping have one member each for
+// the same thing, which TestRequirements holds.
 func requirements(wanted *infrav1.InstanceRequirements) *asgtypes.InstanceRequirements {
 	if wanted == nil {
 		return nil
@@ -138,8 +139,9 @@ func decimal(quantity *resource.Quantity) *float64 {
 	return ptr.To(quantity.AsApproximateFloat64())
 }
 
-// requirementsText is the members that say something: without those that are AWS's default anyway, which AWS may or may not show, and with lists in
-// order. It goes by the SDK's type, so that what somebody else set and no pool can say counts too.
+// requirementsText is the members that say something: without those that are AWS's default anyway,
+// which AWS may or may not show, and with lists in order. It goes by the SDK's type, so that what
+// somebody else set and no pool can say counts too.
 func requirementsText(requirements *asgtypes.InstanceRequirements) string {
 	text, err := json.Marshal(requirements)
 	if err != nil {

@@ -13,14 +13,15 @@ import (
 // check compares one thing; it returns "" if the group has it as desired, else what would change, in words.
 type check func(desired Desired, group Group) string
 
-// sizeChecks and launchChecks are how many instances there are, and what they are launched from. The subnets and the plain settings are the rest
-// of what UpdateAutoScalingGroup changes.
+// sizeChecks and launchChecks are how many instances there are, and what they are launched from.
+// The subnets and the plain settings are the rest of what UpdateAutoScalingGroup changes.
 var (
 	sizeChecks   = []check{minSizeDiffers, maxSizeDiffers, capacityDiffers}
 	launchChecks = []check{templateDiffers, policyDiffers, overridesDiffer, distributionDiffers}
 )
 
-// UpdateReasons says what would change, an entry for each thing that differs; none means that the group is as desired.
+// UpdateReasons says what would change, an entry for each thing that differs; none means that the
+// group is as desired.
 func UpdateReasons(desired Desired, group Group) []string {
 	reasons := slices.Concat(differences(sizeChecks, desired, group), differences([]check{subnetsDiffer}, desired, group))
 	if desired.launches() {

@@ -126,7 +126,8 @@ var anyDesired = rapid.Custom(func(t *rapid.T) Desired {
 	slices.Sort(desired.SubnetIDs)
 	desired.MixedInstancesPolicy = anyPolicy.Draw(t, "policy")
 	desired.Settings = SettingsOf(anySpec.Draw(t, "spec"))
-	if len(desired.SubnetIDs) == 1 && !attributeBased(desired.MixedInstancesPolicy) { // not every type can be close to others
+	// not every type can be close to others
+	if len(desired.SubnetIDs) == 1 && !attributeBased(desired.MixedInstancesPolicy) {
 		desired.Settings.PlacementGroup = rapid.SampledFrom([]string{"", placementGroup}).Draw(t, "placement group")
 	}
 	desired.Hooks = HooksOf(anyHooks.Draw(t, "hooks"))
@@ -228,8 +229,8 @@ func TestInstanceStates(t *testing.T) {
 	}
 }
 
-// TestUpdateSendsWhatDiffers holds that an update has the launch template and the subnets only where they differ: AWS validates the template whenever it is sent,
-// and whenever subnets are.
+// TestUpdateSendsWhatDiffers holds that an update has the launch template and the subnets only
+// where they differ: AWS validates the template whenever it is sent, and whenever subnets are.
 func TestUpdateSendsWhatDiffers(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

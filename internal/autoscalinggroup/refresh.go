@@ -22,7 +22,8 @@ type Refresher interface {
 	SetInstanceProtection(context.Context, *autoscaling.SetInstanceProtectionInput, ...func(*autoscaling.Options)) (*autoscaling.SetInstanceProtectionOutput, error)
 }
 
-// refreshesRead is how many refreshes are looked back on: the waits between so many failures have long reached their longest.
+// refreshesRead is how many refreshes are looked back on: the waits between so many failures have
+// long reached their longest.
 const refreshesRead = 10
 
 // Refreshes returns the newest instance refreshes of the group, newest first.
@@ -46,8 +47,9 @@ func (g *Groups) Refreshes(ctx context.Context, group string) ([]Refresh, error)
 	return refreshes, nil
 }
 
-// NextAfter returns the refresh that was started next after the one with the given id, or the first of all if the id is empty. It returns nil if there is
-// none, or if that cannot be told from the history, which has the newest refreshes alone.
+// NextAfter returns the refresh that was started next after the one with the given id, or the first
+// of all if the id is empty. It returns nil if there is none, or if that cannot be told from the
+// history, which has the newest refreshes alone.
 func NextAfter(history []Refresh, id string) *Refresh {
 	next := slices.IndexFunc(history, func(refresh Refresh) bool { return refresh.ID == id }) - 1
 	if id == "" && len(history) < refreshesRead {
@@ -67,12 +69,13 @@ type Replacing struct {
 	SkipMatching bool
 	// Shielded leaves instances alone that are protected from scale-in, whatever the preferences say.
 	Shielded bool
-	// RootVolumes is what the group is to launch, if its instances are to get new root volumes. Nil for a refresh that replaces instances.
+	// RootVolumes is what the group is to launch, if its instances are to get new root volumes. Nil
+	// for a refresh that replaces instances.
 	RootVolumes *Desired
 }
 
-// StartRefresh starts replacing instances and returns the refresh's id. It returns "" without an error if one is under way
-// already: the roll-out is looked at again when that has ended.
+// StartRefresh starts replacing instances and returns the refresh's id. It returns "" without an
+// error if one is under way already: the roll-out is looked at again when that has ended.
 func (g *Groups) StartRefresh(ctx context.Context, group string, replacing Replacing) (string, error) {
 	output, err := g.api.StartInstanceRefresh(ctx, refreshInput(group, replacing))
 	var underWay *asgtypes.InstanceRefreshInProgressFault
@@ -99,7 +102,8 @@ func refreshInput(group string, replacing Replacing) *autoscaling.StartInstanceR
 	return input
 }
 
-// CancelRefresh asks for the end of the refresh that is under way. What it has replaced stays replaced. None under way is no error.
+// CancelRefresh asks for the end of the refresh that is under way. What it has replaced stays
+// replaced. None under way is no error.
 func (g *Groups) CancelRefresh(ctx context.Context, group string) error {
 	_, err := g.api.CancelInstanceRefresh(ctx, &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: &group})
 	var none *asgtypes.ActiveInstanceRefreshNotFoundFault
@@ -125,9 +129,10 @@ func (g *Groups) Protect(ctx context.Context, group string, instances []string, 
 	return nil
 }
 
-// refreshPreferences send what the user sets, and leave the rest to AWS. No desired configuration is sent, so that the group's version can
-// move on during the refresh: a join token lives 15 minutes, a refresh up to 14 days. AWS's own rollback needs one, so going back is ours. Refreshes that replace
-// root volumes need one too, and are for nodes that join without a token.
+// refreshPreferences send what the user sets, and leave the rest to AWS. No desired configuration
+// is sent, so that the group's version can move on during the refresh: a join token lives 15
+// minutes, a refresh up to 14 days. AWS's own rollback needs one, so going back is ours. Refreshes
+// that replace root volumes need one too, and are for nodes that join without a token.
 func refreshPreferences(replacing Replacing) *asgtypes.RefreshPreferences {
 	preferences := &asgtypes.RefreshPreferences{SkipMatching: awssdk.Bool(replacing.SkipMatching)}
 	if wanted := replacing.Preferences; wanted != nil {

@@ -13,7 +13,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// createInput says what differs from AWS's defaults. A group whose launches are suspended begins empty: they can be suspended only once it is there.
+// createInput says what differs from AWS's defaults. A group whose launches are suspended begins
+// empty: they can be suspended only once it is there.
 func createInput(desired Desired, name string) *autoscaling.CreateAutoScalingGroupInput {
 	template, mixed := launchSource(desired)
 	settings := &autoscaling.UpdateAutoScalingGroupInput{}
@@ -49,9 +50,10 @@ func createInput(desired Desired, name string) *autoscaling.CreateAutoScalingGro
 	return input
 }
 
-// updateInput returns the request that makes a group as desired. It has both bounds, so that they fit each other, and else only what differs. Setting the
-// capacity again would undo a scaling that happened since the group was seen, and AWS validates a launch template whenever it is sent: a group
-// whose image was deregistered could not change its sizes.
+// updateInput returns the request that makes a group as desired. It has both bounds, so that they
+// fit each other, and else only what differs. Setting the capacity again would undo a scaling that
+// happened since the group was seen, and AWS validates a launch template whenever it is sent: a
+// group whose image was deregistered could not change its sizes.
 func updateInput(desired Desired, group Group) *autoscaling.UpdateAutoScalingGroupInput {
 	input := sizesInput(desired, group)
 	if subnetsDiffer(desired, group) != "" {
@@ -91,8 +93,9 @@ func launchSource(desired Desired) (*asgtypes.LaunchTemplateSpecification, *asgt
 	}
 }
 
-// distribution says all that a pool can say, with AWS's defaults for what it leaves out (AWS: API_InstancesDistribution). An update
-// that leaves something out would leave it as it was, and not as the pool says now.
+// distribution says all that a pool can say, with AWS's defaults for what it leaves out (AWS:
+// API_InstancesDistribution). An update that leaves something out would leave it as it was, and not
+// as the pool says now.
 func distribution(policy *infrav1.MixedInstancesPolicy) *asgtypes.InstancesDistribution {
 	onDemand := infrav1.OnDemandAllocationStrategyPrioritized
 	if attributeBased(policy) {
@@ -147,8 +150,8 @@ func segments(wanted []infrav1.DistributionSegment) []asgtypes.DistributionSegme
 // defaultSpotPools is AWS's, and for the strategy lowest-price alone.
 const defaultSpotPools = 2
 
-// groupTags are sorted by key. They do not propagate: instances and volumes get their tags from the template, where group
-// tags would win over them silently.
+// groupTags are sorted by key. They do not propagate: instances and volumes get their tags from the
+// template, where group tags would win over them silently.
 func groupTags(tags map[string]string, name string) []asgtypes.Tag {
 	list := make([]asgtypes.Tag, 0, len(tags))
 	for key, value := range tags {

@@ -12,7 +12,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// Refresh is an instance refresh as it was seen. Started is by AWS's clock, and only for showing: nothing is decided from it.
+// Refresh is an instance refresh as it was seen. Started is by AWS's clock, and only for showing:
+// nothing is decided from it.
 type Refresh struct {
 	ID         string
 	Status     string
@@ -23,8 +24,9 @@ type Refresh struct {
 	Strategy string
 }
 
-// terminal are the statuses after which another refresh can start. Baking, Cancelling and RollbackInProgress are not among them: AWS
-// answers InstanceRefreshInProgress (AWS: understand-instance-refresh-statuses).
+// terminal are the statuses after which another refresh can start. Baking, Cancelling and
+// RollbackInProgress are not among them: AWS answers InstanceRefreshInProgress (AWS:
+// understand-instance-refresh-statuses).
 var terminal = map[asgtypes.InstanceRefreshStatus]bool{
 	asgtypes.InstanceRefreshStatusSuccessful:         true,
 	asgtypes.InstanceRefreshStatusFailed:             true,
@@ -54,8 +56,8 @@ func (r *Refresh) replacing() bool {
 }
 
 const (
-	// RetryAfter is how long a refresh that did not succeed is left alone before the next one: long enough for a person to see it. It doubles with
-	// each attempt, up to retryAtMost.
+	// RetryAfter is how long a refresh that did not succeed is left alone before the next one: long
+	// enough for a person to see it. It doubles with each attempt, up to retryAtMost.
 	RetryAfter  = 5 * time.Minute
 	retryAtMost = 2 * time.Hour
 )
@@ -92,12 +94,14 @@ const (
 	Left Verdict = "Left"
 )
 
-// Rollout is all that the decision about a roll-out is made from: what exists now, and what was recorded of the refresh that we started.
-// Without a record nothing is cancelled and nothing goes back.
+// Rollout is all that the decision about a roll-out is made from: what exists now, and what was
+// recorded of the refresh that we started. Without a record nothing is cancelled and nothing goes
+// back.
 type Rollout struct {
 	Wanted Wanted
-	// After is the id of the newest refresh that there was before the first one for what is wanted now, empty if there was none. That refresh, and all
-	// that AWS lists after it, are no attempts to bring what is wanted now.
+	// After is the id of the newest refresh that there was before the first one for what is wanted
+	// now, empty if there was none. That refresh, and all that AWS lists after it, are no attempts
+	// to bring what is wanted now.
 	After string
 	// Instances are the group's members.
 	Instances []Instance
@@ -107,7 +111,8 @@ type Rollout struct {
 	EndSeen time.Time
 	// StartedID is the refresh that we started last, and StartedFor the key of what was wanted of it.
 	StartedID, StartedFor string
-	// StartedTemplate is the launch template that the group named when we started it, empty if that is not known.
+	// StartedTemplate is the launch template that the group named when we started it, empty if that
+	// is not known.
 	StartedTemplate string
 	// Configs are the fingerprints of the versions of the wanted template, by number.
 	Configs map[int64]string
@@ -135,8 +140,8 @@ type Decision struct {
 	Shield []Instance
 }
 
-// Decide says what to do. A roll-out is due exactly when some instance runs something other than what is wanted; a token that rotated
-// made another version with the same config, so it is not.
+// Decide says what to do. A roll-out is due exactly when some instance runs something other than
+// what is wanted; a token that rotated made another version with the same config, so it is not.
 func (r Rollout) Decide() Decision {
 	outdated := slices.DeleteFunc(slices.Clone(r.Instances), func(i Instance) bool { return i.Leaving() || r.Wanted.Runs(i) })
 	decision := Decision{Outdated: outdated, Reason: r.describe(outdated)}
@@ -203,9 +208,11 @@ func (r Rollout) ignoresProtected(decision *Decision) bool {
 	return asked == "Ignore" || asked != "Refresh" && len(decision.Shield) > 0
 }
 
-// shield are the instances in service that run what is wanted and that AWS would replace all the same. AWS compares version numbers; a
-// version that differs by its token alone is another. Where the user wants nothing skipped, nothing is shielded. Where the user has protected
-// instances refreshed too, there is a shield only while something unprotected is to be replaced: protection is what shields.
+// shield are the instances in service that run what is wanted and that AWS would replace all the
+// same. AWS compares version numbers; a version that differs by its token alone is another. Where
+// the user wants nothing skipped, nothing is shielded. Where the user has protected instances
+// refreshed too, there is a shield only while something unprotected is to be replaced: protection
+// is what shields.
 func (r Rollout) shield() []Instance {
 	preferences := r.preferences()
 	if preferences.SkipMatching != nil && !*preferences.SkipMatching {
@@ -221,9 +228,10 @@ func (r Rollout) shield() []Instance {
 	})
 }
 
-// SkipsMatching is whether AWS is to leave matching instances alone. It cannot where types are chosen by attributes (AWS:
-// API_StartInstanceRefresh), and may not where it would take an outdated instance for a matching one: what it says that it compares is the
-// launch template and the instance type, not an override's image.
+// SkipsMatching is whether AWS is to leave matching instances alone. It cannot where types are
+// chosen by attributes (AWS: API_StartInstanceRefresh), and may not where it would take an outdated
+// instance for a matching one: what it says that it compares is the launch template and the
+// instance type, not an override's image.
 func (r Rollout) SkipsMatching() bool {
 	if asked := r.preferences().SkipMatching; asked != nil {
 		return *asked
@@ -236,8 +244,8 @@ func (r Rollout) SkipsMatching() bool {
 	})
 }
 
-// attempts counts the newest refreshes that were for what is wanted now and left instances behind. It goes by AWS's order: which of two moments was
-// first cannot be told from AWS's clock and ours.
+// attempts counts the newest refreshes that were for what is wanted now and left instances behind.
+// It goes by AWS's order: which of two moments was first cannot be told from AWS's clock and ours.
 func (r Rollout) attempts() int {
 	attempts := 0
 	for i := range r.History {
@@ -258,10 +266,12 @@ func (r Rollout) ours(refresh *Refresh) bool {
 	return refresh != nil && refresh.ID != "" && refresh.ID == r.StartedID && r.StartedFor == r.Wanted.Key()
 }
 
-// supersedes reports whether the refresh under way should be cancelled: it is ours and was started for something else, and either instances run that
-// already, which it takes for done, or instances run what is wanted, which it would replace. All others it replaces with what the group names by
-// then, because it carries no desired configuration; so it can go on. One that was started with a template that was replaced since is cancelled if
-// any instance of that template is outdated: its versions are no longer known, and neither is which of them the refresh takes for done.
+// supersedes reports whether the refresh under way should be cancelled: it is ours and was started
+// for something else, and either instances run that already, which it takes for done, or instances
+// run what is wanted, which it would replace. All others it replaces with what the group names by
+// then, because it carries no desired configuration; so it can go on. One that was started with a
+// template that was replaced since is cancelled if any instance of that template is outdated: its
+// versions are no longer known, and neither is which of them the refresh takes for done.
 func (r Rollout) supersedes(latest *Refresh) bool {
 	if !latest.replacing() || latest.ID != r.StartedID || r.StartedFor == "" || r.preferences().Disable {
 		return false
@@ -299,7 +309,8 @@ func (r Rollout) preferences() infrav1.RefreshPreferences {
 	return *r.Preferences
 }
 
-// describe counts the outdated instances by what they run: "2 of 3 instances run version 4". Instances on their way out do not count.
+// describe counts the outdated instances by what they run: "2 of 3 instances run version 4".
+// Instances on their way out do not count.
 func (r Rollout) describe(outdated []Instance) string {
 	if len(outdated) == 0 {
 		return ""

@@ -163,8 +163,9 @@ func TestDecideByTheRecord(t *testing.T) {
 	}
 }
 
-// TestAttempts holds which refreshes count as attempts to bring what is wanted now: those that AWS lists before the newest one that there was when it came
-// to be wanted, whatever the clocks of AWS and of the manager say.
+// TestAttempts holds which refreshes count as attempts to bring what is wanted now: those that AWS
+// lists before the newest one that there was when it came to be wanted, whatever the clocks of AWS
+// and of the manager say.
 func TestAttempts(t *testing.T) {
 	t.Parallel()
 	old := running("lt-1", 1, "InService")
@@ -192,7 +193,8 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// TestLostTemplateSupersedes holds that our refresh is cancelled at once when its launch template was replaced by another.
+// TestLostTemplateSupersedes holds that our refresh is cancelled at once when its launch template
+// was replaced by another.
 func TestLostTemplateSupersedes(t *testing.T) {
 	t.Parallel()
 	accepted, outdated, current := running("lt-capa", 7, "InService"), running("lt-capa", 8, "InService"), running("lt-1", 4, "InService")
@@ -217,7 +219,8 @@ func TestLostTemplateSupersedes(t *testing.T) {
 	}
 }
 
-// TestNextAfter holds how a refresh whose answer was lost is found: it is the first after the newest that there was before.
+// TestNextAfter holds how a refresh whose answer was lost is found: it is the first after the
+// newest that there was before.
 func TestNextAfter(t *testing.T) {
 	t.Parallel()
 	history := []Refresh{{ID: "r3"}, {ID: "r2"}, {ID: "r1"}}
@@ -345,7 +348,8 @@ func TestBackOff(t *testing.T) {
 	}
 }
 
-// A status that AWS adds must be placed: one that is wrongly taken for an end makes us start refreshes that AWS refuses.
+// A status that AWS adds must be placed: one that is wrongly taken for an end makes us start
+// refreshes that AWS refuses.
 func TestRefreshStatuses(t *testing.T) {
 	t.Parallel()
 	active := map[asgtypes.InstanceRefreshStatus]bool{
@@ -393,8 +397,9 @@ func TestRefreshPreferences(t *testing.T) {
 	}
 }
 
-// fleet is the least that a group with instance refreshes does, by the minute: each replaces one instance a minute with what the group names then,
-// and takes for done what it has replaced and what was of the named version when it began.
+// fleet is the least that a group with instance refreshes does, by the minute: each replaces one
+// instance a minute with what the group names then, and takes for done what it has replaced and
+// what was of the named version when it began.
 type fleet struct {
 	now       time.Time
 	wanted    Wanted
@@ -478,8 +483,9 @@ func (f *fleet) replaceOne(t *rapid.T) {
 	f.end("Successful")
 }
 
-// TestRolloutsConverge holds that whatever is edited, rotated, failed and cancelled, in whatever order, all instances come to run what is wanted, that
-// no refresh starts without need, and that none replaces an instance that runs what is wanted.
+// TestRolloutsConverge holds that whatever is edited, rotated, failed and cancelled, in whatever
+// order, all instances come to run what is wanted, that no refresh starts without need, and that
+// none replaces an instance that runs what is wanted.
 func TestRolloutsConverge(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

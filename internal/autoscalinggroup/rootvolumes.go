@@ -7,10 +7,12 @@ import (
 	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 )
 
-// This file is about instance refreshes that give instances new root volumes instead of replacing them (AWS: replace-root-volume). AWS needs a desired
-// configuration for them whose overrides all name an image, and instances that were launched from the group's launch template version.
+// This file is about instance refreshes that give instances new root volumes instead of replacing
+// them (AWS: replace-root-volume). AWS needs a desired configuration for them whose overrides all
+// name an image, and instances that were launched from the group's launch template version.
 
-// InPlace is true for a refresh that replaces root volumes. While it is active, AWS refuses to change what the group launches.
+// InPlace is true for a refresh that replaces root volumes. While it is active, AWS refuses to
+// change what the group launches.
 func (r *Refresh) InPlace() bool {
 	return r != nil && r.Strategy == string(asgtypes.RefreshStrategyReplaceRootVolume)
 }
@@ -32,8 +34,9 @@ func (d Desired) SameButImages(group Group) bool {
 	return len(differences(launchChecks, d, group)) == 0
 }
 
-// FitInPlace reports whether AWS can bring what is wanted to the instances by new root volumes: each was launched from the wanted launch template version, and is
-// of a type that an override names.
+// FitInPlace reports whether AWS can bring what is wanted to the instances by new root volumes:
+// each was launched from the wanted launch template version, and is of a type that an override
+// names.
 func (w Wanted) FitInPlace(instances []Instance) bool {
 	return !slices.ContainsFunc(instances, func(i Instance) bool {
 		listed := false

@@ -89,7 +89,8 @@ func TestFitInPlace(t *testing.T) {
 	}
 }
 
-// TestRootVolumeRefreshIsSuperseded holds that our refresh is cancelled as soon as something else is wanted, because it carries what it brings, and no other's.
+// TestRootVolumeRefreshIsSuperseded holds that our refresh is cancelled as soon as something else
+// is wanted, because it carries what it brings, and no other's.
 func TestRootVolumeRefreshIsSuperseded(t *testing.T) {
 	t.Parallel()
 	wanted := Wanted{TemplateID: "lt-1", Config: "c", Version: 4, Versions: []int64{4}}

@@ -25,17 +25,20 @@ const (
 	balancedBestEffort     = string(asgtypes.CapacityDistributionStrategyBalancedBestEffort)
 	reservationsAsTemplate = string(asgtypes.CapacityReservationPreferenceDefault)
 	healthCheckEC2         = "EC2"
-	// Unprotected is the level of deletion protection of a group that may be deleted. OnlyEmpty lets it be deleted once it has no instances.
+	// Unprotected is the level of deletion protection of a group that may be deleted. OnlyEmpty
+	// lets it be deleted once it has no instances.
 	Unprotected = string(asgtypes.DeletionProtectionNone)
 	OnlyEmpty   = string(asgtypes.DeletionProtectionPreventForceDeletion)
 
 	neverEnds int32 = 0
 )
 
-// Settings are the plain settings of a group beside its sizes and what it launches, with AWS's default in place of what a pool leaves out. So
-// two groups have the same settings if these are the same, and what is taken out of a spec goes back to the default.
+// Settings are the plain settings of a group beside its sizes and what it launches, with AWS's
+// default in place of what a pool leaves out. So two groups have the same settings if these are the
+// same, and what is taken out of a spec goes back to the default.
 type Settings struct {
-	// Cooldown, Warmup, GracePeriod and MaxLifetime are in seconds. A Warmup of -1 and a MaxLifetime of 0 are none.
+	// Cooldown, Warmup, GracePeriod and MaxLifetime are in seconds. A Warmup of -1 and a
+	// MaxLifetime of 0 are none.
 	Cooldown, Warmup, GracePeriod, MaxLifetime int32
 	CapacityRebalance, ProtectNew              bool
 	// HealthCheckTypes are sorted, and without EC2, which is always on.
@@ -44,22 +47,23 @@ type Settings struct {
 	// MinHealthy and MaxHealthy are the instance maintenance policy, in percent; both -1 if there is none.
 	MinHealthy, MaxHealthy int32
 	Distribution           string
-	// ImpairedZone is what happens to unhealthy instances of a zone that was shifted away from; "" without zonal shift.
+	// ImpairedZone is what happens to unhealthy instances of a zone that was shifted away from; ""
+	// without zonal shift.
 	ImpairedZone string
 	// Reservation is the preference; ids and resource groups are sorted.
 	Reservation                          string
 	ReservationIDs, ReservationGroupARNs []string
 	PlacementGroup                       string
-	// DeletionProtection is AWS's level. A pool that names none leaves the group's as it is, and has the digest that it had
-	// before this could be named.
+	// DeletionProtection is AWS's level. A pool that names none leaves the group's as it is, and
+	// has the digest that it had before this could be named.
 	DeletionProtection string `json:",omitempty"`
-	// Abandoned is what becomes of instances whose termination was abandoned, an infrav1.RetentionAction. A pool that names none leaves the
-	// group's as it is.
+	// Abandoned is what becomes of instances whose termination was abandoned, an
+	// infrav1.RetentionAction. A pool that names none leaves the group's as it is.
 	Abandoned string `json:",omitempty"`
 	// CapacityType is AWS's unit of the sizes, "" for instances.
 	CapacityType string `json:",omitempty"`
-	// ServiceLinkedRole is an ARN. A pool that names none leaves the group's as it is: the role may be one that keys are
-	// granted to.
+	// ServiceLinkedRole is an ARN. A pool that names none leaves the group's as it is: the role may
+	// be one that keys are granted to.
 	ServiceLinkedRole string `json:",omitempty"`
 	// SkipZonalShiftValidation goes with requests that enable zonal shift. AWS does not keep it.
 	SkipZonalShiftValidation bool `json:",omitempty"`
@@ -161,8 +165,9 @@ type setting struct {
 	send func(Settings, *autoscaling.UpdateAutoScalingGroupInput)
 }
 
-// plainSettings are all of them. A member is sent with AWS's own way to say "none" or "default", because an update leaves alone what it leaves out
-// (AWS: API_UpdateAutoScalingGroup, which also has these ways).
+// plainSettings are all of them. A member is sent with AWS's own way to say "none" or "default",
+// because an update leaves alone what it leaves out (AWS: API_UpdateAutoScalingGroup, which also
+// has these ways).
 var plainSettings = []setting{
 	{"default cooldown", func(s Settings) string { return seconds(s.Cooldown) },
 		func(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) { in.DefaultCooldown = &s.Cooldown }},
@@ -222,7 +227,8 @@ var plainSettings = []setting{
 		}},
 }
 
-// sendImpairment skips AWS's check of the load balancers only if the pool says so: what AWS refuses is shown, and is for the user to weigh.
+// sendImpairment skips AWS's check of the load balancers only if the pool says so: what AWS refuses
+// is shown, and is for the user to weigh.
 func sendImpairment(s Settings, in *autoscaling.UpdateAutoScalingGroupInput) {
 	behavior := asgtypes.ImpairedZoneHealthCheckBehavior(s.ImpairedZone)
 	in.AvailabilityZoneImpairmentPolicy = &asgtypes.AvailabilityZoneImpairmentPolicy{
@@ -273,8 +279,9 @@ func healthChecks(types []string) []string {
 	return slices.Compact(list)
 }
 
-// beside returns the settings with the deletion protection, the retention of instances, and the service-linked role of the group where the pool names none: somebody
-// set them so that nobody deletes the group or an instance by mistake, or because a key is granted to the role.
+// beside returns the settings with the deletion protection, the retention of instances, and the
+// service-linked role of the group where the pool names none: somebody set them so that nobody
+// deletes the group or an instance by mistake, or because a key is granted to the role.
 func (s Settings) beside(seen Settings) Settings {
 	s.DeletionProtection = cmp.Or(s.DeletionProtection, seen.DeletionProtection)
 	s.Abandoned = cmp.Or(s.Abandoned, seen.Abandoned)

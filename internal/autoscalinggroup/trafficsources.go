@@ -37,8 +37,9 @@ func sortSources(sources []TrafficSource) []TrafficSource {
 	return sources
 }
 
-// trafficSourcesWithGroup returns the traffic sources that a group is created with. A request with target groups has none, so that they are attached after it: the
-// two members are alternatives (Terraform: aws_autoscaling_group, traffic_source).
+// trafficSourcesWithGroup returns the traffic sources that a group is created with. A request with
+// target groups has none, so that they are attached after it: the two members are alternatives
+// (Terraform: aws_autoscaling_group, traffic_source).
 func trafficSourcesWithGroup(desired Desired) []asgtypes.TrafficSourceIdentifier {
 	if len(desired.TargetGroupARNs) > 0 {
 		return nil

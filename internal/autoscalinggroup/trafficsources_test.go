@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// TestTrafficSourceChanges holds that traffic sources come and go with the spec, and that those of others stay.
+// TestTrafficSourceChanges holds that traffic sources come and go with the spec, and that those of
+// others stay.
 func TestTrafficSourceChanges(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -52,8 +53,9 @@ func TestTrafficSourceChanges(t *testing.T) {
 	}
 }
 
-// TestZonalShiftValidation holds that AWS's validation of load balancers is skipped if, and only if, the pool says so: when zonal shift is enabled, and when a traffic
-// source comes to a group with zonal shift.
+// TestZonalShiftValidation holds that AWS's validation of load balancers is skipped if, and only
+// if, the pool says so: when zonal shift is enabled, and when a traffic source comes to a group
+// with zonal shift.
 func TestZonalShiftValidation(t *testing.T) {
 	t.Parallel()
 	for _, skip := range []bool{false, true} {

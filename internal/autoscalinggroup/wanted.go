@@ -18,16 +18,18 @@ import (
 type Wanted struct {
 	// TemplateID is the pool's launch template.
 	TemplateID string
-	// Config is the fingerprint of the wanted config, and Versions are all versions of the template with it: they differ by their join token
-	// alone. Version is the one that new instances get.
+	// Config is the fingerprint of the wanted config, and Versions are all versions of the template
+	// with it: they differ by their join token alone. Version is the one that new instances get.
 	Config   string
 	Versions []int64
 	Version  int64
-	// Accepted are versions, of whatever template, that count as the wanted config without a fingerprint that says so.
+	// Accepted are versions, of whatever template, that count as the wanted config without a
+	// fingerprint that says so.
 	Accepted []infrav1.AcceptedVersions
 	// ImageID is the image of these versions, empty if it is not known.
 	ImageID string
-	// Overrides are the pool's. One with an image or a template of its own decides what instances of its type run.
+	// Overrides are the pool's. One with an image or a template of its own decides what instances
+	// of its type run.
 	Overrides []infrav1.Overrides
 }
 
@@ -38,7 +40,8 @@ type source struct {
 	image    string // of an override, empty for the template's
 }
 
-// Key identifies what is wanted over time: it changes when instances have to be replaced, and not when a join token rotates.
+// Key identifies what is wanted over time: it changes when instances have to be replaced, and not
+// when a join token rotates.
 func (w Wanted) Key() string {
 	own := ownSources(w.Overrides)
 	if own == "" {
@@ -54,8 +57,8 @@ func configOf(key string) string {
 	return config
 }
 
-// Runs is true for an instance that need not be replaced. An instance of a type that no override names any more is judged by the pool's template:
-// instance types come and go without a roll-out.
+// Runs is true for an instance that need not be replaced. An instance of a type that no override
+// names any more is judged by the pool's template: instance types come and go without a roll-out.
 func (w Wanted) Runs(instance Instance) bool {
 	has := source{instance.LaunchTemplateID, instance.Version, instance.ImageID}
 	return slices.ContainsFunc(w.sourcesOf(instance), func(wanted source) bool {
@@ -80,7 +83,8 @@ func (w Wanted) image(s source) string {
 	return s.image
 }
 
-// sourcesOf are what an instance of this type may be launched from; a source without a template is the pool's.
+// sourcesOf are what an instance of this type may be launched from; a source without a template is
+// the pool's.
 func (w Wanted) sourcesOf(instance Instance) []source {
 	var sources []source
 	for i := range w.Overrides {
@@ -103,8 +107,8 @@ func sourceOf(override *infrav1.Overrides) source {
 	return own
 }
 
-// skipped is true for an instance that AWS's skip matching leaves alone: it was launched from the version that the group names, number by number
-// (AWS: asg-instance-refresh-skip-matching).
+// skipped is true for an instance that AWS's skip matching leaves alone: it was launched from the
+// version that the group names, number by number (AWS: asg-instance-refresh-skip-matching).
 func (w Wanted) skipped(instance Instance) bool {
 	has := source{instance.LaunchTemplateID, instance.Version, instance.ImageID}
 	return slices.ContainsFunc(w.sourcesOf(instance), func(wanted source) bool {
@@ -115,12 +119,14 @@ func (w Wanted) skipped(instance Instance) bool {
 	})
 }
 
-// byAttributes is true if AWS chooses instance types by requirements: then it cannot tell which instances match.
+// byAttributes is true if AWS chooses instance types by requirements: then it cannot tell which
+// instances match.
 func (w Wanted) byAttributes() bool {
 	return slices.ContainsFunc(w.Overrides, func(override infrav1.Overrides) bool { return override.InstanceRequirements != nil })
 }
 
-// ownSources is a text of the images and templates that overrides name, empty if none does. The order of overrides is a priority and rolls nothing.
+// ownSources is a text of the images and templates that overrides name, empty if none does. The
+// order of overrides is a priority and rolls nothing.
 func ownSources(overrides []infrav1.Overrides) string {
 	var lines []string
 	for i := range overrides {
@@ -136,7 +142,8 @@ func ownSource(instanceType string, own source) string {
 	return fmt.Sprintf("%s image=%s template=%s version=%d", instanceType, own.image, own.template, own.version)
 }
 
-// Launches is true if new instances of the group are what is wanted: it names one of the wanted versions, and the overrides' images and templates.
+// Launches is true if new instances of the group are what is wanted: it names one of the wanted
+// versions, and the overrides' images and templates.
 func (w Wanted) Launches(group Group) bool {
 	number, err := strconv.ParseInt(group.Version, 10, 64)
 	if err != nil || !w.accepts(group.LaunchTemplateID, number) {

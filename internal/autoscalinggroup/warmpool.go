@@ -15,8 +15,9 @@ import (
 // noPreparedCapacity lets the group's max size decide (AWS: API_PutWarmPool).
 const noPreparedCapacity = -1
 
-// WarmPool is the warm pool of a group, with AWS's defaults in place of what was left out. Its instances are none of the group's: AWS lists them
-// elsewhere, they count for no size, and they are no nodes.
+// WarmPool is the warm pool of a group, with AWS's defaults in place of what was left out. Its
+// instances are none of the group's: AWS lists them elsewhere, they count for no size, and they are
+// no nodes.
 type WarmPool struct {
 	MinSize int32
 	// Prepared is -1 if the group's max size decides.
@@ -52,7 +53,8 @@ func warmPoolOf(seen *asgtypes.WarmPoolConfiguration) (pool *WarmPool, deleting 
 	return pool, seen.Status == asgtypes.WarmPoolStatusPendingDelete
 }
 
-// DeleteWarmPool deletes the warm pool of a group. Its instances are terminated as others are, hooks included, so that it is there for a while longer.
+// DeleteWarmPool deletes the warm pool of a group. Its instances are terminated as others are,
+// hooks included, so that it is there for a while longer.
 func (g *Groups) DeleteWarmPool(ctx context.Context, group string) error {
 	if _, err := g.api.DeleteWarmPool(ctx, &autoscaling.DeleteWarmPoolInput{AutoScalingGroupName: &group}); err != nil {
 		return fmt.Errorf("deleting the warm pool of Auto Scaling group %q: %w", group, err)
@@ -68,7 +70,8 @@ func warmPoolInput(group string, wanted WarmPool) *autoscaling.PutWarmPoolInput 
 	}
 }
 
-// WarmSurplus is how many instances more than it is to have a group's warm pool has: so many are on their way out, or about to be.
+// WarmSurplus is how many instances more than it is to have a group's warm pool has: so many are on
+// their way out, or about to be.
 func (g Group) WarmSurplus() int32 {
 	if g.WarmPool == nil || g.WarmPoolDeleting {
 		return g.WarmPoolSize

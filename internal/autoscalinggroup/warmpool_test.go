@@ -11,8 +11,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// TestHibernatedWarmPool holds that instances of a warm pool hibernate where their launch template lets them, and come into service as they were; and that AWS's refusal
-// is shown where it does not.
+// TestHibernatedWarmPool holds that instances of a warm pool hibernate where their launch template
+// lets them, and come into service as they were; and that AWS's refusal is shown where it does not.
 func TestHibernatedWarmPool(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

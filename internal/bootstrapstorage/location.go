@@ -1,5 +1,6 @@
-// Package bootstrapstorage owns bootstrap data that is kept outside of launch templates: SecureString parameters of Systems Manager and objects in
-// S3. It knows what they are called, whose they are, and how to write, find and delete them with as few calls as that takes.
+// Package bootstrapstorage owns bootstrap data that is kept outside of launch templates:
+// SecureString parameters of Systems Manager and objects in S3. It knows what they are called,
+// whose they are, and how to write, find and delete them with as few calls as that takes.
 package bootstrapstorage
 
 import (
@@ -34,7 +35,8 @@ func ParsePlace(text string) (Place, bool) {
 	return Place{Bucket: parts[1]}, true
 }
 
-// Location is where the data of one configuration is. A rotated join token changes the data, and not its location.
+// Location is where the data of one configuration is. A rotated join token changes the data, and
+// not its location.
 type Location struct {
 	Place
 	// Hash identifies the data with its join tokens masked.
@@ -72,12 +74,14 @@ func digest(data []byte) string {
 const (
 	// parameters is the path of all parameters of Slipway's.
 	parameters = "/slipway/"
-	// objects is the prefix of all objects of Slipway's. CAPA's bucket policy lets nodes read what is under node/ (spec.s3Bucket.nodesIAMInstanceProfiles);
-	// under machine-pool/, where CAPA keeps the data of pools, its lifecycle rule ends objects after a day.
+	// objects is the prefix of all objects of Slipway's. CAPA's bucket policy lets nodes read what
+	// is under node/ (spec.s3Bucket.nodesIAMInstanceProfiles); under machine-pool/, where CAPA
+	// keeps the data of pools, its lifecycle rule ends objects after a day.
 	objects = "node/slipway/"
 )
 
-// Name is the name of the parameter, or the key of the object, with the data of an owner, which is <namespace>/<cluster>/<name>.
+// Name is the name of the parameter, or the key of the object, with the data of an owner, which is
+// <namespace>/<cluster>/<name>.
 func (l Location) Name(owner string) string { return l.prefix(owner) + l.Hash }
 
 func (p Place) prefix(owner string) string {

@@ -26,8 +26,9 @@ type objectStore struct{ s3 S3 }
 
 func (s objectStore) in(bucket string) bucketStore { return bucketStore{s3: s.s3, bucket: bucket} }
 
-// bucketStore keeps items in the objects of a bucket. Whose an object is, and what it holds, is in its metadata, which is written in one call with the
-// content and needs no right of its own, as tags do. The bucket's default encryption applies: S3's own keys, unless its owner chose others.
+// bucketStore keeps items in the objects of a bucket. Whose an object is, and what it holds, is in
+// its metadata, which is written in one call with the content and needs no right of its own, as
+// tags do. The bucket's default encryption applies: S3's own keys, unless its owner chose others.
 type bucketStore struct {
 	s3     S3
 	bucket string

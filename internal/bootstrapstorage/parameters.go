@@ -21,8 +21,9 @@ type SSM interface {
 	DeleteParameters(context.Context, *ssm.DeleteParametersInput, ...func(*ssm.Options)) (*ssm.DeleteParametersOutput, error)
 }
 
-// parameterStore keeps items in SecureString parameters. Whose a parameter is, and what it holds, is in its description: that is written in one
-// call with the value, which tags are not (AWS: PutParameter, tags and overwrite exclude each other), and read without decrypting anything.
+// parameterStore keeps items in SecureString parameters. Whose a parameter is, and what it holds,
+// is in its description: that is written in one call with the value, which tags are not (AWS:
+// PutParameter, tags and overwrite exclude each other), and read without decrypting anything.
 type parameterStore struct{ ssm SSM }
 
 // marks is the form of a description.
@@ -53,8 +54,8 @@ func (s parameterStore) find(ctx context.Context, name string) (owner, digest st
 	return owner, digest, true, nil
 }
 
-// input is encrypted with the account's default key for parameters, and becomes an advanced parameter only if it is above 4 KB (AWS: "Managing
-// parameter tiers", Intelligent-Tiering).
+// input is encrypted with the account's default key for parameters, and becomes an advanced
+// parameter only if it is above 4 KB (AWS: "Managing parameter tiers", Intelligent-Tiering).
 func (s parameterStore) input(name string, item Item) *ssm.PutParameterInput {
 	return &ssm.PutParameterInput{
 		Name: &name, Value: awssdk.String(string(item.Content)), Description: awssdk.String(mark(item)),
@@ -73,7 +74,8 @@ func (s parameterStore) create(ctx context.Context, name string, item Item) erro
 	return nil
 }
 
-// replace makes the parameter anew, without its tags, if somebody has deleted it: whose it is does not hang on them.
+// replace makes the parameter anew, without its tags, if somebody has deleted it: whose it is does
+// not hang on them.
 func (s parameterStore) replace(ctx context.Context, name string, item Item) error {
 	input := s.input(name, item)
 	input.Overwrite = awssdk.Bool(true)

@@ -19,8 +19,8 @@ func New(parameters SSM, objects S3) *Store {
 
 // keeper is one kind of place. Names are full names of parameters, or keys of objects.
 type keeper interface {
-	// find returns whose the item of a name is and the digest of its content; owner is empty if somebody else made it. It is false for
-	// one that does not exist.
+	// find returns whose the item of a name is and the digest of its content; owner is empty if
+	// somebody else made it. It is false for one that does not exist.
 	find(ctx context.Context, name string) (owner, digest string, exists bool, err error)
 	// create writes an item that does not exist, replace one that does.
 	create(ctx context.Context, name string, item Item) error
@@ -48,8 +48,9 @@ func (e *TakenError) Error() string {
 // WaitsForUser says that only a person can free the name.
 func (*TakenError) WaitsForUser() bool { return true }
 
-// Put writes an item. Known says that this process has written it or seen it before, as the owner's: then it is one call. Else it is looked
-// for first, and not written if it is as it should be. It returns whether it was written. The error may be a *TakenError.
+// Put writes an item. Known says that this process has written it or seen it before, as the
+// owner's: then it is one call. Else it is looked for first, and not written if it is as it should
+// be. It returns whether it was written. The error may be a *TakenError.
 func (s *Store) Put(ctx context.Context, item Item, known bool) (written bool, err error) {
 	keeper, name := s.keeper(item.Location.Place), item.Location.Name(item.Owner)
 	if known {
@@ -69,8 +70,9 @@ func (s *Store) Put(ctx context.Context, item Item, known bool) (written bool, e
 	return true, keeper.replace(ctx, name, item)
 }
 
-// Sweep deletes the owner's items in a place, but those to keep. It returns how many it deleted. Also are items that are not seen yet because
-// reads lag behind writes; one of these that does not exist is no error.
+// Sweep deletes the owner's items in a place, but those to keep. It returns how many it deleted.
+// Also are items that are not seen yet because reads lag behind writes; one of these that does not
+// exist is no error.
 func (s *Store) Sweep(ctx context.Context, place Place, owner string, keep, also []Location) (deleted int, err error) {
 	keeper := s.keeper(place)
 	names, err := keeper.list(ctx, place.prefix(owner), owner)

@@ -1,4 +1,5 @@
-// Package bounded keeps values by keys that users choose, such as the names of images or of clusters, in memory that is bounded however many keys they choose.
+// Package bounded keeps values by keys that users choose, such as the names of images or of
+// clusters, in memory that is bounded however many keys they choose.
 package bounded
 
 import (
@@ -9,9 +10,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Map keeps a limited number of values, each for a limited time. Every value has an owner, the namespace that it was first kept for. When the map is full, the owner
-// with the most values loses the one that was used least recently: an owner that floods the map evicts its own values and none of another that has fewer. It
-// is safe for concurrent use.
+// Map keeps a limited number of values, each for a limited time. Every value has an owner, the
+// namespace that it was first kept for. When the map is full, the owner with the most values loses
+// the one that was used least recently: an owner that floods the map evicts its own values and none
+// of another that has fewer. It is safe for concurrent use.
 type Map[K comparable, V any] struct {
 	clock   clock.PassiveClock
 	limit   int
@@ -31,13 +33,15 @@ type entry[K comparable, V any] struct {
 	expires time.Time
 }
 
-// NewMap returns an empty map that keeps at most limit values, each for ttl after it was put; until its place is needed if ttl is 0, which needs no clock. Evicted is called, while the map is locked, with each value that the
-// map drops by itself or that another replaces; it may be nil.
+// NewMap returns an empty map that keeps at most limit values, each for ttl after it was put; until
+// its place is needed if ttl is 0, which needs no clock. Evicted is called, while the map is
+// locked, with each value that the map drops by itself or that another replaces; it may be nil.
 func NewMap[K comparable, V any](clk clock.PassiveClock, limit int, ttl time.Duration, evicted func(K, V)) *Map[K, V] {
 	return &Map[K, V]{clock: clk, limit: limit, ttl: ttl, evicted: evicted, entries: map[K]*list.Element{}, owners: map[string]*list.List{}}
 }
 
-// Get returns the value of a key, whether there is one, and whether its time is not over yet. A value whose time is over stays until its place is needed.
+// Get returns the value of a key, whether there is one, and whether its time is not over yet. A
+// value whose time is over stays until its place is needed.
 func (m *Map[K, V]) Get(key K) (value V, known, fresh bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

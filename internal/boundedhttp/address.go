@@ -14,11 +14,13 @@ func (e *AddressError) Error() string {
 	return "the server's address is a " + e.Kind + " address, which is not connected to"
 }
 
-// metadata are addresses of instance metadata that are not link-local (AWS: "Instance metadata service", IPv6; "EKS Pod Identity").
+// metadata are addresses of instance metadata that are not link-local (AWS: "Instance metadata
+// service", IPv6; "EKS Pod Identity").
 var metadata = []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("fd00:ec2::23")}
 
-// CheckAddress returns an *AddressError for an address that leads to this machine or to its metadata and credentials, and not to a server in a network. Loopback
-// addresses are allowed on request, for development.
+// CheckAddress returns an *AddressError for an address that leads to this machine or to its
+// metadata and credentials, and not to a server in a network. Loopback addresses are allowed on
+// request, for development.
 func CheckAddress(address netip.Addr, allowLoopback bool) error {
 	address = address.Unmap().WithZone("")
 	switch {
@@ -37,7 +39,8 @@ func CheckAddress(address netip.Addr, allowLoopback bool) error {
 	return nil
 }
 
-// GuardDialer has a dialer refuse the addresses that CheckAddress refuses. It checks the address that a name was resolved to, right before the connection.
+// GuardDialer has a dialer refuse the addresses that CheckAddress refuses. It checks the address
+// that a name was resolved to, right before the connection.
 func GuardDialer(dialer *net.Dialer, allowLoopback bool) {
 	dialer.Control = func(_, target string, _ syscall.RawConn) error {
 		endpoint, err := netip.ParseAddrPort(target)

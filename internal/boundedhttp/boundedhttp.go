@@ -1,5 +1,6 @@
-// Package boundedhttp bounds what the server at the other end of a connection can make this process hold in memory or connect to. Every client of a
-// server that is not the management cluster uses it: a workload cluster's API server belongs to a tenant, and what AWS answers passes through
+// Package boundedhttp bounds what the server at the other end of a connection can make this process
+// hold in memory or connect to. Every client of a server that is not the management cluster uses
+// it: a workload cluster's API server belongs to a tenant, and what AWS answers passes through
 // endpoints and proxies.
 package boundedhttp
 
@@ -15,7 +16,8 @@ import (
 type Limits struct {
 	// Body bounds a body, after decompression if the transport decompresses.
 	Body int64
-	// Failure bounds the body of a response with a status of 300 or more, which clients decode in full to find a message. Body if zero.
+	// Failure bounds the body of a response with a status of 300 or more, which clients decode in
+	// full to find a message. Body if zero.
 	Failure int64
 }
 
@@ -33,7 +35,8 @@ type EncodedError struct{}
 // Error implements error.
 func (*EncodedError) Error() string { return "the response is compressed, which was not asked for" }
 
-// RedirectError reports a redirect, which is not followed: it could lead to any address that this process reaches.
+// RedirectError reports a redirect, which is not followed: it could lead to any address that this
+// process reaches.
 type RedirectError struct{}
 
 // Error implements error.
@@ -41,7 +44,8 @@ func (*RedirectError) Error() string {
 	return "the server answers with a redirect, which is not followed"
 }
 
-// Explain describes a refused response or address by the words of its own error, without those of the layers around it. It returns "" for any other error.
+// Explain describes a refused response or address by the words of its own error, without those of
+// the layers around it. It returns "" for any other error.
 func Explain(err error) string {
 	var large *TooLargeError
 	var encoded *EncodedError
@@ -63,8 +67,9 @@ func Explain(err error) string {
 // RefuseRedirects is a CheckRedirect of an http.Client that follows none.
 func RefuseRedirects(*http.Request, []*http.Request) error { return &RedirectError{} }
 
-// Bound bounds the body of a response. It closes the response and returns an error if its length is known to be too large, or if it has a content encoding,
-// which a caller would decompress without a bound.
+// Bound bounds the body of a response. It closes the response and returns an error if its length is
+// known to be too large, or if it has a content encoding, which a caller would decompress without a
+// bound.
 func Bound(response *http.Response, limits Limits) (*http.Response, error) {
 	if response.Body == nil || response.Body == http.NoBody {
 		return response, nil
@@ -127,7 +132,8 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return Bound(response, t.Limits)
 }
 
-// WrappedRoundTripper implements net.RoundTripperWrapper of k8s.io/apimachinery, so that idle connections are found and closed.
+// WrappedRoundTripper implements net.RoundTripperWrapper of k8s.io/apimachinery, so that idle
+// connections are found and closed.
 func (t *Transport) WrappedRoundTripper() http.RoundTripper { return t.Next }
 
 // Doer is the HTTP client of the AWS SDK.

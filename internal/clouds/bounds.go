@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// mostPlaces is how many clouds the objects of one namespace use at a time. Users of the namespace choose regions, and each cloud costs connections, caches and
-	// sweeps. Clusters of one namespace are in a few regions.
+	// mostPlaces is how many clouds the objects of one namespace use at a time. Users of the
+	// namespace choose regions, and each cloud costs connections, caches and sweeps. Clusters of
+	// one namespace are in a few regions.
 	mostPlaces = 20
 	// unusedAfter is when a cloud ends that no object watches anything in and that none has asked for since.
 	unusedAfter = time.Hour
@@ -30,7 +31,8 @@ func (e *TooManyError) Error() string {
 // WaitsForUser reports that only a user can change it.
 func (*TooManyError) WaitsForUser() bool { return true }
 
-// admit notes that a namespace asks for a cloud, unless it uses too many others. It ends the clouds that nothing uses. The registry is locked.
+// admit notes that a namespace asks for a cloud, unless it uses too many others. It ends the clouds
+// that nothing uses. The registry is locked.
 func (r *Registry) admit(key place, namespace string) error {
 	now := r.clock.Now()
 	if _, asked := r.used[key][namespace]; !asked {
@@ -59,7 +61,8 @@ func (r *Registry) placesOf(namespace string) int {
 	return count
 }
 
-// expire forgets which namespaces used clouds that they no longer use, and ends the clouds that none uses. The registry is locked.
+// expire forgets which namespaces used clouds that they no longer use, and ends the clouds that
+// none uses. The registry is locked.
 func (r *Registry) expire(now time.Time) {
 	r.expired = now
 	for key, users := range r.used {
@@ -89,7 +92,8 @@ func (r *Registry) expire(now time.Time) {
 	}
 }
 
-// OwnAccountID returns the account of the controller's own credentials. It is for comparing accounts, and asks for no namespace.
+// OwnAccountID returns the account of the controller's own credentials. It is for comparing
+// accounts, and asks for no namespace.
 func (r *Registry) OwnAccountID(ctx context.Context, region string) (string, error) {
 	clients, err := r.sessions.For(ctx, aws.Principal{}, region)
 	if err != nil {

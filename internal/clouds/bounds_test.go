@@ -16,7 +16,8 @@ func (r *rig) reach(namespace, region string) (*clouds.Cloud, error) {
 	return r.registry.For(r.Context(), aws.Identity{}, namespace, region)
 }
 
-// TestCloudsOfANamespaceAreBounded holds that the users of a namespace, who choose regions, get a limited number of clouds, and take none from another namespace.
+// TestCloudsOfANamespaceAreBounded holds that the users of a namespace, who choose regions, get a
+// limited number of clouds, and take none from another namespace.
 func TestCloudsOfANamespaceAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -74,7 +75,8 @@ func TestCloudsExpire(t *testing.T) {
 	for range 4 {
 		r.clock.Step(15 * time.Minute)
 	}
-	if _, err := r.reach("other", "ap-south-1"); err != nil { // the first request of a namespace ends what nothing uses
+	// the first request of a namespace ends what nothing uses
+	if _, err := r.reach("other", "ap-south-1"); err != nil {
 		t.Fatal(err)
 	}
 	if again, err := r.reach("team", "us-east-1"); err != nil || again != watched {

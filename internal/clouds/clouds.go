@@ -1,5 +1,6 @@
-// Package clouds holds what controllers use of AWS: one set of templates, groups, look-ups and observers per identity and
-// region, so that connections, caches, request budgets and sweeps are shared by all objects there.
+// Package clouds holds what controllers use of AWS: one set of templates, groups, look-ups and
+// observers per identity and region, so that connections, caches, request budgets and sweeps are
+// shared by all objects there.
 package clouds
 
 import (
@@ -36,12 +37,14 @@ type Cloud struct {
 	Roles      *noderole.Roles
 	// Storage keeps bootstrap data outside of launch templates.
 	Storage *bootstrapstorage.Store
-	// SeenTemplates and SeenGroups are what the sweeps know; they wake the AWSLaunchConfigs and the pools that watch them. SeenManagedGroups are the
-	// groups that EKS made for node groups, which AWSManagedMachinePools watch.
+	// SeenTemplates and SeenGroups are what the sweeps know; they wake the AWSLaunchConfigs and the
+	// pools that watch them. SeenManagedGroups are the groups that EKS made for node groups, which
+	// AWSManagedMachinePools watch.
 	SeenTemplates     *observe.Sweep[launchtemplate.Template]
 	SeenGroups        *observe.Sweep[autoscalinggroup.Group]
 	SeenManagedGroups *observe.Sweep[autoscalinggroup.Group]
-	// RefreshPace and HookPace are how often pools look at instance refreshes under way, and at lifecycle hooks at rest, which have no batch form.
+	// RefreshPace and HookPace are how often pools look at instance refreshes under way, and at
+	// lifecycle hooks at rest, which have no batch form.
 	RefreshPace, HookPace *observe.Pace
 
 	clients *aws.Clients
@@ -53,16 +56,19 @@ type Cloud struct {
 }
 
 const (
-	// refreshLeast and refreshApart let 75 refreshes be looked at every 15 s, and a thousand every 200 s: five calls a second, a quarter of the
-	// budget that all of Auto Scaling has here (package aws, DefaultLimits).
+	// refreshLeast and refreshApart let 75 refreshes be looked at every 15 s, and a thousand every
+	// 200 s: five calls a second, a quarter of the budget that all of Auto Scaling has here
+	// (package aws, DefaultLimits).
 	refreshLeast = 15 * time.Second
 	refreshApart = 200 * time.Millisecond
-	// hookLeast and hookApart let the hooks of ten pools at rest be looked at every hour, and those of a thousand every four days: ten calls an hour.
+	// hookLeast and hookApart let the hooks of ten pools at rest be looked at every hour, and those
+	// of a thousand every four days: ten calls an hour.
 	hookLeast = time.Hour
 	hookApart = 6 * time.Minute
 )
 
-// Authenticate makes sure that AWS can be called as the identity, as a rule without a call. The error is an *aws.CredentialsError if it cannot.
+// Authenticate makes sure that AWS can be called as the identity, as a rule without a call. The
+// error is an *aws.CredentialsError if it cannot.
 func (c *Cloud) Authenticate(ctx context.Context) error { return c.clients.Authenticate(ctx) }
 
 // AccountID is the account that the identity acts in. AWS is asked once, and for a role not at all.
@@ -71,10 +77,12 @@ func (c *Cloud) AccountID(ctx context.Context) (string, error) { return c.client
 // KnownAccount is the account if it is known already, or empty.
 func (c *Cloud) KnownAccount() string { return c.clients.KnownAccount() }
 
-// Principals say as whom AWS is called for clusters in a namespace that name an identity: an identity.Resolver in use.
+// Principals say as whom AWS is called for clusters in a namespace that name an identity: an
+// identity.Resolver in use.
 type Principals interface {
 	Resolve(ctx context.Context, identity aws.Identity, namespace string) (aws.Principal, error)
-	// AllowsInstanceProfile is nil if the identity may be used to launch instances with an instance profile, given by name or ARN.
+	// AllowsInstanceProfile is nil if the identity may be used to launch instances with an instance
+	// profile, given by name or ARN.
 	AllowsInstanceProfile(ctx context.Context, identity aws.Identity, profile string) error
 }
 
@@ -113,12 +121,13 @@ func NewRegistry(sessions *aws.Sessions, principals Principals, clk clock.WithTi
 	}
 }
 
-// For returns the cloud of an identity in a region, for a cluster in a namespace. It calls nothing in AWS. The error is an *identity.Error if the
-// identity cannot be used from there, an *aws.NoRegionError without a region, an *aws.InvalidRegionError for what is none, and a *TooManyError if the namespace
-// uses too many regions and identities already.
+// For returns the cloud of an identity in a region, for a cluster in a namespace. It calls nothing
+// in AWS. The error is an *identity.Error if the identity cannot be used from there, an
+// *aws.NoRegionError without a region, an *aws.InvalidRegionError for what is none, and a
+// *TooManyError if the namespace uses too many regions and identities already.
 //
-// An identity with other credentials than before (a new key in its Secret, another role) has a new cloud. The old one ends, and what it watched is
-// woken to look at the new one.
+// An identity with other credentials than before (a new key in its Secret, another role) has a new
+// cloud. The old one ends, and what it watched is woken to look at the new one.
 func (r *Registry) For(ctx context.Context, identity aws.Identity, namespace, region string) (*Cloud, error) {
 	principal, err := r.principals.Resolve(ctx, identity, namespace)
 	if err != nil {
@@ -152,7 +161,8 @@ func (r *Registry) For(ctx context.Context, identity aws.Identity, namespace, re
 	return cloud, nil
 }
 
-// AllowsInstanceProfile is nil if an identity may be used to launch instances with an instance profile. The error is an *identity.Error if not.
+// AllowsInstanceProfile is nil if an identity may be used to launch instances with an instance
+// profile. The error is an *identity.Error if not.
 func (r *Registry) AllowsInstanceProfile(ctx context.Context, identity aws.Identity, profile string) error {
 	return r.principals.AllowsInstanceProfile(ctx, identity, profile)
 }
@@ -195,16 +205,19 @@ func (r *Registry) build(clients *aws.Clients) *Cloud {
 	}
 }
 
-// ofTemplates are the intervals for templates: at rest they are looked at half as often as groups. Instances come and go by themselves, a template
-// changes only when somebody meddles with it, of which no event tells.
+// ofTemplates are the intervals for templates: at rest they are looked at half as often as groups.
+// Instances come and go by themselves, a template changes only when somebody meddles with it, of
+// which no event tells.
 func ofTemplates(intervals observe.Intervals) observe.Intervals {
 	return observe.Intervals{Rest: 2 * intervals.Rest, Motion: intervals.Motion}
 }
 
-// TemplateInterval is how often a launch template at rest is described, and with it what its launch config looked up.
+// TemplateInterval is how often a launch template at rest is described, and with it what its launch
+// config looked up.
 func (r *Registry) TemplateInterval() time.Duration { return ofTemplates(r.intervals).Rest }
 
-// Start runs the sweeps until the context ends. It is a manager's Runnable that needs leadership: two sweeping managers would cost twice.
+// Start runs the sweeps until the context ends. It is a manager's Runnable that needs leadership:
+// two sweeping managers would cost twice.
 func (r *Registry) Start(ctx context.Context) error {
 	r.mu.Lock()
 	r.leading = ctx
@@ -276,7 +289,8 @@ func (r *Registry) each(do func(*Cloud)) {
 	}
 }
 
-// WakeTemplate and WakeGroup have an object looked at because of what is outside AWS: an identity that changed.
+// WakeTemplate and WakeGroup have an object looked at because of what is outside AWS: an identity
+// that changed.
 func (r *Registry) WakeTemplate(config types.NamespacedName) { r.templates.Add(config) }
 
 // WakeGroup is WakeTemplate for an AWSMachinePool.
@@ -294,7 +308,8 @@ func (r *Registry) GroupEvents() source.Source { return &r.groups }
 // ManagedGroupEvents is the source of AWSManagedMachinePools whose group changed in AWS.
 func (r *Registry) ManagedGroupEvents() source.Source { return &r.managed }
 
-// Queue is a controller's work queue, known from when the controller starts: the source of objects that something beside the API server wakes.
+// Queue is a controller's work queue, known from when the controller starts: the source of objects
+// that something beside the API server wakes.
 type Queue struct {
 	mu    sync.Mutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]

@@ -165,7 +165,8 @@ func TestCloudsAreShared(t *testing.T) {
 	}
 }
 
-// A cloud is swept from when it is first used or the manager leads, whichever is later, until the manager leads no more.
+// A cloud is swept from when it is first used or the manager leads, whichever is later, until the
+// manager leads no more.
 func TestSweeps(t *testing.T) {
 	t.Parallel()
 	for _, order := range []struct {

@@ -14,8 +14,9 @@ import (
 	"github.com/slipway-project/slipway/internal/aws/observe"
 )
 
-// ListenTo has every cloud listen to the queue of that name in its account and region, and be looked at less often while that works. It is to
-// be called before Start; an empty name listens to nothing. The metrics may be nil.
+// ListenTo has every cloud listen to the queue of that name in its account and region, and be
+// looked at less often while that works. It is to be called before Start; an empty name listens to
+// nothing. The metrics may be nil.
 func (r *Registry) ListenTo(queue string, metrics *events.Metrics) {
 	r.eventQueue, r.eventMetrics = queue, metrics
 }
@@ -35,7 +36,8 @@ func (r *Registry) listener(cloud *Cloud) *events.Listener {
 	}
 }
 
-// heard passes on what a queue said to every cloud that listens to it: identities of one account share its queue, and a message comes to one.
+// heard passes on what a queue said to every cloud that listens to it: identities of one account
+// share its queue, and a message comes to one.
 func (r *Registry) heard(ctx context.Context, url string, happened events.Happened) error {
 	r.each(func(cloud *Cloud) {
 		if cloud.queue != url {
@@ -55,11 +57,13 @@ func (r *Registry) heard(ctx context.Context, url string, happened events.Happen
 	return nil
 }
 
-// rememberEnded is how long it is remembered that an instance has ended. Auto Scaling finds out within minutes.
+// rememberEnded is how long it is remembered that an instance has ended. Auto Scaling finds out
+// within minutes.
 const rememberEnded = time.Hour
 
-// ended are instances that EC2 said have ended. Auto Scaling finds out by a health check some time later, and until then lists them as in
-// service; nothing brings them back, so they are taken for leaving.
+// ended are instances that EC2 said have ended. Auto Scaling finds out by a health check some time
+// later, and until then lists them as in service; nothing brings them back, so they are taken for
+// leaving.
 type ended struct {
 	clock clock.PassiveClock
 

@@ -29,8 +29,8 @@ func listening() *world.World {
 	return &w
 }
 
-// Two identities of one account share its queue. Both know of an instance that ends, while the clock stands still and though Auto Scaling has
-// not found out.
+// Two identities of one account share its queue. Both know of an instance that ends, while the
+// clock stands still and though Auto Scaling has not found out.
 func TestEndedInstanceIsKnownToAll(t *testing.T) {
 	t.Parallel()
 	r := newRigIn(t, listening())

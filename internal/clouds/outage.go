@@ -20,7 +20,8 @@ var (
 	TemplateServices = []string{"ec2", "s3", "ssm", "sts"}
 )
 
-// Outage returns the oldest outage among services, nil if there is none, and whether any of them has answered this process.
+// Outage returns the oldest outage among services, nil if there is none, and whether any of them
+// has answered this process.
 func (c *Cloud) Outage(services ...string) (outage *aws.Outage, answered bool) {
 	return c.clients.Outage(services...)
 }
@@ -45,7 +46,8 @@ func outagesOf(cloud *Cloud) outages {
 	return outages{groups: since(GroupServices), managed: since(ManagedServices), templates: since(TemplateServices)}
 }
 
-// EveryOutageCheck calls check whenever it is time to compare which services of AWS answer with before, until the context ends.
+// EveryOutageCheck calls check whenever it is time to compare which services of AWS answer with
+// before, until the context ends.
 func EveryOutageCheck(ctx context.Context, clk clock.WithTicker, check func()) {
 	ticker := clk.NewTicker(outageInterval)
 	defer ticker.Stop()
@@ -59,7 +61,8 @@ func EveryOutageCheck(ctx context.Context, clk clock.WithTicker, check func()) {
 	}
 }
 
-// watchOutages wakes the objects of a cloud when an outage begins and when it ends, so that objects at rest show it too.
+// watchOutages wakes the objects of a cloud when an outage begins and when it ends, so that objects
+// at rest show it too.
 func (r *Registry) watchOutages(ctx context.Context) {
 	woken := map[*Cloud]outages{}
 	EveryOutageCheck(ctx, r.clock, func() {

@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-project/slipway/internal/clouds"
 )
 
-// TestOutagesWakeWhatRests holds that an object at rest is woken when AWS stops answering and when it answers again, once each.
+// TestOutagesWakeWhatRests holds that an object at rest is woken when AWS stops answering and when
+// it answers again, once each.
 func TestOutagesWakeWhatRests(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

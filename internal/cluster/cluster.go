@@ -1,6 +1,7 @@
-// Package cluster owns what a pool needs to know of its Cluster: where it is in AWS, its network, and the settings that
-// pools inherit. It reads CAPA's cluster kinds, AWSCluster for self-managed control planes and AWSManagedControlPlane for
-// EKS, and turns either into the same Facts, so that no other package knows that there are two.
+// Package cluster owns what a pool needs to know of its Cluster: where it is in AWS, its network,
+// and the settings that pools inherit. It reads CAPA's cluster kinds, AWSCluster for self-managed
+// control planes and AWSManagedControlPlane for EKS, and turns either into the same Facts, so that
+// no other package knows that there are two.
 package cluster
 
 import (
@@ -38,8 +39,9 @@ type Facts struct {
 	VPCID          string
 	// Subnets of the cluster's network, in the order of the cluster's spec.
 	Subnets []Subnet
-	// NodeSecurityGroupIDs are the groups that every node must be in: the nodes' own and the one that the cloud
-	// provider adds load balancer rules to; with EKS the cluster's and CAPA's additional group for nodes.
+	// NodeSecurityGroupIDs are the groups that every node must be in: the nodes' own and the one
+	// that the cloud provider adds load balancer rules to; with EKS the cluster's and CAPA's
+	// additional group for nodes.
 	NodeSecurityGroupIDs []string
 	// AdditionalTags are put on everything that belongs to the cluster. A pool's own tags win over them.
 	AdditionalTags map[string]string
@@ -49,8 +51,9 @@ type Facts struct {
 	ImageLookup ImageLookup
 	// EKS is true if the control plane is Amazon EKS.
 	EKS bool
-	// ControlPlane is the name of the object that stands for an EKS control plane, and ControlPlaneVersion the Kubernetes version that it has, such as
-	// 1.34. Both are empty for a self-managed one.
+	// ControlPlane is the name of the object that stands for an EKS control plane, and
+	// ControlPlaneVersion the Kubernetes version that it has, such as 1.34. Both are empty for a
+	// self-managed one.
 	ControlPlane, ControlPlaneVersion string
 	// BastionSecurityGroupID is that of the cluster's bastion host, empty if it has none.
 	BastionSecurityGroupID string
@@ -69,8 +72,8 @@ type Subnet struct {
 	AvailabilityZone string
 	// Public subnets route to an internet gateway.
 	Public bool
-	// Edge subnets are in a Local Zone or Wavelength Zone, where not every instance type exists: pools are only placed
-	// there when they name the zone.
+	// Edge subnets are in a Local Zone or Wavelength Zone, where not every instance type exists:
+	// pools are only placed there when they name the zone.
 	Edge bool
 	Tags map[string]string
 }
@@ -111,7 +114,8 @@ type Location struct {
 }
 
 // Load reads the facts of a cluster whose infrastructure is ready.
-// The error is a *NotReadyError while something is still missing, an *UnsupportedError if the cluster is not CAPA's.
+// The error is a *NotReadyError while something is still missing, an *UnsupportedError if the
+// cluster is not CAPA's.
 func Load(ctx context.Context, reader client.Reader, cluster *clusterv1.Cluster) (*Facts, error) {
 	// The objects first, the signal last: which object is missing is the better message.
 	source, err := load(ctx, reader, cluster)
@@ -127,9 +131,10 @@ func Load(ctx context.Context, reader client.Reader, cluster *clusterv1.Cluster)
 	return source.facts(cluster)
 }
 
-// Changed is false if the facts of a cluster, and whether it is ready or paused, cannot be others because one of its objects is now after and not
-// before: the Cluster, or one that Load reads. Core Cluster API counts the replicas of all pools in the Cluster's status. If each of those
-// writes concerned every pool, making pools would cost the square of their number.
+// Changed is false if the facts of a cluster, and whether it is ready or paused, cannot be others
+// because one of its objects is now after and not before: the Cluster, or one that Load reads. Core
+// Cluster API counts the replicas of all pools in the Cluster's status. If each of those writes
+// concerned every pool, making pools would cost the square of their number.
 func Changed(before, after client.Object) bool {
 	// Deletion is another generation too (Kubernetes: API concepts, "resource deletion").
 	if before.GetGeneration() != after.GetGeneration() || before.GetUID() != after.GetUID() ||

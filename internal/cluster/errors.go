@@ -6,11 +6,13 @@ import "fmt"
 const (
 	// ReasonWaitingForClusterInfrastructure: CAPA is still making the cluster's network.
 	ReasonWaitingForClusterInfrastructure = "WaitingForClusterInfrastructure"
-	// ReasonClusterInfrastructureMissing: the Cluster refers to an object that does not exist (yet, or any more).
+	// ReasonClusterInfrastructureMissing: the Cluster refers to an object that does not exist (yet,
+	// or any more).
 	ReasonClusterInfrastructureMissing = "ClusterInfrastructureMissing"
 )
 
-// NotReadyError says that a cluster cannot be used yet. It is no failure: the pool waits for the objects to change.
+// NotReadyError says that a cluster cannot be used yet. It is no failure: the pool waits for the
+// objects to change.
 type NotReadyError struct {
 	// Reason is one of the Reason constants.
 	Reason string

@@ -7,11 +7,12 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// OwnedTags are the tags of everything that belongs to nodes of the cluster (launch templates, instances, volumes, Auto
-// Scaling groups), as CAPA sets them, so that what it made is recognized and what we make is recognized by its tooling.
+// OwnedTags are the tags of everything that belongs to nodes of the cluster (launch templates,
+// instances, volumes, Auto Scaling groups), as CAPA sets them, so that what it made is recognized
+// and what we make is recognized by its tooling.
 //
-// name is the Name tag, which tags of the user may replace. additional are the pool's tags; they win over the cluster's.
-// Neither can replace the tags that say whose the resource is.
+// name is the Name tag, which tags of the user may replace. additional are the pool's tags; they
+// win over the cluster's. Neither can replace the tags that say whose the resource is.
 func (f *Facts) OwnedTags(name string, additional map[string]string) map[string]string {
 	tags := merged(map[string]string{infrav1.TagName: name}, f.AdditionalTags, additional)
 	maps.Copy(tags, f.Ownership())
@@ -19,8 +20,9 @@ func (f *Facts) OwnedTags(name string, additional map[string]string) map[string]
 	return tags
 }
 
-// withoutReserved returns the tags of a cluster's user without Slipway's own keys. The definitions of clusters are Cluster API Provider AWS's and accept any key;
-// an owner tag among them would mark instances, volumes, and groups as another namespace's.
+// withoutReserved returns the tags of a cluster's user without Slipway's own keys. The definitions
+// of clusters are Cluster API Provider AWS's and accept any key; an owner tag among them would mark
+// instances, volumes, and groups as another namespace's.
 func withoutReserved(tags map[string]string) map[string]string {
 	kept := merged(tags)
 	maps.DeleteFunc(kept, func(key, _ string) bool { return strings.HasPrefix(key, infrav1.TagSlipwayPrefix) })

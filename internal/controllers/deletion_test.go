@@ -1,4 +1,5 @@
-// Package controllers_test holds what the controllers do together, each by its real Reconcile function, over an in-memory API server and the simulated AWS.
+// Package controllers_test holds what the controllers do together, each by its real Reconcile
+// function, over an in-memory API server and the simulated AWS.
 package controllers_test
 
 import (
@@ -184,7 +185,8 @@ func objectsOf(managed bool) []client.Object {
 	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: capav1.GroupVersion.Group, Kind: "AWSCluster", Name: name}
 	pool := &infrav1.AWSMachinePool{ObjectMeta: object(workers)}
 	pool.OwnerReferences = owners
-	pool.Spec.NodeDrain = &infrav1.NodeDrain{Timeout: &metav1.Duration{Duration: time.Minute}} // there is no workload cluster to reach
+	// there is no workload cluster to reach
+	pool.Spec.NodeDrain = &infrav1.NodeDrain{Timeout: &metav1.Duration{Duration: time.Minute}}
 	pool.Spec.MaxSize, pool.Spec.AWSLaunchTemplate, pool.Spec.Subnets = 3, template, []infrav1.AWSResourceReference{{ID: ptr.To(subnet)}}
 	return []client.Object{cluster, infrastructure, machinePool, pool, data}
 }
@@ -297,8 +299,9 @@ func (w *world) removed(object client.Object) {
 	}
 }
 
-// TestDeletionInAnyOrder holds that a namespace can be deleted whichever of its objects goes first: all that was made in AWS goes, no object stays, nothing is
-// made anew, and at each moment every object that is being deleted says what it waits for.
+// TestDeletionInAnyOrder holds that a namespace can be deleted whichever of its objects goes first:
+// all that was made in AWS goes, no object stays, nothing is made anew, and at each moment every
+// object that is being deleted says what it waits for.
 func TestDeletionInAnyOrder(t *testing.T) {
 	t.Parallel()
 	parts := []string{"the Cluster", "the MachinePool", "the pool", "the launch config", "the bootstrap data"}
@@ -369,7 +372,8 @@ func (w *world) deletePart(part string, managed bool) {
 	}
 }
 
-// deletionPass is a pass, after which every object that was being deleted before, and is still there, must say what of it is left.
+// deletionPass is a pass, after which every object that was being deleted before, and is still
+// there, must say what of it is left.
 func (w *world) deletionPass() {
 	w.Helper()
 	deleted := map[string]bool{}
@@ -388,7 +392,8 @@ func (w *world) deletionPass() {
 	}
 }
 
-// TestDeletionOfWhatIsLost holds that a pool whose resources were deleted outside Slipway says what the deletion waits for too, and goes.
+// TestDeletionOfWhatIsLost holds that a pool whose resources were deleted outside Slipway says what
+// the deletion waits for too, and goes.
 func TestDeletionOfWhatIsLost(t *testing.T) {
 	t.Parallel()
 	for _, managed := range []bool{false, true} {

@@ -6,15 +6,18 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 )
 
-// Blame is what an error of a launch is about. It decides what is left alone because of the error, and for whom.
+// Blame is what an error of a launch is about. It decides what is left alone because of the error,
+// and for whom.
 type Blame string
 
 const (
-	// BlameOffering is for an instance type in a zone that AWS does not sell now, to anybody in the account: capacity and quotas of instances.
+	// BlameOffering is for an instance type in a zone that AWS does not sell now, to anybody in the
+	// account: capacity and quotas of instances.
 	BlameOffering Blame = "Offering"
 	// BlameSubnet is for a subnet that has no free address, or does not exist. Others in its zone may do.
 	BlameSubnet Blame = "Subnet"
-	// BlameTemplate is for what a version of a launch template names or asks for. Other launch templates are not affected.
+	// BlameTemplate is for what a version of a launch template names or asks for. Other launch
+	// templates are not affected.
 	BlameTemplate Blame = "Template"
 	// BlameMissingTemplate is for a launch template, or a version, that does not exist.
 	BlameMissingTemplate Blame = "MissingTemplate"
@@ -37,7 +40,8 @@ var instanceQuotas = map[string]bool{
 	"InstanceLimitExceeded": true, "VcpuLimitExceeded": true, "MaxSpotInstanceCountExceeded": true, "SpotInstanceLimitExceeded": true,
 }
 
-// ofHostsAndReservations are codes of capacity that only the launch template at hand uses: its dedicated host, or its Capacity Reservation.
+// ofHostsAndReservations are codes of capacity that only the launch template at hand uses: its
+// dedicated host, or its Capacity Reservation.
 var ofHostsAndReservations = map[string]bool{
 	"InsufficientHostCapacity": true, "InsufficientCapacityOnHost": true, "ReservationCapacityExceeded": true,
 }
@@ -52,7 +56,8 @@ var ofTypesAndZones = map[string]bool{
 	"InvalidInstanceType": true, "InvalidAvailabilityZone": true, "InvalidZone.NotFound": true,
 }
 
-// BlameFor decides from an error code and message of EC2. An error that is not known is the launch template's: there it does the least harm to others.
+// BlameFor decides from an error code and message of EC2. An error that is not known is the launch
+// template's: there it does the least harm to others.
 func BlameFor(code, message string) Blame {
 	// Fleets repeat answers of other parts of EC2, which may say whose fault it is.
 	code = strings.TrimPrefix(strings.TrimPrefix(code, "Client."), "Server.")
@@ -136,13 +141,15 @@ func OfType(code, message, instanceType string) bool {
 	return instanceType != "" && strings.Contains(message, instanceType)
 }
 
-// failuresInside are codes of failures inside AWS (AWS: EC2 API reference, errors-overview, "Server error codes").
+// failuresInside are codes of failures inside AWS (AWS: EC2 API reference, errors-overview, "Server
+// error codes").
 var failuresInside = map[string]bool{
 	"InternalError": true, "InternalFailure": true, "InternalServerError": true, "ServiceUnavailable": true, "Unavailable": true, "RequestExpired": true,
 }
 
-// ofTheImage reports whether a refusal to authorize is about the image alone: one that is not shared with the account ("Not authorized for images: [ami-…]"), or
-// whose terms the account has not accepted.
+// ofTheImage reports whether a refusal to authorize is about the image alone: one that is not
+// shared with the account ("Not authorized for images: [ami-…]"), or whose terms the account has
+// not accepted.
 func ofTheImage(code, message string) bool {
 	return code == "OptInRequired" || code == "AuthFailure" && strings.Contains(message, "images")
 }
@@ -155,7 +162,8 @@ type Verdict struct {
 	Message string
 }
 
-// gravity orders what may be to blame for one launch: what another offering may mend comes before what holds for all of them.
+// gravity orders what may be to blame for one launch: what another offering may mend comes before
+// what holds for all of them.
 var gravity = []Blame{BlameOffering, BlameSubnet, BlameSpot, BlameMissingTemplate, BlameTemplate, BlameAccount, BlameMoment}
 
 // Verdict returns why nothing was launched, or less than was asked for.

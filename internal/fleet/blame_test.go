@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-project/slipway/internal/fleet"
 )
 
-// TestBlame holds what each error of a launch is about: only capacity and quotas of instances keep others from an offering.
+// TestBlame holds what each error of a launch is about: only capacity and quotas of instances keep
+// others from an offering.
 func TestBlame(t *testing.T) {
 	t.Parallel()
 	const zone = "Your requested instance type (m5.large) is not supported in your requested Availability Zone (us-east-1e)."
@@ -153,7 +154,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestDryRun holds that a dry run finds what a launch template names and does not exist, launches nothing, and takes templates with network interfaces of their own.
+// TestDryRun holds that a dry run finds what a launch template names and does not exist, launches
+// nothing, and takes templates with network interfaces of their own.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

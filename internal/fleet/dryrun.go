@@ -24,8 +24,9 @@ type DryRuns struct {
 	Versions Versions
 }
 
-// DryRun asks EC2 whether it would launch an instance of the request's first offering, and launches nothing. A fleet checks less before it launches than a single
-// instance, so a single one is asked for. The error is EC2's reason why not, or why it could not say.
+// DryRun asks EC2 whether it would launch an instance of the request's first offering, and launches
+// nothing. A fleet checks less before it launches than a single instance, so a single one is asked
+// for. The error is EC2's reason why not, or why it could not say.
 func (d DryRuns) DryRun(ctx context.Context, request Request) error {
 	in := &ec2.RunInstancesInput{
 		DryRun: awssdk.Bool(true), MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1), InstanceType: ec2types.InstanceType(request.Offerings[0].InstanceType),
@@ -47,7 +48,8 @@ func (d DryRuns) DryRun(ctx context.Context, request Request) error {
 	if subnet == "" || aws.Code(err) != "InvalidParameterCombination" {
 		return launchtemplate.DryRunAnswer(err, request.TemplateID, request.Version)
 	}
-	// A launch template with network interfaces takes the subnet in them. Few have any, so it is read only now.
+	// A launch template with network interfaces takes the subnet in them. Few have any, so it is
+	// read only now.
 	data, unread := d.Versions.TemplateVersion(ctx, request.TemplateID, request.Version)
 	if unread != nil {
 		return fmt.Errorf("trying launch template %q: %w", request.TemplateID, unread)

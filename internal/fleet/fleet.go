@@ -1,5 +1,7 @@
-// Package fleet launches, finds and ends the instances of just-in-time nodes. A launch is one instant fleet: EC2 chooses among offerings, answers with
-// the instances that it launched and with what it had none of, and takes a repeated call for the same one. It knows nothing of pods and of Nodes.
+// Package fleet launches, finds and ends the instances of just-in-time nodes. A launch is one
+// instant fleet: EC2 chooses among offerings, answers with the instances that it launched and with
+// what it had none of, and takes a repeated call for the same one. It knows nothing of pods and of
+// Nodes.
 package fleet
 
 import (
@@ -53,15 +55,18 @@ func New(client EC2) *Fleets { return &Fleets{ec2: client} }
 
 // Request is one launch of equal instances.
 type Request struct {
-	// Name of the launch. EC2 treats calls with the same ClusterUID and Name as one call. They must ask for the same.
+	// Name of the launch. EC2 treats calls with the same ClusterUID and Name as one call. They must
+	// ask for the same.
 	Name string
-	// ClusterUID identifies the cluster that launches. The fleet, its instances, and their volumes are marked with it. It is empty for a launch that
-	// an earlier release recorded: that release may have made the call already, without the mark.
+	// ClusterUID identifies the cluster that launches. The fleet, its instances, and their volumes
+	// are marked with it. It is empty for a launch that an earlier release recorded: that release
+	// may have made the call already, without the mark.
 	ClusterUID string
 	// TemplateID and Version are what is launched from.
 	TemplateID string
 	Version    int64
-	// Spot has the instances bought as Spot, by what is cheap and likely to last; else on demand, by the lowest price.
+	// Spot has the instances bought as Spot, by what is cheap and likely to last; else on demand,
+	// by the lowest price.
 	Spot bool
 	// Offerings among which EC2 chooses.
 	Offerings []Offering
@@ -126,8 +131,8 @@ func (f *Fleets) Launch(ctx context.Context, request Request) (Launched, error) 
 	return read(request, output), nil
 }
 
-// clientToken returns the token by which EC2 recognizes a repeated call. The ClusterUID is part of it, so that a launch with a copied name is never
-// answered with the instances of another cluster.
+// clientToken returns the token by which EC2 recognizes a repeated call. The ClusterUID is part of
+// it, so that a launch with a copied name is never answered with the instances of another cluster.
 func clientToken(r Request) string {
 	if r.ClusterUID == "" {
 		return r.Name

@@ -98,7 +98,8 @@ func (p *place) running() []awssim.Instance {
 	})
 }
 
-// TestLaunchTwiceIsOnce holds that a launch by the same name is the same launch: its answer is repeated, and nothing is launched.
+// TestLaunchTwiceIsOnce holds that a launch by the same name is the same launch: its answer is
+// repeated, and nothing is launched.
 func TestLaunchTwiceIsOnce(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -117,7 +118,8 @@ func TestLaunchTwiceIsOnce(t *testing.T) {
 	}
 }
 
-// TestInstancesAreWhatWasAskedFor holds what EC2 is asked for: the template's version, tags on instances and volumes, on demand or Spot.
+// TestInstancesAreWhatWasAskedFor holds what EC2 is asked for: the template's version, tags on
+// instances and volumes, on demand or Spot.
 func TestInstancesAreWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -156,7 +158,8 @@ func TestInstancesAreWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-// TestShortages holds that what EC2 had none of is said beside what it launched, in words that tell a shortage from a mistake.
+// TestShortages holds that what EC2 had none of is said beside what it launched, in words that tell
+// a shortage from a mistake.
 func TestShortages(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -222,7 +225,8 @@ func sorted(offerings []fleet.Offering) []fleet.Offering {
 	return slices.Compact(offerings)
 }
 
-// TestFindAndEnd holds by what instances are found again, and that ending one twice, or one that never was, is no error.
+// TestFindAndEnd holds by what instances are found again, and that ending one twice, or one that
+// never was, is no error.
 func TestFindAndEnd(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -287,7 +291,8 @@ func ids(instances map[string]fleet.Instance) []string {
 
 func sortedStrings(of []string) []string { return slices.Sorted(slices.Values(of)) }
 
-// TestManyAreDescribedInBatches holds that more instances than a filter takes are asked for in several calls, and all answered.
+// TestManyAreDescribedInBatches holds that more instances than a filter takes are asked for in
+// several calls, and all answered.
 func TestManyAreDescribedInBatches(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -317,7 +322,8 @@ func TestManyAreDescribedInBatches(t *testing.T) {
 	}
 }
 
-// TestNamesAreOfOneCluster holds that a launch by the same name in another cluster is another launch, and that one which an earlier release recorded is the launch that it made.
+// TestNamesAreOfOneCluster holds that a launch by the same name in another cluster is another
+// launch, and that one which an earlier release recorded is the launch that it made.
 func TestNamesAreOfOneCluster(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

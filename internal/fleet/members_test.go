@@ -60,7 +60,8 @@ var leftOut = map[string]string{
 	"ValidUntil":                                         ofLasting,
 }
 
-// TestEveryMemberIsDecided fails when the SDK has a member of CreateFleet that no launch sets, until it is set, or there is a reason why not.
+// TestEveryMemberIsDecided fails when the SDK has a member of CreateFleet that no launch sets,
+// until it is set, or there is a reason why not.
 func TestEveryMemberIsDecided(t *testing.T) {
 	t.Parallel()
 	request := sdkmembers.Filled[Request]()

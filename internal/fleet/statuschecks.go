@@ -9,9 +9,11 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// Impaired returns the IDs of the running instances in the account and region that fail an EC2 status check, whoever launched them. An instance whose host fails is among
-// them: its instance status check fails together with the system status check (AWS: EC2 user guide, "Status checks for Amazon EC2 instances", which names "Failed
-// system status checks" as the first cause of failed instance status checks).
+// Impaired returns the IDs of the running instances in the account and region that fail an EC2
+// status check, whoever launched them. An instance whose host fails is among them: its instance
+// status check fails together with the system status check (AWS: EC2 user guide, "Status checks for
+// Amazon EC2 instances", which names "Failed system status checks" as the first cause of failed
+// instance status checks).
 func (f *Fleets) Impaired(ctx context.Context) (map[string]bool, error) {
 	pages := ec2.NewDescribeInstanceStatusPaginator(f.ec2, &ec2.DescribeInstanceStatusInput{
 		Filters: []ec2types.Filter{{

@@ -14,8 +14,9 @@ import (
 // terminateBatch is how many instances one call terminates (AWS: API_TerminateInstances, at most 1,000).
 const terminateBatch = 500
 
-// Terminate ends an instance, as EC2 described it, if its tags prove the claim. Else the error is a *NotOwnedError. An instance that is gone already is
-// no error. Instances that are to end while a call is under way are ended together by the next one.
+// Terminate ends an instance, as EC2 described it, if its tags prove the claim. Else the error is a
+// *NotOwnedError. An instance that is gone already is no error. Instances that are to end while a
+// call is under way are ended together by the next one.
 func (f *Fleets) Terminate(ctx context.Context, instance Instance, claim Claim) error {
 	if err := claim.Check(instance); err != nil {
 		return err
@@ -46,7 +47,8 @@ func (f *Fleets) terminateAll(ctx context.Context) {
 		slices.Sort(ids)
 		err := f.terminate(ctx, slices.Compact(ids))
 		for _, one := range batch {
-			// EC2 ends none of the instances if it refuses one of them. What is wrong with that one is not to keep the others.
+			// EC2 ends none of the instances if it refuses one of them. What is wrong with that one
+			// is not to keep the others.
 			if err != nil && len(batch) > 1 && refused(err) {
 				one.answer <- f.terminate(ctx, []string{one.id})
 				continue

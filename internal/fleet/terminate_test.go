@@ -38,7 +38,8 @@ func (h *held) TerminateInstances(ctx context.Context, in *ec2.TerminateInstance
 	return h.EC2.TerminateInstances(ctx, in, options...)
 }
 
-// Instances that are to end while a call is under way are ended by one further call. One that EC2 refuses to end keeps none of the others.
+// Instances that are to end while a call is under way are ended by one further call. One that EC2
+// refuses to end keeps none of the others.
 func TestTerminationsAreMadeTogether(t *testing.T) {
 	t.Parallel()
 	for _, protected := range []bool{false, true} {
@@ -87,7 +88,8 @@ func TestTerminationsAreMadeTogether(t *testing.T) {
 	}
 }
 
-// An instance of another cluster is refused before anything is asked of EC2, and does not reach the call of others.
+// An instance of another cluster is refused before anything is asked of EC2, and does not reach the
+// call of others.
 func TestForeignInstancesAreNotTerminated(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -2,7 +2,8 @@ package fleet
 
 import "testing"
 
-// TestClientToken holds that a launch which an earlier release recorded keeps its token, and that any other is told apart by its cluster.
+// TestClientToken holds that a launch which an earlier release recorded keeps its token, and that
+// any other is told apart by its cluster.
 func TestClientToken(t *testing.T) {
 	t.Parallel()
 	if token := clientToken(Request{Name: "one"}); token != "one" {

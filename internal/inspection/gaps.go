@@ -26,11 +26,13 @@ var Consumers = []Consumer{AWSMachinePool, AWSManagedMachinePool, Provisioner}
 type Gap struct {
 	Lack
 	Consumer Consumer
-	// Blocking says that nothing can be launched, unless the consumer itself gives what Message says. Another gap is a warning.
+	// Blocking says that nothing can be launched, unless the consumer itself gives what Message
+	// says. Another gap is a warning.
 	Blocking bool
 }
 
-// Blocking is the first gap for which a consumer can launch nothing, "" if there is none. What the consumer gives itself is passed by, by member.
+// Blocking is the first gap for which a consumer can launch nothing, "" if there is none. What the
+// consumer gives itself is passed by, by member.
 func Blocking(gaps []Gap, consumer Consumer, given ...string) string {
 	for _, gap := range gaps {
 		if gap.Consumer == consumer && gap.Blocking && !slices.Contains(given, gap.Member) {
@@ -40,8 +42,9 @@ func Blocking(gaps []Gap, consumer Consumer, given ...string) string {
 	return ""
 }
 
-// ForNobody is the first gap for which no consumer can launch anything, whatever it gives itself: something that the version names does not exist, or cannot go
-// together. Both are empty if there is none.
+// ForNobody is the first gap for which no consumer can launch anything, whatever it gives itself:
+// something that the version names does not exist, or cannot go together. Both are empty if there
+// is none.
 func ForNobody(gaps []Gap) (member, message string) {
 	for _, gap := range gaps {
 		everybody := !slices.ContainsFunc(Consumers, func(consumer Consumer) bool {
@@ -134,7 +137,8 @@ func placeRules(c *launchtemplate.Contents) []rule {
 		{len(c.SecurityGroupNames) > 0, "SecurityGroups", "it names security groups " + strings.Join(c.SecurityGroupNames, ", ") + " by name, which EC2 refuses for a launch in a subnet, " +
 			"so that no node is launched: give their ids", Consumers, false},
 		{len(c.InterfaceIDs) > 0, "NetworkInterfaces", "it names network interface " + strings.Join(c.InterfaceIDs, ", ") + ", which one instance at a time can have", Consumers, false},
-		// A node is never stopped, and EC2 refuses the launch of most types (AWS: hibernating-prerequisites, UnsupportedHibernationConfiguration).
+		// A node is never stopped, and EC2 refuses the launch of most types (AWS:
+		// hibernating-prerequisites, UnsupportedHibernationConfiguration).
 		{c.Hibernation, "HibernationOptions", "it hibernates instances, which most instance types that a provisioner chooses among can not: remove the hibernation options", only(Provisioner), false},
 		// AWS: create-launch-template (Auto Scaling), advanced settings: a host resource group stands in.
 		{c.Host != "", "Placement", "it asks for Dedicated Host " + c.Host + ", which Auto Scaling does not launch on: name a host resource group", only(AWSMachinePool), false},
@@ -142,11 +146,13 @@ func placeRules(c *launchtemplate.Contents) []rule {
 	}
 }
 
-// nodegroupRules are what EKS refuses of a template (AWS: launch-templates (EKS), API_LaunchTemplateSpecification).
+// nodegroupRules are what EKS refuses of a template (AWS: launch-templates (EKS),
+// API_LaunchTemplateSpecification).
 func nodegroupRules(c *launchtemplate.Contents) []rule {
 	nodegroup := only(AWSManagedMachinePool)
 	return []rule{
-		// AWS: launch-templates (EKS), "Amazon EC2 user data". Which family of images EKS chooses is the pool's to say: TOML and PowerShell are for others.
+		// AWS: launch-templates (EKS), "Amazon EC2 user data". Which family of images EKS chooses
+		// is the pool's to say: TOML and PowerShell are for others.
 		{c.ImageID == "" && len(c.UserData) > 0 && !userdata.MergedByEKS(c.UserData), "UserData", "EKS cannot merge its user data, which is neither a MIME multi-part message " +
 			"nor TOML or PowerShell that EKS reads, so that node groups of Amazon Linux fail: make it a MIME multi-part message", nodegroup, true},
 		{c.InstanceProfile != "", "IamInstanceProfile", "it has an instance profile, and EKS gives nodes the node role's", nodegroup, false},

@@ -15,10 +15,12 @@ import (
 // OnDemand is the market of a version without market options.
 const OnDemand = "on-demand"
 
-// ParameterPrefix begins an image id that is a Systems Manager parameter (AWS: using-systems-manager-parameters).
+// ParameterPrefix begins an image id that is a Systems Manager parameter (AWS:
+// using-systems-manager-parameters).
 const ParameterPrefix = "resolve:ssm:"
 
-// bottlerocketData is the device that has Bottlerocket's containers, beside the root device (Bottlerocket: "Default Volumes").
+// bottlerocketData is the device that has Bottlerocket's containers, beside the root device
+// (Bottlerocket: "Default Volumes").
 const bottlerocketData = "/dev/xvdb"
 
 // Facts are what is known of the things that a version names.
@@ -45,21 +47,26 @@ type Lack struct {
 
 // Resolved is what a version comes to.
 type Resolved struct {
-	// ImageID is the image, and ImageParameter the Systems Manager parameter that leads to it now, if one does.
+	// ImageID is the image, and ImageParameter the Systems Manager parameter that leads to it now,
+	// if one does.
 	ImageID, ImageParameter string
-	// Architecture of the image as EC2 writes it: x86_64 or arm64. Without an image it is that of the instance type.
+	// Architecture of the image as EC2 writes it: x86_64 or arm64. Without an image it is that of
+	// the instance type.
 	Architecture string
-	// OperatingSystem of the image as kubernetes.io/os has it: linux or windows. Without an image it is empty.
+	// OperatingSystem of the image as kubernetes.io/os has it: linux or windows. Without an image
+	// it is empty.
 	OperatingSystem string
 	// RootDeviceName is the image's root device.
 	RootDeviceName string
-	// InstanceType and Requirements are alternatives. Requirements are the attributes that choose types, as text.
+	// InstanceType and Requirements are alternatives. Requirements are the attributes that choose
+	// types, as text.
 	InstanceType, Requirements string
 	// Market is OnDemand, spot, capacity-block or interruptible-capacity-reservation.
 	Market string
 	// SecurityGroups are ids, or names where the version gives those.
 	SecurityGroups []string
-	// SubnetIDs are those that the version fixes, and Zones the availability zones that it can be launched in; empty if whoever launches chooses.
+	// SubnetIDs are those that the version fixes, and Zones the availability zones that it can be
+	// launched in; empty if whoever launches chooses.
 	SubnetIDs, Zones []string
 	// InstanceProfile is a name or an ARN.
 	InstanceProfile string
@@ -67,7 +74,8 @@ type Resolved struct {
 	EphemeralStorageGiB int64
 	// UserDataBytes is the size of the user data before base64.
 	UserDataBytes int
-	// JoinsByToken says that the user data has a bootstrap token of kubeadm, which ends a day after it was made, unless somebody said otherwise.
+	// JoinsByToken says that the user data has a bootstrap token of kubeadm, which ends a day after
+	// it was made, unless somebody said otherwise.
 	JoinsByToken bool
 	// Gaps are what the version lacks for its consumers.
 	Gaps []Gap
@@ -106,7 +114,8 @@ func Inspect(contents launchtemplate.Contents, facts Facts) Resolved {
 	return resolved
 }
 
-// ephemeralStorage is the size of the volume that has containers and their logs: the root device, but for Bottlerocket, which has one for them.
+// ephemeralStorage is the size of the volume that has containers and their logs: the root device,
+// but for Bottlerocket, which has one for them.
 func ephemeralStorage(volumes []launchtemplate.Volume, image *discovery.Image, device string) int64 {
 	size := int32(0)
 	if image != nil {

@@ -42,8 +42,9 @@ type Reader struct{ discovery *discovery.Discovery }
 // NewReader returns a reader that asks by a discovery, whose caches it shares.
 func NewReader(d *discovery.Discovery) Reader { return Reader{discovery: d} }
 
-// Read reads what a reference leads to: at most seven calls, and none within a minute of the last time. If the template or the version does not exist the
-// error is a *discovery.NotFoundError. That something which the version names does not exist is no error but a gap.
+// Read reads what a reference leads to: at most seven calls, and none within a minute of the last
+// time. If the template or the version does not exist the error is a *discovery.NotFoundError. That
+// something which the version names does not exist is no error but a gap.
 func (r Reader) Read(ctx context.Context, reference Reference) (Version, error) {
 	template, err := r.discovery.LaunchTemplate(ctx, reference.ID, reference.Name)
 	if err != nil {
@@ -59,7 +60,8 @@ func (r Reader) Read(ctx context.Context, reference Reference) (Version, error) 
 // Forget has a launch template and its versions read anew: EC2 said that one of them is gone.
 func (r Reader) Forget(id string) { r.discovery.ForgetLaunchTemplate(id) }
 
-// NumberOf is the number that a version of a template stands for. The error is a *discovery.InvalidQueryError for what is no version.
+// NumberOf is the number that a version of a template stands for. The error is a
+// *discovery.InvalidQueryError for what is no version.
 func NumberOf(template launchtemplate.Template, version string) (int64, error) {
 	switch version {
 	case Latest:
@@ -91,7 +93,8 @@ func (r Reader) ReadVersion(ctx context.Context, template launchtemplate.Templat
 	return Version{Template: template, Number: number, Fingerprints: data.Fingerprints(), Resolved: resolved}, nil
 }
 
-// Resolve says what contents come to. The root device is that of an image that somebody else chooses, empty if nobody does, or it is not known.
+// Resolve says what contents come to. The root device is that of an image that somebody else
+// chooses, empty if nobody does, or it is not known.
 func (r Reader) Resolve(ctx context.Context, contents launchtemplate.Contents, rootDevice string) (Resolved, error) {
 	facts, err := r.Facts(ctx, contents)
 	if err != nil {

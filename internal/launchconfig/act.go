@@ -52,7 +52,8 @@ func (k *kind) Act(ctx context.Context, pass pass, action reconcile.Action) ([]r
 	return nil, fmt.Errorf("unknown action %T", action)
 }
 
-// operationOf returns the operation on the template that an action is, with the reason of the version that it makes, and whether that waits for approval.
+// operationOf returns the operation on the template that an action is, with the reason of the
+// version that it makes, and whether that waits for approval.
 func operationOf(action reconcile.Action) (operation launchtemplate.Operation, why string, waits bool) {
 	switch action := action.(type) {
 	case createTemplate:
@@ -69,7 +70,8 @@ func operationOf(action reconcile.Action) (operation launchtemplate.Operation, w
 	return nil, "", false
 }
 
-// causes are the words that metrics have for the reasons of versions. Whatever else is a configuration that changed.
+// causes are the words that metrics have for the reasons of versions. Whatever else is a
+// configuration that changed.
 var causes = map[string]string{reasonFirst: "first", reasonToken: "token", reasonDelivery: "delivery", reasonLost: "lost", reasonAdopted: "adopted"}
 
 // operate does an operation on the template. Why is the reason of a version.
@@ -119,7 +121,8 @@ func (k *kind) versionCreated(pass pass, cause string) {
 	k.Report.Progress.Versioned(pass.Object, true, k.Clock.Now())
 }
 
-// fold takes an observation for what is there after a call, unless the call failed: what AWS has then is not known, so that the next pass describes it.
+// fold takes an observation for what is there after a call, unless the call failed: what AWS has
+// then is not known, so that the next pass describes it.
 func fold(pass pass, after launchtemplate.Observation, err error) error {
 	seen, memory := &pass.Seen.Template, pass.Memory
 	if err != nil {
@@ -136,8 +139,8 @@ func fold(pass pass, after launchtemplate.Observation, err error) error {
 	return nil
 }
 
-// remember keeps the template as the calls of this pass left it, so that nothing describes it again. A template that the pass did not change stays as the
-// sweeps saw it last.
+// remember keeps the template as the calls of this pass left it, so that nothing describes it
+// again. A template that the pass did not change stays as the sweeps saw it last.
 func remember(pass pass) {
 	seen, memory := &pass.Seen.Template, pass.Memory
 	if !seen.Recorded {
@@ -165,7 +168,8 @@ func (k *kind) storeBootstrap(ctx context.Context, pass pass, action storeBootst
 	return []reconcile.Event{reconcile.Eventf("BootstrapDataStored", "Wrote the bootstrap data to %s", action.Item.Location.URL(action.Item.Owner))}, nil
 }
 
-// tryVersion tries a version in the first private subnet of the cluster, in the zone of the spec's placement if it names one.
+// tryVersion tries a version in the first private subnet of the cluster, in the zone of the spec's
+// placement if it names one.
 func tryVersion(ctx context.Context, pass pass, action dryRun) error {
 	facts, cloud := pass.Seen.Access.Facts, pass.Memory.cloud
 	query := discovery.SubnetQuery{VPCID: facts.VPCID, ClusterSubnets: facts.Subnets}

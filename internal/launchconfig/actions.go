@@ -23,19 +23,22 @@ type (
 		// Waits is true of a version that waits for approval.
 		Waits bool
 	}
-	// setDefault makes a version the default. Given is true if it was before, and somebody else moved the default. Else Why is the reason of the version.
+	// setDefault makes a version the default. Given is true if it was before, and somebody else
+	// moved the default. Else Why is the reason of the version.
 	setDefault struct {
 		launchtemplate.SetDefault
 		Given bool
 		Why   string
 	}
-	// setTags sets tags of the template. Given is true if they were set before, and somebody else changed them.
+	// setTags sets tags of the template. Given is true if they were set before, and somebody else
+	// changed them.
 	setTags struct {
 		launchtemplate.SetTags
 		Given bool
 	}
 	removeTags struct{ launchtemplate.RemoveTags }
-	// storeBootstrap puts bootstrap data where user data points to. Known is true if it is known to be the config's; Told has people told.
+	// storeBootstrap puts bootstrap data where user data points to. Known is true if it is known to
+	// be the config's; Told has people told.
 	storeBootstrap struct {
 		Item        bootstrapstorage.Item
 		Known, Told bool

@@ -33,7 +33,8 @@ func TestSpaceLeft(t *testing.T) {
 	}
 }
 
-// TestBootstrapBomb holds that bootstrap data which unpacks to more than is searched for join tokens is refused with a condition.
+// TestBootstrapBomb holds that bootstrap data which unpacks to more than is searched for join
+// tokens is refused with a condition.
 func TestBootstrapBomb(t *testing.T) {
 	t.Parallel()
 	var compressed bytes.Buffer

@@ -1,7 +1,9 @@
-// Package launchconfig keeps the EC2 launch template of every AWSLaunchConfig: it is the one place from which the heart, package launchtemplate, is driven.
+// Package launchconfig keeps the EC2 launch template of every AWSLaunchConfig: it is the one place
+// from which the heart, package launchtemplate, is driven.
 //
-// What there is is observed by observe.go, lookups.go and proof.go. What to do about it is decided by the files named decide, one per concern, which are functions from
-// values to values. What is done is listed in actions.go, and done by act.go.
+// What there is is observed by observe.go, lookups.go and proof.go. What to do about it is decided
+// by the files named decide, one per concern, which are functions from values to values. What is
+// done is listed in actions.go, and done by act.go.
 package launchconfig
 
 import (
@@ -34,7 +36,8 @@ const (
 // Options are what the controller works with.
 type Options struct {
 	Client client.Client
-	// Live reads past the cache: bootstrap data, because the cache holds no Secrets, and the pool that a template is adopted for.
+	// Live reads past the cache: bootstrap data, because the cache holds no Secrets, and the pool
+	// that a template is adopted for.
 	Live client.Reader
 	// Watches wakes a config whose bootstrap data changed.
 	Watches SecretWatcher
@@ -112,7 +115,8 @@ var ready = reconciling.Summary{
 	Unless: infrav1.AWSReachableCondition,
 }
 
-// summaries are how the Ready condition follows from the others, Verified among them where it is asked for. It is left as it is while a config is paused.
+// summaries are how the Ready condition follows from the others, Verified among them where it is
+// asked for. It is left as it is while a config is paused.
 func summaries(config *infrav1.AWSLaunchConfig) []reconcile.Summarizer {
 	if config.DeletionTimestamp != nil || meta.IsStatusConditionTrue(config.Status.Conditions, infrav1.PausedCondition) {
 		return nil

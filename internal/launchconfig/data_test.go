@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
-// A config that was stored before tokens were required of new ones keeps its fingerprint, whatever is lost; a new one keeps asking for tokens.
+// A config that was stored before tokens were required of new ones keeps its fingerprint, whatever
+// is lost; a new one keeps asking for tokens.
 func TestTokensRequired(t *testing.T) {
 	t.Parallel()
 	spec := infrav1.AWSLaunchConfigSpec{ClusterName: "one", AWSLaunchTemplate: infrav1.AWSLaunchTemplate{InstanceType: "m5.large"}}

@@ -30,17 +30,20 @@ func Decide(in Input) reconcile.Plan {
 	return decideTemplate(in)
 }
 
-// decideTemplate keeps the launch template as the spec says. Each step says in a condition what is in the way, and whether later steps make sense:
+// decideTemplate keeps the launch template as the spec says. Each step says in a condition what is
+// in the way, and whether later steps make sense:
 //
 //  1. hold the object by a finalizer that knows where AWS is reached
 //  2. know the template and its versions
 //  3. read the bootstrap data, and put it where user data points to, if that is outside of the template
 //  4. resolve what the spec names, and make the request
-//  5. go back to an earlier config, if the pool or the user asks for it, or hold back what waits for approval or what EC2 would not launch
+//  5. go back to an earlier config, if the pool or the user asks for it, or hold back what waits
+//     for approval or what EC2 would not launch
 //  6. make the wanted version exist and the default, and the one that is held back exist
 //  7. say what is launched, and have EC2 try it
 //  8. prune versions that nobody uses
-//  9. check again after a while what was looked up: an image can be deregistered, and security groups tagged, without an event
+//  9. check again after a while what was looked up: an image can be deregistered, and security
+//     groups tagged, without an event
 func decideTemplate(in Input) (plan reconcile.Plan) {
 	if !in.Seen.Access.Show(in.Object, &plan) {
 		return plan
@@ -71,7 +74,8 @@ func decideTemplate(in Input) (plan reconcile.Plan) {
 	return plan
 }
 
-// holdObject has the finalizer put on the object, with what deletion has to know, before anything is made in AWS.
+// holdObject has the finalizer put on the object, with what deletion has to know, before anything
+// is made in AWS.
 func holdObject(in Input, plan *reconcile.Plan) {
 	plan.Hold = true
 	location := &infrav1.AWSLaunchConfig{}
@@ -107,7 +111,8 @@ func fail(in Input, plan *reconcile.Plan, reason string, err error) {
 	pool.ShowFailure(in.Object, plan, infrav1.LaunchTemplateReadyCondition, reason, err)
 }
 
-// profileAllowed reports whether the cluster's identity may launch instances with an instance profile, given the error of asking that.
+// profileAllowed reports whether the cluster's identity may launch instances with an instance
+// profile, given the error of asking that.
 func profileAllowed(in Input, plan *reconcile.Plan, err error) bool {
 	if err == nil {
 		return true
@@ -129,7 +134,8 @@ func versionData(in Input, plan *reconcile.Plan, number int64) (launchtemplate.D
 	return data.Value, data.Err, known
 }
 
-// ceiling returns a time as status holds it, in whole seconds. It is rounded up, so that what is measured from it is never shorter than it says.
+// ceiling returns a time as status holds it, in whole seconds. It is rounded up, so that what is
+// measured from it is never shorter than it says.
 func ceiling(now time.Time) time.Time {
 	if cut := now.Truncate(time.Second); cut.Before(now) {
 		return cut.Add(time.Second)
@@ -147,7 +153,8 @@ func wasDone[A reconcile.Action](in Input, is func(A) bool) bool {
 	return false
 }
 
-// failure returns the error of an action that was tried in this pass and is due again, nil if it was not tried or did not fail.
+// failure returns the error of an action that was tried in this pass and is due again, nil if it
+// was not tried or did not fail.
 func failure[A reconcile.Action](in Input, is func(A) bool) error {
 	for _, done := range in.Done {
 		if action, of := done.Action.(A); of && done.Err != nil && is(action) {

@@ -13,9 +13,10 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// acceptedFor are the versions that count as the wanted config although no fingerprint of theirs says so. They are read from the template's tag, or
-// from status if somebody took the tag away. Versions that are being taken over, and those of a template that was lost, are added once: as what the
-// spec asks for now.
+// acceptedFor are the versions that count as the wanted config although no fingerprint of theirs
+// says so. They are read from the template's tag, or from status if somebody took the tag away.
+// Versions that are being taken over, and those of a template that was lost, are added once: as
+// what the spec asks for now.
 func acceptedFor(in Input, input launchtemplate.Input) launchtemplate.Accepted {
 	accepted := acceptedBefore(in, input)
 	if config := input.Fingerprints.Config; len(in.Seen.Template.Deleted) > 0 && in.Object.Status.ConfigFingerprint == config {
@@ -52,7 +53,8 @@ func acceptedBefore(in Input, input launchtemplate.Input) launchtemplate.Accepte
 // mostDifferences is how many are named in a condition.
 const mostDifferences = 12
 
-// reportAdoption says of a template that was taken over what its instances run otherwise than the spec asks for.
+// reportAdoption says of a template that was taken over what its instances run otherwise than the
+// spec asks for.
 func reportAdoption(in Input, input launchtemplate.Input, accepted launchtemplate.Accepted) error {
 	seen := in.Seen.Template
 	own := slices.IndexFunc(accepted.Versions, func(versions infrav1.AcceptedVersions) bool {
@@ -64,7 +66,8 @@ func reportAdoption(in Input, input launchtemplate.Input, accepted launchtemplat
 	}
 	said := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.AdoptedCondition)
 	if seen.Recorded && said != nil && accepted.Config == input.Fingerprints.Config {
-		reconciling.True(in.Object, infrav1.AdoptedCondition, said.Reason, said.Message) // what is written down of versions does not say what is in them
+		// what is written down of versions does not say what is in them
+		reconciling.True(in.Object, infrav1.AdoptedCondition, said.Reason, said.Message)
 		return nil
 	}
 	through := accepted.Versions[own].Last

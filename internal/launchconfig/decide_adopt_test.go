@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
-// TestDecideAdoption reads as how a template of Cluster API Provider AWS is taken over: it is owned before anything else of it is changed, and its versions count as
-// what the spec asks for.
+// TestDecideAdoption reads as how a template of Cluster API Provider AWS is taken over: it is owned
+// before anything else of it is changed, and its versions count as what the spec asks for.
 func TestDecideAdoption(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -44,7 +44,8 @@ func TestDecideAdoption(t *testing.T) {
 	}
 }
 
-// TestDecideDeletedVersions holds that a version that somebody deleted counts as the wanted configuration, which the template's tag remembers.
+// TestDecideDeletedVersions holds that a version that somebody deleted counts as the wanted
+// configuration, which the template's tag remembers.
 func TestDecideDeletedVersions(t *testing.T) {
 	t.Parallel()
 	w := readyWorld(t)
@@ -57,7 +58,8 @@ func TestDecideDeletedVersions(t *testing.T) {
 	}
 }
 
-// TestDecideLostVersions holds that the versions of a template that was deleted count as the configuration that they had.
+// TestDecideLostVersions holds that the versions of a template that was deleted count as the
+// configuration that they had.
 func TestDecideLostVersions(t *testing.T) {
 	t.Parallel()
 	w := readyWorld(t)
@@ -70,7 +72,7 @@ func TestDecideLostVersions(t *testing.T) {
 	}
 }
 
-// TestDecidePruningFailures reads as what becomes of versions that can not be deleted.
+// TestDecidePruningFailures reads as what becomes of versions that cannot be deleted.
 func TestDecidePruningFailures(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -234,7 +236,8 @@ func TestDecideLaunched(t *testing.T) {
 	}
 }
 
-// TestDecideOnRecordedVersions holds that what is known from status alone is read before anything follows from it but that all is as it should be.
+// TestDecideOnRecordedVersions holds that what is known from status alone is read before anything
+// follows from it but that all is as it should be.
 func TestDecideOnRecordedVersions(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

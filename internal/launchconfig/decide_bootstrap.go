@@ -15,8 +15,9 @@ const (
 	secretFormat = "format"
 )
 
-// decideBootstrap turns the Secret that the spec names into user data. A config without one launches instances without user data. That of a node group is made
-// once the image is known (decide_nodegroup.go).
+// decideBootstrap turns the Secret that the spec names into user data. A config without one
+// launches instances without user data. That of a node group is made once the image is known
+// (decide_nodegroup.go).
 func decideBootstrap(in Input, plan *reconcile.Plan) (delivery, bool) {
 	bootstrap := in.Object.Spec.Bootstrap
 	secret := in.Seen.Bootstrap
@@ -55,7 +56,8 @@ func decideBootstrap(in Input, plan *reconcile.Plan) (delivery, bool) {
 	return delivered, true
 }
 
-// spaceLeft tells people of user data that will soon be too large. There is no size in it: that changes with each token.
+// spaceLeft tells people of user data that will soon be too large. There is no size in it: that
+// changes with each token.
 func spaceLeft(size int) string {
 	if size <= userdata.NearLimit {
 		return ""
@@ -63,7 +65,8 @@ func spaceLeft(size int) string {
 	return fmt.Sprintf("the user data takes more than nine tenths of the %d bytes that EC2 allows: shorten it, or set bootstrapStorage to SSM or S3", userdata.Limit)
 }
 
-// notBootstrapped says why there is no bootstrap data. The watch on the Secret wakes the config when it changes.
+// notBootstrapped says why there is no bootstrap data. The watch on the Secret wakes the config
+// when it changes.
 func notBootstrapped(in Input, reason, message string) {
 	reconciling.False(in.Object, infrav1.BootstrapDataReadyCondition, reason, message)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
-// contradiction says what of type, image and volume can not go together: a launch would fail.
+// contradiction says what of type, image and volume cannot go together: a launch would fail.
 func contradiction(spec *infrav1.AWSLaunchConfigSpec, instanceType discovery.InstanceType, image discovery.Image) (reason, message string) {
 	if reason, message := nodegroupContradiction(spec, instanceType); reason != "" {
 		return reason, message
@@ -41,7 +41,8 @@ func contradiction(spec *infrav1.AWSLaunchConfigSpec, instanceType discovery.Ins
 	return "", ""
 }
 
-// deviceContradiction says what blockDeviceMappings ask of the image's root device, or of another device, that can not be.
+// deviceContradiction says what blockDeviceMappings ask of the image's root device, or of another
+// device, that cannot be.
 func deviceContradiction(spec *infrav1.AWSLaunchConfigSpec, image discovery.Image) (reason, message string) {
 	for _, mapping := range spec.BlockDeviceMappings {
 		if mapping.DeviceName == image.RootDeviceName {
@@ -55,7 +56,8 @@ func deviceContradiction(spec *infrav1.AWSLaunchConfigSpec, image discovery.Imag
 	return "", ""
 }
 
-// rootContradiction says what a mapping of the image's root device asks for that can not be. Twice is true if rootVolume sets it up too.
+// rootContradiction says what a mapping of the image's root device asks for that cannot be. Twice
+// is true if rootVolume sets it up too.
 func rootContradiction(ebs *infrav1.EBSBlockDevice, twice bool, image discovery.Image) (reason, message string) {
 	device := image.RootDeviceName
 	switch {
@@ -71,9 +73,10 @@ func rootContradiction(ebs *infrav1.EBSBlockDevice, twice bool, image discovery.
 	return "", ""
 }
 
-// tokensRequired is true for a config that is to have session tokens where its spec says nothing of IMDS: one that a person wrote, or an AWSLaunchConfigTemplate, whose launch template was
-// begun since that is so. The launch template remembers it in a tag. Where it was lost, or the tag was removed, the default
-// version tells, and what status says that the wanted version was made of.
+// tokensRequired is true for a config that is to have session tokens where its spec says nothing of
+// IMDS: one that a person wrote, or an AWSLaunchConfigTemplate, whose launch template was begun
+// since that is so. The launch template remembers it in a tag. Where it was lost, or the tag was
+// removed, the default version tells, and what status says that the wanted version was made of.
 func tokensRequired(config *infrav1.AWSLaunchConfig, seen launchtemplate.Observation, resolved launchtemplate.Resolved) bool {
 	if metav1.GetControllerOf(config) != nil && config.Annotations[clusterv1.TemplateClonedFromNameAnnotation] == "" {
 		return false // awsLaunchTemplate of a pool is as CAPA has it

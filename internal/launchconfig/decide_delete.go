@@ -21,8 +21,8 @@ import (
 // stillUsed is when a template that a group still uses is looked at again.
 const stillUsed = 15 * time.Second
 
-// decideDeletion ends a config: consumers first, then the template, the finalizer last. It reads no bootstrap data, and needs neither status nor the cluster
-// objects.
+// decideDeletion ends a config: consumers first, then the template, the finalizer last. It reads no
+// bootstrap data, and needs neither status nor the cluster objects.
 func decideDeletion(in Input) (plan reconcile.Plan) {
 	reconciling.False(in.Object, infrav1.ReadyCondition, infrav1.DeletingReason, "")
 	switch {
@@ -42,7 +42,8 @@ func decideDeletion(in Input) (plan reconcile.Plan) {
 	return plan
 }
 
-// decideEnd deletes the template of a config with what belongs to it, or leaves it to Cluster API Provider AWS. It reports whether nothing is left.
+// decideEnd deletes the template of a config with what belongs to it, or leaves it to Cluster API
+// Provider AWS. It reports whether nothing is left.
 func decideEnd(in Input, plan *reconcile.Plan) bool {
 	reason := infrav1.LaunchTemplateDeleteFailedReason
 	if disowned(in) {
@@ -58,15 +59,18 @@ func decideEnd(in Input, plan *reconcile.Plan) bool {
 	return decideConsumers(in, plan) && decideTemplateEnd(in, plan) && decideStorageEnd(in, plan)
 }
 
-// staysWithPool reports whether a config was deleted while its pool lives on, whose template is kept: the pool creates the config again, which finds the template
-// by its tags. To wait for the pool would be to wait forever, and to delete the template would take it from a group that uses it. The same holds for a pool
-// that has taken the place of the config's own, which somebody removed with its finalizer.
+// staysWithPool reports whether a config was deleted while its pool lives on, whose template is
+// kept: the pool creates the config again, which finds the template by its tags. To wait for the
+// pool would be to wait forever, and to delete the template would take it from a group that uses
+// it. The same holds for a pool that has taken the place of the config's own, which somebody
+// removed with its finalizer.
 func staysWithPool(in Input) bool {
 	owning := in.Seen.Owner
 	return owning.Exists && !owning.Deleting && (owning.Same || owning.Own)
 }
 
-// disowned reports whether the template is left to Cluster API Provider AWS, because the pool goes back to it.
+// disowned reports whether the template is left to Cluster API Provider AWS, because the pool goes
+// back to it.
 func disowned(in Input) bool {
 	return staysWithPool(in) && in.Seen.Owner.Same && common.Releasing(in.Object)
 }
@@ -85,8 +89,8 @@ func decideDisowning(in Input, plan *reconcile.Plan) bool {
 	return false
 }
 
-// decideConsumers waits while a group of the config uses the template, or may use it without being visible yet: a group without its template can not replace an
-// instance.
+// decideConsumers waits while a group of the config uses the template, or may use it without being
+// visible yet: a group without its template cannot replace an instance.
 func decideConsumers(in Input, plan *reconcile.Plan) bool {
 	template := in.Seen.Template.Template
 	if template == nil {
@@ -120,8 +124,8 @@ func decideConsumers(in Input, plan *reconcile.Plan) bool {
 	return false
 }
 
-// unseenUser returns the name of a pool that may have created a group from the template which AWS does not describe yet, "" if there is none. A pool that has seen
-// its group end has none.
+// unseenUser returns the name of a pool that may have created a group from the template which AWS
+// does not describe yet, "" if there is none. A pool that has seen its group end has none.
 func unseenUser(in Input) string {
 	reference := metav1.GetControllerOf(in.Object)
 	for _, used := range in.Seen.Usages {
@@ -133,7 +137,8 @@ func unseenUser(in Input) string {
 	return ""
 }
 
-// deletionSeen returns when this controller first looked at what it has to delete, by its own clock, and has status remember it.
+// deletionSeen returns when this controller first looked at what it has to delete, by its own
+// clock, and has status remember it.
 func deletionSeen(in Input) time.Time {
 	status := &in.Object.Status
 	if status.DeletionSeen == nil {
@@ -151,8 +156,8 @@ func joined(versions map[int64]bool) string {
 	return strings.Join(texts, ", ")
 }
 
-// decideTemplateEnd deletes what is ours. A template that can not be seen is looked for a second time, because one that was made a moment before
-// may not be visible yet.
+// decideTemplateEnd deletes what is ours. A template that cannot be seen is looked for a second
+// time, because one that was made a moment before may not be visible yet.
 func decideTemplateEnd(in Input, plan *reconcile.Plan) bool {
 	seen := in.Seen.Template
 	switch {
@@ -175,8 +180,8 @@ func decideTemplateEnd(in Input, plan *reconcile.Plan) bool {
 	return false
 }
 
-// decideUnowned reports a template that status names and that does not have the config's owner tag: it stays in AWS. A template of the
-// annotation that was not adopted stays too.
+// decideUnowned reports a template that status names and that does not have the config's owner tag:
+// it stays in AWS. A template of the annotation that was not adopted stays too.
 func decideUnowned(in Input, plan *reconcile.Plan) bool {
 	id := in.Object.Status.LaunchTemplateID
 	if id == "" {

@@ -104,8 +104,8 @@ func inObject(in Input, data []byte, format userdata.Format) (delivery, *problem
 	})
 }
 
-// outside is content at a place, and user data that points there. The name of the item follows from what the data is without its join tokens:
-// a rotated token changes the content and nothing else.
+// outside is content at a place, and user data that points there. The name of the item follows from
+// what the data is without its join tokens: a rotated token changes the content and nothing else.
 func outside(in Input, place bootstrapstorage.Place, data, content []byte, pointer func(name string) ([]byte, error)) (delivery, *problem) {
 	if in.Object.Spec.IamInstanceProfile == "" {
 		return delivery{}, invalid("instances read bootstrap data outside of the launch template with their instance profile: set iamInstanceProfile")

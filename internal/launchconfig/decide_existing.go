@@ -15,9 +15,10 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// A config with spec.existing follows a launch template of somebody else's. Nothing of it is written, tagged, made the default or deleted, and the
-// object has no finalizer: there is nothing in AWS to clean up. The sweeps look at the template as at all others, and wake the config when its
-// newest or default version moves, and when it comes or goes.
+// A config with spec.existing follows a launch template of somebody else's. Nothing of it is
+// written, tagged, made the default or deleted, and the object has no finalizer: there is nothing
+// in AWS to clean up. The sweeps look at the template as at all others, and wake the config when
+// its newest or default version moves, and when it comes or goes.
 
 // decideFollowing says what the version is that the spec names, and what of it is missing.
 func decideFollowing(in Input) (plan reconcile.Plan) {
@@ -69,7 +70,8 @@ func decideFollowed(in Input, plan *reconcile.Plan) (inspection.Version, bool) {
 		return inspection.Version{}, false
 	}
 	if other := followed.Template.OtherOwner(in.Object.Namespace); other != "" {
-		// Its versions hold user data with that cluster's join tokens, so they are not read, and pools launch nothing from it.
+		// Its versions hold user data with that cluster's join tokens, so they are not read, and
+		// pools launch nothing from it.
 		reconciling.False(in.Object, infrav1.LaunchTemplateReadyCondition, infrav1.ExistingNotAllowedReason, fmt.Sprintf(
 			"launch template %s, which spec.existing names, belongs to %s by its tags. It is not read, and no node is launched from it: name a launch template of your own", name, other))
 		return inspection.Version{}, false
@@ -96,7 +98,8 @@ func decideFollowed(in Input, plan *reconcile.Plan) (inspection.Version, bool) {
 	return version, profileAllowed(in, plan, followed.ProfileErr)
 }
 
-// followedNumber returns the number of the version that the spec names. The error says that it is none, or that it was deleted.
+// followedNumber returns the number of the version that the spec names. The error says that it is
+// none, or that it was deleted.
 func followedNumber(in Input) (int64, error) {
 	seen := in.Seen.Template
 	number, err := inspection.NumberOf(*seen.Template, in.Object.Spec.Existing.Version)
@@ -109,7 +112,8 @@ func followedNumber(in Input) (int64, error) {
 	return number, nil
 }
 
-// showLostExisting says that the template is not there. What status says of it stays: pools go on with it. The sweeps wake the config when it is there again.
+// showLostExisting says that the template is not there. What status says of it stays: pools go on
+// with it. The sweeps wake the config when it is there again.
 func showLostExisting(in Input, name string, plan *reconcile.Plan) {
 	message := fmt.Sprintf("launch template %s, which spec.existing names, does not exist in this region, or was deleted by its owner", name)
 	shown := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.LaunchTemplateReadyCondition)
@@ -119,7 +123,8 @@ func showLostExisting(in Input, name string, plan *reconcile.Plan) {
 	reconciling.False(in.Object, infrav1.LaunchTemplateReadyCondition, infrav1.LaunchTemplateNotFoundReason, message)
 }
 
-// showFollowed shows the version in status, and tells people when another one takes its place. It reports false if versions have to be read first.
+// showFollowed shows the version in status, and tells people when another one takes its place. It
+// reports false if versions have to be read first.
 func showFollowed(in Input, version launchtemplate.Version, plan *reconcile.Plan) bool {
 	status, template := &in.Object.Status, in.Seen.Template.Template
 	moved := func(before int64) (string, bool) { return whatMoved(in, before, version, plan) }
@@ -148,7 +153,8 @@ func showFollowed(in Input, version launchtemplate.Version, plan *reconcile.Plan
 	return true
 }
 
-// whatMoved says how a version differs from the one that was followed before, as far as that is known. It reports false if versions have to be read first.
+// whatMoved says how a version differs from the one that was followed before, as far as that is
+// known. It reports false if versions have to be read first.
 func whatMoved(in Input, before int64, version launchtemplate.Version, plan *reconcile.Plan) (string, bool) {
 	if was, exists := in.Seen.Template.Version(before); exists && was.Fingerprints.Config == version.Fingerprints.Config {
 		return reasonToken, true
@@ -167,7 +173,8 @@ func whatMoved(in Input, before int64, version launchtemplate.Version, plan *rec
 	return inWords(launchtemplate.ChangesBetween(old, present)), true
 }
 
-// lackReasons are the reasons of the condition Resolved for what a version names and nobody can launch with, by EC2's name of the member.
+// lackReasons are the reasons of the condition Resolved for what a version names and nobody can
+// launch with, by EC2's name of the member.
 var lackReasons = map[string]string{
 	"ImageId": infrav1.ImageNotFoundReason, "InstanceType": infrav1.InstanceTypeNotFoundReason, "SecurityGroupIds": infrav1.SecurityGroupNotFoundReason,
 	"NetworkInterfaces": infrav1.SubnetsNotFoundReason,

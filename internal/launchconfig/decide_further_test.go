@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
-// TestDecideWhatAdoptedVersionsRun reads as what the condition Adopted says of versions that were taken over, by what the spec
-// asked for in another world.
+// TestDecideWhatAdoptedVersionsRun reads as what the condition Adopted says of versions that were
+// taken over, by what the spec asked for in another world.
 func TestDecideWhatAdoptedVersionsRun(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -64,7 +64,8 @@ func TestDecideWhatAdoptedVersionsRun(t *testing.T) {
 	}
 }
 
-// TestDecideWaitingEdits reads as what becomes of an edit that waits for approval when EC2 does not do, or say, what is needed.
+// TestDecideWaitingEdits reads as what becomes of an edit that waits for approval when EC2 does not
+// do, or say, what is needed.
 func TestDecideWaitingEdits(t *testing.T) {
 	t.Parallel()
 	const edited = "create a version of launch template T: instance type m5.large → m5.xlarge"
@@ -144,7 +145,8 @@ func TestDecideNodegroupData(t *testing.T) {
 	}
 }
 
-// TestDecideLaunchedOfNodegroup holds that what a node group still launches is shown with the root device of EKS's images.
+// TestDecideLaunchedOfNodegroup holds that what a node group still launches is shown with the root
+// device of EKS's images.
 func TestDecideLaunchedOfNodegroup(t *testing.T) {
 	t.Parallel()
 	for family, device := range map[infrav1.ManagedMachineAMIType]string{infrav1.AMITypeAL2023X86: "/dev/xvda", "WINDOWS_CORE_2022_x86_64": "/dev/sda1"} {
@@ -169,8 +171,8 @@ func TestDecideLaunchedOfNodegroup(t *testing.T) {
 	}
 }
 
-// TestDecideWhatMovedWhileFollowing reads as the reason that is given for a version of somebody else's template that takes the place
-// of another, by what can be read of the two.
+// TestDecideWhatMovedWhileFollowing reads as the reason that is given for a version of somebody
+// else's template that takes the place of another, by what can be read of the two.
 func TestDecideWhatMovedWhileFollowing(t *testing.T) {
 	t.Parallel()
 	reads := func(versions ...int64) func(w, other *world) {
@@ -213,8 +215,8 @@ func TestDecideWhatMovedWhileFollowing(t *testing.T) {
 	}
 }
 
-// TestDecideFollowsAnOldVersion holds that the version that is followed is listed although there are more newer ones than
-// status lists.
+// TestDecideFollowsAnOldVersion holds that the version that is followed is listed although there
+// are more newer ones than status lists.
 func TestDecideFollowsAnOldVersion(t *testing.T) {
 	t.Parallel()
 	w := following(t)

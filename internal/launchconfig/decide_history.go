@@ -9,8 +9,9 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
-// withLaunch returns the history with an entry in front, unless the last entry has its configuration. Entries are never changed and never
-// sorted: they are what was launched, in order. The oldest ones go when there are too many.
+// withLaunch returns the history with an entry in front, unless the last entry has its
+// configuration. Entries are never changed and never sorted: they are what was launched, in order.
+// The oldest ones go when there are too many.
 func withLaunch(history []infrav1.LaunchConfigHistoryEntry, launched infrav1.LaunchConfigHistoryEntry) []infrav1.LaunchConfigHistoryEntry {
 	if len(history) > 0 && history[0].ConfigFingerprint == launched.ConfigFingerprint {
 		return history
@@ -26,8 +27,9 @@ func onlyLaunches(history []infrav1.LaunchConfigHistoryEntry) []infrav1.LaunchCo
 	})
 }
 
-// withUsers returns the history with what is true of its entries now: who runs them, and whether their versions still exist. A configuration that was
-// launched several times counts with its latest launch. Versions that count as the wanted configuration count with that.
+// withUsers returns the history with what is true of its entries now: who runs them, and whether
+// their versions still exist. A configuration that was launched several times counts with its
+// latest launch. Versions that count as the wanted configuration count with that.
 func withUsers(config *infrav1.AWSLaunchConfig, seen launchtemplate.Observation, usages []usage) []infrav1.LaunchConfigHistoryEntry {
 	history := onlyLaunches(config.Status.History)
 	listed := map[string]bool{}
@@ -63,8 +65,10 @@ func runs(config *infrav1.AWSLaunchConfig, usages []usage) bool {
 	return false
 }
 
-// recordLaunch adds to the history what instances began to run, and how that differs from what was launched before. Status has the wanted version,
-// and which others count as it, already. Change returns the difference from a version of the template, in words, and false if that has to be read first.
+// recordLaunch adds to the history what instances began to run, and how that differs from what was
+// launched before. Status has the wanted version, and which others count as it, already. Change
+// returns the difference from a version of the template, in words, and false if that has to be read
+// first.
 func recordLaunch(in Input, wanted launchtemplate.Version, change func(from int64) (string, bool)) bool {
 	status, seen := &in.Object.Status, in.Seen.Template
 	if runs(in.Object, in.Seen.Usages) {
@@ -91,7 +95,8 @@ func recordLaunch(in Input, wanted launchtemplate.Version, change func(from int6
 	return true
 }
 
-// firstLaunch returns the cause of the first launch, as far as the versions say it: their reasons are lost with status.
+// firstLaunch returns the cause of the first launch, as far as the versions say it: their reasons
+// are lost with status.
 func firstLaunch(versions []infrav1.LaunchTemplateVersionStatus) (infrav1.LaunchConfigCause, string) {
 	for _, version := range versions {
 		switch version.Reason {

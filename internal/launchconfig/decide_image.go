@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
-// imageSearch says how the image of a config is found: it is the one that the spec names, or one that is looked up.
+// imageSearch says how the image of a config is found: it is the one that the spec names, or one
+// that is looked up.
 type imageSearch struct {
 	// none is true where EKS chooses the image. Device is the root device of EKS's images then.
 	none   bool
@@ -44,8 +45,9 @@ func searchFor(spec *infrav1.AWSLaunchConfigSpec, facts *cluster.Facts, architec
 	return search
 }
 
-// keptInStatus returns the image that was looked up for the same before, if status remembers it. A looked-up image stays as long as what it was looked up for does:
-// AWS publishing a newer one rolls nothing. If status was lost, the versions themselves remember.
+// keptInStatus returns the image that was looked up for the same before, if status remembers it. A
+// looked-up image stays as long as what it was looked up for does: AWS publishing a newer one rolls
+// nothing. If status was lost, the versions themselves remember.
 func keptInStatus(status *infrav1.AWSLaunchConfigStatus, key string) (string, bool) {
 	if resolved := status.Resolved; resolved != nil && resolved.ImageKey == key && resolved.ImageID != "" {
 		return resolved.ImageID, true
@@ -53,8 +55,9 @@ func keptInStatus(status *infrav1.AWSLaunchConfigStatus, key string) (string, bo
 	return "", false
 }
 
-// runningImage returns the image of the newest version that CAPA made of a template of which nobody else made any, "" if there is none. It is kept when a template
-// is taken over, if it may have been looked up for the same thing.
+// runningImage returns the image of the newest version that CAPA made of a template of which nobody
+// else made any, "" if there is none. It is kept when a template is taken over, if it may have been
+// looked up for the same thing.
 func runningImage(seen launchtemplate.Observation) string {
 	if !seen.Untouched() {
 		return ""
@@ -63,7 +66,8 @@ func runningImage(seen launchtemplate.Observation) string {
 	return running.ImageID
 }
 
-// namedImageMissing returns the error for an image that the spec names by id and that is not there. No other is looked up in its place.
+// namedImageMissing returns the error for an image that the spec names by id and that is not there.
+// No other is looked up in its place.
 func namedImageMissing(err error, id string) error {
 	var missing *discovery.NotFoundError
 	if !errors.As(err, &missing) {
@@ -83,7 +87,8 @@ func imageQuery(spec *infrav1.AWSLaunchConfigSpec, facts *cluster.Facts, archite
 	}
 }
 
-// imageKey says what an image was looked up for, as the user and the cluster said it: defaults of a release are no part of it.
+// imageKey says what an image was looked up for, as the user and the cluster said it: defaults of a
+// release are no part of it.
 func imageKey(query discovery.ImageQuery) string {
 	return launchtemplate.ImageKey(map[string]string{
 		"kubernetesVersion": query.KubernetesVersion, "architecture": query.Architecture,

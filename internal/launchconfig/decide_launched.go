@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
-// decideLaunched says what is launched, where the spec asks for another configuration, and has EC2 try what is launched if it has not.
+// decideLaunched says what is launched, where the spec asks for another configuration, and has EC2
+// try what is launched if it has not.
 func decideLaunched(in Input, asked asked, launch steered, version launchtemplate.Version, plan *reconcile.Plan) bool {
 	if !showLaunched(in, asked, launch, version, plan) {
 		return false
@@ -20,7 +21,8 @@ func decideLaunched(in Input, asked asked, launch steered, version launchtemplat
 	return decideTryFirst(in, launch, version.Number, plan)
 }
 
-// showLaunched shows what is launched, where the spec asks for another configuration. It reports false if what it names has to be looked up first.
+// showLaunched shows what is launched, where the spec asks for another configuration. It reports
+// false if what it names has to be looked up first.
 func showLaunched(in Input, asked asked, launch steered, version launchtemplate.Version, plan *reconcile.Plan) bool {
 	status := &in.Object.Status
 	defer showColumns(in.Object)

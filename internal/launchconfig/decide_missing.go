@@ -16,14 +16,16 @@ import (
 )
 
 const (
-	// visibleAfter is how long after a change descriptions may still return the template as it was before (AWS: eventual-consistency).
+	// visibleAfter is how long after a change descriptions may still return the template as it was
+	// before (AWS: eventual-consistency).
 	visibleAfter = time.Minute
 	// describeAgain is how soon a template that EC2 does not return is described again.
 	describeAgain = 5 * time.Second
 )
 
-// decideMissing distinguishes a template that was deleted from one that EC2 does not return yet, and from one that lost its owner tag. It reports whether the
-// template is known, or known not to exist. EC2's creation times decide nothing, because EC2's clock and the manager's differ.
+// decideMissing distinguishes a template that was deleted from one that EC2 does not return yet,
+// and from one that lost its owner tag. It reports whether the template is known, or known not to
+// exist. EC2's creation times decide nothing, because EC2's clock and the manager's differ.
 func decideMissing(in Input, plan *reconcile.Plan) bool {
 	status, seen := &in.Object.Status, &in.Seen.Template
 	since := status.LaunchTemplateMissingSince
@@ -49,8 +51,9 @@ func decideMissing(in Input, plan *reconcile.Plan) bool {
 		plan.LookAgain(describeAgain)
 		return false
 	case seen.Template == nil && named.Value != nil:
-		// Status is no proof of ownership, so the template is not touched. No second one is created, because it would replace every instance. The sweeps wake the
-		// config when the tag is back.
+		// Status is no proof of ownership, so the template is not touched. No second one is
+		// created, because it would replace every instance. The sweeps wake the config when the tag
+		// is back.
 		fail(in, plan, infrav1.OwnerTagMissingReason, &launchtemplate.OwnerTagMissingError{ID: status.LaunchTemplateID, Owner: owner(in.Object)})
 		return false
 	case !isLost(in, since):
@@ -74,13 +77,15 @@ func decideMissing(in Input, plan *reconcile.Plan) bool {
 	return true
 }
 
-// isLost reports whether the template that status names counts as deleted, given since when EC2 has not returned it.
+// isLost reports whether the template that status names counts as deleted, given since when EC2 has
+// not returned it.
 func isLost(in Input, since *metav1.Time) bool {
 	named := in.Seen.Template.Named
 	return named != nil && named.Err == nil && named.Value == nil && since != nil && in.Now.Sub(since.Time) >= describeAgain && !recentlyChanged(in)
 }
 
-// recentlyChanged reports whether EC2 may still return the template as it was before this controller changed it in an earlier pass.
+// recentlyChanged reports whether EC2 may still return the template as it was before this
+// controller changed it in an earlier pass.
 func recentlyChanged(in Input) bool {
 	changed := in.Object.Status.LaunchTemplateChanged
 	return changed != nil && in.Now.Sub(changed.Time) < visibleAfter
@@ -95,7 +100,8 @@ func names(config *infrav1.AWSLaunchConfig) []string {
 	return ownership.Names(wanted, config.Spec.ClusterName, config, shortestName, longestName)
 }
 
-// freeNames returns the names that a new template may have. A name that the user asks for is the only one: another would be a surprise.
+// freeNames returns the names that a new template may have. A name that the user asks for is the
+// only one: another would be a surprise.
 func freeNames(in Input) []string {
 	all, wanted := names(in.Object), in.Object.Spec.LaunchTemplateName
 	asked := wanted != "" && metav1.GetControllerOf(in.Object) == nil ||
@@ -106,8 +112,8 @@ func freeNames(in Input) []string {
 	return all
 }
 
-// candidates are the names under which the template is looked for: a template that CAPA made bears the pool's, whatever the spec says, because CAPA
-// did not heed it.
+// candidates are the names under which the template is looked for: a template that CAPA made bears
+// the pool's, whatever the spec says, because CAPA did not heed it.
 func candidates(config *infrav1.AWSLaunchConfig) []string {
 	all := names(config)
 	if !slices.Contains(all, config.Name) && len(config.Name) >= shortestName && len(config.Name) <= longestName {
@@ -130,9 +136,11 @@ func refusalReason(err error, reason string) string {
 	return reason
 }
 
-// recordedVersions are the versions that status lists, if the template is as status says: a manager that starts beside a thousand launch configs
-// reads none of their versions. Versions never change, a newer one would show in the template, and the wanted one, being the default, can not have
-// been deleted (AWS: API_DeleteLaunchTemplateVersions). That an older one was deleted is not noticed, here no more than during a process's life.
+// recordedVersions are the versions that status lists, if the template is as status says: a manager
+// that starts beside a thousand launch configs reads none of their versions. Versions never change,
+// a newer one would show in the template, and the wanted one, being the default, cannot have been
+// deleted (AWS: API_DeleteLaunchTemplateVersions). That an older one was deleted is not noticed,
+// here no more than during a process's life.
 func recordedVersions(status *infrav1.AWSLaunchConfigStatus, template launchtemplate.Template) []launchtemplate.Version {
 	recorded := status.Versions
 	if status.LaunchTemplateID != template.ID || status.Version != template.DefaultVersion || status.DefaultVersion != template.DefaultVersion ||
@@ -149,8 +157,9 @@ func recordedVersions(status *infrav1.AWSLaunchConfigStatus, template launchtemp
 	return versions
 }
 
-// deletedVersions returns the versions that status lists with the configuration that was wanted last, and that the template does not have. Status
-// drops what Slipway prunes in the pass that prunes it.
+// deletedVersions returns the versions that status lists with the configuration that was wanted
+// last, and that the template does not have. Status drops what Slipway prunes in the pass that
+// prunes it.
 func deletedVersions(status *infrav1.AWSLaunchConfigStatus, seen launchtemplate.Observation) []int64 {
 	if status.LaunchTemplateID != seen.Template.ID || len(seen.Versions) == 0 {
 		return nil

@@ -108,7 +108,8 @@ func TestDecideFollowing(t *testing.T) {
 	}
 }
 
-// TestDecideRelease reads as what becomes of the template of a pool that goes back to Cluster API Provider AWS.
+// TestDecideRelease reads as what becomes of the template of a pool that goes back to Cluster API
+// Provider AWS.
 func TestDecideRelease(t *testing.T) {
 	t.Parallel()
 	const released = "create a version of launch template T as Cluster API Provider AWS has it: annotation " + infrav1.ReleaseAnnotation + " asks for it"

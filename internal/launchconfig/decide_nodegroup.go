@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-project/slipway/internal/userdata"
 )
 
-// eksChooses is true for a config whose template has no image, because EKS chooses it (AWS: EKS user guide, launch-templates).
+// eksChooses is true for a config whose template has no image, because EKS chooses it (AWS: EKS
+// user guide, launch-templates).
 func eksChooses(spec *infrav1.AWSLaunchConfigSpec) bool {
 	return spec.Nodegroup != nil && spec.Nodegroup.AMIType != infrav1.AMITypeCustom
 }
@@ -26,7 +27,7 @@ func rootDevice(family infrav1.ManagedMachineAMIType) string {
 	return "/dev/xvda"
 }
 
-// nodegroupContradiction says that the instance type can not run the family of images that EKS chooses from.
+// nodegroupContradiction says that the instance type cannot run the family of images that EKS chooses from.
 func nodegroupContradiction(spec *infrav1.AWSLaunchConfigSpec, instanceType discovery.InstanceType) (reason, message string) {
 	if !eksChooses(spec) || instanceType.Name == "" {
 		return "", ""
@@ -42,8 +43,8 @@ func nodegroupContradiction(spec *infrav1.AWSLaunchConfigSpec, instanceType disc
 		spec.Nodegroup.AMIType, architecture, instanceType.Name, instanceType.Architectures)
 }
 
-// decideNodegroupData makes the user data of a config that a node group launches from: what EKS merges into its own, or, for an image of the template's, all that
-// a node needs to join.
+// decideNodegroupData makes the user data of a config that a node group launches from: what EKS
+// merges into its own, or, for an image of the template's, all that a node needs to join.
 func decideNodegroupData(in Input, plan *reconcile.Plan) (delivery, bool) {
 	config := in.Object
 	group := userdata.Nodegroup{OwnImage: !eksChooses(&config.Spec)}
@@ -84,7 +85,8 @@ func decideNodegroupData(in Input, plan *reconcile.Plan) (delivery, bool) {
 	return delivery{}, false
 }
 
-// nodegroupData is the bootstrap data of a config that a node group launches from, and its format; nothing without any.
+// nodegroupData is the bootstrap data of a config that a node group launches from, and its format;
+// nothing without any.
 func nodegroupData(in Input) ([]byte, userdata.Format) {
 	if in.Object.Spec.Bootstrap == nil || in.Seen.Bootstrap == nil {
 		return nil, ""

@@ -18,12 +18,14 @@ import (
 const (
 	// pruneAgain is when versions that were in use are looked at again.
 	pruneAgain = 30 * time.Minute
-	// usersVisibleAfter is when groups and instances that were created from a version while it was wanted are certain to be described.
+	// usersVisibleAfter is when groups and instances that were created from a version while it was
+	// wanted are certain to be described.
 	usersVisibleAfter = 30 * time.Second
 )
 
-// decidePruning deletes versions beyond spec.versionsToKeep that nobody uses, and bootstrap data that no version points to any more. It never keeps the config from
-// being ready. It reports false while something is due, or failed.
+// decidePruning deletes versions beyond spec.versionsToKeep that nobody uses, and bootstrap data
+// that no version points to any more. It never keeps the config from being ready. It reports false
+// while something is due, or failed.
 func decidePruning(in Input, wanted launchtemplate.Version, delivered delivery, plan *reconcile.Plan) bool {
 	const condition = infrav1.VersionsPrunedCondition
 	config, seen := in.Object, in.Seen.Template
@@ -60,7 +62,8 @@ func decidePruning(in Input, wanted launchtemplate.Version, delivered delivery, 
 			plan.LookAgain(wait) // AWS may not show yet who uses the versions that were wanted before
 			return true
 		}
-		// What is remembered may lack a version that was created right before the others, when reads lagged behind it. No other read would ever find it.
+		// What is remembered may lack a version that was created right before the others, when
+		// reads lagged behind it. No other read would ever find it.
 		plan.Need(needUse)
 		return false
 	}
@@ -78,7 +81,8 @@ func decidePruning(in Input, wanted launchtemplate.Version, delivered delivery, 
 	return false
 }
 
-// decideUnseen has the versions read again if one was skipped that reads may not have shown. Nothing else would ever find it, and it counts among those to keep.
+// decideUnseen has the versions read again if one was skipped that reads may not have shown.
+// Nothing else would ever find it, and it counts among those to keep.
 func decideUnseen(in Input, plan *reconcile.Plan) bool {
 	const condition = infrav1.VersionsPrunedCondition
 	stored := meta.FindStatusCondition(in.Object.Status.Conditions, condition)
@@ -94,8 +98,9 @@ func decideUnseen(in Input, plan *reconcile.Plan) bool {
 	return false
 }
 
-// lacksVersions reports whether the template may have versions that reads did not show: one that status lists, or one between those that are new. EC2 numbers versions
-// without gaps, so that one was created, by somebody or by a pass whose status was not written.
+// lacksVersions reports whether the template may have versions that reads did not show: one that
+// status lists, or one between those that are new. EC2 numbers versions without gaps, so that one
+// was created, by somebody or by a pass whose status was not written.
 func lacksVersions(in Input) bool {
 	expected, newest := map[int64]bool{}, int64(0)
 	for _, version := range in.Object.Status.Versions {
@@ -127,7 +132,8 @@ func pruned(in Input) (*prune, error) {
 	return nil, nil
 }
 
-// decideSweeping deletes bootstrap data that no version points to any more, once versions were deleted. The error is that of a sweep that failed.
+// decideSweeping deletes bootstrap data that no version points to any more, once versions were
+// deleted. The error is that of a sweep that failed.
 func decideSweeping(in Input, _ prune, delivered delivery, plan *reconcile.Plan) error {
 	if len(in.Seen.Refused) > 0 {
 		return nil
@@ -144,8 +150,9 @@ func decideSweeping(in Input, _ prune, delivered delivery, plan *reconcile.Plan)
 	return nil
 }
 
-// recentlyWanted returns for how long versions that were wanted before are not pruned. A pool may have created its group, or AWS an instance, from
-// one of them right before the wanted version changed, and descriptions lag behind.
+// recentlyWanted returns for how long versions that were wanted before are not pruned. A pool may
+// have created its group, or AWS an instance, from one of them right before the wanted version
+// changed, and descriptions lag behind.
 func recentlyWanted(in Input) time.Duration {
 	return usersVisibleAfter - in.Now.Sub(lastWanted(in))
 }
@@ -165,8 +172,8 @@ func lastWanted(in Input) time.Time {
 	return changed
 }
 
-// versionsInUse are those that groups are pointed at or instances run, and those that are, or may be, gone back to. Once the last instance is replaced nothing in AWS
-// uses these.
+// versionsInUse are those that groups are pointed at or instances run, and those that are, or may
+// be, gone back to. Once the last instance is replaced nothing in AWS uses these.
 func versionsInUse(in Input) map[int64]bool {
 	spec, status := &in.Object.Spec, &in.Object.Status
 	inUse := maps.Clone(in.Seen.Use.InUse)

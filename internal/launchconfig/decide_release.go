@@ -12,8 +12,9 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// decideRelease leaves a newest version from which CAPA reads what the pool asks for, so that it has nothing to replace, if the pool goes back to CAPA. Deleting the
-// config then leaves the template to CAPA. It reports whether the config stays Slipway's.
+// decideRelease leaves a newest version from which CAPA reads what the pool asks for, so that it
+// has nothing to replace, if the pool goes back to CAPA. Deleting the config then leaves the
+// template to CAPA. It reports whether the config stays Slipway's.
 func decideRelease(in Input, launch steered, plan *reconcile.Plan) bool {
 	config, seen := in.Object, in.Seen.Template
 	if !common.Releasing(config) {

@@ -90,7 +90,8 @@ func decideResolved(in Input, delivered delivery, plan *reconcile.Plan) (asked, 
 	return asked{resolved: resolved, input: input}, true
 }
 
-// unresolved says in the Resolved condition why something was not found. The reason is for something that AWS does not have.
+// unresolved says in the Resolved condition why something was not found. The reason is for
+// something that AWS does not have.
 func unresolved(in Input, plan *reconcile.Plan, notFound string, err error) {
 	pool.ShowFailure(in.Object, plan, infrav1.ResolvedCondition, reasonOr(err, notFound), err)
 }
@@ -104,7 +105,8 @@ func reasonOr(err error, notFound string) string {
 	return infrav1.ResolveFailedReason
 }
 
-// lookupsSucceeded reports whether security groups, network interfaces and instance type were found, and says what was not.
+// lookupsSucceeded reports whether security groups, network interfaces and instance type were
+// found, and says what was not.
 func lookupsSucceeded(in Input, plan *reconcile.Plan) bool {
 	found := in.Seen.Lookups
 	if err := found.Groups.Err; err != nil {
@@ -132,7 +134,8 @@ func lookupsSucceeded(in Input, plan *reconcile.Plan) bool {
 	return true
 }
 
-// showResolved shows in status what the spec's names and look-ups led to: the same as is told of a template of somebody else's.
+// showResolved shows in status what the spec's names and look-ups led to: the same as is told of a
+// template of somebody else's.
 func showResolved(in Input, input launchtemplate.Input) error {
 	contents, err := input.Contents()
 	if err != nil {

@@ -15,13 +15,14 @@ import (
 // steered is what is launched, which is what the spec asks for as a rule.
 type steered struct {
 	input launchtemplate.Input
-	// pending is what the spec asks for while it is held back; nil if nothing is. Unapproved is true if it waits for approval.
+	// pending is what the spec asks for while it is held back; nil if nothing is. Unapproved is
+	// true if it waits for approval.
 	pending    *launchtemplate.Input
 	unapproved bool
 }
 
-// decideSteering puts an earlier config in the place of the spec's if the user or the pool asks for it, and holds back what waits for approval, or what EC2 would
-// not launch.
+// decideSteering puts an earlier config in the place of the spec's if the user or the pool asks for
+// it, and holds back what waits for approval, or what EC2 would not launch.
 func decideSteering(in Input, asked asked, plan *reconcile.Plan) (steered, bool) {
 	config := in.Object
 	config.Status.RolledBackFrom, config.Status.PendingVersion = "", 0
@@ -37,7 +38,8 @@ func decideSteering(in Input, asked asked, plan *reconcile.Plan) (steered, bool)
 		}
 		launch.input = earlier
 	case rollback != nil && rollback.From == asked.config():
-		// The spec still asks for the config that failed. Where the version is gone, or the bootstrap data is what failed, that stays wanted.
+		// The spec still asks for the config that failed. Where the version is gone, or the
+		// bootstrap data is what failed, that stays wanted.
 		config.Status.RolledBackFrom = asked.config()
 		if _, exists := in.Seen.Template.Version(rollback.Version); in.Seen.Template.Template == nil || !exists {
 			break
@@ -74,7 +76,8 @@ func decidePinned(in Input, number int64, plan *reconcile.Plan) bool {
 	return false
 }
 
-// earlierConfig returns the config of a version with the bootstrap data of today: an old join token would be dead.
+// earlierConfig returns the config of a version with the bootstrap data of today: an old join token
+// would be dead.
 func earlierConfig(in Input, asked asked, number int64, plan *reconcile.Plan) (launchtemplate.Input, bool) {
 	data, err, known := versionData(in, plan, number)
 	if !known {
@@ -91,8 +94,10 @@ func earlierConfig(in Input, asked asked, number int64, plan *reconcile.Plan) (l
 	return earlier, true
 }
 
-// decideApproval holds back what the spec newly asks for, where spec.rollout is Manual, until its version is approved. What was launched before is launched on, with
-// the bootstrap data of today. It waits neither for the first version, nor for a rollback, nor for a template that is being taken over.
+// decideApproval holds back what the spec newly asks for, where spec.rollout is Manual, until its
+// version is approved. What was launched before is launched on, with the bootstrap data of today.
+// It waits neither for the first version, nor for a rollback, nor for a template that is being
+// taken over.
 func decideApproval(in Input, asked asked, launch steered, plan *reconcile.Plan) (steered, bool) {
 	config := in.Object
 	if pinned := config.Spec.PinnedVersion; pinned != nil {
@@ -119,7 +124,8 @@ func decideApproval(in Input, asked asked, launch steered, plan *reconcile.Plan)
 	return steered{input: earlier, pending: &pending, unapproved: true}, true
 }
 
-// launchedVersion is the version that was launched before this pass: status says it, and if that was lost the default version does, which follows it.
+// launchedVersion is the version that was launched before this pass: status says it, and if that
+// was lost the default version does, which follows it.
 func launchedVersion(in Input) (launchtemplate.Version, bool) {
 	seen, status := in.Seen.Template, &in.Object.Status
 	if seen.Template == nil {
@@ -133,7 +139,8 @@ func launchedVersion(in Input) (launchtemplate.Version, bool) {
 	return seen.Version(seen.Template.DefaultVersion)
 }
 
-// isApproved is true if the version that the annotation names has the config. An annotation that was meant for another edit approves nothing.
+// isApproved is true if the version that the annotation names has the config. An annotation that
+// was meant for another edit approves nothing.
 func isApproved(in Input, config string) bool {
 	number, err := strconv.ParseInt(in.Object.Annotations[infrav1.ApprovedVersionAnnotation], 10, 64)
 	if err != nil {
@@ -143,7 +150,8 @@ func isApproved(in Input, config string) bool {
 	return exists && version.Fingerprints.Config == config
 }
 
-// decideBeside makes a version of what is not launched yet, unless there is one, and returns its number. It reports false while that is due, or failed.
+// decideBeside makes a version of what is not launched yet, unless there is one, and returns its
+// number. It reports false while that is due, or failed.
 func decideBeside(in Input, input launchtemplate.Input, unapproved bool, plan *reconcile.Plan) (int64, bool) {
 	seen := in.Seen.Template
 	if seen.Recorded {
@@ -183,7 +191,8 @@ func pendingChange(in Input, pending launchtemplate.Input, plan *reconcile.Plan)
 	return changesFrom(in, launched.Number, pending, plan)
 }
 
-// changesFrom says in words how an input differs from a version, as far as that is known. It reports false if the version has to be read first.
+// changesFrom says in words how an input differs from a version, as far as that is known. It
+// reports false if the version has to be read first.
 func changesFrom(in Input, number int64, input launchtemplate.Input, plan *reconcile.Plan) (string, bool) {
 	data, err, known := versionData(in, plan, number)
 	if !known || err != nil {

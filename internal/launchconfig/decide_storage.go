@@ -13,21 +13,26 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// PlacesAnnotation lists where bootstrap data of the config may be, as ssm and s3/<bucket>, with commas. A place is written down before anything is
-// put there, so that deletion finds it when the cluster objects are gone and no version was ever made.
+// PlacesAnnotation lists where bootstrap data of the config may be, as ssm and s3/<bucket>, with
+// commas. A place is written down before anything is put there, so that deletion finds it when the
+// cluster objects are gone and no version was ever made.
 const PlacesAnnotation = infrav1.TagSlipwayPrefix + "bootstrap-storage"
 
-// writtenAnnotation holds the digest of bootstrap data that is about to be written outside of the template, and after a space the URL that it is written to.
-// What status says to be there is believed only if that is what was to be written last: a pass that died between the write and its status left something
-// else. A deletion finds it by the URL, though a list of AWS may not show it yet.
+// writtenAnnotation holds the digest of bootstrap data that is about to be written outside of the
+// template, and after a space the URL that it is written to. What status says to be there is
+// believed only if that is what was to be written last: a pass that died between the write and its
+// status left something else. A deletion finds it by the URL, though a list of AWS may not show it
+// yet.
 const writtenAnnotation = infrav1.TagSlipwayPrefix + "bootstrap-written"
 
-// storedLookAgain is how often bootstrap data outside of the template is looked for that nobody changes. A kubeadm token rotates every few
-// minutes, and with each the data is written anew; other data would be missed only when a node is to boot.
+// storedLookAgain is how often bootstrap data outside of the template is looked for that nobody
+// changes. A kubeadm token rotates every few minutes, and with each the data is written anew; other
+// data would be missed only when a node is to boot.
 const storedLookAgain = 24 * time.Hour
 
-// decideStorage puts bootstrap data where the user data points to, before a version does. It costs one call when the data has changed, a look once a
-// day, and nothing otherwise: not after a restart either, unless status was lost.
+// decideStorage puts bootstrap data where the user data points to, before a version does. It costs
+// one call when the data has changed, a look once a day, and nothing otherwise: not after a restart
+// either, unless status was lost.
 func decideStorage(in Input, delivered delivery, plan *reconcile.Plan) bool {
 	status, item := &in.Object.Status, delivered.item
 	if item == nil {
@@ -66,8 +71,8 @@ func storageReason(last storedItem, item bootstrapstorage.Item) string {
 	return "it was looked for a day ago"
 }
 
-// placesText returns where bootstrap data may be once an item is written, as PlacesAnnotation has it: the places of versions are among them, should the
-// annotation have been lost.
+// placesText returns where bootstrap data may be once an item is written, as PlacesAnnotation has
+// it: the places of versions are among them, should the annotation have been lost.
 func placesText(in Input, item bootstrapstorage.Item) string {
 	places := append(placesOf(in.Object), item.Location.Place)
 	for _, location := range pointedTo(in.Seen.Template.Versions, &item) {
@@ -81,7 +86,7 @@ func placesText(in Input, item bootstrapstorage.Item) string {
 	return strings.Join(slices.Compact(texts), ",")
 }
 
-// placesOf are the places that were written down. What can not be read is left out: somebody else wrote it.
+// placesOf are the places that were written down. What cannot be read is left out: somebody else wrote it.
 func placesOf(config *infrav1.AWSLaunchConfig) []bootstrapstorage.Place {
 	var places []bootstrapstorage.Place
 	for text := range strings.SplitSeq(config.Annotations[PlacesAnnotation], ",") {
@@ -106,8 +111,8 @@ func pointedTo(versions []launchtemplate.Version, item *bootstrapstorage.Item) [
 	return locations
 }
 
-// recordedItem is the bootstrap data outside of the template as an earlier process wrote down that it left it: what status says to be there, if that is what was to be
-// written last.
+// recordedItem is the bootstrap data outside of the template as an earlier process wrote down that
+// it left it: what status says to be there, if that is what was to be written last.
 func recordedItem(config *infrav1.AWSLaunchConfig) (storedItem, bool) {
 	status := &config.Status
 	written, _, _ := strings.Cut(config.Annotations[writtenAnnotation], " ")

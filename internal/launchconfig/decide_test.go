@@ -15,7 +15,8 @@ import (
 
 var errRefused = errors.New("EC2 refuses")
 
-// TestDecideVersions reads as what becomes of an edit: given a config at rest, when something happens, then these are the actions, and the reasons for them.
+// TestDecideVersions reads as what becomes of an edit: given a config at rest, when something
+// happens, then these are the actions, and the reasons for them.
 func TestDecideVersions(t *testing.T) {
 	t.Parallel()
 	const (
@@ -241,7 +242,8 @@ func TestDecideMissing(t *testing.T) {
 	for _, row := range []struct {
 		reason string
 		named  *answer[*launchtemplate.Template]
-		// after is how long after the last change it is found missing, and waited how long it has been missing then.
+		// after is how long after the last change it is found missing, and waited how long it has
+		// been missing then.
 		after, waited time.Duration
 		then          []string
 		again         time.Duration

@@ -15,15 +15,17 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// A config with spec.verify launches nothing of which EC2 has not said that it would launch it. What the spec newly asks for is made a version beside what is
-// launched, and tried, before it becomes the default and pools see it (ADR 0061).
+// A config with spec.verify launches nothing of which EC2 has not said that it would launch it.
+// What the spec newly asks for is made a version beside what is launched, and tried, before it
+// becomes the default and pools see it (ADR 0061).
 
 // isVerified reports whether EC2 said that it would launch a config.
 func isVerified(in Input, config string) bool {
 	return in.Object.Status.VerifiedFingerprint == config || slices.Contains(in.Seen.Verified, config)
 }
 
-// decideVerification has EC2 try what the spec newly asks for, whether that is to be approved too or not, and holds it back for as long as the answer is no.
+// decideVerification has EC2 try what the spec newly asks for, whether that is to be approved too
+// or not, and holds it back for as long as the answer is no.
 func decideVerification(in Input, asked asked, launch steered, plan *reconcile.Plan) (steered, bool) {
 	status := &in.Object.Status
 	if in.Object.Spec.Verify == "" {
@@ -61,8 +63,9 @@ func decideVerification(in Input, asked asked, launch steered, plan *reconcile.P
 	return launch, decideTryLaunched(in, launched.Number, launch.input, plan)
 }
 
-// decideTry has EC2 say whether it would launch an instance from a version that is not known to be good, and shows the answer. It reports false while the question
-// is due: the answer is no otherwise. A version that EC2 stored with a warning is not launched, whatever a dry run says.
+// decideTry has EC2 say whether it would launch an instance from a version that is not known to be
+// good, and shows the answer. It reports false while the question is due: the answer is no
+// otherwise. A version that EC2 stored with a warning is not launched, whatever a dry run says.
 func decideTry(in Input, number int64, input launchtemplate.Input, plan *reconcile.Plan) bool {
 	config := in.Object
 	shown := meta.FindStatusCondition(config.Status.Conditions, infrav1.VerifiedCondition)
@@ -75,7 +78,7 @@ func decideTry(in Input, number int64, input launchtemplate.Input, plan *reconci
 	case shown != nil && shown.Reason == infrav1.LaunchTemplateDataInvalidReason && shown.ObservedGeneration == config.Generation:
 		return true // EC2 warns once, when the version is made
 	case shown == nil || shown.Status == metav1.ConditionTrue:
-		// What was said of another configuration must not stand while EC2 can not be asked.
+		// What was said of another configuration must not stand while EC2 cannot be asked.
 		reconciling.Unknown(config, infrav1.VerifiedCondition, infrav1.VerifyingReason, "")
 	}
 	if err := failure(in, func(action dryRun) bool { return action.Number == number }); err != nil {
@@ -86,8 +89,9 @@ func decideTry(in Input, number int64, input launchtemplate.Input, plan *reconci
 	return false
 }
 
-// decideTryLaunched finds out whether pools can go on with what is launched, if that is not known: status was lost, or something else was found good after it. It
-// reports false while the question is due.
+// decideTryLaunched finds out whether pools can go on with what is launched, if that is not known:
+// status was lost, or something else was found good after it. It reports false while the question
+// is due.
 func decideTryLaunched(in Input, number int64, input launchtemplate.Input, plan *reconcile.Plan) bool {
 	refused := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.VerifiedCondition)
 	if isVerified(in, input.Fingerprints.Config) {
@@ -106,8 +110,9 @@ func decideTryLaunched(in Input, number int64, input launchtemplate.Input, plan 
 	return false
 }
 
-// decideTryFirst has EC2 try what is launched, where nothing is held back: a first version, which is its template's default from the start, and one that was launched
-// before anybody asked for a try. The config is not ready until the answer is yes, so that no pool uses it.
+// decideTryFirst has EC2 try what is launched, where nothing is held back: a first version, which
+// is its template's default from the start, and one that was launched before anybody asked for a
+// try. The config is not ready until the answer is yes, so that no pool uses it.
 func decideTryFirst(in Input, launch steered, number int64, plan *reconcile.Plan) bool {
 	if in.Object.Spec.Verify == "" || launch.pending != nil {
 		return true

@@ -16,8 +16,9 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// decideVersion makes the wanted version exist and the default, and the version exist that is held back, and shows all in status. It returns the wanted version, and
-// false while something is due or in the way.
+// decideVersion makes the wanted version exist and the default, and the version exist that is held
+// back, and shows all in status. It returns the wanted version, and false while something is due or
+// in the way.
 func decideVersion(in Input, asked asked, launch steered, plan *reconcile.Plan) (launchtemplate.Version, bool) {
 	seen, input := in.Seen.Template, launch.input
 	present, exists := seen.Newest(input.Fingerprints)
@@ -74,7 +75,8 @@ func decideVersion(in Input, asked asked, launch steered, plan *reconcile.Plan) 
 	return present, true
 }
 
-// planOperation adds an operation on the template, with the reason for it. Given is true if what is wanted was so before: then somebody else changed the template.
+// planOperation adds an operation on the template, with the reason for it. Given is true if what is
+// wanted was so before: then somebody else changed the template.
 func planOperation(plan *reconcile.Plan, operation launchtemplate.Operation, why string, given bool) {
 	switch operation := operation.(type) {
 	case launchtemplate.CreateTemplate:
@@ -101,7 +103,8 @@ func planOperation(plan *reconcile.Plan, operation launchtemplate.Operation, why
 	}
 }
 
-// operationFailure returns the error of an operation that failed in this pass, nil if none did. A version that is made beside the wanted one is another matter.
+// operationFailure returns the error of an operation that failed in this pass, nil if none did. A
+// version that is made beside the wanted one is another matter.
 func operationFailure(in Input) error {
 	for _, done := range in.Done {
 		_, is := done.Action.(launchtemplate.Operation)
@@ -165,8 +168,9 @@ func templateTags(in Input, asked asked, accepted launchtemplate.Accepted) map[s
 	return tags
 }
 
-// asGiven reports whether what is wanted was the default version before, with the same tags: if the template differs now, somebody else changed it.
-// Status is of the last pass; what it no longer says cannot be distinguished from an edit.
+// asGiven reports whether what is wanted was the default version before, with the same tags: if the
+// template differs now, somebody else changed it. Status is of the last pass; what it no longer
+// says cannot be distinguished from an edit.
 func asGiven(in Input, input launchtemplate.Input, tags map[string]string) bool {
 	status, seen := &in.Object.Status, in.Seen.Template
 	if seen.Template == nil || status.LaunchTemplateID != seen.Template.ID || !common.TagsApplied(in.Object, tags) || recentlyChanged(in) {
@@ -217,9 +221,10 @@ const (
 	pinnedPrefix     = "pinned: "
 )
 
-// versionReason says in words why a config is wanted: how it differs from what was launched before, by the data of both. So the reason is true after any
-// sequence of edits, after a crash, and after a restart. It stays for as long as the version is wanted, and is "" if it can not be known any more. Given is true if
-// the version was wanted before, and somebody else moved the default.
+// versionReason says in words why a config is wanted: how it differs from what was launched before,
+// by the data of both. So the reason is true after any sequence of edits, after a crash, and after
+// a restart. It stays for as long as the version is wanted, and is "" if it cannot be known any
+// more. Given is true if the version was wanted before, and somebody else moved the default.
 func versionReason(in Input, input launchtemplate.Input, given bool, plan *reconcile.Plan) (string, bool) {
 	status, seen := &in.Object.Status, in.Seen.Template
 	if why := reasonDone(in); why != "" {
@@ -236,7 +241,8 @@ func versionReason(in Input, input launchtemplate.Input, given bool, plan *recon
 	return changeOf(in, input, plan)
 }
 
-// changeOf says in words what differs between what was launched before a config came to be wanted and the config, "" if it is not known what was.
+// changeOf says in words what differs between what was launched before a config came to be wanted
+// and the config, "" if it is not known what was.
 func changeOf(in Input, input launchtemplate.Input, plan *reconcile.Plan) (string, bool) {
 	wanted := input.Fingerprints
 	before, known := launchedBefore(in, wanted)
@@ -280,7 +286,8 @@ func reasonDone(in Input) (why string) {
 	return why
 }
 
-// beginning returns the reason of the version that is the first of Slipway's in its template, "" for any other. The version exists, or is about to be made.
+// beginning returns the reason of the version that is the first of Slipway's in its template, ""
+// for any other. The version exists, or is about to be made.
 func beginning(in Input, present launchtemplate.Version, exists bool) string {
 	seen, status := in.Seen.Template, &in.Object.Status
 	lost := status.LastLostTemplateID != "" && (seen.Template == nil || status.LastLostTemplateID == status.LaunchTemplateID && status.LaunchTemplateID != seen.Template.ID)
@@ -297,7 +304,8 @@ func beginning(in Input, present launchtemplate.Version, exists bool) string {
 	return reasonFirst
 }
 
-// launchedBefore returns the version that was launched before a config came to be wanted, as status says it, or the default version, which follows what is wanted.
+// launchedBefore returns the version that was launched before a config came to be wanted, as status
+// says it, or the default version, which follows what is wanted.
 func launchedBefore(in Input, wanted launchtemplate.Fingerprints) (launchtemplate.Version, bool) {
 	seen, status := in.Seen.Template, &in.Object.Status
 	if seen.Template == nil {
@@ -316,7 +324,8 @@ func launchedBefore(in Input, wanted launchtemplate.Fingerprints) (launchtemplat
 	return launchtemplate.Version{}, false
 }
 
-// reasons say by number why versions came to be wanted: those that are given, and those that status remembers.
+// reasons say by number why versions came to be wanted: those that are given, and those that status
+// remembers.
 func reasons(in Input, given map[int64]string) map[int64]string {
 	all := map[int64]string{}
 	status, template := &in.Object.Status, in.Seen.Template.Template
@@ -348,7 +357,8 @@ func showReady(in Input, present launchtemplate.Version) {
 	}
 }
 
-// changedAt returns when the template was last changed by this controller: now, if this pass changed it, or if status does not know yet of a change.
+// changedAt returns when the template was last changed by this controller: now, if this pass
+// changed it, or if status does not know yet of a change.
 func changedAt(in Input, present launchtemplate.Version) *metav1.Time {
 	status, template := &in.Object.Status, in.Seen.Template.Template
 	changed := status.LaunchTemplateID != template.ID || status.Version != present.Number || status.DefaultVersion != template.DefaultVersion
@@ -385,7 +395,8 @@ func writeStatus(in Input, wanted launchtemplate.Version, fingerprints launchtem
 	status.History = withUsers(in.Object, seen.Observation, in.Seen.Usages)
 }
 
-// versionStatuses are the newest versions, with their reasons; an earlier version that is wanted again has a new one.
+// versionStatuses are the newest versions, with their reasons; an earlier version that is wanted
+// again has a new one.
 func versionStatuses(seen launchtemplate.Observation, reasons map[int64]string) []infrav1.LaunchTemplateVersionStatus {
 	var statuses []infrav1.LaunchTemplateVersionStatus
 	for _, version := range seen.NewestFirst() {

@@ -39,8 +39,8 @@ func (r *rig) deregister(image string) {
 	}
 }
 
-// TestImageGone holds that an image that was deregistered is noticed without an event: one that was looked up is looked up again, and one that the
-// spec names is a condition.
+// TestImageGone holds that an image that was deregistered is noticed without an event: one that was
+// looked up is looked up again, and one that the spec names is a condition.
 func TestImageGone(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -111,8 +111,9 @@ func TestSecurityGroupFilters(t *testing.T) {
 	}
 }
 
-// TestDeletedVersion holds that instances of a version that was deleted by hand still run the wanted configuration: its number counts as it, in a new
-// process and where status was lost too, and no adoption is shown.
+// TestDeletedVersion holds that instances of a version that was deleted by hand still run the
+// wanted configuration: its number counts as it, in a new process and where status was lost too,
+// and no adoption is shown.
 func TestDeletedVersion(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, launchConfig(nil))
@@ -173,7 +174,8 @@ func (r *rig) copyVersion(id, number string) {
 	}
 }
 
-// TestTakenName holds that a template that the user named gets no other name when that is taken, and that one that nobody named does.
+// TestTakenName holds that a template that the user named gets no other name when that is taken,
+// and that one that nobody named does.
 func TestTakenName(t *testing.T) {
 	t.Parallel()
 	byPool := func(inline string) (*infrav1.AWSMachinePool, []metav1.OwnerReference) {
@@ -230,8 +232,9 @@ type midPass struct {
 // Forget implements SecretWatcher. A config without bootstrap data forgets its Secret in each pass.
 func (m midPass) Forget(types.NamespacedName) { m.during() }
 
-// TestSeenDuringPass holds that a pass which leaves the template alone does not hide what a sweep sees of it meanwhile: the pass that the sweep asks for
-// sets back what somebody else made the default.
+// TestSeenDuringPass holds that a pass which leaves the template alone does not hide what a sweep
+// sees of it meanwhile: the pass that the sweep asks for sets back what somebody else made the
+// default.
 func TestSeenDuringPass(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, launchConfig(nil))
@@ -251,8 +254,8 @@ func TestSeenDuringPass(t *testing.T) {
 	r.expectWrites("ModifyLaunchTemplate")
 }
 
-// TestSeenDuringWrite holds that a pass which changes the template does not hide what a sweep sees of it meanwhile: the next pass puts back a tag that
-// somebody else took away.
+// TestSeenDuringWrite holds that a pass which changes the template does not hide what a sweep sees
+// of it meanwhile: the next pass puts back a tag that somebody else took away.
 func TestSeenDuringWrite(t *testing.T) {
 	t.Parallel()
 	const ownership = "kubernetes.io/cluster/" + clusterName

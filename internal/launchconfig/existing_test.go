@@ -12,7 +12,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// TestExistingOfOthers holds that the versions of a template that belongs to another namespace or cluster are not read: user data has join tokens.
+// TestExistingOfOthers holds that the versions of a template that belongs to another namespace or
+// cluster are not read: user data has join tokens.
 func TestExistingOfOthers(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -62,7 +63,8 @@ func TestExistingOfOthers(t *testing.T) {
 	}
 }
 
-// TestExistingImageGone holds that an image of a followed launch template that was deregistered is noticed without an event.
+// TestExistingImageGone holds that an image of a followed launch template that was deregistered is
+// noticed without an event.
 func TestExistingImageGone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -54,7 +54,8 @@ func (l *launches) setType(instanceType string) {
 	l.edit(func(config *infrav1.AWSLaunchConfig) { config.Spec.InstanceType = instanceType })
 }
 
-// expectHistory compares the rows with version, cause, change and how many instances run them, the latest first.
+// expectHistory compares the rows with version, cause, change and how many instances run them, the
+// latest first.
 func (l *launches) expectHistory(config *infrav1.AWSLaunchConfig, want ...string) {
 	l.Helper()
 	var got []string
@@ -73,7 +74,8 @@ func (l *launches) expectHistory(config *infrav1.AWSLaunchConfig, want ...string
 	}
 }
 
-// TestHistoryIsOfLaunches holds that each launch has a row, in order, also of what was launched before, and that no row is changed by a later one.
+// TestHistoryIsOfLaunches holds that each launch has a row, in order, also of what was launched
+// before, and that no row is changed by a later one.
 func TestHistoryIsOfLaunches(t *testing.T) {
 	t.Parallel()
 	l := newLaunches(t)
@@ -103,7 +105,8 @@ func TestHistoryIsOfLaunches(t *testing.T) {
 	l.expectHistory(l.reconcile(), want...)
 }
 
-// TestHistoryOmitsWhatWasNotLaunched holds that a typo that was taken back is neither a row nor a part of the next change.
+// TestHistoryOmitsWhatWasNotLaunched holds that a typo that was taken back is neither a row nor a
+// part of the next change.
 func TestHistoryOmitsWhatWasNotLaunched(t *testing.T) {
 	t.Parallel()
 	l := newLaunches(t)
@@ -127,7 +130,8 @@ func TestHistoryOfSteps(t *testing.T) {
 	l.expectHistory(l.runs(map[int64]int32{3: 2}), "3 Edited instance type m5.large → m5.xlarge, key pair none → default: 2", "1 First first version: 0")
 }
 
-// TestHistoryOfEarlierReleases holds that rows of versions that were never launched go, and that all others stay as they are.
+// TestHistoryOfEarlierReleases holds that rows of versions that were never launched go, and that
+// all others stay as they are.
 func TestHistoryOfEarlierReleases(t *testing.T) {
 	t.Parallel()
 	row := func(number int64, config string, cause infrav1.LaunchConfigCause) infrav1.LaunchConfigHistoryEntry {

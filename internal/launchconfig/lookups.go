@@ -91,7 +91,8 @@ func with[V any](entries map[int64]V, key int64, value V) map[int64]V {
 	return all
 }
 
-// readData reads the data of a version, once: it never changes, and a token rotation in a rollback needs it each time.
+// readData reads the data of a version, once: it never changes, and a token rotation in a rollback
+// needs it each time.
 func readData(ctx context.Context, pass pass, number int64) (launchtemplate.Data, error) {
 	id, memory := pass.Seen.Template.Template.ID, pass.Memory
 	if known, remembered := memory.data[number]; remembered && known.TemplateID() == id {
@@ -163,8 +164,8 @@ func findImage(ctx context.Context, pass pass) *foundImage {
 	return image
 }
 
-// keepImage finds the image that was looked up for the same before, or that runs in a template that is taken over. It reports false if there is none that can be
-// kept.
+// keepImage finds the image that was looked up for the same before, or that runs in a template that
+// is taken over. It reports false if there is none that can be kept.
 func keepImage(ctx context.Context, pass pass, search imageSearch, image *foundImage) bool {
 	seen, discover := &pass.Seen.Template, pass.Memory.cloud.Discovery
 	id, known := keptInStatus(&pass.Object.Status, search.key)
@@ -187,7 +188,8 @@ func keepImage(ctx context.Context, pass pass, search imageSearch, image *foundI
 	var missing *discovery.NotFoundError
 	switch {
 	case errors.As(image.Err, &missing) && known:
-		image.Gone = id // without its image the pool could not launch another instance: this one look-up does roll nodes
+		// without its image the pool could not launch another instance: this one look-up does roll nodes
+		image.Gone = id
 		return false
 	case errors.As(image.Err, &missing):
 		return false
@@ -198,7 +200,8 @@ func keepImage(ctx context.Context, pass pass, search imageSearch, image *foundI
 // answerOf returns an answer.
 func answerOf[T any](value T, err error) answer[T] { return answer[T]{Value: value, Err: err} }
 
-// observeUse asks AWS who uses the versions of the template, after it has read these anew. Of a template that is to be deleted only its consumers matter.
+// observeUse asks AWS who uses the versions of the template, after it has read these anew. Of a
+// template that is to be deleted only its consumers matter.
 func (k *kind) observeUse(ctx context.Context, pass pass) error {
 	config, seen, cloud := pass.Object, pass.Seen, pass.Memory.cloud
 	found := &use{}
@@ -249,9 +252,10 @@ func (k *kind) lastGood(ctx context.Context, config *infrav1.AWSLaunchConfig) (i
 	return 0, nil
 }
 
-// nodegroupVersions adds the versions of a template that node groups were made from. EKS launches from a copy, and is not well without the original (AWS:
-// API_Issue, SourceEc2LaunchTemplateNotFound), so it is EKS that has to be asked. While EKS is doing something with a node group it may yet go back: every version
-// that is known counts as used then.
+// nodegroupVersions adds the versions of a template that node groups were made from. EKS launches
+// from a copy, and is not well without the original (AWS: API_Issue,
+// SourceEc2LaunchTemplateNotFound), so it is EKS that has to be asked. While EKS is doing something
+// with a node group it may yet go back: every version that is known counts as used then.
 func (k *kind) nodegroupVersions(ctx context.Context, pass pass, templateID string, known []int64, inUse map[int64]bool) error {
 	pools, err := k.consumingPools(ctx, pass.Object)
 	if err != nil {
@@ -336,8 +340,9 @@ func (k *kind) observeExisting(ctx context.Context, pass pass) {
 	observeVersions(ctx, pass)
 }
 
-// observeFollowed reads the version that the spec names. A version never changes, and is read once. One that nothing can launch from is read in
-// each pass, because what it names may be mended, and one whose image is gone is read again: the owner can deregister the image, which no event tells.
+// observeFollowed reads the version that the spec names. A version never changes, and is read once.
+// One that nothing can launch from is read in each pass, because what it names may be mended, and
+// one whose image is gone is read again: the owner can deregister the image, which no event tells.
 func (k *kind) observeFollowed(ctx context.Context, pass pass) {
 	seen, memory, found := pass.Seen, pass.Memory, pass.Seen.Followed
 	number, err := followedNumber(Input{Object: pass.Object, Seen: *seen})

@@ -21,7 +21,7 @@ import (
 
 // memory is what this process remembers of one config, in order to save calls.
 type memory struct {
-	// cloud is where AWS is reached in this pass; nil if it can not be.
+	// cloud is where AWS is reached in this pass; nil if it cannot be.
 	cloud *clouds.Cloud
 	seen  launchtemplate.Observation
 	// lastAsked is when AWS was last asked who uses the versions of the template.
@@ -57,7 +57,8 @@ func (k *kind) Observe(ctx context.Context, pass pass, needs ...reconcile.Need) 
 	return nil
 }
 
-// observe sees what every pass is about: whether AWS can be reached, the pools, and the template as the sweeps know it.
+// observe sees what every pass is about: whether AWS can be reached, the pools, and the template as
+// the sweeps know it.
 func (k *kind) observe(ctx context.Context, pass pass) error {
 	config, seen := pass.Object, pass.Seen
 	k.observeProgress(config)
@@ -105,8 +106,9 @@ func (k *kind) observeProgress(config *infrav1.AWSLaunchConfig) {
 	}
 }
 
-// lastStored is the bootstrap data as this process saw it last, or as an earlier one wrote down that it left it: a manager that starts beside a thousand
-// pools need not look at a thousand parameters, of which AWS lets three be described a second. It looks at them over the day.
+// lastStored is the bootstrap data as this process saw it last, or as an earlier one wrote down
+// that it left it: a manager that starts beside a thousand pools need not look at a thousand
+// parameters, of which AWS lets three be described a second. It looks at them over the day.
 func (k *kind) lastStored(pass pass) storedItem {
 	if !pass.Memory.stored.Seen.IsZero() {
 		return pass.Memory.stored
@@ -120,8 +122,9 @@ func (k *kind) lastStored(pass pass) storedItem {
 	return recorded
 }
 
-// observeTemplate sees the template and its versions. The template is known from the sweeps; versions are read again only when the template is not as this
-// process left it, or as status says that another left it.
+// observeTemplate sees the template and its versions. The template is known from the sweeps;
+// versions are read again only when the template is not as this process left it, or as status says
+// that another left it.
 func (k *kind) observeTemplate(ctx context.Context, pass pass) {
 	config, seen := pass.Object, &pass.Seen.Template
 	found, err := templatesOf(ctx, pass, false)
@@ -152,7 +155,8 @@ func (k *kind) observeTemplate(ctx context.Context, pass pass) {
 	}
 }
 
-// isBehind reports whether a template was read as it was before the latest version that status lists was created. Slipway never deletes the latest version.
+// isBehind reports whether a template was read as it was before the latest version that status
+// lists was created. Slipway never deletes the latest version.
 func isBehind(template launchtemplate.Template, status *infrav1.AWSLaunchConfigStatus) bool {
 	return template.ID == status.LaunchTemplateID && len(status.Versions) > 0 && template.LatestVersion < status.Versions[0].Number
 }
@@ -179,7 +183,8 @@ func templatesOf(ctx context.Context, pass pass, fresh bool) (map[string]launcht
 	return pass.Memory.cloud.SeenTemplates.Get(ctx, client.ObjectKeyFromObject(pass.Object), candidates(pass.Object), fresh)
 }
 
-// observeVersions reads the versions of a template that is not as this process left it, or as status says that another left it.
+// observeVersions reads the versions of a template that is not as this process left it, or as
+// status says that another left it.
 func observeVersions(ctx context.Context, pass pass) {
 	seen := &pass.Seen.Template
 	if remembered := pass.Memory.seen; remembered.IsOf(*seen.Template) {

@@ -28,7 +28,8 @@ type Observed struct {
 	Bootstrap *seenBootstrap
 	// Stored is the bootstrap data outside of the template as it was seen last.
 	Stored storedItem
-	// Lookups are what the names in the spec lead to, Image the image, and EKSCluster what nodes need to join an EKS cluster.
+	// Lookups are what the names in the spec lead to, Image the image, and EKSCluster what nodes
+	// need to join an EKS cluster.
 	Lookups    *lookups
 	Image      *foundImage
 	EKSCluster *answer[discovery.EKSCluster]
@@ -38,7 +39,8 @@ type Observed struct {
 	// Use says who uses the versions of the template, and LastAsked is when AWS was last asked that.
 	Use       *use
 	LastAsked time.Time
-	// VersionsRead is when this process last read all versions of the template because they were needed, zero if it never did.
+	// VersionsRead is when this process last read all versions of the template because they were
+	// needed, zero if it never did.
 	VersionsRead time.Time
 	// Refused are versions that EC2 refused to delete in this pass, with what it said.
 	Refused map[int64]string
@@ -65,13 +67,15 @@ type seenTemplate struct {
 	Looked bool
 	// Adopt is the id of the template if it is not the config's yet, and proven to be its pool's.
 	Adopt string
-	// Named is what EC2 says of the template that status names, where none with the owner tag is found by name; nil if one is, or status names none.
+	// Named is what EC2 says of the template that status names, where none with the owner tag is
+	// found by name; nil if one is, or status names none.
 	Named *answer[*launchtemplate.Template]
 	// Deleted are versions with the configuration in status that were deleted by hand.
 	Deleted []int64
 	// Ended is true once this pass deleted the template, or left it to Cluster API Provider AWS.
 	Ended bool
-	// swept is the template as the sweeps know it from this pass: as it was read from them, or was put there since. Nil if neither.
+	// swept is the template as the sweeps know it from this pass: as it was read from them, or was
+	// put there since. Nil if neither.
 	swept *launchtemplate.Template
 }
 
@@ -177,7 +181,8 @@ const (
 	needFollowed reconcile.Need = "followed version"
 )
 
-// dataNeed and factsNeed begin the needs for the data of a version, and for what it names in AWS. The version's number follows.
+// dataNeed and factsNeed begin the needs for the data of a version, and for what it names in AWS.
+// The version's number follows.
 const (
 	dataNeed  = "data of version "
 	factsNeed = "facts of version "

@@ -42,8 +42,9 @@ func (r *rig) recorded(begins string) (found []string) {
 	}
 }
 
-// TestOwnerTagRemoved holds that a launch template that lost its owner tag is not taken for deleted: no second one is created, the condition says
-// what to put back, and with the tag back the config goes on with it.
+// TestOwnerTagRemoved holds that a launch template that lost its owner tag is not taken for
+// deleted: no second one is created, the condition says what to put back, and with the tag back the
+// config goes on with it.
 func TestOwnerTagRemoved(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, launchConfig(nil))
@@ -76,7 +77,8 @@ func TestOwnerTagRemoved(t *testing.T) {
 	}
 }
 
-// TestDeletionWithoutTheOwnerTag holds that a template without the tag stays in AWS when its config is deleted, and that somebody is told.
+// TestDeletionWithoutTheOwnerTag holds that a template without the tag stays in AWS when its config
+// is deleted, and that somebody is told.
 func TestDeletionWithoutTheOwnerTag(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, launchConfig(nil))
@@ -121,7 +123,8 @@ func TestForgedStatus(t *testing.T) {
 	r.expectWrites()
 }
 
-// TestRecreatedConfig holds that a config that is created again with the same name and spec gets a template of its own, at once.
+// TestRecreatedConfig holds that a config that is created again with the same name and spec gets a
+// template of its own, at once.
 func TestRecreatedConfig(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, launchConfig(nil))
@@ -148,8 +151,10 @@ func TestRecreatedConfig(t *testing.T) {
 	}
 }
 
-// TestDeletionLeavesTheTemplateToALivingPool holds that a config that is deleted leaves its launch template to a pool that goes on launching from it: its own pool, or one
-// that was created again with the same name after its own was removed by force. Else the config would wait forever for the group, and the pool for the config.
+// TestDeletionLeavesTheTemplateToALivingPool holds that a config that is deleted leaves its launch
+// template to a pool that goes on launching from it: its own pool, or one that was created again
+// with the same name after its own was removed by force. Else the config would wait forever for the
+// group, and the pool for the config.
 func TestDeletionLeavesTheTemplateToALivingPool(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -18,9 +18,10 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
-// The adopt-template annotation and the owner reference of a launch config are written by whoever may write the object, so they prove
-// nothing. A template without the config's owner tag is adopted only if AWS says that it is in use by the one group that the config's pool
-// may adopt, and that CAPA created both for this cluster (ADR 0080).
+// The adopt-template annotation and the owner reference of a launch config are written by whoever
+// may write the object, so they prove nothing. A template without the config's owner tag is adopted
+// only if AWS says that it is in use by the one group that the config's pool may adopt, and that
+// CAPA created both for this cluster (ADR 0080).
 
 // prover finds out whether a template is a pool's.
 type prover struct {
@@ -43,8 +44,9 @@ func (e *notAdoptableError) Error() string {
 // WaitsForUser reports that only a person can resolve it.
 func (*notAdoptableError) WaitsForUser() bool { return true }
 
-// adoptable returns the template that the config is asked to adopt, once it is proven to be the pool's, and nil if none is asked for or
-// none of the names found has it. A template that cannot be proven is an error: launching from a new one would replace every instance.
+// adoptable returns the template that the config is asked to adopt, once it is proven to be the
+// pool's, and nil if none is asked for or none of the names found has it. A template that cannot be
+// proven is an error: launching from a new one would replace every instance.
 func (p prover) adoptable(ctx context.Context, pass pass, found map[string]launchtemplate.Template) (*launchtemplate.Template, error) {
 	template := unowned(pass.Object, found)
 	if template == nil {
@@ -78,7 +80,8 @@ func (p prover) adoptable(ctx context.Context, pass pass, found map[string]launc
 	return template, nil
 }
 
-// unowned returns the template that the annotation names if it is among those found and does not have the config's owner tag.
+// unowned returns the template that the annotation names if it is among those found and does not
+// have the config's owner tag.
 func unowned(config *infrav1.AWSLaunchConfig, found map[string]launchtemplate.Template) *launchtemplate.Template {
 	adopt := config.Annotations[infrav1.AdoptTemplateAnnotation]
 	for _, name := range candidates(config) {
@@ -90,7 +93,8 @@ func unowned(config *infrav1.AWSLaunchConfig, found map[string]launchtemplate.Te
 	return nil
 }
 
-// notUsedByPool returns why the template is not proven to be the one that the config's pool launches from, "" if it is.
+// notUsedByPool returns why the template is not proven to be the one that the config's pool
+// launches from, "" if it is.
 func (p prover) notUsedByPool(ctx context.Context, pass pass, template launchtemplate.Template) (string, error) {
 	pool, why, err := p.controllingPool(ctx, pass.Object)
 	if pool == nil {
@@ -105,8 +109,9 @@ func (p prover) notUsedByPool(ctx context.Context, pass pass, template launchtem
 	return "", fmt.Errorf("unknown kind of pool %T", pool)
 }
 
-// controllingPool reads the pool whose own launch config this is, past the cache. It returns nil and why if there is none: an owner
-// reference counts only if it is the controller's, has the UID of a pool that exists, and the config has the pool's name.
+// controllingPool reads the pool whose own launch config this is, past the cache. It returns nil
+// and why if there is none: an owner reference counts only if it is the controller's, has the UID
+// of a pool that exists, and the config has the pool's name.
 func (p prover) controllingPool(ctx context.Context, config *infrav1.AWSLaunchConfig) (client.Object, string, error) {
 	reference := metav1.GetControllerOf(config)
 	if reference == nil {
@@ -131,8 +136,9 @@ func (p prover) controllingPool(ctx context.Context, config *infrav1.AWSLaunchCo
 	return pool, "", nil
 }
 
-// notUsedByGroup returns why the template is not that of the Auto Scaling group which the pool may adopt, "" if it is. The rules are those
-// of the pool's own controller: CAPA names the group after the pool, the pool names the group's ARN, no other pool does, and the group's instances or the
+// notUsedByGroup returns why the template is not that of the Auto Scaling group which the pool may
+// adopt, "" if it is. The rules are those of the pool's own controller: CAPA names the group after
+// the pool, the pool names the group's ARN, no other pool does, and the group's instances or the
 // cluster's name say that it is the namespace's.
 func (p prover) notUsedByGroup(ctx context.Context, pass pass, pool *infrav1.AWSMachinePool, template launchtemplate.Template) (string, error) {
 	found, err := pass.Memory.cloud.Groups.Describe(ctx, []string{pool.Name})
@@ -167,7 +173,8 @@ func (p prover) notUsedByGroup(ctx context.Context, pass pass, pool *infrav1.AWS
 	return "", nil
 }
 
-// unproven returns why the resource that launches from the template is not proven to be the pool's, "" if it is.
+// unproven returns why the resource that launches from the template is not proven to be the pool's,
+// "" if it is.
 func (p prover) unproven(ctx context.Context, pass pass, pool client.Object, kind, resource string, instances []string) (string, error) {
 	err := common.Adoption{
 		Live: p.live, Registry: p.registry, Cloud: pass.Memory.cloud, Facts: pass.Seen.Access.Facts, Pool: pool, Kind: kind, Resource: resource, Instances: instances,
@@ -179,8 +186,9 @@ func (p prover) unproven(ctx context.Context, pass pass, pool client.Object, kin
 	return "", err
 }
 
-// notUsedByNodegroup returns why the template is not that of the node group which the pool may adopt, "" if it is. CAPA names the node
-// group after the pool and its namespace, or as the pool's spec says; then its nodes, or the cluster's name, say that it is the namespace's.
+// notUsedByNodegroup returns why the template is not that of the node group which the pool may
+// adopt, "" if it is. CAPA names the node group after the pool and its namespace, or as the pool's
+// spec says; then its nodes, or the cluster's name, say that it is the namespace's.
 func (p prover) notUsedByNodegroup(ctx context.Context, pass pass, pool *infrav1.AWSManagedMachinePool, template launchtemplate.Template) (string, error) {
 	if !pass.Seen.Access.Facts.EKS {
 		return fmt.Sprintf("Cluster %s is not an EKS cluster", pass.Object.Spec.ClusterName), nil
@@ -208,8 +216,8 @@ func (p prover) notUsedByNodegroup(ctx context.Context, pass pass, pool *infrav1
 	return p.unproven(ctx, pass, pool, "AWSManagedMachinePool", "node group "+name, members[group.AutoScalingGroup].InstanceIDs())
 }
 
-// madeByCAPA reports whether the tags of a resource say that Cluster API Provider AWS owns it in the cluster whose tag has the key, and that nothing of
-// Slipway's owns it.
+// madeByCAPA reports whether the tags of a resource say that Cluster API Provider AWS owns it in
+// the cluster whose tag has the key, and that nothing of Slipway's owns it.
 func madeByCAPA(tags map[string]string, clusterTag string) bool {
 	for key := range tags {
 		if strings.HasPrefix(key, infrav1.TagSlipwayPrefix) {

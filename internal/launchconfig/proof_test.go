@@ -60,8 +60,9 @@ func capas(cluster string) map[string]string {
 	return map[string]string{infrav1.ClusterTagKey(cluster): infrav1.TagValueOwned, "Name": configName}
 }
 
-// TestAdoptionIsProven holds that a template is adopted only by the config of the pool whose own group launches from it, and that any other
-// config that names it in the annotation neither changes nor deletes it.
+// TestAdoptionIsProven holds that a template is adopted only by the config of the pool whose own
+// group launches from it, and that any other config that names it in the annotation neither changes
+// nor deletes it.
 func TestAdoptionIsProven(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -172,7 +173,8 @@ func TestAdoptionIsProven(t *testing.T) {
 					}}
 				}),
 			}
-			// The ARN has the account, the region and the name of the group, and an id: it is known once the group exists.
+			// The ARN has the account, the region and the name of the group, and an id: it is known
+			// once the group exists.
 			a.prepare(r, row.change)
 			r.sim.ClearCalls()
 			config := r.reconcile()
@@ -204,7 +206,8 @@ func TestAdoptionIsProven(t *testing.T) {
 	}
 }
 
-// prepare makes what the row describes. Change may run twice: what it does to AWS, it does once the ARN is known.
+// prepare makes what the row describes. Change may run twice: what it does to AWS, it does once the
+// ARN is known.
 func (a *adoption) prepare(r *rig, change func(*rig, *adoption)) {
 	r.Helper()
 	a.arn = "arn:unknown"

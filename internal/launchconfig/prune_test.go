@@ -18,7 +18,8 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// A group that was created from a version right before another came to be wanted keeps its version, though AWS does not describe the group yet.
+// A group that was created from a version right before another came to be wanted keeps its version,
+// though AWS does not describe the group yet.
 func TestPruneWaitsForWhatWasCreatedRecently(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -85,8 +86,8 @@ func TestPruneFindsVersionsThatWereNotVisible(t *testing.T) {
 	}
 }
 
-// A version that was created right before the next one, and that reads did not show, counts among those that are kept: it is found though the versions that are
-// known are not too many.
+// A version that was created right before the next one, and that reads did not show, counts among
+// those that are kept: it is found though the versions that are known are not too many.
 func TestPruneFindsVersionsThatAreMissingInBetween(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -27,7 +27,8 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 
-// Register adds the controller to a manager. Bootstrap wakes configs whose Secret changed; networks are the kinds of objects with a cluster's network.
+// Register adds the controller to a manager. Bootstrap wakes configs whose Secret changed; networks
+// are the kinds of objects with a cluster's network.
 func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, bootstrap source.Source, networks []client.Object) error {
 	dependents := func(ctx context.Context, cluster types.NamespacedName) ([]reconcile.Request, error) {
 		return r.configsOf(ctx, cluster, settings)

@@ -132,8 +132,8 @@ func (r *rig) deleteConfig() {
 	}
 }
 
-// TestRestarts holds that nothing depends on what a process remembers: a restart of the controller between any two passes of a scenario changes nothing of what comes of
-// it, in AWS or in status.
+// TestRestarts holds that nothing depends on what a process remembers: a restart of the controller
+// between any two passes of a scenario changes nothing of what comes of it, in AWS or in status.
 func TestRestarts(t *testing.T) {
 	t.Parallel()
 	for _, one := range scenarios {
@@ -157,7 +157,8 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// outcome runs the scenario, with a restart before one of the steps, or before each if the number is one too high, and tells what there is at the end, and what people were told.
+// outcome runs the scenario, with a restart before one of the steps, or before each if the number
+// is one too high, and tells what there is at the end, and what people were told.
 func (s scenario) outcome(t *testing.T, restart int) (outcome, events []string) {
 	t.Helper()
 	r := newRig(t)

@@ -149,7 +149,8 @@ func (r *rig) pass() {
 	}
 }
 
-// reconcile passes twice, so that a pass that ends early after a write is followed by another, and returns the config, nil if it is gone.
+// reconcile passes twice, so that a pass that ends early after a write is followed by another, and
+// returns the config, nil if it is gone.
 func (r *rig) reconcile() *infrav1.AWSLaunchConfig {
 	r.Helper()
 	request := ctrl.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: configName}}

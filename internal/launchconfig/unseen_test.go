@@ -30,8 +30,9 @@ func ownedByPool(config *infrav1.AWSLaunchConfig) {
 	}}
 }
 
-// TestDeletionWaitsForGroupsThatAreNotVisible holds that a template is not deleted while a group that was made from it right before may not be described yet, whether
-// the controller restarts meanwhile or not.
+// TestDeletionWaitsForGroupsThatAreNotVisible holds that a template is not deleted while a group
+// that was made from it right before may not be described yet, whether the controller restarts
+// meanwhile or not.
 func TestDeletionWaitsForGroupsThatAreNotVisible(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

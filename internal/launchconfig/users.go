@@ -47,8 +47,9 @@ type versionOfTemplate struct {
 	version  int64
 }
 
-// usageOf is that of a pool of either kind. What the instances of a node group were launched from is a copy of EKS's; which version it was made from is
-// known of all of them, unless EKS is replacing some.
+// usageOf is that of a pool of either kind. What the instances of a node group were launched from
+// is a copy of EKS's; which version it was made from is known of all of them, unless EKS is
+// replacing some.
 func usageOf(pool client.Object) usage {
 	_, paused := pool.GetAnnotations()[clusterv1.PausedAnnotation]
 	found := usage{config: pool.GetName(), uid: pool.GetUID(), paused: paused, running: map[versionOfTemplate]int32{}, user: infrav1.LaunchConfigUser{Name: pool.GetName()}}
@@ -86,11 +87,13 @@ func usageOf(pool client.Object) usage {
 	return found
 }
 
-// countedAfter is how long after a change of its instances a pool wakes its launch config, whose status counts them. Nothing else waits for that, and a pool that
-// grows or rolls changes with each of them.
+// countedAfter is how long after a change of its instances a pool wakes its launch config, whose
+// status counts them. Nothing else waits for that, and a pool that grows or rolls changes with each
+// of them.
 const countedAfter = 5 * time.Second
 
-// byUser wakes the launch config that a pool launches from, or launched from before: at once if it is another, or the pool is paused or no longer.
+// byUser wakes the launch config that a pool launches from, or launched from before: at once if it
+// is another, or the pool is paused or no longer.
 var byUser = handler.Funcs{
 	CreateFunc: func(_ context.Context, e event.CreateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		wakeConfigs(queue, 0, e.Object)
@@ -129,7 +132,8 @@ func emptyPool(kind string) client.Object {
 	return nil
 }
 
-// owningPool reads the pool that an owner reference of a config names as the controller's, nil if there is none.
+// owningPool reads the pool that an owner reference of a config names as the controller's, nil if
+// there is none.
 func owningPool(ctx context.Context, reader client.Reader, config *infrav1.AWSLaunchConfig) (client.Object, error) {
 	reference := metav1.GetControllerOf(config)
 	if reference == nil {

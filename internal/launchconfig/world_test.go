@@ -34,7 +34,8 @@ type world struct {
 	now    time.Time
 	// inputs are what versions were made of, by number.
 	inputs map[int64]launchtemplate.Input
-	// fails has actions fail, by the beginning of what they are called, and answers has needs observed that a world does not know by itself.
+	// fails has actions fail, by the beginning of what they are called, and answers has needs
+	// observed that a world does not know by itself.
 	fails   map[string]error
 	answers map[reconcile.Need]func(*Observed)
 	// warns is what EC2 says of each version that it creates.
@@ -72,7 +73,8 @@ func readyWorld(t *testing.T) *world {
 	return w
 }
 
-// pass decides and acts until nothing is left to do, as the frame does, and tells what was needed, done and told.
+// pass decides and acts until nothing is left to do, as the frame does, and tells what was needed,
+// done and told.
 func (w *world) pass() (log []string) {
 	w.Helper()
 	w.seen.Lookups.Type.Value = discovery.InstanceType{Name: w.config.Spec.InstanceType, Architectures: []string{"x86_64"}}

@@ -1,6 +1,7 @@
-// Package leadership keeps a process from writing with a lease that another process may have taken over. Leader election ends a process that cannot renew its
-// lease, but only once its timers run: one that was stopped, or whose machine was frozen, resumes in the middle of its work. So whoever writes asks for the age
-// of the lease first.
+// Package leadership keeps a process from writing with a lease that another process may have taken
+// over. Leader election ends a process that cannot renew its lease, but only once its timers run:
+// one that was stopped, or whose machine was frozen, resumes in the middle of its work. So whoever
+// writes asks for the age of the lease first.
 package leadership
 
 import (
@@ -28,7 +29,8 @@ func (e *StaleError) Error() string {
 	return fmt.Sprintf("not sent: the lease of the leader was last renewed more than %s ago, and another process may lead", e.Limit)
 }
 
-// reading is a point in time by two clocks. The wall clock goes on while the machine is frozen, once it is set right; the monotonic clock is never set back.
+// reading is a point in time by two clocks. The wall clock goes on while the machine is frozen,
+// once it is set right; the monotonic clock is never set back.
 type reading struct {
 	wall      time.Time
 	monotonic time.Duration
@@ -46,7 +48,8 @@ func realTime() reading {
 	return reading{wall: now.Round(0), monotonic: now.Sub(started)}
 }
 
-// Lease knows when the lease of this process was last renewed. A nil Lease is that of a process without leader election, which may always write.
+// Lease knows when the lease of this process was last renewed. A nil Lease is that of a process
+// without leader election, which may always write.
 type Lease struct {
 	limit time.Duration
 	now   func() reading
@@ -56,8 +59,9 @@ type Lease struct {
 	renewed reading
 }
 
-// NewLease returns a lease that is not held. Limit is the age from which on nothing is written. Where it is the renew deadline, which is shorter than the duration
-// of a lease, no other process leads yet.
+// NewLease returns a lease that is not held. Limit is the age from which on nothing is written.
+// Where it is the renew deadline, which is shorter than the duration of a lease, no other process
+// leads yet.
 func NewLease(limit time.Duration) *Lease { return &Lease{limit: limit, now: realTime} }
 
 // Check returns a *StaleError if this process may no longer be the leader.
@@ -123,8 +127,10 @@ func (w *watched) Update(ctx context.Context, record resourcelock.LeaderElection
 	return w.write(record, func() error { return w.Interface.Update(ctx, record) })
 }
 
-// write counts the age of the lease from before the write was sent: another process counts from when it sees it. A lease that is given back is not held from
-// before that is sent. It is given back only by its holder: leader election reads it, and gives it back though another process took it over meanwhile.
+// write counts the age of the lease from before the write was sent: another process counts from
+// when it sees it. A lease that is given back is not held from before that is sent. It is given
+// back only by its holder: leader election reads it, and gives it back though another process took
+// it over meanwhile.
 func (w *watched) write(record resourcelock.LeaderElectionRecord, send func() error) error {
 	begun := w.lease.now()
 	mine := record.HolderIdentity == w.Identity()
@@ -148,10 +154,12 @@ func (l *Lease) note(held bool, at reading) {
 	l.held, l.renewed = held, at
 }
 
-// unled are API groups that a process which does not lead writes too: who asks for metrics, what happened, and the lease itself.
+// unled are API groups that a process which does not lead writes too: who asks for metrics, what
+// happened, and the lease itself.
 var unled = []string{"/apis/authentication.k8s.io/", "/apis/authorization.k8s.io/", "/apis/coordination.k8s.io/", "/apis/events.k8s.io/"}
 
-// Guard returns a transport to an API server of Kubernetes that sends writes only while the lease is young. A nil Lease guards nothing.
+// Guard returns a transport to an API server of Kubernetes that sends writes only while the lease
+// is young. A nil Lease guards nothing.
 func (l *Lease) Guard(next http.RoundTripper) http.RoundTripper {
 	if l == nil {
 		return next

@@ -87,7 +87,8 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// TestLeaseIsNotHeld holds that a write which failed renews nothing, that one which took long counts from its beginning, and that a lease given back is not held.
+// TestLeaseIsNotHeld holds that a write which failed renews nothing, that one which took long
+// counts from its beginning, and that a lease given back is not held.
 func TestLeaseIsNotHeld(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -111,7 +112,8 @@ func TestLeaseIsNotHeld(t *testing.T) {
 	r.want("after it was given back", false)
 }
 
-// TestLeaseOfAnotherIsNotGivenBack holds that a process which resumes does not end the leadership of the one that took over.
+// TestLeaseOfAnotherIsNotGivenBack holds that a process which resumes does not end the leadership
+// of the one that took over.
 func TestLeaseOfAnotherIsNotGivenBack(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -42,7 +42,8 @@ func (a actor) group() *autoscalinggroup.Group { return a.Seen.Group }
 // groups are those of the account and region of the pool.
 func (a actor) groups() *autoscalinggroup.Groups { return a.Memory.cloud.Groups }
 
-// invalidate has the group described when it is next asked for, because it was changed by a call, or might have been.
+// invalidate has the group described when it is next asked for, because it was changed by a call,
+// or might have been.
 func (a actor) invalidate() { a.Memory.cloud.SeenGroups.Invalidate(a.Seen.Group.Name) }
 
 // change shows on the group what a call changed. The group that was seen may be shared, and is left as it is.
@@ -218,7 +219,8 @@ func (d deleteGroup) do(ctx context.Context, a actor) ([]reconcile.Event, error)
 	return eventsOf(reconcile.Eventf("ASGDeleting", "Deleting Auto Scaling group %s and its %d instances", d.Group, d.Instances)), nil
 }
 
-// do deletes a launch template with the owner's bootstrap data wherever versions of the template say that some is kept.
+// do deletes a launch template with the owner's bootstrap data wherever versions of the template
+// say that some is kept.
 func (d deleteTemplate) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
 	cloud := a.Memory.cloud
 	versions, err := cloud.Templates.Versions(ctx, d.Template.ID)

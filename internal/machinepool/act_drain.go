@@ -25,7 +25,8 @@ func (a actor) workload(ctx context.Context) (drain.API, error) {
 	return a.Workloads.Client(ctx, types.NamespacedName{Namespace: a.Object.Namespace, Name: a.Seen.ClusterName})
 }
 
-// do drains nodes as far as that goes at the moment. A cluster that does not answer is no failure of the pass: the time limit counts.
+// do drains nodes as far as that goes at the moment. A cluster that does not answer is no failure
+// of the pass: the time limit counts.
 func (d drainSome) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
@@ -136,8 +137,8 @@ func (a actor) changeHold(id string, change func(*Hold)) {
 	})
 }
 
-// complete completes the lifecycle actions of instances. What is reported about each is remembered first: should the answer be lost, it is reported when the
-// instance is seen to have gone.
+// complete completes the lifecycle actions of instances. What is reported about each is remembered
+// first: should the answer be lost, it is reported when the instance is seen to have gone.
 func (a actor) complete(ctx context.Context, group string, notes []note, complete func(ctx context.Context, group, instance string) error) ([]reconcile.Event, error) {
 	var told []reconcile.Event
 	for _, one := range notes {

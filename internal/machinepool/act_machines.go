@@ -155,8 +155,9 @@ func (a actor) dropInfraMachine(ctx context.Context, id string) error {
 	return nil
 }
 
-// do removes Machines, and leaves their instances and nodes alone. Core would drain a deleted Machine's node and delete the Node, so its own annotation has it keep
-// off, and what it would do last is done for it.
+// do removes Machines, and leaves their instances and nodes alone. Core would drain a deleted
+// Machine's node and delete the Node, so its own annotation has it keep off, and what it would do
+// last is done for it.
 func (r removeMachines) do(ctx context.Context, a actor) ([]reconcile.Event, error) {
 	var failures []error
 	for i := range a.Seen.Unwanted {

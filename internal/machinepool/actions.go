@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
-// kubernetesAction is an action that writes to the management cluster. Its failure fails the pass, which is retried with growing delays.
+// kubernetesAction is an action that writes to the management cluster. Its failure fails the pass,
+// which is retried with growing delays.
 type kubernetesAction interface{ inKubernetes() }
 
 // kubernetes is embedded by kubernetesActions.
@@ -33,7 +34,8 @@ type (
 		Changes []autoscalinggroup.Change
 		// Outside is true if the group is set back to what it was given last.
 		Outside bool
-		// NotInPlace is why instances are replaced although the pool prefers new root volumes, empty if it does not.
+		// NotInPlace is why instances are replaced although the pool prefers new root volumes,
+		// empty if it does not.
 		NotInPlace string
 	}
 	tagGroup struct {

@@ -1,8 +1,11 @@
-// Package machinepool runs the nodes of every AWSMachinePool in an Auto Scaling group: it writes the pool's AWSLaunchConfig, keeps the group as the
-// pool asks for it, points it at the config's version, rolls instances that run another config, and reports to Cluster API which instances there are.
+// Package machinepool runs the nodes of every AWSMachinePool in an Auto Scaling group: it writes
+// the pool's AWSLaunchConfig, keeps the group as the pool asks for it, points it at the config's
+// version, rolls instances that run another config, and reports to Cluster API which instances
+// there are.
 //
-// Observe asks Kubernetes and AWS what there is. Decide, in the files decide*.go, is a pure function with a concern to a file. The actions are values, in
-// actions.go, and know how they are done, in the files act*.go.
+// Observe asks Kubernetes and AWS what there is. Decide, in the files decide*.go, is a pure
+// function with a concern to a file. The actions are values, in actions.go, and know how they are
+// done, in the files act*.go.
 package machinepool
 
 import (
@@ -30,7 +33,8 @@ import (
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=awsmachinepools,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=awsmachinepools/status,verbs=patch
-// A launch config blocks its pool's deletion; an API server that enforces owner references wants this right for it.
+// A launch config blocks its pool's deletion; an API server that enforces owner references wants
+// this right for it.
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=awsmachinepools/finalizers,verbs=update
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machinepools,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=awslaunchconfigtemplates,verbs=get;list;watch
@@ -107,7 +111,8 @@ func New(kind *Kind, report common.Reporter) *Controller {
 	return c
 }
 
-// paused reports whether a pool is paused, by itself or by its Cluster. Its group is then observed as one at rest.
+// paused reports whether a pool is paused, by itself or by its Cluster. Its group is then observed
+// as one at rest.
 func (c *Controller) paused(ctx context.Context, pool *infrav1.AWSMachinePool) (bool, error) {
 	_, cluster, _, err := common.Owners(ctx, c.kind.Client, pool)
 	if err != nil {
@@ -120,7 +125,8 @@ func (c *Controller) paused(ctx context.Context, pool *infrav1.AWSMachinePool) (
 	return paused, nil
 }
 
-// ready is how the Ready condition follows from the others. A roll-out under way does not make a pool unready: its nodes work.
+// ready is how the Ready condition follows from the others. A roll-out under way does not make a
+// pool unready: its nodes work.
 var ready = reconciling.Summary{
 	Target: infrav1.ReadyCondition,
 	Of: []string{

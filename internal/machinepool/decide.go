@@ -25,12 +25,13 @@ import (
 // lookAgain is when something in AWS that was just written and cannot be seen yet is checked again.
 const lookAgain = 5 * time.Second
 
-// Decide returns what to do for a pool, and writes its status. What failed in this pass is never planned again in it, so that the concerns after it still have
-// their turn.
+// Decide returns what to do for a pool, and writes its status. What failed in this pass is never
+// planned again in it, so that the concerns after it still have their turn.
 func Decide(in input) reconcile.Plan {
 	var plan reconcile.Plan
 	restamp(in)
-	reconciling.False(in.Object, infrav1.PausedCondition, infrav1.NotPausedReason, "") // nothing is decided about a paused pool
+	// nothing is decided about a paused pool
+	reconciling.False(in.Object, infrav1.PausedCondition, infrav1.NotPausedReason, "")
 	switch {
 	case in.Object.DeletionTimestamp != nil:
 		decideDeletion(in, &plan)
@@ -43,7 +44,8 @@ func Decide(in input) reconcile.Plan {
 	return plan
 }
 
-// decidePool keeps the nodes of a pool as its spec says. What runs is reported even where the newest spec is refused, or its launch config is not ready.
+// decidePool keeps the nodes of a pool as its spec says. What runs is reported even where the
+// newest spec is refused, or its launch config is not ready.
 func decidePool(in input, plan *reconcile.Plan) {
 	reconciling.Remove(in.Object, infrav1.ReleasedCondition)
 	in.Object.Status.Deletion = nil
@@ -94,7 +96,8 @@ func reached(in input, plan *reconcile.Plan) bool {
 	return in.Seen.Access.Show(in.Object, plan)
 }
 
-// recordLocation records where the pool's resources are before any is created. A new pool has what its group will be given recorded by the same write.
+// recordLocation records where the pool's resources are before any is created. A new pool has what
+// its group will be given recorded by the same write.
 func recordLocation(in input, plan *reconcile.Plan) {
 	annotate(in, plan, func(pool *infrav1.AWSMachinePool) {
 		ownership.SetLocation(pool, in.Seen.Access.Location)
@@ -114,7 +117,8 @@ func annotate(in input, plan *reconcile.Plan, change func(*infrav1.AWSMachinePoo
 	}
 }
 
-// annotationChanges returns what a function changes of the pool's annotations. The value of one that is removed is empty.
+// annotationChanges returns what a function changes of the pool's annotations. The value of one
+// that is removed is empty.
 func annotationChanges(in input, change func(*infrav1.AWSMachinePool)) map[string]string {
 	changed := *in.Object
 	changed.Annotations = maps.Clone(in.Object.Annotations)
@@ -133,8 +137,8 @@ func annotationChanges(in input, change func(*infrav1.AWSMachinePool)) map[strin
 	return differing
 }
 
-// restamp has conditions that were found for an earlier generation hold for the present one, if the pass itself wrote to the spec in between: that changed nothing
-// that a user asked for.
+// restamp has conditions that were found for an earlier generation hold for the present one, if the
+// pass itself wrote to the spec in between: that changed nothing that a user asked for.
 func restamp(in input) {
 	for _, done := range in.Done {
 		if record, is := done.Action.(recordInstances); is && done.Err == nil {
@@ -162,7 +166,8 @@ func awaitBootstrap(in input, _ *reconcile.Plan) bool {
 	return true
 }
 
-// bootstrapMissing returns why instances would have no bootstrap data, empty if they have. A launch config that the pool refers to has its own.
+// bootstrapMissing returns why instances would have no bootstrap data, empty if they have. A launch
+// config that the pool refers to has its own.
 func bootstrapMissing(in input) string {
 	switch name := in.Seen.MachinePool.Spec.Template.Spec.Bootstrap.DataSecretName; {
 	case name == nil:
@@ -174,7 +179,8 @@ func bootstrapMissing(in input) string {
 	return ""
 }
 
-// describeNode shows in status what a node is, so that cluster-autoscaler can scale from zero. What is known stays while the launch config is not ready.
+// describeNode shows in status what a node is, so that cluster-autoscaler can scale from zero. What
+// is known stays while the launch config is not ready.
 func describeNode(in input, plan *reconcile.Plan) bool {
 	config, shape := launchable(in), in.Seen.Shape
 	switch {
@@ -189,7 +195,8 @@ func describeNode(in input, plan *reconcile.Plan) bool {
 	return true
 }
 
-// nodeShape returns what a node of the pool is by its launch config. Of overrides the first counts, as for cluster-autoscaler's aws provider.
+// nodeShape returns what a node of the pool is by its launch config. Of overrides the first counts,
+// as for cluster-autoscaler's aws provider.
 func nodeShape(in input) common.NodeShape {
 	resolved := launchable(in).WhatIsLaunched()
 	shape := common.NodeShape{
@@ -202,12 +209,13 @@ func nodeShape(in input) common.NodeShape {
 	return shape
 }
 
-// briefly is how long a new pool waits for its launch config before status shows it. It is usually ready within a second and wakes the pool; what holds no
-// longer is not worth a write (ADR 79).
+// briefly is how long a new pool waits for its launch config before status shows it. It is usually
+// ready within a second and wakes the pool; what holds no longer is not worth a write (ADR 79).
 const briefly = 2 * time.Second
 
-// waitBriefly leaves the status of a new pool unwritten while its launch config is expected to be ready soon: nothing is in AWS, and the pass did nothing but
-// to create the launch config. API servers record creation in whole seconds.
+// waitBriefly leaves the status of a new pool unwritten while its launch config is expected to be
+// ready soon: nothing is in AWS, and the pass did nothing but to create the launch config. API
+// servers record creation in whole seconds.
 func waitBriefly(in input, plan *reconcile.Plan) {
 	config := in.Seen.LaunchConfig.Object
 	if in.Seen.Group != nil || in.Object.Status.ObservedGeneration != 0 || plan.Err != nil || !awaitsConfig(in) {
@@ -226,7 +234,8 @@ func waitBriefly(in input, plan *reconcile.Plan) {
 // longestName is that of a group's name (AWS: API_CreateAutoScalingGroup).
 const longestName = 255
 
-// groupName matches the names that an Auto Scaling group can have (AWS: API_CreateAutoScalingGroup), without the control characters that AWS allows too.
+// groupName matches the names that an Auto Scaling group can have (AWS:
+// API_CreateAutoScalingGroup), without the control characters that AWS allows too.
 var groupName = regexp.MustCompile(`^[^:\pC]{1,255}$`)
 
 // names returns what the group may be called.
@@ -234,7 +243,8 @@ func names(object *infrav1.AWSMachinePool, clusterName string) []string {
 	candidates := ownership.Names(object.Name, clusterName, object, 1, longestName)
 	// A group that was found once is found again, whatever becomes of what its name followed from.
 	for _, arn := range arns(object) {
-		// Names are described together with those of other pools, and AWS refuses a request with a name that cannot exist.
+		// Names are described together with those of other pools, and AWS refuses a request with a
+		// name that cannot exist.
 		if _, name, known := strings.Cut(arn, ":autoScalingGroupName/"); known && groupName.MatchString(name) && !slices.Contains(candidates, name) {
 			candidates = append(candidates, name)
 		}
@@ -242,8 +252,8 @@ func names(object *infrav1.AWSMachinePool, clusterName string) []string {
 	return candidates
 }
 
-// arns returns the ARNs by which the pool names its group. The user of the namespace can write each, so they say where to look, and never whose
-// the group is.
+// arns returns the ARNs by which the pool names its group. The user of the namespace can write
+// each, so they say where to look, and never whose the group is.
 func arns(object *infrav1.AWSMachinePool) []string {
 	named := []string{object.Spec.ProviderID}
 	if status := object.Status.AutoScalingGroup; status != nil {
@@ -255,8 +265,9 @@ func arns(object *infrav1.AWSMachinePool) []string {
 // ownerTag is the value of the ownership tag of the pool's group.
 func ownerTag(in input) string { return ownership.Owner(in.Object, in.Seen.ClusterName) }
 
-// ownerTagMissingError reports that the group which the pool names by its ARN exists and does not have the pool's owner tag. What the pool says of
-// itself is no proof, since every user of the namespace can write it: only whoever can tag resources in AWS can say whose the group is.
+// ownerTagMissingError reports that the group which the pool names by its ARN exists and does not
+// have the pool's owner tag. What the pool says of itself is no proof, since every user of the
+// namespace can write it: only whoever can tag resources in AWS can say whose the group is.
 type ownerTagMissingError struct {
 	group autoscalinggroup.Group
 	owner string
@@ -282,7 +293,8 @@ func (e *ownerTagMissingError) Error() string {
 // WaitsForUser reports that only a user can set the tag.
 func (*ownerTagMissingError) WaitsForUser() bool { return true }
 
-// wasOwned reports whether the pool had the group already: its owner tag was removed, and it is not one that CAPA created and Slipway never adopted.
+// wasOwned reports whether the pool had the group already: its owner tag was removed, and it is not
+// one that CAPA created and Slipway never adopted.
 func wasOwned(object *infrav1.AWSMachinePool, group *autoscalinggroup.Group) bool {
 	owned := object.Status.AutoScalingGroup
 	return owned != nil && owned.ARN == group.ARN && !meta.IsStatusConditionPresentAndEqual(object.Status.Conditions, infrav1.AdoptedCondition, metav1.ConditionFalse)
@@ -294,7 +306,8 @@ func namesTaken(err error) bool {
 	return errors.As(err, &taken)
 }
 
-// groupReason returns the reason of an error about which group is the pool's, and the given reason for any other error.
+// groupReason returns the reason of an error about which group is the pool's, and the given reason
+// for any other error.
 func groupReason(err error, otherwise string) string {
 	var untagged *ownerTagMissingError
 	switch {

@@ -15,15 +15,18 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// A pool that CAPA created is taken over in this order, and a crash between any two leaves its instances alone:
+// A pool that CAPA created is taken over in this order, and a crash between any two leaves its
+// instances alone:
 //
 //  1. recognize the group, and prove whose it is (observe): nothing is written
 //  2. write the launch config, with the id of the template to take over (ensureLaunchConfig)
-//  3. its controller tags the template as owned, together with the record of which versions count as what the spec asks for now, and creates a version
+//  3. its controller tags the template as owned, together with the record of which versions count
+//     as what the spec asks for now, and creates a version
 //  4. tag the group as owned (adopt): from here on it is found like any other
 //  5. point it at that version by number (updateGroupIfDue)
 
-// createdByCAPA returns the group of the pool's name that CAPA created for the pool's cluster and nothing of Slipway's owns, nil if there is none.
+// createdByCAPA returns the group of the pool's name that CAPA created for the pool's cluster and
+// nothing of Slipway's owns, nil if there is none.
 func createdByCAPA(in input, found map[string]autoscalinggroup.Group) *autoscalinggroup.Group {
 	group, exists := found[in.Object.Name]
 	facts := in.Seen.Access.Facts
@@ -43,9 +46,10 @@ func namesGroup(object *infrav1.AWSMachinePool, group *autoscalinggroup.Group) b
 	return group.ARN == object.Spec.ProviderID || group.ARN == object.Annotations[infrav1.AdoptAnnotation]
 }
 
-// mayAdopt returns an error unless it is proven that the candidate, which CAPA created, is this pool's. CAPA goes by the bare name: pools of one name in two
-// namespaces, or in two management clusters, share a group there. The pool names the group by its ARN, and the group's instances name the namespace, which the
-// users of another namespace cannot change.
+// mayAdopt returns an error unless it is proven that the candidate, which CAPA created, is this
+// pool's. CAPA goes by the bare name: pools of one name in two namespaces, or in two management
+// clusters, share a group there. The pool names the group by its ARN, and the group's instances
+// name the namespace, which the users of another namespace cannot change.
 func mayAdopt(in input) error {
 	candidate, group := in.Seen.Candidate, in.Seen.Candidate.Group
 	switch {
@@ -75,7 +79,8 @@ func mayAdopt(in input) error {
 	return nil
 }
 
-// adoptableTemplate returns the id of the template that the pool's launch config is to take over, "" for none.
+// adoptableTemplate returns the id of the template that the pool's launch config is to take over,
+// "" for none.
 func adoptableTemplate(in input) string {
 	if !in.Seen.Adopting || in.Seen.Group == nil {
 		return ""
@@ -83,7 +88,8 @@ func adoptableTemplate(in input) string {
 	return in.Seen.Group.LaunchTemplateID
 }
 
-// templateAdopted is false while the pool's group is still CAPA's, and the launch config has not taken its template over yet.
+// templateAdopted is false while the pool's group is still CAPA's, and the launch config has not
+// taken its template over yet.
 func templateAdopted(in input) bool {
 	config := launchable(in)
 	if !in.Seen.Adopting || config == nil {

@@ -17,18 +17,23 @@ import (
 )
 
 const (
-	// shortPatience is how long a group may be below its desired capacity before AWS is asked why: instances come within seconds.
+	// shortPatience is how long a group may be below its desired capacity before AWS is asked why:
+	// instances come within seconds.
 	shortPatience = time.Minute
-	// shortNoticed is when a group is checked that was made larger just now. Usually its first instance, which status shows, wakes the pool before.
+	// shortNoticed is when a group is checked that was made larger just now. Usually its first
+	// instance, which status shows, wakes the pool before.
 	shortNoticed = 10 * time.Second
-	// askAfter is when AWS is asked again, if it lasts, and then after as long as it has lasted, up to askEvery.
+	// askAfter is when AWS is asked again, if it lasts, and then after as long as it has lasted, up
+	// to askEvery.
 	askAfter = 5 * time.Minute
 	askEvery = 30 * time.Minute
-	// shortRest is how long a group that stays short is watched closely. After it, it is checked like one at rest.
+	// shortRest is how long a group that stays short is watched closely. After it, it is checked
+	// like one at rest.
 	shortRest = 10 * time.Minute
 )
 
-// explainCapacity shows why a group stays below its desired capacity. It is no reason for a pool not to be ready: what runs works.
+// explainCapacity shows why a group stays below its desired capacity. It is no reason for a pool
+// not to be ready: what runs works.
 func explainCapacity(in input, plan *reconcile.Plan) {
 	group, status := in.Seen.Group, &in.Object.Status
 	if group == nil || group.Deleting {
@@ -69,7 +74,8 @@ func explainCapacity(in input, plan *reconcile.Plan) {
 	}
 }
 
-// enlarged reports whether the group was given a larger desired capacity in this pass, and status shows no instance of it yet.
+// enlarged reports whether the group was given a larger desired capacity in this pass, and status
+// shows no instance of it yet.
 func enlarged(in input) bool {
 	for _, done := range in.Done {
 		if update, is := done.Action.(updateGroup); is && done.Err == nil && update.Desired.Capacity != nil && *update.Desired.Capacity > in.Object.Status.Replicas {
@@ -96,7 +102,8 @@ func shortFor(in input) time.Duration {
 // nextAsk returns how long after AWS was asked why a group is short it is asked again.
 func nextAsk(lasts time.Duration) time.Duration { return min(max(lasts, askAfter), askEvery) }
 
-// showShortage shows why capacity is missing. The numbers are left to status, so that the condition does not flap.
+// showShortage shows why capacity is missing. The numbers are left to status, so that the condition
+// does not flap.
 func showShortage(in input, plan *reconcile.Plan, launch *autoscalinggroup.FailedLaunch) {
 	if launch == nil {
 		reconciling.Unknown(in.Object, infrav1.CapacityAvailableCondition, infrav1.WaitingForInstancesReason,
@@ -117,8 +124,9 @@ func showShortage(in input, plan *reconcile.Plan, launch *autoscalinggroup.Faile
 // warmLookEvery is how often a warm pool is checked that has more instances than it is to have.
 const warmLookEvery = 30 * time.Second
 
-// releaseWarmInstances ends the hold of the drain hook on instances that leave a warm pool: AWS asks the hooks of the group for them too (AWS:
-// warm-pool-instance-lifecycle), and there is nothing to drain.
+// releaseWarmInstances ends the hold of the drain hook on instances that leave a warm pool: AWS
+// asks the hooks of the group for them too (AWS: warm-pool-instance-lifecycle), and there is
+// nothing to drain.
 func releaseWarmInstances(in input, plan *reconcile.Plan) bool {
 	if !keepsWarm(in) {
 		return true

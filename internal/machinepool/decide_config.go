@@ -32,8 +32,9 @@ const (
 	cacheBehind = 5 * time.Second
 )
 
-// ensureLaunchConfig keeps the pool's launch config as the pool asks for, or follows the one that the pool refers to. The other concerns have their turn without it
-// while it is not ready: sizes can change, the version cannot.
+// ensureLaunchConfig keeps the pool's launch config as the pool asks for, or follows the one that
+// the pool refers to. The other concerns have their turn without it while it is not ready: sizes
+// can change, the version cannot.
 func ensureLaunchConfig(in input, plan *reconcile.Plan) bool {
 	config := in.Seen.LaunchConfig.Object
 	if in.Object.Spec.LaunchConfigRef != nil {
@@ -124,8 +125,8 @@ func showForeignConfig(in input, plan *reconcile.Plan) bool {
 	return false
 }
 
-// refusedConfig reports whether an action failed because the API server does not take a launch config as it is, or has it already: failures that conditions
-// tell about.
+// refusedConfig reports whether an action failed because the API server does not take a launch
+// config as it is, or has it already: failures that conditions tell about.
 func refusedConfig(done reconcile.Done) bool {
 	switch done.Action.(type) {
 	case createLaunchConfig, updateLaunchConfig:
@@ -134,7 +135,8 @@ func refusedConfig(done reconcile.Done) bool {
 	return false
 }
 
-// showRefusedConfig shows that the API server does not take the launch config: only an edit of the pool helps, which wakes it. Other failures are retried.
+// showRefusedConfig shows that the API server does not take the launch config: only an edit of the
+// pool helps, which wakes it. Other failures are retried.
 func showRefusedConfig(in input, err error) bool {
 	if !apierrors.IsInvalid(err) {
 		return false
@@ -149,8 +151,9 @@ func showConfig(in input, config *infrav1.AWSLaunchConfig) {
 	common.ShowLaunchConfig(in.Object, config)
 }
 
-// proveTemplate checks that the pool may launch from the template that its launch config's status names, before its group is first pointed at it. Status
-// is no proof: a user who may write it could name the template of another cluster, with that cluster's user data.
+// proveTemplate checks that the pool may launch from the template that its launch config's status
+// names, before its group is first pointed at it. Status is no proof: a user who may write it could
+// name the template of another cluster, with that cluster's user data.
 func proveTemplate(in input, plan *reconcile.Plan) bool {
 	config := in.Seen.LaunchConfig
 	if !common.Launchable(config.Object) || config.Object.Status.LaunchTemplateID == presentTemplate(in) {
@@ -177,8 +180,9 @@ func presentTemplate(in input) string {
 	return in.Seen.Group.LaunchTemplateID
 }
 
-// launchable returns the launch config if the pool may launch from what its status says, and nil if it may not: it is not ready for its current generation and
-// does not hold back what EC2 would not launch either, or it is not for this pool.
+// launchable returns the launch config if the pool may launch from what its status says, and nil if
+// it may not: it is not ready for its current generation and does not hold back what EC2 would not
+// launch either, or it is not for this pool.
 func launchable(in input) *infrav1.AWSLaunchConfig {
 	config := in.Seen.LaunchConfig
 	switch {
@@ -243,8 +247,9 @@ func (u updateLaunchConfig) differs(config *infrav1.AWSLaunchConfig) []string {
 	return differing
 }
 
-// differingMembers returns how the members of two specs differ, sorted by name: "instanceType m5.large → m6i.large". Specs
-// that differ in no member that JSON has count as differing all the same.
+// differingMembers returns how the members of two specs differ, sorted by name: "instanceType
+// m5.large → m6i.large". Specs that differ in no member that JSON has count as differing all the
+// same.
 func differingMembers(before, after infrav1.AWSLaunchConfigSpec) []string {
 	members := [2]map[string]any{}
 	for i, spec := range []infrav1.AWSLaunchConfigSpec{before, after} {
@@ -290,7 +295,8 @@ func difference(name string, old, wanted any) string {
 	return fmt.Sprintf("%s %s → %s", name, values[0], values[1])
 }
 
-// namedSubnets returns the subnets that references name by id, in the order of the references. One that filters find has an empty id.
+// namedSubnets returns the subnets that references name by id, in the order of the references. One
+// that filters find has an empty id.
 func namedSubnets(references []infrav1.AWSResourceReference) []string {
 	ids := make([]string, len(references))
 	for i, reference := range references {
@@ -310,7 +316,8 @@ func overriddenMembers(mixed *infrav1.MixedInstancesPolicy) []string {
 	return []string{"InstanceType", "ImageId"}
 }
 
-// complete adds to the launch config that is created for a pool what only pools with a group of their own want. Present is what there is, nil if there is none.
+// complete adds to the launch config that is created for a pool what only pools with a group of
+// their own want. Present is what there is, nil if there is none.
 func complete(in input, wanted *infrav1.AWSLaunchConfigSpec, present *infrav1.AWSLaunchConfig) {
 	spec, machine := &in.Object.Spec, &in.Seen.MachinePool.Spec.Template.Spec
 	wanted.KubernetesVersion = machine.Version
@@ -321,21 +328,25 @@ func complete(in input, wanted *infrav1.AWSLaunchConfigSpec, present *infrav1.AW
 	if present != nil {
 		presentType, wanted.Rollback = present.Spec.InstanceType, keptRollback(in.Object, present)
 		if wanted.LaunchTemplateName == "" && spec.LaunchConfigTemplateRef != nil {
-			wanted.LaunchTemplateName = present.Spec.LaunchTemplateName // EC2 renames no template, of a pool that named one before
+			// EC2 renames no template, of a pool that named one before
+			wanted.LaunchTemplateName = present.Spec.LaunchTemplateName
 		}
 	}
-	// A group with overrides needs no type in its template, but the image's architecture follows from one, and cluster-autoscaler reads
-	// the template's to know what a node of an empty group would be.
+	// A group with overrides needs no type in its template, but the image's architecture follows
+	// from one, and cluster-autoscaler reads the template's to know what a node of an empty group
+	// would be.
 	if policy := spec.MixedInstancesPolicy; wanted.InstanceType == "" && policy != nil && len(policy.Overrides) > 0 {
 		wanted.InstanceType = policy.Overrides[0].InstanceType
-		// Another first override makes no other nodes of those that are there: the type stays for as long as it is among them.
+		// Another first override makes no other nodes of those that are there: the type stays for
+		// as long as it is among them.
 		if slices.ContainsFunc(policy.Overrides, func(override infrav1.Overrides) bool { return override.InstanceType == presentType }) {
 			wanted.InstanceType = presentType
 		}
 	}
 }
 
-// keptRollback returns the rollback that goes on: until the user wants none any longer, or the spec asks for something other than what failed.
+// keptRollback returns the rollback that goes on: until the user wants none any longer, or the spec
+// asks for something other than what failed.
 func keptRollback(object *infrav1.AWSMachinePool, config *infrav1.AWSLaunchConfig) *infrav1.Rollback {
 	if object.Spec.RefreshPreferences == nil || !object.Spec.RefreshPreferences.Rollback {
 		return nil

@@ -22,19 +22,23 @@ import (
 const (
 	// groupEnding is when a group that is being deleted is checked again, should no sweep notice its end.
 	groupEnding = 10 * time.Second
-	// untaggedAgain is when a group that lacks the pool's owner tag is checked again, should no sweep notice the tag.
+	// untaggedAgain is when a group that lacks the pool's owner tag is checked again, should no
+	// sweep notice the tag.
 	untaggedAgain = 2 * time.Minute
-	// settledAfter is how long Auto Scaling is given to take an instance out of a group that shrank, before one that stays, because it is protected, in
-	// standby, or its group's Terminate process suspended, goes with the group.
+	// settledAfter is how long Auto Scaling is given to take an instance out of a group that
+	// shrank, before one that stays, because it is protected, in standby, or its group's Terminate
+	// process suspended, goes with the group.
 	settledAfter = time.Minute
-	// unwatched is how long the nodes of a group may go unchecked before they are checked for settledAfter anew, whatever their time limit says.
+	// unwatched is how long the nodes of a group may go unchecked before they are checked for
+	// settledAfter anew, whatever their time limit says.
 	unwatched = 10 * time.Minute
 	// watchNoted is how often it is recorded that nodes are checked.
 	watchNoted = 5 * time.Minute
 )
 
-// decideDeletion deletes what belongs to a pool: the group with its instances, the launch config with its template. The finalizer goes last. It reads no
-// bootstrap data, and needs neither status nor the cluster objects.
+// decideDeletion deletes what belongs to a pool: the group with its instances, the launch config
+// with its template. The finalizer goes last. It reads no bootstrap data, and needs neither status
+// nor the cluster objects.
 func decideDeletion(in input, plan *reconcile.Plan) {
 	reconciling.False(in.Object, infrav1.ReadyCondition, infrav1.DeletingReason, "")
 	if in.Seen.Access.NothingMade {
@@ -47,7 +51,8 @@ func decideDeletion(in input, plan *reconcile.Plan) {
 	var untagged *ownerTagMissingError
 	switch err := in.Seen.GroupErr; {
 	case errors.As(err, &untagged):
-		// Nothing is adopted in order to be deleted: a group that the pool names and that lacks the pool's owner tag is left, and keeps the object until a user has decided.
+		// Nothing is adopted in order to be deleted: a group that the pool names and that lacks the
+		// pool's owner tag is left, and keeps the object until a user has decided.
 		reconciling.True(in.Object, infrav1.DeletingCondition, infrav1.OwnerTagMissingReason, err.Error())
 		plan.LookAgain(untaggedAgain)
 		if in.Seen.InMotion {
@@ -110,7 +115,8 @@ func deleteGroupFirst(in input, plan *reconcile.Plan) bool {
 	return false
 }
 
-// confirmGone goes on if the group was seen being deleted. Any other is looked for a second time: one that was created or changed just before may not be visible.
+// confirmGone goes on if the group was seen being deleted. Any other is looked for a second time:
+// one that was created or changed just before may not be visible.
 func confirmGone(in input, plan *reconcile.Plan) bool {
 	condition := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.DeletingCondition)
 	if condition != nil && condition.Reason == infrav1.ASGDeletionInProgressReason {
@@ -130,13 +136,15 @@ func confirmGone(in input, plan *reconcile.Plan) bool {
 	return false
 }
 
-// protection returns the level of deletion protection that holds: the spec's, or the group's where the spec names none.
+// protection returns the level of deletion protection that holds: the spec's, or the group's where
+// the spec names none.
 func protection(in input) infrav1.DeletionProtection {
 	return cmp.Or(in.Object.Spec.DeletionProtection, infrav1.DeletionProtection(in.Seen.Group.Settings.DeletionProtection))
 }
 
-// respectProtection keeps a pool that is deleted, with its nodes, for as long as its group is protected from that. Else it gives the group the level of the spec, which may
-// have been lowered after the pool was deleted.
+// respectProtection keeps a pool that is deleted, with its nodes, for as long as its group is
+// protected from that. Else it gives the group the level of the spec, which may have been lowered
+// after the pool was deleted.
 func respectProtection(in input, plan *reconcile.Plan) bool {
 	group, level := in.Seen.Group, protection(in)
 	if level == infrav1.DeletionProtectionPreventAllDeletion {
@@ -155,7 +163,8 @@ func respectProtection(in input, plan *reconcile.Plan) bool {
 	return true
 }
 
-// emptyProtected scales a group to zero that may be deleted only once it is empty. Its instances leave by the hooks of the group.
+// emptyProtected scales a group to zero that may be deleted only once it is empty. Its instances
+// leave by the hooks of the group.
 func emptyProtected(in input, plan *reconcile.Plan) bool {
 	group := in.Seen.Group
 	if protection(in) != infrav1.DeletionProtectionPreventForceDeletion || len(group.Instances) == 0 && group.WarmPool == nil && !group.WarmPoolDeleting {
@@ -191,9 +200,11 @@ func planEmptying(in input, plan *reconcile.Plan) {
 	plan.Do(emptyOut{Group: in.Seen.Group.Name, Instances: len(in.Seen.Group.Instances)}, "%s is being deleted, and its instances leave by the hooks of their group", in.Object.Name)
 }
 
-// emptyGroup drains all nodes of a group that is about to be deleted and lets its instances leave by the group's hooks. It goes on once the group can
-// be deleted with all that is left in it: nothing that has to leave is left on the nodes, or the time is up. Deleting alone would not do: AWS
-// terminates the instances then, and asks no hook (AWS: API_DeleteAutoScalingGroup, ForceDelete).
+// emptyGroup drains all nodes of a group that is about to be deleted and lets its instances leave
+// by the group's hooks. It goes on once the group can be deleted with all that is left in it:
+// nothing that has to leave is left on the nodes, or the time is up. Deleting alone would not do:
+// AWS terminates the instances then, and asks no hook (AWS: API_DeleteAutoScalingGroup,
+// ForceDelete).
 func emptyGroup(in input, plan *reconcile.Plan) bool {
 	if !drainWanted(in) || !drainPossible(in) {
 		return true
@@ -240,7 +251,8 @@ func showEmptying(in input, plan *reconcile.Plan, waiting []departure) {
 	plan.LookAgain(min(groupEnding, nextLook(in, waiting)))
 }
 
-// waitedFor returns the instances that keep the group from being deleted. Their nodes have been checked for some time.
+// waitedFor returns the instances that keep the group from being deleted. Their nodes have been
+// checked for some time.
 func waitedFor(in input, departures []departure, checked time.Duration) []departure {
 	return slices.DeleteFunc(slices.Clone(departures), func(d departure) bool {
 		settled := emptied(in) && checked >= settledAfter && !d.Leaving() && !in.Now.Before(d.since.Add(settledAfter))
@@ -248,8 +260,10 @@ func waitedFor(in input, departures []departure, checked time.Duration) []depart
 	})
 }
 
-// noteWatch records that the nodes of the pool's group are checked, and returns for how long they have been without a long gap. A drain's time goes on while no
-// manager runs or AWS cannot be reached; a node that was not checked then is given the chance to be drained before the group is deleted with all that is in it.
+// noteWatch records that the nodes of the pool's group are checked, and returns for how long they
+// have been without a long gap. A drain's time goes on while no manager runs or AWS cannot be
+// reached; a node that was not checked then is given the chance to be drained before the group is
+// deleted with all that is in it.
 func noteWatch(in input) time.Duration {
 	status, now := deletionStatus(in.Object), metav1.NewTime(in.Now)
 	if status.NodesCheckedLast == nil || in.Now.Sub(status.NodesCheckedLast.Time) > unwatched+watchNoted {
@@ -261,7 +275,8 @@ func noteWatch(in input) time.Duration {
 	return in.Now.Sub(status.NodesCheckedSince.Time)
 }
 
-// reportExpired reports the nodes that are not empty and whose instances go with the group, because their time is up.
+// reportExpired reports the nodes that are not empty and whose instances go with the group, because
+// their time is up.
 func reportExpired(in input, plan *reconcile.Plan, departures []departure) {
 	if tried, _ := attempted[deleteGroup](in); tried {
 		return
@@ -324,8 +339,8 @@ func deleteConfig(in input, plan *reconcile.Plan) bool {
 	return false
 }
 
-// deleteTemplates deletes the launch template of a pool whose launch config went first, as it may when a namespace is deleted. A template that another object of the
-// name has is that object's.
+// deleteTemplates deletes the launch template of a pool whose launch config went first, as it may
+// when a namespace is deleted. A template that another object of the name has is that object's.
 func deleteTemplates(in input, plan *reconcile.Plan) bool {
 	if in.Object.Spec.LaunchConfigRef != nil {
 		return true

@@ -19,12 +19,14 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// DrainingAnnotation holds since when the nodes of instances are being drained, as JSON by instance id. It is what the time limit is counted from: a new
-// manager finds it, clusterctl move takes it along, and it is there though the workload cluster is not.
+// DrainingAnnotation holds since when the nodes of instances are being drained, as JSON by instance
+// id. It is what the time limit is counted from: a new manager finds it, clusterctl move takes it
+// along, and it is there though the workload cluster is not.
 const DrainingAnnotation = "slipway.infrastructure.cluster.x-k8s.io/draining"
 
 const (
-	// lookLimit is how long one pass may talk to a workload cluster. Nodes that it did not get to have their turn in the next.
+	// lookLimit is how long one pass may talk to a workload cluster. Nodes that it did not get to
+	// have their turn in the next.
 	lookLimit = 10 * time.Second
 	// signEvery is how often the hold on an instance is extended whose node is still being drained.
 	signEvery = autoscalinggroup.DrainHeartbeat / 3
@@ -33,7 +35,8 @@ const (
 // departure is an instance on its way out, and how far its node is.
 type departure struct {
 	autoscalinggroup.Instance
-	// since is when its node began to be drained, and until is when its instance is released though the node is not empty.
+	// since is when its node began to be drained, and until is when its instance is released though
+	// the node is not empty.
 	since, until time.Time
 	// node is the Node's name, "" if there is none or it is not known.
 	node string
@@ -56,7 +59,8 @@ func (d departure) String() string {
 	return name + ": " + d.state
 }
 
-// withDeadline is String with the time until which the instance is held at most. It does not change while the node is drained, so that a condition can have it.
+// withDeadline is String with the time until which the instance is held at most. It does not change
+// while the node is drained, so that a condition can have it.
 func (d departure) withDeadline() string {
 	if d.Retained() {
 		return d.String() + "; its instance is retained until the node is empty"
@@ -64,7 +68,8 @@ func (d departure) withDeadline() string {
 	return fmt.Sprintf("%s, until %s at the latest", d, d.until.UTC().Format(time.RFC3339))
 }
 
-// drainPossible is false if there is no cluster any longer whose pods could go elsewhere. Cluster API does not drain then either.
+// drainPossible is false if there is no cluster any longer whose pods could go elsewhere. Cluster
+// API does not drain then either.
 func drainPossible(in input) bool {
 	return in.Seen.Cluster != nil && in.Seen.Cluster.DeletionTimestamp.IsZero()
 }
@@ -77,8 +82,9 @@ func drainTimeout(in input) time.Duration {
 	return infrav1.DefaultNodeDrainTimeout
 }
 
-// drainNodes drains the nodes of instances that the drain hook holds on their way out, and releases those that are empty or whose time is up. When a
-// node's time began is recorded on the pool; all else is observed anew each time.
+// drainNodes drains the nodes of instances that the drain hook holds on their way out, and releases
+// those that are empty or whose time is up. When a node's time began is recorded on the pool; all
+// else is observed anew each time.
 func drainNodes(in input, plan *reconcile.Plan) bool {
 	if in.Seen.Group == nil {
 		return true
@@ -105,7 +111,8 @@ func drainNodes(in input, plan *reconcile.Plan) bool {
 	return true
 }
 
-// uncordon makes the nodes schedulable again that were drained before the root volume of their instance was replaced, once the instance is in service.
+// uncordon makes the nodes schedulable again that were drained before the root volume of their
+// instance was replaced, once the instance is in service.
 func uncordon(in input, plan *reconcile.Plan) {
 	back := uncordonable(in)
 	if len(back) == 0 || !drainPossible(in) {
@@ -155,8 +162,8 @@ func departuresOf(in input, instances []autoscalinggroup.Instance) []departure {
 	return departures
 }
 
-// withoutLook returns how far an instance is of which the node is not to be drained here: whether nothing keeps it, and what is in the way. The state is empty if
-// the node is to be drained.
+// withoutLook returns how far an instance is of which the node is not to be drained here: whether
+// nothing keeps it, and what is in the way. The state is empty if the node is to be drained.
 func withoutLook(in input, instance autoscalinggroup.Instance) (empty bool, state string) {
 	machine, has := in.Seen.Machines[instance.ID]
 	switch {
@@ -195,8 +202,9 @@ func drainAndRecord(in input, plan *reconcile.Plan, departures []departure) {
 	}
 }
 
-// drainRecord returns what is to be recorded on the pool: since when nodes are being drained that are not empty, without instances that no longer count. It
-// has the events about those that began, and those that ended.
+// drainRecord returns what is to be recorded on the pool: since when nodes are being drained that
+// are not empty, without instances that no longer count. It has the events about those that began,
+// and those that ended.
 func drainRecord(in input, departures []departure) recordDrain {
 	begun, deleting := drainingSince(in.Object), !in.Object.DeletionTimestamp.IsZero()
 	record := recordDrain{Since: maps.Clone(begun)}
@@ -204,7 +212,8 @@ func drainRecord(in input, departures []departure) recordDrain {
 	var started []departure
 	for _, d := range departures {
 		_, known := begun[d.ID]
-		// What was released may be held by another hook, and counts no more. A node whose instance stays is uncordoned later.
+		// What was released may be held by another hook, and counts no more. A node whose instance
+		// stays is uncordoned later.
 		if !known && (deleting || d.ReplacesRoot() && d.node != "" && !d.gone || !d.done() && !in.Seen.Holds[d.ID].Completed) {
 			record.Since[d.ID] = d.since.UTC().Truncate(time.Second)
 			started = append(started, d)
@@ -244,9 +253,11 @@ func isHeld(in input, id string) bool {
 	return slices.ContainsFunc(in.Seen.Group.Instances, func(instance autoscalinggroup.Instance) bool { return instance.ID == id && instance.Held() })
 }
 
-// dropEnded drops from the record the instances that no longer count, and returns those among them that went and whose nodes were not seen empty. One whose
-// node is empty is dropped before it is released, so that a manager that ends in between leaves no record that says otherwise. A deletion's record
-// goes with the group: it also says since when instances that hold out have been asked to go.
+// dropEnded drops from the record the instances that no longer count, and returns those among them
+// that went and whose nodes were not seen empty. One whose node is empty is dropped before it is
+// released, so that a manager that ends in between leaves no record that says otherwise. A
+// deletion's record goes with the group: it also says since when instances that hold out have been
+// asked to go.
 func dropEnded(in input, record map[string]time.Time, departures []departure) (ended []string) {
 	for _, id := range slices.Sorted(maps.Keys(record)) {
 		member := slices.IndexFunc(in.Seen.Group.Instances, func(instance autoscalinggroup.Instance) bool { return instance.ID == id })
@@ -271,8 +282,9 @@ func dropEnded(in input, record map[string]time.Time, departures []departure) (e
 	return ended
 }
 
-// endedEvents returns what is reported about an instance whose node was being drained and that went without this process having released it: AWS or a user ended the
-// hold, maybe while no manager ran.
+// endedEvents returns what is reported about an instance whose node was being drained and that went
+// without this process having released it: AWS or a user ended the hold, maybe while no manager
+// ran.
 func endedEvents(in input, id string, since time.Time) []reconcile.Event {
 	hold := in.Seen.Holds[id]
 	if hold.Completed || hold.Unanswered != nil || !drainWanted(in) || !drainPossible(in) {
@@ -323,7 +335,8 @@ func departureEvent(in input, d departure) *reconcile.Event {
 	return &event
 }
 
-// release ends the hold on instances that are done, and extends that on the others. Each kind of action is tried once in a pass.
+// release ends the hold on instances that are done, and extends that on the others. Each kind of
+// action is tried once in a pass.
 func release(in input, plan *reconcile.Plan, departures []departure) {
 	if releaseFailure(in) != nil {
 		return
@@ -377,7 +390,8 @@ func releaseOf(in input, d departure) releasing {
 	return nothingDue
 }
 
-// abandons reports whether the termination of an instance is abandoned, because its node was not drained in time and the pool retains such instances.
+// abandons reports whether the termination of an instance is abandoned, because its node was not
+// drained in time and the pool retains such instances.
 func abandons(in input, d departure) bool {
 	return d.expired && !d.empty && !d.ReplacesRoot() && retains(in) && in.Object.DeletionTimestamp.IsZero()
 }
@@ -404,8 +418,9 @@ func statesOf(departures []departure) string {
 	return named(states)
 }
 
-// notesOf returns instances with what is reported once their hold has ended. If AWS did not answer the first request, the Node may have gone since, because of
-// that request: what was to be reported then is reported now.
+// notesOf returns instances with what is reported once their hold has ended. If AWS did not answer
+// the first request, the Node may have gone since, because of that request: what was to be reported
+// then is reported now.
 func notesOf(in input, departures []departure) []note {
 	notes := make([]note, 0, len(departures))
 	for _, d := range departures {

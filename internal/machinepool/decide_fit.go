@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-project/slipway/internal/inspection"
 )
 
-// reservation reports whether the pool decides on Capacity Reservations itself, and whether its instances may run in those.
+// reservation reports whether the pool decides on Capacity Reservations itself, and whether its
+// instances may run in those.
 func reservation(pool *infrav1.AWSMachinePoolSpec) (itself, inside bool) {
 	itself = pool.CapacityReservation != nil && pool.CapacityReservation.Preference != "default"
 	return itself, itself && pool.CapacityReservation.Preference != "none"
@@ -23,8 +24,8 @@ func skipsMatching(preferences *infrav1.RefreshPreferences) bool {
 	return preferences == nil || !preferences.Disable && ptr.Deref(preferences.SkipMatching, true)
 }
 
-// incompatible returns why the pool cannot launch from a launch config that is not written in the pool itself, "" if it can. They are the rules that the API server
-// holds for awsLaunchTemplate.
+// incompatible returns why the pool cannot launch from a launch config that is not written in the
+// pool itself, "" if it can. They are the rules that the API server holds for awsLaunchTemplate.
 func incompatible(in input, spec *infrav1.AWSLaunchConfigSpec) string {
 	pool, mixed := &in.Object.Spec, in.Object.Spec.MixedInstancesPolicy
 	spot, block := common.Bought(spec)
@@ -47,7 +48,8 @@ func incompatible(in input, spec *infrav1.AWSLaunchConfigSpec) string {
 	)
 }
 
-// incompatibleWithWarmPool returns why instances of a launch config cannot be in the warm pool, "" if they can or there is none.
+// incompatibleWithWarmPool returns why instances of a launch config cannot be in the warm pool, ""
+// if they can or there is none.
 func incompatibleWithWarmPool(pool *infrav1.WarmPool, spec *infrav1.AWSLaunchConfigSpec, bought, parameter bool) string {
 	if pool == nil {
 		return ""
@@ -63,12 +65,14 @@ func incompatibleWithWarmPool(pool *infrav1.WarmPool, spec *infrav1.AWSLaunchCon
 // hibernatedWarmPool is the state of a warm pool whose instances hibernate.
 const hibernatedWarmPool = "Hibernated"
 
-// hibernates reports whether instances of a launch config can hibernate, or it is for AWS to say, which has the launch template.
+// hibernates reports whether instances of a launch config can hibernate, or it is for AWS to say,
+// which has the launch template.
 func hibernates(spec *infrav1.AWSLaunchConfigSpec) bool {
 	return spec.Existing != nil || spec.HibernationOptions != nil && spec.HibernationOptions.Configured
 }
 
-// lacksDryRun reports whether a launch config asks for a dry run and has no instance type, of which there is none.
+// lacksDryRun reports whether a launch config asks for a dry run and has no instance type, of which
+// there is none.
 func lacksDryRun(spec *infrav1.AWSLaunchConfigSpec) bool {
 	return spec.Verify != "" && spec.InstanceType == ""
 }

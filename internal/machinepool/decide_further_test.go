@@ -157,7 +157,8 @@ func TestNotesOfDepartures(t *testing.T) {
 	}
 }
 
-// TestMachinesOfDepartures specifies Machines where the pool says nothing about them, and those of instances that leave or are held.
+// TestMachinesOfDepartures specifies Machines where the pool says nothing about them, and those of
+// instances that leave or are held.
 func TestMachinesOfDepartures(t *testing.T) {
 	t.Parallel()
 	both := func(in *input) {

@@ -103,9 +103,10 @@ func obstacleOf(in input) *obstacle {
 // replicas is how many instances the MachinePool asks for.
 func replicas(in input) int32 { return ptr.Deref(in.Seen.MachinePool.Spec.Replicas, 1) }
 
-// overrideObstacle returns what is wrong with an override that Auto Scaling would take, or refuse with a message that does not help, and that no launch could come
-// of: images, types and templates that do not exist, types that cannot run their image, and templates with an instance profile that the cluster's identity may
-// not use.
+// overrideObstacle returns what is wrong with an override that Auto Scaling would take, or refuse
+// with a message that does not help, and that no launch could come of: images, types and templates
+// that do not exist, types that cannot run their image, and templates with an instance profile that
+// the cluster's identity may not use.
 func overrideObstacle(in input) *obstacle {
 	if in.Object.Spec.MixedInstancesPolicy == nil || launchable(in).WhatIsLaunched() == nil {
 		return nil
@@ -143,8 +144,10 @@ func (e *mismatchError) Error() string {
 		e.override.ImageID, e.override.Architecture, e.override.InstanceType, e.override.Architectures)
 }
 
-// desiredGroup returns the group that the pool asks for. While the launch config is not ready, and while edits settle, the group launches what it launched before:
-// a version and the mixed instances policy that goes with it change together. So it does while a refresh brings what is wanted by new root volumes.
+// desiredGroup returns the group that the pool asks for. While the launch config is not ready, and
+// while edits settle, the group launches what it launched before: a version and the mixed instances
+// policy that goes with it change together. So it does while a refresh brings what is wanted by new
+// root volumes.
 func desiredGroup(in input) autoscalinggroup.Desired {
 	desired := launchedGroup(in)
 	if desired.LaunchTemplateID != "" && (rootVolumesOf(in).inPlace || holdsConfiguration(in)) {
@@ -181,8 +184,8 @@ func launchedGroup(in input) autoscalinggroup.Desired {
 	return desired
 }
 
-// askedTags returns what users ask for on the group: by the cluster, by the pool, and for an autoscaler that reads tags, by the MachinePool, and by what a node
-// would be.
+// askedTags returns what users ask for on the group: by the cluster, by the pool, and for an
+// autoscaler that reads tags, by the MachinePool, and by what a node would be.
 func askedTags(in input) map[string]string {
 	asked := in.Seen.Access.Facts.AskedTags(in.Object.Spec.AdditionalTags)
 	if in.Seen.MachinePool == nil || !common.Autoscaled(in.Seen.MachinePool) {
@@ -202,8 +205,9 @@ func askedTags(in input) map[string]string {
 	return asked
 }
 
-// configTag returns the value of the tag by which a launch config finds the groups that use its template: of the config that the group launches from, which is the
-// one before while another that the pool refers to is not ready, or edits settle.
+// configTag returns the value of the tag by which a launch config finds the groups that use its
+// template: of the config that the group launches from, which is the one before while another that
+// the pool refers to is not ready, or edits settle.
 func configTag(in input) string {
 	reference := in.Object.Spec.LaunchConfigRef
 	if reference == nil {
@@ -239,7 +243,8 @@ func createGroupIfGone(in input, plan *reconcile.Plan) bool {
 		create.Lost = fmt.Sprintf("Auto Scaling group %s was deleted outside Slipway; it is made again", lost.Name)
 		reason = fmt.Sprintf("Auto Scaling group %s was deleted outside Slipway", lost.Name)
 		reconciling.False(in.Object, infrav1.ASGReadyCondition, infrav1.ASGNotFoundReason, create.Lost)
-		in.Object.Status.AutoScalingGroup = nil // so that it is reported once, however often creating another is tried
+		// so that it is reported once, however often creating another is tried
+		in.Object.Status.AutoScalingGroup = nil
 	}
 	tried, err := attempted[createGroup](in)
 	switch {
@@ -257,7 +262,8 @@ func createGroupIfGone(in input, plan *reconcile.Plan) bool {
 	return false
 }
 
-// updateGroupIfDue makes a group that exists as desired. What keeps instances from coming or going unseen is first: hooks, and suspended processes.
+// updateGroupIfDue makes a group that exists as desired. What keeps instances from coming or going
+// unseen is first: hooks, and suspended processes.
 func updateGroupIfDue(in input, plan *reconcile.Plan) bool {
 	if in.Seen.Adopting {
 		if goOn := adopt(in, plan); !goOn || in.Seen.Adopting {
@@ -274,7 +280,8 @@ func updateGroupIfDue(in input, plan *reconcile.Plan) bool {
 	tried, err := attempted[updateGroup](in)
 	switch {
 	case err != nil:
-		// What a warm pool that is being deleted stands in the way of is tried again when that is gone, which wakes the pool.
+		// What a warm pool that is being deleted stands in the way of is tried again when that is
+		// gone, which wakes the pool.
 		pool.ShowFailure(in.Object, plan, infrav1.ASGReadyCondition, infrav1.ASGUpdateFailedReason, err)
 		return true
 	case len(changes) > 0 && (tried || changedSince(in, desired, given)):
@@ -296,7 +303,8 @@ func updateGroupIfDue(in input, plan *reconcile.Plan) bool {
 	return true
 }
 
-// changedSince reports whether the group was as desired when the pass began, and is not as AWS describes it now.
+// changedSince reports whether the group was as desired when the pass began, and is not as AWS
+// describes it now.
 func changedSince(in input, desired autoscalinggroup.Desired, given autoscalinggroup.Given) bool {
 	return in.Seen.Earlier != nil && len(autoscalinggroup.Changes(desired, given, *in.Seen.Earlier)) == 0
 }
@@ -307,7 +315,8 @@ func givenTo(object *infrav1.AWSMachinePool) autoscalinggroup.Given {
 	return autoscalinggroup.Given{Processes: applied.Processes, TargetGroups: applied.TargetGroups, TrafficSources: applied.TrafficSources}
 }
 
-// isAsDesired reports whether AWS confirmed in this pass, or earlier, that the group has all that the pool asks for, hooks apart.
+// isAsDesired reports whether AWS confirmed in this pass, or earlier, that the group has all that
+// the pool asks for, hooks apart.
 func isAsDesired(in input) bool {
 	if !groupCanBeChanged(in) || in.Seen.Adopting || failed[updateGroup](in) != nil || failed[tagGroup](in) != nil || failed[changeHooks](in) != nil || in.Seen.Hooks.Err != nil {
 		return false
@@ -335,7 +344,8 @@ func announceGiven(in input, pool *infrav1.AWSMachinePool) {
 	applied.Record(pool)
 }
 
-// confirmGiven records on a pool what AWS confirmed that its group has: exactly what it is to have, and the hooks if they were checked in this pass.
+// confirmGiven records on a pool what AWS confirmed that its group has: exactly what it is to have,
+// and the hooks if they were checked in this pass.
 func confirmGiven(in input, pool *infrav1.AWSMachinePool) {
 	applied, desired := common.AppliedOf(pool), desiredGroup(in)
 	if hooksConfirmed(in) {
@@ -360,7 +370,8 @@ func confirmGiven(in input, pool *infrav1.AWSMachinePool) {
 // visibleAfter is how long after a change of ours what is seen may be from before it.
 const visibleAfter = time.Minute
 
-// asGiven reports whether the pool asks for what its group was given last: if the group is another now, it was changed outside Slipway.
+// asGiven reports whether the pool asks for what its group was given last: if the group is another
+// now, it was changed outside Slipway.
 func asGiven(in input, desired autoscalinggroup.Desired) bool {
 	applied := common.AppliedOf(in.Object)
 	if applied.Changed != nil && in.Now.Sub(applied.Changed.Time) < visibleAfter {

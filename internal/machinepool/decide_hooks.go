@@ -17,8 +17,8 @@ func wantedHooks(in input) []autoscalinggroup.Hook {
 	return autoscalinggroup.SortHooks(append(autoscalinggroup.HooksOf(in.Object.Spec.LifecycleHooks), drainHooks(in)...))
 }
 
-// drainHooks returns the lifecycle hooks that draining needs: one that holds instances on their way out. Without a manager it lets them go in the end,
-// or has them retained if the pool says so.
+// drainHooks returns the lifecycle hooks that draining needs: one that holds instances on their way
+// out. Without a manager it lets them go in the end, or has them retained if the pool says so.
 func drainHooks(in input) []autoscalinggroup.Hook {
 	if !drainWanted(in) {
 		return nil
@@ -33,7 +33,8 @@ func drainHooks(in input) []autoscalinggroup.Hook {
 	}}
 }
 
-// drainWanted is false if the user opted out: by the field, or by Cluster API's annotation on the pool or for its Machines.
+// drainWanted is false if the user opted out: by the field, or by Cluster API's annotation on the
+// pool or for its Machines.
 func drainWanted(in input) bool {
 	if set := in.Object.Spec.NodeDrain; set != nil && set.Disable {
 		return false
@@ -45,8 +46,8 @@ func drainWanted(in input) bool {
 	return !excluded
 }
 
-// ensureHooks puts hooks that changed at once, and otherwise checks once in a while whether they still are as they were put. It reports whether the group may be
-// changed now.
+// ensureHooks puts hooks that changed at once, and otherwise checks once in a while whether they
+// still are as they were put. It reports whether the group may be changed now.
 func ensureHooks(in input, plan *reconcile.Plan) bool {
 	if !hasHooks(in) {
 		return true
@@ -113,15 +114,17 @@ func createdWithHooks(in input) bool {
 	return succeeded[createGroup](in) && len(autoscalinggroup.HooksWithGroup(hooks)) == len(hooks)
 }
 
-// hooksDue reports whether hooks are described in this pass: if they were edited, if something else of the group was changed outside Slipway, before instances
-// are replaced or taken away, whose nodes the drain hook is there for, and otherwise when the pool has its turn. There is no call for the hooks of many groups, so
-// at rest turns are the rarer the more pools there are.
+// hooksDue reports whether hooks are described in this pass: if they were edited, if something else
+// of the group was changed outside Slipway, before instances are replaced or taken away, whose
+// nodes the drain hook is there for, and otherwise when the pool has its turn. There is no call for
+// the hooks of many groups, so at rest turns are the rarer the more pools there are.
 func hooksDue(in input) bool {
 	rolls := launchable(in) != nil && !settling(in) && !wanted(in).Launches(*in.Seen.Group)
 	return !hooksApplied(in) || changedOutside(in) || rolls || desiredGroup(in).Shrinks(*in.Seen.Group) || !in.Now.Before(in.Seen.HooksDue)
 }
 
-// changedOutside reports whether something of the group was found in this pass to have been changed outside Slipway.
+// changedOutside reports whether something of the group was found in this pass to have been changed
+// outside Slipway.
 func changedOutside(in input) bool {
 	for _, done := range in.Done {
 		switch action := done.Action.(type) {

@@ -26,8 +26,9 @@ import (
 // infraMachineKind is the kind of the objects that represent instances.
 const infraMachineKind = "AWSMachinePoolMachine"
 
-// Machine is the two objects that represent an instance: ours, and the Machine that core Cluster API creates for it, under the same name. Core
-// drains a Machine that is deleted, and deletes ours when it is done.
+// Machine is the two objects that represent an instance: ours, and the Machine that core Cluster
+// API creates for it, under the same name. Core drains a Machine that is deleted, and deletes ours
+// when it is done.
 type Machine struct {
 	Infra *infrav1.AWSMachinePoolMachine
 	// Machine is nil until core has created it, and when it is gone.
@@ -37,17 +38,20 @@ type Machine struct {
 // ended reports whether ours was deleted, usually by core when it has drained the node.
 func (m Machine) ended() bool { return !m.Infra.DeletionTimestamp.IsZero() }
 
-// drained reports whether core has drained the node: only then does it delete ours. One that a user deleted was drained by nobody.
+// drained reports whether core has drained the node: only then does it delete ours. One that a user
+// deleted was drained by nobody.
 func (m Machine) drained() bool {
 	return m.ended() && m.Machine != nil && !m.Machine.DeletionTimestamp.IsZero()
 }
 
-// drainedByCore reports whether core drains the node of an instance, or will: it drains for a Machine that is deleted, and none is deleted for a root volume.
+// drainedByCore reports whether core drains the node of an instance, or will: it drains for a
+// Machine that is deleted, and none is deleted for a root volume.
 func (m Machine) drainedByCore(instance autoscalinggroup.Instance) bool {
 	return m.Machine != nil && (!instance.ReplacesRoot() || !m.Machine.DeletionTimestamp.IsZero())
 }
 
-// leaving reports whether the instance is to go: its Machine was deleted, or is marked by Cluster API's annotation to go when the pool shrinks.
+// leaving reports whether the instance is to go: its Machine was deleted, or is marked by Cluster
+// API's annotation to go when the pool shrinks.
 func (m Machine) leaving() bool { return m.rank() < unconcerned }
 
 // The order in which instances go when a pool shrinks.
@@ -84,7 +88,8 @@ func machinesWanted(in input) bool {
 	return in.Seen.Settings.MachinePoolMachines
 }
 
-// keepMachines keeps an object for each instance, removes those whose instance goes, and terminates the instances whose Machine was deleted.
+// keepMachines keeps an object for each instance, removes those whose instance goes, and terminates
+// the instances whose Machine was deleted.
 func keepMachines(in input, plan *reconcile.Plan) bool {
 	if in.Seen.Group == nil {
 		return true
@@ -169,9 +174,10 @@ func show(infra *infrav1.AWSMachinePoolMachine, instance autoscalinggroup.Instan
 	reconciling.True(infra, infrav1.ReadyCondition, infrav1.ReadyReason, "")
 }
 
-// endInstances terminates the instances whose node core has drained for a Machine that was deleted. The group shrinks by them as far as the pool asks for fewer
-// instances than the group has, and replaces the others: deleting a Machine lowers nothing by itself. The Machines of further instances that make up for the
-// difference are deleted, so that core drains them.
+// endInstances terminates the instances whose node core has drained for a Machine that was deleted.
+// The group shrinks by them as far as the pool asks for fewer instances than the group has, and
+// replaces the others: deleting a Machine lowers nothing by itself. The Machines of further
+// instances that make up for the difference are deleted, so that core drains them.
 func endInstances(in input, plan *reconcile.Plan) bool {
 	if err := failed[terminateInstances](in); err != nil {
 		pool.ShowFailure(in.Object, plan, infrav1.ASGReadyCondition, infrav1.ASGUpdateFailedReason, err)
@@ -201,11 +207,13 @@ type endings struct {
 	// Terminate are the instances that are terminated now, and Delete those whose Machines are deleted first.
 	Terminate []ending
 	Delete    []string
-	// Staying is how many instances the group keeps beyond what the pool asks for, because their Machines, which were chosen to go, are being drained.
+	// Staying is how many instances the group keeps beyond what the pool asks for, because their
+	// Machines, which were chosen to go, are being drained.
 	Staying int32
 }
 
-// endingsOf returns them. Machines that were deleted go first, then those that are marked to go, as long as the group has more instances than the pool asks for.
+// endingsOf returns them. Machines that were deleted go first, then those that are marked to go, as
+// long as the group has more instances than the pool asks for.
 func endingsOf(in input) endings {
 	group, surplus := in.Seen.Group, surplusOf(in)
 	candidates := slices.DeleteFunc(slices.Clone(group.Instances), func(instance autoscalinggroup.Instance) bool {
@@ -257,7 +265,8 @@ func surplusOf(in input) int32 {
 	return max(in.Seen.Group.Capacity-max(replicas(in), in.Object.Spec.MinSize), 0)
 }
 
-// dropMachines removes the Machines of a pool that is to have none any longer, and leaves its instances and nodes alone.
+// dropMachines removes the Machines of a pool that is to have none any longer, and leaves its
+// instances and nodes alone.
 func dropMachines(in input, plan *reconcile.Plan) bool {
 	if in.Object.Status.InfrastructureMachineKind != "" {
 		// Core creates Machines for as long as it reads this.
@@ -276,13 +285,15 @@ func dropMachines(in input, plan *reconcile.Plan) bool {
 	return true
 }
 
-// machineName is that of both objects of an instance. Names of Machines are used as labels, so they are not longer than these may be.
+// machineName is that of both objects of an instance. Names of Machines are used as labels, so they
+// are not longer than these may be.
 func machineName(pool, instance string) string {
 	suffix := "-" + strings.TrimPrefix(instance, "i-")
 	return strings.TrimRight(pool[:min(len(pool), validation.LabelValueMaxLength-len(suffix))], "-.") + suffix
 }
 
-// labelValue is the value of Cluster API's label for a name, which is a hash of names that no label can have (Cluster API: util/labels/format).
+// labelValue is the value of Cluster API's label for a name, which is a hash of names that no label
+// can have (Cluster API: util/labels/format).
 func labelValue(name string) string {
 	if len(validation.IsValidLabelValue(name)) == 0 {
 		return name

@@ -18,16 +18,19 @@ import (
 
 // Annotations of a pool. Unlike status they outlive a move to another management cluster.
 const (
-	// refreshAnnotation announces a refresh before it is started: what it is for, with which launch template, and after which refresh.
+	// refreshAnnotation announces a refresh before it is started: what it is for, with which launch
+	// template, and after which refresh.
 	refreshAnnotation = infrav1.TagSlipwayPrefix + "refresh"
-	// shieldAnnotation names the instances that Slipway protects from scale-in while a refresh runs. They were not protected before.
+	// shieldAnnotation names the instances that Slipway protects from scale-in while a refresh
+	// runs. They were not protected before.
 	shieldAnnotation = infrav1.TagSlipwayPrefix + "shielded"
 )
 
 // noRefresh stands in an announcement for the id of a refresh, where the group had none before.
 const noRefresh = "-"
 
-// showRefresh shows how far the refresh is that is under way, whatever is wrong with what is asked for now, and removes the shield of one that has ended.
+// showRefresh shows how far the refresh is that is under way, whatever is wrong with what is asked
+// for now, and removes the shield of one that has ended.
 func showRefresh(in input, plan *reconcile.Plan) bool {
 	group := in.Seen.Group
 	if group == nil || group.Deleting || !in.Seen.Refreshes.Read && (in.Seen.Adopting || !refreshing(in.Object) && !shielding(in.Object)) {
@@ -48,7 +51,8 @@ func showRefresh(in input, plan *reconcile.Plan) bool {
 	return true
 }
 
-// raisedShield reports whether instances were protected in this pass, for a refresh that is about to be started.
+// raisedShield reports whether instances were protected in this pass, for a refresh that is about
+// to be started.
 func raisedShield(in input) bool {
 	return slices.ContainsFunc(in.Done, func(done reconcile.Done) bool {
 		action, is := done.Action.(protectInstances)
@@ -69,7 +73,8 @@ func readRefreshes(in input, plan *reconcile.Plan) bool {
 	return true
 }
 
-// removeShield gives up the protection that Slipway set, and no other. Status may be old, so the group is described first.
+// removeShield gives up the protection that Slipway set, and no other. Status may be old, so the
+// group is described first.
 func removeShield(in input, plan *reconcile.Plan) {
 	if !in.Seen.Fresh {
 		plan.Need(needFreshGroup)
@@ -92,7 +97,8 @@ func removeShield(in input, plan *reconcile.Plan) {
 	annotate(in, plan, func(pool *infrav1.AWSMachinePool) { reconciling.SetAnnotation(pool, shieldAnnotation, "") })
 }
 
-// protectionFailure returns why instances could not be protected, or their protection not be given up, in this pass.
+// protectionFailure returns why instances could not be protected, or their protection not be given
+// up, in this pass.
 func protectionFailure(in input, protect bool) error {
 	for _, done := range in.Done {
 		if action, is := done.Action.(protectInstances); is && action.Protect == protect && done.Err != nil {
@@ -148,7 +154,8 @@ func showHistory(in input, plan *reconcile.Plan) {
 	status.PercentageComplete, status.StartTime = ptr.To(newest.Percentage), ptr.To(metav1.NewTime(newest.Started))
 }
 
-// reportEnd reports the end of the refresh that status shows, if status does not show that it has ended. Another one may have been started since.
+// reportEnd reports the end of the refresh that status shows, if status does not show that it has
+// ended. Another one may have been started since.
 func reportEnd(status *infrav1.RolloutStatus, history []autoscalinggroup.Refresh, plan *reconcile.Plan) {
 	found := slices.IndexFunc(history, func(refresh autoscalinggroup.Refresh) bool { return refresh.ID == status.RefreshID })
 	if found < 0 || history[found].Active() || status.Status == history[found].Status {
@@ -177,8 +184,9 @@ func noteEnd(in input, status *infrav1.RolloutStatus, newest *autoscalinggroup.R
 	}
 }
 
-// announcedRefresh returns the annotations that announce a refresh and name which instances it is to spare, before anything is done: a crash or a lost status
-// then leaves nothing that no manager knows about.
+// announcedRefresh returns the annotations that announce a refresh and name which instances it is
+// to spare, before anything is done: a crash or a lost status then leaves nothing that no manager
+// knows about.
 func announcedRefresh(in input, shield []autoscalinggroup.Instance) func(*infrav1.AWSMachinePool) {
 	var spared []string
 	for _, instance := range shield {
@@ -197,8 +205,9 @@ func announcedRefresh(in input, shield []autoscalinggroup.Instance) func(*infrav
 	}
 }
 
-// adoptRefresh recognizes a refresh as ours by its announcement, where status does not know it: it was lost, or could not be written. It is the one that AWS
-// lists next after the refresh that was the newest when ours was announced.
+// adoptRefresh recognizes a refresh as ours by its announcement, where status does not know it: it
+// was lost, or could not be written. It is the one that AWS lists next after the refresh that was
+// the newest when ours was announced.
 func adoptRefresh(object *infrav1.AWSMachinePool, history []autoscalinggroup.Refresh) {
 	announced := strings.Fields(object.Annotations[refreshAnnotation])
 	if len(announced) != 3 {
@@ -251,8 +260,9 @@ func unshieldable(shield []autoscalinggroup.Instance) string {
 	return ""
 }
 
-// refreshPreferences returns the user's preferences. A refresh that goes back watches no alarms: they may go off because of what it is to replace, and AWS starts
-// none while one does (AWS: instance-refresh-rollback).
+// refreshPreferences returns the user's preferences. A refresh that goes back watches no alarms:
+// they may go off because of what it is to replace, and AWS starts none while one does (AWS:
+// instance-refresh-rollback).
 func refreshPreferences(in input) *infrav1.RefreshPreferences {
 	preferences := in.Object.Spec.RefreshPreferences.DeepCopy()
 	if preferences != nil && rolledBack(launchable(in)) {

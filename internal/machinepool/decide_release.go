@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// decideRelease leaves a pool such that CAPA runs it without replacing an instance, and then leaves it alone. The finalizer stays: CAPA's is the same.
+// decideRelease leaves a pool such that CAPA runs it without replacing an instance, and then leaves
+// it alone. The finalizer stays: CAPA's is the same.
 func decideRelease(in input, plan *reconcile.Plan) {
 	if !reached(in, plan) {
 		return
@@ -29,12 +30,14 @@ func decideRelease(in input, plan *reconcile.Plan) {
 		}
 	}
 	reconciling.Remove(in.Object, infrav1.AdoptedCondition)
-	in.Object.Status.AutoScalingGroup = nil // so that the group is not taken for one whose owner tag was removed
+	// so that the group is not taken for one whose owner tag was removed
+	in.Object.Status.AutoScalingGroup = nil
 	reconciling.True(in.Object, infrav1.ReleasedCondition, infrav1.ReleasedReason, fmt.Sprintf(
 		"nothing is done for this pool any more: let Cluster API Provider AWS run it. Take annotation %s away to have it adopted again", infrav1.ReleaseAnnotation))
 }
 
-// isOurs reports whether the group still is Slipway's. One that is not has been released, or never was taken over.
+// isOurs reports whether the group still is Slipway's. One that is not has been released, or never
+// was taken over.
 func isOurs(in input) bool { return in.Seen.Group != nil && !in.Seen.Adopting }
 
 // refuseRelease shows why a pool is not released, or not yet, and waits for that to change.
@@ -89,8 +92,9 @@ func templateReleased(in input, config *infrav1.AWSLaunchConfig) bool {
 	return true
 }
 
-// releaseGroup has the group follow its template, as CAPA wants it, removes the hooks that only Slipway answers, and the ownership last. That the hooks are to be
-// put anew is recorded first, for a pool that is adopted again.
+// releaseGroup has the group follow its template, as CAPA wants it, removes the hooks that only
+// Slipway answers, and the ownership last. That the hooks are to be put anew is recorded first, for
+// a pool that is adopted again.
 func releaseGroup(in input, plan *reconcile.Plan) bool {
 	if !isOurs(in) {
 		return true

@@ -16,8 +16,9 @@ import (
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
-// report shows Cluster API which instances there are, by the contract of infrastructure machine pools, and decides whether the group
-// is in motion. It only considers a group that was really seen: a shortened list would make core Cluster API delete Nodes.
+// report shows Cluster API which instances there are, by the contract of infrastructure machine
+// pools, and decides whether the group is in motion. It only considers a group that was really
+// seen: a shortened list would make core Cluster API delete Nodes.
 func report(in input, plan *reconcile.Plan) {
 	group, status := in.Seen.Group, &in.Object.Status
 	if group == nil || group.Deleting {
@@ -42,13 +43,15 @@ func report(in input, plan *reconcile.Plan) {
 	status.LaunchTemplateID = group.LaunchTemplateID
 	status.LaunchTemplateVersion = ptr.To(group.Version)
 	countInstances(in)
-	// Both signals: core Cluster API reads ready, its v1beta2 contract names provisioned. Neither ever goes back.
+	// Both signals: core Cluster API reads ready, its v1beta2 contract names provisioned. Neither
+	// ever goes back.
 	status.Ready = true
 	status.Initialization.Provisioned = ptr.To(true)
 	watchGroup(in, plan, expectsMotion(in) || !resting(in) && inMotion(group))
 }
 
-// watchGroup has the group observed as often as one in which something is expected to happen, or as one at rest.
+// watchGroup has the group observed as often as one in which something is expected to happen, or as
+// one at rest.
 func watchGroup(in input, plan *reconcile.Plan, closely bool) {
 	if in.Seen.InMotion != closely && in.Seen.Group != nil {
 		reason := "nothing is expected to change"
@@ -66,13 +69,14 @@ func expectsMotion(in input) bool {
 		in.Seen.Fresh && rolledOut != nil && rolledOut.Reason == infrav1.WaitingForRefreshReason
 }
 
-// resting reports whether the group waits for what may not come soon, so that checking often would be for nothing.
+// resting reports whether the group waits for what may not come soon, so that checking often would
+// be for nothing.
 func resting(in input) bool {
 	return in.Seen.Group.Units() < in.Seen.Group.Capacity && (launchSuspended(in) || shortFor(in) >= shortRest)
 }
 
-// recordOf returns what is to be recorded on the pool: what was done in AWS, and the two fields of the spec that the contract gives to the provider, sorted,
-// because core compares them in order.
+// recordOf returns what is to be recorded on the pool: what was done in AWS, and the two fields of
+// the spec that the contract gives to the provider, sorted, because core compares them in order.
 func recordOf(in input) recordInstances {
 	ids := make([]string, 0, len(in.Seen.Group.Instances))
 	for _, instance := range in.Seen.Group.Instances {
@@ -139,7 +143,8 @@ func runner(in input) func(autoscalinggroup.Instance) bool {
 // mostRunningVersions is how many different ones status lists (API: maxItems).
 const mostRunningVersions = 64
 
-// runningVersions counts the instances by what they were launched from, those of the pool's own template first.
+// runningVersions counts the instances by what they were launched from, those of the pool's own
+// template first.
 func runningVersions(group *autoscalinggroup.Group, runs func(autoscalinggroup.Instance) bool) []infrav1.RunningVersion {
 	var running []infrav1.RunningVersion
 	for _, instance := range group.Instances {
@@ -181,7 +186,8 @@ func instanceStatus(instance autoscalinggroup.Instance) infrav1.AWSMachinePoolIn
 
 // inMotion reports whether the group is not at its size with all instances in service.
 func inMotion(group *autoscalinggroup.Group) bool {
-	// Weighted instances may add up to more than was asked for (AWS: ec2-auto-scaling-mixed-instances-groups-instance-weighting).
+	// Weighted instances may add up to more than was asked for (AWS:
+	// ec2-auto-scaling-mixed-instances-groups-instance-weighting).
 	units := group.Units()
 	weighted := slices.ContainsFunc(group.Instances, func(instance autoscalinggroup.Instance) bool { return instance.Weight != 1 })
 	if units < group.Capacity || units > group.Capacity && !weighted {

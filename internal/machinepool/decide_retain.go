@@ -10,11 +10,12 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// RetainedAnnotation holds the IDs of the instances whose termination Slipway abandoned, as JSON, so that it terminates no others. It is written before the
-// termination is abandoned.
+// RetainedAnnotation holds the IDs of the instances whose termination Slipway abandoned, as JSON,
+// so that it terminates no others. It is written before the termination is abandoned.
 const RetainedAnnotation = "slipway.infrastructure.cluster.x-k8s.io/retained"
 
-// retains reports whether the group keeps instances whose termination is abandoned: by the spec, or as the group is where the spec says nothing.
+// retains reports whether the group keeps instances whose termination is abandoned: by the spec, or
+// as the group is where the spec says nothing.
 func retains(in input) bool {
 	action := ""
 	if policy := in.Object.Spec.InstanceLifecyclePolicy; policy != nil {
@@ -26,7 +27,8 @@ func retains(in input) bool {
 	return action == infrav1.RetentionActionRetain
 }
 
-// retainedIDs returns the instances whose termination Slipway abandoned. It returns none for an annotation that cannot be read: then a user decides about them.
+// retainedIDs returns the instances whose termination Slipway abandoned. It returns none for an
+// annotation that cannot be read: then a user decides about them.
 func retainedIDs(object *infrav1.AWSMachinePool) []string {
 	var ids []string
 	if json.Unmarshal([]byte(object.Annotations[RetainedAnnotation]), &ids) != nil {
@@ -40,7 +42,8 @@ func retainedHere(in input, instance autoscalinggroup.Instance) bool {
 	return instance.Retained() && slices.Contains(retainedIDs(in.Object), instance.ID)
 }
 
-// retainedElsewhere returns the IDs of the instances that are retained because another hook, or the time that passed without a manager, abandoned their termination.
+// retainedElsewhere returns the IDs of the instances that are retained because another hook, or the
+// time that passed without a manager, abandoned their termination.
 func retainedElsewhere(in input) []string {
 	var ids []string
 	for _, instance := range in.Seen.Group.Instances {
@@ -51,7 +54,8 @@ func retainedElsewhere(in input) []string {
 	return ids
 }
 
-// recordRetained adds instances to those whose termination Slipway abandons, and drops those that are no longer in the group.
+// recordRetained adds instances to those whose termination Slipway abandons, and drops those that
+// are no longer in the group.
 func recordRetained(in input, object *infrav1.AWSMachinePool, added ...string) {
 	recorded := retainedIDs(object)
 	wanted := slices.DeleteFunc(slices.Concat(recorded, added), func(id string) bool { return !slices.Contains(in.Seen.Group.InstanceIDs(), id) })

@@ -17,8 +17,9 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// rollOut replaces instances that run something other than what is wanted. Whether that is due is decided from the instances alone, so a refresh
-// that was never started, was cancelled or failed is due until no such instance is left.
+// rollOut replaces instances that run something other than what is wanted. Whether that is due is
+// decided from the instances alone, so a refresh that was never started, was cancelled or failed is
+// due until no such instance is left.
 func rollOut(in input, plan *reconcile.Plan) bool {
 	if in.Seen.Group == nil || waitsToRollOut(in) || reportAttempt(in, plan) {
 		return true
@@ -62,7 +63,8 @@ func waitsToRollOut(in input) bool {
 	return false
 }
 
-// reportAttempt shows that a refresh was cancelled in this pass, or could not be cancelled or started. It reports whether there is nothing else to decide.
+// reportAttempt shows that a refresh was cancelled in this pass, or could not be cancelled or
+// started. It reports whether there is nothing else to decide.
 func reportAttempt(in input, plan *reconcile.Plan) bool {
 	if err := failed[cancelRefresh](in); err != nil {
 		pool.ShowFailure(in.Object, plan, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err)
@@ -83,8 +85,9 @@ func reportAttempt(in input, plan *reconcile.Plan) bool {
 	return false
 }
 
-// instancesUnchanged reports whether the instances are those that status shows, and no refresh was under way when it was written: then nobody has begun to
-// replace any since, and AWS need not be asked for a refresh that is not ours to start.
+// instancesUnchanged reports whether the instances are those that status shows, and no refresh was
+// under way when it was written: then nobody has begun to replace any since, and AWS need not be
+// asked for a refresh that is not ours to start.
 func instancesUnchanged(in input) bool {
 	shown := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.RolledOutCondition)
 	return shown != nil && shown.Reason == infrav1.RefreshDisabledReason && !refreshing(in.Object) &&
@@ -119,8 +122,9 @@ func rolloutWith(in input, history []autoscalinggroup.Refresh, inPlace bool) aut
 	return rollout
 }
 
-// beginAttempts has attempts counted anew when another configuration, or the same one from another launch template, came to be wanted: from the newest
-// refresh that there is then. It is known by its id. AWS's clock and the manager's may differ, and the API cuts both to whole seconds.
+// beginAttempts has attempts counted anew when another configuration, or the same one from another
+// launch template, came to be wanted: from the newest refresh that there is then. It is known by
+// its id. AWS's clock and the manager's may differ, and the API cuts both to whole seconds.
 func beginAttempts(in input) {
 	target := wanted(in)
 	status, key := rolloutStatus(in.Object), target.Key()+"@"+target.TemplateID
@@ -176,7 +180,8 @@ func actOnRollout(in input, plan *reconcile.Plan) {
 	}
 }
 
-// showRolling shows a refresh that is under way. One that was started for something else and has brought none of it goes on for what is wanted now.
+// showRolling shows a refresh that is under way. One that was started for something else and has
+// brought none of it goes on for what is wanted now.
 func showRolling(in input, plan *reconcile.Plan, newest *autoscalinggroup.Refresh, decision autoscalinggroup.Decision) {
 	status, target := in.Object.Status.Rollout, wanted(in)
 	if status.StartedID == newest.ID && status.StartedFor != "" && newest.Status != "Cancelling" {
@@ -193,7 +198,8 @@ func showRolling(in input, plan *reconcile.Plan, newest *autoscalinggroup.Refres
 	pollAgain(in, plan)
 }
 
-// supersede cancels our refresh, if it is still the one under way by what AWS says now: a cancellation names the group alone.
+// supersede cancels our refresh, if it is still the one under way by what AWS says now: a
+// cancellation names the group alone.
 func supersede(in input, plan *reconcile.Plan, newest *autoscalinggroup.Refresh) {
 	if !in.Seen.Refreshes.Latest || !in.Seen.Fresh {
 		plan.Need(needLatest)
@@ -206,7 +212,8 @@ func supersede(in input, plan *reconcile.Plan, newest *autoscalinggroup.Refresh)
 	plan.Do(cancelRefresh{Group: in.Seen.Group.Name, ID: newest.ID, Cause: cause(in)}, "%s", because(cause(in), "a newer configuration is wanted"))
 }
 
-// startIfStillDue starts a refresh if it is still due by what AWS says now: what a sweep saw may be old, and a refresh cannot be undone.
+// startIfStillDue starts a refresh if it is still due by what AWS says now: what a sweep saw may be
+// old, and a refresh cannot be undone.
 func startIfStillDue(in input, plan *reconcile.Plan, decision autoscalinggroup.Decision) {
 	switch {
 	case !in.Seen.Fresh:
@@ -250,7 +257,8 @@ func refreshFor(in input, decision autoscalinggroup.Decision) startRefresh {
 	return start
 }
 
-// hooksChecked has the hooks checked once before instances are replaced: without its drain hook a group terminates instances whose nodes are not empty.
+// hooksChecked has the hooks checked once before instances are replaced: without its drain hook a
+// group terminates instances whose nodes are not empty.
 func hooksChecked(in input, plan *reconcile.Plan) bool {
 	switch {
 	case len(wantedHooks(in)) == 0 || hooksConfirmed(in):
@@ -288,8 +296,8 @@ func replaced(roots rootVolumes) string {
 	return ""
 }
 
-// showRefusedRefresh shows that AWS takes no such refresh. What it refuses are preferences that do not go together, with each other or with the group, and
-// alarms that are not OK.
+// showRefusedRefresh shows that AWS takes no such refresh. What it refuses are preferences that do
+// not go together, with each other or with the group, and alarms that are not OK.
 func showRefusedRefresh(in input, plan *reconcile.Plan, err error) {
 	pool.ShowFailure(in.Object, plan, infrav1.RolledOutCondition, infrav1.RefreshStartFailedReason, err)
 	condition := meta.FindStatusCondition(in.Object.Status.Conditions, infrav1.RolledOutCondition)
@@ -298,8 +306,8 @@ func showRefusedRefresh(in input, plan *reconcile.Plan, err error) {
 	}
 }
 
-// goBack asks the launch config, which alone has versions, for the last good config in place of the one that failed. It is written into the
-// config's spec, so that it outlives a crash and a move.
+// goBack asks the launch config, which alone has versions, for the last good config in place of the
+// one that failed. It is written into the config's spec, so that it outlives a crash and a move.
 func goBack(in input, plan *reconcile.Plan, refresh *autoscalinggroup.Refresh) {
 	if tried, _ := attempted[rollBack](in); tried {
 		return
@@ -328,7 +336,8 @@ func leaveToUser(in input, decision autoscalinggroup.Decision) {
 	showNotRolledOut(in, infrav1.RefreshDisabledReason, decision.Reason+", and refreshPreferences.disable leaves it to you to replace them")
 }
 
-// showNotRolledOut shows why not all instances run what is wanted. In a rollback that is not the reason that counts.
+// showNotRolledOut shows why not all instances run what is wanted. In a rollback that is not the
+// reason that counts.
 func showNotRolledOut(in input, reason, message string) {
 	message = because(cause(in), message)
 	if config := launchable(in); rolledBack(config) {
@@ -337,7 +346,8 @@ func showNotRolledOut(in input, reason, message string) {
 	reconciling.False(in.Object, infrav1.RolledOutCondition, reason, message)
 }
 
-// showRolledOut shows that all instances run what is wanted, and records it as what a rollback may go back to.
+// showRolledOut shows that all instances run what is wanted, and records it as what a rollback may
+// go back to.
 func showRolledOut(in input) {
 	record, target, config := in.Object.Status.Rollout, wanted(in), launchable(in)
 	refreshFailed := false
@@ -356,8 +366,8 @@ func showRolledOut(in input) {
 	reconciling.True(in.Object, infrav1.RolledOutCondition, infrav1.RolledOutReason, "")
 }
 
-// goodVersion returns the number of a version with the last good config, nil if there is none or it is the wanted one. Where status was lost, what
-// the instances of before all run is taken for it.
+// goodVersion returns the number of a version with the last good config, nil if there is none or it
+// is the wanted one. Where status was lost, what the instances of before all run is taken for it.
 func goodVersion(in input) *int64 {
 	known, target := fingerprints(launchable(in)), wanted(in)
 	if good := in.Object.Status.LastGood; good != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 )
 
-// joinByRole are the kinds of bootstrap configs whose nodes join by their IAM role. Their user data holds no token that expires.
+// joinByRole are the kinds of bootstrap configs whose nodes join by their IAM role. Their user data
+// holds no token that expires.
 var joinByRole = []string{"EKSConfig", "NodeadmConfig"}
 
 // rootVolumes is whether what is wanted is brought to the instances by new root volumes.
@@ -21,8 +22,9 @@ type rootVolumes struct {
 	notInPlace string
 }
 
-// rootVolumesOf decides whether what is wanted is brought to the instances by new root volumes. The group is left as it is then: AWS gives it the images once the
-// refresh has succeeded. A group of which a refresh would replace nothing is given them at once.
+// rootVolumesOf decides whether what is wanted is brought to the instances by new root volumes. The
+// group is left as it is then: AWS gives it the images once the refresh has succeeded. A group of
+// which a refresh would replace nothing is given them at once.
 func rootVolumesOf(in input) rootVolumes {
 	preferences, group := in.Object.Spec.RefreshPreferences, in.Seen.Group
 	if preferences == nil || ptr.Deref(preferences.Strategy, "") != infrav1.RefreshStrategyReplaceRootVolume || group == nil || in.Seen.Adopting ||
@@ -44,8 +46,9 @@ func rootVolumesOf(in input) rootVolumes {
 	}
 }
 
-// replacedBecause returns why instances are replaced though the pool prefers new root volumes, "" if that is not so. An instance whose root volume is replaced boots
-// with the user data of its launch.
+// replacedBecause returns why instances are replaced though the pool prefers new root volumes, ""
+// if that is not so. An instance whose root volume is replaced boots with the user data of its
+// launch.
 func replacedBecause(in input, desired autoscalinggroup.Desired) string {
 	kind := in.Seen.MachinePool.Spec.Template.Spec.Bootstrap.ConfigRef.Kind
 	switch {
@@ -61,7 +64,8 @@ func replacedBecause(in input, desired autoscalinggroup.Desired) string {
 	return ""
 }
 
-// holdsConfiguration reports whether a refresh is under way that holds what the group launches: AWS refuses to change that until it has ended.
+// holdsConfiguration reports whether a refresh is under way that holds what the group launches: AWS
+// refuses to change that until it has ended.
 func holdsConfiguration(in input) bool {
 	newest := latest(recorded(in.Object))
 	return newest.Active() && newest.InPlace()

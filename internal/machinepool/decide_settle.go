@@ -15,8 +15,9 @@ import (
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
-// settle holds the group back from what is newly wanted until that has not changed for a while, so that a batch of edits makes one roll-out. It holds
-// nothing back that replaces no instance: a rotated token reaches the group at once.
+// settle holds the group back from what is newly wanted until that has not changed for a while, so
+// that a batch of edits makes one roll-out. It holds nothing back that replaces no instance: a
+// rotated token reaches the group at once.
 func settle(in input, plan *reconcile.Plan) bool {
 	if launchable(in) == nil {
 		return true
@@ -40,7 +41,8 @@ func settle(in input, plan *reconcile.Plan) bool {
 	return true
 }
 
-// repointed returns the update by which the group was given something else to launch in this pass, nil if there was none.
+// repointed returns the update by which the group was given something else to launch in this pass,
+// nil if there was none.
 func repointed(in input) *updateGroup {
 	for _, done := range in.Done {
 		update, is := done.Action.(updateGroup)
@@ -70,8 +72,8 @@ func wanted(in input) autoscalinggroup.Wanted {
 	return target
 }
 
-// wantedSince returns since when this is wanted. The API stores whole seconds, so a time that is recorded now is rounded up: a window that is measured from it is
-// never shorter than it says.
+// wantedSince returns since when this is wanted. The API stores whole seconds, so a time that is
+// recorded now is rounded up: a window that is measured from it is never shorter than it says.
 func wantedSince(in input) metav1.Time {
 	status := in.Object.Status
 	if status.WantedConfig == wanted(in).Key() && status.WantedSince != nil {
@@ -88,7 +90,8 @@ func roundedUp(now time.Time) metav1.Time {
 	return metav1.Time{Time: now}
 }
 
-// settling reports whether what is wanted is held back, because it changed a short while ago. A group whose template is gone launches nothing, and is not held back.
+// settling reports whether what is wanted is held back, because it changed a short while ago. A
+// group whose template is gone launches nothing, and is not held back.
 func settling(in input) bool {
 	config, group := launchable(in), in.Seen.Group
 	if config == nil || group == nil || group.Deleting || wanted(in).Launches(*group) {
@@ -103,7 +106,8 @@ func settleWait(in input) time.Duration {
 	return in.Seen.Settings.SettleWindow - in.Now.Sub(wantedSince(in).Time)
 }
 
-// mostSources is how many configurations of running instances are compared with the wanted one. There are rarely more than two.
+// mostSources is how many configurations of running instances are compared with the wanted one.
+// There are rarely more than two.
 const mostSources = 4
 
 // source is what instances were launched from.
@@ -112,7 +116,8 @@ type source struct {
 	version  int64
 }
 
-// sources returns what the instances were launched from that run something other than what is wanted, the most frequent first.
+// sources returns what the instances were launched from that run something other than what is
+// wanted, the most frequent first.
 func sources(in input) []source {
 	target, counts := wanted(in), map[source]int{}
 	for _, instance := range in.Seen.Group.Instances {
@@ -130,7 +135,8 @@ func sources(in input) []source {
 	return found[:min(len(found), mostSources)]
 }
 
-// versionsToCompare returns the versions of the wanted launch template that instances run and whose differences from the wanted version say why these are replaced.
+// versionsToCompare returns the versions of the wanted launch template that instances run and whose
+// differences from the wanted version say why these are replaced.
 func versionsToCompare(in input) []int64 {
 	var versions []int64
 	for _, one := range sources(in) {
@@ -141,7 +147,8 @@ func versionsToCompare(in input) []int64 {
 	return versions
 }
 
-// needsDifferences reports whether what differs between versions must be read before the cause of a roll-out is known.
+// needsDifferences reports whether what differs between versions must be read before the cause of a
+// roll-out is known.
 func needsDifferences(in input) bool {
 	return slices.ContainsFunc(versionsToCompare(in), func(version int64) bool {
 		_, read := in.Seen.Differences[version]
@@ -149,8 +156,8 @@ func needsDifferences(in input) bool {
 	})
 }
 
-// knownDifference returns what differs between what some instances run and what is wanted, as far as that is known without reading versions: only those of the
-// pool's own template are read.
+// knownDifference returns what differs between what some instances run and what is wanted, as far
+// as that is known without reading versions: only those of the pool's own template are read.
 func knownDifference(in input, from source) string {
 	config, target := launchable(in), wanted(in)
 	switch {
@@ -168,8 +175,9 @@ func knownDifference(in input, from source) string {
 	return ""
 }
 
-// causeOf returns why instances are replaced: what differs between what they run and what is wanted. It is empty if all instances run what is wanted.
-// Nothing else counts, such as what the group launched in between: an edit that was taken back replaces no instance.
+// causeOf returns why instances are replaced: what differs between what they run and what is
+// wanted. It is empty if all instances run what is wanted. Nothing else counts, such as what the
+// group launched in between: an edit that was taken back replaces no instance.
 func causeOf(in input) string {
 	var causes []string
 	for _, one := range sources(in) {

@@ -35,7 +35,8 @@ var noon = time.Date(2026, time.November, 22, 12, 0, 0, 0, time.UTC)
 
 const poolARN = "arn:aws:autoscaling:us-east-1:123456789012:autoScalingGroup:1:autoScalingGroupName/pool"
 
-// atRest returns what is decided from for a pool of two instances with which everything is as its spec asks for.
+// atRest returns what is decided from for a pool of two instances with which everything is as its
+// spec asks for.
 func atRest(t *testing.T) *input {
 	t.Helper()
 	in := &input{Object: &infrav1.AWSMachinePool{}, Now: noon}
@@ -130,13 +131,15 @@ func settleDown(t *testing.T, in *input) {
 // edit is what a row changes of a pool at rest.
 type edit func(in *input)
 
-// row is one line of a specification: given a pool at rest with something changed, this is needed, done, or shown.
+// row is one line of a specification: given a pool at rest with something changed, this is needed,
+// done, or shown.
 type row struct {
 	reason string
 	given  edit
 	// then is the first action and why, or what is to be observed, or nothing.
 	then string
-	// shows are conditions, as type=status/reason, each with a part of the message after a colon if there is one.
+	// shows are conditions, as type=status/reason, each with a part of the message after a colon if
+	// there is one.
 	shows []string
 	// again is when the pool is checked again, zero for never.
 	again time.Duration

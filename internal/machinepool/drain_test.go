@@ -7,7 +7,8 @@ import (
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 )
 
-// TestDrainSaysUntilWhen holds that a node whose pods are held is shown with the time at which its instance is terminated all the same, which is the same in every pass.
+// TestDrainSaysUntilWhen holds that a node whose pods are held is shown with the time at which its
+// instance is terminated all the same, which is the same in every pass.
 func TestDrainSaysUntilWhen(t *testing.T) {
 	t.Parallel()
 	since := time.Date(2026, time.November, 22, 10, 0, 0, 700_000_000, time.FixedZone("", 3600))

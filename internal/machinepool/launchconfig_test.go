@@ -16,8 +16,9 @@ import (
 	"github.com/slipway-project/slipway/internal/controllers/common"
 )
 
-// TestLaunchConfigOfAPoolStays holds what a pool, with the defaults that the API server gives it, is mapped to. These files must never change:
-// another mapping, or another default, would change fingerprints, and roll the nodes of every pool at an upgrade.
+// TestLaunchConfigOfAPoolStays holds what a pool, with the defaults that the API server gives it,
+// is mapped to. These files must never change: another mapping, or another default, would change
+// fingerprints, and roll the nodes of every pool at an upgrade.
 func TestLaunchConfigOfAPoolStays(t *testing.T) {
 	t.Parallel()
 	definitions, err := apitest.Load(crd.FS, "bases")

@@ -29,8 +29,8 @@ import (
 // pass is one reconcile of one pool.
 type pass = reconcile.Pass[*infrav1.AWSMachinePool, Observed, Memory]
 
-// Memory is what a process remembers of a pool, in order to save calls. Nothing is decided from it that a process which starts anew would decide otherwise, once it
-// has asked AWS.
+// Memory is what a process remembers of a pool, in order to save calls. Nothing is decided from it
+// that a process which starts anew would decide otherwise, once it has asked AWS.
 type Memory struct {
 	// cloud is where the pool's group is.
 	cloud *clouds.Cloud
@@ -40,7 +40,8 @@ type Memory struct {
 	// refreshes are as AWS listed them at a time, while one is under way.
 	refreshes   []autoscalinggroup.Refresh
 	refreshesAt time.Time
-	// refusedUntil is until when AWS is not asked again to start a refresh, because it refused to while another one was under way, which it may not list yet.
+	// refusedUntil is until when AWS is not asked again to start a refresh, because it refused to
+	// while another one was under way, which it may not list yet.
 	refusedUntil time.Time
 	// hooksAt is when the group's hooks were described last, or when this process first saw the group.
 	hooksAt time.Time
@@ -202,8 +203,9 @@ func (o observer) observeNeed(ctx context.Context, need reconcile.Need) error {
 	return nil
 }
 
-// see takes what the sweeps know, or asks AWS if that must be fresh. The group is the pool's by its owner tag alone. One that the pool names by its ARN
-// and that lacks the tag is an error, so that no second group is created next to it; CAPA's is adopted, unless the pool is being deleted.
+// see takes what the sweeps know, or asks AWS if that must be fresh. The group is the pool's by its
+// owner tag alone. One that the pool names by its ARN and that lacks the tag is an error, so that
+// no second group is created next to it; CAPA's is adopted, unless the pool is being deleted.
 func (o observer) see(ctx context.Context, fresh bool) error {
 	seen, owner := o.Seen, ownerTag(o.input())
 	candidates := names(o.Object, seen.ClusterName)
@@ -280,7 +282,8 @@ func (o observer) observeCandidate(ctx context.Context, group *autoscalinggroup.
 	return nil
 }
 
-// listMachines finds the objects that represent the pool's instances. It reads the cache, and no more than metadata of Machines.
+// listMachines finds the objects that represent the pool's instances. It reads the cache, and no
+// more than metadata of Machines.
 func (o observer) listMachines(ctx context.Context) error {
 	seen := o.Seen
 	list := &infrav1.AWSMachinePoolMachineList{}
@@ -336,8 +339,9 @@ func ownedBy(infra *infrav1.AWSMachinePoolMachine, pool *infrav1.AWSMachinePool)
 	})
 }
 
-// rememberNodes shows what is remembered of instances on their way out, and forgets what no longer is so: of instances that are gone, and that a hold was completed
-// on one which is held no longer. It may have come back from a warm pool.
+// rememberNodes shows what is remembered of instances on their way out, and forgets what no longer
+// is so: of instances that are gone, and that a hold was completed on one which is held no longer.
+// It may have come back from a warm pool.
 func (o observer) rememberNodes() {
 	members := map[string]autoscalinggroup.Instance{}
 	if o.Seen.Group != nil {
@@ -415,8 +419,9 @@ func (o observer) readTemplate(ctx context.Context) {
 	config.Template, config.TemplateErr = o.Memory.cloud.Templates.One(ctx, status.LaunchTemplateID, "")
 }
 
-// readRefreshes shows the group's refreshes as they were seen shortly before if one is under way, else as AWS lists them. Refreshes have no batched
-// describe, so the more are under way, the more rarely each is described, however often its pool is woken.
+// readRefreshes shows the group's refreshes as they were seen shortly before if one is under way,
+// else as AWS lists them. Refreshes have no batched describe, so the more are under way, the more
+// rarely each is described, however often its pool is woken.
 func (o observer) readRefreshes(ctx context.Context) {
 	if latest(o.Memory.refreshes).Active() {
 		if again := o.Memory.refreshesAt.Add(o.Memory.cloud.RefreshPace.Join(o.key())); o.Clock.Now().Before(again) {
@@ -460,8 +465,8 @@ func (o observer) describeHooks(ctx context.Context) {
 	}
 }
 
-// describeWarmPool shows which instances leave the group's warm pool. AWS lists them by a call for each group, which is made when the size of the warm pool
-// is another, and while it is too large.
+// describeWarmPool shows which instances leave the group's warm pool. AWS lists them by a call for
+// each group, which is made when the size of the warm pool is another, and while it is too large.
 func (o observer) describeWarmPool(ctx context.Context) {
 	group, memory, now := o.Seen.Group, o.Memory, o.Clock.Now()
 	if memory.warmSize == group.WarmPoolSize && !memory.warmAt.IsZero() && (group.WarmSurplus() <= 0 || now.Sub(memory.warmAt) < warmLookEvery) {
@@ -521,7 +526,9 @@ func (o observer) lookUpOverride(ctx context.Context, override *infrav1.Override
 	}
 	name := cmp.Or(override.InstanceType, template.InstanceType)
 	if override.InstanceRequirements != nil || name == "" {
-		return found // AWS takes types that can run the image (AWS: create-mixed-instances-group-attribute-based-instance-type-selection)
+		// AWS takes types that can run the image (AWS:
+		// create-mixed-instances-group-attribute-based-instance-type-selection)
+		return found
 	}
 	instanceType, err := discovery.InstanceType(ctx, name)
 	if err != nil {
@@ -539,7 +546,8 @@ func (o observer) compareVersions(ctx context.Context) {
 	}
 }
 
-// findFailedLaunch finds the newest launch that failed. AWS is asked the more rarely the longer the group has been short.
+// findFailedLaunch finds the newest launch that failed. AWS is asked the more rarely the longer the
+// group has been short.
 func (o observer) findFailedLaunch(ctx context.Context) {
 	now := o.Clock.Now()
 	if now.Before(o.Memory.failedUntil) {
@@ -554,7 +562,8 @@ func (o observer) findFailedLaunch(ctx context.Context) {
 	}
 }
 
-// readConfigLive reads the pool's own launch config past the cache, which may not know yet of one that was just created.
+// readConfigLive reads the pool's own launch config past the cache, which may not know yet of one
+// that was just created.
 func (o observer) readConfigLive(ctx context.Context) error {
 	config := &infrav1.AWSLaunchConfig{}
 	err := o.Live.Get(ctx, o.key(), config)
@@ -568,7 +577,8 @@ func (o observer) readConfigLive(ctx context.Context) error {
 	return nil
 }
 
-// findTemplates finds the launch templates of a pool whose launch config is gone. Where another object has the name, it has the template.
+// findTemplates finds the launch templates of a pool whose launch config is gone. Where another
+// object has the name, it has the template.
 func (o observer) findTemplates(ctx context.Context) error {
 	for _, other := range []client.Object{&infrav1.AWSLaunchConfig{}, &infrav1.AWSManagedMachinePool{}} {
 		err := o.Live.Get(ctx, o.key(), other)

@@ -20,7 +20,8 @@ type input = reconcile.Input[*infrav1.AWSMachinePool, Observed]
 
 // Settings are those of the manager.
 type Settings struct {
-	// SettleWindow is how long what is wanted must not have changed before it is rolled out; zero for no wait.
+	// SettleWindow is how long what is wanted must not have changed before it is rolled out; zero
+	// for no wait.
 	SettleWindow time.Duration
 	// MachinePoolMachines gives instances Machines where the pool does not say.
 	MachinePoolMachines bool
@@ -31,7 +32,8 @@ type Observed struct {
 	Settings Settings
 	// MachinePool owns the pool, nil if it does not yet or is gone.
 	MachinePool *clusterv1.MachinePool
-	// Cluster is that of the pool, nil if it is gone. ClusterName is its name, as the MachinePool has it, or as it was recorded before anything was created in AWS.
+	// Cluster is that of the pool, nil if it is gone. ClusterName is its name, as the MachinePool
+	// has it, or as it was recorded before anything was created in AWS.
 	Cluster     *clusterv1.Cluster
 	ClusterName string
 	// Access is whether AWS can be called, and where.
@@ -40,11 +42,14 @@ type Observed struct {
 	// Group is the pool's Auto Scaling group, nil if there is none. FreeName is what a new one is called.
 	Group    *autoscalinggroup.Group
 	FreeName string
-	// GroupErr is why it is not known which group is the pool's: AWS did not answer, or a group that the pool names is not the pool's by its tags.
+	// GroupErr is why it is not known which group is the pool's: AWS did not answer, or a group
+	// that the pool names is not the pool's by its tags.
 	GroupErr error
-	// Candidate is a group that Cluster API Provider AWS created under the pool's name, nil if there is none or it is the pool's already.
+	// Candidate is a group that Cluster API Provider AWS created under the pool's name, nil if
+	// there is none or it is the pool's already.
 	Candidate *Candidate
-	// Adopting is true if Cluster API Provider AWS created the group, and it is this pool's and not taken over yet.
+	// Adopting is true if Cluster API Provider AWS created the group, and it is this pool's and not
+	// taken over yet.
 	Adopting bool
 	// Fresh is true if AWS described the group in this pass. Earlier is the group as it was known before.
 	Fresh   bool
@@ -60,21 +65,25 @@ type Observed struct {
 	Shape Shape
 	// Subnets are those that instances are launched into, as AWS knows them.
 	Subnets Subnets
-	// Overrides are the facts about the overrides of the mixed instances policy, in their order. OverridesRead is true if they were looked up.
+	// Overrides are the facts about the overrides of the mixed instances policy, in their order.
+	// OverridesRead is true if they were looked up.
 	Overrides     []Override
 	OverridesRead bool
 
-	// Hooks are the group's lifecycle hooks, if they were described in this pass. HooksDue is when they are next described although nothing asks for it.
+	// Hooks are the group's lifecycle hooks, if they were described in this pass. HooksDue is when
+	// they are next described although nothing asks for it.
 	Hooks    Hooks
 	HooksDue time.Time
 	// Refreshes are the group's instance refreshes.
 	Refreshes Refreshes
-	// Differences are what differs between versions of the pool's launch template and the wanted version, by number.
+	// Differences are what differs between versions of the pool's launch template and the wanted
+	// version, by number.
 	Differences map[int64]string
 	// FailedLaunch is the newest launch that failed.
 	FailedLaunch FailedLaunch
 
-	// Machines are the objects that represent instances, by instance ID. Unwanted are Machines of the MachinePool where instances should have none.
+	// Machines are the objects that represent instances, by instance ID. Unwanted are Machines of
+	// the MachinePool where instances should have none.
 	Machines map[string]Machine
 	Unwanted []metav1.PartialObjectMetadata
 	// Nodes are what was found of Nodes in this pass, by instance ID.
@@ -86,14 +95,16 @@ type Observed struct {
 	Leftovers Leftovers
 }
 
-// Candidate is a group that may be adopted, with what says whether it may. Beyond the group, nothing is known unless the pool names it by its ARN.
+// Candidate is a group that may be adopted, with what says whether it may. Beyond the group,
+// nothing is known unless the pool names it by its ARN.
 type Candidate struct {
 	Group *autoscalinggroup.Group
 	// ProofErr is why the group is not proven to belong to the pool's namespace.
 	ProofErr error
 	// OtherPool is another pool that names the group by its ARN, empty if there is none.
 	OtherPool string
-	// AWSMachine is one that CAPA keeps for an instance of the pool (its feature MachinePoolMachines), empty if there is none.
+	// AWSMachine is one that CAPA keeps for an instance of the pool (its feature
+	// MachinePoolMachines), empty if there is none.
 	AWSMachine string
 }
 
@@ -105,7 +116,8 @@ type LaunchConfig struct {
 	Recent bool
 	// Source is the AWSLaunchConfigTemplate that the pool refers to.
 	Source common.ReferredTemplate
-	// Template is the launch template of that ID that status names, nil if AWS has none. TemplateErr is why that is not known.
+	// Template is the launch template of that ID that status names, nil if AWS has none.
+	// TemplateErr is why that is not known.
 	TemplateID  string
 	Template    *launchtemplate.Template
 	TemplateErr error
@@ -128,12 +140,15 @@ type Subnets struct {
 
 // Override is what AWS knows about an override of a mixed instances policy.
 type Override struct {
-	// Reason is the reason of Err, the first thing about the override that could not be found or is not allowed.
+	// Reason is the reason of Err, the first thing about the override that could not be found or is
+	// not allowed.
 	Reason string
 	Err    error
-	// ImageID is the image of instances of the override, and Architecture the image's, empty if it is not known.
+	// ImageID is the image of instances of the override, and Architecture the image's, empty if it
+	// is not known.
 	ImageID, Architecture string
-	// InstanceType and Architectures are those of the override's type, empty if AWS chooses types that can run the image.
+	// InstanceType and Architectures are those of the override's type, empty if AWS chooses types
+	// that can run the image.
 	InstanceType  string
 	Architectures []string
 }
@@ -154,14 +169,16 @@ type Refreshes struct {
 	Err    error
 	// Again is when AWS may be asked again about a refresh that is under way.
 	Again time.Time
-	// UnderWay is true if AWS refused to start a refresh in this pass or shortly before it, because another one is under way.
+	// UnderWay is true if AWS refused to start a refresh in this pass or shortly before it, because
+	// another one is under way.
 	UnderWay bool
 }
 
 // WarmPool is what was seen of a warm pool.
 type WarmPool struct {
 	Read bool
-	// Leaving are the instances on their way out, if AWS was asked in this pass; At is when it was asked last.
+	// Leaving are the instances on their way out, if AWS was asked in this pass; At is when it was
+	// asked last.
 	Leaving []autoscalinggroup.Instance
 	At      time.Time
 	Err     error
@@ -204,7 +221,8 @@ type Leftovers struct {
 	// ConfigRead is true if the launch config was read past the cache; Config is nil if the pool has none.
 	ConfigRead bool
 	Config     *infrav1.AWSLaunchConfig
-	// TemplatesRead is true if AWS was asked for launch templates of the pool, which no launch config deletes.
+	// TemplatesRead is true if AWS was asked for launch templates of the pool, which no launch
+	// config deletes.
 	TemplatesRead bool
 	Templates     []launchtemplate.Template
 	TemplatesErr  error

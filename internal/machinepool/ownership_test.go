@@ -171,7 +171,8 @@ func (r *rig) writes() []string {
 	return writes
 }
 
-// pass reconciles the pool, repeatedly if it comes back soon, and returns it as it is then, nil if it is gone.
+// pass reconciles the pool, repeatedly if it comes back soon, and returns it as it is then, nil if
+// it is gone.
 func (r *rig) pass(namespace string) *infrav1.AWSMachinePool {
 	r.Helper()
 	key := client.ObjectKey{Namespace: namespace, Name: poolName}
@@ -228,7 +229,8 @@ func launchedFor(namespace string) map[string]string {
 	return map[string]string{infrav1.TagBootstrapDataSecret: namespace + "/bootstrap-data"}
 }
 
-// cluster returns a Cluster in a namespace with all that makes it ready, and a pool in it with its MachinePool.
+// cluster returns a Cluster in a namespace with all that makes it ready, and a pool in it with its
+// MachinePool.
 func clusterIn(namespace string) []client.Object {
 	object := metav1.ObjectMeta{Namespace: namespace, Name: clusterName, UID: "uid-of-cluster"}
 	infrastructure := &capav1.AWSCluster{ObjectMeta: object}
@@ -260,7 +262,8 @@ func poolIn(namespace, providerID string) *infrav1.AWSMachinePool {
 	return pool
 }
 
-// TestDeletionDeletesOnlyWhatIsOwned holds that deleting a pool deletes a group with the pool's owner tag, and no other, whatever the pool says of itself.
+// TestDeletionDeletesOnlyWhatIsOwned holds that deleting a pool deletes a group with the pool's
+// owner tag, and no other, whatever the pool says of itself.
 func TestDeletionDeletesOnlyWhatIsOwned(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -333,7 +336,8 @@ func (r *rig) remove(namespace string) {
 	}
 }
 
-// TestDeletionContinuesOnceTheTagIsBack holds that a group without its owner tag is deleted as soon as a user of AWS has set the tag.
+// TestDeletionContinuesOnceTheTagIsBack holds that a group without its owner tag is deleted as soon
+// as a user of AWS has set the tag.
 func TestDeletionContinuesOnceTheTagIsBack(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -358,7 +362,8 @@ func (r *rig) tag(group, key, value string) {
 	}
 }
 
-// TestAdoptionIsProven holds that a pool takes a group of CAPA's over only if the group is proven to be its namespace's.
+// TestAdoptionIsProven holds that a pool takes a group of CAPA's over only if the group is proven
+// to be its namespace's.
 func TestAdoptionIsProven(t *testing.T) {
 	t.Parallel()
 	both := append(clusterIn(victim), clusterIn(attacker)...)
@@ -443,7 +448,8 @@ func (r *rig) adopts(namespace string) string {
 	return config.Annotations[infrav1.AdoptTemplateAnnotation]
 }
 
-// TestNoSecondGroupBesideOneWithoutItsTag holds that a group whose owner tag was removed is not taken for one that was deleted.
+// TestNoSecondGroupBesideOneWithoutItsTag holds that a group whose owner tag was removed is not
+// taken for one that was deleted.
 func TestNoSecondGroupBesideOneWithoutItsTag(t *testing.T) {
 	t.Parallel()
 	owner := ownership.OwnerNamed(victim, clusterName, poolName)
@@ -495,8 +501,9 @@ func TestNoSecondGroupBesideOneWithoutItsTag(t *testing.T) {
 	}
 }
 
-// TestDeletionNeedsNothingButThePool holds that a pool whose launch config went first is deleted with its launch template, in a namespace that is being deleted, where
-// nothing can be created, and after every object of its cluster.
+// TestDeletionNeedsNothingButThePool holds that a pool whose launch config went first is deleted
+// with its launch template, in a namespace that is being deleted, where nothing can be created, and
+// after every object of its cluster.
 func TestDeletionNeedsNothingButThePool(t *testing.T) {
 	t.Parallel()
 	owned := func(namespace string) map[string]string {
@@ -554,7 +561,8 @@ func TestDeletionNeedsNothingButThePool(t *testing.T) {
 	}
 }
 
-// TestDeletionSaysWhatIsLeft holds that the Deleting condition names what of the pool is still in AWS, at each step of the deletion.
+// TestDeletionSaysWhatIsLeft holds that the Deleting condition names what of the pool is still in
+// AWS, at each step of the deletion.
 func TestDeletionSaysWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	config := &infrav1.AWSLaunchConfig{ObjectMeta: metav1.ObjectMeta{Namespace: victim, Name: poolName, Finalizers: []string{infrav1.LaunchConfigFinalizer}}}

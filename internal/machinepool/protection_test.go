@@ -32,7 +32,8 @@ func (r *rig) protect(level infrav1.DeletionProtection, inAWS asgtypes.DeletionP
 	}
 }
 
-// protectedRig has a pool, whose group has an instance, that was deleted under a level of deletion protection.
+// protectedRig has a pool, whose group has an instance, that was deleted under a level of deletion
+// protection.
 func protectedRig(t *testing.T, level infrav1.DeletionProtection, inAWS asgtypes.DeletionProtection) *rig {
 	t.Helper()
 	r := newRig(t)
@@ -47,7 +48,8 @@ func protectedRig(t *testing.T, level infrav1.DeletionProtection, inAWS asgtypes
 	return r
 }
 
-// TestProtectedGroupIsKept holds that a pool whose group is protected from deletion waits with its nodes, changes nothing in AWS, and is deleted once the spec allows it.
+// TestProtectedGroupIsKept holds that a pool whose group is protected from deletion waits with its
+// nodes, changes nothing in AWS, and is deleted once the spec allows it.
 func TestProtectedGroupIsKept(t *testing.T) {
 	t.Parallel()
 	const all = asgtypes.DeletionProtectionPreventAllDeletion
@@ -76,7 +78,8 @@ func TestProtectedGroupIsKept(t *testing.T) {
 	}
 }
 
-// TestEmptiedBeforeDeletion holds that a group that may not be deleted by force is scaled to zero first, so that its instances leave by its hooks, and that its warm pool goes too.
+// TestEmptiedBeforeDeletion holds that a group that may not be deleted by force is scaled to zero
+// first, so that its instances leave by its hooks, and that its warm pool goes too.
 func TestEmptiedBeforeDeletion(t *testing.T) {
 	t.Parallel()
 	r := protectedRig(t, infrav1.DeletionProtectionPreventForceDeletion, asgtypes.DeletionProtectionPreventForceDeletion)

@@ -8,7 +8,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconcile"
 )
 
-// TestEndOfRefreshIsReportedOnce holds that the end of a refresh is reported by the pass that writes it into status, and by no other.
+// TestEndOfRefreshIsReportedOnce holds that the end of a refresh is reported by the pass that
+// writes it into status, and by no other.
 func TestEndOfRefreshIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -14,8 +14,9 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// TestRestartsChangeNothing runs scenarios twice: undisturbed, and with the controller restarted before each pass, so that nothing that it remembers is there in the
-// next. Both end in the same state of AWS, with the same status, and with the same events.
+// TestRestartsChangeNothing runs scenarios twice: undisturbed, and with the controller restarted
+// before each pass, so that nothing that it remembers is there in the next. Both end in the same
+// state of AWS, with the same status, and with the same events.
 func TestRestartsChangeNothing(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -26,7 +26,8 @@ import (
 	"github.com/slipway-project/slipway/internal/workload"
 )
 
-// retainingRig has a pool that retains instances, whose group has one and is told to have none. Its workload cluster does not answer.
+// retainingRig has a pool that retains instances, whose group has one and is told to have none. Its
+// workload cluster does not answer.
 func retainingRig(t *testing.T) *rig {
 	t.Helper()
 	r := newRig(t)
@@ -60,7 +61,8 @@ func retainingRig(t *testing.T) *rig {
 	return r
 }
 
-// drainFor has the nodes of the pool's group drained again and again for as long as given, and returns the pool.
+// drainFor has the nodes of the pool's group drained again and again for as long as given, and
+// returns the pool.
 func (r *rig) drainFor(limit time.Duration) *infrav1.AWSMachinePool {
 	r.Helper()
 	cloud, err := r.pools.kind.Clouds.For(r.Context(), aws.Identity{}, victim, "us-east-1")
@@ -85,7 +87,8 @@ func (r *rig) drainFor(limit time.Duration) *infrav1.AWSMachinePool {
 	return pool
 }
 
-// drainOnce decides about draining, and does so, until nothing is left to do. The pool is then as it was decided.
+// drainOnce decides about draining, and does so, until nothing is left to do. The pool is then as
+// it was decided.
 func (r *rig) drainOnce(pool *infrav1.AWSMachinePool, cloud *clouds.Cloud, seen Observed) {
 	r.Helper()
 	r.memory.cloud = cloud
@@ -121,7 +124,8 @@ func (r *rig) states() []string {
 	return states
 }
 
-// answerWithoutNodes has the workload cluster answer. It has no Nodes, so that all that were drained are empty.
+// answerWithoutNodes has the workload cluster answer. It has no Nodes, so that all that were
+// drained are empty.
 func (r *rig) answerWithoutNodes() {
 	r.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -139,7 +143,8 @@ func (r *rig) answerWithoutNodes() {
 	}
 }
 
-// TestDrainThatRanOutIsRetained holds that an instance whose node was not drained in time keeps running, and is terminated once its node is empty.
+// TestDrainThatRanOutIsRetained holds that an instance whose node was not drained in time keeps
+// running, and is terminated once its node is empty.
 func TestDrainThatRanOutIsRetained(t *testing.T) {
 	t.Parallel()
 	r := retainingRig(t)
@@ -162,7 +167,8 @@ func TestDrainThatRanOutIsRetained(t *testing.T) {
 	}
 }
 
-// TestOthersRetainedInstancesAreKept holds that an instance which another hook had retained is reported, and neither drained nor terminated.
+// TestOthersRetainedInstancesAreKept holds that an instance which another hook had retained is
+// reported, and neither drained nor terminated.
 func TestOthersRetainedInstancesAreKept(t *testing.T) {
 	t.Parallel()
 	r := retainingRig(t)
@@ -181,7 +187,8 @@ func TestOthersRetainedInstancesAreKept(t *testing.T) {
 	r.condition(pool, infrav1.NodesDrainedCondition, infrav1.InstancesRetainedReason, instance, "TerminateInstanceInAutoScalingGroup")
 }
 
-// TestRetainingGroupIsDeleted holds that a pool that retains instances can be deleted with them, although AWS refuses to delete its group as it is.
+// TestRetainingGroupIsDeleted holds that a pool that retains instances can be deleted with them,
+// although AWS refuses to delete its group as it is.
 func TestRetainingGroupIsDeleted(t *testing.T) {
 	t.Parallel()
 	r := retainingRig(t)

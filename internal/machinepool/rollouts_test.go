@@ -34,8 +34,8 @@ import (
 	"github.com/slipway-project/slipway/internal/controllers/common"
 )
 
-// rollouts is one pool with a group in the simulated AWS. The test plays the part of the launch config's controller. Time passes in steps alone, and starts
-// in the middle of a second.
+// rollouts is one pool with a group in the simulated AWS. The test plays the part of the launch
+// config's controller. Time passes in steps alone, and starts in the middle of a second.
 type rollouts struct {
 	*testing.T
 	client.Client
@@ -132,7 +132,8 @@ func (r *rollouts) findImage() {
 	r.image = *images.Images[0].ImageId
 }
 
-// want has the launch config ask for a configuration: an instance type, and a key pair if that is not empty. The first version of each is made.
+// want has the launch config ask for a configuration: an instance type, and a key pair if that is
+// not empty. The first version of each is made.
 func (r *rollouts) want(instanceType, keyName string) {
 	r.Helper()
 	config := &infrav1.AWSLaunchConfig{}
@@ -204,7 +205,8 @@ func (r *rollouts) reconcile(then time.Duration) {
 	r.clock.Step(then)
 }
 
-// until makes passes until a condition holds, and returns how long that took. No time has passed since the last one.
+// until makes passes until a condition holds, and returns how long that took. No time has passed
+// since the last one.
 func (r *rollouts) until(what string, holds func() bool) time.Duration {
 	r.Helper()
 	start := r.clock.Now()
@@ -287,8 +289,8 @@ func (r *rollouts) told(word string) []string {
 	}
 }
 
-// TestEditIsTakenBack holds that an edit that is taken back soon after its refresh began costs no wait: our own refresh, which we cancelled, is no
-// attempt that failed.
+// TestEditIsTakenBack holds that an edit that is taken back soon after its refresh began costs no
+// wait: our own refresh, which we cancelled, is no attempt that failed.
 func TestEditIsTakenBack(t *testing.T) {
 	t.Parallel()
 	r := newRollouts(t, nil)
@@ -307,8 +309,8 @@ func TestEditIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestEditDuringAnEarlyRefresh holds that an edit right after a refresh began costs no wait, though that refresh succeeded before the group was at the newer
-// version.
+// TestEditDuringAnEarlyRefresh holds that an edit right after a refresh began costs no wait, though
+// that refresh succeeded before the group was at the newer version.
 func TestEditDuringAnEarlyRefresh(t *testing.T) {
 	t.Parallel()
 	r := newRollouts(t, func(pool *infrav1.AWSMachinePool) {
@@ -329,8 +331,9 @@ func TestEditDuringAnEarlyRefresh(t *testing.T) {
 	}
 }
 
-// TestRefreshIsNotListedYet holds that passes which come while AWS does not list a refresh that it has started do not ask for another one: a process that
-// started it does not ask at all, and one that knows nothing of it asks once. What each pass wrote would wake the next one at once.
+// TestRefreshIsNotListedYet holds that passes which come while AWS does not list a refresh that it
+// has started do not ask for another one: a process that started it does not ask at all, and one
+// that knows nothing of it asks once. What each pass wrote would wake the next one at once.
 func TestRefreshIsNotListedYet(t *testing.T) {
 	t.Parallel()
 	r := newRollouts(t, nil)
@@ -369,7 +372,8 @@ func TestRefreshIsNotListedYet(t *testing.T) {
 	r.settled(2)
 }
 
-// TestTemplateLostDuringRefresh holds that a refresh is cancelled at once when the launch template that it was started with was deleted, and that no wait follows.
+// TestTemplateLostDuringRefresh holds that a refresh is cancelled at once when the launch template
+// that it was started with was deleted, and that no wait follows.
 func TestTemplateLostDuringRefresh(t *testing.T) {
 	t.Parallel()
 	r := newRollouts(t, nil)
@@ -403,8 +407,8 @@ func TestTemplateLostDuringRefresh(t *testing.T) {
 	}
 }
 
-// TestCauseIsTheDifference holds that the reason for a roll-out is what differs between what the instances run and what is wanted, and nothing of what was
-// wanted in between.
+// TestCauseIsTheDifference holds that the reason for a roll-out is what differs between what the
+// instances run and what is wanted, and nothing of what was wanted in between.
 func TestCauseIsTheDifference(t *testing.T) {
 	t.Parallel()
 	r := newRollouts(t, nil)
@@ -431,7 +435,7 @@ func TestCauseIsTheDifference(t *testing.T) {
 	}
 }
 
-// TestBadEditDoesNotFreezeStatus holds that what runs is reported while the newest spec can not be acted on.
+// TestBadEditDoesNotFreezeStatus holds that what runs is reported while the newest spec cannot be acted on.
 func TestBadEditDoesNotFreezeStatus(t *testing.T) {
 	t.Parallel()
 	refused := func(r *rollouts) { // the launch config is not ready
@@ -479,8 +483,8 @@ func TestBadEditDoesNotFreezeStatus(t *testing.T) {
 	}
 }
 
-// TestHookIsBackBeforeInstancesGo holds that a lifecycle hook which was deleted outside is restored before the group replaces or loses instances, however
-// lately hooks were checked.
+// TestHookIsBackBeforeInstancesGo holds that a lifecycle hook which was deleted outside is restored
+// before the group replaces or loses instances, however lately hooks were checked.
 func TestHookIsBackBeforeInstancesGo(t *testing.T) {
 	t.Parallel()
 	r := newRollouts(t, func(pool *infrav1.AWSMachinePool) {
@@ -528,7 +532,8 @@ func TestHookIsBackBeforeInstancesGo(t *testing.T) {
 	}
 }
 
-// TestSettleWindow holds that the group is not changed before the window is over, wherever in a second an edit was seen.
+// TestSettleWindow holds that the group is not changed before the window is over, wherever in a
+// second an edit was seen.
 func TestSettleWindow(t *testing.T) {
 	t.Parallel()
 	r := newRollouts(t, nil)
@@ -548,7 +553,8 @@ func TestSettleWindow(t *testing.T) {
 	}
 }
 
-// TestSizesChangeWithAGoneImage holds that a pool grows and shrinks though AWS takes its launch template no more.
+// TestSizesChangeWithAGoneImage holds that a pool grows and shrinks though AWS takes its launch
+// template no more.
 func TestSizesChangeWithAGoneImage(t *testing.T) {
 	t.Parallel()
 	r := newRollouts(t, nil)

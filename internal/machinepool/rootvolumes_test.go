@@ -15,8 +15,9 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// preferRoots starts a pool of m5.large that prefers new root volumes, and whose bootstrap data is from configs of a kind. It returns the images of the world, newest last,
-// with that of the pool first.
+// preferRoots starts a pool of m5.large that prefers new root volumes, and whose bootstrap data is
+// from configs of a kind. It returns the images of the world, newest last, with that of the pool
+// first.
 func preferRoots(t *testing.T, kind string) (*rollouts, []string) {
 	t.Helper()
 	r := newRollouts(t, func(pool *infrav1.AWSMachinePool) {
@@ -87,7 +88,8 @@ func (r *rollouts) launches() string {
 	return awssdk.ToString(r.group().MixedInstancesPolicy.LaunchTemplate.Overrides[0].ImageId)
 }
 
-// run waits until all instances have an image, the group launches it, and the pool says that it is rolled out.
+// run waits until all instances have an image, the group launches it, and the pool says that it is
+// rolled out.
 func (r *rollouts) run(image string) {
 	r.Helper()
 	r.until("all instances have "+image, func() bool {
@@ -95,7 +97,8 @@ func (r *rollouts) run(image string) {
 	})
 }
 
-// TestNewImagesBecomeRootVolumes holds that new images of overrides reach instances as new root volumes, and that AWS gives the group the images in the end.
+// TestNewImagesBecomeRootVolumes holds that new images of overrides reach instances as new root
+// volumes, and that AWS gives the group the images in the end.
 func TestNewImagesBecomeRootVolumes(t *testing.T) {
 	t.Parallel()
 	r, images := preferRoots(t, "NodeadmConfig")
@@ -121,7 +124,8 @@ func TestNewImagesBecomeRootVolumes(t *testing.T) {
 	}
 }
 
-// TestOtherChangesReplaceInstances holds that a change that root volumes cannot bring replaces instances, and that the event says why.
+// TestOtherChangesReplaceInstances holds that a change that root volumes cannot bring replaces
+// instances, and that the event says why.
 func TestOtherChangesReplaceInstances(t *testing.T) {
 	t.Parallel()
 	rows := []struct {
@@ -154,7 +158,8 @@ func TestOtherChangesReplaceInstances(t *testing.T) {
 	}
 }
 
-// TestEditsDuringRootVolumeReplacement holds that an edit ends a refresh that holds what the group launches, and that the newest configuration reaches all instances.
+// TestEditsDuringRootVolumeReplacement holds that an edit ends a refresh that holds what the group
+// launches, and that the newest configuration reaches all instances.
 func TestEditsDuringRootVolumeReplacement(t *testing.T) {
 	t.Parallel()
 	rows := []struct {

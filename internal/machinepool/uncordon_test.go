@@ -195,7 +195,8 @@ func (r *rootRig) imageOf() string {
 	return awssdk.ToString(r.find(poolName).Instances[0].ImageId)
 }
 
-// TestRootVolumeReplacementIsDrained holds that a node is drained before the root volume of its instance is replaced, and schedulable again afterwards.
+// TestRootVolumeReplacementIsDrained holds that a node is drained before the root volume of its
+// instance is replaced, and schedulable again afterwards.
 func TestRootVolumeReplacementIsDrained(t *testing.T) {
 	t.Parallel()
 	r := newRootRig(t)
@@ -228,7 +229,8 @@ func TestRootVolumeReplacementIsDrained(t *testing.T) {
 	}
 }
 
-// TestCordonsOfOthersStay holds that a node stays unschedulable that somebody else made so before the root volume was replaced.
+// TestCordonsOfOthersStay holds that a node stays unschedulable that somebody else made so before
+// the root volume was replaced.
 func TestCordonsOfOthersStay(t *testing.T) {
 	t.Parallel()
 	r := newRootRig(t)
@@ -240,8 +242,9 @@ func TestCordonsOfOthersStay(t *testing.T) {
 	}
 }
 
-// TestRootVolumeReplacementRunsOutOfTime holds that a replacement is not held up for longer than the drain timeout, and that it is not abandoned in a pool that retains
-// instances: AWS retains those alone whose termination is abandoned.
+// TestRootVolumeReplacementRunsOutOfTime holds that a replacement is not held up for longer than
+// the drain timeout, and that it is not abandoned in a pool that retains instances: AWS retains
+// those alone whose termination is abandoned.
 func TestRootVolumeReplacementRunsOutOfTime(t *testing.T) {
 	t.Parallel()
 	r := newRootRig(t)
@@ -268,7 +271,8 @@ func TestRootVolumeReplacementRunsOutOfTime(t *testing.T) {
 	}
 }
 
-// TestInstancesThatReplaceRootStay holds that an instance counts as present, and as what it runs, while its root volume is being replaced.
+// TestInstancesThatReplaceRootStay holds that an instance counts as present, and as what it runs,
+// while its root volume is being replaced.
 func TestInstancesThatReplaceRootStay(t *testing.T) {
 	t.Parallel()
 	for _, state := range []string{"ReplacingRootVolume", "ReplacingRootVolume:Wait", "ReplacingRootVolume:Proceed", "RootVolumeReplaced"} {

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-project/slipway/internal/autoscalinggroup"
 )
 
-// TestIncompatible holds what keeps a pool from launching from a launch config that is not written in the pool: the rules that the API server holds for
-// awsLaunchTemplate.
+// TestIncompatible holds what keeps a pool from launching from a launch config that is not written
+// in the pool: the rules that the API server holds for awsLaunchTemplate.
 func TestIncompatible(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -116,7 +116,8 @@ func TestIncompatible(t *testing.T) {
 	}
 }
 
-// TestConfigTag holds which launch config a group is tagged with: the one that it launches from, so that nobody deletes a version under it.
+// TestConfigTag holds which launch config a group is tagged with: the one that it launches from, so
+// that nobody deletes a version under it.
 func TestConfigTag(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -29,7 +29,8 @@ func readyInput(change func(*infrav1.AWSLaunchConfigStatus)) input {
 	return in
 }
 
-// TestWaitBriefly holds which passes write no status: those of a new pool whose launch config is expected to be ready soon, and none of them for long.
+// TestWaitBriefly holds which passes write no status: those of a new pool whose launch config is
+// expected to be ready soon, and none of them for long.
 func TestWaitBriefly(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

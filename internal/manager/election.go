@@ -13,7 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/leaderelection"
 )
 
-// newManager returns a controller manager that writes only while it leads. Leader election goes past that, and notes when the lease was renewed.
+// newManager returns a controller manager that writes only while it leads. Leader election goes
+// past that, and notes when the lease was renewed.
 func newManager(options Options, leaseName string, settings ctrl.Options) (ctrl.Manager, error) {
 	recorder := &laterRecorder{}
 	settings.LeaderElectionID, settings.LeaderElectionNamespace = leaseName, options.LeaderElection.Namespace
@@ -50,7 +51,8 @@ func (o Options) wrapWorkloads() func(http.RoundTripper) http.RoundTripper {
 	}
 }
 
-// laterRecorder records events once there is a manager to record them. The lock of leader election exists before that.
+// laterRecorder records events once there is a manager to record them. The lock of leader election
+// exists before that.
 type laterRecorder struct {
 	recorder atomic.Pointer[record.EventRecorder]
 }

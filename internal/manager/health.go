@@ -12,8 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
-// addHealthChecks serves /healthz, which says that the process answers, and /readyz, which says that it does its part: it works if it leads, and
-// waits for its turn if it does not. One that waits is ready, so that a Deployment with two replicas becomes available.
+// addHealthChecks serves /healthz, which says that the process answers, and /readyz, which says
+// that it does its part: it works if it leads, and waits for its turn if it does not. One that
+// waits is ready, so that a Deployment with two replicas becomes available.
 func addHealthChecks(manager ctrl.Manager, kinds []client.Object) error {
 	work := &readiness{elected: manager.Elected(), cache: manager.GetCache(), kinds: kinds}
 	if err := errors.Join(manager.AddHealthzCheck("ping", healthz.Ping), manager.AddReadyzCheck("watches", work.check)); err != nil {
@@ -34,7 +35,8 @@ type readiness struct {
 	kinds   []client.Object
 }
 
-// check implements healthz.Checker. Each failure is one that ends by itself or that the log explains: a kind that may not be listed, or is gone.
+// check implements healthz.Checker. Each failure is one that ends by itself or that the log
+// explains: a kind that may not be listed, or is gone.
 func (r *readiness) check(request *http.Request) error {
 	select {
 	case <-r.elected:

@@ -1,5 +1,6 @@
-// Package manager wires everything together: a controller manager with the controllers of all kinds, what they use of AWS, and the
-// endpoints that operators look at. It is the only place that constructs things; `slipway manager` and the laboratory call it.
+// Package manager wires everything together: a controller manager with the controllers of all
+// kinds, what they use of AWS, and the endpoints that operators look at. It is the only place that
+// constructs things; `slipway manager` and the laboratory call it.
 package manager
 
 import (
@@ -54,8 +55,9 @@ func NewScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// Run runs a manager until the context ends, and returns nil then. It fails at once if the options make no sense, and if the API server,
-// a kind or AWS credentials are missing; and later if it loses the lease that it worked under.
+// Run runs a manager until the context ends, and returns nil then. It fails at once if the options
+// make no sense, and if the API server, a kind or AWS credentials are missing; and later if it
+// loses the lease that it worked under.
 func Run(ctx context.Context, options Options) error {
 	options = options.withDefaults()
 	if err := options.validate(); err != nil {

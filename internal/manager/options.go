@@ -25,11 +25,13 @@ import (
 	"github.com/slipway-project/slipway/internal/secretwatch"
 )
 
-// DefaultConcurrency is how many objects of each kind are reconciled at once. A reconcile waits for nothing but answers, of AWS's above all, which take
-// a tenth of a second each; and workers that wait cost next to nothing. AWS's request budgets hold back what would be too much for it.
+// DefaultConcurrency is how many objects of each kind are reconciled at once. A reconcile waits for
+// nothing but answers, of AWS's above all, which take a tenth of a second each; and workers that
+// wait cost next to nothing. AWS's request budgets hold back what would be too much for it.
 const DefaultConcurrency = 50
 
-// DefaultSettleWindow is long enough for the edits of one person, or of one `kubectl apply`, to make one roll-out.
+// DefaultSettleWindow is long enough for the edits of one person, or of one `kubectl apply`, to
+// make one roll-out.
 const DefaultSettleWindow = 10 * time.Second
 
 // DefaultLeaderElection has the times that Cluster API's providers have.
@@ -41,9 +43,11 @@ type Options struct {
 	RESTConfig *rest.Config
 	// AWS is the controller's own identity and how AWS is reached.
 	AWS awssdk.Config
-	// WrapWorkloads wraps the transports to workload clusters, as RESTConfig may wrap that to the management cluster; nil for not.
+	// WrapWorkloads wraps the transports to workload clusters, as RESTConfig may wrap that to the
+	// management cluster; nil for not.
 	WrapWorkloads func(http.RoundTripper) http.RoundTripper
-	// LoopbackWorkloads allows workload clusters whose API server is on this machine, for development. A tenant could otherwise reach what listens here.
+	// LoopbackWorkloads allows workload clusters whose API server is on this machine, for
+	// development. A tenant could otherwise reach what listens here.
 	LoopbackWorkloads bool
 	// Clock is real time, except in tests and in the laboratory.
 	Clock clock.WithTicker
@@ -51,32 +55,39 @@ type Options struct {
 	Namespace string
 	// WatchFilter is the value of the watch filter label that objects must have; all objects if empty.
 	WatchFilter string
-	// IdentitySecretNamespace is where the Secrets of AWSClusterStaticIdentities are; identity.DefaultSecretNamespace if empty.
+	// IdentitySecretNamespace is where the Secrets of AWSClusterStaticIdentities are;
+	// identity.DefaultSecretNamespace if empty.
 	IdentitySecretNamespace string
 	// Concurrency is how many objects of each kind are reconciled at once; DefaultConcurrency if zero.
 	Concurrency int
 	// SyncPeriod is how often every object is reconciled though nothing happened; every ten hours if zero.
 	SyncPeriod time.Duration
-	// RequestRates is how many times the request rates that AWS documents the manager may use of its accounts; nil for one time, zero for no bound.
+	// RequestRates is how many times the request rates that AWS documents the manager may use of
+	// its accounts; nil for one time, zero for no bound.
 	RequestRates *float64
-	// SecretInterval is how often the Secrets with bootstrap data, and with the credentials of identities, are looked at; secretwatch.DefaultInterval if zero.
+	// SecretInterval is how often the Secrets with bootstrap data, and with the credentials of
+	// identities, are looked at; secretwatch.DefaultInterval if zero.
 	SecretInterval time.Duration
 	// Intervals are how often AWS is looked at; observe.DefaultIntervals if zero.
 	Intervals observe.Intervals
 
-	// CallBackoff bounds how long a failed call to AWS rests, in real time, before a pass tries it again; a second if zero.
+	// CallBackoff bounds how long a failed call to AWS rests, in real time, before a pass tries it
+	// again; a second if zero.
 	CallBackoff time.Duration
 
-	// EventQueue is the name of the SQS queue, in each account and region, that gets EventBridge's events; none if empty.
+	// EventQueue is the name of the SQS queue, in each account and region, that gets EventBridge's
+	// events; none if empty.
 	EventQueue string
 
-	// SettleWindow is how long a pool's spec must not have changed before the change is rolled out; zero for no wait.
+	// SettleWindow is how long a pool's spec must not have changed before the change is rolled out;
+	// zero for no wait.
 	SettleWindow time.Duration
 	// MachinePoolMachines gives instances Machines in pools that do not say whether theirs have any.
 	MachinePoolMachines bool
 
-	// NodeRolePath begins the IAM paths of the node roles that the manager creates, followed by the cluster's name;
-	// noderole.DefaultPath if empty. NodeRoleBoundary is the ARN of the permissions boundary of all of them; none if empty.
+	// NodeRolePath begins the IAM paths of the node roles that the manager creates, followed by the
+	// cluster's name; noderole.DefaultPath if empty. NodeRoleBoundary is the ARN of the permissions
+	// boundary of all of them; none if empty.
 	NodeRolePath, NodeRoleBoundary string
 
 	// LeaderElection holds work back until this manager leads.
@@ -109,24 +120,27 @@ type Options struct {
 	lease *leadership.Lease
 }
 
-// rolePaths matches IAM's paths, but not / alone (AWS: API_CreateRole, Path); policyARNs the ARNs of managed policies.
+// rolePaths matches IAM's paths, but not / alone (AWS: API_CreateRole, Path); policyARNs the ARNs
+// of managed policies.
 var (
 	rolePaths  = regexp.MustCompile(`^/[!-~]+/$`)
 	policyARNs = regexp.MustCompile(`^arn:[a-z-]+:iam::(aws|[0-9]{12}):policy/[!-~]+$`)
 )
 
-// LeaderElection is how one of several managers is chosen to work. The zero value chooses nobody: the manager works at once.
+// LeaderElection is how one of several managers is chosen to work. The zero value chooses nobody:
+// the manager works at once.
 type LeaderElection struct {
 	Enabled bool
 	// Namespace is that of the lease. It may be empty inside a cluster, where it is the pod's.
 	Namespace string
-	// LeaseDuration is how long the others wait before they take over from a leader that gives no sign; RenewDeadline is after how long without
-	// success the leader gives up; RetryPeriod is how often all of them try. Each is shorter than the one before. Zero means the default.
+	// LeaseDuration is how long the others wait before they take over from a leader that gives no
+	// sign; RenewDeadline is after how long without success the leader gives up; RetryPeriod is how
+	// often all of them try. Each is shorter than the one before. Zero means the default.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 }
 
-// lease returns the lease to write by, which is nil without leader election. Its limit is the renew deadline: no other manager leads until the longer duration of
-// the lease has passed.
+// lease returns the lease to write by, which is nil without leader election. Its limit is the renew
+// deadline: no other manager leads until the longer duration of the lease has passed.
 func (e LeaderElection) lease() *leadership.Lease {
 	if !e.Enabled {
 		return nil

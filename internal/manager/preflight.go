@@ -18,7 +18,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// credentialsTimeout is how long the first AWS credentials may take: the SDK asks the instance's metadata last, some seconds in vain.
+// credentialsTimeout is how long the first AWS credentials may take: the SDK asks the instance's
+// metadata last, some seconds in vain.
 const credentialsTimeout = 15 * time.Second
 
 // kind is one that the manager watches, and who brings it.
@@ -40,7 +41,8 @@ func requiredKinds() []kind {
 	}
 }
 
-// checkAWS fails if the manager has no credentials of its own. Without it every object would say so, and the reason would be found last.
+// checkAWS fails if the manager has no credentials of its own. Without it every object would say
+// so, and the reason would be found last.
 func checkAWS(ctx context.Context, options Options) error {
 	ctx, cancel := context.WithTimeout(ctx, credentialsTimeout)
 	defer cancel()
@@ -60,12 +62,13 @@ func checkAWS(ctx context.Context, options Options) error {
 // kinds are the kinds that are watched.
 type kinds struct {
 	all []client.Object
-	// networks are those of CAPA's with a cluster's network, and identities those that say as whom AWS is called.
+	// networks are those of CAPA's with a cluster's network, and identities those that say as whom
+	// AWS is called.
 	networks, identities []client.Object
 }
 
-// watchedKinds finds the kinds to watch. Of CAPA's any may be missing, since it may run without EKS. It fails if the API server cannot be asked,
-// or another kind is not installed.
+// watchedKinds finds the kinds to watch. Of CAPA's any may be missing, since it may run without
+// EKS. It fails if the API server cannot be asked, or another kind is not installed.
 func watchedKinds(manager ctrl.Manager) (kinds, error) {
 	var watched kinds
 	for _, required := range requiredKinds() {

@@ -52,25 +52,29 @@ import (
 // ProvisionerLeaderElectionID is the name of the lease that the leading provisioner holds.
 const ProvisionerLeaderElectionID = "slipway-provisioner-leader-election"
 
-// DefaultLaunchesPerMinute lets a burst of some thousand pods have its nodes, and what a mistake launches be seen before it is thousands.
+// DefaultLaunchesPerMinute lets a burst of some thousand pods have its nodes, and what a mistake
+// launches be seen before it is thousands.
 const DefaultLaunchesPerMinute = 300
 
 // DefaultInstanceProfile is that of CAPA's nodes (CAPA: clusterawsadm bootstrap iam).
 const DefaultInstanceProfile = "nodes.cluster-api-provider-aws.sigs.k8s.io"
 
-// ProvisionerOptions are how the controllers of just-in-time nodes run, in the cluster whose pods wait. Of Options they take those that say what is reached, how often,
-// and what is served.
+// ProvisionerOptions are how the controllers of just-in-time nodes run, in the cluster whose pods
+// wait. Of Options they take those that say what is reached, how often, and what is served.
 type ProvisionerOptions struct {
 	Options
 	// InstanceProfile of nodes from default launch templates; DefaultInstanceProfile if empty.
 	InstanceProfile string
 	// LaunchesPerMinute bounds how many nodes are launched; DefaultLaunchesPerMinute if zero.
 	LaunchesPerMinute int
-	// BatchMax is how long pods wait for others at most while they keep coming; launching.DefaultLongest if zero.
+	// BatchMax is how long pods wait for others at most while they keep coming;
+	// launching.DefaultLongest if zero.
 	BatchMax time.Duration
-	// PodsPerPass bounds how many pending pods are looked at together; provisioning.DefaultPodsPerPass if zero.
+	// PodsPerPass bounds how many pending pods are looked at together;
+	// provisioning.DefaultPodsPerPass if zero.
 	PodsPerPass int
-	// RegistrationTimeout is how long an instance has to become a Node that takes pods; provisionednode.DefaultRegistrationTimeout if zero.
+	// RegistrationTimeout is how long an instance has to become a Node that takes pods;
+	// provisionednode.DefaultRegistrationTimeout if zero.
 	RegistrationTimeout time.Duration
 }
 
@@ -115,8 +119,8 @@ func (o ProvisionerOptions) validate() error {
 	return err
 }
 
-// NewProvisionerScheme returns a scheme with the kinds that the provisioner reads and writes. AWSLaunchConfig and CAPA's identities are among them, though the cluster
-// need not have them.
+// NewProvisionerScheme returns a scheme with the kinds that the provisioner reads and writes.
+// AWSLaunchConfig and CAPA's identities are among them, though the cluster need not have them.
 func NewProvisionerScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, provisioningv1.AddToScheme, infrav1.AddToScheme, capav1.AddToScheme} {
@@ -127,7 +131,8 @@ func NewProvisionerScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// RunProvisioner runs the controllers of just-in-time nodes until the context ends, and returns nil then. It fails as Run does.
+// RunProvisioner runs the controllers of just-in-time nodes until the context ends, and returns nil
+// then. It fails as Run does.
 func RunProvisioner(ctx context.Context, options ProvisionerOptions) error {
 	options = options.withDefaults()
 	if err := options.validate(); err != nil {
@@ -240,7 +245,8 @@ func addProvisioner(ctx context.Context, manager ctrl.Manager, options Provision
 	)
 }
 
-// measure has metrics describe nodes and pods at the time of a scrape, and returns what measures how long pods wait.
+// measure has metrics describe nodes and pods at the time of a scrape, and returns what measures
+// how long pods wait.
 func measure(manager ctrl.Manager, options ProvisionerOptions, shortages *catalog.Shortages, pods func(context.Context) ([]*corev1.Pod, error)) *provisioning.Startups {
 	startups := &provisioning.Startups{Progress: options.Progress, Clock: options.Clock}
 	options.Progress.ReadNodes(metrics.Held{Reader: manager.GetCache(), Clock: options.Clock, Short: shortOfferings(shortages), Pods: pods, Waiting: startups.Oldest})
@@ -258,7 +264,8 @@ func shortOfferings(shortages *catalog.Shortages) func() []metrics.Offering {
 	}
 }
 
-// clusterUID returns what identifies the cluster: the UID of its kube-system namespace, which is never deleted.
+// clusterUID returns what identifies the cluster: the UID of its kube-system namespace, which is
+// never deleted.
 func clusterUID(ctx context.Context, reader client.Reader) (string, error) {
 	namespace := &corev1.Namespace{}
 	if err := reader.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, namespace); err != nil {
@@ -267,8 +274,9 @@ func clusterUID(ctx context.Context, reader client.Reader) (string, error) {
 	return string(namespace.UID), nil
 }
 
-// profilesOf returns what limits instance profiles: the annotation of the AWSClusterControllerIdentity, because the provisioner uses its own credentials. It is
-// nil where the kind is not installed.
+// profilesOf returns what limits instance profiles: the annotation of the
+// AWSClusterControllerIdentity, because the provisioner uses its own credentials. It is nil where
+// the kind is not installed.
 func profilesOf(manager ctrl.Manager) (templates.Profiles, error) {
 	found, err := installed(manager, &capav1.AWSClusterControllerIdentity{})
 	if err != nil || len(found) == 0 {
@@ -277,7 +285,8 @@ func profilesOf(manager ctrl.Manager) (templates.Profiles, error) {
 	return identity.OwnProfiles{Resolver: &identity.Resolver{Reader: manager.GetClient()}}, nil
 }
 
-// podsOf reads the pods that the manager's cache has. They are not copied, unless the cache is of one namespace alone: it does not give away what it has.
+// podsOf reads the pods that the manager's cache has. They are not copied, unless the cache is of
+// one namespace alone: it does not give away what it has.
 func podsOf(ctx context.Context, manager ctrl.Manager) (func(context.Context) ([]*corev1.Pod, error), error) {
 	informer, err := manager.GetCache().GetInformer(ctx, &corev1.Pod{}, cache.BlockUntilSynced(false))
 	if err != nil {

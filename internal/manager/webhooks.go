@@ -18,7 +18,8 @@ const DefaultWebhookPort = 9443
 type Webhooks struct {
 	// Port is on all interfaces.
 	Port int
-	// CertificateDirectory has tls.crt and tls.key. They are read anew when they change, as a mounted Secret does.
+	// CertificateDirectory has tls.crt and tls.key. They are read anew when they change, as a
+	// mounted Secret does.
 	CertificateDirectory string
 }
 
@@ -36,7 +37,8 @@ func (w Webhooks) server() webhook.Server {
 	})
 }
 
-// check says at once what is wrong with the certificate: the server would say it after everything else has started.
+// check says at once what is wrong with the certificate: the server would say it after everything
+// else has started.
 func (w Webhooks) check() error {
 	if !w.on() {
 		return nil

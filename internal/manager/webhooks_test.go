@@ -27,7 +27,8 @@ func TestWebhooksNeedPortAndCertificate(t *testing.T) {
 	}
 }
 
-// TestMissingCertificateIsSaidAtOnce: otherwise it is an error of one server among many, after the caches have been filled.
+// TestMissingCertificateIsSaidAtOnce: otherwise it is an error of one server among many, after the
+// caches have been filled.
 func TestMissingCertificateIsSaidAtOnce(t *testing.T) {
 	t.Parallel()
 	err := Run(t.Context(), Options{

@@ -18,7 +18,8 @@ import (
 type Desired struct {
 	// Cluster is the name of the EKS cluster.
 	Cluster string
-	// Owner is the value of the ownership tag, and UID identifies the object that asks: one that was created again under its name is another.
+	// Owner is the value of the ownership tag, and UID identifies the object that asks: one that
+	// was created again under its name is another.
 	Owner, UID string
 	// RoleARN is that of the nodes' IAM role.
 	RoleARN string
@@ -27,13 +28,17 @@ type Desired struct {
 	// SubnetIDs are sorted. Of a node group that there is already, they are those that the user named by id.
 	SubnetIDs []string
 
-	// Template is what instances launch from, nil for a node group without a launch template, and for one that goes on with what it has.
+	// Template is what instances launch from, nil for a node group without a launch template, and
+	// for one that goes on with what it has.
 	Template *Template
-	// Held keeps everything from being updated that replaces nodes or does not have to be at once: edits settle, or the template is not ready.
+	// Held keeps everything from being updated that replaces nodes or does not have to be at once:
+	// edits settle, or the template is not ready.
 	Held bool
 
-	// KubernetesVersion is a minor one, such as 1.34; empty for the cluster's. ClusterVersion is that of the control plane, empty if it is not known.
-	// ReleaseVersion is that of the EKS image; empty for the newest when one is chosen. None of them is for a node group with an image of its own.
+	// KubernetesVersion is a minor one, such as 1.34; empty for the cluster's. ClusterVersion is
+	// that of the control plane, empty if it is not known. ReleaseVersion is that of the EKS image;
+	// empty for the newest when one is chosen. None of them is for a node group with an image of
+	// its own.
 	KubernetesVersion, ClusterVersion, ReleaseVersion string
 	// OwnImage is true if the launch template names the image.
 	OwnImage bool
@@ -51,7 +56,8 @@ type Desired struct {
 	Bounds   Bounds
 	Capacity *int32
 	Settings Settings
-	// Tags are the node group's own, and RetiredTags are keys that the pool set earlier and no longer asks for.
+	// Tags are the node group's own, and RetiredTags are keys that the pool set earlier and no
+	// longer asks for.
 	Tags        map[string]string
 	RetiredTags []string
 }
@@ -66,7 +72,8 @@ func (d Desired) LeavingSizes() Desired {
 type Template struct {
 	ID      string
 	Version int64
-	// Config is the fingerprint of the wanted config. Accepts is true for versions that have it, or count as if they had.
+	// Config is the fingerprint of the wanted config. Accepts is true for versions that have it, or
+	// count as if they had.
 	Config  string
 	Accepts func(templateID string, version int64) bool
 	// Why says what differs between an earlier version and this one, empty if that is not known.
@@ -84,8 +91,8 @@ type RemoteAccess struct {
 // Bounds are the sizes that a node group may have.
 type Bounds struct{ Min, Max *int32 }
 
-// Settings are what UpdateNodegroupConfig changes beside sizes, with AWS's default in place of what a pool leaves out. So two node groups have the same
-// settings if these are the same.
+// Settings are what UpdateNodegroupConfig changes beside sizes, with AWS's default in place of what
+// a pool leaves out. So two node groups have the same settings if these are the same.
 type Settings struct {
 	Labels map[string]string
 	Taints []Taint // sorted
@@ -130,7 +137,8 @@ type WarmPool struct {
 // noPrepared is the number of prepared instances where nothing is said.
 const noPrepared = -1
 
-// DefaultSettings are those of a node group of which nothing is said (AWS: API_NodegroupUpdateConfig, API_NodeRepairConfig, API_WarmPoolConfig).
+// DefaultSettings are those of a node group of which nothing is said (AWS:
+// API_NodegroupUpdateConfig, API_NodeRepairConfig, API_WarmPoolConfig).
 func DefaultSettings() Settings {
 	return Settings{Update: UpdateConfig{MaxUnavailable: 1, Strategy: string(ekstypes.NodegroupUpdateStrategiesDefault)}}
 }
@@ -197,8 +205,8 @@ func (s *Settings) sort() {
 	})
 }
 
-// Key identifies what is wanted over time, sizes aside, which are changed at once: it changes with every edit that takes an update of the node group,
-// and not when a join token rotates.
+// Key identifies what is wanted over time, sizes aside, which are changed at once: it changes with
+// every edit that takes an update of the node group, and not when a join token rotates.
 func (d Desired) Key() string {
 	config := ""
 	if d.Template != nil {

@@ -8,10 +8,12 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
-// fixedDiffers says what the node group has otherwise than is asked for that EKS cannot change: no field of UpdateNodegroupConfig or
-// UpdateNodegroupVersion holds it (AWS: API_UpdateNodegroupConfig, API_UpdateNodegroupVersion; EKS user guide, launch-templates). Nobody can ask for that in an
-// edit, because the API server refuses it; a node group that is taken over may be so. What is not asked for is as it is. A template of another id has an
-// obstacle of its own.
+// fixedDiffers says what the node group has otherwise than is asked for that EKS cannot change: no
+// field of UpdateNodegroupConfig or UpdateNodegroupVersion holds it (AWS:
+// API_UpdateNodegroupConfig, API_UpdateNodegroupVersion; EKS user guide, launch-templates). Nobody
+// can ask for that in an edit, because the API server refuses it; a node group that is taken over
+// may be so. What is not asked for is as it is. A template of another id has an obstacle of its
+// own.
 func fixedDiffers(desired Desired, seen Nodegroup) []string {
 	var reasons []string
 	differs := func(what, has, wanted string) {
@@ -43,14 +45,16 @@ func fixedDiffers(desired Desired, seen Nodegroup) []string {
 	return reasons
 }
 
-// switchesImage is true where the launch template's next version would bring an image of its own to a node group of EKS's, or take it away.
+// switchesImage is true where the launch template's next version would bring an image of its own to
+// a node group of EKS's, or take it away.
 func switchesImage(desired Desired, seen Nodegroup) bool {
 	return desired.Template != nil && seen.AMIType != "" && desired.OwnImage != seen.OwnImage()
 }
 
 func (n *Nodegroup) roleName() string { return n.RoleARN[strings.LastIndex(n.RoleARN, "/")+1:] }
 
-// remoteAccessDiffers returns twice the same if the two let the same in. Of groups those count that the pool names itself: the cluster's come and go.
+// remoteAccessDiffers returns twice the same if the two let the same in. Of groups those count that
+// the pool names itself: the cluster's come and go.
 func remoteAccessDiffers(wanted, seen *RemoteAccess) (string, string) {
 	same := wanted == nil && seen == nil || wanted != nil && seen != nil && wanted.KeyName == seen.KeyName &&
 		(len(wanted.SecurityGroups) == 0) == (len(seen.SecurityGroups) == 0) &&

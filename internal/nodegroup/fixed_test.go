@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestFixed holds what of a node group that EKS cannot change is found to differ, and that nothing is that was not asked for.
+// TestFixed holds what of a node group that EKS cannot change is found to differ, and that nothing
+// is that was not asked for.
 func TestFixed(t *testing.T) {
 	t.Parallel()
 	plain := func(n *Nodegroup) { n.LaunchTemplateID, n.Version = "", 0 }

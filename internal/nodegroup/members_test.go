@@ -9,7 +9,8 @@ import (
 // byID is why launch templates have no name in requests.
 const byID = "launch templates are named by id"
 
-// TestEveryMemberIsDecided fails when the SDK has a member that no managed pool can set, until there is a field for it, or a reason why there is none.
+// TestEveryMemberIsDecided fails when the SDK has a member that no managed pool can set, until
+// there is a field for it, or a reason why there is none.
 func TestEveryMemberIsDecided(t *testing.T) {
 	t.Parallel()
 	settings := sdkmembers.Filled[Settings]()

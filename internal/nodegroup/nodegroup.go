@@ -1,5 +1,6 @@
-// Package nodegroup keeps one EKS managed node group as a pool wants it: desired state → requests (pure), the reasons for a change in words, and
-// the decision what the single next update is, because EKS does one at a time. It knows the AWS side of a node group, and nothing of the
+// Package nodegroup keeps one EKS managed node group as a pool wants it: desired state → requests
+// (pure), the reasons for a change in words, and the decision what the single next update is,
+// because EKS does one at a time. It knows the AWS side of a node group, and nothing of the
 // Kubernetes objects that ask for it.
 package nodegroup
 
@@ -22,8 +23,8 @@ type Nodegroup struct {
 	Cluster, Name, ARN string
 	// Status is EKS's, such as ACTIVE.
 	Status string
-	// LaunchTemplateID and Version are what the node group was told to launch from; both are empty for one without a template. EKS launches from a
-	// copy of its own.
+	// LaunchTemplateID and Version are what the node group was told to launch from; both are empty
+	// for one without a template. EKS launches from a copy of its own.
 	LaunchTemplateID, LaunchTemplateName string
 	Version                              int64
 	// KubernetesVersion is a minor one, such as 1.34.
@@ -163,7 +164,8 @@ const (
 	ConfigUpdate  = string(ekstypes.UpdateTypeConfigUpdate)
 )
 
-// RefusesRollback reports whether EKS answered that it does not take a node group back: the request is wrong, and is not better a moment later.
+// RefusesRollback reports whether EKS answered that it does not take a node group back: the request
+// is wrong, and is not better a moment later.
 func RefusesRollback(err error) bool {
 	code := aws.Code(err)
 	return code == "InvalidParameterException" || code == "InvalidRequestException"
@@ -181,7 +183,8 @@ func updateOf(update *ekstypes.Update) Update {
 		}
 	}
 	kind := update.Type
-	if kind == ekstypes.UpdateTypeVersionRollback { // documented for clusters; of a node group it replaces nodes as any update of its version does
+	// documented for clusters; of a node group it replaces nodes as any update of its version does
+	if kind == ekstypes.UpdateTypeVersionRollback {
 		kind = ekstypes.UpdateTypeVersionUpdate
 	}
 	return Update{

@@ -58,8 +58,8 @@ func (n *Nodegroups) Describe(ctx context.Context, cluster, name string) (*Nodeg
 	return &seen, nil
 }
 
-// OwnedBy returns the node groups of an EKS cluster that have the owner's tag, the oldest first, without those whose names are already known. It returns none
-// for a cluster that does not exist.
+// OwnedBy returns the node groups of an EKS cluster that have the owner's tag, the oldest first,
+// without those whose names are already known. It returns none for a cluster that does not exist.
 func (n *Nodegroups) OwnedBy(ctx context.Context, cluster, owner string, known func(name string) bool) ([]*Nodegroup, error) {
 	var owned []*Nodegroup
 	pages := eks.NewListNodegroupsPaginator(n.api, &eks.ListNodegroupsInput{ClusterName: &cluster})
@@ -134,8 +134,9 @@ func (n *Nodegroups) Update(ctx context.Context, seen Nodegroup, id string) (*Up
 // mostUpdates is how many updates are looked at to find the one that runs.
 const mostUpdates = 20
 
-// Running returns the update of a node group that is under way, nil if none is. It is for an update whose id is not known: one of somebody else's, or
-// one whose answer was lost. EKS does not say in which order it lists updates.
+// Running returns the update of a node group that is under way, nil if none is. It is for an update
+// whose id is not known: one of somebody else's, or one whose answer was lost. EKS does not say in
+// which order it lists updates.
 func (n *Nodegroups) Running(ctx context.Context, seen Nodegroup) (*Update, error) {
 	pages := eks.NewListUpdatesPaginator(n.api, &eks.ListUpdatesInput{Name: &seen.Cluster, NodegroupName: &seen.Name})
 	looked := 0
@@ -160,7 +161,8 @@ func (n *Nodegroups) Running(ctx context.Context, seen Nodegroup) (*Update, erro
 	return nil, nil
 }
 
-// EnsureTags sets the tags that differ and removes those that retired. It says whether there was anything to do.
+// EnsureTags sets the tags that differ and removes those that retired. It says whether there was
+// anything to do.
 func (n *Nodegroups) EnsureTags(ctx context.Context, desired Desired, seen Nodegroup) (bool, error) {
 	stale, retired := tagdiff.Stale(desired.Tags, seen.Tags), tagdiff.Retired(desired.RetiredTags, desired.Tags, seen.Tags)
 	if len(stale) > 0 {

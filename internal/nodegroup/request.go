@@ -13,8 +13,9 @@ import (
 // tokenLength is that of client request tokens.
 const tokenLength = 64
 
-// createInput returns the request for a new node group. AWS answers a token that it has seen with what it made then, even if that was deleted since. So the
-// token differs for each object that asks and for each node group of the name that was lost.
+// createInput returns the request for a new node group. AWS answers a token that it has seen with
+// what it made then, even if that was deleted since. So the token differs for each object that asks
+// and for each node group of the name that was lost.
 func createInput(desired Desired, name, lost string) *eks.CreateNodegroupInput {
 	settings := desired.Settings.Sorted()
 	input := &eks.CreateNodegroupInput{
@@ -88,7 +89,8 @@ func configInput(change ConfigChange, seen Nodegroup) *eks.UpdateNodegroupConfig
 	return input
 }
 
-// versionInput is the request for nodes that are launched from something else. It has no sizes: EKS goes by those that the group has then.
+// versionInput is the request for nodes that are launched from something else. It has no sizes: EKS
+// goes by those that the group has then.
 func versionInput(change VersionChange, seen Nodegroup) *eks.UpdateNodegroupVersionInput {
 	input := &eks.UpdateNodegroupVersionInput{
 		ClusterName: &seen.Cluster, NodegroupName: &seen.Name, Force: change.Force,
@@ -101,8 +103,9 @@ func versionInput(change VersionChange, seen Nodegroup) *eks.UpdateNodegroupVers
 	return input
 }
 
-// updateToken makes a request that is repeated because its answer was lost the same one, and a request that is repeated because its update failed
-// another one: every update changes when the node group was modified, and each attempt has a number.
+// updateToken makes a request that is repeated because its answer was lost the same one, and a
+// request that is repeated because its update failed another one: every update changes when the
+// node group was modified, and each attempt has a number.
 func updateToken(seen Nodegroup, attempt, request string) string {
 	return digest(tokenLength, "update", seen.ARN, attempt, seen.Modified.UTC().Format("2006-01-02T15:04:05.000000000"), request)
 }

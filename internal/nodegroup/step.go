@@ -18,7 +18,8 @@ type ConfigChange struct {
 	Settings *Settings
 	// Reasons say what changes, in words.
 	Reasons []string
-	// For identifies what the change is for, over time, and Attempt the object that asks and how often it was tried before.
+	// For identifies what the change is for, over time, and Attempt the object that asks and how
+	// often it was tried before.
 	For, Attempt string
 }
 
@@ -36,11 +37,13 @@ type VersionChange struct {
 	// KubernetesVersion and ReleaseVersion are empty for an image of the template's.
 	KubernetesVersion, ReleaseVersion string
 	Force                             bool
-	// Rollback identifies the step back to the previous minor version of Kubernetes, empty for a change that takes none.
+	// Rollback identifies the step back to the previous minor version of Kubernetes, empty for a
+	// change that takes none.
 	Rollback string
 	// Reasons say why, in words.
 	Reasons []string
-	// For identifies what the change is for, over time, and Attempt the object that asks and how often it was tried before.
+	// For identifies what the change is for, over time, and Attempt the object that asks and how
+	// often it was tried before.
 	For, Attempt string
 }
 
@@ -49,21 +52,25 @@ type Obstacle string
 
 // The obstacles.
 const (
-	// TemplateGone: the node group was made from another launch template, and EKS cannot give it this one (AWS: API_UpdateNodegroupVersion).
+	// TemplateGone: the node group was made from another launch template, and EKS cannot give it
+	// this one (AWS: API_UpdateNodegroupVersion).
 	TemplateGone Obstacle = "TemplateGone"
-	// Downgrade: the node group has a newer Kubernetes version, and EKS does not take it back to the one that is wanted.
+	// Downgrade: the node group has a newer Kubernetes version, and EKS does not take it back to
+	// the one that is wanted.
 	Downgrade Obstacle = "Downgrade"
 	// AheadOfControlPlane: the control plane has an older Kubernetes version than is wanted.
 	AheadOfControlPlane Obstacle = "AheadOfControlPlane"
 	// SizesOutOfBounds: the wanted size is outside of the wanted bounds.
 	SizesOutOfBounds Obstacle = "SizesOutOfBounds"
-	// BlockInUse: nodes run in a Capacity Block, and EKS updates the node group of one only while it has none (AWS: EKS user guide, capacity-blocks-mng).
+	// BlockInUse: nodes run in a Capacity Block, and EKS updates the node group of one only while
+	// it has none (AWS: EKS user guide, capacity-blocks-mng).
 	BlockInUse Obstacle = "BlockInUse"
 	// Fixed: the node group was made otherwise than is asked for in something that EKS cannot change.
 	Fixed Obstacle = "Fixed"
 )
 
-// Step is the next thing to do about a node group that is not busy. At most one of the changes is set: EKS does one update at a time.
+// Step is the next thing to do about a node group that is not busy. At most one of the changes is
+// set: EKS does one update at a time.
 type Step struct {
 	Config  *ConfigChange
 	Version *VersionChange
@@ -76,7 +83,8 @@ type Step struct {
 	Message  string
 }
 
-// Attempts are the last updates of a node group by type, as far as they are remembered. Rollback is the type of steps back that EKS refused.
+// Attempts are the last updates of a node group by type, as far as they are remembered. Rollback is
+// the type of steps back that EKS refused.
 type Attempts map[string]Attempt
 
 // Attempt is the last update of a type.
@@ -104,8 +112,9 @@ func (a Attempt) Refused(rollback, refusal string, now time.Time) Attempt {
 }
 
 const (
-	// retryAfter is how long after an update that failed the same one is begun again, so that a person can see it. EKS itself tries for 15 minutes or
-	// more. It doubles with each attempt, up to retryAtMost.
+	// retryAfter is how long after an update that failed the same one is begun again, so that a
+	// person can see it. EKS itself tries for 15 minutes or more. It doubles with each attempt, up
+	// to retryAtMost.
 	retryAfter  = 5 * time.Minute
 	retryAtMost = 2 * time.Hour
 )
@@ -140,7 +149,8 @@ func (s Step) Grows(seen Nodegroup) bool {
 	return s.Config != nil && s.Config.Sizes != nil && s.Config.Sizes.Desired != nil && *s.Config.Sizes.Desired > seen.Sizes.Desired
 }
 
-// Next decides the single next step. The configuration is first: it takes seconds, replaces no node, and says how nodes are replaced.
+// Next decides the single next step. The configuration is first: it takes seconds, replaces no
+// node, and says how nodes are replaced.
 func Next(desired Desired, seen Nodegroup, last Attempts, now time.Time) Step {
 	var step Step
 	if differences := fixedDiffers(desired, seen); len(differences) > 0 {
@@ -209,8 +219,8 @@ func (s *Step) configChange(desired Desired, seen Nodegroup) *ConfigChange {
 	return change
 }
 
-// sizes are what the sizes should be, with what differs. A size that an autoscaler chose is moved into the bounds and else left alone: EKS refuses bounds
-// that exclude it (CAPA issue 5746).
+// sizes are what the sizes should be, with what differs. A size that an autoscaler chose is moved
+// into the bounds and else left alone: EKS refuses bounds that exclude it (CAPA issue 5746).
 func (s *Step) sizes(desired Desired, seen Sizes) (*Scaling, []string) {
 	wanted := Scaling{Min: seen.Min, Max: seen.Max}
 	if desired.Bounds.Min != nil {
@@ -257,7 +267,8 @@ func (s *Step) versionChange(desired Desired, seen Nodegroup, refused Attempt, n
 	config := ""
 	if desired.Template != nil {
 		config = desired.Template.Config
-		// The version is told again with whatever else changes: EKS would take the template's default version else (AWS: API_LaunchTemplateSpecification).
+		// The version is told again with whatever else changes: EKS would take the template's
+		// default version else (AWS: API_LaunchTemplateSpecification).
 		change.TemplateID, change.TemplateVersion = desired.Template.ID, desired.Template.Version
 	} else if seen.LaunchTemplateID != "" {
 		change.TemplateID, change.TemplateVersion = seen.LaunchTemplateID, seen.Version
@@ -266,7 +277,8 @@ func (s *Step) versionChange(desired Desired, seen Nodegroup, refused Attempt, n
 	return change
 }
 
-// templateChange notes that the node group has another version of the template. It is false if that is none of the template at all.
+// templateChange notes that the node group has another version of the template. It is false if that
+// is none of the template at all.
 func (s *Step) templateChange(change *VersionChange, desired Desired, seen Nodegroup) bool {
 	template := desired.Template
 	switch {
@@ -298,8 +310,10 @@ func (t *Template) why(version int64) string {
 	return fmt.Sprintf("launch template version %d → %d", version, t.Version)
 }
 
-// imageChange notes another Kubernetes version, by one minor version at a time (EKS takes no larger step), or another release of it. What does not change is told
-// too: without a version EKS would take that of the control plane, and without a release the newest (AWS: API_UpdateNodegroupVersion).
+// imageChange notes another Kubernetes version, by one minor version at a time (EKS takes no larger
+// step), or another release of it. What does not change is told too: without a version EKS would
+// take that of the control plane, and without a release the newest (AWS:
+// API_UpdateNodegroupVersion).
 func (s *Step) imageChange(change *VersionChange, desired Desired, seen Nodegroup, refused Attempt, now time.Time) {
 	change.KubernetesVersion, change.ReleaseVersion = seen.KubernetesVersion, seen.ReleaseVersion
 	wanted, present := minorOf(desired.KubernetesVersion), minorOf(seen.KubernetesVersion)
@@ -325,7 +339,8 @@ func (s *Step) imageChange(change *VersionChange, desired Desired, seen Nodegrou
 	change.Reasons = append(change.Reasons, fmt.Sprintf("image release %s → %s", seen.ReleaseVersion, release))
 }
 
-// rollback notes the step back to the previous minor version, unless it is known that EKS does not take it. Then everything else goes on at the version that there is.
+// rollback notes the step back to the previous minor version, unless it is known that EKS does not
+// take it. Then everything else goes on at the version that there is.
 func (s *Step) rollback(change *VersionChange, desired Desired, seen Nodegroup, refused Attempt, now time.Time) bool {
 	if why := RefusedVersion(desired.KubernetesVersion, desired.ClusterVersion, seen.KubernetesVersion); why != "" {
 		s.obstructed(Downgrade, "%s", why)
@@ -345,10 +360,12 @@ func (s *Step) rollback(change *VersionChange, desired Desired, seen Nodegroup, 
 	return true
 }
 
-// kubernetesRelease is a release that begins with the Kubernetes version, as those of Amazon Linux and Windows do; Bottlerocket's have a number of their own.
+// kubernetesRelease is a release that begins with the Kubernetes version, as those of Amazon Linux
+// and Windows do; Bottlerocket's have a number of their own.
 var kubernetesRelease = regexp.MustCompile(`^1\.(\d+)(\.\d+)?-20\d\d`)
 
-// releaseOf is true for a release that the step to a minor version may go to: one of that version, or any that does not say, once the wanted version is reached.
+// releaseOf is true for a release that the step to a minor version may go to: one of that version,
+// or any that does not say, once the wanted version is reached.
 func releaseOf(release string, target, wanted int) bool {
 	if match := kubernetesRelease.FindStringSubmatch(release); match != nil {
 		return match[1] == strconv.Itoa(target)

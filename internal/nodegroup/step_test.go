@@ -218,7 +218,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestKeyIgnoresSizes holds that sizes, which are changed at once, neither start a window anew nor count as another wish.
+// TestKeyIgnoresSizes holds that sizes, which are changed at once, neither start a window anew nor
+// count as another wish.
 func TestKeyIgnoresSizes(t *testing.T) {
 	t.Parallel()
 	key := desired(nil).Key()
@@ -240,7 +241,8 @@ func TestKeyIgnoresSizes(t *testing.T) {
 	}
 }
 
-// TestTokens holds that a request that is repeated has the same token, and that one for something else, or at another time, has another.
+// TestTokens holds that a request that is repeated has the same token, and that one for something
+// else, or at another time, has another.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	change := VersionChange{TemplateID: "lt-1", TemplateVersion: 4}

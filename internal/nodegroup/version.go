@@ -6,10 +6,13 @@ import (
 	"strings"
 )
 
-// RefusedVersion returns why EKS runs no node group of its own images at the Kubernetes version that a MachinePool asks for, empty if it may. Cluster is the version
-// of the control plane, and present the node group's, empty for a new one. EKS creates a node group only with the cluster's version, and takes it forward to that
-// (AWS: API_CreateNodegroup, API_UpdateNodegroupVersion). It takes a node group back by one minor version, before the control plane goes back, within seven days
-// of the cluster's upgrade (AWS: EKS user guide, rollback-cluster); whether these days have passed is for EKS to say. A version that is not known is not refused.
+// RefusedVersion returns why EKS runs no node group of its own images at the Kubernetes version
+// that a MachinePool asks for, empty if it may. Cluster is the version of the control plane, and
+// present the node group's, empty for a new one. EKS creates a node group only with the cluster's
+// version, and takes it forward to that (AWS: API_CreateNodegroup, API_UpdateNodegroupVersion). It
+// takes a node group back by one minor version, before the control plane goes back, within seven
+// days of the cluster's upgrade (AWS: EKS user guide, rollback-cluster); whether these days have
+// passed is for EKS to say. A version that is not known is not refused.
 func RefusedVersion(wanted, cluster, present string) string {
 	asked, most, has := minorOf(wanted), minorOf(cluster), minorOf(present)
 	const field = "spec.template.spec.version of the MachinePool"

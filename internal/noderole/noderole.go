@@ -1,5 +1,6 @@
-// Package noderole keeps the IAM role of the nodes of a managed node group: made with the policies that nodes need, or given by the user and then left
-// alone. It knows IAM, and nothing of the Kubernetes objects that ask for a role.
+// Package noderole keeps the IAM role of the nodes of a managed node group: made with the policies
+// that nodes need, or given by the user and then left alone. It knows IAM, and nothing of the
+// Kubernetes objects that ask for a role.
 package noderole
 
 import (
@@ -18,12 +19,12 @@ import (
 	"github.com/slipway-project/slipway/internal/tagdiff"
 )
 
-// DefaultPath begins the IAM paths of roles that Slipway creates where neither the pool nor the manager says another. IAM
-// policies are bound to it: nobody else creates roles there.
+// DefaultPath begins the IAM paths of roles that Slipway creates where neither the pool nor the
+// manager says another. IAM policies are bound to it: nobody else creates roles there.
 const DefaultPath = "/slipway/"
 
-// PathOf returns the IAM path of the roles of a cluster. Each cluster has its own, because tags cannot bound who may pass a
-// role: an identity for one cluster passes the roles under its path.
+// PathOf returns the IAM path of the roles of a cluster. Each cluster has its own, because tags
+// cannot bound who may pass a role: an identity for one cluster passes the roles under its path.
 func PathOf(prefix, cluster string) string { return prefix + cluster + "/" }
 
 // Desired is the role that a pool asks for.
@@ -33,7 +34,8 @@ type Desired struct {
 	Owner string
 	// Path and Boundary are empty for IAM's defaults. The path of a role never changes.
 	Path, Boundary string
-	// Policies are ARNs of what is attached beside NodePolicies, and RetiredPolicies are those that the pool attached earlier and no longer asks for.
+	// Policies are ARNs of what is attached beside NodePolicies, and RetiredPolicies are those that
+	// the pool attached earlier and no longer asks for.
 	Policies, RetiredPolicies []string
 	// Partition is aws, aws-cn or aws-us-gov.
 	Partition string
@@ -42,8 +44,9 @@ type Desired struct {
 	RetiredTags []string
 }
 
-// nodePolicies are what nodes need (AWS: EKS user guide, create-node-role). The registry's is the wider of the two that AWS names, which CAPA attaches too; the
-// network's is needed where the CNI has no role of its own.
+// nodePolicies are what nodes need (AWS: EKS user guide, create-node-role). The registry's is the
+// wider of the two that AWS names, which CAPA attaches too; the network's is needed where the CNI
+// has no role of its own.
 var nodePolicies = []string{"AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly"}
 
 // NodePolicies are the ARNs of what nodes need.
@@ -175,7 +178,8 @@ func roleOf(role *iamtypes.Role) Role {
 	return seen
 }
 
-// Create makes a role. Its policies are attached by Ensure. If it exists already the error is AWS's EntityAlreadyExists.
+// Create makes a role. Its policies are attached by Ensure. If it exists already the error is AWS's
+// EntityAlreadyExists.
 func (r *Roles) Create(ctx context.Context, desired Desired) (*Role, error) {
 	input := &iam.CreateRoleInput{
 		RoleName: &desired.Name, AssumeRolePolicyDocument: awssdk.String(trustPolicy(desired.Partition)), Tags: tags(desired.Tags),
@@ -202,7 +206,8 @@ func (r *Roles) Ensure(ctx context.Context, desired Desired, seen Role) ([]strin
 	if err != nil {
 		return done, err
 	}
-	// The boundary comes before what it bounds: IAM policies may require it of a role that another policy is attached to.
+	// The boundary comes before what it bounds: IAM policies may require it of a role that another
+	// policy is attached to.
 	bounded, err := r.ensureBoundary(ctx, desired, seen)
 	done = append(done, bounded...)
 	if err != nil {
@@ -282,7 +287,8 @@ func (r *Roles) HandOver(ctx context.Context, seen Role, owner string) error {
 	return nil
 }
 
-// Delete takes everything from a role of ours that was attached to it, and deletes it. It is no error if it is gone.
+// Delete takes everything from a role of ours that was attached to it, and deletes it. It is no
+// error if it is gone.
 func (r *Roles) Delete(ctx context.Context, seen Role) error {
 	for _, policy := range seen.Policies {
 		if err := r.detach(ctx, seen.Name, policy); err != nil {

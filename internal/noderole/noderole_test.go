@@ -30,7 +30,8 @@ const (
 	anothersKey = "AKIDOTHER" + account
 )
 
-// newRoles returns the roles of a simulated account, and a client of somebody else there. Slipway is held to policies, if there are any.
+// newRoles returns the roles of a simulated account, and a client of somebody else there. Slipway
+// is held to policies, if there are any.
 func newRoles(t *testing.T, policies ...string) (*noderole.Roles, *iam.Client) {
 	t.Helper()
 	simulated, clock, url := awssimtest.Start(t, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), awssim.Options{})
@@ -47,7 +48,8 @@ func newRoles(t *testing.T, policies ...string) (*noderole.Roles, *iam.Client) {
 	return noderole.NewRoles(clients.IAM), iam.NewFromConfig(config)
 }
 
-// TestRoleIsOwnedFirst takes over a role of CAPA's, which has no tag of Slipway's, by a policy that lets nobody change what has none.
+// TestRoleIsOwnedFirst takes over a role of CAPA's, which has no tag of Slipway's, by a policy that
+// lets nobody change what has none.
 func TestRoleIsOwnedFirst(t *testing.T) {
 	t.Parallel()
 	roles, other := newRoles(t, `{"Statement":[
@@ -148,8 +150,8 @@ func TestRole(t *testing.T) {
 	}
 }
 
-// TestBoundaryComesFirst gives a role that exists a boundary and a policy, by IAM policies that allow policies to be attached
-// to bounded roles alone.
+// TestBoundaryComesFirst gives a role that exists a boundary and a policy, by IAM policies that
+// allow policies to be attached to bounded roles alone.
 func TestBoundaryComesFirst(t *testing.T) {
 	t.Parallel()
 	const bound = "arn:aws:iam::aws:policy/ReadOnlyAccess"

@@ -45,8 +45,9 @@ type Registry struct {
 	Services []string
 }
 
-// Reach finds the AWS that a cluster is in, as the identity that it names. The cloud is nil if AWS cannot be called; then nothing is to be looked at there either.
-// An error is one of the API server's.
+// Reach finds the AWS that a cluster is in, as the identity that it names. The cloud is nil if AWS
+// cannot be called; then nothing is to be looked at there either. An error is one of the API
+// server's.
 func (r Registry) Reach(ctx context.Context, object client.Object, owner *clusterv1.Cluster, clusterName string) (*clouds.Cloud, Access, error) {
 	if owner == nil {
 		return nil, Access{Cluster: clusterName}, nil
@@ -78,9 +79,10 @@ func (r Registry) ReachFrom(ctx context.Context, object client.Object, facts *cl
 	return cloud, access
 }
 
-// ReachForDeletion finds it by the region and the identity that the finalizer was added with, or else by ones that are known from elsewhere, so that
-// cluster objects that are gone are not missed; known is the ARN of what is to be deleted, or "". Nothing is ever deleted as somebody else, nor taken for
-// deleted because somebody else cannot see it.
+// ReachForDeletion finds it by the region and the identity that the finalizer was added with, or
+// else by ones that are known from elsewhere, so that cluster objects that are gone are not missed;
+// known is the ARN of what is to be deleted, or "". Nothing is ever deleted as somebody else, nor
+// taken for deleted because somebody else cannot see it.
 func (r Registry) ReachForDeletion(ctx context.Context, object client.Object, owner *clusterv1.Cluster, known string) (*clouds.Cloud, Access, error) {
 	access := Access{Exists: owner != nil}
 	region, account := placeOf(known)
@@ -128,7 +130,8 @@ func (r Registry) ReachForDeletion(ctx context.Context, object client.Object, ow
 	return cloud, access, nil
 }
 
-// isAboutCluster reports whether an error says that the cluster is not ready, or of a kind that is not supported.
+// isAboutCluster reports whether an error says that the cluster is not ready, or of a kind that is
+// not supported.
 func isAboutCluster(err error) bool {
 	var notReady *cluster.NotReadyError
 	var unsupported *cluster.UnsupportedError
@@ -142,7 +145,8 @@ func (a *Access) observeOutage(cloud *clouds.Cloud, services []string) {
 	}
 }
 
-// Show says in the ClusterInfrastructureReady condition whether AWS can be called, or what that waits for, and reports whether it can.
+// Show says in the ClusterInfrastructureReady condition whether AWS can be called, or what that
+// waits for, and reports whether it can.
 func (a Access) Show(object reconciling.Conditioned, plan *reconcile.Plan) bool {
 	const condition = infrav1.ClusterInfrastructureReadyCondition
 	var notReady *cluster.NotReadyError
@@ -167,7 +171,8 @@ func (a Access) Show(object reconciling.Conditioned, plan *reconcile.Plan) bool 
 	return true
 }
 
-// ShowForDeletion says in the Deleting condition why AWS cannot be called, and reports whether it can. Of an object for which nothing was made it says nothing.
+// ShowForDeletion says in the Deleting condition why AWS cannot be called, and reports whether it
+// can. Of an object for which nothing was made it says nothing.
 func (a Access) ShowForDeletion(object reconciling.Conditioned, plan *reconcile.Plan) bool {
 	if a.NothingMade {
 		return false
@@ -189,12 +194,15 @@ func placeOf(arn string) (region, account string) {
 	return parts[3], parts[4]
 }
 
-// controllerIdentity is the one object that says which namespaces may use the controller's own credentials (CAPA: AWSClusterControllerIdentity).
+// controllerIdentity is the one object that says which namespaces may use the controller's own
+// credentials (CAPA: AWSClusterControllerIdentity).
 var controllerIdentity = aws.Identity{Kind: aws.IdentityController, Name: "default"}
 
-// ownIdentity is the controller's own, for an object that recorded none, of a cluster whose objects are gone: what CAPA made and Slipway never saw. It is for
-// what the ARN says is in the controller's own account, and for namespaces that may use it; in any other case a person has to say as whom to delete.
-// It is recorded on the object, though not written, for what is deleted with it.
+// ownIdentity is the controller's own, for an object that recorded none, of a cluster whose objects
+// are gone: what CAPA made and Slipway never saw. It is for what the ARN says is in the
+// controller's own account, and for namespaces that may use it; in any other case a person has to
+// say as whom to delete. It is recorded on the object, though not written, for what is deleted with
+// it.
 func ownIdentity(ctx context.Context, registry *clouds.Registry, object client.Object, region, account string) (aws.Identity, error) {
 	unknown := func(why string) error {
 		return &identity.Error{Reason: infrav1.IdentityUnknownReason, Message: fmt.Sprintf(
@@ -241,8 +249,9 @@ func authenticated(ctx context.Context, registry *clouds.Registry, wanted aws.Id
 	return cloud, cloud.Authenticate(ctx)
 }
 
-// sameAccount is nil if the cloud is in the account that holds what was made for the object so far. An identity may be replaced by another, or lead
-// to another role; in another account everything would be made a second time, and the first forgotten.
+// sameAccount is nil if the cloud is in the account that holds what was made for the object so far.
+// An identity may be replaced by another, or lead to another role; in another account everything
+// would be made a second time, and the first forgotten.
 func sameAccount(ctx context.Context, registry *clouds.Registry, object client.Object, cloud *clouds.Cloud, current aws.Identity) error {
 	before, recorded := ownership.RecordedIdentity(object)
 	account := object.GetAnnotations()[ownership.AccountAnnotation]
@@ -250,7 +259,8 @@ func sameAccount(ctx context.Context, registry *clouds.Registry, object client.O
 		return nil
 	}
 	if account == "" {
-		// Only the controller's own identity is recorded without its account, for which it need not ask in the ordinary case.
+		// Only the controller's own identity is recorded without its account, for which it need not
+		// ask in the ordinary case.
 		own, err := registry.OwnAccountID(ctx, cloud.Region)
 		if err != nil {
 			return &aws.CredentialsError{Err: err}

@@ -63,7 +63,8 @@ func TestAccessIsShown(t *testing.T) {
 	}
 }
 
-// TestAccessOfWhatIsDeletedIsShown says in the Deleting condition why nothing can be deleted yet, and nothing of an object for which nothing was made.
+// TestAccessOfWhatIsDeletedIsShown says in the Deleting condition why nothing can be deleted yet,
+// and nothing of an object for which nothing was made.
 func TestAccessOfWhatIsDeletedIsShown(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

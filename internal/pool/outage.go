@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// Outage is whether services of AWS answer, as it was observed. The zero value knows of no outage, and of no answer either.
+// Outage is whether services of AWS answer, as it was observed. The zero value knows of no outage,
+// and of no answer either.
 type Outage struct {
 	// Outage is nil if none is known.
 	*aws.Outage
@@ -21,8 +22,10 @@ type Outage struct {
 	Answered bool
 }
 
-// ShowOutage shows in the AWSReachable condition that AWS gives no answers, and since when. An outage that the status knows to be older began then: this process
-// may have started meanwhile. The condition stays until a service has answered. It is written when it begins and when it ends, and not in between.
+// ShowOutage shows in the AWSReachable condition that AWS gives no answers, and since when. An
+// outage that the status knows to be older began then: this process may have started meanwhile. The
+// condition stays until a service has answered. It is written when it begins and when it ends, and
+// not in between.
 func ShowOutage(object reconciling.Conditioned, outage Outage, region string) {
 	known := meta.FindStatusCondition(object.GetConditions(), infrav1.AWSReachableCondition)
 	switch {

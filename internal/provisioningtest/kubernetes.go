@@ -122,8 +122,10 @@ func (w *World) evict(namespace, name string) error {
 	return w.Client.Delete(w.Context(), pod)
 }
 
-// refuses reports whether the API server evicts a pod only if a PodDisruptionBudget allows a disruption, and it allows none. Budgets count for running pods, and for those
-// that are not ready while the budget has too few healthy pods, unless its policy is AlwaysAllow (Kubernetes: registry/core/pod/storage, eviction.go).
+// refuses reports whether the API server evicts a pod only if a PodDisruptionBudget allows a
+// disruption, and it allows none. Budgets count for running pods, and for those that are not ready
+// while the budget has too few healthy pods, unless its policy is AlwaysAllow (Kubernetes:
+// registry/core/pod/storage, eviction.go).
 func refuses(budget *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
 	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
 	if err != nil || !selector.Matches(labels.Set(pod.Labels)) || pod.Status.Phase != corev1.PodRunning || budget.Status.DisruptionsAllowed > 0 {
@@ -244,7 +246,8 @@ func Of(provisioner string) func(*corev1.Pod) {
 	}
 }
 
-// Template creates a launch template of a person's, which launches the newest EKS image with an instance profile, and returns its id.
+// Template creates a launch template of a person's, which launches the newest EKS image with an
+// instance profile, and returns its id.
 func (w *World) Template(name, profile string) string {
 	w.Helper()
 	images, err := w.EC2.DescribeImages(w.Context(), &ec2.DescribeImagesInput{Filters: []ec2types.Filter{
@@ -294,7 +297,8 @@ func (w *World) Members() []corev1.Node {
 // Join has a ready Node register for every running instance that has none.
 func (w *World) Join() { w.JoinAfter(0) }
 
-// JoinAfter has a ready Node register for every running instance that has none and was launched some time ago.
+// JoinAfter has a ready Node register for every running instance that has none and was launched
+// some time ago.
 func (w *World) JoinAfter(startup time.Duration) {
 	w.Helper()
 	there := map[string]bool{}

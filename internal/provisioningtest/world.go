@@ -1,5 +1,7 @@
-// Package provisioningtest runs the controllers of just-in-time nodes for tests: their real Reconcile functions, against controller-runtime's in-memory API server
-// and the simulated AWS, on one clock that stands still. Nothing runs beside the test: it says when pods come, time passes, Nodes join, and a controller restarts.
+// Package provisioningtest runs the controllers of just-in-time nodes for tests: their real
+// Reconcile functions, against controller-runtime's in-memory API server and the simulated AWS, on
+// one clock that stands still. Nothing runs beside the test: it says when pods come, time passes,
+// Nodes join, and a controller restarts.
 package provisioningtest
 
 import (
@@ -182,7 +184,8 @@ func (w *World) Settle() {
 	}
 }
 
-// Advance lets time pass, shows the controllers what became of instances, and settles. Long times pass in steps of a minute.
+// Advance lets time pass, shows the controllers what became of instances, and settles. Long times
+// pass in steps of a minute.
 func (w *World) Advance(d time.Duration) {
 	w.Helper()
 	for ; d > 0; d -= time.Minute {

@@ -31,17 +31,20 @@ type Object interface {
 
 // Pass is one reconcile of one object.
 type Pass[T Object, S, M any] struct {
-	// Object is the object as it is stored. Observe and Act leave its status alone; Act may change the rest by reconciling.Patch.
+	// Object is the object as it is stored. Observe and Act leave its status alone; Act may change
+	// the rest by reconciling.Patch.
 	Object T
 	// Seen is what was observed. Observe fills it in, and Act keeps it true.
 	Seen *S
-	// Memory is what this process remembers of the object, in order to save calls. Decide cannot see it. It is dropped when the object is gone.
+	// Memory is what this process remembers of the object, in order to save calls. Decide cannot
+	// see it. It is dropped when the object is gone.
 	Memory *M
 }
 
 // Input is what is decided from.
 type Input[T Object, S any] struct {
-	// Object is a copy of the stored object. Decide writes the status into it, and changes nothing else of it.
+	// Object is a copy of the stored object. Decide writes the status into it, and changes nothing
+	// else of it.
 	Object T
 	Seen   S
 	// Done are the actions that were tried in this pass, in order.
@@ -63,14 +66,17 @@ func Failed[A Action](done []Done) error {
 	return errors.Join(failures...)
 }
 
-// Kind is what a controller provides. T is the type of its objects, S what is observed, and M what is remembered of one object.
+// Kind is what a controller provides. T is the type of its objects, S what is observed, and M what
+// is remembered of one object.
 type Kind[T Object, S, M any] interface {
-	// Observe fills in what there is. It is asked without needs once, and with those of Decide when there are some. Facts that could not be found out are part of
-	// what is observed, where Decide has something to say about them; any other error ends the pass.
+	// Observe fills in what there is. It is asked without needs once, and with those of Decide when
+	// there are some. Facts that could not be found out are part of what is observed, where Decide
+	// has something to say about them; any other error ends the pass.
 	Observe(ctx context.Context, pass Pass[T, S, M], needs ...Need) error
 	// Decide returns what to do. It is a pure function.
 	Decide(in Input[T, S]) Plan
-	// Act does one action, and keeps what was observed true of the world. It returns what people are told, also beside an error.
+	// Act does one action, and keeps what was observed true of the world. It returns what people
+	// are told, also beside an error.
 	Act(ctx context.Context, pass Pass[T, S, M], action Action) ([]Event, error)
 }
 
@@ -90,7 +96,8 @@ type Summarizer interface {
 type Controller[T Object, S, M any] struct {
 	Kind   Kind[T, S, M]
 	Client client.Client
-	// Live reads past the cache. It confirms that an object is being deleted before anything is deleted for it.
+	// Live reads past the cache. It confirms that an object is being deleted before anything is
+	// deleted for it.
 	Live   client.Reader
 	Clock  clock.PassiveClock
 	Report Reporter
@@ -98,7 +105,8 @@ type Controller[T Object, S, M any] struct {
 	Empty T
 	// Finalizer is on an object before anything is done for it; none if empty.
 	Finalizer string
-	// Paused reports whether nothing is to be done with an object, not even its deletion, and shows it in a condition; nil for never.
+	// Paused reports whether nothing is to be done with an object, not even its deletion, and shows
+	// it in a condition; nil for never.
 	Paused func(ctx context.Context, object T) (bool, error)
 	// Summaries are computed before the status is written, in order; nil for none.
 	Summaries func(object T) []Summarizer
@@ -111,7 +119,8 @@ type Controller[T Object, S, M any] struct {
 // mostRounds bounds how often a pass decides. A kind that has not come to an end by then decides in circles.
 const mostRounds = 100
 
-// cacheBehind is when an object whose deletion is over is reconciled again, should no event of the cache bring that about first.
+// cacheBehind is when an object whose deletion is over is reconciled again, should no event of the
+// cache bring that about first.
 const cacheBehind = 5 * time.Second
 
 // Reconcile implements reconcile.Reconciler.
@@ -197,12 +206,14 @@ func (c *Controller[T, S, M]) pass(ctx context.Context, pass Pass[T, S, M]) (Pla
 	return Plan{}, fmt.Errorf("deciding: no end after %d actions, the last %s", len(done), done[len(done)-1].Action)
 }
 
-// endsPass reports whether nothing more can be decided after an action failed with err: the object that decisions are made from is outdated, or the process ends.
+// endsPass reports whether nothing more can be decided after an action failed with err: the object
+// that decisions are made from is outdated, or the process ends.
 func endsPass(ctx context.Context, err error) bool {
 	return err != nil && (apierrors.IsConflict(err) || ctx.Err() != nil)
 }
 
-// decide has the kind decide, and observe what that needs, until a plan needs nothing more. It returns the object with the status that was decided.
+// decide has the kind decide, and observe what that needs, until a plan needs nothing more. It
+// returns the object with the status that was decided.
 func (c *Controller[T, S, M]) decide(ctx context.Context, pass Pass[T, S, M], done []Done) (T, Plan, error) {
 	var observed []Need
 	for {
@@ -221,7 +232,8 @@ func (c *Controller[T, S, M]) decide(ctx context.Context, pass Pass[T, S, M], do
 	}
 }
 
-// next returns the first action of a plan, nil if there is none left. Nothing is done after an action that failed in this pass, for as long as it is planned.
+// next returns the first action of a plan, nil if there is none left. Nothing is done after an
+// action that failed in this pass, for as long as it is planned.
 func next(plan Plan, done []Done) (*Step, error) {
 	if len(plan.Actions) == 0 {
 		return nil, nil
@@ -322,8 +334,10 @@ func annotated(object client.Object, wanted map[string]string) bool {
 	return true
 }
 
-// confirmDeletion reports whether the object, which was read from a cache, is still there and being deleted. A manager that starts on an old list sees the
-// deletion of an object that another of the same name has taken the place of since, and resources outside of Kubernetes are found by that name.
+// confirmDeletion reports whether the object, which was read from a cache, is still there and being
+// deleted. A manager that starts on an old list sees the deletion of an object that another of the
+// same name has taken the place of since, and resources outside of Kubernetes are found by that
+// name.
 func (c *Controller[T, S, M]) confirmDeletion(ctx context.Context, object T) (bool, error) {
 	present := c.Empty.DeepCopyObject().(T)
 	err := c.Live.Get(ctx, client.ObjectKeyFromObject(object), present)
@@ -371,7 +385,8 @@ func withReason(events []Event, reason string) []Event {
 // ReasonAttribute is the reason of an action, on its span.
 const ReasonAttribute = attribute.Key("slipway.reason")
 
-// inSpan runs a part of a pass in a span of its own, the parent of the spans of what it calls, if the pass has one.
+// inSpan runs a part of a pass in a span of its own, the parent of the spans of what it calls, if
+// the pass has one.
 func inSpan(ctx context.Context, name, reason string, run func(context.Context) error) error {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {

@@ -263,7 +263,8 @@ func TestPasses(t *testing.T) {
 	}
 }
 
-// TestStatusFollowsFromTheLastDecision writes what the last decision said, with the summary, and nothing of an earlier one.
+// TestStatusFollowsFromTheLastDecision writes what the last decision said, with the summary, and
+// nothing of an earlier one.
 func TestStatusFollowsFromTheLastDecision(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(in reconcile.Input[object, facts]) reconcile.Plan {
@@ -361,7 +362,8 @@ func (s stale) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ 
 	return nil
 }
 
-// TestOwnWritesAreAwaited begins no pass with an object as it was before our last write, and remembers an object for as long as it exists.
+// TestOwnWritesAreAwaited begins no pass with an object as it was before our last write, and
+// remembers an object for as long as it exists.
 func TestOwnWritesAreAwaited(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(reconcile.Input[object, facts]) reconcile.Plan { return reconcile.Plan{} })
@@ -428,7 +430,8 @@ func TestAnotherObjectOfTheName(t *testing.T) {
 	}
 }
 
-// TestHoldAndTell puts the finalizer on an object of which something exists though nothing is to be done, and tells of what was found once the status says it.
+// TestHoldAndTell puts the finalizer on an object of which something exists though nothing is to be
+// done, and tells of what was found once the status says it.
 func TestHoldAndTell(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(in reconcile.Input[object, facts]) reconcile.Plan {
@@ -464,7 +467,8 @@ func TestHoldAndTell(t *testing.T) {
 	}
 }
 
-// TestHeldObjectsWait begins no pass for an object that waits for AWS before its time, unless the object is changed.
+// TestHeldObjectsWait begins no pass for an object that waits for AWS before its time, unless the
+// object is changed.
 func TestHeldObjectsWait(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(reconcile.Input[object, facts]) (plan reconcile.Plan) {

@@ -16,7 +16,8 @@ type objects[M any] struct {
 	known map[types.NamespacedName]*known[M]
 }
 
-// known is what is remembered of one object. Only the pass of that object uses it, and there is one at a time.
+// known is what is remembered of one object. Only the pass of that object uses it, and there is one
+// at a time.
 type known[M any] struct {
 	uid     types.UID
 	memory  M
@@ -48,11 +49,12 @@ func (o *objects[M]) drop(object types.NamespacedName) {
 	delete(o.known, object)
 }
 
-// unseenAtMost is how long a write of ours is waited for that the cache does not show yet. As a rule it takes milliseconds; after a restore of etcd from
-// a backup it never comes.
+// unseenAtMost is how long a write of ours is waited for that the cache does not show yet. As a
+// rule it takes milliseconds; after a restore of etcd from a backup it never comes.
 const unseenAtMost = 5 * time.Second
 
-// written is our last write to an object. A pass that begins with the object as it was before would decide from what is not so any more, and end in a conflict.
+// written is our last write to an object. A pass that begins with the object as it was before would
+// decide from what is not so any more, and end in a conflict.
 type written struct {
 	version uint64
 	at      time.Time
@@ -82,7 +84,8 @@ type held struct {
 	until   time.Time
 }
 
-// wait returns for how long nothing can be done for the object, zero or less if something can, or the object is another than it was.
+// wait returns for how long nothing can be done for the object, zero or less if something can, or
+// the object is another than it was.
 func (h held) wait(object client.Object, clk clock.PassiveClock) time.Duration {
 	if h.version != object.GetResourceVersion() {
 		return 0
@@ -90,7 +93,8 @@ func (h held) wait(object client.Object, clk clock.PassiveClock) time.Duration {
 	return h.until.Sub(clk.Now())
 }
 
-// versionOf returns a resource version as the number that it is (Kubernetes: "Resource versions", comparable since 1.35), false for what is none.
+// versionOf returns a resource version as the number that it is (Kubernetes: "Resource versions",
+// comparable since 1.35), false for what is none.
 func versionOf(text string) (uint64, bool) {
 	version, err := strconv.ParseUint(text, 10, 64)
 	return version, err == nil

@@ -8,21 +8,25 @@ import (
 
 // Plan is what Decide returns, beside the status that it writes into the object.
 type Plan struct {
-	// Needs are observations that cost a call and that the decision turned out to need. While there are any, nothing else in the plan counts: the frame has them
-	// observed and decides again.
+	// Needs are observations that cost a call and that the decision turned out to need. While there
+	// are any, nothing else in the plan counts: the frame has them observed and decides again.
 	Needs []Need
-	// Annotations are set on the object before anything is done, in one write together with the finalizer. A value that is empty removes the annotation. They are
-	// what must be known before AWS is changed, so that a crash leaves nothing that nobody knows of.
+	// Annotations are set on the object before anything is done, in one write together with the
+	// finalizer. A value that is empty removes the annotation. They are what must be known before
+	// AWS is changed, so that a crash leaves nothing that nobody knows of.
 	Annotations map[string]string
 	// Actions are done in order. After each, Decide is asked again, with what was done and what it changed.
 	Actions []Step
-	// Hold has the finalizer put on the object though nothing is to be done: what is there already is to be cleaned up with the object.
+	// Hold has the finalizer put on the object though nothing is to be done: what is there already
+	// is to be cleaned up with the object.
 	Hold bool
-	// Events are what people are told of what was found, once nothing is left to do. Of what was done the actions tell.
+	// Events are what people are told of what was found, once nothing is left to do. Of what was
+	// done the actions tell.
 	Events []Event
 	// Again is when the object is to be looked at again; zero if something that is watched wakes it.
 	Again time.Duration
-	// Held is true if nothing can be done before Again, because AWS may not be called sooner. Until then, only a change of the object itself begins another pass.
+	// Held is true if nothing can be done before Again, because AWS may not be called sooner. Until
+	// then, only a change of the object itself begins another pass.
 	Held bool
 	// Release lets an object go whose deletion is over.
 	Release bool
@@ -32,7 +36,8 @@ type Plan struct {
 	Err error
 }
 
-// Do adds an action, with the reason for it: the change in the spec or in AWS that caused it, in words for people.
+// Do adds an action, with the reason for it: the change in the spec or in AWS that caused it, in
+// words for people.
 func (p *Plan) Do(action Action, reason string, values ...any) {
 	p.Actions = append(p.Actions, Step{Action: action, Reason: fmt.Sprintf(reason, values...)})
 }
@@ -43,7 +48,8 @@ func (p *Plan) Need(need Need) { p.Needs = append(p.Needs, need) }
 // Tell adds an event.
 func (p *Plan) Tell(event Event) { p.Events = append(p.Events, event) }
 
-// LookAgain has the object looked at again after a time, or sooner if something else asks for that. A time that has passed means at once.
+// LookAgain has the object looked at again after a time, or sooner if something else asks for that.
+// A time that has passed means at once.
 func (p *Plan) LookAgain(after time.Duration) {
 	after = max(after, time.Nanosecond)
 	if p.Again == 0 || after < p.Again {
@@ -60,7 +66,8 @@ func (p Plan) changesObject() bool { return p.Release || len(p.Annotations) > 0 
 // Need names an observation. Each kind has its own.
 type Need string
 
-// Action is one change to Kubernetes or AWS, as a value. Its String is a verb phrase, such as "create Auto Scaling group web".
+// Action is one change to Kubernetes or AWS, as a value. Its String is a verb phrase, such as
+// "create Auto Scaling group web".
 type Action interface{ fmt.Stringer }
 
 // Step is an action and why it is due.

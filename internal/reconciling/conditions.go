@@ -71,27 +71,33 @@ func Remove(object Conditioned, conditionType string) {
 	object.SetConditions(conditions)
 }
 
-// PendingReason is the reason of a summary while a condition that it follows from has not been found for the current generation.
+// PendingReason is the reason of a summary while a condition that it follows from has not been
+// found for the current generation.
 const PendingReason = "Pending"
 
 // Summary is how one condition follows from others.
 type Summary struct {
 	// Target is the condition that is computed, "Ready" as a rule.
 	Target string
-	// Of are the conditions that must be True, in the order in which they become so: the first that is not explains the target.
+	// Of are the conditions that must be True, in the order in which they become so: the first that
+	// is not explains the target.
 	Of []string
 	// Reason is the target's reason when all are True.
 	Reason string
-	// Unless is a condition that, while it is False, makes the target Unknown for its reason, since what the others say may no longer be so. A target that is False
-	// stays so, and its message ends with that condition's. None if empty.
+	// Unless is a condition that, while it is False, makes the target Unknown for its reason, since
+	// what the others say may no longer be so. A target that is False stays so, and its message
+	// ends with that condition's. None if empty.
 	Unless string
-	// UnlessStatus is what Unless makes the target instead of Unknown. It is False where the doubt itself is what the target denies.
+	// UnlessStatus is what Unless makes the target instead of Unknown. It is False where the doubt
+	// itself is what the target denies.
 	UnlessStatus metav1.ConditionStatus
 }
 
-// Summarize computes the target. A condition that is missing, or was found for an earlier generation, is not known.
+// Summarize computes the target. A condition that is missing, or was found for an earlier
+// generation, is not known.
 func (s Summary) Summarize(object Conditioned) {
-	// The target is set once, since its last transition must not change with what it would be without the doubt.
+	// The target is set once, since its last transition must not change with what it would be
+	// without the doubt.
 	status, reason, message := s.conclude(object)
 	doubt := meta.FindStatusCondition(object.GetConditions(), s.Unless)
 	switch {
@@ -109,7 +115,8 @@ func (s Summary) conclude(object Conditioned) (status metav1.ConditionStatus, re
 	for _, conditionType := range s.Of {
 		condition := meta.FindStatusCondition(object.GetConditions(), conditionType)
 		if condition == nil || condition.ObservedGeneration != object.GetGeneration() {
-			// A pass may stop at a step that reports to a later condition: what it found out counts more than what it did not.
+			// A pass may stop at a step that reports to a later condition: what it found out counts
+			// more than what it did not.
 			if condition = s.failed(object); condition == nil {
 				return metav1.ConditionUnknown, PendingReason, conditionType + " is not known yet"
 			}
@@ -141,8 +148,8 @@ func (s Summary) failed(object Conditioned) *metav1.Condition {
 type Overview struct {
 	// Target is the condition that is computed.
 	Target string
-	// Of are the others, the most important first. While the first is missing nothing is known yet, and there is no target. Another one that is missing does
-	// not apply.
+	// Of are the others, the most important first. While the first is missing nothing is known yet,
+	// and there is no target. Another one that is missing does not apply.
 	Of []string
 	// Reason is the target's reason when all are True.
 	Reason string
@@ -164,8 +171,8 @@ func (o Overview) Summarize(object Conditioned) {
 	True(object, o.Target, o.Reason, "")
 }
 
-// Restamp makes what was found for an earlier generation hold for the present one. It is for a spec that the pass itself wrote to, where that
-// changed nothing that a user asked for.
+// Restamp makes what was found for an earlier generation hold for the present one. It is for a spec
+// that the pass itself wrote to, where that changed nothing that a user asked for.
 func Restamp(object Conditioned, from int64) {
 	conditions := slices.Clone(object.GetConditions())
 	for i := range conditions {

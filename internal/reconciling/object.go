@@ -13,9 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// PatchStatus writes the status of object if it differs from that of before, and nothing if it does not. It is the one status write of a pass.
-// Afterwards the object has the resource version of that write. It fails with a conflict if the object was changed since it was read: what a pass found for an older object must not undo what a newer one says.
-// What is written is the whole status, not the difference alone: a number that is zero before and after differs in nothing, and Cluster
+// PatchStatus writes the status of object if it differs from that of before, and nothing if it does
+// not. It is the one status write of a pass. Afterwards the object has the resource version of that
+// write. It fails with a conflict if the object was changed since it was read: what a pass found
+// for an older object must not undo what a newer one says. What is written is the whole status, not
+// the difference alone: a number that is zero before and after differs in nothing, and Cluster
 // API's contract wants it present.
 func PatchStatus(ctx context.Context, c client.Client, object, before client.Object) error {
 	if reflect.DeepEqual(object, before) {
@@ -85,9 +87,10 @@ func withRemovals(value, patch map[string]any) map[string]any {
 	return value
 }
 
-// Patch changes what mutate changes of an object's metadata and spec, in one patch, and nothing if nothing differs. It fails with a conflict
-// if the object was changed since it was read. In memory only the generation and the resource version are taken from the answer, and
-// the status stays as the pass has it.
+// Patch changes what mutate changes of an object's metadata and spec, in one patch, and nothing if
+// nothing differs. It fails with a conflict if the object was changed since it was read. In memory
+// only the generation and the resource version are taken from the answer, and the status stays as
+// the pass has it.
 func Patch[T client.Object](ctx context.Context, c client.Client, object T, mutate func(T)) error {
 	before := object.DeepCopyObject().(T)
 	mutate(object)
@@ -103,7 +106,8 @@ func Patch[T client.Object](ctx context.Context, c client.Client, object T, muta
 	return nil
 }
 
-// SetAnnotation sets an annotation of an object in memory, or removes it if the value is empty. The map of the object's former annotations, which may be the cache's, is left as it is.
+// SetAnnotation sets an annotation of an object in memory, or removes it if the value is empty. The
+// map of the object's former annotations, which may be the cache's, is left as it is.
 func SetAnnotation(object client.Object, key, value string) {
 	annotations := maps.Clone(object.GetAnnotations())
 	if annotations == nil {
@@ -116,8 +120,9 @@ func SetAnnotation(object client.Object, key, value string) {
 	object.SetAnnotations(annotations)
 }
 
-// Annotate sets an annotation of an object, or removes it if the value is empty, whatever else was changed of the object since it was read. It is no error if the object is
-// gone. The object's former annotations, which may be the cache's, are left as they are.
+// Annotate sets an annotation of an object, or removes it if the value is empty, whatever else was
+// changed of the object since it was read. It is no error if the object is gone. The object's
+// former annotations, which may be the cache's, are left as they are.
 func Annotate(ctx context.Context, c client.Client, object client.Object, key, value string) error {
 	changed := object.DeepCopyObject().(client.Object)
 	SetAnnotation(changed, key, value)
@@ -129,7 +134,8 @@ func Annotate(ctx context.Context, c client.Client, object client.Object, key, v
 	return nil
 }
 
-// EnsureFinalizer adds the finalizer, together with whatever else mutate sets (facts that deletion needs), in one patch.
+// EnsureFinalizer adds the finalizer, together with whatever else mutate sets (facts that deletion
+// needs), in one patch.
 func EnsureFinalizer[T client.Object](ctx context.Context, c client.Client, object T, finalizer string, mutate func(T)) error {
 	return Patch(ctx, c, object, func(object T) {
 		controllerutil.AddFinalizer(object, finalizer)

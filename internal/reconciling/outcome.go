@@ -1,6 +1,7 @@
-// Package reconciling is the small frame that every controller of Slipway shares: a reconcile is a list of named
-// steps, a step says in words what happens next, and whatever the steps wrote into the object's status is patched
-// once, at the end. It knows Kubernetes objects and conditions, and nothing of AWS or of any kind.
+// Package reconciling is the small frame that every controller of Slipway shares: a reconcile is a
+// list of named steps, a step says in words what happens next, and whatever the steps wrote into
+// the object's status is patched once, at the end. It knows Kubernetes objects and conditions, and
+// nothing of AWS or of any kind.
 package reconciling
 
 import (
@@ -24,17 +25,19 @@ type Outcome struct {
 // Continue goes on with the next step.
 func Continue() Outcome { return Outcome{} }
 
-// ContinueAndComeBack goes on with the next step, and asks for another pass no later than after. As for ComeBack, a time that has passed already means at
-// once: the steps before may have taken longer.
+// ContinueAndComeBack goes on with the next step, and asks for another pass no later than after. As
+// for ComeBack, a time that has passed already means at once: the steps before may have taken
+// longer.
 func ContinueAndComeBack(after time.Duration, why string) Outcome {
 	return Outcome{after: max(after, time.Nanosecond), why: why}
 }
 
-// Stop ends the pass. Something that is watched will wake the object: a Secret, an AWSLaunchConfig, an observer.
+// Stop ends the pass. Something that is watched will wake the object: a Secret, an AWSLaunchConfig,
+// an observer.
 func Stop(why string) Outcome { return Outcome{stop: true, why: why} }
 
-// ComeBack ends the pass and asks for another one after the given time: nothing that is watched would wake the object. A time that has
-// passed already means at once, not never.
+// ComeBack ends the pass and asks for another one after the given time: nothing that is watched
+// would wake the object. A time that has passed already means at once, not never.
 func ComeBack(after time.Duration, why string) Outcome {
 	return Outcome{stop: true, after: max(after, time.Nanosecond), why: why}
 }
@@ -42,25 +45,28 @@ func ComeBack(after time.Duration, why string) Outcome {
 // Fail ends the pass with an error, which is retried with the queue's back-off.
 func Fail(err error) Outcome { return Outcome{stop: true, err: err} }
 
-// AndGoOn is the outcome of a step after which others still make sense: the pass goes on, and what went wrong is its result in the end.
+// AndGoOn is the outcome of a step after which others still make sense: the pass goes on, and what
+// went wrong is its result in the end.
 func (o Outcome) AndGoOn() Outcome {
 	o.stop = false
 	return o
 }
 
-// Step is one thing that a reconcile makes true of a subject: an object and the facts learned about it in this pass.
+// Step is one thing that a reconcile makes true of a subject: an object and the facts learned about
+// it in this pass.
 type Step[T any] struct {
 	// Name is a verb phrase; it names the step in logs, traces and errors.
 	Name string
 	// Run makes it true, or says why it cannot yet.
 	Run func(ctx context.Context, subject T) Outcome
-	// Always has the step run after one that ended the pass, too. It is for showing what was seen, which must not depend on whether what is
-	// asked for is any good.
+	// Always has the step run after one that ended the pass, too. It is for showing what was seen,
+	// which must not depend on whether what is asked for is any good.
 	Always bool
 }
 
-// Run runs the steps in order until one ends the pass, after which only those run that always do. It returns the soonest time that any of them asked for.
-// After an error the queue's back-off decides alone.
+// Run runs the steps in order until one ends the pass, after which only those run that always do.
+// It returns the soonest time that any of them asked for. After an error the queue's back-off
+// decides alone.
 func Run[T any](ctx context.Context, subject T, steps []Step[T]) (ctrl.Result, error) {
 	var soonest time.Duration
 	var failures []error

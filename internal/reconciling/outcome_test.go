@@ -60,7 +60,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunAlways holds that a step which always runs does so after one that ended the pass, and that the pass's result is what it was.
+// TestRunAlways holds that a step which always runs does so after one that ended the pass, and that
+// the pass's result is what it was.
 func TestRunAlways(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")

@@ -14,7 +14,8 @@ import (
 // tracerName is the instrumentation scope of the spans of passes.
 const tracerName = "github.com/slipway-project/slipway/internal/reconciling"
 
-// Attributes of the span of a pass. Kind, namespace and name have OpenTelemetry's spelling for Kubernetes where it has one.
+// Attributes of the span of a pass. Kind, namespace and name have OpenTelemetry's spelling for
+// Kubernetes where it has one.
 const (
 	KindAttribute      = attribute.Key("slipway.kind")
 	NamespaceAttribute = attribute.Key("k8s.namespace.name")
@@ -35,8 +36,9 @@ type traced struct {
 	reconcile.Reconciler
 }
 
-// Traced gives each pass of a reconciler of objects of a kind a span, the parent of the spans of what it calls, and its log lines the ids to find
-// it by. A pass that is not recorded costs next to nothing.
+// Traced gives each pass of a reconciler of objects of a kind a span, the parent of the spans of
+// what it calls, and its log lines the ids to find it by. A pass that is not recorded costs next to
+// nothing.
 func Traced(kind string, provider trace.TracerProvider, reconciler reconcile.Reconciler) reconcile.Reconciler {
 	return &traced{kind: kind, tracer: provider.Tracer(tracerName), Reconciler: reconciler}
 }

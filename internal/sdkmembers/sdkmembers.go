@@ -1,5 +1,6 @@
-// Package sdkmembers compares the members of the AWS SDK's request types with those that Slipway's requests set. Tests use it, so that a member that a
-// new release of the SDK adds fails them until somebody decides about it.
+// Package sdkmembers compares the members of the AWS SDK's request types with those that Slipway's
+// requests set. Tests use it, so that a member that a new release of the SDK adds fails them until
+// somebody decides about it.
 package sdkmembers
 
 import (
@@ -13,7 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Leaves returns the paths of all members of a type that have no members of their own, such as BlockDeviceMappings.Ebs.Iops, in the order of the type.
+// Leaves returns the paths of all members of a type that have no members of their own, such as
+// BlockDeviceMappings.Ebs.Iops, in the order of the type.
 func Leaves(typ reflect.Type) []string { return leaves(typ, "") }
 
 func leaves(typ reflect.Type, path string) []string {
@@ -70,8 +72,9 @@ func set(value reflect.Value, path string) []string {
 	}
 }
 
-// Undecided says about which leaves of a request type nothing is decided: those that no request sets and that have no reason why not, reasons for
-// leaves that a request sets, and reasons for none. A reason for a member holds for the leaves below it too.
+// Undecided says about which leaves of a request type nothing is decided: those that no request
+// sets and that have no reason why not, reasons for leaves that a request sets, and reasons for
+// none. A reason for a member holds for the leaves below it too.
 func Undecided(reasons map[string]string, requests ...any) []string {
 	isSet := map[string]bool{}
 	for _, request := range requests {
@@ -114,7 +117,8 @@ func reasonOf(reasons map[string]string, leaf string) string {
 	}
 }
 
-// Filled returns a value all of whose members are set, to something: lists have one item, and pointers point to what is set.
+// Filled returns a value all of whose members are set, to something: lists have one item, and
+// pointers point to what is set.
 func Filled[T any]() T {
 	var value T
 	fill(reflect.ValueOf(&value).Elem())

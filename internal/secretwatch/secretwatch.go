@@ -1,5 +1,7 @@
-// Package secretwatch wakes objects when a Secret that they name changes. It asks for the metadata of each such Secret by its name, one after the other, once in an
-// interval. It watches and lists none: permission to watch Secrets cannot be given for names that are not known beforehand, so it would be permission to read all of them (ADR 0062).
+// Package secretwatch wakes objects when a Secret that they name changes. It asks for the metadata
+// of each such Secret by its name, one after the other, once in an interval. It watches and lists
+// none: permission to watch Secrets cannot be given for names that are not known beforehand, so it
+// would be permission to read all of them (ADR 0062).
 package secretwatch
 
 import (
@@ -21,8 +23,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// DefaultInterval is how often each Secret is looked at. The kubeadm bootstrap provider replaces a join token when less than half of its life is left, for which it looks each third of it:
-// of 15 minutes some five are left then, and two and a half at least (Cluster API: bootstrap/kubeadm, shouldRotate).
+// DefaultInterval is how often each Secret is looked at. The kubeadm bootstrap provider replaces a
+// join token when less than half of its life is left, for which it looks each third of it: of 15
+// minutes some five are left then, and two and a half at least (Cluster API: bootstrap/kubeadm,
+// shouldRotate).
 const DefaultInterval = time.Minute
 
 // patience is how long one look may take, in real time.
@@ -37,10 +41,12 @@ type Watcher struct {
 	mu     sync.Mutex
 	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]
 	wanted map[types.NamespacedName]types.NamespacedName // object → Secret
-	known  map[types.NamespacedName]string               // object → the version of its Secret that it has read, or was woken for
+	// object → the version of its Secret that it has read, or was woken for
+	known map[types.NamespacedName]string
 }
 
-// New returns a watcher that looks at nothing yet. The reader reads past any cache, which would list and hold all Secrets.
+// New returns a watcher that looks at nothing yet. The reader reads past any cache, which would
+// list and hold all Secrets.
 func New(reader client.Reader, clk clock.Clock, interval time.Duration) *Watcher {
 	return &Watcher{
 		reader: reader, clock: clk, interval: interval,
@@ -96,8 +102,9 @@ func (w *Watcher) run(ctx context.Context) {
 	}
 }
 
-// look wakes the objects whose Secrets have changed. One at a time is asked for, so that many are no burst. A failure that may be of one Secret alone keeps no other
-// from being looked at; any other ends the round.
+// look wakes the objects whose Secrets have changed. One at a time is asked for, so that many are
+// no burst. A failure that may be of one Secret alone keeps no other from being looked at; any
+// other ends the round.
 func (w *Watcher) look(ctx context.Context) error {
 	var refused error
 	for _, secret := range w.secrets() {

@@ -2,11 +2,12 @@ package simulation
 
 import "math/rand/v2"
 
-// chance makes the choices of a schedule. Choices are made by one goroutine at a time, in an order that the choices
-// before determine.
+// chance makes the choices of a schedule. Choices are made by one goroutine at a time, in an order
+// that the choices before determine.
 type chance struct{ *rand.Rand }
 
-// newChance makes the choices of one step of a schedule. Each step has its own, so that one can be left out and the others stay as they are.
+// newChance makes the choices of one step of a schedule. Each step has its own, so that one can be
+// left out and the others stay as they are.
 func newChance(seed uint64, step int) chance {
 	return chance{rand.New(rand.NewPCG(seed, 0x510b+uint64(step)<<16))} //nolint:gosec // a schedule is no secret
 }
@@ -21,7 +22,8 @@ func pick[T any](c chance, options ...T) T { return options[c.IntN(len(options))
 
 // Faults are the probabilities that a call of the process ends in each way.
 type Faults struct {
-	// Refused calls have no effect and fail with an error of the server: AWS throttles, the API server is unavailable.
+	// Refused calls have no effect and fail with an error of the server: AWS throttles, the API
+	// server is unavailable.
 	Refused float64
 	// Unsent calls fail in the network before the server sees them.
 	Unsent float64
@@ -33,7 +35,8 @@ type Faults struct {
 	Interlude float64
 }
 
-// drawFaults chooses how bad a schedule is. Some have no faults at all: what goes wrong in them is easiest to understand.
+// drawFaults chooses how bad a schedule is. Some have no faults at all: what goes wrong in them is
+// easiest to understand.
 func drawFaults(c chance) Faults {
 	worst := pick(c, 0, 0.005, 0.02, 0.08)
 	return Faults{

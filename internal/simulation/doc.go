@@ -1,37 +1,44 @@
-// Package simulation runs the real controllers of AWSMachinePool and AWSLaunchConfig through schedules of events that a
-// seed chooses, and checks what must hold in all of them. Nothing runs by itself: there is one event loop, one virtual
-// clock, and one source of chance, so that a seed always gives the same schedule, byte for byte.
+// Package simulation runs the real controllers of AWSMachinePool and AWSLaunchConfig through
+// schedules of events that a seed chooses, and checks what must hold in all of them. Nothing runs
+// by itself: there is one event loop, one virtual clock, and one source of chance, so that a seed
+// always gives the same schedule, byte for byte.
 //
 // # Parts
 //
-//   - Package apiserver is the API server, and package informers the cache of a controller process. The cache holds what
-//     the event loop has delivered, so it is as stale as the schedule makes it.
-//   - Package awssim is AWS. It is called by the unmodified SDK through a transport that stays in this process.
-//   - A process is what `slipway manager` is to the two controllers: their Register functions add the same watches,
-//     predicates, and work queues to a manager that starts nothing (manager.go). The event loop takes requests from the
-//     queues and calls Reconcile.
-//   - The workload cluster has a node for each instance that has booted, and runs a Deployment with a PodDisruptionBudget. The controllers drain its nodes
-//     (workload.go).
-//   - A user edits specs, rotates the bootstrap token, and deletes the pool. Others terminate instances, and delete groups
-//     and launch configs behind the controllers' backs (user.go).
+//   - Package apiserver is the API server, and package informers the cache of a controller process.
+//     The cache holds what the event loop has delivered, so it is as stale as the schedule makes
+//     it.
+//   - Package awssim is AWS. It is called by the unmodified SDK through a transport that stays in
+//     this process.
+//   - A process is what `slipway manager` is to the two controllers: their Register functions add
+//     the same watches, predicates, and work queues to a manager that starts nothing (manager.go).
+//     The event loop takes requests from the queues and calls Reconcile.
+//   - The workload cluster has a node for each instance that has booted, and runs a Deployment with
+//     a PodDisruptionBudget. The controllers drain its nodes (workload.go).
+//   - A user edits specs, rotates the bootstrap token, and deletes the pool. Others terminate
+//     instances, and delete groups and launch configs behind the controllers' backs (user.go).
 //
 // # A schedule
 //
-// In the first phase, the seed chooses among the events that are possible: deliver a watch event, run one reconcile, let
-// time pass, have the garbage collector act, restart the process, or have the user act. Each call that a process makes, to
-// AWS or to the API server, may fail before or after its effect, be throttled, or be the last one before the process
-// crashes; and the user may act, or a watch event arrive, in the middle of a pass (chance.go).
+// In the first phase, the seed chooses among the events that are possible: deliver a watch event,
+// run one reconcile, let time pass, have the garbage collector act, restart the process, or have
+// the user act. Each call that a process makes, to AWS or to the API server, may fail before or
+// after its effect, be throttled, or be the last one before the process crashes; and the user may
+// act, or a watch event arrive, in the middle of a pass (chance.go).
 //
-// In the second phase, there are no more faults. Everything is delivered and reconciled until the process has written
-// nothing for minutes. Then the pool must be as its spec says, and the process must write nothing more.
+// In the second phase, there are no more faults. Everything is delivered and reconciled until the
+// process has written nothing for minutes. Then the pool must be as its spec says, and the process
+// must write nothing more.
 //
 // # What must hold
 //
-// The invariants are in invariants.go, and those of drains in drains.go: some hold after each call, others at the end.
+// The invariants are in invariants.go, and those of drains in drains.go: some hold after each call,
+// others at the end.
 //
-// That the invariants are strict enough is shown by mutants (mutants_test.go) and flaws (flaws_test.go): mistakes that are made on purpose in the source of the
-// product, or at the edges of the process, each of which some schedule must notice.
+// That the invariants are strict enough is shown by mutants (mutants_test.go) and flaws
+// (flaws_test.go): mistakes that are made on purpose in the source of the product, or at the edges
+// of the process, each of which some schedule must notice.
 //
-// Run uses the real clock where the product does, to space descriptions and retries. It must therefore be called in a
-// bubble of testing/synctest, in which waiting takes no time.
+// Run uses the real clock where the product does, to space descriptions and retries. It must
+// therefore be called in a bubble of testing/synctest, in which waiting takes no time.
 package simulation

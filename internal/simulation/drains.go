@@ -25,9 +25,11 @@ const (
 )
 
 const (
-	// drainSlack is how long a drain may take beyond its time limit: until a failed call is tried again, or a new process has taken over.
+	// drainSlack is how long a drain may take beyond its time limit: until a failed call is tried
+	// again, or a new process has taken over.
 	drainSlack = 8 * time.Minute
-	// sinceWhole is how much earlier than it was a drain may be recorded to have begun: times are recorded in whole seconds.
+	// sinceWhole is how much earlier than it was a drain may be recorded to have begun: times are
+	// recorded in whole seconds.
 	sinceWhole = time.Second
 )
 

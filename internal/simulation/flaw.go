@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Flaw is a mistake that a process makes, on purpose: at its edges, so that it stays the same mistake however the product is written. The invariants must notice
-// each. The zero Flaw is none.
+// Flaw is a mistake that a process makes, on purpose: at its edges, so that it stays the same
+// mistake however the product is written. The invariants must notice each. The zero Flaw is none.
 type Flaw struct {
 	// Request changes what the process asks of AWS.
 	Request func(action string, form url.Values)
@@ -24,14 +24,15 @@ type Flaw struct {
 	Patch func(kind string, ofStatus bool, patch map[string]any)
 	// Create changes an object that the process creates.
 	Create func(object client.Object)
-	// Remembers has the process take the first answer to a request for the answer to all equal ones, for reads of AWS of this action.
+	// Remembers has the process take the first answer to a request for the answer to all equal
+	// ones, for reads of AWS of this action.
 	Remembers string
 	// Deaf is a kind whose watch events wake nothing.
 	Deaf string
 	// NoCordons has nodes not cordoned, and Deletes has pods deleted rather than evicted.
 	NoCordons, Deletes bool
-	// NoSweeps, NoSecrets, NoReturns and NoRetries have the process not look at AWS by itself, not look at Secrets, not come back when a pass asked for it, and
-	// not try again what failed.
+	// NoSweeps, NoSecrets, NoReturns and NoRetries have the process not look at AWS by itself, not
+	// look at Secrets, not come back when a pass asked for it, and not try again what failed.
 	NoSweeps, NoSecrets, NoReturns, NoRetries bool
 }
 

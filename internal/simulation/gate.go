@@ -9,7 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// gatedClient is the connection of a process to the API server. Each call has the fate that the schedule has for it.
+// gatedClient is the connection of a process to the API server. Each call has the fate that the
+// schedule has for it.
 type gatedClient struct {
 	client.Client
 	gate *gate

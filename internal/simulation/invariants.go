@@ -31,8 +31,8 @@ import (
 // instanceStart is how long an instance takes until it is in service, with some to spare.
 const instanceStart = time.Minute
 
-// The invariants of every schedule. The first ones hold at each moment, and the others once faults have stopped and the
-// process has come to rest.
+// The invariants of every schedule. The first ones hold at each moment, and the others once faults
+// have stopped and the process has come to rest.
 const (
 	OneEach            = "a pool has at most one group and one launch template"
 	NoVersionInVain    = "a version is created only if its configuration or join token differs from the version before"
@@ -58,7 +58,8 @@ func (v *ViolationError) Error() string { return v.Cause.Error() }
 // Unwrap returns what was found.
 func (v *ViolationError) Unwrap() error { return v.Cause }
 
-// configuration is what of a spec decides whether an instance must be replaced. The user changes nothing else that does.
+// configuration is what of a spec decides whether an instance must be replaced. The user changes
+// nothing else that does.
 type configuration struct {
 	instanceType string
 	volumeSize   int64
@@ -73,8 +74,8 @@ type facts struct {
 	unsettled bool
 	// surplus is how many instances the pool was asked to have fewer: which ones go is for AWS to choose.
 	surplus int
-	// launches is the configuration that the group launches, and spared are the instances that ran it when the last refresh
-	// was started.
+	// launches is the configuration that the group launches, and spared are the instances that ran
+	// it when the last refresh was started.
 	launches configuration
 	spared   map[string]bool
 	// deleting is true once the pool is deleted.
@@ -165,8 +166,8 @@ func (w *World) instanceChanged(ctx context.Context, event awssim.Event) {
 	}
 }
 
-// join has the node of an instance join the workload cluster. An instance that AWS was told to go on terminating shuts down before its node joins: nobody could
-// drain that any more.
+// join has the node of an instance join the workload cluster. An instance that AWS was told to go
+// on terminating shuts down before its node joins: nobody could drain that any more.
 func (w *World) join(ctx context.Context, id string) {
 	state, err := w.lifecycleState(ctx, id)
 	if err != nil {
@@ -221,8 +222,9 @@ func configurationIn(data *ec2types.ResponseLaunchTemplateData) configuration {
 	return found
 }
 
-// replacedForNothing checks an instance that ends: somebody ended it, there are to be fewer, or the spec has asked for
-// something else since it began. Even then, a refresh must spare an instance that ran what the group launches.
+// replacedForNothing checks an instance that ends: somebody ended it, there are to be fewer, or the
+// spec has asked for something else since it began. Even then, a refresh must spare an instance
+// that ran what the group launches.
 func (w *World) replacedForNothing(id string, ended *instance) {
 	if ended.excused || w.facts.deleting {
 		return
@@ -242,7 +244,8 @@ func (w *World) replacedForNothing(id string, ended *instance) {
 	w.violate(NothingInVain, "instance %s was replaced, though nothing else than what it runs (%s, %d GB) was asked for since it was launched", id, ended.instanceType, ended.volumeSize)
 }
 
-// otherAsked reports whether the spec has asked for another configuration than that of an instance since it was launched.
+// otherAsked reports whether the spec has asked for another configuration than that of an instance
+// since it was launched.
 func (f *facts) otherAsked(one *instance) bool {
 	for i, asked := range f.asked {
 		past := i < len(f.asked)-1 && f.asked[i+1].from.Before(one.launched)
@@ -282,8 +285,9 @@ func (w *World) afterCall(ctx context.Context, action string) {
 	}
 }
 
-// noteSpared notes which instances a refresh must spare: those that run what the group launches when it is started. The
-// refresh replaces them all the same once the group launches something else.
+// noteSpared notes which instances a refresh must spare: those that run what the group launches
+// when it is started. The refresh replaces them all the same once the group launches something
+// else.
 func (w *World) noteSpared(ctx context.Context, started bool) error {
 	groups, err := w.ownedGroups(ctx)
 	if err != nil || len(groups) == 0 || groups[0].LaunchTemplate == nil || w.violation != nil {
@@ -331,8 +335,9 @@ func (w *World) atMostOne(ctx context.Context) error {
 	return nil
 }
 
-// twins checks that the newest version of the pool's template differs from the one before: in what the user or the bootstrap
-// provider changes, and in the description, which has the fingerprints of what it holds.
+// twins checks that the newest version of the pool's template differs from the one before: in what
+// the user or the bootstrap provider changes, and in the description, which has the fingerprints of
+// what it holds.
 func (w *World) twins(ctx context.Context) error {
 	templates, err := w.ownedTemplates(ctx)
 	if err != nil || len(templates) == 0 {
@@ -355,8 +360,8 @@ func (w *World) twins(ctx context.Context) error {
 	return nil
 }
 
-// versionsInUse checks that what runs can still be launched: the version of the group, and that of each instance unless
-// somebody deleted the pool.
+// versionsInUse checks that what runs can still be launched: the version of the group, and that of
+// each instance unless somebody deleted the pool.
 func (w *World) versionsInUse(ctx context.Context) error {
 	groups, err := w.ownedGroups(ctx)
 	if err != nil {
@@ -530,8 +535,8 @@ func (w *World) unpruned(ctx context.Context, pool *infrav1.AWSMachinePool) erro
 			distinct = append(distinct, configuration)
 		}
 	}
-	// The newest configurations are kept, and the wanted one, which may be older than all of them. The newest version is never deleted, so that its number is not
-	// given again.
+	// The newest configurations are kept, and the wanted one, which may be older than all of them.
+	// The newest version is never deleted, so that its number is not given again.
 	if slices.Index(distinct, configurationOf(pool)) >= allowed {
 		allowed++
 	}

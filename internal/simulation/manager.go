@@ -22,8 +22,8 @@ import (
 	"github.com/slipway-project/slipway/internal/simulation/informers"
 )
 
-// stillManager is a manager to which controllers can be added, and which runs none of them. The event loop does what
-// their workers would do.
+// stillManager is a manager to which controllers can be added, and which runs none of them. The
+// event loop does what their workers would do.
 type stillManager struct {
 	manager.Manager // nil: a method that is not overridden below is not used
 
@@ -60,8 +60,8 @@ func (m *stillManager) Add(added manager.Runnable) error {
 		one.name, one.queue = name, newQueue(m.clock, limiter)
 		return one.queue
 	}
-	// The controllers ask for a queue with goroutines and timers of its own. Its constructor is an exported field of a
-	// type that is not exported.
+	// The controllers ask for a queue with goroutines and timers of its own. Its constructor is an
+	// exported field of a type that is not exported.
 	field := reflect.ValueOf(controller).Elem().FieldByName("NewQueue")
 	if !field.IsValid() || field.Type() != reflect.TypeOf(build) {
 		return errors.New("simulation: controllers of this version of controller-runtime have no NewQueue")

@@ -20,8 +20,8 @@ var (
 	noticesFlag = flag.Int("notices", 0, "run so many schedules at most, until one notices the mistake in the product that is run")
 )
 
-// mistakePatience is how long a product with a mistake may take until everything is as it must be. A schedule that takes the product longer without the mistake
-// does not count.
+// mistakePatience is how long a product with a mistake may take until everything is as it must be.
+// A schedule that takes the product longer without the mistake does not count.
 const mistakePatience = time.Hour
 
 // finding is how a mistake was noticed.
@@ -100,7 +100,8 @@ func record(t *testing.T, kind, name, rule string, one finding) {
 // tableEnd is the line after the table.
 const tableEnd = "<!-- end of mistakes -->"
 
-// withRow returns a document with a row of its table added, in place of the row that begins with the same name.
+// withRow returns a document with a row of its table added, in place of the row that begins with
+// the same name.
 func withRow(document, name, row string) (string, error) {
 	lines := strings.Split(document, "\n")
 	for i, line := range lines {

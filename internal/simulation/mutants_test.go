@@ -15,7 +15,8 @@ import (
 
 var mutantsFlag = flag.Int("mutants", 0, "compile each mutant, and run it through so many schedules at most")
 
-// mutant is a mistake in the product: a change of its source that breaks a rule, and that the simulation must notice.
+// mutant is a mistake in the product: a change of its source that breaks a rule, and that the
+// simulation must notice.
 type mutant struct {
 	name, rule string
 	edits      []edit
@@ -45,12 +46,14 @@ var mutants = []mutant{
 		{"internal/reconciling/object.go", "		controllerutil.AddFinalizer(object, finalizer)\n", ""},
 		{"internal/reconcile/controller.go", "			controllerutil.AddFinalizer(object, c.Finalizer)\n", "			controllerutil.RemoveFinalizer(object, c.Finalizer)\n"},
 	}},
-	// Cluster API Provider AWS starts a refresh only in the pass that changes the group. A crash in between loses it.
+	// Cluster API Provider AWS starts a refresh only in the pass that changes the group. A crash in
+	// between loses it.
 	{"start a refresh only in the pass that updates the group", "whether a roll-out is due follows from the instances (a known defect of Cluster API Provider AWS)", []edit{
 		{"internal/machinepool/decide_rollout.go", "		startIfStillDue(in, plan, decision)\n", "		if repointed(in) != nil {\n			startIfStillDue(in, plan, decision)\n		}\n"},
 	}},
-	// Cluster API Provider AWS compares tags with what it has recorded of them, and records that only at the end of a whole
-	// pass. The second pass over a new pool finds them changed, creates another version, and replaces the new instances.
+	// Cluster API Provider AWS compares tags with what it has recorded of them, and records that
+	// only at the end of a whole pass. The second pass over a new pool finds them changed, creates
+	// another version, and replaces the new instances.
 	{"find the tags of a new pool changed", "an edit that nets to nothing replaces nothing (a known defect of Cluster API Provider AWS)", []edit{{
 		"internal/launchconfig/decide_resolve.go", "facts.OwnedTags(names(config)[0], config.Spec.AdditionalTags)",
 		"facts.OwnedTags(names(config)[0], map[bool]map[string]string{true: config.Spec.AdditionalTags}[config.Status.LaunchTemplateID != \"\"])",
@@ -160,8 +163,8 @@ func TestMutantsCompile(t *testing.T) {
 	}
 }
 
-// overlay writes sources next to each other, and returns the file that has the go command take them for those of the
-// product.
+// overlay writes sources next to each other, and returns the file that has the go command take them
+// for those of the product.
 func overlay(t *testing.T, sources map[string]string) string {
 	t.Helper()
 	replace := map[string]string{}

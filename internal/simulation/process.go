@@ -50,7 +50,8 @@ type process struct {
 	manager  *stillManager
 	registry *clouds.Registry
 	secrets  *secretWatch
-	// cloud is what was swept last, and swept when. AWS changed last at changed, and unhear ends the watch of that.
+	// cloud is what was swept last, and swept when. AWS changed last at changed, and unhear ends
+	// the watch of that.
 	cloud          *clouds.Cloud
 	swept, changed time.Time
 	unhear         func()
@@ -168,7 +169,8 @@ func (p *process) next() time.Time {
 	return soonest
 }
 
-// nextSweep returns when AWS is swept next with something to look at. A sweep with nothing to look at changes nothing.
+// nextSweep returns when AWS is swept next with something to look at. A sweep with nothing to look
+// at changes nothing.
 func (p *process) nextSweep() time.Time {
 	if p.cloud == nil {
 		return p.sweep
@@ -189,7 +191,8 @@ func (p *process) nextSweep() time.Time {
 // sweepAnyway is how long after a sweep AWS is swept again though nothing is known to have changed in it.
 const sweepAnyway = time.Minute
 
-// sawAll reports whether the last sweep saw AWS as it still is, so that another one would change nothing. While faults happen, it might fail.
+// sawAll reports whether the last sweep saw AWS as it still is, so that another one would change
+// nothing. While faults happen, it might fail.
 func (p *process) sawAll() bool {
 	w, lag := p.world, p.world.sim.Behavior().ReadLag
 	if w.faultless.IsZero() || w.clock.Since(p.swept) >= sweepAnyway {

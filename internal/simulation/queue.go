@@ -12,8 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// queue is a controller's work queue from which the event loop takes requests, in the order that the schedule has. Like
-// client-go's, it holds a request once, and of several times at which a request is due it keeps the earliest.
+// queue is a controller's work queue from which the event loop takes requests, in the order that
+// the schedule has. Like client-go's, it holds a request once, and of several times at which a
+// request is due it keeps the earliest.
 type queue struct {
 	clock   clock.PassiveClock
 	limiter workqueue.TypedRateLimiter[reconcile.Request]

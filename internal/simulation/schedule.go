@@ -15,9 +15,10 @@ import (
 const (
 	// steps is how many events the first phase of a schedule has at most.
 	steps = 160
-	// rest is for how long nothing must have been written before the second phase looks whether everything is as it must
-	// be, patience how long that may take, and quiet for how long nothing may be written afterwards. Launch configs are
-	// checked every eight minutes, and may then say in status what they could not know before.
+	// rest is for how long nothing must have been written before the second phase looks whether
+	// everything is as it must be, patience how long that may take, and quiet for how long nothing
+	// may be written afterwards. Launch configs are checked every eight minutes, and may then say
+	// in status what they could not know before.
 	rest     = 10 * time.Minute
 	patience = 4 * time.Hour
 	quiet    = 30 * time.Minute
@@ -34,8 +35,8 @@ type Options struct {
 	Skip map[int]bool
 	// Flaw is a mistake that the process makes; none if empty.
 	Flaw Flaw
-	// Patience is how long it may take after the last fault until everything is as it must be; zero for as long as the
-	// product may take by the time limits that it has.
+	// Patience is how long it may take after the last fault until everything is as it must be; zero
+	// for as long as the product may take by the time limits that it has.
 	Patience time.Duration
 	// Trace gets the events of the schedule as they happen; nil for not.
 	Trace io.Writer
@@ -152,7 +153,8 @@ func (w *World) interlude() {
 	}
 }
 
-// wait lets time pass: until something happens by itself as a rule, or for longer, as if the process had been held up.
+// wait lets time pass: until something happens by itself as a rule, or for longer, as if the
+// process had been held up.
 func (w *World) wait() error {
 	to := w.next()
 	if w.chance.happens(0.3) {
@@ -252,7 +254,8 @@ func (w *World) settle(ctx context.Context) error {
 // lookAnyway is when the world is looked at again though nothing is known to have changed in it.
 const lookAnyway = 5 * time.Minute
 
-// whenChanged returns look, which repeats its answer for as long as nothing has changed in the API server or in AWS.
+// whenChanged returns look, which repeats its answer for as long as nothing has changed in the API
+// server or in AWS.
 func (w *World) whenChanged(look func(context.Context) error) func(context.Context) error {
 	type moment struct {
 		version        uint64

@@ -116,7 +116,8 @@ func (p *progress) String() string {
 	return fmt.Sprintf("%d schedules, %.1f per second", p.done, float64(p.done)/time.Since(p.began).Seconds())
 }
 
-// minimized returns the trace of a schedule that violates an invariant, without the events that this takes none of.
+// minimized returns the trace of a schedule that violates an invariant, without the events that
+// this takes none of.
 func minimized(t *testing.T, seed uint64, steps int) string {
 	t.Helper()
 	skip := simulation.Minimize(steps, 60, func(skip map[int]bool) bool {

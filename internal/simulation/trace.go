@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// trace records what happens in a schedule, one line per event and, indented below it, per call. Equal schedules have
-// equal traces.
+// trace records what happens in a schedule, one line per event and, indented below it, per call.
+// Equal schedules have equal traces.
 type trace struct {
 	clock clock.PassiveClock
 	start time.Time

@@ -18,8 +18,8 @@ var (
 // transport carries requests to the simulated AWS. It is the HTTP client of the SDK.
 type transport struct {
 	sim *awssim.Simulator
-	// gate decides the fate of each call. It is nil for those who act for the simulation: nothing goes wrong for them, and
-	// they see AWS as it is, however far its reads lag.
+	// gate decides the fate of each call. It is nil for those who act for the simulation: nothing
+	// goes wrong for them, and they see AWS as it is, however far its reads lag.
 	gate *gate
 	// seen is told of each call that AWS has answered, and of its status.
 	seen func(action string, status int, code string)

@@ -19,8 +19,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// deed is something that a user does in Kubernetes, or somebody in AWS. It describes itself for the trace, and is empty if
-// there was nothing to do.
+// deed is something that a user does in Kubernetes, or somebody in AWS. It describes itself for the
+// trace, and is empty if there was nothing to do.
 type deed func(ctx context.Context, w *World) (string, error)
 
 // deeds are what may happen to a pool.

@@ -17,19 +17,21 @@ import (
 )
 
 const (
-	// podStart is how long a pod takes until it is ready, and podEnd how long an evicted one takes to terminate.
+	// podStart is how long a pod takes until it is ready, and podEnd how long an evicted one takes
+	// to terminate.
 	podStart = 5 * time.Second
 	podEnd   = 10 * time.Second
 )
 
-// workloadCluster is the cluster whose nodes the instances of the pool are. It runs one Deployment with a PodDisruptionBudget. Each node has room for
-// all of its pods.
+// workloadCluster is the cluster whose nodes the instances of the pool are. It runs one Deployment
+// with a PodDisruptionBudget. Each node has room for all of its pods.
 type workloadCluster struct {
 	clock *simclock.Clock
 	nodes map[string]*corev1.Node
 	// pods are those of the Deployment, by name. A pod without a node is pending.
 	pods map[string]*pod
-	// replicas is how many pods the Deployment has, spare how many of them the budget lets be missing, and created how many were created.
+	// replicas is how many pods the Deployment has, spare how many of them the budget lets be
+	// missing, and created how many were created.
 	replicas, spare, created int
 	// timeout is how long a node of the pool may take to drain; zero if the pool drains none.
 	timeout time.Duration

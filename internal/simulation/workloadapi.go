@@ -17,7 +17,8 @@ import (
 	"github.com/slipway-project/slipway/internal/drain"
 )
 
-// workloads is the connection of a process to the workload cluster. Each call has the fate that the schedule has for it.
+// workloads is the connection of a process to the workload cluster. Each call has the fate that the
+// schedule has for it.
 type workloads struct {
 	cluster *workloadCluster
 	gate    *gate

@@ -35,7 +35,8 @@ const (
 	securityGroup = "sg-0c1000000000000ab"
 )
 
-// begin is when every schedule begins. It is in the middle of a second, because the API server keeps whole ones.
+// begin is when every schedule begins. It is in the middle of a second, because the API server
+// keeps whole ones.
 var begin = time.Date(2026, time.November, 23, 10, 0, 0, 700_000_000, time.UTC)
 
 // World is everything that a schedule is about.
@@ -77,8 +78,8 @@ type person struct {
 	groups *autoscaling.Client
 }
 
-// newWorld returns a world with a cluster, a pool, a group and a template of somebody else's that have the name that the
-// pool's would get, and a process that has just started.
+// newWorld returns a world with a cluster, a pool, a group and a template of somebody else's that
+// have the name that the pool's would get, and a process that has just started.
 func newWorld(ctx context.Context, options Options) (*World, error) {
 	seed := options.Seed
 	w := &World{kinds: options.Kinds, clock: simclock.New(begin, 0), chance: newChance(seed, 0), flaw: options.Flaw, patience: options.Patience}

@@ -1,5 +1,5 @@
-// Package tagdiff compares the tags that an AWS resource should have with those that it has. It is pure, and knows no service: tags are
-// the same everywhere in AWS, only the calls differ.
+// Package tagdiff compares the tags that an AWS resource should have with those that it has. It is
+// pure, and knows no service: tags are the same everywhere in AWS, only the calls differ.
 package tagdiff
 
 // Stale are the tags to set, because they are missing or have another value.
@@ -13,7 +13,8 @@ func Stale(wanted, seen map[string]string) map[string]string {
 	return stale
 }
 
-// Retired are the tags to remove: of the keys that were set earlier, those that are no longer wanted and still there. Tags of others stay.
+// Retired are the tags to remove: of the keys that were set earlier, those that are no longer
+// wanted and still there. Tags of others stay.
 func Retired(keys []string, wanted, seen map[string]string) map[string]string {
 	retired := map[string]string{}
 	for _, key := range keys {

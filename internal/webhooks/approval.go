@@ -12,7 +12,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// approvalOnPool is approval for a pool, whose versions are its launch config's. A launch config that cannot be read holds nobody up.
+// approvalOnPool is approval for a pool, whose versions are its launch config's. A launch config
+// that cannot be read holds nobody up.
 func approvalOnPool(ctx context.Context, reader client.Reader, before, pool client.Object, reference *infrav1.LaunchConfigReference) error {
 	if !newApproval(before, pool) {
 		return nil
@@ -29,8 +30,8 @@ func approvalOnPool(ctx context.Context, reader client.Reader, before, pool clie
 	return approval(before, pool, config)
 }
 
-// newApproval reports whether an update approves a version. What was approved before is not checked again: every later update would be refused once
-// the version is deleted.
+// newApproval reports whether an update approves a version. What was approved before is not checked
+// again: every later update would be refused once the version is deleted.
 func newApproval(before, after client.Object) bool {
 	approved := after.GetAnnotations()[infrav1.ApprovedVersionAnnotation]
 	return after.GetDeletionTimestamp().IsZero() && approved != "" && approved != before.GetAnnotations()[infrav1.ApprovedVersionAnnotation]

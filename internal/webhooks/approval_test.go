@@ -12,8 +12,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// TestApproval holds that the approval of a version that does not exist is refused, on a pool of either kind and on the launch config itself, and
-// that nothing else is held up.
+// TestApproval holds that the approval of a version that does not exist is refused, on a pool of
+// either kind and on the launch config itself, and that nothing else is held up.
 func TestApproval(t *testing.T) {
 	t.Parallel()
 	config := func(approved string, pending int64, numbers ...int64) *infrav1.AWSLaunchConfig {

@@ -23,8 +23,8 @@ func launchConfigWarnings(spec *infrav1.AWSLaunchConfigSpec) []string {
 	return said
 }
 
-// kernelIsOld: kernels and RAM disks are for paravirtual images, which no current instance type runs; AWS recommends PV-GRUB for those that do (AWS:
-// API_RequestLaunchTemplateData, KernelId).
+// kernelIsOld: kernels and RAM disks are for paravirtual images, which no current instance type
+// runs; AWS recommends PV-GRUB for those that do (AWS: API_RequestLaunchTemplateData, KernelId).
 //
 // +slipway:warning=DP2
 func kernelIsOld(spec *infrav1.AWSLaunchConfigSpec) string {
@@ -53,8 +53,8 @@ func configMetadataIsOff(spec *infrav1.AWSLaunchConfigSpec) string {
 	})
 }
 
-// consoleShowsOneInterface: EKS launches instances with several interfaces, and its console cannot show such a node group (AWS: EKS user guide,
-// launch-templates).
+// consoleShowsOneInterface: EKS launches instances with several interfaces, and its console cannot
+// show such a node group (AWS: EKS user guide, launch-templates).
 //
 // +slipway:warning=EK35
 func consoleShowsOneInterface(spec *infrav1.AWSLaunchConfigSpec) string {

@@ -22,7 +22,8 @@ func launchTemplateWarnings(path string, template *infrav1.AWSLaunchTemplate) []
 	return said
 }
 
-// metadataIsOff: the other metadata options mean something only while the service is on (inference: EC2 takes them).
+// metadataIsOff: the other metadata options mean something only while the service is on (inference:
+// EC2 takes them).
 //
 // +slipway:warning=MD2
 func metadataIsOff(path string, template *infrav1.AWSLaunchTemplate) string {
@@ -52,8 +53,8 @@ func idleBesideEndpoint(path string, options map[string]bool) string {
 		path, listed(idle), plural(len(idle), "does", "do"))
 }
 
-// imagesHaveEnded: Amazon EKS published its last Amazon Linux 2 image on 26 November 2025, and none for Kubernetes 1.33 and later (AWS:
-// eks-ami-deprecation-faqs).
+// imagesHaveEnded: Amazon EKS published its last Amazon Linux 2 image on 26 November 2025, and none
+// for Kubernetes 1.33 and later (AWS: eks-ami-deprecation-faqs).
 //
 // +slipway:warning=SL10
 func imagesHaveEnded(path string, template *infrav1.AWSLaunchTemplate) string {

@@ -24,7 +24,8 @@ type wanted struct {
 	machinePool *clusterv1.MachinePool
 }
 
-// machinePoolRules are by their ids in the validation matrix; each returns a warning that says what to do, or nothing.
+// machinePoolRules are by their ids in the validation matrix; each returns a warning that says what
+// to do, or nothing.
 var machinePoolRules = map[string]func(subject) string{
 	"AS10": replicasFit,
 	"AS13": weightsLeaveRoom,
@@ -54,7 +55,8 @@ func machinePoolWarnings(s subject) []string {
 	return said
 }
 
-// replicas are what the MachinePool asks for, and whether anybody knows: an external autoscaler's are not the MachinePool's to say.
+// replicas are what the MachinePool asks for, and whether anybody knows: an external autoscaler's
+// are not the MachinePool's to say.
 func (s wanted) replicas() (int32, bool) {
 	if s.machinePool == nil || s.machinePool.Spec.Replicas == nil {
 		return 0, false
@@ -63,7 +65,8 @@ func (s wanted) replicas() (int32, bool) {
 	return *s.machinePool.Spec.Replicas, !annotated || managed == "false"
 }
 
-// replicasFit: Auto Scaling refuses a desired capacity that is out of bounds; the controller says so in a condition, later.
+// replicasFit: Auto Scaling refuses a desired capacity that is out of bounds; the controller says
+// so in a condition, later.
 //
 // +slipway:warning=AS10
 func replicasFit(s subject) string {
@@ -75,8 +78,8 @@ func replicasFit(s subject) string {
 		s.machinePool.Name, replicas, s.pool.Spec.MinSize, s.pool.Spec.MaxSize)
 }
 
-// weightsLeaveRoom: a refresh may replace all instances of a group at once whose desired capacity is not above an instance's weight (AWS:
-// instance-refresh-overview).
+// weightsLeaveRoom: a refresh may replace all instances of a group at once whose desired capacity
+// is not above an instance's weight (AWS: instance-refresh-overview).
 //
 // +slipway:warning=AS13
 func weightsLeaveRoom(s subject) string {
@@ -98,7 +101,8 @@ func weightsLeaveRoom(s subject) string {
 		largest, units)
 }
 
-// rebalancesWell: rebalancing at the lowest price moves instances to where they are interrupted next (AWS: ec2-auto-scaling-capacity-rebalancing).
+// rebalancesWell: rebalancing at the lowest price moves instances to where they are interrupted
+// next (AWS: ec2-auto-scaling-capacity-rebalancing).
 //
 // +slipway:warning=AS17
 func rebalancesWell(s subject) string {
@@ -115,7 +119,8 @@ func rebalancesWell(s subject) string {
 	return "spec.capacityRebalance: with spotAllocationStrategy lowest-price replacements are likely to be interrupted too: use price-capacity-optimized"
 }
 
-// asksForSpot is whether instances may be Spot Instances; where a policy has a distribution, AWS's default is On-Demand alone.
+// asksForSpot is whether instances may be Spot Instances; where a policy has a distribution, AWS's
+// default is On-Demand alone.
 func asksForSpot(spec *infrav1.AWSMachinePoolSpec) bool {
 	if mixed := spec.MixedInstancesPolicy; mixed != nil {
 		return mixed.InstancesDistribution != nil && ptr.Deref(mixed.InstancesDistribution.OnDemandPercentageAboveBaseCapacity, 100) < 100
@@ -143,7 +148,8 @@ func refreshEnds(s subject) string {
 		checkpoints[len(checkpoints)-1])
 }
 
-// alarmsRollBack: an alarm fails a refresh and leaves the group half replaced (AWS: instance-refresh-rollback).
+// alarmsRollBack: an alarm fails a refresh and leaves the group half replaced (AWS:
+// instance-refresh-rollback).
 //
 // +slipway:warning=RF7W
 func alarmsRollBack(s subject) string {
@@ -194,7 +200,8 @@ func rollOutsCanRun(s subject) string {
 		listed(needed), plural(len(needed), "is", "are"), plural(len(needed), "it", "them"))
 }
 
-// healthChecksHaveSomething: a load balancer's verdict needs a load balancer (AWS: ec2-auto-scaling-health-checks).
+// healthChecksHaveSomething: a load balancer's verdict needs a load balancer (AWS:
+// ec2-auto-scaling-health-checks).
 //
 // +slipway:warning=SL13
 func healthChecksHaveSomething(s subject) string {
@@ -204,7 +211,8 @@ func healthChecksHaveSomething(s subject) string {
 	return "spec.healthCheck.types: ELB asks load balancers, and targetGroupARNs names no target group: it does nothing unless somebody else attaches one"
 }
 
-// protectedInstancesRoll: a refresh waits an hour for protection to be taken away, and fails then (AWS SDK: RefreshPreferences).
+// protectedInstancesRoll: a refresh waits an hour for protection to be taken away, and fails then
+// (AWS SDK: RefreshPreferences).
 //
 // +slipway:warning=SL14
 func protectedInstancesRoll(s subject) string {
@@ -215,7 +223,8 @@ func protectedInstancesRoll(s subject) string {
 	return "spec.newInstancesProtectedFromScaleIn: a roll-out waits an hour for you to lift the protection, and fails then: set refreshPreferences.scaleInProtectedInstances to Refresh"
 }
 
-// warmPoolWaits: an instance runs its user data on the way into the warm pool (AWS: ec2-auto-scaling-warm-pools).
+// warmPoolWaits: an instance runs its user data on the way into the warm pool (AWS:
+// ec2-auto-scaling-warm-pools).
 //
 // +slipway:warning=SL15
 func warmPoolWaits(s subject) string {
@@ -229,7 +238,8 @@ func warmPoolWaits(s subject) string {
 		"a lifecycle hook on launching gives you the time to prepare them"
 }
 
-// ignitionVersionCounts: bootstrap data in place says itself which version it is of (CAPA ignores the field too), unless settings are put around it.
+// ignitionVersionCounts: bootstrap data in place says itself which version it is of (CAPA ignores
+// the field too), unless settings are put around it.
 //
 // +slipway:warning=SL16
 func ignitionVersionCounts(s subject) string {

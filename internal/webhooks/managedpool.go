@@ -17,7 +17,8 @@ type managedSubject struct {
 	controlPlaneVersion string
 }
 
-// managedPoolRules are by their ids in the validation matrix; each returns a warning that says what to do, or nothing.
+// managedPoolRules are by their ids in the validation matrix; each returns a warning that says what
+// to do, or nothing.
 var managedPoolRules = map[string]func(managedSubject) string{
 	"EK11W": someTypeIsNamed,
 	"EK33":  taintsComeInTime,
@@ -54,7 +55,8 @@ func someTypeIsNamed(s managedSubject) string {
 	return "spec.instanceTypes: no instance type is named, so that EKS launches t3.medium: name the types that you want"
 }
 
-// taintsComeInTime: EKS taints nodes with an image of one's own after they have joined (AWS: launch-templates, "Specifying an AMI").
+// taintsComeInTime: EKS taints nodes with an image of one's own after they have joined (AWS:
+// launch-templates, "Specifying an AMI").
 //
 // +slipway:warning=EK33
 func taintsComeInTime(s managedSubject) string {
@@ -64,7 +66,8 @@ func taintsComeInTime(s managedSubject) string {
 	return "spec.taints: with an image of your own EKS taints nodes after they have joined, and pods may come first: have the bootstrap data say --register-with-taints too"
 }
 
-// containersReachMetadata: an answer with a session token has one hop to the instance and one into a container (AWS: launch-templates, "Considerations").
+// containersReachMetadata: an answer with a session token has one hop to the instance and one into
+// a container (AWS: launch-templates, "Considerations").
 //
 // +slipway:warning=EK34
 func containersReachMetadata(s managedSubject) string {
@@ -85,8 +88,8 @@ func containersReachMetadata(s managedSubject) string {
 // +slipway:warning=SL23
 func fieldsStay(s managedSubject) string { return s.pool.Spec.DeprecationMessage() }
 
-// familyIsAlive: Amazon EKS published its last Amazon Linux 2 image on 26 November 2025, and none for Kubernetes 1.33 and later (AWS:
-// eks-ami-deprecation-faqs).
+// familyIsAlive: Amazon EKS published its last Amazon Linux 2 image on 26 November 2025, and none
+// for Kubernetes 1.33 and later (AWS: eks-ami-deprecation-faqs).
 //
 // +slipway:warning=SL25
 func familyIsAlive(s managedSubject) string {
@@ -103,7 +106,8 @@ func familyIsAlive(s managedSubject) string {
 	return fmt.Sprintf("spec.amiType: %s, CAPA's default, has no new images since November 2025, and none for Kubernetes 1.33: use %s", family, successor)
 }
 
-// unavailableNodesExist: more nodes than there may be cannot be replaced at a time (eksctl refuses it; EKS is not known to).
+// unavailableNodesExist: more nodes than there may be cannot be replaced at a time (eksctl refuses
+// it; EKS is not known to).
 //
 // +slipway:warning=SL26
 func unavailableNodesExist(s managedSubject) string {
@@ -115,7 +119,8 @@ func unavailableNodesExist(s managedSubject) string {
 		*update.MaxUnavailable, *scaling.MaxSize)
 }
 
-// managedReplicasFit: EKS refuses a desired size that is out of bounds; the controller says so in a condition, later.
+// managedReplicasFit: EKS refuses a desired size that is out of bounds; the controller says so in a
+// condition, later.
 //
 // +slipway:warning=SL27
 func managedReplicasFit(s managedSubject) string {

@@ -16,7 +16,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// managedWarningCases are managed pools that are warned of and their neighbors that are not, each with the family and the type that warn of nothing.
+// managedWarningCases are managed pools that are warned of and their neighbors that are not, each
+// with the family and the type that warn of nothing.
 var managedWarningCases = []warningCase{
 	{rule: "EK11W", reason: "types of the node group", spec: `{awsLaunchTemplate: {}, instanceTypes: [m5.large]}`},
 	{rule: "EK11W", reason: "the type of the launch template", spec: `{instanceTypes: null, awsLaunchTemplate: {instanceType: m5.large}}`},
@@ -47,7 +48,8 @@ var managedWarningCases = []warningCase{
 	{rule: "SL32", reason: "an older one", spec: `{awsLaunchTemplate: {}}`, version: "v1.33.2", says: "Set the version to 1.34"},
 }
 
-// TestVersionWarning holds that a version that EKS does not take is warned of with the pool and with its MachinePool, whichever is written.
+// TestVersionWarning holds that a version that EKS does not take is warned of with the pool and
+// with its MachinePool, whichever is written.
 func TestVersionWarning(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()

@@ -16,7 +16,8 @@ import (
 
 // +kubebuilder:webhook:path=/validate-cluster-x-k8s-io-v1beta2-machinepool,mutating=false,failurePolicy=ignore,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=5,groups=cluster.x-k8s.io,resources=machinepools,verbs=create;update,versions=v1beta2,name=warning.machinepool.cluster.x-k8s.io,admissionReviewVersions=v1,serviceName=slipway-webhook,serviceNamespace=slipway-system
 
-// versionIsTaken warns of a Kubernetes version that EKS does not take: the controller says so in a condition, later.
+// versionIsTaken warns of a Kubernetes version that EKS does not take: the controller says so in a
+// condition, later.
 //
 // +slipway:warning=SL32
 func versionIsTaken(s managedSubject) string {
@@ -30,8 +31,8 @@ func versionIsTaken(s managedSubject) string {
 	return nodegroup.RefusedVersion(s.machinePool.Spec.Template.Spec.Version, s.controlPlaneVersion, present)
 }
 
-// controlPlaneVersionOf returns the Kubernetes version of the EKS cluster that a MachinePool belongs to. It is empty where it is not known: a failed read is no
-// reason to hold a user up.
+// controlPlaneVersionOf returns the Kubernetes version of the EKS cluster that a MachinePool
+// belongs to. It is empty where it is not known: a failed read is no reason to hold a user up.
 func controlPlaneVersionOf(ctx context.Context, reader client.Reader, machinePool *clusterv1.MachinePool) string {
 	if machinePool == nil {
 		return ""
@@ -70,7 +71,8 @@ func (m *coreMachinePools) ValidateCreate(ctx context.Context, machinePool *clus
 	return admission.Warnings{said}, nil
 }
 
-// ValidateUpdate implements admission.Validator. An update that changes nothing that a version depends on is not warned of.
+// ValidateUpdate implements admission.Validator. An update that changes nothing that a version
+// depends on is not warned of.
 func (m *coreMachinePools) ValidateUpdate(ctx context.Context, before, machinePool *clusterv1.MachinePool) (admission.Warnings, error) {
 	if !machinePool.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(before.Spec.Template, machinePool.Spec.Template) {
 		return nil, nil

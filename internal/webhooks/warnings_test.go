@@ -28,7 +28,8 @@ type warningCase struct {
 	says    string // empty: no warning at all
 }
 
-// warningCases are pools that are warned of and their neighbors that are not. Replicas are those of the MachinePool; there is none if nil.
+// warningCases are pools that are warned of and their neighbors that are not. Replicas are those of
+// the MachinePool; there is none if nil.
 var warningCases = []warningCase{
 	{rule: "AS10", reason: "within bounds", spec: `{minSize: 1, maxSize: 3}`, replicas: ptr.To[int32](3)},
 	{rule: "AS10", reason: "above", spec: `{minSize: 1, maxSize: 3}`, replicas: ptr.To[int32](4), says: `asks for 4 replicas, which is not within 1 and 3`},
@@ -154,8 +155,8 @@ func poolWith(t *testing.T, spec string) *infrav1.AWSMachinePool {
 	return pool
 }
 
-// TestEveryWarningIsTried fails for a rule without a case that it warns of or without one that it lets pass, and for one that is not marked as the
-// table of rules beside the types wants it.
+// TestEveryWarningIsTried fails for a rule without a case that it warns of or without one that it
+// lets pass, and for one that is not marked as the table of rules beside the types wants it.
 func TestEveryWarningIsTried(t *testing.T) {
 	t.Parallel()
 	rules, warned, passed := sets.New[string](), sets.New[string](), sets.New[string]()

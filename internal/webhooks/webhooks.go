@@ -1,6 +1,8 @@
-// Package webhooks answers at admission where the CRDs cannot: it warns of pools that AWS takes and that do not do what they seem to, and it refuses the
-// approval of a launch template version that does not exist, which only another object's status tells. Every other hard rule is in the CRDs, which hold
-// when no webhook answers. The API server may go on without the webhooks: the controllers ignore such an approval too.
+// Package webhooks answers at admission where the CRDs cannot: it warns of pools that AWS takes and
+// that do not do what they seem to, and it refuses the approval of a launch template version that
+// does not exist, which only another object's status tells. Every other hard rule is in the CRDs,
+// which hold when no webhook answers. The API server may go on without the webhooks: the
+// controllers ignore such an approval too.
 //
 // The rules are pure functions of an object and of what is known beside it; what is here reads and answers.
 package webhooks
@@ -53,7 +55,8 @@ func (m *machinePools) ValidateCreate(ctx context.Context, pool *infrav1.AWSMach
 	return machinePoolWarnings(subject{pool: pool, wanted: wanted{machinePoolOf(ctx, m.reader, "AWSMachinePool", pool)}}), nil
 }
 
-// ValidateUpdate implements admission.Validator. Who changed nothing that a person writes is not warned: the controller writes provider IDs.
+// ValidateUpdate implements admission.Validator. Who changed nothing that a person writes is not
+// warned: the controller writes provider IDs.
 func (m *machinePools) ValidateUpdate(ctx context.Context, before, pool *infrav1.AWSMachinePool) (admission.Warnings, error) {
 	if err := approvalOnPool(ctx, m.reader, before, pool, pool.Spec.LaunchConfigRef); err != nil {
 		return nil, err
@@ -76,8 +79,8 @@ func written(pool *infrav1.AWSMachinePool) *infrav1.AWSMachinePoolSpec {
 	return spec
 }
 
-// machinePoolOf is the MachinePool that refers to the pool. There is none yet while manifests are applied, and nil then; nor is a failed read a
-// reason to hold anybody up.
+// machinePoolOf is the MachinePool that refers to the pool. There is none yet while manifests are
+// applied, and nil then; nor is a failed read a reason to hold anybody up.
 func machinePoolOf(ctx context.Context, reader client.Reader, kind string, pool client.Object) *clusterv1.MachinePool {
 	all := &clusterv1.MachinePoolList{}
 	if err := reader.List(ctx, all, client.InNamespace(pool.GetNamespace())); err != nil {

@@ -16,17 +16,21 @@ import (
 	"github.com/slipway-project/slipway/internal/boundedhttp"
 )
 
-// What a server may make of three bytes of JSON, `{},`, in memory is a whole Container or Node if it is decoded into Kubernetes's types. So lists are decoded
-// object by object as they are read, what is not needed of an object stays text, and nothing is kept but the fields that draining reads.
+// What a server may make of three bytes of JSON, `{},`, in memory is a whole Container or Node if
+// it is decoded into Kubernetes's types. So lists are decoded object by object as they are read,
+// what is not needed of an object stays text, and nothing is kept but the fields that draining
+// reads.
 const (
-	// longestItem is how long an object may be: etcd stores at most 1.5 MiB, and Nodes and pods are a fraction of that.
+	// longestItem is how long an object may be: etcd stores at most 1.5 MiB, and Nodes and pods are
+	// a fraction of that.
 	longestItem = 1 << 20
 	// longestContinue is far beyond the tokens that API servers make, which hold the name of an object.
 	longestContinue = 8 << 10
 	// longestName is that of an object, and longestText bounds what else is kept: provider ids and UIDs.
 	longestName = 253
 	longestText = 512
-	// mostNodes and mostPods bound what is taken of a cluster, and of a node (the kubelet's default is 110, EKS's most is 737).
+	// mostNodes and mostPods bound what is taken of a cluster, and of a node (the kubelet's default
+	// is 110, EKS's most is 737).
 	mostNodes = 100_000
 	mostPods  = 2_000
 	// mostPages bounds a list whose pages are empty.
@@ -148,8 +152,8 @@ func (p *pod) object() (*corev1.Pod, error) {
 	return made, err
 }
 
-// member returns a map with one member of a JSON object of strings, or nil if the object has no such member. Values that are too long are shortened: nothing
-// reads more of them.
+// member returns a map with one member of a JSON object of strings, or nil if the object has no
+// such member. Values that are too long are shortened: nothing reads more of them.
 func member(object json.RawMessage, key string) (map[string]string, error) {
 	if len(object) == 0 {
 		return nil, nil
@@ -174,7 +178,8 @@ func member(object json.RawMessage, key string) (map[string]string, error) {
 	return nil, nil
 }
 
-// eachElement calls a function at every element of a JSON array until it returns false. The function decodes the element. No array is an empty one.
+// eachElement calls a function at every element of a JSON array until it returns false. The
+// function decodes the element. No array is an empty one.
 func eachElement(array json.RawMessage, visit func(*json.Decoder) (bool, error)) error {
 	if len(array) == 0 {
 		return nil
@@ -209,8 +214,9 @@ func (p *portion) Read(target []byte) (int, error) {
 	return n, err
 }
 
-// readList reads a list and calls a function at every item until it returns false. The function decodes the item. It returns the token of the next page, "" if
-// there is none or nothing else is wanted.
+// readList reads a list and calls a function at every item until it returns false. The function
+// decodes the item. It returns the token of the next page, "" if there is none or nothing else is
+// wanted.
 func readList(reader io.Reader, visit func(*json.Decoder) (bool, error)) (string, error) {
 	source := &portion{Reader: reader}
 	source.renew()

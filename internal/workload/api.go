@@ -19,15 +19,18 @@ import (
 	"github.com/slipway-project/slipway/internal/drain"
 )
 
-// API is what draining asks of a workload cluster, whose answers are not trusted. It implements drain.API. What it returns has only the fields that draining reads.
+// API is what draining asks of a workload cluster, whose answers are not trusted. It implements
+// drain.API. What it returns has only the fields that draining reads.
 type API struct{ client *rest.RESTClient }
 
 var _ drain.API = &API{}
 
-// page is how many objects one list asks for: some megabytes of Nodes, which may have to cross a slow network uncompressed.
+// page is how many objects one list asks for: some megabytes of Nodes, which may have to cross a
+// slow network uncompressed.
 const page = 200
 
-// statuses decodes the answers that refuse something, and nothing else: client-go would decode whatever kind of its scheme an answer claims to be.
+// statuses decodes the answers that refuse something, and nothing else: client-go would decode
+// whatever kind of its scheme an answer claims to be.
 func statuses() runtime.NegotiatedSerializer {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)

@@ -49,8 +49,8 @@ func (h *health) failed(err error) {
 	}
 }
 
-// calls bounds how many calls are under way, in all and for the clusters of one namespace, so that a tenant whose API servers hang takes neither the memory nor
-// the workers of others.
+// calls bounds how many calls are under way, in all and for the clusters of one namespace, so that
+// a tenant whose API servers hang takes neither the memory nor the workers of others.
 type calls struct {
 	most, mostInOne int
 
@@ -115,7 +115,8 @@ func (g *guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	g.health.answered()
-	// The client would wait and repeat the call by itself (client-go: rest.Request, retry after), which is the reconciler's to do.
+	// The client would wait and repeat the call by itself (client-go: rest.Request, retry after),
+	// which is the reconciler's to do.
 	response.Header.Del("Retry-After")
 	response.Body = &guardedBody{ReadCloser: response.Body, guard: g, ctx: request.Context()}
 	return response, nil

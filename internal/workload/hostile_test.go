@@ -57,7 +57,8 @@ func bomb(t *testing.T) []byte {
 	return packed.Bytes()
 }
 
-// TestHostileAnswers has a tenant's API server answer with what takes memory, or never ends, and measures what that takes of the manager.
+// TestHostileAnswers has a tenant's API server answer with what takes memory, or never ends, and
+// measures what that takes of the manager.
 func TestHostileAnswers(t *testing.T) {
 	packed := bomb(t)
 	for _, row := range []struct {
@@ -148,7 +149,8 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// TestHangingAnswers holds that a server which sends a byte now and then costs one call, and is left alone after it.
+// TestHangingAnswers holds that a server which sends a byte now and then costs one call, and is
+// left alone after it.
 func TestHangingAnswers(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ reason, first string }{
@@ -209,7 +211,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestCallsAreBounded holds that what is under way for one namespace leaves room for others, and that a call that has ended makes room.
+// TestCallsAreBounded holds that what is under way for one namespace leaves room for others, and
+// that a call that has ended makes room.
 func TestCallsAreBounded(t *testing.T) {
 	t.Parallel()
 	underWay := newCalls(3, 2)
@@ -244,7 +247,8 @@ func TestCallsAreBounded(t *testing.T) {
 	}
 }
 
-// TestClientsExpire holds that the clients of clusters that are gone are dropped, and that no number of clusters has more of them kept than the bound.
+// TestClientsExpire holds that the clients of clusters that are gone are dropped, and that no
+// number of clusters has more of them kept than the bound.
 func TestClientsExpire(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newServer(t).kubeconfig(`{token: one}`))

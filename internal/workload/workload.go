@@ -1,7 +1,9 @@
-// Package workload reaches the API servers of workload clusters, by the kubeconfig Secret that Cluster API's contract says every Cluster has. Both the
-// kubeconfig and the server belong to a tenant. A kubeconfig cannot make this process run a program, read a file, or connect to its own machine, and a server
-// cannot make it hold more than a little memory, follow a redirect, or wait. Each call has a deadline and is never repeated by the client, a server that does
-// not answer is left alone for a while, and only a few calls are under way at a time.
+// Package workload reaches the API servers of workload clusters, by the kubeconfig Secret that
+// Cluster API's contract says every Cluster has. Both the kubeconfig and the server belong to a
+// tenant. A kubeconfig cannot make this process run a program, read a file, or connect to its own
+// machine, and a server cannot make it hold more than a little memory, follow a redirect, or wait.
+// Each call has a deadline and is never repeated by the client, a server that does not answer is
+// left alone for a while, and only a few calls are under way at a time.
 package workload
 
 import (
@@ -36,23 +38,28 @@ const (
 	callLimit = 5 * time.Second
 	// silence is how long a cluster that gave no answer is left alone.
 	silence = 20 * time.Second
-	// secretSuffix and secretKey say where the kubeconfig is (Cluster API: contracts/control-plane, "Cluster kubeconfig management").
+	// secretSuffix and secretKey say where the kubeconfig is (Cluster API: contracts/control-plane,
+	// "Cluster kubeconfig management").
 	secretSuffix = "-kubeconfig"
 	secretKey    = "value"
-	// longestKubeconfig is several times what any provider writes. A parser needs a hundred times as much memory as the text is long.
+	// longestKubeconfig is several times what any provider writes. A parser needs a hundred times
+	// as much memory as the text is long.
 	longestKubeconfig = 64 << 10
 	// longestHeader bounds the header of a response.
 	longestHeader = 64 << 10
 	// mostClients bounds how many clients are kept. Tenants choose how many clusters they have.
 	mostClients = 500
-	// renewAfter is how long a client is used. Then it is dropped, so that those of clusters that are gone do not stay.
+	// renewAfter is how long a client is used. Then it is dropped, so that those of clusters that
+	// are gone do not stay.
 	renewAfter = 15 * time.Minute
-	// callsInNamespace and callsInAll bound how many calls are under way at a time, each of which may hold some megabytes and, at worst, a worker.
+	// callsInNamespace and callsInAll bound how many calls are under way at a time, each of which
+	// may hold some megabytes and, at worst, a worker.
 	callsInNamespace = 8
 	callsInAll       = 32
 )
 
-// limits bound what is read of one response. Lists are decoded as they are read, so that a page of them is never held in whole.
+// limits bound what is read of one response. Lists are decoded as they are read, so that a page of
+// them is never held in whole.
 var limits = boundedhttp.Limits{Body: 16 << 20, Failure: 64 << 10}
 
 // UnreachableError reports why a cluster cannot be reached. It may be reachable later.
@@ -66,7 +73,8 @@ func (e *UnreachableError) Error() string {
 	return fmt.Sprintf("workload cluster %s cannot be reached: %s", e.Cluster.Name, e.Reason)
 }
 
-// Explain describes why something in a workload cluster failed, without addresses and ports, so that a condition that shows it stays the same.
+// Explain describes why something in a workload cluster failed, without addresses and ports, so
+// that a condition that shows it stays the same.
 func Explain(err error) string {
 	var unreachable *UnreachableError
 	var answer *AnswerError
@@ -99,7 +107,8 @@ func shortened(message string) string {
 
 // Clusters are the workload clusters of a management cluster. It is safe for concurrent use.
 type Clusters struct {
-	// Wrap wraps the transport to every cluster, to watch or to break it; nil for not. It is set before the first use.
+	// Wrap wraps the transport to every cluster, to watch or to break it; nil for not. It is set
+	// before the first use.
 	Wrap func(http.RoundTripper) http.RoundTripper
 	// Loopback allows API servers on this machine, for development.
 	Loopback bool
@@ -132,8 +141,9 @@ func New(secrets client.Reader, clk clock.PassiveClock) *Clusters {
 	}
 }
 
-// Client returns the client of a cluster. It reads the Secret each time, so that rotated credentials, such as EKS's tokens of 15 minutes, are
-// taken up at once, and calls nothing in the workload cluster. The error is an UnreachableError if there is no way to it now.
+// Client returns the client of a cluster. It reads the Secret each time, so that rotated
+// credentials, such as EKS's tokens of 15 minutes, are taken up at once, and calls nothing in the
+// workload cluster. The error is an UnreachableError if there is no way to it now.
 func (c *Clusters) Client(ctx context.Context, cluster types.NamespacedName) (drain.API, error) {
 	secret := &corev1.Secret{}
 	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + secretSuffix}
@@ -203,7 +213,8 @@ func (c *Clusters) connect(namespace string, kubeconfig []byte) (*entry, error) 
 	return &entry{api: &API{client: api}, health: state, transport: authenticated}, nil
 }
 
-// transport returns the connections to an API server. They are not those of client-go, which keeps every transport that it ever made, and decompresses.
+// transport returns the connections to an API server. They are not those of client-go, which keeps
+// every transport that it ever made, and decompresses.
 func (c *Clusters) transport(config *rest.Config) (*http.Transport, error) {
 	target, err := c.target(config.Host)
 	if err != nil {
@@ -219,7 +230,8 @@ func (c *Clusters) transport(config *rest.Config) (*http.Transport, error) {
 	// HTTP/1.1 alone: a server may have HTTP/2 buffer megabytes for each stream.
 	security.NextProtos = []string{"http/1.1"}
 	dialer := &net.Dialer{Timeout: callLimit, KeepAlive: 30 * time.Second}
-	// The operator's own proxy, by HTTPS_PROXY, resolves names itself. Without one, addresses are checked when they are connected to.
+	// The operator's own proxy, by HTTPS_PROXY, resolves names itself. Without one, addresses are
+	// checked when they are connected to.
 	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: target})
 	if err != nil {
 		return nil, fmt.Errorf("finding the proxy: %w", err)
@@ -249,7 +261,8 @@ func (c *Clusters) target(host string) (*url.URL, error) {
 	return target, nil
 }
 
-// restConfig reads a kubeconfig that a tenant may have written. It refuses one that would run a program, read a file of this process, or go through a proxy.
+// restConfig reads a kubeconfig that a tenant may have written. It refuses one that would run a
+// program, read a file of this process, or go through a proxy.
 func restConfig(kubeconfig []byte) (*rest.Config, error) {
 	if len(kubeconfig) > longestKubeconfig {
 		return nil, fmt.Errorf("the kubeconfig is longer than the %d KiB that are accepted", longestKubeconfig>>10)

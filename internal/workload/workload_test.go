@@ -119,8 +119,8 @@ func (r *rig) list(api drain.API) error {
 	return api.EachNode(r.Context(), func(*corev1.Node) bool { return true })
 }
 
-// TestClientFollowsTheSecret holds that there is one client for as long as the Secret is the same, and another for another, with nothing called in
-// between.
+// TestClientFollowsTheSecret holds that there is one client for as long as the Secret is the same,
+// and another for another, with nothing called in between.
 func TestClientFollowsTheSecret(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -205,7 +205,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreAnswers holds that the client never waits and repeats by itself, and that a refusal is no silence.
+// TestRefusalsAreAnswers holds that the client never waits and repeats by itself, and that a
+// refusal is no silence.
 func TestRefusalsAreAnswers(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusUnauthorized} {

@@ -20,12 +20,14 @@ const (
 	remembered = 40
 	// checkEvery is how many moves are made between two looks at what must not have changed.
 	checkEvery = 25
-	// growth is how much more memory, in bytes, the process may hold after the moves than before: it holds the API server and the simulated AWS too.
+	// growth is how much more memory, in bytes, the process may hold after the moves than before:
+	// it holds the API server and the simulated AWS too.
 	growth = 512 << 20
 )
 
-// TestAdversary has two tenants attack each other and a third cluster with random moves, and holds that no call crosses the border, that what both mean well with
-// becomes as wanted all the same, and that the manager goes on within bounds.
+// TestAdversary has two tenants attack each other and a third cluster with random moves, and holds
+// that no call crosses the border, that what both mean well with becomes as wanted all the same,
+// and that the manager goes on within bounds.
 func TestAdversary(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {

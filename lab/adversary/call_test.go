@@ -23,7 +23,8 @@ const (
 	kindObject       = "S3 object"
 )
 
-// resource is something in AWS, by its id or, where AWS has none, by its name. A node group's name is "<cluster>/<name>", and an object's "<bucket>/<key>".
+// resource is something in AWS, by its id or, where AWS has none, by its name. A node group's name
+// is "<cluster>/<name>", and an object's "<bucket>/<key>".
 type resource struct{ account, kind, name string }
 
 func (r resource) String() string { return r.kind + " " + r.name }
@@ -111,12 +112,14 @@ func (c *call) verb() string {
 	return "it discloses"
 }
 
-// creations are the actions that create a named resource, by the field that holds the name. Naming a resource that exists fails there, and reaches nothing.
+// creations are the actions that create a named resource, by the field that holds the name. Naming
+// a resource that exists fails there, and reaches nothing.
 var creations = map[string]string{
 	"CreateLaunchTemplate": "LaunchTemplateName", "CreateAutoScalingGroup": "AutoScalingGroupName", "CreateNodegroup": "NodegroupName", "CreateRole": "RoleName",
 }
 
-// creates returns the resource that a call creates. What PutParameter and PutObject overwrite is among what the call touches.
+// creates returns the resource that a call creates. What PutParameter and PutObject overwrite is
+// among what the call touches.
 func (c *call) creates() (resource, bool) {
 	switch output := c.Output.(type) {
 	case *ec2.CreateLaunchTemplateOutput:
@@ -185,7 +188,8 @@ func (c *call) touches() []resource {
 	return append(touched, c.touchesData()...)
 }
 
-// touchesData returns the node groups and objects that a call changes or discloses, and the templates whose versions it discloses.
+// touchesData returns the node groups and objects that a call changes or discloses, and the
+// templates whose versions it discloses.
 func (c *call) touchesData() (touched []resource) {
 	switch c.Service {
 	case "s3":
@@ -196,7 +200,8 @@ func (c *call) touchesData() (touched []resource) {
 		if c.Action != "CreateNodegroup" && c.one("NodegroupName") != "" {
 			touched = append(touched, resource{c.Account, kindNodegroup, c.one("ClusterName") + "/" + c.one("NodegroupName")})
 		}
-		for _, arn := range c.fields["ResourceArn"] { // arn:aws:eks:<region>:<account>:nodegroup/<cluster>/<name>/<id>
+		// arn:aws:eks:<region>:<account>:nodegroup/<cluster>/<name>/<id>
+		for _, arn := range c.fields["ResourceArn"] {
 			if parts := strings.Split(arn, "/"); len(parts) == 4 {
 				touched = append(touched, resource{c.Account, kindNodegroup, parts[1] + "/" + parts[2]})
 			}

@@ -41,7 +41,8 @@ type move struct {
 	do     func(a *attacker) error
 }
 
-// moves are the grammar. The first group creates objects, the second makes them lie, the third takes them away, and the last one is honest work.
+// moves are the grammar. The first group creates objects, the second makes them lie, the third
+// takes them away, and the last one is honest work.
 var moves = []move{
 	{"create a launch config", 8, (*attacker).createConfig},
 	{"create a machine pool", 8, (*attacker).createPool},
@@ -108,7 +109,8 @@ func pick[T any](a *attacker, from []T) T {
 	return from[a.random.IntN(len(from))]
 }
 
-// foreign returns the name of a resource of a kind that belongs to others: most often of one that certainly exists, and now and then junk.
+// foreign returns the name of a resource of a kind that belongs to others: most often of one that
+// certainly exists, and now and then junk.
 func (a *attacker) foreign(kind string) string {
 	if target := pick(a, []func() target{a.third, a.neighbor})(); a.chance(60) {
 		switch kind {
@@ -401,7 +403,8 @@ func (a *attacker) createTemplate() error {
 	return a.create(template)
 }
 
-// copyObject creates what the other tenant has, with all that the product wrote there, in the attacker's namespace.
+// copyObject creates what the other tenant has, with all that the product wrote there, in the
+// attacker's namespace.
 func (a *attacker) copyObject() error {
 	var object, withStatus client.Object
 	name := fleet.Name(a.other().numbers[2])

@@ -86,7 +86,8 @@ func owned(kind schema.GroupVersionKind, by client.Object) metav1.OwnerReference
 	}
 }
 
-// impersonate creates a cluster with the name of the third one, on the attacker's own infrastructure, and calls it ready.
+// impersonate creates a cluster with the name of the third one, on the attacker's own
+// infrastructure, and calls it ready.
 func (n *tenant) impersonate() error {
 	cluster := &clusterv1.Cluster{}
 	if err := n.user.Get(n.Context(), client.ObjectKey{Namespace: n.namespace, Name: rogue}, cluster); err != nil {

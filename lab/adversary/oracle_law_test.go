@@ -118,12 +118,14 @@ func (r *rig) instance() string {
 	}
 }
 
-// TestOracle holds that the oracle finds each way to reach what belongs to another party, and nothing in what a party does with its own.
+// TestOracle holds that the oracle finds each way to reach what belongs to another party, and
+// nothing in what a party does with its own.
 func TestOracle(t *testing.T) {
 	t.Parallel()
 	rows := []struct {
 		name, reason string
-		// call is made by both tenants; want is what is wrong with it when it is made by the one that does not own what it names.
+		// call is made by both tenants; want is what is wrong with it when it is made by the one
+		// that does not own what it names.
 		call func(ctx context.Context, r *rig, config aws.Config) error
 		want string
 	}{
@@ -203,7 +205,8 @@ func TestOracle(t *testing.T) {
 	}
 }
 
-// TestOracleKnowsTheCaller holds that the oracle finds a call that is made with the wrong credentials or in the name of somebody else.
+// TestOracleKnowsTheCaller holds that the oracle finds a call that is made with the wrong
+// credentials or in the name of somebody else.
 func TestOracleKnowsTheCaller(t *testing.T) {
 	t.Parallel()
 	describe := func(ctx context.Context, config aws.Config) error {

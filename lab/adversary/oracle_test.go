@@ -25,19 +25,22 @@ const (
 	capa owner = "capa"
 )
 
-// oracle judges the calls of a manager. It attributes each resource to a party when the resource is created, and reports every later call for another party that
-// reads its user data, changes, tags, or deletes it, or launches instances with it.
+// oracle judges the calls of a manager. It attributes each resource to a party when the resource is
+// created, and reports every later call for another party that reads its user data, changes, tags,
+// or deletes it, or launches instances with it.
 type oracle struct {
 	cloud  *awssim.Simulator
 	region string
 	// tagsOf returns the tags of an Auto Scaling group.
 	tagsOf func(account, name string) map[string]string
-	// parties are the tenants by namespace, and roles the tenants by the name of the IAM role that only they may use.
+	// parties are the tenants by namespace, and roles the tenants by the name of the IAM role that
+	// only they may use.
 	parties, roles map[string]owner
 	// private reports that neither tenant may use the manager's own credentials.
 	private bool
 
-	// turn is held during a call of the manager, so that the simulated AWS knows which reconcile the call belongs to.
+	// turn is held during a call of the manager, so that the simulated AWS knows which reconcile
+	// the call belongs to.
 	turn sync.Mutex
 
 	mu sync.Mutex
@@ -110,8 +113,9 @@ func (o *oracle) judge(c *awssim.FaultContext) {
 	}
 }
 
-// foreign reports whether a resource is out of a caller's bounds. An unattributed call, such as a sweep over a whole account, may read what tenants own, but never
-// what belongs to the third cluster.
+// foreign reports whether a resource is out of a caller's bounds. An unattributed call, such as a
+// sweep over a whole account, may read what tenants own, but never what belongs to the third
+// cluster.
 func (*oracle) foreign(holder, caller owner) bool {
 	if caller == nobody {
 		return holder == capa
@@ -119,7 +123,8 @@ func (*oracle) foreign(holder, caller owner) bool {
 	return holder != nobody && holder != caller
 }
 
-// caller returns the party that a call is made for: by its role, and by the namespace of the reconcile that it belongs to. The two must agree.
+// caller returns the party that a call is made for: by its role, and by the namespace of the
+// reconcile that it belongs to. The two must agree.
 func (o *oracle) caller(c *awssim.FaultContext) (owner, []string) {
 	o.mu.Lock()
 	byNamespace := o.parties[o.namespace]
@@ -160,7 +165,8 @@ func (o *oracle) forged(c *call, caller owner) (wrong []string) {
 	return wrong
 }
 
-// register attributes a resource to a party. A name may be used again after its first bearer was deleted; an id may not.
+// register attributes a resource to a party. A name may be used again after its first bearer was
+// deleted; an id may not.
 func (o *oracle) register(r resource, party owner, c *call) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -199,7 +205,8 @@ func (o *oracle) registered(r resource) (owner, bool) {
 	return party, known
 }
 
-// ofInstance attributes an instance by the launch template that it was launched from, and one of a managed node group by its group.
+// ofInstance attributes an instance by the launch template that it was launched from, and one of a
+// managed node group by its group.
 func (o *oracle) ofInstance(r resource) (owner, bool) {
 	instance, exists := o.cloud.Instance(r.account, o.region, r.name)
 	if !exists {
@@ -224,7 +231,8 @@ func (o *oracle) ofManagedGroup(r resource) (owner, bool) {
 	return o.registered(resource{r.account, kindNodegroup, tags["eks:cluster-name"] + "/" + tags["eks:nodegroup-name"]})
 }
 
-// transport has the manager's calls go one after the other, each with the namespace of the reconcile that it belongs to.
+// transport has the manager's calls go one after the other, each with the namespace of the
+// reconcile that it belongs to.
 func (o *oracle) transport(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
 		o.turn.Lock()

@@ -10,8 +10,9 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// sink is the manager's log. controller-runtime gives each reconcile a logger with the namespace of the object, in the context that every call to AWS is made with:
-// so the namespace of a call can be told without a word of the product. It keeps errors that say that a reconcile panicked.
+// sink is the manager's log. controller-runtime gives each reconcile a logger with the namespace of
+// the object, in the context that every call to AWS is made with: so the namespace of a call can be
+// told without a word of the product. It keeps errors that say that a reconcile panicked.
 type sink struct {
 	*journal
 	namespace string

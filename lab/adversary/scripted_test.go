@@ -48,7 +48,8 @@ func nameOfGroup(arn string) string {
 	return name
 }
 
-// hijack has a launch config claim a template with the annotation of adoption and with its name, and deletes the config.
+// hijack has a launch config claim a template with the annotation of adoption and with its name,
+// and deletes the config.
 func hijack(n *tenant, victim target) error {
 	config := n.config("hijack")
 	config.Spec.LaunchTemplateName = victim.templateName
@@ -331,7 +332,8 @@ var attacks = []attack{
 	},
 }
 
-// TestScriptedAttacks plays each attack on both the third cluster and a neighbor, and holds that no call crosses the border.
+// TestScriptedAttacks plays each attack on both the third cluster and a neighbor, and holds that no
+// call crosses the border.
 func TestScriptedAttacks(t *testing.T) {
 	w := newWorld(t, roles)
 	for _, n := range w.tenants {

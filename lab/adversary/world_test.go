@@ -45,10 +45,11 @@ const (
 	subnet    = "subnet-0b2000000000000aa"
 	// version is the Kubernetes version of the EKS clusters.
 	version = fleet.ManagedVersion
-	// self and managed are the clusters of each tenant whose objects nobody attacks with, the second one on EKS; rogue and rogueManaged are for attacks. Both tenants
-	// use the same names.
+	// self and managed are the clusters of each tenant whose objects nobody attacks with, the
+	// second one on EKS; rogue and rogueManaged are for attacks. Both tenants use the same names.
 	self, managed, rogue, rogueManaged = "prod", "eks", "staging", "lab"
-	// managedPool is the number of the honest pool on EKS, and ownPool that of the first honest pool whose name the other tenant does not use.
+	// managedPool is the number of the honest pool on EKS, and ownPool that of the first honest
+	// pool whose name the other tenant does not use.
 	managedPool, ownPool = 2, 3
 )
 
@@ -92,7 +93,8 @@ type tenant struct {
 	identity *capav1.AWSIdentityReference
 	// user has the tenant's rights at the API server.
 	user client.Client
-	// honest are the machine pools that the tenant does not attack, by number, and managed is the one on EKS. Those below ownPool have the names of the other tenant's.
+	// honest are the machine pools that the tenant does not attack, by number, and managed is the
+	// one on EKS. Those below ownPool have the names of the other tenant's.
 	honest, managed *fleet.Fleet
 	numbers         []int
 }
@@ -126,7 +128,8 @@ func newWorld(t *testing.T, chosen layout) *world {
 	return w
 }
 
-// abandon takes away what the product reconciles, once its manager has ended: the manager of the next world serves all namespaces.
+// abandon takes away what the product reconciles, once its manager has ended: the manager of the
+// next world serves all namespaces.
 func (w *world) abandon() {
 	ctx := context.WithoutCancel(w.Context())
 	for _, n := range w.tenants {

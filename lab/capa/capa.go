@@ -1,6 +1,8 @@
-// Package capa stands for Cluster API Provider AWS v2.13.0 in tests of how pools come from it and go back to it: it makes a pool's launch template and
-// Auto Scaling group with the requests that CAPA sends, leaves the marks on the pool that CAPA leaves, and decides what CAPA would do with what it
-// finds. It is written from a reading of CAPA's code (pkg/cloud/services/ec2/launchtemplate.go, autoscaling/autoscalinggroup.go,
+// Package capa stands for Cluster API Provider AWS v2.13.0 in tests of how pools come from it and
+// go back to it: it makes a pool's launch template and Auto Scaling group with the requests that
+// CAPA sends, leaves the marks on the pool that CAPA leaves, and decides what CAPA would do with
+// what it finds. It is written from a reading of CAPA's code
+// (pkg/cloud/services/ec2/launchtemplate.go, autoscaling/autoscalinggroup.go,
 // exp/controllers/awsmachinepool_controller.go), and shares none of Slipway's.
 package capa
 
@@ -33,7 +35,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// The tags and marks of CAPA's that have no constant in its API (api/v1beta2/tags.go, exp/controllers/awsmachinepool_controller.go).
+// The tags and marks of CAPA's that have no constant in its API (api/v1beta2/tags.go,
+// exp/controllers/awsmachinepool_controller.go).
 const (
 	tagPrefix       = "sigs.k8s.io/cluster-api-provider-aws/"
 	tagSecret       = tagPrefix + "bootstrap-data-secret"
@@ -60,7 +63,8 @@ type objects struct {
 	pool        *infrav1.AWSMachinePool // nil of a managed pool
 	machinePool *clusterv1.MachinePool
 	secret      *corev1.Secret
-	// spec is the pool's launch template, name what CAPA calls that in AWS, and clusterName what it calls the cluster there.
+	// spec is the pool's launch template, name what CAPA calls that in AWS, and clusterName what it
+	// calls the cluster there.
 	spec              *infrav1.AWSLaunchTemplate
 	name, clusterName string
 	// asked are the cluster's tags, and the pool's over them. annotations are the pool's.
@@ -130,8 +134,9 @@ func hash(data []byte) string {
 	return hex.EncodeToString(digest[:])
 }
 
-// userData is the bootstrap data, or for Ignition with the cluster's object store a config that points to an object of it, which is written at each pass
-// (CAPA: launchtemplate.go; s3.go, CreateForMachinePool).
+// userData is the bootstrap data, or for Ignition with the cluster's object store a config that
+// points to an object of it, which is written at each pass (CAPA: launchtemplate.go; s3.go,
+// CreateForMachinePool).
 func (p Provider) userData(ctx context.Context, o objects) ([]byte, error) {
 	bootstrap := o.secret.Data["value"]
 	ignition := o.ignition

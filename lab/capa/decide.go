@@ -28,7 +28,8 @@ type Decision struct {
 	Group []string
 }
 
-// Decide looks at the newest version of the template with the pool's name, at the group and at the pool's marks, as CAPA does.
+// Decide looks at the newest version of the template with the pool's name, at the group and at the
+// pool's marks, as CAPA does.
 func (p Provider) Decide(ctx context.Context) (Decision, error) {
 	var decision Decision
 	o, err := p.read(ctx)
@@ -49,7 +50,8 @@ func (p Provider) Decide(ctx context.Context) (Decision, error) {
 	return decision, nil
 }
 
-// decideTemplate looks at the newest version of the template: the reasons to replace every instance, and those to make a version alone.
+// decideTemplate looks at the newest version of the template: the reasons to replace every
+// instance, and those to make a version alone.
 func (p Provider) decideTemplate(ctx context.Context, o objects) (refresh, version []string, err error) {
 	found, err := ec2.NewFromConfig(p.AWS).DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
 		LaunchTemplateName: &o.name, Versions: []string{latest},

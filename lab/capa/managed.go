@@ -23,15 +23,18 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// NodeRole is the role that CAPA gives the nodes of managed pools that name none, without its feature gate EKSEnableIAM.
+// NodeRole is the role that CAPA gives the nodes of managed pools that name none, without its
+// feature gate EKSEnableIAM.
 const NodeRole = "eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io"
 
-// Managed is CAPA for one AWSManagedMachinePool (pkg/cloud/services/eks/nodegroup.go, exp/controllers/awsmanagedmachinepool_controller.go,
+// Managed is CAPA for one AWSManagedMachinePool (pkg/cloud/services/eks/nodegroup.go,
+// exp/controllers/awsmanagedmachinepool_controller.go,
 // exp/webhooks/awsmanagedmachinepool_webhook.go).
 type Managed struct {
 	Provider
 
-	// Change changes the node group that CAPA makes, as if the pool had been edited since with CAPA's webhook switched off. It may be nil.
+	// Change changes the node group that CAPA makes, as if the pool had been edited since with
+	// CAPA's webhook switched off. It may be nil.
 	Change func(*eks.CreateNodegroupInput)
 }
 
@@ -76,7 +79,8 @@ func (o managedObjects) nodegroupTags() map[string]string {
 	return tags
 }
 
-// Create makes what CAPA makes for the pool, its launch template first if it has one, and leaves its marks on the pool.
+// Create makes what CAPA makes for the pool, its launch template first if it has one, and leaves
+// its marks on the pool.
 func (m Managed) Create(ctx context.Context, subnets ...string) error {
 	o, err := m.read(ctx)
 	if err != nil {
@@ -167,8 +171,9 @@ func (m Managed) Nodegroup(ctx context.Context) (*ekstypes.Nodegroup, error) {
 	return out.Nodegroup, nil
 }
 
-// Decide looks at the newest version of the template with CAPA's name, at the node group and at the pool, as CAPA does. With a managed pool every version that
-// CAPA makes replaces the instances, because it tells the node group of it.
+// Decide looks at the newest version of the template with CAPA's name, at the node group and at the
+// pool, as CAPA does. With a managed pool every version that CAPA makes replaces the instances,
+// because it tells the node group of it.
 func (m Managed) Decide(ctx context.Context) (Decision, error) {
 	var decision Decision
 	o, err := m.read(ctx)

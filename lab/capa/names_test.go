@@ -9,7 +9,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// TestNamesAreCAPAs holds that node groups and node roles that nobody named are called what CAPA calls them, however long their pool's name is.
+// TestNamesAreCAPAs holds that node groups and node roles that nobody named are called what CAPA
+// calls them, however long their pool's name is.
 func TestNamesAreCAPAs(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -52,7 +52,8 @@ import (
 // stopTimeout is how long reconciles under way may take to end.
 const stopTimeout = 2 * time.Second
 
-// NewScheme returns a scheme with Cluster API's kinds in all their versions and the Kubernetes kinds that go with them.
+// NewScheme returns a scheme with Cluster API's kinds in all their versions and the Kubernetes
+// kinds that go with them.
 func NewScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -75,13 +76,16 @@ type Options struct {
 	RESTConfig *rest.Config
 	// Definitions are installed together with Cluster API's own, at no further cost of time.
 	Definitions []*crds.Set
-	// BootstrapTokenTTL is how long a kubeadm join token is valid; it is rotated before, after half of it. Real
-	// time, not the simulated clock's. Default 15 minutes, the kubeadm bootstrap provider's own default.
+	// BootstrapTokenTTL is how long a kubeadm join token is valid; it is rotated before, after half
+	// of it. Real time, not the simulated clock's. Default 15 minutes, the kubeadm bootstrap
+	// provider's own default.
 	BootstrapTokenTTL time.Duration
-	// WithoutPools leaves out the controllers of MachinePools and KubeadmConfigs, and keeps their webhooks: for whoever stands in for
-	// them, with more pools than they would manage in the time of a test.
+	// WithoutPools leaves out the controllers of MachinePools and KubeadmConfigs, and keeps their
+	// webhooks: for whoever stands in for them, with more pools than they would manage in the time
+	// of a test.
 	WithoutPools bool
-	// WithoutClusterTopology leaves out the controllers of ClusterClasses and of the Clusters that are made from them.
+	// WithoutClusterTopology leaves out the controllers of ClusterClasses and of the Clusters that
+	// are made from them.
 	WithoutClusterTopology bool
 }
 
@@ -102,12 +106,14 @@ func Start(ctx context.Context, opts Options) (_ *Running, err error) {
 	if err := feature.MutableGates.SetFromMap(map[string]bool{
 		string(feature.MachinePool):                    true,
 		string(feature.KubeadmBootstrapFormatIgnition): true,
-		// Spares big management clusters by reconciling an object at most once a second; small ones only wait for it.
+		// Spares big management clusters by reconciling an object at most once a second; small ones
+		// only wait for it.
 		string(feature.ReconcilerRateLimiting): false,
 	}); err != nil {
 		return nil, fmt.Errorf("setting feature gates: %w", err)
 	}
-	if !opts.WithoutClusterTopology { // never off again: the gates are the process's, and another laboratory in it may want it
+	// never off again: the gates are the process's, and another laboratory in it may want it
+	if !opts.WithoutClusterTopology {
 		if err := feature.MutableGates.SetFromMap(map[string]bool{string(feature.ClusterTopology): true}); err != nil {
 			return nil, fmt.Errorf("setting feature gates: %w", err)
 		}
@@ -187,7 +193,8 @@ func startManager(ctx context.Context, opts Options, webhooks *webhookServer) (*
 		cancel: cancel, done: make(chan struct{}), shutDown: func() {},
 		httpClient: manager.GetHTTPClient(), webhooksBase: webhooks.base(),
 	}
-	// The connections to workload clusters outlive the manager unless they are told; the interface lacks the method.
+	// The connections to workload clusters outlive the manager unless they are told; the interface
+	// lacks the method.
 	if stoppable, ok := clusterCache.(interface{ Shutdown() }); ok {
 		running.shutDown = stoppable.Shutdown
 	}

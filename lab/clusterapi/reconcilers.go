@@ -41,9 +41,9 @@ const (
 	clusterCacheQPS, clusterCacheBurst = 100, 200
 )
 
-// cacheOptions caches what core and the bootstrap provider cache between them: of Secrets only those of clusters,
-// and only the data of kubeconfigs and certificates. Cluster API's own informers, which add metrics to this, can be
-// made only once per process.
+// cacheOptions caches what core and the bootstrap provider cache between them: of Secrets only
+// those of clusters, and only the data of kubeconfigs and certificates. Cluster API's own
+// informers, which add metrics to this, can be made only once per process.
 func cacheOptions() cache.Options {
 	ofClusters, err := labels.NewRequirement(clusterv1.ClusterNameLabel, selection.Exists, nil)
 	utilruntime.Must(err)
@@ -69,8 +69,9 @@ func dropOtherSecretData(object any) (any, error) {
 	return object, nil
 }
 
-// clientOptions reads KubeadmConfigs past the cache. The bootstrap provider makes another join token when its cache does not know yet of the one that
-// it has just made, which tests that count would notice now and then.
+// clientOptions reads KubeadmConfigs past the cache. The bootstrap provider makes another join
+// token when its cache does not know yet of the one that it has just made, which tests that count
+// would notice now and then.
 func clientOptions() client.Options {
 	options := setup.ManagerClientOptions()
 	options.Cache.DisableFor = append(options.Cache.DisableFor, &bootstrapv1.KubeadmConfig{})

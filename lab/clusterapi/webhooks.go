@@ -135,11 +135,13 @@ func addWebhooks(manager ctrl.Manager, clusters clustercache.ClusterCache) error
 	return nil
 }
 
-// contractVersions are the versions of the Cluster API contract that the linked release understands, newest first.
+// contractVersions are the versions of the Cluster API contract that the linked release
+// understands, newest first.
 var contractVersions = []string{"v1beta2", "v1beta1"}
 
-// apiVersionGetter tells conversions which apiVersion a v1beta1 reference gets: the newest one that the kind's
-// definition, by its labels, declares for the newest contract (Cluster API: provider contract, "API version labels").
+// apiVersionGetter tells conversions which apiVersion a v1beta1 reference gets: the newest one that
+// the kind's definition, by its labels, declares for the newest contract (Cluster API: provider
+// contract, "API version labels").
 func apiVersionGetter(reader client.Reader, mapping func(schema.GroupKind, ...string) (*meta.RESTMapping, error)) func(context.Context, schema.GroupKind) (string, error) {
 	return func(ctx context.Context, kind schema.GroupKind) (string, error) {
 		mapped, err := mapping(kind)

@@ -16,7 +16,8 @@ import (
 	"github.com/slipway-project/slipway/lab/product"
 )
 
-// machineClass is a second class of pools beside that of managedClass: instances of an Auto Scaling group that join the same EKS cluster.
+// machineClass is a second class of pools beside that of managedClass: instances of an Auto Scaling
+// group that join the same EKS cluster.
 const machineClass = `
     - class: machines
       bootstrap:
@@ -43,8 +44,9 @@ spec:
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
 kind: AWSManagedClusterTemplate`
 
-// TestClusterClassOfBothKinds creates an EKS cluster from a ClusterClass with a class of each kind of pool, on Cluster API's own topology controller, down to the
-// nodes of both, edits both templates, and deletes the cluster.
+// TestClusterClassOfBothKinds creates an EKS cluster from a ClusterClass with a class of each kind
+// of pool, on Cluster API's own topology controller, down to the nodes of both, edits both
+// templates, and deletes the cluster.
 func TestClusterClassOfBothKinds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, lab.ClusterOptions{Name: donor, Managed: true, KubernetesVersion: managedVersion})

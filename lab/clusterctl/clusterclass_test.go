@@ -19,10 +19,12 @@ import (
 	"github.com/slipway-project/slipway/lab/product"
 )
 
-// donor is a cluster of the laboratory's. What the providers that do not run here would do for the one of the ClusterClass is taken from it.
+// donor is a cluster of the laboratory's. What the providers that do not run here would do for the
+// one of the ClusterClass is taken from it.
 const donor = "donor"
 
-// TestClusterClass makes a cluster of a ClusterClass with a machine pool class, on Cluster API's own topology controller, and edits its template.
+// TestClusterClass makes a cluster of a ClusterClass with a machine pool class, on Cluster API's
+// own topology controller, and edits its template.
 func TestClusterClass(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, lab.ClusterOptions{Name: donor})
@@ -90,8 +92,8 @@ func (w *world) clusterTemplate() {
 	}
 }
 
-// provide does for a cluster what the providers that do not run here would: its infrastructure and control plane report what the donor's do, and it has
-// Secrets like the donor's.
+// provide does for a cluster what the providers that do not run here would: its infrastructure and
+// control plane report what the donor's do, and it has Secrets like the donor's.
 func (w *world) provide(name string) {
 	w.Helper()
 	cluster := w.madeOf(name)
@@ -118,7 +120,8 @@ func (w *world) provide(name string) {
 	}
 }
 
-// madeOf gives a cluster Secrets like the donor's, and waits until the topology controller has made its infrastructure and control plane.
+// madeOf gives a cluster Secrets like the donor's, and waits until the topology controller has made
+// its infrastructure and control plane.
 func (w *world) madeOf(name string) *clusterv1.Cluster {
 	w.Helper()
 	secrets := &corev1.SecretList{}

@@ -1,8 +1,10 @@
-// Package clusterctl runs the real clusterctl, as the library that its command is made of, against API servers of the laboratory. It owns a local
-// repository with releases of Slipway, of Cluster API and of Cluster API Provider AWS, all built from the manifests in their sources.
+// Package clusterctl runs the real clusterctl, as the library that its command is made of, against
+// API servers of the laboratory. It owns a local repository with releases of Slipway, of Cluster
+// API and of Cluster API Provider AWS, all built from the manifests in their sources.
 //
-// There are no pods in the laboratory. So cert-manager is installed by its definitions alone, and the controllers of Cluster API run in the
-// laboratory's process, where a management cluster made by clusterctl has Deployments.
+// There are no pods in the laboratory. So cert-manager is installed by its definitions alone, and
+// the controllers of Cluster API run in the laboratory's process, where a management cluster made
+// by clusterctl has Deployments.
 package clusterctl
 
 import (
@@ -56,8 +58,8 @@ type Repository struct {
 	Config string
 }
 
-// NewRepository makes a repository in directory. The root is where Slipway's sources are. The variables are those that templates of clusters
-// and components ask for.
+// NewRepository makes a repository in directory. The root is where Slipway's sources are. The
+// variables are those that templates of clusters and components ask for.
 func NewRepository(directory, root string, variables map[string]string) (*Repository, error) {
 	configuration := map[string]any{}
 	for name, value := range variables {
@@ -96,7 +98,8 @@ func (r *Repository) configuration(ctx context.Context) (config.Client, error) {
 	return configuration, nil
 }
 
-// Client is clusterctl with the repository. There is one configuration in a process: that of the client that was made last.
+// Client is clusterctl with the repository. There is one configuration in a process: that of the
+// client that was made last.
 func (r *Repository) Client(ctx context.Context) (client.Client, error) {
 	return client.New(ctx, r.Config)
 }
@@ -128,7 +131,8 @@ func providers(root string) []provider {
 	}
 }
 
-// fromModule builds the components of a provider from the base in its Go module, and brings the module's metadata.
+// fromModule builds the components of a provider from the base in its Go module, and brings the
+// module's metadata.
 func fromModule(module, base, components string) func(string) error {
 	return func(directory string) error {
 		source, err := bundle.ModuleDir(module)
@@ -139,19 +143,22 @@ func fromModule(module, base, components string) func(string) error {
 		if err != nil {
 			return err
 		}
-		metadata, err := os.ReadFile(filepath.Join(source, release.MetadataFile)) // #nosec G304 -- of a Go module
+		// #nosec G304 -- of a Go module
+		metadata, err := os.ReadFile(filepath.Join(source, release.MetadataFile))
 		if err != nil {
 			return err
 		}
 		return errors.Join(
 			os.WriteFile(filepath.Join(directory, components), built, 0o600),
-			os.WriteFile(filepath.Join(directory, release.MetadataFile), metadata, 0o600), // #nosec G703 -- a directory of a test's
+			// #nosec G703 -- a directory of a test's
+			os.WriteFile(filepath.Join(directory, release.MetadataFile), metadata, 0o600),
 		)
 	}
 }
 
-// besidePools makes a release of Cluster API Provider AWS as a user makes one for use beside Slipway: from the released components, with a
-// kustomization of his own that takes in Slipway's component.
+// besidePools makes a release of Cluster API Provider AWS as a user makes one for use beside
+// Slipway: from the released components, with a kustomization of his own that takes in Slipway's
+// component.
 func besidePools(root, directory string) error {
 	if err := fromModule(bundle.ClusterAPIProviderAWS, "config/default", releasedFile)(directory); err != nil {
 		return err

@@ -70,7 +70,8 @@ var flavors = []flavor{
 	},
 }
 
-// TestGenerate makes a cluster of each flavor as its documentation says, has Cluster API accept all of it, and waits for the nodes of its pool.
+// TestGenerate makes a cluster of each flavor as its documentation says, has Cluster API accept all
+// of it, and waits for the nodes of its pool.
 func TestGenerate(t *testing.T) {
 	t.Parallel()
 	for _, flavor := range flavors {
@@ -109,7 +110,8 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-// generating is held by who generates: clusterctl keeps what a command line says as variables of its one configuration.
+// generating is held by who generates: clusterctl keeps what a command line says as variables of
+// its one configuration.
 var generating sync.Mutex
 
 func generate(t *testing.T, options clusterctlclient.GetClusterTemplateOptions) clusterctlclient.Template {
@@ -134,8 +136,9 @@ func (w *world) haveTemplate() {
 	}
 }
 
-// applyGenerated applies what belongs to the pool. The laboratory has made the cluster itself, under the same name, with the status that the controllers of
-// Cluster API Provider AWS would report: of that, the API server says whether it would take it.
+// applyGenerated applies what belongs to the pool. The laboratory has made the cluster itself,
+// under the same name, with the status that the controllers of Cluster API Provider AWS would
+// report: of that, the API server says whether it would take it.
 func (w *world) applyGenerated(object unstructured.Unstructured) {
 	w.Helper()
 	options := []client.ApplyOption{client.FieldOwner("clusterctl-test"), client.ForceOwnership}

@@ -28,9 +28,11 @@ import (
 	"github.com/slipway-project/slipway/lab/crds/bundle"
 )
 
-// TestInit makes a management cluster of nothing, as a user does: Cluster API, Cluster API Provider AWS without its pools, and Slipway; and takes Slipway
-// out again. The order of the two does not matter: TestBesideClusterAPIProviderAWS holds that they share no object. It runs before the other tests, because
-// there is one log of API servers in a process, which is that of the laboratory afterwards.
+// TestInit makes a management cluster of nothing, as a user does: Cluster API, Cluster API Provider
+// AWS without its pools, and Slipway; and takes Slipway out again. The order of the two does not
+// matter: TestBesideClusterAPIProviderAWS holds that they share no object. It runs before the other
+// tests, because there is one log of API servers in a process, which is that of the laboratory
+// afterwards.
 func TestInit(t *testing.T) {
 	controlplane.LogTo(nil)
 	plane, err := controlplane.Start(t.Context(), controlplane.Options{Dir: t.TempDir()})
@@ -73,7 +75,8 @@ func TestInit(t *testing.T) {
 	installed(t, c, "slipway-system", componentsOf(t, slipway))
 }
 
-// certManagerTested waits until what clusterctl made to try cert-manager is gone. It does not, and waits ten minutes if it is in a hurry.
+// certManagerTested waits until what clusterctl made to try cert-manager is gone. It does not, and
+// waits ten minutes if it is in a hurry.
 func certManagerTested(t *testing.T, c client.Client) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
@@ -87,11 +90,13 @@ func certManagerTested(t *testing.T, c client.Client) {
 	}
 }
 
-// keptByDelete are the kinds that clusterctl delete leaves of every provider: definitions, with everybody's objects, the namespace, and the roles of the
-// whole cluster, whose names it takes for another's if they do not begin with the namespace's.
+// keptByDelete are the kinds that clusterctl delete leaves of every provider: definitions, with
+// everybody's objects, the namespace, and the roles of the whole cluster, whose names it takes for
+// another's if they do not begin with the namespace's.
 var keptByDelete = sets.New("CustomResourceDefinition", "Namespace", "ClusterRole", "ClusterRoleBinding")
 
-// stayed holds that clusterctl delete takes Slipway, but for what it leaves of every provider, and nothing of Cluster API Provider AWS.
+// stayed holds that clusterctl delete takes Slipway, but for what it leaves of every provider, and
+// nothing of Cluster API Provider AWS.
 func stayed(t *testing.T, c client.Client) {
 	t.Helper()
 	for _, object := range componentsOf(t, slipway) {
@@ -127,7 +132,8 @@ func componentsOf(t *testing.T, provider string) []unstructured.Unstructured {
 	return components.Objs()
 }
 
-// installed holds that a management cluster has each of the objects, and that they are marked as a provider's.
+// installed holds that a management cluster has each of the objects, and that they are marked as a
+// provider's.
 func installed(t *testing.T, c client.Client, namespace string, objects []unstructured.Unstructured) {
 	t.Helper()
 	for i := range objects {
@@ -174,7 +180,8 @@ func inventory(t *testing.T, c client.Client) {
 	}
 }
 
-// TestBesideClusterAPIProviderAWS holds what the component takes from the released components, and that nothing is in both providers.
+// TestBesideClusterAPIProviderAWS holds what the component takes from the released components, and
+// that nothing is in both providers.
 func TestBesideClusterAPIProviderAWS(t *testing.T) {
 	t.Parallel()
 	release := filepath.Join(filepath.Dir(repository(t).Config), "infrastructure-aws", ClusterAPIProviderVersion)
@@ -272,7 +279,8 @@ func withoutPools(t *testing.T, configuration *unstructured.Unstructured) map[st
 	return left.Object
 }
 
-// noPools holds that the manager of Cluster API Provider AWS, with the arguments that it is given, runs no controller of pools.
+// noPools holds that the manager of Cluster API Provider AWS, with the arguments that it is given,
+// runs no controller of pools.
 func noPools(t *testing.T, deployment *unstructured.Unstructured) {
 	t.Helper()
 	rendered := componentsOf(t, "aws")

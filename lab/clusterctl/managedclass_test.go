@@ -107,8 +107,9 @@ spec:
         replicas: 2
 `
 
-// TestClusterClassOfManagedPools makes an EKS cluster of a ClusterClass with a class of managed pools, on Cluster API's own topology controller, down to the nodes of an EKS
-// node group, and edits the template of the pools.
+// TestClusterClassOfManagedPools makes an EKS cluster of a ClusterClass with a class of managed
+// pools, on Cluster API's own topology controller, down to the nodes of an EKS node group, and
+// edits the template of the pools.
 func TestClusterClassOfManagedPools(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, lab.ClusterOptions{Name: donor, Managed: true, KubernetesVersion: managedVersion})
@@ -141,7 +142,8 @@ func TestClusterClassOfManagedPools(t *testing.T) {
 	w.Eventually("the edit of the template has rolled the node group", func() error { return settled(5, "m6i.large") })
 }
 
-// nodegroupIs is nil if the pool's node group is active, is bounded by a size, and all its instances are of a type.
+// nodegroupIs is nil if the pool's node group is active, is bounded by a size, and all its
+// instances are of a type.
 func (w *world) nodegroupIs(pool *infrav1.AWSManagedMachinePool, maxSize int32, instanceType ec2types.InstanceType) error {
 	out, err := eks.NewFromConfig(w.AWSConfig()).DescribeNodegroup(w.Context(), &eks.DescribeNodegroupInput{
 		ClusterName: ptr.To(lab.EKSClusterName(w.Namespace, donor)), NodegroupName: &pool.Status.Nodegroup.Name,
@@ -168,8 +170,9 @@ func (w *world) managedPoolOf(cluster string, pool *infrav1.AWSManagedMachinePoo
 	return nil
 }
 
-// provideManaged does for an EKS cluster what Cluster API Provider AWS would, which does not run here: infrastructure and control plane report what the donor's do, its EKS
-// cluster is the donor's, and the EKSConfigs of its pools have made bootstrap data.
+// provideManaged does for an EKS cluster what Cluster API Provider AWS would, which does not run
+// here: infrastructure and control plane report what the donor's do, its EKS cluster is the
+// donor's, and the EKSConfigs of its pools have made bootstrap data.
 func (w *world) provideManaged(name string, pools int) {
 	w.Helper()
 	cluster := w.madeOf(name)

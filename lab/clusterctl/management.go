@@ -17,7 +17,8 @@ import (
 	"github.com/slipway-project/slipway/lab/crds"
 )
 
-// InstallCertManager installs what clusterctl and the components of providers need of cert-manager: its definitions. Nobody makes certificates.
+// InstallCertManager installs what clusterctl and the components of providers need of cert-manager:
+// its definitions. Nobody makes certificates.
 func InstallCertManager(ctx context.Context, c client.Client) error {
 	set := &crds.Set{}
 	for kind, plural := range map[string]string{"Issuer": "issuers", "Certificate": "certificates"} {
@@ -40,8 +41,9 @@ func InstallCertManager(ctx context.Context, c client.Client) error {
 	return crds.ApplyDefinitions(ctx, c, set)
 }
 
-// Register writes into a management cluster of the laboratory what clusterctl would have left of the providers that run in the laboratory's process: the
-// inventory, and the labels of their definitions, by which clusterctl finds what to move.
+// Register writes into a management cluster of the laboratory what clusterctl would have left of
+// the providers that run in the laboratory's process: the inventory, and the labels of their
+// definitions, by which clusterctl finds what to move.
 func (r *Repository) Register(ctx context.Context, kubeconfig string, c client.Client) error {
 	if err := InstallCertManager(ctx, c); err != nil {
 		return err
@@ -73,7 +75,8 @@ func (r *Repository) Register(ctx context.Context, kubeconfig string, c client.C
 	return labelDefinitions(ctx, c)
 }
 
-// labelDefinitions sets the labels of definitions that clusterctl looks at: its own on all of them, and that of Cluster API Provider AWS on its identities.
+// labelDefinitions sets the labels of definitions that clusterctl looks at: its own on all of them,
+// and that of Cluster API Provider AWS on its identities.
 func labelDefinitions(ctx context.Context, c client.Client) error {
 	var list apiextensionsv1.CustomResourceDefinitionList
 	if err := c.List(ctx, &list); err != nil {

@@ -79,8 +79,9 @@ spec:
       version: v1.34.0
 `
 
-// TestMove moves a cluster with pools of both kinds to another management cluster and back, as clusterctl move does: nothing is written to AWS, and every
-// instance stays. Both management clusters have Slipway running all the time, as they have in the world.
+// TestMove moves a cluster with pools of both kinds to another management cluster and back, as
+// clusterctl move does: nothing is written to AWS, and every instance stays. Both management
+// clusters have Slipway running all the time, as they have in the world.
 func TestMove(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, lab.ClusterOptions{}, lab.ClusterOptions{Name: managedCluster, Managed: true, KubernetesVersion: "v1.34.0"})
@@ -130,7 +131,8 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// absentProviders are the objects of providers that do not run in the laboratory, with the status that the laboratory gave them.
+// absentProviders are the objects of providers that do not run in the laboratory, with the status
+// that the laboratory gave them.
 func (w *world) absentProviders() []*unstructured.Unstructured {
 	w.Helper()
 	var objects []*unstructured.Unstructured
@@ -150,7 +152,8 @@ func (w *world) absentProviders() []*unstructured.Unstructured {
 	return objects
 }
 
-// report does what the absent providers do after a move, which drops every status: they find all in AWS again, and report it as before.
+// report does what the absent providers do after a move, which drops every status: they find all in
+// AWS again, and report it as before.
 func (w *world) report(c client.Client, objects []*unstructured.Unstructured) {
 	w.Helper()
 	for _, object := range objects {
@@ -230,14 +233,16 @@ type picture struct {
 	Configs     []infrav1.AWSLaunchConfig
 }
 
-// ignored is what a move may change: what the API server gives an object, times, and what was told of the past.
+// ignored is what a move may change: what the API server gives an object, times, and what was told
+// of the past.
 var ignored = cmp.Options{
 	cmpopts.IgnoreFields(metav1.ObjectMeta{}, "UID", "ResourceVersion", "Generation", "CreationTimestamp", "ManagedFields"),
 	cmpopts.IgnoreFields(metav1.OwnerReference{}, "UID"),
 	cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime", "ObservedGeneration"),
 	cmpopts.SortSlices(func(a, b metav1.Condition) bool { return a.Type < b.Type }),
 	cmpopts.IgnoreTypes(metav1.Time{}, &metav1.Time{}),
-	// What is known of the past, and nowhere written down but here: the last roll-out, and why versions were made.
+	// What is known of the past, and nowhere written down but here: the last roll-out, and why
+	// versions were made.
 	cmpopts.IgnoreTypes(&infrav1.RolloutStatus{}, &infrav1.NodegroupUpdateStatus{}),
 	cmpopts.IgnoreFields(infrav1.LaunchTemplateVersionStatus{}, "Reason"),
 	// The launches of before the move are lost with status.

@@ -20,7 +20,8 @@ import (
 
 const root = "../.."
 
-// variables are those of the templates, as a user sets them for the simulated AWS, and those that Cluster API Provider AWS cannot be installed without.
+// variables are those of the templates, as a user sets them for the simulated AWS, and those that
+// Cluster API Provider AWS cannot be installed without.
 var variables = map[string]string{
 	"AWS_REGION": "us-east-1", "AWS_SSH_KEY_NAME": "default", "AWS_CONTROL_PLANE_MACHINE_TYPE": "t3.large", "AWS_NODE_MACHINE_TYPE": "t3.large",
 	"LAUNCH_CONFIG_TEMPLATE":     "nodes",
@@ -50,7 +51,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// world is a test's part of the laboratory, a management cluster that clusterctl knows, with ready clusters and no manager yet.
+// world is a test's part of the laboratory, a management cluster that clusterctl knows, with ready
+// clusters and no manager yet.
 type world struct{ *labtest.Env }
 
 // registered makes the laboratory known to clusterctl once.
@@ -83,7 +85,8 @@ func manage(t *testing.T, l *lab.Lab) {
 	if _, err := clusterctl(t).Init(t.Context(), options); err != nil {
 		t.Fatalf("clusterctl init --infrastructure slipway: %v", err)
 	}
-	// Its address leads nowhere here, and the API server would wait five seconds for it at every write of a pool, before it writes all the same.
+	// Its address leads nowhere here, and the API server would wait five seconds for it at every
+	// write of a pool, before it writes all the same.
 	webhooks := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "slipway-validating-webhook"}}
 	if err := l.Client().Delete(t.Context(), webhooks); err != nil {
 		t.Fatal(err)

@@ -33,7 +33,8 @@ const (
 	discoveryInterval = time.Second
 	// namespaceResync is kube-controller-manager's default.
 	namespaceResync = 5 * time.Minute
-	// daemonBackoff is how long the pod of a DaemonSet that fails waits at most; kube-controller-manager's default.
+	// daemonBackoff is how long the pod of a DaemonSet that fails waits at most;
+	// kube-controller-manager's default.
 	daemonBackoff = 15 * time.Minute
 )
 

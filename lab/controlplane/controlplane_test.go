@@ -94,7 +94,8 @@ func TestTwoControlPlanesStartWorkAndLeaveNothing(t *testing.T) {
 	eventually(t, 10*time.Second, "goroutines were left", noServerGoroutines)
 }
 
-// noServerGoroutines looks for goroutines that serve, watch or store: those that would keep a port, a file or a connection.
+// noServerGoroutines looks for goroutines that serve, watch or store: those that would keep a port,
+// a file or a connection.
 func noServerGoroutines() error {
 	var profile strings.Builder
 	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {

@@ -19,8 +19,8 @@ import (
 // the logger is installed once and its output is exchanged.
 var logOutput = &switchingWriter{out: io.Discard}
 
-// The API server's etcd clients have a logger of their own that knows only standard error, where it complains about
-// every request that a stop cuts off.
+// The API server's etcd clients have a logger of their own that knows only standard error, where it
+// complains about every request that a stop cuts off.
 //
 //go:linkname etcdClientLogger k8s.io/apiserver/pkg/storage/storagebackend/factory.etcd3ClientLogger
 var etcdClientLogger *zap.Logger

@@ -15,14 +15,16 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 )
 
-// schedulerServer is a running kube-scheduler with its default profile: the one that a cluster has unless somebody configures another.
+// schedulerServer is a running kube-scheduler with its default profile: the one that a cluster has
+// unless somebody configures another.
 type schedulerServer struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
-// startScheduler runs a kube-scheduler until stop and returns once it has seen what is there. It does what the command does between reading its
-// configuration and serving, but for leader election: there is no second one.
+// startScheduler runs a kube-scheduler until stop and returns once it has seen what is there. It
+// does what the command does between reading its configuration and serving, but for leader
+// election: there is no second one.
 func startScheduler(ctx context.Context, config *rest.Config) (*schedulerServer, error) {
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {

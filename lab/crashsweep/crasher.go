@@ -1,6 +1,7 @@
-// Package crashsweep proves that a crash loses nothing and doubles nothing: it runs what users do, kills the manager at every call
-// to AWS and at every write to the API server, before the effect, after it and after the answer, starts another manager,
-// and compares the world with that of a run without a crash.
+// Package crashsweep proves that a crash loses nothing and doubles nothing: it runs what users do,
+// kills the manager at every call to AWS and at every write to the API server, before the effect,
+// after it and after the answer, starts another manager, and compares the world with that of a run
+// without a crash.
 package crashsweep
 
 import (
@@ -30,7 +31,8 @@ const (
 // places are all of them.
 var places = []Place{BeforeEffect, AfterEffect, AfterAnswer}
 
-// Point is one place of the n-th call of a name. Counted by name, because how often AWS is looked at in between depends on how busy the machine is.
+// Point is one place of the n-th call of a name. Counted by name, because how often AWS is looked
+// at in between depends on how busy the machine is.
 type Point struct {
 	Call  string
 	Nth   int
@@ -43,7 +45,8 @@ func (p Point) String() string { return fmt.Sprintf("%s number %d %s", p.Call, p
 // repeated is true for another look at what was looked at before: most runs look that often, and some do not.
 func (p Point) repeated() bool { return p.Nth > 3 && strings.HasPrefix(p.Call, "AWS Describe") }
 
-// Crasher is a manager's way to the outside, through which it dies. A dead manager's requests are never answered, as if its process were gone.
+// Crasher is a manager's way to the outside, through which it dies. A dead manager's requests are
+// never answered, as if its process were gone.
 type Crasher struct {
 	mu      sync.Mutex
 	armed   bool
@@ -84,8 +87,9 @@ func (c *Crasher) WrapAWS(next http.RoundTripper) http.RoundTripper {
 	return &transport{crasher: c, next: next, name: awsCall}
 }
 
-// WrapKubernetes wraps the transport to an API server, that of the management cluster or of a workload cluster: writes count. Events do not: they are written by a broadcaster of their own, at any
-// time between the calls around them, and a crash there is a crash between those.
+// WrapKubernetes wraps the transport to an API server, that of the management cluster or of a
+// workload cluster: writes count. Events do not: they are written by a broadcaster of their own, at
+// any time between the calls around them, and a crash there is a crash between those.
 func (c *Crasher) WrapKubernetes(next http.RoundTripper) http.RoundTripper {
 	return &transport{crasher: c, next: next, name: kubernetesWrite}
 }

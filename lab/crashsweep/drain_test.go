@@ -13,8 +13,9 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// unhurried is the clock's rate while nodes are drained: half an hour, after which AWS lets an instance go that nobody speaks for, is a minute, and
-// the minute after which a group with empty nodes is deleted though it was not emptied is longer than any reconcile.
+// unhurried is the clock's rate while nodes are drained: half an hour, after which AWS lets an
+// instance go that nobody speaks for, is a minute, and the minute after which a group with empty
+// nodes is deleted though it was not emptied is longer than any reconcile.
 const unhurried = 30
 
 var drainScenarios = []scenario{
@@ -74,7 +75,8 @@ func havePods(h *harness) {
 	h.env.Eventually("the pool is ready", func() error { return h.ready(2) })
 }
 
-// pods are the names of the pods that are left. No one but who drains a node removes them: there are neither kubelets nor a garbage collector.
+// pods are the names of the pods that are left. No one but who drains a node removes them: there
+// are neither kubelets nor a garbage collector.
 func (h *harness) pods() []string {
 	h.Helper()
 	list := &corev1.PodList{}

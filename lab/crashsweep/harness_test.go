@@ -140,7 +140,8 @@ func (h *harness) await(scenario scenario) {
 	h.env.Eventually("it stays done", func() error { return scenario.done(h) })
 }
 
-// rest waits until nothing has changed AWS for a while, of simulated time and of the time that a busy machine needs to do something.
+// rest waits until nothing has changed AWS for a while, of simulated time and of the time that a
+// busy machine needs to do something.
 func (h *harness) rest() {
 	h.Helper()
 	writes, quiet := -1, h.env.Kept()
@@ -198,7 +199,8 @@ func (h *harness) edit(change func(*infrav1.AWSMachinePool, *clusterv1.MachinePo
 	}
 }
 
-// ready is nil for a pool that has acted on its spec, with the given number of instances in service, all of them up to date.
+// ready is nil for a pool that has acted on its spec, with the given number of instances in
+// service, all of them up to date.
 func (h *harness) ready(replicas int32) error {
 	pool, err := h.pool()
 	if err != nil {

@@ -32,8 +32,8 @@ var machineScenarios = []scenario{
 	},
 }
 
-// haveMachines has a pool whose instances have Machines, and a Machine of the control plane, without which core does not count the cluster as one
-// whose nodes are worth draining.
+// haveMachines has a pool whose instances have Machines, and a Machine of the control plane,
+// without which core does not count the cluster as one whose nodes are worth draining.
 func haveMachines(h *harness) {
 	machine := &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{
@@ -75,7 +75,8 @@ func (h *harness) infraMachines() []infrav1.AWSMachinePoolMachine {
 	return list.Items
 }
 
-// twins is nil for a pool that is ready and has a Machine with a Node for each of so many instances, and none that is going.
+// twins is nil for a pool that is ready and has a Machine with a Node for each of so many
+// instances, and none that is going.
 func (h *harness) twins(replicas int) error {
 	if err := h.ready(int32(replicas)); err != nil {
 		return err

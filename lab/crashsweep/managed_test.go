@@ -60,7 +60,8 @@ var managedScenarios = []scenario{
 			}
 			return h.managedReady(2)
 		},
-		// A lost answer to an update is not repeated; labels and template are two updates, and a crash between them may have the settling window begin anew.
+		// A lost answer to an update is not repeated; labels and template are two updates, and a
+		// crash between them may have the settling window begin anew.
 		repeats: 1,
 	},
 	{
@@ -175,7 +176,8 @@ func createManaged(h *harness, replacements ...string) {
 	h.env.ApplyFile("../../examples/managedmachinepool.yaml", replacements...)
 }
 
-// withOwnImage are the replacements that give the example's template an image and bootstrap data, without which CAPA runs none.
+// withOwnImage are the replacements that give the example's template an image and bootstrap data,
+// without which CAPA runs none.
 func (h *harness) withOwnImage() []string {
 	h.Helper()
 	h.putBootstrapData(0)
@@ -186,7 +188,8 @@ func (h *harness) withOwnImage() []string {
 	}
 }
 
-// haveCAPAsManaged has a managed pool as Cluster API Provider AWS leaves it. It is paused, so that the manager does nothing yet.
+// haveCAPAsManaged has a managed pool as Cluster API Provider AWS leaves it. It is paused, so that
+// the manager does nothing yet.
 func haveCAPAsManaged(h *harness) {
 	const head = "kind: AWSManagedMachinePool\nmetadata:\n"
 	createManaged(h, append(h.withOwnImage(), head, head+"  annotations: {"+clusterv1.PausedAnnotation+": \"true\"}\n")...)
@@ -243,7 +246,8 @@ func (h *harness) editManaged(change func(*infrav1.AWSManagedMachinePool)) {
 	}
 }
 
-// managedReady is nil for a managed pool that has acted on its spec, with the given number of instances in service, all of them up to date.
+// managedReady is nil for a managed pool that has acted on its spec, with the given number of
+// instances in service, all of them up to date.
 func (h *harness) managedReady(replicas int32) error {
 	pool, err := h.managed()
 	if err != nil {

@@ -11,8 +11,10 @@ import (
 	"strconv"
 )
 
-// Points are those of a scenario with these calls that this run of the tests does: most of them at most, and one at least, chosen by the commit. SWEEP=all does all
-// points, SWEEP=50 so many of each scenario, and SWEEP_SEED chooses others than those of the commit. SWEEP_PART=2/5 does the second of five parts of what would be done.
+// Points are those of a scenario with these calls that this run of the tests does: most of them at
+// most, and one at least, chosen by the commit. SWEEP=all does all points, SWEEP=50 so many of each
+// scenario, and SWEEP_SEED chooses others than those of the commit. SWEEP_PART=2/5 does the second
+// of five parts of what would be done.
 func Points(scenario string, calls []string, most int) []Point {
 	points := make([]Point, 0, len(calls)*len(places))
 	nth := map[string]int{}

@@ -66,7 +66,8 @@ func quick() *infrav1.RefreshPreferences {
 	return &infrav1.RefreshPreferences{InstanceWarmup: ptr.To[int64](0)}
 }
 
-// haveHalf has a pool whose refresh has replaced one of two instances, and waits two days before it replaces the other.
+// haveHalf has a pool whose refresh has replaced one of two instances, and waits two days before it
+// replaces the other.
 func haveHalf(h *harness) {
 	h.setAlarm(awssim.AlarmOK)
 	havePool(h)

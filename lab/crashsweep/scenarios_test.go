@@ -35,7 +35,8 @@ type scenario struct {
 	done func(*harness) error
 	// rate is the clock's from the act until all is done; the usual one if zero.
 	rate float64
-	// repeats is how many writing calls a crash may make necessary once more, besides the one in which the manager died.
+	// repeats is how many writing calls a crash may make necessary once more, besides the one in
+	// which the manager died.
 	repeats int
 }
 
@@ -150,7 +151,8 @@ func deletePool(h *harness) {
 	}
 }
 
-// awaitDeletion waits until core Cluster API has asked for the deletion of an object. A pool that it has not asked for yet is taken over once it is unpaused.
+// awaitDeletion waits until core Cluster API has asked for the deletion of an object. A pool that
+// it has not asked for yet is taken over once it is unpaused.
 func (h *harness) awaitDeletion(object client.Object, name string) {
 	h.Helper()
 	h.env.Eventually("the deletion of "+name+" is asked for", func() error {
@@ -213,7 +215,8 @@ func leavesTheGroup(h *harness) error {
 	return nil
 }
 
-// haveCAPAsPool has the pool of the example as Cluster API Provider AWS leaves it. It is paused, so that the manager does nothing yet.
+// haveCAPAsPool has the pool of the example as Cluster API Provider AWS leaves it. It is paused, so
+// that the manager does nothing yet.
 func haveCAPAsPool(h *harness) {
 	h.putBootstrapData(0)
 	h.env.ApplyFile("testdata/pool.yaml", "kind: AWSMachinePool\nmetadata:\n", "kind: AWSMachinePool\nmetadata:\n  annotations: {"+clusterv1.PausedAnnotation+": \"true\"}\n")
@@ -277,7 +280,8 @@ func (h *harness) stored() string {
 		if err != nil {
 			h.Fatal(err)
 		}
-		if _, err := io.Copy(&text, inflated); err != nil { // #nosec G110 -- what the manager under test wrote
+		// #nosec G110 -- what the manager under test wrote
+		if _, err := io.Copy(&text, inflated); err != nil {
 			h.Fatal(err)
 		}
 	}

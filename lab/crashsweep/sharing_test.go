@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// sharingScenarios are of what comes to a pool from elsewhere: the template that it refers to, and a move from another management cluster.
+// sharingScenarios are of what comes to a pool from elsewhere: the template that it refers to, and
+// a move from another management cluster.
 var sharingScenarios = []scenario{
 	{
 		name:    "template edit",
@@ -47,7 +48,8 @@ var sharingScenarios = []scenario{
 	},
 }
 
-// haveSharingPool has a pool at rest that refers to a template, of which each version is tried before it is launched.
+// haveSharingPool has a pool at rest that refers to a template, of which each version is tried
+// before it is launched.
 func haveSharingPool(h *harness) {
 	template := &infrav1.AWSLaunchConfigTemplate{}
 	template.Namespace, template.Name = h.env.Namespace, poolName
@@ -60,7 +62,8 @@ func haveSharingPool(h *harness) {
 	h.env.Eventually("the pool is ready", func() error { return h.ready(2) })
 }
 
-// haveMovedPool has a pool whose objects are as clusterctl leaves them in the target: made anew without status, while the Cluster is paused.
+// haveMovedPool has a pool whose objects are as clusterctl leaves them in the target: made anew
+// without status, while the Cluster is paused.
 func haveMovedPool(h *harness) {
 	havePool(h)
 	h.pause(true)

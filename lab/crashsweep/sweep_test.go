@@ -15,16 +15,19 @@ import (
 
 func TestMain(m *testing.M) { labtest.MainWith(m, lab.Options{}) }
 
-// slice is about how many points a run of the tests does, spread over the scenarios: 48 and a clean run of each scenario take a minute on two quiet cores.
+// slice is about how many points a run of the tests does, spread over the scenarios: 48 and a clean
+// run of each scenario take a minute on two quiet cores.
 const slice = 48
 
-// TestCrashSweep runs every scenario once without a crash, and then once for every point at which its manager can die.
+// TestCrashSweep runs every scenario once without a crash, and then once for every point at which
+// its manager can die.
 func TestCrashSweep(t *testing.T) {
 	all := slices.Concat(scenarios, drainScenarios, rolloutScenarios, storageScenarios, machineScenarios, managedScenarios, sharingScenarios)
 	for _, scenario := range all {
 		t.Run(scenario.name, func(t *testing.T) {
 			t.Parallel()
-			// A test of its own: what it started ends with it, rather than with the last of a thousand points.
+			// A test of its own: what it started ends with it, rather than with the last of a
+			// thousand points.
 			var clean outcome
 			if !t.Run("clean", func(t *testing.T) { clean = runClean(t, scenario) }) {
 				return
@@ -72,7 +75,8 @@ func runClean(t *testing.T, scenario scenario) outcome {
 	return outcome{world: h.world(), writes: h.writes(), calls: calls}
 }
 
-// runCrash kills the manager at the point and demands the world of the clean run, with at most one writing call more.
+// runCrash kills the manager at the point and demands the world of the clean run, with at most one
+// writing call more.
 func runCrash(t *testing.T, scenario scenario, point Point, clean outcome) {
 	t.Helper()
 	h := newHarness(t, scenario)
@@ -98,7 +102,8 @@ func runCrash(t *testing.T, scenario scenario, point Point, clean outcome) {
 
 var errNoCrash = errors.New("the manager came to rest before the point")
 
-// For the world to count as at rest nothing must have happened for settleTime, simulated, and for quietTime, real.
+// For the world to count as at rest nothing must have happened for settleTime, simulated, and for
+// quietTime, real.
 const (
 	settleTime = 3 * time.Minute
 	quietTime  = 700 * time.Millisecond

@@ -17,15 +17,18 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// World is all that exists in the test's account and namespace, without the ids and times that differ between runs.
+// World is all that exists in the test's account and namespace, without the ids and times that
+// differ between runs.
 type World struct {
 	// Templates are launch templates: name, default version and tag keys.
 	Templates []string
 	// Versions are the launch template versions, with what each has of its neighbours: "2 same config".
 	Versions []string
-	// Groups are Auto Scaling groups: name, sizes, version, how many instances are protected, hooks and tag keys.
+	// Groups are Auto Scaling groups: name, sizes, version, how many instances are protected, hooks
+	// and tag keys.
 	Groups []string
-	// Nodegroups are EKS node groups: name, status, version, how many labels and tags, size. Roles counts the IAM roles of their nodes.
+	// Nodegroups are EKS node groups: name, status, version, how many labels and tags, size. Roles
+	// counts the IAM roles of their nodes.
 	Nodegroups []string
 	Roles      int
 	// Refreshes are instance refreshes, the newest first, by status.
@@ -93,7 +96,8 @@ func (h *harness) addTemplates(world *World) {
 	}
 }
 
-// versionTexts says of each version, oldest first, what it has in common with the one before: fingerprints differ between runs.
+// versionTexts says of each version, oldest first, what it has in common with the one before:
+// fingerprints differ between runs.
 func versionTexts(versions []ec2types.LaunchTemplateVersion) []string {
 	slices.SortFunc(versions, func(a, b ec2types.LaunchTemplateVersion) int { return int(*a.VersionNumber - *b.VersionNumber) })
 	var texts []string
@@ -220,7 +224,8 @@ func conditionTexts(object interface{ GetConditions() []metav1.Condition }) []st
 	var texts []string
 	for _, condition := range object.GetConditions() {
 		if condition.Type == infrav1.NodesDrainedCondition && condition.Status == metav1.ConditionTrue {
-			// A pool of which nobody saw a node being drained has none, and a manager that was dead meanwhile did not see it.
+			// A pool of which nobody saw a node being drained has none, and a manager that was dead
+			// meanwhile did not see it.
 			continue
 		}
 		texts = append(texts, condition.Type+"="+string(condition.Status)+"/"+condition.Reason)

@@ -100,7 +100,8 @@ func FromFiles(files fs.FS) (*Set, error) {
 	return set, nil
 }
 
-// labelContract labels a provider's definition as its kustomization would (Cluster API: provider contracts, "API version labels").
+// labelContract labels a provider's definition as its kustomization would (Cluster API: provider
+// contracts, "API version labels").
 func labelContract(definition *apiextensionsv1.CustomResourceDefinition) {
 	const group = "cluster.x-k8s.io"
 	if !strings.HasSuffix(definition.Spec.Group, "."+group) {
@@ -276,8 +277,9 @@ type Discovery interface {
 	ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error)
 }
 
-// WaitUntilDiscovered waits until the API server lists all served versions of the sets' definitions. It lists a
-// definition a moment after it calls it established, and a client that asks in between takes the kind for missing.
+// WaitUntilDiscovered waits until the API server lists all served versions of the sets'
+// definitions. It lists a definition a moment after it calls it established, and a client that asks
+// in between takes the kind for missing.
 func WaitUntilDiscovered(ctx context.Context, server Discovery, sets ...*Set) error {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()

@@ -1,5 +1,6 @@
-// Package demo walks the main job of Slipway in front of a person: the manifest of the machine pool documentation is applied to a real API server,
-// edited and deleted, and what the simulated AWS and Cluster API hold afterwards is compared with what was expected.
+// Package demo walks the main job of Slipway in front of a person: the manifest of the machine pool
+// documentation is applied to a real API server, edited and deleted, and what the simulated AWS and
+// Cluster API hold afterwards is compared with what was expected.
 package demo
 
 import (
@@ -39,8 +40,9 @@ type result struct {
 
 func (r result) passed() bool { return r.seen == r.expected }
 
-// Run walks the story in a laboratory with a ready cluster named "capa" in namespace default, Slipway's manager and provisioner, and kube-scheduler. It returns how many steps did not show what was
-// expected. A step that cannot even be tried is an error.
+// Run walks the story in a laboratory with a ready cluster named "capa" in namespace default,
+// Slipway's manager and provisioner, and kube-scheduler. It returns how many steps did not show
+// what was expected. A step that cannot even be tried is an error.
 func Run(ctx context.Context, l *lab.Lab, out io.Writer) (failures int, err error) {
 	stage, err := newStage(l)
 	if err != nil {

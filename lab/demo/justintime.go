@@ -27,7 +27,8 @@ const (
 	ownTemplate = "web"
 	// choosy is a Provisioner whose nodes are from that template.
 	choosy = "web"
-	// imageParameter has the id of the image that EKS recommends (AWS: "Retrieve recommended Amazon Linux AMI IDs").
+	// imageParameter has the id of the image that EKS recommends (AWS: "Retrieve recommended Amazon
+	// Linux AMI IDs").
 	imageParameter = "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended/image_id"
 )
 
@@ -108,7 +109,8 @@ var justInTimeStory = []step{
 	},
 }
 
-// prepareNetwork gives the private subnets and the nodes' security group of the default world to the cluster, as who makes a cluster does.
+// prepareNetwork gives the private subnets and the nodes' security group of the default world to
+// the cluster, as who makes a cluster does.
 func (s *stage) prepareNetwork(ctx context.Context) error {
 	_, err := s.ec2.CreateTags(ctx, &ec2.CreateTagsInput{
 		Resources: []string{"subnet-0b2000000000000aa", "subnet-0b2000000000000ab", "subnet-0b2000000000000ac", "sg-0c1000000000000ab"},
@@ -151,7 +153,8 @@ func (s *stage) choosyProvisioner(lines ...string) string {
 	return text
 }
 
-// createPods makes a pod for each name, with the node selector that it has. No two fit on one of the smallest nodes.
+// createPods makes a pod for each name, with the node selector that it has. No two fit on one of
+// the smallest nodes.
 func (s *stage) createPods(ctx context.Context, selectors map[string]map[string]string) error {
 	for name, selector := range selectors {
 		pod := &corev1.Pod{

@@ -25,7 +25,8 @@ const (
 	managedVersion = "v1.34.0"
 )
 
-// managedStory is the same for a managed pool: the same launch template, and a node group of EKS's in place of a group of one's own.
+// managedStory is the same for a managed pool: the same launch template, and a node group of EKS's
+// in place of a group of one's own.
 var managedStory = []step{
 	{
 		title: "Apply MachinePool and AWSManagedMachinePool in an EKS cluster",

@@ -96,7 +96,8 @@ func (s *stage) remember(ctx context.Context) error {
 	return nil
 }
 
-// carriesToken says whether the newest version's user data is the bootstrap data of this moment, and holds another token than the old one.
+// carriesToken says whether the newest version's user data is the bootstrap data of this moment,
+// and holds another token than the old one.
 func (s *stage) carriesToken(ctx context.Context) (bool, error) {
 	config := &bootstrapv1.KubeadmConfig{}
 	if err := s.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: poolName}, config); err != nil {

@@ -20,7 +20,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// TestAccount walks the journeys on a real account. A variant whose cluster is not named fails: who asks for the tag wants both.
+// TestAccount walks the journeys on a real account. A variant whose cluster is not named fails: who
+// asks for the tag wants both.
 func TestAccount(t *testing.T) {
 	for _, row := range []struct {
 		kind, cluster string

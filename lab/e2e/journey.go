@@ -1,5 +1,7 @@
-// Package e2e walks a pool of each kind through its life, on whatever management cluster and AWS account it is given: created with a node, edited and rolled,
-// deleted with nothing left. `make test` walks it in the laboratory; with the build tag e2e it is walked on a real account (docs/e2e.md).
+// Package e2e walks a pool of each kind through its life, on whatever management cluster and AWS
+// account it is given: created with a node, edited and rolled, deleted with nothing left.
+// `make test` walks it in the laboratory; with the build tag e2e it is walked on a real account
+// (docs/e2e.md).
 package e2e
 
 import (
@@ -25,7 +27,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// Target is where a journey is walked: a cluster that is ready, whose network and control plane somebody else keeps.
+// Target is where a journey is walked: a cluster that is ready, whose network and control plane
+// somebody else keeps.
 type Target struct {
 	// Management reaches the management cluster, AWS the account that the cluster's machines are in.
 	Management client.Client
@@ -184,7 +187,8 @@ func (w walker) eventually(reason string, see func() error) {
 	}
 }
 
-// runs is nil once the pool has rolled out its current spec, Cluster API has its node, and EC2 says that it is of the type.
+// runs is nil once the pool has rolled out its current spec, Cluster API has its node, and EC2 says
+// that it is of the type.
 func (w walker) runs(instanceType string) error {
 	machinePool := &clusterv1.MachinePool{}
 	if err := w.Management.Get(w.Context(), client.ObjectKeyFromObject(w.kind.pool), machinePool); err != nil {

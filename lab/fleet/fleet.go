@@ -1,6 +1,7 @@
-// Package fleet makes many pools, for tests and benchmarks of what a thousand of them cost. It stands in for Cluster API's controllers of
-// machine pools and bootstrap data, which would take longer than what is measured: it sets the owner reference, the cluster's label and
-// the bootstrap data's name as they would. Run it in a laboratory without them (lab.Options.WithoutPools).
+// Package fleet makes many pools, for tests and benchmarks of what a thousand of them cost. It
+// stands in for Cluster API's controllers of machine pools and bootstrap data, which would take
+// longer than what is measured: it sets the owner reference, the cluster's label and the bootstrap
+// data's name as they would. Run it in a laboratory without them (lab.Options.WithoutPools).
 package fleet
 
 import (
@@ -22,7 +23,8 @@ import (
 // atOnce is how many requests the fleet has under way.
 const atOnce = 8
 
-// userData is bootstrap data that never changes and joins no cluster: nobody needs the machines to become Nodes.
+// userData is bootstrap data that never changes and joins no cluster: nobody needs the machines to
+// become Nodes.
 const userData = "#cloud-config\nruncmd:\n  - echo pool %s\n"
 
 // Fleet is pools of one cluster, by number.
@@ -38,12 +40,14 @@ type Fleet struct {
 	Managed bool
 	// NoRefresh leaves it to somebody else to replace instances after an edit.
 	NoRefresh bool
-	// Shape makes a new AWSMachinePool other than the rest, UserData its bootstrap data; nil for pools that are all alike.
+	// Shape makes a new AWSMachinePool other than the rest, UserData its bootstrap data; nil for
+	// pools that are all alike.
 	Shape    func(i int, pool *infrav1.AWSMachinePool)
 	UserData func(i int) string
 }
 
-// profile is an instance profile of the default world, which nodes need that read their bootstrap data from elsewhere.
+// profile is an instance profile of the default world, which nodes need that read their bootstrap
+// data from elsewhere.
 const profile = "nodes.cluster-api-provider-aws.sigs.k8s.io"
 
 // StoreIn has a pool keep its bootstrap data outside of its launch template.
@@ -197,7 +201,8 @@ func (f *Fleet) Scale(ctx context.Context, i int, replicas int32) error {
 	return nil
 }
 
-// Delete deletes a pool as core Cluster API does: the MachinePool, its infrastructure and its bootstrap data together.
+// Delete deletes a pool as core Cluster API does: the MachinePool, its infrastructure and its
+// bootstrap data together.
 func (f *Fleet) Delete(ctx context.Context, i int) error {
 	meta := metav1.ObjectMeta{Namespace: f.Namespace, Name: Name(i)}
 	for _, object := range []client.Object{
@@ -242,7 +247,8 @@ func (f *Fleet) Configs(ctx context.Context) ([]infrav1.AWSLaunchConfig, error) 
 	return configs.Items, nil
 }
 
-// Unsettled says which pools are not ready for their current generation with all their instances in service and up to date, and why.
+// Unsettled says which pools are not ready for their current generation with all their instances in
+// service and up to date, and why.
 func (f *Fleet) Unsettled(ctx context.Context) (map[string]string, error) {
 	pools, err := f.Pools(ctx)
 	if err != nil {

@@ -29,7 +29,8 @@ type capasWorld struct {
 	instances []string
 }
 
-// newCAPAsWorld has the pool with two nodes, as CAPA leaves it. Before is done after the pool's objects are there and before CAPA makes anything of them.
+// newCAPAsWorld has the pool with two nodes, as CAPA leaves it. Before is done after the pool's
+// objects are there and before CAPA makes anything of them.
 func newCAPAsWorld(t *testing.T, before func(*capasWorld), replacements ...string) *capasWorld {
 	t.Helper()
 	return capasPoolIn(newWorld(t), before, replacements...)
@@ -165,8 +166,9 @@ func TestAdoption(t *testing.T) {
 	w.Eventually("AWS holds nothing of it", func() error { return w.remains() })
 }
 
-// TestAdoptionOfIgnition takes over a pool whose bootstrap data CAPA keeps in the cluster's bucket: it moves to an object of Slipway's, which replaces nothing, and
-// CAPA's objects stay for the instances that boot by them.
+// TestAdoptionOfIgnition takes over a pool whose bootstrap data CAPA keeps in the cluster's bucket:
+// it moves to an object of Slipway's, which replaces nothing, and CAPA's objects stay for the
+// instances that boot by them.
 func TestAdoptionOfIgnition(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"2.3", "3.4"} {
@@ -193,7 +195,8 @@ func TestAdoptionOfIgnition(t *testing.T) {
 	}
 }
 
-// TestAdoptionHoldsDifferences takes over a pool with an edit that CAPA never applied: it is shown, and rolled when somebody says so.
+// TestAdoptionHoldsDifferences takes over a pool with an edit that CAPA never applied: it is shown,
+// and rolled when somebody says so.
 func TestAdoptionHoldsDifferences(t *testing.T) {
 	t.Parallel()
 	w := newCAPAsWorld(t, nil)
@@ -249,7 +252,8 @@ func TestAdoptionKeepsImage(t *testing.T) {
 	}
 }
 
-// TestDeletionDoesNotAdopt deletes a pool of CAPA's that Slipway never got to run: its group is left, and the pool says so, until a user of AWS says whose it is.
+// TestDeletionDoesNotAdopt deletes a pool of CAPA's that Slipway never got to run: its group is
+// left, and the pool says so, until a user of AWS says whose it is.
 func TestDeletionDoesNotAdopt(t *testing.T) {
 	t.Parallel()
 	w := newCAPAsWorld(t, nil)
@@ -282,7 +286,8 @@ func TestDeletionDoesNotAdopt(t *testing.T) {
 	})
 }
 
-// TestNamesakesAreNotAdopted holds that a group of CAPA's is only taken over by the pool that it is certain to be of.
+// TestNamesakesAreNotAdopted holds that a group of CAPA's is only taken over by the pool that it is
+// certain to be of.
 func TestNamesakesAreNotAdopted(t *testing.T) {
 	t.Parallel()
 	otherARN := "arn:aws:autoscaling:us-east-1:123456789012:autoScalingGroup:0f0e0d0c-0000-4000-8000-000000000000:autoScalingGroupName/" + poolName
@@ -383,7 +388,8 @@ func TestNamesakeIsNotDeleted(t *testing.T) {
 	}
 }
 
-// TestAdoptionOfAGroupWithoutItsTemplate takes over a group whose template somebody deleted: CAPA never mends that (its instances go on).
+// TestAdoptionOfAGroupWithoutItsTemplate takes over a group whose template somebody deleted: CAPA
+// never mends that (its instances go on).
 func TestAdoptionOfAGroupWithoutItsTemplate(t *testing.T) {
 	t.Parallel()
 	w := newCAPAsWorld(t, nil)
@@ -398,7 +404,8 @@ func TestAdoptionOfAGroupWithoutItsTemplate(t *testing.T) {
 	}
 }
 
-// TestScaleInAndOutOfAnAdoptedPool holds that the instances that come run the spec, and that those that were there stay.
+// TestScaleInAndOutOfAnAdoptedPool holds that the instances that come run the spec, and that those
+// that were there stay.
 func TestScaleOfAnAdoptedPool(t *testing.T) {
 	t.Parallel()
 	w := newCAPAsWorld(t, nil)

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// quietReal and quietSimulated are how long nothing may be written before a world counts as at rest: the one for a busy machine, the other
-	// for what is due by the clock.
+	// quietReal and quietSimulated are how long nothing may be written before a world counts as at
+	// rest: the one for a busy machine, the other for what is due by the clock.
 	quietReal      = 500 * time.Millisecond
 	quietSimulated = time.Minute
 	// tester marks the calls of tests: another access key of the same account.
@@ -44,7 +44,8 @@ func (w *world) calls() []awssim.Call {
 	return slices.DeleteFunc(slices.Clone(w.Cloud.AWS.Calls()), func(call awssim.Call) bool { return strings.Contains(call.Principal, tester) })
 }
 
-// callsBesideLookUps are the manager's calls by action, without the look-ups that all pools share: one that has aged is made again by whoever comes first.
+// callsBesideLookUps are the manager's calls by action, without the look-ups that all pools share:
+// one that has aged is made again by whoever comes first.
 func (w *world) callsBesideLookUps() []string {
 	var actions []string
 	for _, call := range w.calls() {
@@ -228,7 +229,8 @@ func (w *world) refreshes() []asgtypes.InstanceRefresh {
 	return out.InstanceRefreshes
 }
 
-// remains is nil once the account holds no template, group, running instance or volume but those that are named.
+// remains is nil once the account holds no template, group, running instance or volume but those
+// that are named.
 func (w *world) remains(names ...string) error {
 	for _, template := range w.templates() {
 		if !slices.Contains(names, *template.LaunchTemplateName) {

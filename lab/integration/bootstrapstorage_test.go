@@ -90,8 +90,8 @@ func (w *world) scale(replicas int32) {
 	w.editMachinePool(func(machinePool *clusterv1.MachinePool) { machinePool.Spec.Replicas = &replicas })
 }
 
-// TestBootstrapStorage holds that bootstrap data outside of the template makes nodes, that a rotation is one write and no call to EC2, and that a node
-// of later joins with the token of then.
+// TestBootstrapStorage holds that bootstrap data outside of the template makes nodes, that a
+// rotation is one write and no call to EC2, and that a node of later joins with the token of then.
 func TestBootstrapStorage(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -163,7 +163,8 @@ func (w *world) rest0() {
 	})
 }
 
-// TestBootstrapDataLives holds that data lives as long as a version that points to it, whatever rules the bucket has, and no longer.
+// TestBootstrapDataLives holds that data lives as long as a version that points to it, whatever
+// rules the bucket has, and no longer.
 func TestBootstrapDataLives(t *testing.T) {
 	t.Parallel()
 	w := newStorageWorld(t)
@@ -243,7 +244,8 @@ func TestBootstrapStorageRestart(t *testing.T) {
 	w.expectCounts(map[string]int{"DescribeParameters": 1, "PutParameter": 0, "CreateLaunchTemplateVersion": 0})
 }
 
-// TestBootstrapStorageRefusals holds what the conditions say where data cannot be kept as asked for, and that it is made good by what they say.
+// TestBootstrapStorageRefusals holds what the conditions say where data cannot be kept as asked
+// for, and that it is made good by what they say.
 func TestBootstrapStorageRefusals(t *testing.T) {
 	t.Parallel()
 	// By bootstrapStorage the API server refuses it.

@@ -138,7 +138,8 @@ func TestContractWithClusterAPI(t *testing.T) {
 	w.awaitEvents("LaunchTemplateCreated", "ASGCreated")
 }
 
-// TestReplicasAreAlwaysPresent holds that a zero count is written: core Cluster API takes a missing one for not known.
+// TestReplicasAreAlwaysPresent holds that a zero count is written: core Cluster API takes a missing
+// one for not known.
 func TestReplicasAreAlwaysPresent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -174,7 +175,8 @@ func checkConditions(t *testing.T, generation int64, conditions []metav1.Conditi
 	}
 }
 
-// TestOldManifestReadsBackAsBothVersions applies the manifest, which is of v1beta1, and reads the pool as either.
+// TestOldManifestReadsBackAsBothVersions applies the manifest, which is of v1beta1, and reads the
+// pool as either.
 func TestOldManifestReadsBackAsBothVersions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -44,7 +44,8 @@ func (w *world) gone() error {
 	return nil
 }
 
-// TestDeletion deletes a pool in different states, and wants nothing left in Kubernetes and AWS but what is somebody else's.
+// TestDeletion deletes a pool in different states, and wants nothing left in Kubernetes and AWS but
+// what is somebody else's.
 func TestDeletion(t *testing.T) {
 	t.Parallel()
 	rows := []struct {
@@ -116,7 +117,8 @@ func TestDeletionWithoutCluster(t *testing.T) {
 	w.havePool()
 	w.forceAway(&capav1.AWSCluster{}, "capa")
 	w.forceAway(&clusterv1.Cluster{}, "capa")
-	// Core Cluster API does not let a MachinePool without its Cluster go; the garbage collector deletes what it owns.
+	// Core Cluster API does not let a MachinePool without its Cluster go; the garbage collector
+	// deletes what it owns.
 	w.remove(&infrav1.AWSMachinePool{}, poolName)
 	w.Eventually("AWS holds nothing of it", func() error { return w.remains() })
 	w.Eventually("the pool is gone", func() error {
@@ -164,7 +166,8 @@ func (w *world) pass(duration time.Duration) {
 	})
 }
 
-// callsDuring lets simulated time go by, and returns the calls that the manager made within it, not those of what a late test adds to it.
+// callsDuring lets simulated time go by, and returns the calls that the manager made within it, not
+// those of what a late test adds to it.
 func (w *world) callsDuring(duration time.Duration) []awssim.Call {
 	w.Helper()
 	w.Cloud.AWS.ClearCalls()
@@ -173,8 +176,9 @@ func (w *world) callsDuring(duration time.Duration) []awssim.Call {
 	return slices.DeleteFunc(w.calls(), func(call awssim.Call) bool { return call.Time.After(until) })
 }
 
-// countsDuring is how often the manager called each action while simulated time went by. Look-ups that all pools share are left out: Cluster API writes its objects now and
-// then, which wakes pools, and a look-up that has aged by then is made again by whoever comes first.
+// countsDuring is how often the manager called each action while simulated time went by. Look-ups
+// that all pools share are left out: Cluster API writes its objects now and then, which wakes
+// pools, and a look-up that has aged by then is made again by whoever comes first.
 func (w *world) countsDuring(duration time.Duration) map[string]int {
 	w.Helper()
 	counts := map[string]int{}

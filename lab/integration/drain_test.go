@@ -24,7 +24,8 @@ import (
 
 const (
 	drainHook = "slipway-drain"
-	// unhurried is the clock's rate while a drain is held up: half an hour, after which AWS lets an instance go that nobody speaks for, is a minute.
+	// unhurried is the clock's rate while a drain is held up: half an hour, after which AWS lets an
+	// instance go that nobody speaks for, is a minute.
 	unhurried = 30
 )
 
@@ -33,7 +34,8 @@ func drainTimeout(timeout string) []string {
 	return []string{"  maxSize: 10", "  maxSize: 10\n  nodeDrain:\n    timeout: " + timeout}
 }
 
-// servePods runs a pod of an application on each node, and one of a DaemonSet, with a budget that allows no disruption of the application.
+// servePods runs a pod of an application on each node, and one of a DaemonSet, with a budget that
+// allows no disruption of the application.
 func (w *world) servePods() {
 	w.Helper()
 	w.Eventually("the service account of pods is there", func() error {
@@ -168,8 +170,9 @@ func (w *world) awaitHeld() {
 	})
 }
 
-// TestScaleInDrains holds that an instance that leaves waits for its node's pods for as long as a budget holds them, a new manager goes on where the
-// old one ended, and pods that stay anyway do not count.
+// TestScaleInDrains holds that an instance that leaves waits for its node's pods for as long as a
+// budget holds them, a new manager goes on where the old one ended, and pods that stay anyway do
+// not count.
 func TestScaleInDrains(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -229,7 +232,8 @@ func TestRefreshDrains(t *testing.T) {
 	w.expectCounts(map[string]int{"CompleteLifecycleAction": 2, "StartInstanceRefresh": 1})
 }
 
-// TestDeletionDrains holds that a pool's deletion empties its nodes first, whatever keeps instances from leaving by themselves.
+// TestDeletionDrains holds that a pool's deletion empties its nodes first, whatever keeps instances
+// from leaving by themselves.
 func TestDeletionDrains(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -286,7 +290,8 @@ func (w *world) must(_ any, err error) {
 	}
 }
 
-// TestDrainEnds has a row for everything that ends a drain, or keeps it from beginning, though pods are left that a budget holds.
+// TestDrainEnds has a row for everything that ends a drain, or keeps it from beginning, though pods
+// are left that a budget holds.
 func TestDrainEnds(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -361,7 +366,8 @@ func (w *world) loseWorkloadCluster() {
 	})
 }
 
-// TestOptingOutAndIn holds that the hook follows the field, and that another hook of the same transition is left alone and waited for.
+// TestOptingOutAndIn holds that the hook follows the field, and that another hook of the same
+// transition is left alone and waited for.
 func TestOptingOutAndIn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -19,8 +19,9 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// TestDrainEndsUnseen holds that people are told what became of a node's drain also where the manager did not see its end: it was away, somebody else
-// let the instance go, or AWS's answer was lost.
+// TestDrainEndsUnseen holds that people are told what became of a node's drain also where the
+// manager did not see its end: it was away, somebody else let the instance go, or AWS's answer was
+// lost.
 func TestDrainEndsUnseen(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -43,7 +44,8 @@ func TestDrainEndsUnseen(t *testing.T) {
 		}, event: "NodeNotDrained", others: []string{"NodeDrained", "NodeDrainTimedOut"}},
 		{reason: "the answer of the call that ends the hold is lost", timeout: "24h", end: func(w *world, _ string) {
 			w.must(w.Cloud.AWS.AddFault(awssim.Fault{
-				Action: "CompleteLifecycleAction", Nth: 1, Place: awssim.AfterEffect, Code: "AccessDenied", Status: 403, // which is not repeated
+				// which is not repeated
+				Action: "CompleteLifecycleAction", Nth: 1, Place: awssim.AfterEffect, Code: "AccessDenied", Status: 403,
 			}))
 			w.allowDisruptions(2)
 		}, event: "NodeDrained", others: []string{"NodeNotDrained", "NodeDrainTimedOut"}},
@@ -93,8 +95,9 @@ func (w *world) leaveToAWS(string) {
 	w.startManager()
 }
 
-// TestDeletionLooksAgain holds that a group is not ended with what runs on its nodes by a manager that has just come back, though the time limit passed
-// meanwhile: the nodes get a chance to be drained, as far as somebody answers.
+// TestDeletionLooksAgain holds that a group is not ended with what runs on its nodes by a manager
+// that has just come back, though the time limit passed meanwhile: the nodes get a chance to be
+// drained, as far as somebody answers.
 func TestDeletionLooksAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -139,7 +142,8 @@ func (f *firstFails) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// TestWarmInstancesAreLetGo holds that instances which leave a warm pool do not sit out the heartbeat of the hook that drains nodes.
+// TestWarmInstancesAreLetGo holds that instances which leave a warm pool do not sit out the
+// heartbeat of the hook that drains nodes.
 func TestWarmInstancesAreLetGo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

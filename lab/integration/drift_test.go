@@ -16,10 +16,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// atRest is within what time a change by somebody else is mended: the interval of sweeps at rest, and one of those in motion.
+// atRest is within what time a change by somebody else is mended: the interval of sweeps at rest,
+// and one of those in motion.
 const atRest = 4*time.Minute + 5*time.Second
 
-// TestDrift changes, behind the manager's back, one thing at a time, and wants it repaired within a sweep at rest, with no instance replaced.
+// TestDrift changes, behind the manager's back, one thing at a time, and wants it repaired within a
+// sweep at rest, with no instance replaced.
 func TestDrift(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -143,9 +145,11 @@ func TestDrift(t *testing.T) {
 			2 * atRest,
 		},
 	} {
-		// Rows share the pool: each begins where the last one was mended. The clock stands, but for what a sweep at rest takes.
+		// Rows share the pool: each begins where the last one was mended. The clock stands, but for
+		// what a sweep at rest takes.
 		w.clock.SetRate(0)
-		w.rest0() // a sweep that is under way now may look before, and wait for the next one from after the step
+		// a sweep that is under way now may look before, and wait for the next one from after the step
+		w.rest0()
 		if err := row.sabotage(); err != nil {
 			t.Fatalf("%s: %v", row.name, err)
 		}
@@ -208,7 +212,8 @@ func (w *world) groupAt(template, version string) error {
 	return nil
 }
 
-// TestInstanceDetached takes an instance out of the group: another takes its place, and the one that left is nobody's.
+// TestInstanceDetached takes an instance out of the group: another takes its place, and the one
+// that left is nobody's.
 func TestInstanceDetached(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -135,7 +135,8 @@ var edits = map[string][]edit{
 	},
 }
 
-// TestEditsOfTheLaunchTemplate holds that each edit makes one version with the right data and one refresh, and replaces every instance.
+// TestEditsOfTheLaunchTemplate holds that each edit makes one version with the right data and one
+// refresh, and replaces every instance.
 func TestEditsOfTheLaunchTemplate(t *testing.T) {
 	t.Parallel()
 	for name, sequence := range edits {
@@ -198,7 +199,8 @@ func TestInstanceProfileByARN(t *testing.T) {
 	}
 }
 
-// TestGoingBackReusesTheVersion holds that an earlier spec with the same bootstrap data is an earlier version.
+// TestGoingBackReusesTheVersion holds that an earlier spec with the same bootstrap data is an
+// earlier version.
 func TestGoingBackReusesTheVersion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

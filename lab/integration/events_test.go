@@ -13,7 +13,8 @@ import (
 
 const eventQueue = "slipway-events"
 
-// TestTerminatedInstanceIsHeardOf has somebody end an instance while the clock stands still: no sweep runs, and it is known all the same.
+// TestTerminatedInstanceIsHeardOf has somebody end an instance while the clock stands still: no
+// sweep runs, and it is known all the same.
 func TestTerminatedInstanceIsHeardOf(t *testing.T) {
 	t.Parallel()
 	w := newWorldWith(t, options{events: true})
@@ -50,7 +51,8 @@ func TestTerminatedInstanceIsHeardOf(t *testing.T) {
 	})
 }
 
-// TestIdleCostWithEvents holds that a pool at rest costs a sweep of groups every 15 minutes, one of templates every eight, and the polls of the queue.
+// TestIdleCostWithEvents holds that a pool at rest costs a sweep of groups every 15 minutes, one of
+// templates every eight, and the polls of the queue.
 func TestIdleCostWithEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorldWith(t, options{events: true})

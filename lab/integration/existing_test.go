@@ -63,8 +63,9 @@ func (w *world) follows(name string, version int64) error {
 	return nil
 }
 
-// TestExistingTemplateIsFollowed holds that a launch template of somebody else's is read, told of and followed, that nothing of it is changed, what it costs at
-// rest, and what is said when it is gone.
+// TestExistingTemplateIsFollowed holds that a launch template of somebody else's is read, told of
+// and followed, that nothing of it is changed, what it costs at rest, and what is said when it is
+// gone.
 func TestExistingTemplateIsFollowed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -121,7 +122,8 @@ func TestExistingTemplateIsFollowed(t *testing.T) {
 	w.loseTheirs()
 }
 
-// expectIdle holds that what is followed costs a sweep's call and a look at its image at rest, and nothing else.
+// expectIdle holds that what is followed costs a sweep's call and a look at its image at rest, and
+// nothing else.
 func (w *world) expectIdle() {
 	w.Helper()
 	w.pass(10 * time.Minute)
@@ -135,7 +137,8 @@ func (w *world) expectIdle() {
 	}
 }
 
-// loseTheirs holds what is said of a template that its owner deletes, that one of its name is followed afterwards, and that nothing goes with the launch config.
+// loseTheirs holds what is said of a template that its owner deletes, that one of its name is
+// followed afterwards, and that nothing goes with the launch config.
 func (w *world) loseTheirs() {
 	w.Helper()
 	if _, err := w.ec2().DeleteLaunchTemplate(w.Context(), &ec2.DeleteLaunchTemplateInput{LaunchTemplateName: aws.String(goldenTemplate)}); err != nil {

@@ -30,13 +30,15 @@ func (w *world) makeTheirs(data *ec2types.RequestLaunchTemplateData) {
 	}
 }
 
-// TestPoolOfExistingTemplate holds that a pool launches from a template of somebody else's and rolls when its owner moves the version, that an unfit version is told
-// of and not launched, and that nothing of the template is written, also when the pool goes.
+// TestPoolOfExistingTemplate holds that a pool launches from a template of somebody else's and
+// rolls when its owner moves the version, that an unfit version is told of and not launched, and
+// that nothing of the template is written, also when the pool goes.
 func TestPoolOfExistingTemplate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.applyExample(ownTemplate, "launchConfigRef: {name: "+golden+"}\n")
-	w.awaitCondition(infrav1.LaunchTemplateReadyCondition, metav1.ConditionFalse, infrav1.WaitingForLaunchConfigReason) // after bootstrap data
+	// after bootstrap data
+	w.awaitCondition(infrav1.LaunchTemplateReadyCondition, metav1.ConditionFalse, infrav1.WaitingForLaunchConfigReason)
 	joining := w.BootstrapData(poolName)
 	data := func(instanceType ec2types.InstanceType) *ec2types.RequestLaunchTemplateData {
 		return &ec2types.RequestLaunchTemplateData{InstanceType: instanceType, ImageId: aws.String(w.publicImage()), UserData: aws.String(base64.StdEncoding.EncodeToString(joining))}
@@ -95,7 +97,8 @@ func TestPoolOfExistingTemplate(t *testing.T) {
 	w.untouchedTheirs(templates, versions)
 }
 
-// untouchedTheirs holds that the template is what it was, and that the manager never wrote to a launch template.
+// untouchedTheirs holds that the template is what it was, and that the manager never wrote to a
+// launch template.
 func (w *world) untouchedTheirs(templates []ec2types.LaunchTemplate, versions []ec2types.LaunchTemplateVersion) {
 	w.Helper()
 	templatesAfter, versionsAfter := w.theirVersions()
@@ -109,8 +112,9 @@ func (w *world) untouchedTheirs(templates []ec2types.LaunchTemplate, versions []
 	}
 }
 
-// TestManagedPoolOfExistingTemplate holds that a managed pool says what EKS would refuse of a template of somebody else's, launches from it once that is mended, and
-// follows its default version.
+// TestManagedPoolOfExistingTemplate holds that a managed pool says what EKS would refuse of a
+// template of somebody else's, launches from it once that is mended, and follows its default
+// version.
 func TestManagedPoolOfExistingTemplate(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)

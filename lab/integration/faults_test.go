@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// TestStoryUnderFaults walks the whole story while AWS answers late, limits requests, fails and drops connections: nothing is made twice.
+// TestStoryUnderFaults walks the whole story while AWS answers late, limits requests, fails and
+// drops connections: nothing is made twice.
 func TestStoryUnderFaults(t *testing.T) {
 	t.Parallel()
 	writing := []string{
@@ -114,7 +115,8 @@ func (w *world) state() []string {
 	return []string{"1 template", fmt.Sprintf("versions %v", w.numbers()), fmt.Sprintf("%d group", len(groups))}
 }
 
-// TestNoCapacity holds that a pool counts what it got while a zone is out of instances, and goes on when it is not.
+// TestNoCapacity holds that a pool counts what it got while a zone is out of instances, and goes on
+// when it is not.
 func TestNoCapacity(t *testing.T) {
 	t.Parallel()
 	w := newWorldWith(t, options{behavior: awssim.Behavior{Capacity: []awssim.CapacityRule{{InstanceType: "t3.large", Zone: "us-east-1a", Available: 1}}}})
@@ -177,8 +179,8 @@ func TestAccessDenied(t *testing.T) {
 	}
 }
 
-// TestOutage holds that a pool shows an outage of a service that it needs, with the time of its begin, that its nodes stay, and that what was asked for meanwhile is done
-// once AWS answers again.
+// TestOutage holds that a pool shows an outage of a service that it needs, with the time of its
+// begin, that its nodes stay, and that what was asked for meanwhile is done once AWS answers again.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	resize := func(pool *clusterv1.MachinePool) { pool.Spec.Replicas = ptr.To[int32](3) }

@@ -37,7 +37,8 @@ type inAWS struct {
 	hooks map[string]asgtypes.LifecycleHook
 }
 
-// fieldOf is a change of one leaf field of a spec, and how its effect is recognized in what AWS holds of the pool.
+// fieldOf is a change of one leaf field of a spec, and how its effect is recognized in what AWS
+// holds of the pool.
 type fieldOf[Spec, Seen any] struct {
 	path   string
 	change func(*Spec)
@@ -46,7 +47,8 @@ type fieldOf[Spec, Seen any] struct {
 
 type field = fieldOf[infrav1.AWSMachinePoolSpec, inAWS]
 
-// fields are changed together, one stage after another. Each leaf of the spec has a row here, or is in elsewhere.
+// fields are changed together, one stage after another. Each leaf of the spec has a row here, or is
+// in elsewhere.
 var fields = [][]field{
 	{
 		{"minSize", func(s *infrav1.AWSMachinePoolSpec) { s.MinSize = 0 }, func(g inAWS) bool { return *g.MinSize == 0 }},
@@ -156,7 +158,8 @@ var fields = [][]field{
 		{"subnets[].filters[].values", func(*infrav1.AWSMachinePoolSpec) {}, func(g inAWS) bool { return *g.VPCZoneIdentifier == privateSubnetA }},
 	},
 	{
-		// All that can go, goes, and comes to nothing in AWS: the comparison with a pool made afresh holds that.
+		// All that can go, goes, and comes to nothing in AWS: the comparison with a pool made
+		// afresh holds that.
 		{"", func(s *infrav1.AWSMachinePoolSpec) {
 			kept := *s.DeepCopy()
 			*s = infrav1.AWSMachinePoolSpec{
@@ -301,7 +304,8 @@ func pathsOf[Spec, Seen any](stages ...[]fieldOf[Spec, Seen]) map[string]bool {
 	return paths
 }
 
-// expectEveryLeaf fails for a leaf of a type that neither rows nor the tests elsewhere are about, and for a row or a place about no leaf.
+// expectEveryLeaf fails for a leaf of a type that neither rows nor the tests elsewhere are about,
+// and for a row or a place about no leaf.
 func expectEveryLeaf(t *testing.T, of reflect.Type, rows map[string]bool, elsewhere map[string]string) {
 	t.Helper()
 	known, places := leaves(of, ""), map[string]bool{}
@@ -334,8 +338,9 @@ func TestEveryFieldHasARow(t *testing.T) {
 	expectEveryLeaf(t, reflect.TypeFor[infrav1.AWSMachinePoolSpec](), pathsOf(fields...), elsewhere)
 }
 
-// TestEveryField changes each field through the API server and finds its effect in AWS. In the end the pool that went through all of it is as one that
-// was made with the last spec, and what others gave the group is still there.
+// TestEveryField changes each field through the API server and finds its effect in AWS. In the end
+// the pool that went through all of it is as one that was made with the last spec, and what others
+// gave the group is still there.
 func TestEveryField(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -471,7 +476,8 @@ func (w *world) seen(name string) inAWS {
 	return seen
 }
 
-// comparable is what AWS holds of a group, without what tells any two groups apart, and without defaults that are said aloud.
+// comparable is what AWS holds of a group, without what tells any two groups apart, and without
+// defaults that are said aloud.
 func (w *world) comparable(name string) inAWS {
 	w.Helper()
 	seen := w.seen(name)

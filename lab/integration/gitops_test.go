@@ -22,7 +22,8 @@ import (
 // gitops is another field manager than the one that applied the manifests.
 const gitops = "gitops"
 
-// expectNoDifference holds that what a manifest has of Slipway's kinds, applied once more by another manager, would change nothing: what kubectl diff shows, and what a GitOps controller
+// expectNoDifference holds that what a manifest has of Slipway's kinds, applied once more by
+// another manager, would change nothing: what kubectl diff shows, and what a GitOps controller
 // compares. The two ways are a server-side apply and a merge of the manifest into the object.
 func (w *world) expectNoDifference(applied []*unstructured.Unstructured) {
 	w.Helper()
@@ -91,8 +92,8 @@ func (w *world) example(name string, replacements ...string) string {
 	return strings.NewReplacer(replacements...).Replace(string(content))
 }
 
-// TestApplyingAgainChangesNothing holds that Slipway writes nothing of what users write: neither of pools, nor of their launch configs and templates, before and after
-// an edit rolled out.
+// TestApplyingAgainChangesNothing holds that Slipway writes nothing of what users write: neither of
+// pools, nor of their launch configs and templates, before and after an edit rolled out.
 func TestApplyingAgainChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -149,7 +150,8 @@ func TestApplyingManagedAgainChangesNothing(t *testing.T) {
 	w.expectNodeShape("AWSManagedMachinePool", managedName, map[string]string{"cpu": "2", "memory": "8Gi", "ephemeral-storage": "30Gi"})
 }
 
-// expectNodeShape holds what cluster-autoscaler's clusterapi provider reads of the object that a MachinePool refers to, in the way that it does.
+// expectNodeShape holds what cluster-autoscaler's clusterapi provider reads of the object that a
+// MachinePool refers to, in the way that it does.
 func (w *world) expectNodeShape(kind, name string, capacity map[string]string) {
 	w.Helper()
 	pool := &unstructured.Unstructured{}
@@ -168,7 +170,8 @@ func (w *world) expectNodeShape(kind, name string, capacity map[string]string) {
 	}
 }
 
-// TestScaleFromZero holds that a pool without nodes says what one would be, and says so anew when the type changes.
+// TestScaleFromZero holds that a pool without nodes says what one would be, and says so anew when
+// the type changes.
 func TestScaleFromZero(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

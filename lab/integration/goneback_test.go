@@ -17,7 +17,8 @@ import (
 	"github.com/slipway-project/slipway/lab/capa"
 )
 
-// failsHalfway edits the pool to a type whose refresh an alarm ends after the first instance, so that the pool goes back.
+// failsHalfway edits the pool to a type whose refresh an alarm ends after the first instance, so
+// that the pool goes back.
 func (w *world) failsHalfway() {
 	w.Helper()
 	w.setAlarm("errors", awssim.AlarmOK)
@@ -42,8 +43,8 @@ func (w *world) failsHalfway() {
 	w.rest()
 }
 
-// TestGoneBackIsNotReleased holds that a pool whose spec asks for what failed is not given to CAPA, which would roll it out again, until the spec asks for
-// what runs.
+// TestGoneBackIsNotReleased holds that a pool whose spec asks for what failed is not given to CAPA,
+// which would roll it out again, until the spec asks for what runs.
 func TestGoneBackIsNotReleased(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -70,7 +71,8 @@ func TestGoneBackIsNotReleased(t *testing.T) {
 	w.expectCAPAAtRest(capa.Provider{Client: w.Client, AWS: w.awsConfig(), Key: w.key(), ImageID: aws.ToString(w.latest().ImageId)})
 }
 
-// TestAdoptedPoolGoesBack holds that a pool that was CAPA's goes back to what CAPA launched, and keeps the instances that still run it.
+// TestAdoptedPoolGoesBack holds that a pool that was CAPA's goes back to what CAPA launched, and
+// keeps the instances that still run it.
 func TestAdoptedPoolGoesBack(t *testing.T) {
 	t.Parallel()
 	w := newCAPAsWorld(t, nil)
@@ -85,8 +87,9 @@ func TestAdoptedPoolGoesBack(t *testing.T) {
 	w.Eventually("AWS holds nothing of it", func() error { return w.remains() })
 }
 
-// TestUnseenPoolIsLeft deletes a pool that CAPA created and Slipway never reconciled, after the cluster's objects are gone. Nothing proves whose its group is
-// then, so the group stays and the pool says how a user goes on.
+// TestUnseenPoolIsLeft deletes a pool that CAPA created and Slipway never reconciled, after the
+// cluster's objects are gone. Nothing proves whose its group is then, so the group stays and the
+// pool says how a user goes on.
 func TestUnseenPoolIsLeft(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

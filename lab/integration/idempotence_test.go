@@ -18,8 +18,9 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// launchTemplates generates launch templates that are accepted and that AWS can launch from, odd but legal values among them: those that CAPA
-// writes again and again, because AWS reads them back otherwise.
+// launchTemplates generates launch templates that are accepted and that AWS can launch from, odd
+// but legal values among them: those that CAPA writes again and again, because AWS reads them back
+// otherwise.
 var launchTemplates = rapid.Custom(func(t *rapid.T) infrav1.AWSLaunchTemplate {
 	template := infrav1.AWSLaunchTemplate{
 		InstanceType:       rapid.SampledFrom([]string{"m6i.large", "m6i.xlarge", "m5.large"}).Draw(t, "type"),
@@ -74,8 +75,9 @@ var groupSpecs = rapid.Custom(func(t *rapid.T) infrav1.AWSMachinePoolSpec {
 	return spec
 })
 
-// TestIdempotence holds that after any accepted spec has had its effect, another look, by another manager even, writes nothing.
-// IDEMPOTENCE_DRAWS=N draws more than the eight of an ordinary run, up to -rapid.checks.
+// TestIdempotence holds that after any accepted spec has had its effect, another look, by another
+// manager even, writes nothing. IDEMPOTENCE_DRAWS=N draws more than the eight of an ordinary run,
+// up to -rapid.checks.
 func TestIdempotence(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -88,7 +90,8 @@ func TestIdempotence(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(rt *rapid.T) {
-		// A run of the package's default number of checks would take minutes; the first draws of each seed are what this test is.
+		// A run of the package's default number of checks would take minutes; the first draws of
+		// each seed are what this test is.
 		if draws++; draws > most && !t.Failed() {
 			return
 		}
@@ -125,8 +128,9 @@ func TestIdempotence(t *testing.T) {
 	})
 }
 
-// unmoved is for how long, in simulated time, the instances must have stood still before nothing is taken to move them any more: Auto Scaling balances
-// zones a while after a subnet or a weight changed, which is no write of ours and changes status.
+// unmoved is for how long, in simulated time, the instances must have stood still before nothing is
+// taken to move them any more: Auto Scaling balances zones a while after a subnet or a weight
+// changed, which is no write of ours and changes status.
 const unmoved = 10 * time.Minute
 
 // awaitInstances waits until AWS moves no instance, and status shows them as they are.
@@ -157,7 +161,8 @@ func (w *world) awaitInstances() {
 	})
 }
 
-// acted is nil once the pool is ready for its current spec and its group is at the wanted version, whatever its instances run.
+// acted is nil once the pool is ready for its current spec and its group is at the wanted version,
+// whatever its instances run.
 func (w *world) acted() error {
 	pool, err := w.pool()
 	if err != nil {

@@ -126,8 +126,8 @@ func (w *world) untouched(why string) {
 	}
 }
 
-// TestRoleChain runs a pool in another account, by a role that is assumed with another role, for longer than a session lasts; and deletes it when
-// the objects that say so are gone.
+// TestRoleChain runs a pool in another account, by a role that is assumed with another role, for
+// longer than a session lasts; and deletes it when the objects that say so are gone.
 func TestRoleChain(t *testing.T) {
 	t.Parallel()
 	w := newTenancy(t)
@@ -308,7 +308,8 @@ func TestSecretRotated(t *testing.T) {
 	}
 }
 
-// TestIdentityGoneBeforeItsPool deletes a pool whose identity was deleted first. It waits to be told another one of the account.
+// TestIdentityGoneBeforeItsPool deletes a pool whose identity was deleted first. It waits to be
+// told another one of the account.
 func TestIdentityGoneBeforeItsPool(t *testing.T) {
 	t.Parallel()
 	w := newTenancy(t)
@@ -340,7 +341,8 @@ func TestIdentityGoneBeforeItsPool(t *testing.T) {
 	w.Eventually("AWS holds nothing of it", func() error { return there.remains() })
 }
 
-// TestRoleThatTrustsNobody holds that AWS's refusal becomes a condition, costs little, and ends by itself when the role is put right in IAM.
+// TestRoleThatTrustsNobody holds that AWS's refusal becomes a condition, costs little, and ends by
+// itself when the role is put right in IAM.
 func TestRoleThatTrustsNobody(t *testing.T) {
 	t.Parallel()
 	w := newTenancy(t)

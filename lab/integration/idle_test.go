@@ -11,7 +11,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// TestIdleCost holds that five pools at rest cost what one does: a sweep of each kind every four minutes, and no write anywhere.
+// TestIdleCost holds that five pools at rest cost what one does: a sweep of each kind every four
+// minutes, and no write anywhere.
 func TestIdleCost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

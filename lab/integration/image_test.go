@@ -10,7 +10,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// TestImageIsKept holds that a newer image being published rolls nothing, whatever the manager remembers, and that another Kubernetes version does.
+// TestImageIsKept holds that a newer image being published rolls nothing, whatever the manager
+// remembers, and that another Kubernetes version does.
 func TestImageIsKept(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -63,7 +63,8 @@ func (w *world) twins() error {
 	return nil
 }
 
-// haveControlPlane makes a Machine of the control plane, without which core does not count the cluster as one whose nodes are worth draining.
+// haveControlPlane makes a Machine of the control plane, without which core does not count the
+// cluster as one whose nodes are worth draining.
 func (w *world) haveControlPlane() {
 	w.Helper()
 	machine := &clusterv1.Machine{
@@ -103,7 +104,8 @@ func (w *world) instanceOf(machine clusterv1.Machine) string {
 	return ""
 }
 
-// TestDeletingAMachine holds that the node of a deleted Machine is drained, its instance ends, and another comes in its place.
+// TestDeletingAMachine holds that the node of a deleted Machine is drained, its instance ends, and
+// another comes in its place.
 func TestDeletingAMachine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -135,7 +137,8 @@ func TestDeletingAMachine(t *testing.T) {
 	w.expectCounts(map[string]int{"TerminateInstanceInAutoScalingGroup": 1, "UpdateAutoScalingGroup": 0, "CompleteLifecycleAction": 1})
 }
 
-// TestShrinkingByMachines holds that a pool which shrinks loses the instances whose Machines were chosen, and where none was those that AWS takes.
+// TestShrinkingByMachines holds that a pool which shrinks loses the instances whose Machines were
+// chosen, and where none was those that AWS takes.
 func TestShrinkingByMachines(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -186,7 +189,8 @@ func TestShrinkingByMachines(t *testing.T) {
 	}
 }
 
-// TestInstanceOfAMachineLost holds that the Machine of an instance goes that ended outside, and that of its replacement comes.
+// TestInstanceOfAMachineLost holds that the Machine of an instance goes that ended outside, and
+// that of its replacement comes.
 func TestInstanceOfAMachineLost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -205,8 +209,8 @@ func TestInstanceOfAMachineLost(t *testing.T) {
 	w.expectCounts(map[string]int{"TerminateInstanceInAutoScalingGroup": 0})
 }
 
-// TestMachinesComeAndGo switches the Machines of a pool on and off again, with nothing happening to its nodes and pods; a restart changes nothing; and
-// deletes the pool while it has some.
+// TestMachinesComeAndGo switches the Machines of a pool on and off again, with nothing happening to
+// its nodes and pods; a restart changes nothing; and deletes the pool while it has some.
 func TestMachinesComeAndGo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -84,7 +84,8 @@ func (w *world) editManagedMachinePool(edit func(*clusterv1.MachinePool)) {
 	edited(w, &clusterv1.MachinePool{}, managedName, edit)
 }
 
-// managedSettled is nil once the pool is ready for its current generation, rolled out, and core Cluster API has a Node for every replica.
+// managedSettled is nil once the pool is ready for its current generation, rolled out, and core
+// Cluster API has a Node for every replica.
 func (w *world) managedSettled(replicas int) error {
 	pool, err := w.managed()
 	if err != nil {
@@ -244,7 +245,8 @@ func TestManagedCreated(t *testing.T) {
 
 func roleIn(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
 
-// TestManagedEdits holds that edits in quick succession make one roll-out, that labels, taints and sizes replace no node, and that the pool can be deleted.
+// TestManagedEdits holds that edits in quick succession make one roll-out, that labels, taints and
+// sizes replace no node, and that the pool can be deleted.
 func TestManagedEdits(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
@@ -331,7 +333,8 @@ func (w *world) nodeRoles() []string {
 	return names
 }
 
-// TestManagedVersionUpgrade holds that a node group follows its control plane one minor version at a time, and waits for it.
+// TestManagedVersionUpgrade holds that a node group follows its control plane one minor version at
+// a time, and waits for it.
 func TestManagedVersionUpgrade(t *testing.T) {
 	t.Parallel()
 	options := managedOptions()
@@ -353,7 +356,8 @@ func TestManagedVersionUpgrade(t *testing.T) {
 	w.expectCounts(map[string]int{"UpdateNodegroupVersion": 2, "CreateLaunchTemplateVersion": 0})
 }
 
-// upgradeControlPlane gives the EKS cluster another version, in the simulated AWS and as CAPA's controller would say it.
+// upgradeControlPlane gives the EKS cluster another version, in the simulated AWS and as CAPA's
+// controller would say it.
 func (w *world) upgradeControlPlane(version string) {
 	w.Helper()
 	cluster := awssim.Cluster{Name: w.eksCluster, Version: version}
@@ -373,7 +377,8 @@ func (w *world) upgradeControlPlane(version string) {
 	}
 }
 
-// TestManagedMended holds that a bad template makes an update fail, that it is not tried again at once, and that a good edit is rolled out at once.
+// TestManagedMended holds that a bad template makes an update fail, that it is not tried again at
+// once, and that a good edit is rolled out at once.
 func TestManagedMended(t *testing.T) {
 	t.Parallel()
 	options := managedOptions()

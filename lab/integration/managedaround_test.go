@@ -24,8 +24,9 @@ func (w *world) managedGroup() asgtypes.AutoScalingGroup {
 	return seen.asg
 }
 
-// TestManagedHooks holds that a lifecycle hook of the spec holds instances on their way out, that an edit of it takes its place, that it holds none once it is taken away, and that
-// the hooks of others stay.
+// TestManagedHooks holds that a lifecycle hook of the spec holds instances on their way out, that
+// an edit of it takes its place, that it holds none once it is taken away, and that the hooks of
+// others stay.
 func TestManagedHooks(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
@@ -85,8 +86,9 @@ func TestManagedHooks(t *testing.T) {
 	w.expectCounts(map[string]int{"UpdateNodegroupVersion": 0})
 }
 
-// TestManagedWarmPool holds that a warm pool of the spec has instances ready, that a node comes from it, that an edit changes it, and that it ends with its instances when
-// it is taken away, all without replacing a node.
+// TestManagedWarmPool holds that a warm pool of the spec has instances ready, that a node comes
+// from it, that an edit changes it, and that it ends with its instances when it is taken away, all
+// without replacing a node.
 func TestManagedWarmPool(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
@@ -141,7 +143,8 @@ func TestManagedWarmPool(t *testing.T) {
 	w.expectCounts(map[string]int{"UpdateNodegroupVersion": 0})
 }
 
-// TestManagedRepair holds what EKS is told of node repair when it is set, changed and taken away: each by one update that replaces no node.
+// TestManagedRepair holds what EKS is told of node repair when it is set, changed and taken away:
+// each by one update that replaces no node.
 func TestManagedRepair(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)

@@ -21,7 +21,8 @@ const (
 	month       = 30 * 24 * time.Hour
 )
 
-// buyBlock has a Capacity Block of two instances, from and until so long after now. Setting one anew moves it, which holds still what depends on the hour.
+// buyBlock has a Capacity Block of two instances, from and until so long after now. Setting one
+// anew moves it, which holds still what depends on the hour.
 func (w *world) buyBlock(id, zone string, from, until time.Duration) {
 	w.Helper()
 	now := w.clock.Now()
@@ -48,8 +49,9 @@ func (w *world) editBlockTemplate(edit func(*infrav1.AWSLaunchTemplate)) {
 	w.editManaged(func(pool *infrav1.AWSManagedMachinePool) { edit(pool.Spec.AWSLaunchTemplate) })
 }
 
-// TestManagedCapacityBlock walks a managed pool through the life of a Capacity Block: refused in another zone, made before the block begins, filled when it does, not
-// updated while it has nodes, left alone when EKS empties it for the end, and moved to the next block.
+// TestManagedCapacityBlock walks a managed pool through the life of a Capacity Block: refused in
+// another zone, made before the block begins, filled when it does, not updated while it has nodes,
+// left alone when EKS empties it for the end, and moved to the next block.
 func TestManagedCapacityBlock(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
@@ -79,7 +81,8 @@ func TestManagedCapacityBlock(t *testing.T) {
 	w.deleteManaged()
 }
 
-// holdCheapWait holds what an hour costs in which launches fail: a sweep every four minutes, and what no other pool shares.
+// holdCheapWait holds what an hour costs in which launches fail: a sweep every four minutes, and
+// what no other pool shares.
 func (w *world) holdCheapWait() {
 	w.Helper()
 	w.rest()

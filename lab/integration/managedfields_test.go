@@ -27,7 +27,8 @@ const (
 	givenTemplate = "template-of-ours"
 )
 
-// managedFields are changed together, one stage after another. Each leaf of the spec has a row here or in managedAtCreation, or is in managedElsewhere.
+// managedFields are changed together, one stage after another. Each leaf of the spec has a row here
+// or in managedAtCreation, or is in managedElsewhere.
 var managedFields = [][]managedField{
 	{
 		{"scaling.minSize", func(s *managedSpec) { s.Scaling.MinSize = ptr.To[int32](2) }, func(g inEKS) bool { return *g.ScalingConfig.MinSize == 2 }},
@@ -43,7 +44,8 @@ var managedFields = [][]managedField{
 			func(g inEKS) bool {
 				return g.UpdateConfig.UpdateStrategy == ekstypes.NodegroupUpdateStrategiesMinimal
 			}},
-		// Nothing evicts the pods of these nodes: without force the update that brings the tags to nodes would fail, and the node group keep its version.
+		// Nothing evicts the pods of these nodes: without force the update that brings the tags to
+		// nodes would fail, and the node group keep its version.
 		{"updateConfig.force", func(s *managedSpec) { s.UpdateConfig.Force = true }, func(g inEKS) bool { return *g.LaunchTemplate.Version == "2" }},
 		{"additionalTags", func(s *managedSpec) { s.AdditionalTags = infrav1.Tags{"team": "blue"} }, func(g inEKS) bool {
 			return g.Tags["team"] == "blue" && slices.ContainsFunc(g.asg.Tags, func(tag asgtypes.TagDescription) bool { return *tag.Key == "team" && *tag.Value == "blue" })
@@ -115,7 +117,8 @@ var managedFields = [][]managedField{
 		volumeField("nonRootVolumes[].encrypted", "/dev/sdb", func(v *ec2types.LaunchTemplateEbsBlockDevice) bool { return aws.ToBool(v.Encrypted) }),
 		volumeField("nonRootVolumes[].encryptionKey", "/dev/sdb", func(v *ec2types.LaunchTemplateEbsBlockDevice) bool { return aws.ToString(v.KmsKeyId) == "alias/data" }),
 		templateField("sshKeyName", func(t *infrav1.AWSLaunchTemplate) { t.SSHKeyName = ptr.To("") },
-			func(d *ec2types.ResponseLaunchTemplateData) bool { return d.KeyName == nil }), // unset, it is the cluster's
+			// unset, it is the cluster's
+			func(d *ec2types.ResponseLaunchTemplateData) bool { return d.KeyName == nil }),
 		templateField("additionalSecurityGroups[].id", func(t *infrav1.AWSLaunchTemplate) {
 			t.AdditionalSecurityGroups = []infrav1.AWSResourceReference{{ID: ptr.To(defaultGroup)}, {Filters: []infrav1.Filter{{Name: "group-name", Values: []string{"lb"}}}}}
 		}, func(d *ec2types.ResponseLaunchTemplateData) bool { return slices.Contains(groupsOf(d), defaultGroup) }),
@@ -149,7 +152,8 @@ var managedFields = [][]managedField{
 			}),
 	},
 	{
-		// All that can go, goes, and comes to nothing in AWS: the comparison with a pool made afresh holds that.
+		// All that can go, goes, and comes to nothing in AWS: the comparison with a pool made
+		// afresh holds that.
 		{"", func(s *managedSpec) {
 			*s = managedSpec{
 				ProviderIDList: s.ProviderIDList, AMIType: s.AMIType, AMIVersion: s.AMIVersion, AvailabilityZones: s.AvailabilityZones, CapacityType: s.CapacityType,
@@ -162,8 +166,8 @@ var managedFields = [][]managedField{
 	},
 }
 
-// managedAtCreation are what EKS fixes when it makes a node group, each with pools that have it from the beginning. That later changes are refused is held by
-// the rules EK20 to EK23.
+// managedAtCreation are what EKS fixes when it makes a node group, each with pools that have it
+// from the beginning. That later changes are refused is held by the rules EK20 to EK23.
 var managedAtCreation = map[string][]managedField{
 	"without-template": {
 		{"eksNodegroupName", func(s *managedSpec) {
@@ -245,7 +249,8 @@ func overrideField(member string, effect func(ekstypes.NodeRepairConfigOverrides
 	})
 }
 
-// managedHookField has the hook of an instance on its way out: one on the way in would keep nodes from coming.
+// managedHookField has the hook of an instance on its way out: one on the way in would keep nodes
+// from coming.
 func managedHookField(member string, effect func(asgtypes.LifecycleHook) bool) managedField {
 	return managedField{"lifecycleHooks[]." + member, func(s *managedSpec) {
 		s.AWSLifecycleHooks = []infrav1.AWSLifecycleHook{{
@@ -261,7 +266,8 @@ func warmField(member string, effect func(*asgtypes.WarmPoolConfiguration) bool)
 	}, func(g inEKS) bool { return g.asg.WarmPoolConfiguration != nil && effect(g.asg.WarmPoolConfiguration) }}
 }
 
-// templateField is recognized in what EKS launches, which is a copy. Without an effect it is the template's name.
+// templateField is recognized in what EKS launches, which is a copy. Without an effect it is the
+// template's name.
 func templateField(member string, change func(*infrav1.AWSLaunchTemplate), effect func(*ec2types.ResponseLaunchTemplateData) bool) managedField {
 	return managedField{"awsLaunchTemplate." + member, func(s *managedSpec) { change(s.AWSLaunchTemplate) }, func(g inEKS) bool {
 		if effect == nil {

@@ -58,7 +58,8 @@ func (w *world) hasEffect(name string, rows []managedField) error {
 	return nil
 }
 
-// comparableInEKS is what AWS holds of a managed pool, without what tells any two of them apart, and without defaults that are said aloud.
+// comparableInEKS is what AWS holds of a managed pool, without what tells any two of them apart,
+// and without defaults that are said aloud.
 func (w *world) comparableInEKS(name string) (any, error) {
 	seen, err := w.seenInEKS(name)
 	if err != nil {
@@ -92,8 +93,8 @@ func (w *world) comparableInEKS(name string) (any, error) {
 	return plain, errors.Join(json.Unmarshal([]byte(identities.Replace(string(text))), &plain), err)
 }
 
-// TestEveryManagedField changes each field through the API server and finds its effect in AWS. The pool that went through all of it is as one that is made
-// with its last spec.
+// TestEveryManagedField changes each field through the API server and finds its effect in AWS. The
+// pool that went through all of it is as one that is made with its last spec.
 func TestEveryManagedField(t *testing.T) {
 	t.Parallel()
 	options := managedOptions()
@@ -127,7 +128,8 @@ func TestEveryManagedField(t *testing.T) {
 	}
 }
 
-// expectAsMadeAfresh makes another managed pool with the present spec of the first, and compares what AWS holds of both.
+// expectAsMadeAfresh makes another managed pool with the present spec of the first, and compares
+// what AWS holds of both.
 func (w *world) expectAsMadeAfresh(name string) {
 	w.Helper()
 	w.makeManaged(name, &w.mustManaged().Spec)

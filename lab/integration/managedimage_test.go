@@ -36,7 +36,8 @@ func (w *world) imageNamed(name string) string {
 	return *out.Images[0].ImageId
 }
 
-// boots is nil once the node group of the managed pool boots that image of the launch template's, with user data that the check likes.
+// boots is nil once the node group of the managed pool boots that image of the launch template's,
+// with user data that the check likes.
 func (w *world) boots(image string, check func(userData string) error) error {
 	seen, err := w.seenInEKS(managedName)
 	if err != nil {
@@ -61,8 +62,9 @@ func says(parts ...string) func(string) error {
 	}
 }
 
-// TestManagedOwnImage holds the ways to say which image nodes boot: by id, as one that EKS published, and by name; that EKS calls the group CUSTOM; and that user
-// data is what the Secret says, completed where nodes of the image need it.
+// TestManagedOwnImage holds the ways to say which image nodes boot: by id, as one that EKS
+// published, and by name; that EKS calls the group CUSTOM; and that user data is what the Secret
+// says, completed where nodes of the image need it.
 func TestManagedOwnImage(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
@@ -99,8 +101,9 @@ func TestManagedOwnImage(t *testing.T) {
 	w.expectCounts(map[string]int{"CreateNodegroup": 1, "UpdateNodegroupVersion": 3})
 }
 
-// TestManagedImageLookedUp holds that CUSTOM without an image has one looked up, with all that its nodes need to join: Amazon Linux 2 as with CAPA, and Amazon Linux
-// 2023 for versions that have no other.
+// TestManagedImageLookedUp holds that CUSTOM without an image has one looked up, with all that its
+// nodes need to join: Amazon Linux 2 as with CAPA, and Amazon Linux 2023 for versions that have no
+// other.
 func TestManagedImageLookedUp(t *testing.T) {
 	t.Parallel()
 	options := managedOptions()
@@ -127,8 +130,9 @@ func (w *world) launchConfig(name string, spec infrav1.AWSLaunchConfigSpec) {
 	}
 }
 
-// TestManagedLaunchConfigRef holds that two pools launch from the template of one launch config, that an edit of it rolls both, and that it stays when they go. A
-// config that no node group could be made from is said to be none.
+// TestManagedLaunchConfigRef holds that two pools launch from the template of one launch config,
+// that an edit of it rolls both, and that it stays when they go. A config that no node group could
+// be made from is said to be none.
 func TestManagedLaunchConfigRef(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)

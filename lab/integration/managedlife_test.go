@@ -65,7 +65,8 @@ func TestManagedIdle(t *testing.T) {
 	}
 }
 
-// TestManagedTokenRotation holds that bootstrap data that differs by its join token alone makes a version and replaces no node.
+// TestManagedTokenRotation holds that bootstrap data that differs by its join token alone makes a
+// version and replaces no node.
 func TestManagedTokenRotation(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
@@ -95,7 +96,8 @@ func TestManagedTokenRotation(t *testing.T) {
 	w.expectCounts(map[string]int{"UpdateNodegroupVersion": 0, "CreateNodegroup": 1})
 }
 
-// TestManagedAutoscaled holds that a size that an autoscaler chose is left alone, is written into the MachinePool, and is moved into new bounds.
+// TestManagedAutoscaled holds that a size that an autoscaler chose is left alone, is written into
+// the MachinePool, and is moved into new bounds.
 func TestManagedAutoscaled(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
@@ -126,8 +128,8 @@ func TestManagedAutoscaled(t *testing.T) {
 	w.Eventually("the size is within the bounds", replicas(2))
 }
 
-// TestManagedTemplateLost holds what becomes of a node group whose launch template somebody deleted: the condition says it, and with the policy
-// Replace a second node group takes its place.
+// TestManagedTemplateLost holds what becomes of a node group whose launch template somebody
+// deleted: the condition says it, and with the policy Replace a second node group takes its place.
 func TestManagedTemplateLost(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
@@ -152,7 +154,8 @@ func TestManagedTemplateLost(t *testing.T) {
 	w.deleteManaged()
 }
 
-// TestManagedBusyNeighbours holds that an edit gets its version within two seconds while fifty other pools' node groups are being made.
+// TestManagedBusyNeighbours holds that an edit gets its version within two seconds while fifty
+// other pools' node groups are being made.
 func TestManagedBusyNeighbours(t *testing.T) {
 	t.Parallel()
 	options := managedOptions()
@@ -198,8 +201,8 @@ func TestManagedBusyNeighbours(t *testing.T) {
 	}
 }
 
-// TestManagedAdopted holds that a node group and a launch template that CAPA made, by its names and with its tags, are taken over without replacing a node, and
-// that the next edit rolls it.
+// TestManagedAdopted holds that a node group and a launch template that CAPA made, by its names and
+// with its tags, are taken over without replacing a node, and that the next edit rolls it.
 func TestManagedAdopted(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
@@ -261,7 +264,8 @@ func TestManagedAdopted(t *testing.T) {
 	}
 }
 
-// TestManagedPruning holds that the version that a node group was made from is never pruned, however many newer ones there are and however few are kept.
+// TestManagedPruning holds that the version that a node group was made from is never pruned,
+// however many newer ones there are and however few are kept.
 func TestManagedPruning(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
@@ -306,7 +310,8 @@ func TestManagedPruning(t *testing.T) {
 	}
 }
 
-// TestManagedSecondManager holds that a manager that starts beside a pool at rest, or after a move that dropped all status, changes nothing.
+// TestManagedSecondManager holds that a manager that starts beside a pool at rest, or after a move
+// that dropped all status, changes nothing.
 func TestManagedSecondManager(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)

@@ -129,7 +129,8 @@ func (w *world) expectManagedIsCAPAs(provider capa.Managed) {
 	}
 }
 
-// TestManagedThereAndBackAgain takes a managed pool over from CAPA, gives it back, and takes it over again: its nodes stay all the while.
+// TestManagedThereAndBackAgain takes a managed pool over from CAPA, gives it back, and takes it
+// over again: its nodes stay all the while.
 func TestManagedThereAndBackAgain(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -175,7 +176,8 @@ func TestManagedThereAndBackAgain(t *testing.T) {
 	}
 }
 
-// TestManagedReleaseOfSlipwaysOwn gives managed pools to CAPA that it never had, with tags and metadata options that it reads back otherwise.
+// TestManagedReleaseOfSlipwaysOwn gives managed pools to CAPA that it never had, with tags and
+// metadata options that it reads back otherwise.
 func TestManagedReleaseOfSlipwaysOwn(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
@@ -223,8 +225,9 @@ func TestManagedReleaseIsRefused(t *testing.T) {
 	}
 }
 
-// TestManagedFixedFields holds that what EKS cannot change of a node group that CAPA made is compared with the spec, that the condition names what differs and the
-// way out, and that everything else is kept up.
+// TestManagedFixedFields holds that what EKS cannot change of a node group that CAPA made is
+// compared with the spec, that the condition names what differs and the way out, and that
+// everything else is kept up.
 func TestManagedFixedFields(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)

@@ -26,8 +26,9 @@ func (w *world) refusals() []string {
 	return codes
 }
 
-// TestManagedEditsDuringUpdate holds that edits while EKS replaces nodes are seen at once and applied when it has ended, all of them by one update more, and that
-// EKS is asked for nothing meanwhile (CAPA issues 5672 and 5797).
+// TestManagedEditsDuringUpdate holds that edits while EKS replaces nodes are seen at once and
+// applied when it has ended, all of them by one update more, and that EKS is asked for nothing
+// meanwhile (CAPA issues 5672 and 5797).
 func TestManagedEditsDuringUpdate(t *testing.T) {
 	t.Parallel()
 	options := managedOptions()
@@ -71,7 +72,8 @@ func TestManagedEditsDuringUpdate(t *testing.T) {
 	}
 }
 
-// TestManagedStrategies holds that Minimal ends nodes before it launches others, where Default launches more first.
+// TestManagedStrategies holds that Minimal ends nodes before it launches others, where Default
+// launches more first.
 func TestManagedStrategies(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
@@ -107,7 +109,8 @@ func TestManagedStrategies(t *testing.T) {
 	}
 }
 
-// TestManagedForced holds that an update that a PodDisruptionBudget stands in the way of fails and says so, and that force is an edit that has it go through at once.
+// TestManagedForced holds that an update that a PodDisruptionBudget stands in the way of fails and
+// says so, and that force is an edit that has it go through at once.
 func TestManagedForced(t *testing.T) {
 	t.Parallel()
 	options := managedOptions()

@@ -106,7 +106,8 @@ func (w *world) launchedBy(group *asgtypes.AutoScalingGroup) (*ec2types.Response
 	return versions.LaunchTemplateVersions[0].LaunchTemplateData, nil
 }
 
-// managedActed is nil once a managed pool is ready and rolled out for its current spec, whatever its instances do.
+// managedActed is nil once a managed pool is ready and rolled out for its current spec, whatever
+// its instances do.
 func (w *world) managedActed(name string) error {
 	pool, err := w.managedNamed(name)
 	if err != nil {

@@ -43,7 +43,8 @@ func (w *world) approve(version string) {
 	})
 }
 
-// managedAwaits is nil while the managed pool waits for the approval of a version, is made from another, and has replaced nothing.
+// managedAwaits is nil while the managed pool waits for the approval of a version, is made from
+// another, and has replaced nothing.
 func (w *world) managedAwaits(pending int64, launched string, instances []string) error {
 	if err := waits(w.managedConfig(), w.mustManaged(), pending); err != nil {
 		return err
@@ -54,8 +55,9 @@ func (w *world) managedAwaits(pending int64, launched string, instances []string
 	return equals(w.running(), instances)
 }
 
-// TestManagedApproval holds that rollout Manual makes the version of an edit, has EKS update nothing until its number is approved, lets through what replaces no node,
-// and forgets nothing with its status.
+// TestManagedApproval holds that rollout Manual makes the version of an edit, has EKS update
+// nothing until its number is approved, lets through what replaces no node, and forgets nothing
+// with its status.
 func TestManagedApproval(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
@@ -93,7 +95,8 @@ func TestManagedApproval(t *testing.T) {
 	w.expectCounts(map[string]int{"UpdateNodegroupVersion": 1})
 }
 
-// TestManagedPinned holds that a managed pool goes back to an earlier version, and forward again, each by one update, and that a version that is not there changes nothing.
+// TestManagedPinned holds that a managed pool goes back to an earlier version, and forward again,
+// each by one update, and that a version that is not there changes nothing.
 func TestManagedPinned(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
@@ -138,7 +141,8 @@ func TestManagedPinned(t *testing.T) {
 	}
 }
 
-// TestManagedTemplateElsewhere holds that a managed pool is made from a template of another namespace once that allows it, follows its edits, and keeps its nodes when it is gone.
+// TestManagedTemplateElsewhere holds that a managed pool is made from a template of another
+// namespace once that allows it, follows its edits, and keeps its nodes when it is gone.
 func TestManagedTemplateElsewhere(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)

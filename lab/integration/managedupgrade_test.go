@@ -33,7 +33,8 @@ type storedManaged struct {
 
 var storedManagedPools = filepath.Join(storedPools, "managed")
 
-// storedWorld has an EKS cluster of the same name in every test: it is in the tags of launch templates, and with them in their fingerprints.
+// storedWorld has an EKS cluster of the same name in every test: it is in the tags of launch
+// templates, and with them in their fingerprints.
 func storedWorld(t *testing.T) *world {
 	t.Helper()
 	options := managedOptions()
@@ -150,7 +151,8 @@ func (w *world) restoreManaged(content string) storedManaged {
 	return release
 }
 
-// writeManagedStatus has the managed pool and its config say of themselves what a release wrote. Cluster API may write to the pool meanwhile.
+// writeManagedStatus has the managed pool and its config say of themselves what a release wrote.
+// Cluster API may write to the pool meanwhile.
 func (w *world) writeManagedStatus(release storedManaged) {
 	w.Helper()
 	w.Eventually("status is as the release wrote it", func() error {

@@ -15,8 +15,10 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// TestNamespaceDeletion deletes a namespace that has a cluster with a pool of each kind. The namespace controller deletes all objects at once, and nothing can be created
-// any longer: while the groups are being deleted, each pool reports what is left, and in the end nothing is left in Kubernetes and AWS.
+// TestNamespaceDeletion deletes a namespace that has a cluster with a pool of each kind. The
+// namespace controller deletes all objects at once, and nothing can be created any longer: while
+// the groups are being deleted, each pool reports what is left, and in the end nothing is left in
+// Kubernetes and AWS.
 func TestNamespaceDeletion(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)

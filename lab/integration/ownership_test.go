@@ -80,7 +80,8 @@ func TestForeignNames(t *testing.T) {
 	}
 }
 
-// TestAllNamesAreTaken holds that a pool that is left no name says so, and has one when somebody else lets go of it.
+// TestAllNamesAreTaken holds that a pool that is left no name says so, and has one when somebody
+// else lets go of it.
 func TestAllNamesAreTaken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -109,7 +110,8 @@ func TestAllNamesAreTaken(t *testing.T) {
 	}
 }
 
-// TestForeignLaunchConfig holds that a config of the pool's name that somebody else wrote is a condition, not a fight.
+// TestForeignLaunchConfig holds that a config of the pool's name that somebody else wrote is a
+// condition, not a fight.
 func TestForeignLaunchConfig(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -27,7 +27,8 @@ import (
 	"github.com/slipway-project/slipway/lab/underpolicy"
 )
 
-// journeyUnderPolicy is a journey whose manager has the policy of the default features and of those that it needs beside them.
+// journeyUnderPolicy is a journey whose manager has the policy of the default features and of those
+// that it needs beside them.
 type journeyUnderPolicy struct {
 	name     string
 	journey  func(*testing.T)
@@ -116,7 +117,8 @@ func updateOfSomebodyElse(t *testing.T) {
 	})
 }
 
-// held has what managers may do, the EKS clusters that they have, and what they asked for, by the name of the journey.
+// held has what managers may do, the EKS clusters that they have, and what they asked for, by the
+// name of the journey.
 var held = struct {
 	sync.Mutex
 	features map[string][]permissions.Feature
@@ -127,7 +129,8 @@ var held = struct {
 // ordinary are the default features of a policy that names an EKS cluster.
 func ordinary() []permissions.Feature { return permissions.Defaults(namedByTests("", "any")) }
 
-// policyOf returns what the manager of a journey may do, and the name under which it is held; nil if it may do everything.
+// policyOf returns what the manager of a journey may do, and the name under which it is held; nil
+// if it may do everything.
 func policyOf(t *testing.T) (string, []permissions.Feature) {
 	held.Lock()
 	defer held.Unlock()
@@ -149,7 +152,8 @@ func policies(t *testing.T, scope permissions.Scope, features []permissions.Feat
 	return documents
 }
 
-// namedByTests returns the scope of policies with the names that journeys use, as a user would have to give them.
+// namedByTests returns the scope of policies with the names that journeys use, as a user would have
+// to give them.
 func namedByTests(region string, eksClusters ...string) permissions.Scope {
 	return permissions.Scope{
 		Partition: "aws", Region: region, Clusters: []string{"capa"}, EKSClusters: eksClusters,
@@ -160,7 +164,8 @@ func namedByTests(region string, eksClusters ...string) permissions.Scope {
 	}
 }
 
-// hold has the manager of a journey under policy do no more than its policy allows, and collects what it asked for.
+// hold has the manager of a journey under policy do no more than its policy allows, and collects
+// what it asked for.
 func hold(t *testing.T, env *labtest.Env, eksCluster string) {
 	t.Helper()
 	name, features := policyOf(t)
@@ -186,8 +191,9 @@ func withoutLinkedRoles(roles []awsworld.Role) []awsworld.Role {
 	return slices.DeleteFunc(slices.Clone(roles), func(role awsworld.Role) bool { return strings.HasPrefix(role.Path, "/aws-service-role/") })
 }
 
-// TestPolicyIsEnoughAndNoMore runs journeys with a manager that has the policy that is printed for what they do: no call is denied. Without any single action of any
-// statement, some call of theirs is.
+// TestPolicyIsEnoughAndNoMore runs journeys with a manager that has the policy that is printed for
+// what they do: no call is denied. Without any single action of any statement, some call of theirs
+// is.
 func TestPolicyIsEnoughAndNoMore(t *testing.T) {
 	t.Parallel()
 	t.Run("journeys", func(t *testing.T) {
@@ -233,7 +239,8 @@ func TestPolicyIsEnoughAndNoMore(t *testing.T) {
 	}
 	var features []permissions.Feature
 	for _, purpose := range permissions.Features {
-		if !slices.Contains([]permissions.Feature{permissions.JustInTimeNodes, permissions.ClusterEndpoints}, purpose.Feature) { // lab/provisioner has those
+		// lab/provisioner has those
+		if !slices.Contains([]permissions.Feature{permissions.JustInTimeNodes, permissions.ClusterEndpoints}, purpose.Feature) {
 			features = append(features, purpose.Feature)
 		}
 	}
@@ -244,7 +251,8 @@ func TestPolicyIsEnoughAndNoMore(t *testing.T) {
 	}
 }
 
-// TestPermissionsThatAreMissing takes one permission after another away while a pool is made. The pool says which is missing, and goes on when it is there.
+// TestPermissionsThatAreMissing takes one permission after another away while a pool is made. The
+// pool says which is missing, and goes on when it is there.
 func TestPermissionsThatAreMissing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -52,7 +52,8 @@ func TestRefreshPreferences(t *testing.T) {
 	w.awaitEvents("InstanceRefreshStarted", "InstanceRefreshSucceeded")
 }
 
-// TestRefreshDisabled holds that replacing is left to the user who says so, and is done when they say so no more.
+// TestRefreshDisabled holds that replacing is left to the user who says so, and is done when they
+// say so no more.
 func TestRefreshDisabled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -82,7 +83,8 @@ func TestRefreshDisabled(t *testing.T) {
 	w.expectCounts(map[string]int{"StartInstanceRefresh": 1})
 }
 
-// TestRefreshOfSomebodyElse holds that a refresh that an operator started is waited for, and its result counted.
+// TestRefreshOfSomebodyElse holds that a refresh that an operator started is waited for, and its
+// result counted.
 func TestRefreshOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -109,7 +111,8 @@ func TestRefreshOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// TestCancelledRefresh holds that a refresh that an operator cancels is shown, left alone for a while, and then done again.
+// TestCancelledRefresh holds that a refresh that an operator cancels is shown, left alone for a
+// while, and then done again.
 func TestCancelledRefresh(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -125,7 +128,8 @@ func TestCancelledRefresh(t *testing.T) {
 	warmUp(3600) // the refresh lasts, until the operator comes
 	w.editType("m6i.large")
 	w.awaitCondition(infrav1.RolledOutCondition, "False", infrav1.RollingOutReason)
-	w.clock.SetRate(rate / 100) // the back-off is a second of real time otherwise, and a busy machine may miss it
+	// the back-off is a second of real time otherwise, and a busy machine may miss it
+	w.clock.SetRate(rate / 100)
 	w.Eventually("the refresh is cancelled", func() error {
 		_, err := w.asg().CancelInstanceRefresh(w.Context(), &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: aws.String(poolName)})
 		return err
@@ -144,10 +148,12 @@ func TestCancelledRefresh(t *testing.T) {
 	w.awaitEvents("InstanceRefreshEnded")
 }
 
-// TestEditDuringRefresh holds that an edit while a refresh is under way, which has replaced nothing yet, ends with every instance at the newest spec.
+// TestEditDuringRefresh holds that an edit while a refresh is under way, which has replaced nothing
+// yet, ends with every instance at the newest spec.
 func TestEditDuringRefresh(t *testing.T) {
 	t.Parallel()
-	w := newWorldWith(t, options{behavior: awssim.Behavior{Capacity: []awssim.CapacityRule{{InstanceType: "m6i.large"}}}}) // so that none comes meanwhile
+	// so that none comes meanwhile
+	w := newWorldWith(t, options{behavior: awssim.Behavior{Capacity: []awssim.CapacityRule{{InstanceType: "m6i.large"}}}})
 	w.havePool()
 	instances := w.running()
 	w.clock.SetRate(slow)

@@ -69,7 +69,8 @@ func (w *world) expectDisowned() {
 	}
 }
 
-// TestThereAndBackAgain takes a pool over from CAPA, gives it back, and takes it over again: its instances stay all the while.
+// TestThereAndBackAgain takes a pool over from CAPA, gives it back, and takes it over again: its
+// instances stay all the while.
 func TestThereAndBackAgain(t *testing.T) {
 	t.Parallel()
 	w := newCAPAsWorld(t, nil)
@@ -107,7 +108,8 @@ func TestThereAndBackAgain(t *testing.T) {
 	w.Eventually("the edit replaces both", func() error { return w.replaced(w.instances, 2) })
 }
 
-// TestReleaseOfPoolsOfSlipwaysOwn gives pools to CAPA that it never had, with settings that it would read back otherwise than they are stored.
+// TestReleaseOfPoolsOfSlipwaysOwn gives pools to CAPA that it never had, with settings that it
+// would read back otherwise than they are stored.
 func TestReleaseOfPoolsOfSlipwaysOwn(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -84,8 +84,8 @@ func (w *world) setAlarm(name string, state awssim.AlarmState) {
 	}
 }
 
-// TestBatchOfEditsIsOneRollout holds that versions are made at once, that group and refresh wait until edits have settled, and that the roll-out
-// says why it happens and what it costs.
+// TestBatchOfEditsIsOneRollout holds that versions are made at once, that group and refresh wait
+// until edits have settled, and that the roll-out says why it happens and what it costs.
 func TestBatchOfEditsIsOneRollout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -136,7 +136,8 @@ func TestBatchOfEditsIsOneRollout(t *testing.T) {
 	}
 }
 
-// TestReasonOutlivesAnEdit holds that what a version was made for is told, although the launch config was edited before its status could be written.
+// TestReasonOutlivesAnEdit holds that what a version was made for is told, although the launch
+// config was edited before its status could be written.
 func TestReasonOutlivesAnEdit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -153,7 +154,8 @@ func TestReasonOutlivesAnEdit(t *testing.T) {
 	}
 }
 
-// TestNewerEditSupersedes holds that our refresh makes way for a newer one, even where status was lost meanwhile.
+// TestNewerEditSupersedes holds that our refresh makes way for a newer one, even where status was
+// lost meanwhile.
 func TestNewerEditSupersedes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -184,7 +186,8 @@ func TestNewerEditSupersedes(t *testing.T) {
 	w.expectCounts(map[string]int{"CancelInstanceRefresh": 1, "StartInstanceRefresh": 2})
 }
 
-// TestFailedRefreshResumes holds that a refresh that AWS gave up is tried again after a while, and that preferences reach AWS.
+// TestFailedRefreshResumes holds that a refresh that AWS gave up is tried again after a while, and
+// that preferences reach AWS.
 func TestFailedRefreshResumes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -213,7 +216,8 @@ func TestFailedRefreshResumes(t *testing.T) {
 	w.awaitEvents("InstanceRefreshEnded", "InstanceRefreshSucceeded")
 }
 
-// TestRollback holds that a pool goes back to what it ran before, with the join token of today, that it stays there, and that an edit ends it.
+// TestRollback holds that a pool goes back to what it ran before, with the join token of today,
+// that it stays there, and that an edit ends it.
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -277,7 +281,8 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// TestNothingIsReplacedTwice holds that a refresh that begins again after a token rotated spares the instances that run the wanted config already.
+// TestNothingIsReplacedTwice holds that a refresh that begins again after a token rotated spares
+// the instances that run the wanted config already.
 func TestNothingIsReplacedTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

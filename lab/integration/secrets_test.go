@@ -23,7 +23,8 @@ func (w *world) editSecret(name string, edit func(map[string][]byte)) {
 	edited(w, &corev1.Secret{}, name, func(secret *corev1.Secret) { edit(secret.Data) })
 }
 
-// bootstrapBySecret are replacements in the example that have the MachinePool name a Secret instead of a KubeadmConfig.
+// bootstrapBySecret are replacements in the example that have the MachinePool name a Secret instead
+// of a KubeadmConfig.
 func bootstrapBySecret(name string) []string {
 	return []string{`        configRef:
           apiVersion: bootstrap.cluster.x-k8s.io/v1beta1

@@ -71,8 +71,9 @@ func (w *world) types() []ec2types.InstanceType {
 	return slices.Compact(found)
 }
 
-// TestTemplateOfTwoClusters holds the life of a template that pools of one name, in clusters of two namespaces, are made from: who may use it, what each gets, that an
-// edit reaches both, and that nothing is lost when the template is.
+// TestTemplateOfTwoClusters holds the life of a template that pools of one name, in clusters of two
+// namespaces, are made from: who may use it, what each gets, that an edit reaches both, and that
+// nothing is lost when the template is.
 func TestTemplateOfTwoClusters(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -157,7 +158,8 @@ func (w *world) templateUsers(want int32) error {
 	return nil
 }
 
-// holdOrigin holds what the launch configs say of where they came from. Places are pairs of namespace and cluster.
+// holdOrigin holds what the launch configs say of where they came from. Places are pairs of
+// namespace and cluster.
 func (w *world) holdOrigin(places ...string) {
 	w.Helper()
 	for place := range slices.Chunk(places, 2) {
@@ -183,7 +185,8 @@ func (w *world) holdOrigin(places ...string) {
 	}
 }
 
-// loseTemplate holds that a pool whose template is gone says so and goes on with what it has, join tokens included; and that nothing happens when it is back.
+// loseTemplate holds that a pool whose template is gone says so and goes on with what it has, join
+// tokens included; and that nothing happens when it is back.
 func (w *world) loseTemplate(asBefore func() error) {
 	w.Helper()
 	w.Cloud.AWS.ClearCalls()
@@ -209,7 +212,8 @@ func (w *world) loseTemplate(asBefore func() error) {
 	w.expectCounts(map[string]int{"CreateLaunchTemplateVersion": 1, "StartInstanceRefresh": 0, "TerminateInstances": 0, "CreateLaunchTemplate": 0})
 }
 
-// managedData is that of the newest version of the managed pool's launch template, beside which EKS keeps one of its own.
+// managedData is that of the newest version of the managed pool's launch template, beside which EKS
+// keeps one of its own.
 func (w *world) managedData() *ec2types.ResponseLaunchTemplateData {
 	w.Helper()
 	out, err := w.ec2().DescribeLaunchTemplateVersions(w.Context(), &ec2.DescribeLaunchTemplateVersionsInput{
@@ -221,8 +225,8 @@ func (w *world) managedData() *ec2types.ResponseLaunchTemplateData {
 	return out.LaunchTemplateVersions[0].LaunchTemplateData
 }
 
-// TestManagedTemplate holds that a managed pool is made from a template that is for pools of both kinds: without the instance profile, which EKS forbids, and with
-// an edit that rolls.
+// TestManagedTemplate holds that a managed pool is made from a template that is for pools of both
+// kinds: without the instance profile, which EKS forbids, and with an edit that rolls.
 func TestManagedTemplate(t *testing.T) {
 	t.Parallel()
 	w := managedWorld(t)
@@ -253,8 +257,8 @@ func TestManagedTemplate(t *testing.T) {
 	}
 }
 
-// TestSharedLaunchConfig holds that a pool launches from a launch config that it does not own: it waits for it, shows what is wrong with it, follows its edits, and
-// leaves it behind.
+// TestSharedLaunchConfig holds that a pool launches from a launch config that it does not own: it
+// waits for it, shows what is wrong with it, follows its edits, and leaves it behind.
 func TestSharedLaunchConfig(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

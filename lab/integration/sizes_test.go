@@ -122,8 +122,9 @@ func TestMixedInstancesPolicy(t *testing.T) {
 	}
 }
 
-// TestNodeTemplateTags holds that cluster-autoscaler's aws provider finds on the group what the MachinePool says of nodes to come, and no longer when that is
-// taken back. No node is replaced for it, and tags of others stay.
+// TestNodeTemplateTags holds that cluster-autoscaler's aws provider finds on the group what the
+// MachinePool says of nodes to come, and no longer when that is taken back. No node is replaced for
+// it, and tags of others stay.
 func TestNodeTemplateTags(t *testing.T) {
 	t.Parallel()
 	const prefix = "k8s.io/cluster-autoscaler/node-template/"
@@ -177,7 +178,8 @@ func TestNodeTemplateTags(t *testing.T) {
 	}
 }
 
-// TestExternalAutoscaler holds that the size that somebody gives the group in AWS is taken over and never pushed back.
+// TestExternalAutoscaler holds that the size that somebody gives the group in AWS is taken over and
+// never pushed back.
 func TestExternalAutoscaler(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -210,7 +212,8 @@ func TestExternalAutoscaler(t *testing.T) {
 		t.Errorf("the manager's writes: %v", err)
 	}
 
-	// CAPA refuses bounds that the present size is out of, whoever decides about it (5746). AWS moves the size into them.
+	// CAPA refuses bounds that the present size is out of, whoever decides about it (5746). AWS
+	// moves the size into them.
 	w.editPool(func(pool *infrav1.AWSMachinePool) { pool.Spec.MinSize, pool.Spec.MaxSize = 5, 9 })
 	w.groupIs("a min size above the size lifts it", 5, 9, 5, privateSubnetA)
 	w.replicasAre(5)
@@ -243,8 +246,9 @@ func (w *world) replicasAre(want int32) {
 	})
 }
 
-// TestHooksComeBack holds that a hook which somebody deletes is there again within about an hour, that looking costs no more than one call an hour, and
-// that one which leaves the spec goes at once.
+// TestHooksComeBack holds that a hook which somebody deletes is there again within about an hour,
+// that looking costs no more than one call an hour, and that one which leaves the spec goes at
+// once.
 func TestHooksComeBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -17,7 +17,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// pastList answers what a manager lists and watches of AWSMachinePools with one object of the past, until it is told to go on.
+// pastList answers what a manager lists and watches of AWSMachinePools with one object of the past,
+// until it is told to go on.
 type pastList struct {
 	next   http.RoundTripper
 	object []byte
@@ -85,8 +86,9 @@ func (s *stream) Read(into []byte) (int, error) {
 // Close implements io.Closer.
 func (*stream) Close() error { return nil }
 
-// TestStaleList starts a manager on a list of the past, which shows the deletion of a pool that another of the same name has taken the place of since. The new pool has
-// the group of the old one, and the manager must not delete it.
+// TestStaleList starts a manager on a list of the past, which shows the deletion of a pool that
+// another of the same name has taken the place of since. The new pool has the group of the old one,
+// and the manager must not delete it.
 func TestStaleList(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -24,7 +24,8 @@ func waits(config *infrav1.AWSLaunchConfig, pool conditioned, pending int64) err
 	return nil
 }
 
-// awaits is nil while the pool waits for the approval of a version, launches from another, and has replaced nothing.
+// awaits is nil while the pool waits for the approval of a version, launches from another, and has
+// replaced nothing.
 func (w *world) awaits(pending int64, launched string, instances []string) error {
 	if err := waits(w.mustConfig(), w.mustPool(), pending); err != nil {
 		return err
@@ -43,8 +44,8 @@ func (w *world) launches(version string, instances []string) error {
 	return equals(w.running(), instances)
 }
 
-// TestApprovedRollout holds that rollout Manual makes the version, replaces nothing until its number is approved, keeps join tokens fresh meanwhile, and forgets
-// nothing with its status.
+// TestApprovedRollout holds that rollout Manual makes the version, replaces nothing until its
+// number is approved, keeps join tokens fresh meanwhile, and forgets nothing with its status.
 func TestApprovedRollout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -87,7 +88,8 @@ func TestApprovedRollout(t *testing.T) {
 	w.Eventually("an approval is for one edit", func() error { return w.awaits(5, "4", instances) })
 }
 
-// expectHistory compares what status.history says of what was asked for, and that the pool's two instances run the newest.
+// expectHistory compares what status.history says of what was asked for, and that the pool's two
+// instances run the newest.
 func (w *world) expectHistory(want ...infrav1.LaunchConfigHistoryEntry) {
 	w.Helper()
 	want[0].RunBy = []infrav1.LaunchConfigUser{{Kind: "AWSMachinePool", Name: poolName, Instances: 2}}
@@ -127,7 +129,8 @@ func TestPausedPool(t *testing.T) {
 	})
 }
 
-// TestPinnedVersion holds that a pool goes back to an earlier version, or to its configuration with the token of today, and forward again.
+// TestPinnedVersion holds that a pool goes back to an earlier version, or to its configuration with
+// the token of today, and forward again.
 func TestPinnedVersion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -10,7 +10,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// TestTokenRotation holds that a rotated join token costs a version and no node, and that nodes launched after it join.
+// TestTokenRotation holds that a rotated join token costs a version and no node, and that nodes
+// launched after it join.
 func TestTokenRotation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

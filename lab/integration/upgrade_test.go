@@ -27,7 +27,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// recordRelease has TestUpgrade write what the present state of Slipway makes, as the state of a release: once, when that is released.
+// recordRelease has TestUpgrade write what the present state of Slipway makes, as the state of a
+// release: once, when that is released.
 var recordRelease = flag.String("record-release", "", "write the objects of this release, for TestUpgrade, and what AWS holds: a name such as v0.1")
 
 // stored is a pool as some release left it in the API server and in AWS.
@@ -50,8 +51,10 @@ const (
 	storedPools                              = "testdata/upgrade"
 )
 
-// TestUpgrade takes over what an earlier release wrote, and gives it back, without a node being replaced or anything being written in AWS. Of an earlier
-// release nothing runs here: what it goes by, in AWS and in annotations, has to stay as it left it, and this release has to take up again what it would write.
+// TestUpgrade takes over what an earlier release wrote, and gives it back, without a node being
+// replaced or anything being written in AWS. Of an earlier release nothing runs here: what it goes
+// by, in AWS and in annotations, has to stay as it left it, and this release has to take up again
+// what it would write.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	if *recordRelease != "" {
@@ -126,8 +129,9 @@ var ignoreSerde = cmp.FilterPath(func(path cmp.Path) bool {
 	return ok && field.Name() == "noSmithyDocumentSerde"
 }, cmp.Ignore())
 
-// keepsAnnotations demands that every annotation of what was stored is there as it was. Of a record, that has the same entries: they are digests of what holds
-// ids, which are others in each test.
+// keepsAnnotations demands that every annotation of what was stored is there as it was. Of a
+// record, that has the same entries: they are digests of what holds ids, which are others in each
+// test.
 func (w *world) keepsAnnotations(when string, before, after client.Object) {
 	w.Helper()
 	for key, value := range before.GetAnnotations() {
@@ -237,7 +241,8 @@ func (w *world) restoreObjects(config *infrav1.AWSLaunchConfig, objects ...clien
 	}
 }
 
-// writeStatus has pool and config say of themselves what a release wrote. Cluster API may write to the pool meanwhile.
+// writeStatus has pool and config say of themselves what a release wrote. Cluster API may write to
+// the pool meanwhile.
 func (w *world) writeStatus(release stored) {
 	w.Helper()
 	w.Eventually("status is as the release wrote it", func() error {

@@ -18,8 +18,9 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// TestVersionsAreTried holds that EC2 is asked once whether it would launch a version, that a config whose version it would not launch is not ready and says
-// why, and that it is asked again until it would.
+// TestVersionsAreTried holds that EC2 is asked once whether it would launch a version, that a
+// config whose version it would not launch is not ready and says why, and that it is asked again
+// until it would.
 func TestVersionsAreTried(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -69,7 +70,8 @@ func (w *world) makePlacementGroup(name string) {
 	}
 }
 
-// verified is a world with a pool at rest that is launched from a template whose versions are tried. More are other fields of the pool.
+// verified is a world with a pool at rest that is launched from a template whose versions are
+// tried. More are other fields of the pool.
 func verified(t *testing.T, more string) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -92,7 +94,8 @@ func (w *world) placeIn(group string, instanceType string) {
 	})
 }
 
-// heldBack is nil while EC2 would not launch a version, so that the pool launches from another, says why, and has replaced nothing.
+// heldBack is nil while EC2 would not launch a version, so that the pool launches from another,
+// says why, and has replaced nothing.
 func (w *world) heldBack(pending int64, launched string, instances []string) error {
 	config, pool := w.mustConfig(), w.mustPool()
 	condition := meta.FindStatusCondition(pool.Status.Conditions, infrav1.ReadyCondition)
@@ -103,8 +106,9 @@ func (w *world) heldBack(pending int64, launched string, instances []string) err
 	return w.launches(launched, instances)
 }
 
-// TestFailedVersionsAreHeldBack holds that a pool stays on the version that passed while EC2 would not launch what its template asks for: with new join tokens, also when
-// status is lost, and until a good edit mends it. The default version moves to no version that has not passed.
+// TestFailedVersionsAreHeldBack holds that a pool stays on the version that passed while EC2 would
+// not launch what its template asks for: with new join tokens, also when status is lost, and until
+// a good edit mends it. The default version moves to no version that has not passed.
 func TestFailedVersionsAreHeldBack(t *testing.T) {
 	t.Parallel()
 	w := verified(t, "")
@@ -145,7 +149,8 @@ func TestFailedVersionsAreHeldBack(t *testing.T) {
 	}
 }
 
-// TestVersionsAreTriedBeforeApproval holds how a dry run and an approval meet: a version is tried as soon as it is made, and is launched once both have said yes.
+// TestVersionsAreTriedBeforeApproval holds how a dry run and an approval meet: a version is tried
+// as soon as it is made, and is launched once both have said yes.
 func TestVersionsAreTriedBeforeApproval(t *testing.T) {
 	t.Parallel()
 	w := verified(t, "  rollout: Manual\n")
@@ -176,7 +181,8 @@ func TestVersionsAreTriedBeforeApproval(t *testing.T) {
 	w.expectTriedFirst()
 }
 
-// expectResolved holds that status says what the spec comes to, what is launched if that is another configuration, and that the pool says what nodes that are launched have.
+// expectResolved holds that status says what the spec comes to, what is launched if that is another
+// configuration, and that the pool says what nodes that are launched have.
 func (w *world) expectResolved(asked, launched, cpus string) {
 	w.Helper()
 	w.Eventually("status says what is asked for and what is launched", func() error {
@@ -186,7 +192,8 @@ func (w *world) expectResolved(asked, launched, cpus string) {
 	})
 }
 
-// expectTriedFirst holds that every move of the default version comes after a dry run that passed, and that dry runs launched nothing.
+// expectTriedFirst holds that every move of the default version comes after a dry run that passed,
+// and that dry runs launched nothing.
 func (w *world) expectTriedFirst() {
 	w.Helper()
 	passed := false

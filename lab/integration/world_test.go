@@ -29,7 +29,8 @@ func TestMain(m *testing.M) { labtest.MainWith(m, lab.Options{}) }
 
 const (
 	poolName = "capa-mp-0"
-	// rate makes simulated minutes take fractions of a second: a refresh of two instances waits five minutes for each to warm up.
+	// rate makes simulated minutes take fractions of a second: a refresh of two instances waits
+	// five minutes for each to warm up.
 	rate = 300
 )
 
@@ -191,7 +192,8 @@ func (w *world) wipeStatus() {
 	})
 }
 
-// wiped writes objects without their status, again if somebody else, such as core Cluster API, wrote to one meanwhile.
+// wiped writes objects without their status, again if somebody else, such as core Cluster API,
+// wrote to one meanwhile.
 func (w *world) wiped(read func() []client.Object) {
 	w.Helper()
 	w.Eventually("nothing is left of status", func() error {
@@ -204,8 +206,9 @@ func (w *world) wiped(read func() []client.Object) {
 	})
 }
 
-// settled is nil once the pool is ready for its current generation, rolled out at the version that is wanted of a config that has acted on its
-// spec, and core Cluster API has a Node for every replica.
+// settled is nil once the pool is ready for its current generation, rolled out at the version that
+// is wanted of a config that has acted on its spec, and core Cluster API has a Node for every
+// replica.
 func (w *world) settled(replicas int) error {
 	pool, err := w.pool()
 	if err != nil {
@@ -349,7 +352,8 @@ func (w *world) touch() {
 			if annotations == nil {
 				annotations = map[string]string{}
 			}
-			annotations["touched"] = time.Now().Format(time.RFC3339Nano) // the simulated clock may stand still
+			// the simulated clock may stand still
+			annotations["touched"] = time.Now().Format(time.RFC3339Nano)
 			object.SetAnnotations(annotations)
 		})
 	}

@@ -24,8 +24,8 @@ const (
 	fieldOwner = client.FieldOwner("labtest")
 )
 
-// Eventually polls until f returns nil. Past the deadline the test fails with the reason, which says what should have
-// come about, and f's last error.
+// Eventually polls until f returns nil. Past the deadline the test fails with the reason, which
+// says what should have come about, and f's last error.
 func (e *Env) Eventually(reason string, f func() error) {
 	e.Helper()
 	e.EventuallyWithin(DefaultDeadline, reason, f)
@@ -47,8 +47,8 @@ func (e *Env) EventuallyWithin(deadline time.Duration, reason string, f func() e
 	}
 }
 
-// Apply applies the objects of a YAML text with server-side apply. Objects without a namespace, and those that name
-// "default", go to the test's.
+// Apply applies the objects of a YAML text with server-side apply. Objects without a namespace, and
+// those that name "default", go to the test's.
 func (e *Env) Apply(text string) []*unstructured.Unstructured {
 	e.Helper()
 	objects, err := e.TryApply(text)
@@ -87,7 +87,8 @@ func (e *Env) TryApply(text string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// ApplyFile applies a file's objects like Apply. Pairs of old and new text are replaced first, such as "${AWS_REGION}".
+// ApplyFile applies a file's objects like Apply. Pairs of old and new text are replaced first, such
+// as "${AWS_REGION}".
 func (e *Env) ApplyFile(path string, replacements ...string) []*unstructured.Unstructured {
 	e.Helper()
 	content, err := os.ReadFile(path) // #nosec G304 -- the file that the test names
@@ -97,7 +98,8 @@ func (e *Env) ApplyFile(path string, replacements ...string) []*unstructured.Uns
 	return e.Apply(strings.NewReplacer(replacements...).Replace(string(content)))
 }
 
-// RotateBootstrapToken rotates the join token of a pool's KubeadmConfig, and returns when its bootstrap data carries another one.
+// RotateBootstrapToken rotates the join token of a pool's KubeadmConfig, and returns when its
+// bootstrap data carries another one.
 func (e *Env) RotateBootstrapToken(name string) {
 	e.Helper()
 	key := client.ObjectKey{Namespace: e.Namespace, Name: name}

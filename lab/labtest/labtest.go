@@ -99,7 +99,8 @@ func start(ctx context.Context) (*lab.Lab, uint64, error) {
 
 // Options says what a test wants of its part of the laboratory.
 type Options struct {
-	// AWS is what the simulated AWS starts as. The seed is always the test's own. A Clock is the test's to close; it runs no faster than the machine keeps up.
+	// AWS is what the simulated AWS starts as. The seed is always the test's own. A Clock is the
+	// test's to close; it runs no faster than the machine keeps up.
 	AWS awssim.Options
 }
 
@@ -156,8 +157,8 @@ func seed(name string, number uint64) uint64 {
 	return hash.Sum64()
 }
 
-// cleanUp removes the test's Nodes, which are not in its namespace. The namespace's objects stay: no other test sees
-// them, their controllers may be gone, and the API server's end is near.
+// cleanUp removes the test's Nodes, which are not in its namespace. The namespace's objects stay:
+// no other test sees them, their controllers may be gone, and the API server's end is near.
 func (e *Env) cleanUp() {
 	ctx := context.WithoutCancel(e.Context())
 	if e.Failed() {
@@ -180,15 +181,17 @@ func (e *Env) cleanUp() {
 	}
 }
 
-// keep writes a failed test's dump into the directory that the environment names in ARTIFACTS, and returns where, so that
-// the failure itself is not lost in it. Without ARTIFACTS it returns the dump.
+// keep writes a failed test's dump into the directory that the environment names in ARTIFACTS, and
+// returns where, so that the failure itself is not lost in it. Without ARTIFACTS it returns the
+// dump.
 func (e *Env) keep(dump string) string {
 	dir := os.Getenv("ARTIFACTS")
 	if dir == "" {
 		return dump
 	}
 	path := filepath.Join(dir, strings.ReplaceAll(e.Name(), "/", "-")+".txt")
-	err := errors.Join(os.MkdirAll(dir, 0o750), os.WriteFile(path, []byte(dump), 0o600)) // #nosec G703 -- where who runs the tests wants it
+	// #nosec G703 -- where who runs the tests wants it
+	err := errors.Join(os.MkdirAll(dir, 0o750), os.WriteFile(path, []byte(dump), 0o600))
 	if err != nil {
 		return fmt.Sprintf("%v\n%s", err, dump)
 	}
@@ -205,8 +208,8 @@ func (e *Env) ManagerEnv() lab.ManagerEnv {
 	return env
 }
 
-// StartManager runs a manager for the test. It is stopped when the test ends, if not before; then, any error that it
-// ended with fails the test.
+// StartManager runs a manager for the test. It is stopped when the test ends, if not before; then,
+// any error that it ended with fails the test.
 func (e *Env) StartManager(run lab.Manager) *lab.RunningManager {
 	e.Helper()
 	manager, err := e.Lab.StartManager(e.Context(), e.ManagerEnv(), run)

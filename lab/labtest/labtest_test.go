@@ -16,7 +16,8 @@ import (
 
 func TestMain(m *testing.M) { Main(m) }
 
-// documented is the manifest of the documentation of machine pools, its variables filled for the default world.
+// documented is the manifest of the documentation of machine pools, its variables filled for the
+// default world.
 const documented = `
 apiVersion: cluster.x-k8s.io/v1beta1
 kind: MachinePool
@@ -99,7 +100,8 @@ func TestDocumentedManifestConvertsAndGetsJoinData(t *testing.T) {
 		return nil
 	})
 	token := ""
-	env.Eventually("the KubeadmConfig names its token", func() error { // its status is written before its spec
+	// its status is written before its spec
+	env.Eventually("the KubeadmConfig names its token", func() error {
 		if err := env.Client.Get(t.Context(), key, &config); err != nil {
 			return err
 		}

@@ -13,16 +13,18 @@ import (
 )
 
 const (
-	// stride is how much real time simulated clocks run on for one answer of the API server, and cadence how often it is asked where it answers at once.
+	// stride is how much real time simulated clocks run on for one answer of the API server, and
+	// cadence how often it is asked where it answers at once.
 	stride  = 50 * time.Millisecond
 	cadence = stride / 2
 	// patience is how many times its deadline a test waits by real time, however slow the machine is.
 	patience = 5
 )
 
-// pace has the clocks of tests run no faster than the machine keeps up. At hundreds of simulated seconds in each real one, a controller that is held up for a few would
-// otherwise find that a hook has timed out and a roll-out has passed by, as it never would in a world where a second is a second. The API server's answers are the measure:
-// whatever controllers do is made of such.
+// pace has the clocks of tests run no faster than the machine keeps up. At hundreds of simulated
+// seconds in each real one, a controller that is held up for a few would otherwise find that a hook
+// has timed out and a roll-out has passed by, as it never would in a world where a second is a
+// second. The API server's answers are the measure: whatever controllers do is made of such.
 type pace struct {
 	mu     sync.Mutex
 	clocks map[*simclock.Clock]struct{}
@@ -72,8 +74,9 @@ func (p *pace) join(clock *simclock.Clock) (leave func()) {
 	}
 }
 
-// Kept is for how much real time the machine has kept up since the laboratory started. It measures what a test waits for in real time: it passes as real time does on
-// a machine with little else to do, and more slowly, like simulated time, on a busy one.
+// Kept is for how much real time the machine has kept up since the laboratory started. It measures
+// what a test waits for in real time: it passes as real time does on a machine with little else to
+// do, and more slowly, like simulated time, on a busy one.
 func (e *Env) Kept() time.Duration { return shared.pace.elapsed() }
 
 func (p *pace) elapsed() time.Duration {

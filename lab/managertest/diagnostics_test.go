@@ -18,7 +18,8 @@ import (
 	"github.com/slipway-project/slipway/lab/product"
 )
 
-// get asks an address as the owner of a token, or as nobody. Metrics have a certificate that they signed themselves.
+// get asks an address as the owner of a token, or as nobody. Metrics have a certificate that they
+// signed themselves.
 func get(t *testing.T, url, token string) (status int, body string, err error) {
 	t.Helper()
 	asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

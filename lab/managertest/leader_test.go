@@ -71,7 +71,8 @@ func TestOneLeadsAndTheOtherTakesOver(t *testing.T) {
 		t.Fatalf("the leader called AWS %d times, and the one who waits %d times", first.aws.count.Load(), asked)
 	}
 
-	// The leader is cut off from the API server, as by a broken network: it must end by itself, before another leads.
+	// The leader is cut off from the API server, as by a broken network: it must end by itself,
+	// before another leads.
 	first.kubernetes.cut.Store(true)
 	w.Eventually("the other manager leads", func() error {
 		if now := w.holder(); now == leader || now == "" {

@@ -36,7 +36,8 @@ func refusedWith(err error, says string) error {
 	return nil
 }
 
-// TestManagedPoolsAreRefused has an API server refuse every combination of fields that EKS would, in both versions, and take the neighbors of each.
+// TestManagedPoolsAreRefused has an API server refuse every combination of fields that EKS would,
+// in both versions, and take the neighbors of each.
 func TestManagedPoolsAreRefused(t *testing.T) {
 	t.Parallel()
 	e := labtest.New(t)
@@ -53,7 +54,8 @@ func TestManagedPoolsAreRefused(t *testing.T) {
 	}
 }
 
-// TestManagedPoolsStayAsTheyAre has an API server refuse every edit that EKS could not follow, and take the others.
+// TestManagedPoolsStayAsTheyAre has an API server refuse every edit that EKS could not follow, and
+// take the others.
 func TestManagedPoolsStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	e := labtest.New(t)

@@ -46,7 +46,8 @@ spec:
   imageLookupFormat: '{{range 2000000000}}aaaa{{end}}'
 `
 
-// tryMemory runs the program with the memory that its manifest gives it, among objects of a tenant who would have it take more.
+// tryMemory runs the program with the memory that its manifest gives it, among objects of a tenant
+// who would have it take more.
 func tryMemory(t *testing.T, path string) {
 	t.Helper()
 	limit, goLimit := memoryOfManifest(t)
@@ -118,8 +119,9 @@ func tryMemory(t *testing.T, path string) {
 	}
 }
 
-// storeBombs stores what the API server accepts: the image name that never ends on an AWSCluster, whose definition is Cluster API Provider AWS's and has no rule for it,
-// and a Secret full of compressed data that holds further compressed data.
+// storeBombs stores what the API server accepts: the image name that never ends on an AWSCluster,
+// whose definition is Cluster API Provider AWS's and has no rule for it, and a Secret full of
+// compressed data that holds further compressed data.
 func (w *world) storeBombs() {
 	w.Helper()
 	w.Cluster(lab.ClusterOptions{Name: "bombs"})
@@ -222,8 +224,8 @@ func peakMemory(t *testing.T, pid int) int64 {
 	return 0
 }
 
-// hostileCluster has the kubeconfig of a cluster lead to an API server that answers everything with a gigabyte of Nodes, compressed. It returns how often that was
-// asked.
+// hostileCluster has the kubeconfig of a cluster lead to an API server that answers everything with
+// a gigabyte of Nodes, compressed. It returns how often that was asked.
 func (w *world) hostileCluster(name string) *atomic.Int64 {
 	w.Helper()
 	asked := &atomic.Int64{}

@@ -140,7 +140,8 @@ func checkLog(t *testing.T, text string) {
 		if err != nil || line.Time.IsZero() || line.Msg == "" || !slices.Contains([]string{"DEBUG", "INFO", "WARN", "ERROR"}, line.Level) {
 			t.Errorf("log line %q: %v", text, err)
 		}
-		// Giving the lease back in good order is an error too to controller-runtime, in one line on the way out, and so is a renewal that is cut off.
+		// Giving the lease back in good order is an error too to controller-runtime, in one line on
+		// the way out, and so is a renewal that is cut off.
 		said := line.Msg + ": " + line.Err
 		if line.Level == "ERROR" && said != "error received after stop sequence was engaged: leader election lost" && said != "Error retrieving lease lock: context canceled" {
 			t.Errorf("something failed: %s", text)

@@ -45,7 +45,8 @@ func machinePoolOf(pool *infrav1.AWSMachinePool) *clusterv1.MachinePool {
 	return machinePool
 }
 
-// asServiceAccount makes a manager run as the service account that config/rbac gives it, on a line that records what it asks.
+// asServiceAccount makes a manager run as the service account that config/rbac gives it, on a line
+// that records what it asks.
 func (w *world) asServiceAccount(recorded *requests) func(*manager.Options) {
 	w.Helper()
 	w.installRoles()
@@ -61,13 +62,15 @@ func (w *world) asServiceAccount(recorded *requests) func(*manager.Options) {
 	}
 }
 
-// TestRoleIsEnoughAndNoMore walks create, edit, token rotation and delete as the service account with exactly the rights of config/rbac.
+// TestRoleIsEnoughAndNoMore walks create, edit, token rotation and delete as the service account
+// with exactly the rights of config/rbac.
 func TestRoleIsEnoughAndNoMore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	recorded, lines := &requests{}, &buffer{}
 	identify := w.asServiceAccount(recorded)
-	// The namespace of the lease is shared with an earlier run of this test, and the first manager ever creates it.
+	// The namespace of the lease is shared with an earlier run of this test, and the first manager
+	// ever creates it.
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "slipway-system", Name: manager.LeaderElectionID}}
 	if err := w.Client.Delete(t.Context(), lease); client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
@@ -140,7 +143,8 @@ func (w *world) turnToTemplate() {
 	})
 }
 
-// keepManagedPool walks create and delete of a managed pool, in a world of its own, as the same service account.
+// keepManagedPool walks create and delete of a managed pool, in a world of its own, as the same
+// service account.
 func keepManagedPool(t *testing.T, recorded *requests) {
 	t.Helper()
 	w := newWorldOf(t, lab.ClusterOptions{Managed: true, KubernetesVersion: "v1.34.0"})
@@ -173,7 +177,8 @@ func keepManagedPool(t *testing.T, recorded *requests) {
 	}
 }
 
-// scaleFromOutside changes the size of the group as cluster-autoscaler would, and waits until the MachinePool says so too.
+// scaleFromOutside changes the size of the group as cluster-autoscaler would, and waits until the
+// MachinePool says so too.
 func (w *world) scaleFromOutside(replicas int32) {
 	w.Helper()
 	pool, err := w.pool(poolName)
@@ -217,7 +222,8 @@ func (w *world) compareRights(used sets.Set[string]) {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {
-					// A cache watches. Where the API server cannot stream its first read, it lists; and who may list may get.
+					// A cache watches. Where the API server cannot stream its first read, it lists;
+					// and who may list may get.
 					cached := slices.Contains(rule.Verbs, "list") && slices.Contains(rule.Verbs, "watch")
 					if !cached || verb != "get" && verb != "list" {
 						granted.Insert(right(verb, group, resource))

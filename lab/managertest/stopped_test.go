@@ -23,7 +23,8 @@ const (
 	renewDeadline = 4 * time.Second
 )
 
-// tryStopped stops the program as a debugger or a frozen machine would, has another leader take its lease, gives it plenty to do, and lets it go on.
+// tryStopped stops the program as a debugger or a frozen machine would, has another leader take its
+// lease, gives it plenty to do, and lets it go on.
 func tryStopped(t *testing.T, path string) {
 	t.Helper()
 	w := newWorld(t)

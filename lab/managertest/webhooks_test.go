@@ -26,7 +26,8 @@ import (
 	"github.com/slipway-project/slipway/lab/product"
 )
 
-// certify writes a new certificate for this machine into the directory, as a mounted Secret changes, and returns what it is trusted by.
+// certify writes a new certificate for this machine into the directory, as a mounted Secret
+// changes, and returns what it is trusted by.
 func certify(t testing.TB, directory string) []byte {
 	t.Helper()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.ParseIP("127.0.0.1")}, nil)
@@ -58,7 +59,8 @@ func quietPort(t testing.TB) int {
 	return 0
 }
 
-// configureWebhooks installs config/webhook for the world's namespace, with the manager's address in place of the service.
+// configureWebhooks installs config/webhook for the world's namespace, with the manager's address
+// in place of the service.
 func (w *world) configureWebhooks(port int, trusted []byte) *admissionv1.ValidatingWebhookConfiguration {
 	w.Helper()
 	text, err := os.ReadFile("../../config/webhook/manifests.yaml")
@@ -88,7 +90,8 @@ func (w *world) configureWebhooks(port int, trusted []byte) *admissionv1.Validat
 	return configuration
 }
 
-// startWarning starts a manager that the API server asks over TLS, with a certificate that it reads from the directory.
+// startWarning starts a manager that the API server asks over TLS, with a certificate that it reads
+// from the directory.
 func (w *world) startWarning(directory string) (*lab.RunningManager, *admissionv1.ValidatingWebhookConfiguration) {
 	w.Helper()
 	port, trusted := quietPort(w.TB), certify(w.TB, directory)

@@ -23,16 +23,17 @@ import (
 )
 
 const (
-	// webIdentityRate keeps the session of the role valid for as long as the test runs: the SDK renews it by the clock of
-	// the machine, and AWS ends it after a simulated hour.
+	// webIdentityRate keeps the session of the role valid for as long as the test runs: the SDK
+	// renews it by the clock of the machine, and AWS ends it after a simulated hour.
 	webIdentityRate = 10
 	managerRole     = "slipway"
 	managerAccount  = "slipway-manager"
 	stsAudience     = "sts.amazonaws.com"
 )
 
-// tryWebIdentity runs the program as a pod of EKS with an IAM role for its service account: the API server issues the token,
-// AWS trusts the API server, and the role has the policies that slipway prints.
+// tryWebIdentity runs the program as a pod of EKS with an IAM role for its service account: the API
+// server issues the token, AWS trusts the API server, and the role has the policies that slipway
+// prints.
 func tryWebIdentity(t *testing.T, path string) {
 	t.Helper()
 	w := newWorldAt(t, lab.ClusterOptions{}, webIdentityRate)
@@ -59,7 +60,8 @@ func tryWebIdentity(t *testing.T, path string) {
 	}
 }
 
-// trustServiceAccount creates what an operator creates for a role of a service account, and returns the ARN of the role.
+// trustServiceAccount creates what an operator creates for a role of a service account, and returns
+// the ARN of the role.
 func (w *world) trustServiceAccount() string {
 	w.Helper()
 	issuer := w.publishIssuer()
@@ -92,7 +94,8 @@ func (w *world) trustServiceAccount() string {
 	return *role.Role.Arn
 }
 
-// publishIssuer has AWS know the keys by which the API server signs tokens of service accounts, and returns its issuer.
+// publishIssuer has AWS know the keys by which the API server signs tokens of service accounts, and
+// returns its issuer.
 func (w *world) publishIssuer() string {
 	w.Helper()
 	get := func(path string) []byte {
@@ -140,7 +143,8 @@ func (w *world) kubernetes() *kubernetes.Clientset {
 	return clients
 }
 
-// allCallsBy fails unless all calls that create what a pool has were made by a principal whose ARN has some words, and there were some.
+// allCallsBy fails unless all calls that create what a pool has were made by a principal whose ARN
+// has some words, and there were some.
 func (w *world) allCallsBy(words string) {
 	w.Helper()
 	created := map[string]bool{}

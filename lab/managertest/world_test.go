@@ -78,7 +78,8 @@ func (w *world) edit(name string, change func(*infrav1.AWSMachinePool)) {
 	}
 }
 
-// settled is nil once a pool is ready and rolled out for its current generation, at the version that is wanted of a config that has acted on its spec.
+// settled is nil once a pool is ready and rolled out for its current generation, at the version
+// that is wanted of a config that has acted on its spec.
 func (w *world) settled(name string) error {
 	pool, err := w.pool(name)
 	if err != nil {

@@ -20,8 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Pods does to the pods of a cluster what kubelets do, and the controller that collects the pods of Nodes that are gone: a pod that was bound runs, and one
-// that was deleted is gone. It has no containers.
+// Pods does to the pods of a cluster what kubelets do, and the controller that collects the pods of
+// Nodes that are gone: a pod that was bound runs, and one that was deleted is gone. It has no
+// containers.
 type Pods struct {
 	clients kubernetes.Interface
 	pods    corelisters.PodLister
@@ -145,7 +146,8 @@ func (p *Pods) sync(ctx context.Context, key types.NamespacedName) error {
 	return nil
 }
 
-// orphan ends the pod of a Node that is gone. The watches of Nodes and of pods are not in step, so the Node is looked for where it is made.
+// orphan ends the pod of a Node that is gone. The watches of Nodes and of pods are not in step, so
+// the Node is looked for where it is made.
 func (p *Pods) orphan(ctx context.Context, pod *corev1.Pod) error {
 	_, err := p.clients.CoreV1().Nodes().Get(ctx, pod.Spec.NodeName, metav1.GetOptions{})
 	switch {

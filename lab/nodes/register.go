@@ -55,7 +55,8 @@ func (n *Nodes) register(ctx context.Context, m machine, instance awssim.Instanc
 	if err := n.client.Status().Patch(ctx, node, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("reporting the status of Node %q: %w", node.Name, err)
 	}
-	// Admission taints a Node that is made not ready; on a whole cluster the node lifecycle controller takes that away.
+	// Admission taints a Node that is made not ready; on a whole cluster the node lifecycle
+	// controller takes that away.
 	before = node.DeepCopy()
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
 	if len(node.Spec.Taints) == len(before.Spec.Taints) {
@@ -121,8 +122,9 @@ func (n *Nodes) status(m machine, instance awssim.Instance) corev1.NodeStatus {
 	return status
 }
 
-// versionPattern finds the Kubernetes version in the names of CAPA's images (capa-ami-ubuntu-24.04-v1.33.1-…) and
-// of EKS's (amazon-eks-node-al2023-x86_64-standard-1.33-v2026…).
+// versionPattern finds the Kubernetes version in the names of CAPA's images
+// (capa-ami-ubuntu-24.04-v1.33.1-…) and of EKS's
+// (amazon-eks-node-al2023-x86_64-standard-1.33-v2026…).
 var versionPattern = regexp.MustCompile(`(?:^|-)v?(1\.\d{2})(\.\d+)?(?:-|$)`)
 
 // kubeletVersion guesses from the image's name; empty if it cannot.

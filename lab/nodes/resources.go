@@ -11,10 +11,12 @@ import (
 const (
 	// podsPerNode is the kubelet's default.
 	podsPerNode = 110
-	// guestShare is what of an instance's memory its operating system sees. The rest is the firmware's and the kernel's. It is an inference from Nodes that
-	// users show: 5 to 6 % less on small types. Karpenter takes 7.5 % as what it is nowhere more than.
+	// guestShare is what of an instance's memory its operating system sees. The rest is the
+	// firmware's and the kernel's. It is an inference from Nodes that users show: 5 to 6 % less on
+	// small types. Karpenter takes 7.5 % as what it is nowhere more than.
 	guestShare = 0.94
-	// evictionMemory is the free memory below which the kubelet evicts by default, and evictionStorage the share of the disk.
+	// evictionMemory is the free memory below which the kubelet evicts by default, and
+	// evictionStorage the share of the disk.
 	evictionMemory  = 100 << 20
 	evictionStorage = 0.1
 )
@@ -53,8 +55,9 @@ func resources(milliCPU, memory, disk, pods int64) corev1.ResourceList {
 	return list
 }
 
-// addresses returns how many pods can have an address of the network interfaces of the instance's default network card, in addition to two on the host's network
-// (awslabs/amazon-eks-ami, nodeadm: CalcMaxPods; its eni-max-pods.txt has 100 for p5.48xlarge, whose card has 2 interfaces).
+// addresses returns how many pods can have an address of the network interfaces of the instance's
+// default network card, in addition to two on the host's network (awslabs/amazon-eks-ami, nodeadm:
+// CalcMaxPods; its eni-max-pods.txt has 100 for p5.48xlarge, whose card has 2 interfaces).
 func addresses(kind *world.InstanceType) int64 {
 	return int64(kind.Cards()[0].MaxENIs)*int64(kind.IPv4PerENI-1) + 2
 }
@@ -66,9 +69,10 @@ func (r reserved) add(other reserved) reserved {
 	return reserved{r.milliCPU + other.milliCPU, r.memory + other.memory, r.disk + other.disk}
 }
 
-// reservedByEKS is kubeReserved as EKS's bootstrap sets it: of the CPU 6 % of the first core, 1 % of the second, 0.5 % of the next two and 0.25 % of the others;
-// of memory 255 MiB and 11 MiB for every pod that could have an address, whatever maxPods says; and 1 GiB of disk (awslabs/amazon-eks-ami, nodeadm:
-// withDefaultReservedResources).
+// reservedByEKS is kubeReserved as EKS's bootstrap sets it: of the CPU 6 % of the first core, 1 %
+// of the second, 0.5 % of the next two and 0.25 % of the others; of memory 255 MiB and 11 MiB for
+// every pod that could have an address, whatever maxPods says; and 1 GiB of disk
+// (awslabs/amazon-eks-ami, nodeadm: withDefaultReservedResources).
 func reservedByEKS(kind *world.InstanceType) reserved {
 	cores := int64(kind.VCPUs)
 	hundredths := 6000*min(cores, 1) + 1000*min(max(cores-1, 0), 1) + 500*min(max(cores-2, 0), 2) + 250*max(cores-4, 0)

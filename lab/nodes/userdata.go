@@ -34,7 +34,8 @@ type userData struct {
 	taints []corev1.Taint
 	// maxPods is the kubelet's bound; 0 for the default of who configures it.
 	maxPods int64
-	// eks tells that EKS's own bootstrap configures the kubelet, which sets its defaults by the instance type.
+	// eks tells that EKS's own bootstrap configures the kubelet, which sets its defaults by the
+	// instance type.
 	eks bool
 }
 
@@ -48,14 +49,16 @@ var (
 	maxPodsPattern = regexp.MustCompile(`(?:max-pods["']?(?:\s*[:=]\s*|\s*\n\s*value:\s*)|maxPods:\s*)["']?(\d+)`)
 	// taintListPattern finds lists of taints: a NodeConfig's and a JoinConfiguration's.
 	taintListPattern = regexp.MustCompile(`(?:registerWithTaints|taints):[ \t]*\n((?:[ \t]+(?:- )?[ \t]*(?:key|value|effect):.*\n?|[ \t]*- (?:key|value|effect):.*\n?)+)`)
-	// eksPattern finds what EKS's images are configured by: nodeadm, the script of Amazon Linux 2, and Bottlerocket's settings.
+	// eksPattern finds what EKS's images are configured by: nodeadm, the script of Amazon Linux 2,
+	// and Bottlerocket's settings.
 	eksPattern = regexp.MustCompile(`node\.eks\.aws/|/etc/eks/bootstrap\.sh|\[settings\.kubernetes`)
 )
 
 // maxInflated bounds what a machine unpacks; user data itself is limited to 16 KiB.
 const maxInflated = 4 << 20
 
-// readUserData unpacks user data as cloud-init and Ignition do. The error says why a machine could not use it.
+// readUserData unpacks user data as cloud-init and Ignition do. The error says why a machine could
+// not use it.
 func readUserData(raw []byte) (userData, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return userData{}, errNoUserData
@@ -114,7 +117,8 @@ func readTaints(text []byte) ([]corev1.Taint, error) {
 	return taints, nil
 }
 
-// checkLabels refuses what a kubelet does not start with: labels of Kubernetes that are not for it to set (kubelet: --node-labels).
+// checkLabels refuses what a kubelet does not start with: labels of Kubernetes that are not for it
+// to set (kubelet: --node-labels).
 func checkLabels(labels map[string]string) error {
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if domain, _, namespaced := strings.Cut(key, "/"); namespaced && isKubernetes(domain) && !kubeletapis.IsKubeletLabel(key) {
@@ -142,7 +146,8 @@ func inflate(raw []byte) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(reader, maxInflated))
 }
 
-// ignitionFiles returns every text in an Ignition configuration: what data URLs hold, and other strings as they are.
+// ignitionFiles returns every text in an Ignition configuration: what data URLs hold, and other
+// strings as they are.
 func ignitionFiles(config []byte) ([]byte, error) {
 	var parsed any
 	if err := json.Unmarshal(config, &parsed); err != nil {
@@ -203,8 +208,8 @@ func dataURL(value string) ([]byte, error) {
 	return inflate(decoded)
 }
 
-// checkToken returns why the cluster does not accept a bootstrap token; empty if it does. The rules are the API
-// server's bootstrap token authenticator's, read without its cache.
+// checkToken returns why the cluster does not accept a bootstrap token; empty if it does. The rules
+// are the API server's bootstrap token authenticator's, read without its cache.
 func (n *Nodes) checkToken(ctx context.Context, token string) (reason string, err error) {
 	id, value, _ := strings.Cut(token, ".")
 	var secret corev1.Secret

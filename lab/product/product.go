@@ -1,4 +1,5 @@
-// Package product runs Slipway's own manager inside the laboratory, in the same process, on the laboratory's clock and simulated AWS.
+// Package product runs Slipway's own manager inside the laboratory, in the same process, on the
+// laboratory's clock and simulated AWS.
 package product
 
 import (
@@ -17,8 +18,8 @@ import (
 
 // Settings change how the manager runs from what it does by default.
 type Settings struct {
-	// WrapKubernetes, WrapWorkloads and WrapAWS wrap the transports of the manager's clients to the management cluster, to workload clusters
-	// and to AWS, to watch or to break them.
+	// WrapKubernetes, WrapWorkloads and WrapAWS wrap the transports of the manager's clients to the
+	// management cluster, to workload clusters and to AWS, to watch or to break them.
 	WrapKubernetes, WrapWorkloads, WrapAWS func(http.RoundTripper) http.RoundTripper
 	// Change edits the options last.
 	Change func(*manager.Options)
@@ -34,7 +35,8 @@ func Manager(settings Settings) lab.Manager {
 	}
 }
 
-// Provisioner returns the controllers of just-in-time nodes with the settings. Their cluster is that of the environment; change edits their own options last.
+// Provisioner returns the controllers of just-in-time nodes with the settings. Their cluster is
+// that of the environment; change edits their own options last.
 func Provisioner(settings Settings, change func(*manager.ProvisionerOptions)) lab.Manager {
 	return func(ctx context.Context, env lab.ManagerEnv) error {
 		options, end := settings.options(env)

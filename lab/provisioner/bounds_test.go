@@ -19,7 +19,8 @@ import (
 	"github.com/slipway-project/slipway/lab"
 )
 
-// ledger sees every ProvisionedNode come and go, in the order in which the API server took them, and remembers the most that there was at a time.
+// ledger sees every ProvisionedNode come and go, in the order in which the API server took them,
+// and remembers the most that there was at a time.
 type ledger struct {
 	mu         sync.Mutex
 	there      map[string]*provisioningv1.ProvisionedNode
@@ -73,7 +74,8 @@ func (l *ledger) enter(change watch.Event) {
 	l.cpu, l.nodes = max(l.cpu, cpu), max(l.nodes, len(l.there))
 }
 
-// most waits until the ledger shows what there is, and returns the most CPUs and nodes that there were at a time, and how many nodes there were in all.
+// most waits until the ledger shows what there is, and returns the most CPUs and nodes that there
+// were at a time, and how many nodes there were in all.
 func (l *ledger) most(w *world) (cpu int64, nodes, launched int) {
 	w.Helper()
 	w.Eventually("the ledger shows what there is", func() error {
@@ -91,8 +93,9 @@ func (l *ledger) most(w *world) (cpu int64, nodes, launched int) {
 	return cpu, nodes, launched
 }
 
-// TestLimitsHoldAtAllTimes holds that limits are exact while pods come from many sides and go again, AWS has too little of what is cheapest, nodes end and are launched, and one
-// provisioner takes over from another.
+// TestLimitsHoldAtAllTimes holds that limits are exact while pods come from many sides and go
+// again, AWS has too little of what is cheapest, nodes end and are launched, and one provisioner
+// takes over from another.
 func TestLimitsHoldAtAllTimes(t *testing.T) {
 	w := newWorldWith(t, options{behavior: awssim.Behavior{Capacity: []awssim.CapacityRule{{InstanceType: "m5.large", Available: 2}}}})
 	ledger := w.keepLedger()
@@ -155,10 +158,12 @@ func TestLimitsHoldAtAllTimes(t *testing.T) {
 	}
 }
 
-// slow makes a simulated minute last longer than any test waits, and the moments after which controllers try again still pass.
+// slow makes a simulated minute last longer than any test waits, and the moments after which
+// controllers try again still pass.
 const slow = 0.2
 
-// TestLaunchesPerMinute holds that no more nodes are launched in a minute than allowed, that pods of the others are told, and that their turn comes.
+// TestLaunchesPerMinute holds that no more nodes are launched in a minute than allowed, that pods
+// of the others are told, and that their turn comes.
 func TestLaunchesPerMinute(t *testing.T) {
 	w := newWorldWith(t, options{change: func(o *manager.ProvisionerOptions) { o.LaunchesPerMinute = 2 }})
 	w.provision("default", "instanceTypes: [m5.large]")
@@ -207,7 +212,8 @@ func (w *world) unschedulable(pods []*corev1.Pod) {
 	}
 }
 
-// TestSlicesOfABacklog holds that pods without a place do not keep a pass from those behind them, when there are more than it looks at.
+// TestSlicesOfABacklog holds that pods without a place do not keep a pass from those behind them,
+// when there are more than it looks at.
 func TestSlicesOfABacklog(t *testing.T) {
 	w := newWorldWith(t, options{change: func(o *manager.ProvisionerOptions) {
 		everywhere(o)

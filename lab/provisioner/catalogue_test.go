@@ -10,7 +10,8 @@ import (
 	simworld "github.com/slipway-project/slipway/awssim/world"
 )
 
-// TestWholeRegion holds that pods get what they ask for among all the instance types of a region, and what it costs to know them: each page once, before any pod waits.
+// TestWholeRegion holds that pods get what they ask for among all the instance types of a region,
+// and what it costs to know them: each page once, before any pod waits.
 func TestWholeRegion(t *testing.T) {
 	types := simworld.Catalogue()
 	w := newWorldWith(t, options{types: types})

@@ -16,7 +16,8 @@ import (
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 )
 
-// TestContradictions holds that a launch template which does not go together with its provisioner is told of by a condition and to the pod, and that nothing is launched from it.
+// TestContradictions holds that a launch template which does not go together with its provisioner
+// is told of by a condition and to the pod, and that nothing is launched from it.
 func TestContradictions(t *testing.T) {
 	for _, row := range []struct {
 		reason string
@@ -58,7 +59,8 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// TestProvisionersAlike holds that of two provisioners which differ by their launch templates alone the first by name launches, that the other one says so, and that pods which name it get its
+// TestProvisionersAlike holds that of two provisioners which differ by their launch templates alone
+// the first by name launches, that the other one says so, and that pods which name it get its
 // nodes.
 func TestProvisionersAlike(t *testing.T) {
 	w := newWorld(t)
@@ -107,7 +109,8 @@ func TestProvisionersAlike(t *testing.T) {
 	})
 }
 
-// TestTwoArchitectures holds what the documentation says of two architectures with launch templates of one's own: two provisioners that leave each other's pods alone, of which none takes the
+// TestTwoArchitectures holds what the documentation says of two architectures with launch templates
+// of one's own: two provisioners that leave each other's pods alone, of which none takes the
 // other's.
 func TestTwoArchitectures(t *testing.T) {
 	w := newWorld(t)

@@ -18,7 +18,8 @@ import (
 	"github.com/slipway-project/slipway/lab/product"
 )
 
-// crashes is how many points of a scenario a run of the tests does. SWEEP says otherwise, as for package crashsweep.
+// crashes is how many points of a scenario a run of the tests does. SWEEP says otherwise, as for
+// package crashsweep.
 const crashes = 4
 
 // scenario is something during which a provisioner may die.
@@ -32,7 +33,8 @@ type scenario struct {
 	launched int
 }
 
-// three are pods that need a node each: two of a kind, which are launched by one fleet, and one of another architecture.
+// three are pods that need a node each: two of a kind, which are launched by one fleet, and one of
+// another architecture.
 func three(w *world) {
 	w.provision("default")
 	threePods(w)
@@ -79,7 +81,8 @@ func threeRun(w *world) error {
 // startupTaint is what a daemon of the tests takes off the nodes.
 const startupTaint = "example.com/starting"
 
-// threeStart is threeRun for nodes with a startup taint, which it takes off each node that has been registered, as a daemon there would.
+// threeStart is threeRun for nodes with a startup taint, which it takes off each node that has been
+// registered, as a daemon there would.
 func threeStart(w *world) error {
 	for _, node := range w.Nodes() {
 		kept := slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(taint corev1.Taint) bool { return taint.Key == startupTaint })
@@ -109,7 +112,8 @@ func awaitReplica(w *world) {
 	w.Eventually("the pod runs", func() error { return replicaRuns(w) })
 }
 
-// replicaRuns is nil if the pod of the set runs on the only node, whose instance runs, and which is not to be replaced.
+// replicaRuns is nil if the pod of the set runs on the only node, whose instance runs, and which is
+// not to be replaced.
 func replicaRuns(w *world) error {
 	nodes, instances, pods := w.provisioned(), w.instances(), w.set()
 	if len(nodes) != 1 || len(w.Nodes()) != 1 || len(instances) != 1 || len(pods) != 1 {
@@ -193,7 +197,8 @@ var scenarios = []scenario{
 	}},
 }
 
-// TestCrashSweep has the provisioner die at calls of AWS and at writes to the API server, and another go on: nothing is launched twice, lost, or left behind.
+// TestCrashSweep has the provisioner die at calls of AWS and at writes to the API server, and
+// another go on: nothing is launched twice, lost, or left behind.
 func TestCrashSweep(t *testing.T) {
 	for _, scenario := range scenarios {
 		t.Run(scenario.name, func(t *testing.T) {

@@ -57,7 +57,8 @@ func (w *world) replacing(reason string) []provisioningv1.ProvisionedNode {
 	})
 }
 
-// replacements are the calls that launched and ended instances since the log was cleared, repeated ones as one.
+// replacements are the calls that launched and ended instances since the log was cleared, repeated
+// ones as one.
 func (w *world) replacements() []string {
 	var calls []string
 	for _, call := range w.Cloud.AWS.Calls() {
@@ -68,7 +69,8 @@ func (w *world) replacements() []string {
 	return slices.Compact(calls)
 }
 
-// TestDrift holds that nodes follow a newer version of their launch template: one after the other, each only when another is there for its pod, and only as PodDisruptionBudgets let.
+// TestDrift holds that nodes follow a newer version of their launch template: one after the other,
+// each only when another is there for its pod, and only as PodDisruptionBudgets let.
 func TestDrift(t *testing.T) {
 	w := newWorld(t)
 	image := w.image("x86_64")
@@ -127,7 +129,8 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// TestDriftIsOptional holds that nothing is replaced without drift, and that what is to be replaced no longer is not.
+// TestDriftIsOptional holds that nothing is replaced without drift, and that what is to be replaced
+// no longer is not.
 func TestDriftIsOptional(t *testing.T) {
 	w := newWorld(t)
 	image := w.image("x86_64")
@@ -174,7 +177,8 @@ func (w *world) resolves(name string, version int64) error {
 	return nil
 }
 
-// TestDriftOfImages holds what else nodes follow: the image behind a parameter, and security groups of the cluster.
+// TestDriftOfImages holds what else nodes follow: the image behind a parameter, and security groups
+// of the cluster.
 func TestDriftOfImages(t *testing.T) {
 	for _, row := range []struct {
 		reason string
@@ -247,7 +251,8 @@ func TestExpiredNodeIsReplaced(t *testing.T) {
 	})
 }
 
-// TestExpiryWithoutReplacement holds that a node that is too old ends all the same when limits leave no room for another, after as long as a launch may take.
+// TestExpiryWithoutReplacement holds that a node that is too old ends all the same when limits
+// leave no room for another, after as long as a launch may take.
 func TestExpiryWithoutReplacement(t *testing.T) {
 	w := newWorldWith(t, options{change: func(options *manager.ProvisionerOptions) { options.RegistrationTimeout = 10 * time.Minute }})
 	w.provision("default", "ttlSecondsUntilExpired: 300", "limits: {nodes: 1}")
@@ -284,7 +289,8 @@ func TestAskedReplacement(t *testing.T) {
 	w.readyNodes(1)
 }
 
-// TestVersionsPruned holds that versions of a default launch template go that nothing needs, and that none goes while a node is launched from it.
+// TestVersionsPruned holds that versions of a default launch template go that nothing needs, and
+// that none goes while a node is launched from it.
 func TestVersionsPruned(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default")

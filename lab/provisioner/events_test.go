@@ -61,8 +61,9 @@ func (w *world) toldOf(pods []*corev1.Pod, words string) map[string]bool {
 // everywhere has the provisioner see the pods of all namespaces, as users have it, and not the test's alone.
 func everywhere(o *manager.ProvisionerOptions) { o.Namespace = "" }
 
-// TestEventsOfABacklog holds that all pods of a backlog are told of that is larger than what one pass tells, though nothing
-// but the passes themselves brings the next. That a pass writes at most so many events is tested beside the code.
+// TestEventsOfABacklog holds that all pods of a backlog are told of that is larger than what one
+// pass tells, though nothing but the passes themselves brings the next. That a pass writes at most
+// so many events is tested beside the code.
 func TestEventsOfABacklog(t *testing.T) {
 	w := newWorldWith(t, options{unstarted: true, change: everywhere})
 	w.provision("default")

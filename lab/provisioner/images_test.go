@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// publishImage has EKS publish a newer image of Amazon Linux 2023 for the newest Kubernetes and x86_64, and returns the id of the former and of the newer.
+// publishImage has EKS publish a newer image of Amazon Linux 2023 for the newest Kubernetes and
+// x86_64, and returns the id of the former and of the newer.
 func (w *world) publishImage() (older, newer string) {
 	w.Helper()
 	older = w.image("x86_64")
@@ -47,8 +48,9 @@ func (w *world) runningImages() []string {
 	return slices.Compact(images)
 }
 
-// TestNewerImage holds what becomes of default launch templates when EKS publishes a newer image: nothing, nodes that are launched later included, unless drift is to be followed; then there is
-// a version of it, and all nodes are replaced by nodes with it.
+// TestNewerImage holds what becomes of default launch templates when EKS publishes a newer image:
+// nothing, nodes that are launched later included, unless drift is to be followed; then there is a
+// version of it, and all nodes are replaced by nodes with it.
 func TestNewerImage(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default", "instanceTypes: [m5.large]")
@@ -85,7 +87,8 @@ func TestNewerImage(t *testing.T) {
 	}
 }
 
-// TestImageThatIsGone holds that an image which was kept until it was deregistered is followed by the newest, though drift is not to be followed.
+// TestImageThatIsGone holds that an image which was kept until it was deregistered is followed by
+// the newest, though drift is not to be followed.
 func TestImageThatIsGone(t *testing.T) {
 	w := newWorld(t)
 	other, first := w.publishImage()
@@ -109,7 +112,8 @@ func TestImageThatIsGone(t *testing.T) {
 	}
 }
 
-// TestRefusedPrune holds that versions that EC2 refuses to delete are told of and stay, that nodes are launched meanwhile, and that they go when it lets them.
+// TestRefusedPrune holds that versions that EC2 refuses to delete are told of and stay, that nodes
+// are launched meanwhile, and that they go when it lets them.
 func TestRefusedPrune(t *testing.T) {
 	w := newWorld(t)
 	refusal, err := w.Cloud.AWS.AddFault(awssim.Fault{

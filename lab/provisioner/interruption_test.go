@@ -33,7 +33,8 @@ func (w *world) told(words string) {
 	})
 }
 
-// TestSpotInterruption holds that a notice has the node's pods move, and another kind of instance launched for them, while the clock stands still: long before EC2 takes the instance.
+// TestSpotInterruption holds that a notice has the node's pods move, and another kind of instance
+// launched for them, while the clock stands still: long before EC2 takes the instance.
 func TestSpotInterruption(t *testing.T) {
 	w := newWorldWith(t, options{features: []permissions.Feature{permissions.Events}})
 	w.provision("default", spot...)
@@ -68,7 +69,8 @@ func TestSpotInterruption(t *testing.T) {
 	}
 }
 
-// TestSpotInterruptionUnheard holds that without a queue an interruption is noticed when the instance goes, and that the node is replaced then.
+// TestSpotInterruptionUnheard holds that without a queue an interruption is noticed when the
+// instance goes, and that the node is replaced then.
 func TestSpotInterruptionUnheard(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default", spot...)
@@ -114,7 +116,8 @@ func TestRebalanceRecommendation(t *testing.T) {
 	}
 }
 
-// TestEndedInstanceIsHeardOf holds that an instance that somebody ended is known by the event alone: the clock stands still, so nobody looks.
+// TestEndedInstanceIsHeardOf holds that an instance that somebody ended is known by the event
+// alone: the clock stands still, so nobody looks.
 func TestEndedInstanceIsHeardOf(t *testing.T) {
 	w := newWorldWith(t, options{features: []permissions.Feature{permissions.Events}})
 	w.provision("default")

@@ -8,7 +8,8 @@ import (
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 )
 
-// TestPendingPodGetsNode holds the whole way: a pod that waits, an instance, a Node with its labels, and the end of both.
+// TestPendingPodGetsNode holds the whole way: a pod that waits, an instance, a Node with its
+// labels, and the end of both.
 func TestPendingPodGetsNode(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default", "labels: {team: web}", "taints: [{key: dedicated, value: web, effect: NoSchedule}]")

@@ -45,7 +45,8 @@ func TestEmptyNodeEnds(t *testing.T) {
 	}
 }
 
-// TestDeletedProvisioner holds that a provisioner goes after its nodes and its default launch template, by its finalizer.
+// TestDeletedProvisioner holds that a provisioner goes after its nodes and its default launch
+// template, by its finalizer.
 func TestDeletedProvisioner(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default")

@@ -12,8 +12,9 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/state"
 )
 
-// TestSchedulerKeepsNominatedNodes holds that a Node is kept for the pod that it was launched for while it cannot run there yet, against a pod of the same priority that could, and
-// that the other pod gets a node of its own.
+// TestSchedulerKeepsNominatedNodes holds that a Node is kept for the pod that it was launched for
+// while it cannot run there yet, against a pod of the same priority that could, and that the other
+// pod gets a node of its own.
 func TestSchedulerKeepsNominatedNodes(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default", "instanceTypes: [m5.large]", "startupTaints: [{key: "+startupTaint+", effect: NoSchedule}]")

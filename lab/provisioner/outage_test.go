@@ -51,8 +51,10 @@ func (w *world) statusOf(provisioner, template string) (*provisioningv1.Resolved
 	return &object.Status.LaunchTemplates[at], nil
 }
 
-// TestRestartWithoutTemplateAPIs holds that a provisioner which begins while none of EC2's calls about launch templates works launches from all that the status knows: the default
-// launch template, the one that a spec names, and the one that pods name. A pod of one that nobody has seen is told, and launched for as soon as EC2 answers.
+// TestRestartWithoutTemplateAPIs holds that a provisioner which begins while none of EC2's calls
+// about launch templates works launches from all that the status knows: the default launch
+// template, the one that a spec names, and the one that pods name. A pod of one that nobody has
+// seen is told, and launched for as soon as EC2 answers.
 func TestRestartWithoutTemplateAPIs(t *testing.T) {
 	w := newWorld(t)
 	image := w.image("x86_64")
@@ -139,8 +141,10 @@ func (w *world) unready(name string) {
 	})
 }
 
-// TestEditWithoutTemplateAPIs holds that nodes are launched on after an edit of what default launch templates are not made of, and that nothing is launched from what was before after an
-// edit of what they are made of: not after a restart either, because the status stays of the former spec until there is a template of the new one.
+// TestEditWithoutTemplateAPIs holds that nodes are launched on after an edit of what default launch
+// templates are not made of, and that nothing is launched from what was before after an edit of
+// what they are made of: not after a restart either, because the status stays of the former spec
+// until there is a template of the new one.
 func TestEditWithoutTemplateAPIs(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default", "instanceTypes: [m5.large]")
@@ -155,7 +159,8 @@ func TestEditWithoutTemplateAPIs(t *testing.T) {
 	w.readyNodes(2)
 	w.observed()
 	w.Apply(strings.ReplaceAll(provisioner("default", "instanceTypes: [m5.large]", "limits: {nodes: 4}"), "api.example.com", "other.example.com"))
-	// Pods and Provisioners are watched apart: for a pod that is seen before the edit, a node of the former spec is launched.
+	// Pods and Provisioners are watched apart: for a pod that is seen before the edit, a node of
+	// the former spec is launched.
 	w.unready("default")
 	const says = "making the default launch template"
 	three := w.pod("three", asking("1500m", "1Gi"))
@@ -184,8 +189,8 @@ func TestEditWithoutTemplateAPIs(t *testing.T) {
 	}
 }
 
-// TestOutage holds that a Provisioner at rest shows an outage of EC2 with the time of its begin, that pods are launched for once EC2 answers again, and that the
-// outage is shown no longer then.
+// TestOutage holds that a Provisioner at rest shows an outage of EC2 with the time of its begin,
+// that pods are launched for once EC2 answers again, and that the outage is shown no longer then.
 func TestOutage(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default", "instanceTypes: [m5.large]")

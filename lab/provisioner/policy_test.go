@@ -21,7 +21,8 @@ import (
 	"github.com/slipway-project/slipway/lab/underpolicy"
 )
 
-// The policies that `slipway iam policy --feature just-in-time-nodes` prints for the cluster of the tests, with the further features of each.
+// The policies that `slipway iam policy --feature just-in-time-nodes` prints for the cluster of the
+// tests, with the further features of each.
 var (
 	scope    = permissions.Scope{Partition: "aws", Clusters: []string{cluster}, Queue: eventQueue, ImageParameters: []string{"/team/*"}}
 	features = []permissions.Feature{permissions.JustInTimeNodes, permissions.Events, permissions.ClusterEndpoints}
@@ -51,7 +52,8 @@ func (w *world) hold() {
 	})
 }
 
-// TestEveryPermissionIsNeeded holds that without any single action of any statement of the policy, some call of the journeys is denied.
+// TestEveryPermissionIsNeeded holds that without any single action of any statement of the policy,
+// some call of the journeys is denied.
 func TestEveryPermissionIsNeeded(t *testing.T) {
 	for name, journey := range map[string]func(*testing.T){
 		"PendingPodGetsNode": TestPendingPodGetsNode, "EmptyNodeEnds": TestEmptyNodeEnds, "DeletedProvisioner": TestDeletedProvisioner,
@@ -73,7 +75,8 @@ func TestEveryPermissionIsNeeded(t *testing.T) {
 	}
 }
 
-// TestTemplateIsKept holds that a default launch template follows the spec, and gets back a tag that somebody took from it.
+// TestTemplateIsKept holds that a default launch template follows the spec, and gets back a tag
+// that somebody took from it.
 func TestTemplateIsKept(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default")

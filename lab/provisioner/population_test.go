@@ -61,8 +61,9 @@ func population(claimInZoneB string) []group {
 	}
 }
 
-// populate makes what the population needs: provisioners, daemons and a volume. Pods that have to share one node have a provisioner of their own: the scheduler fills a node with
-// whatever fits, and what it puts there first may leave too little room for the last of them.
+// populate makes what the population needs: provisioners, daemons and a volume. Pods that have to
+// share one node have a provisioner of their own: the scheduler fills a node with whatever fits,
+// and what it puts there first may leave too little room for the last of them.
 func (w *world) populate() {
 	w.Helper()
 	if err := w.BindVolume(w.Namespace, "data", "ebs.csi.aws.com", "us-east-1b"); err != nil {
@@ -75,7 +76,8 @@ func (w *world) populate() {
 	w.provision("alone", "taints: [{key: alone, effect: NoSchedule}]")
 }
 
-// TestPopulation holds that pods of every sort at once are all bound by the real scheduler to nodes that were launched for them.
+// TestPopulation holds that pods of every sort at once are all bound by the real scheduler to nodes
+// that were launched for them.
 func TestPopulation(t *testing.T) {
 	w := newWorld(t)
 	w.stop()
@@ -91,7 +93,8 @@ func TestPopulation(t *testing.T) {
 	w.allBound(pods)
 }
 
-// TestPopulationInWaves holds the same for pods that come while nodes are on their way, but for those that have to share one node.
+// TestPopulationInWaves holds the same for pods that come while nodes are on their way, but for
+// those that have to share one node.
 func TestPopulationInWaves(t *testing.T) {
 	const waves = 3
 	w := newWorld(t)

@@ -29,7 +29,8 @@ func ofSet(set *appsv1.ReplicaSet) func(*corev1.Pod) {
 	}
 }
 
-// keepReplicas does what the controller of ReplicaSets would, which the laboratory does not run: there are so many pods of a set. It ends with the test.
+// keepReplicas does what the controller of ReplicaSets would, which the laboratory does not run:
+// there are so many pods of a set. It ends with the test.
 func (w *world) keepReplicas(count int) {
 	w.Helper()
 	labels := map[string]string{"app": setName}
@@ -88,7 +89,8 @@ func (w *world) runningOn(count int) []string {
 	return nodes
 }
 
-// allowDisruptions says what the absent disruption controller would of the set's budget, and makes it if it is not there.
+// allowDisruptions says what the absent disruption controller would of the set's budget, and makes
+// it if it is not there.
 func (w *world) allowDisruptions(allowed int32) {
 	w.Helper()
 	w.Eventually("the budget is told", func() error {

@@ -86,9 +86,10 @@ func (w *world) launchedFrom() []string {
 	return launched
 }
 
-// TestTemplateByLabel holds the document's demand: of two pods that wait together, one names a launch template and gets a node from it, and the other
-// has a node launched from the default one. The scheduler may give the second pod the first one's node once that is ready, and then the first one gets
-// another from the same template.
+// TestTemplateByLabel holds the document's demand: of two pods that wait together, one names a
+// launch template and gets a node from it, and the other has a node launched from the default one.
+// The scheduler may give the second pod the first one's node once that is ready, and then the first
+// one gets another from the same template.
 func TestTemplateByLabel(t *testing.T) {
 	w := newWorld(t)
 	id := w.template("web", w.image("x86_64"))
@@ -137,7 +138,8 @@ func TestLatestIsANumber(t *testing.T) {
 	}
 }
 
-// TestOtherArchitecture holds what becomes of a pod for arm64 on a provisioner whose template is for x86_64: a node from the default template, or nothing, by policy.
+// TestOtherArchitecture holds what becomes of a pod for arm64 on a provisioner whose template is
+// for x86_64: a node from the default template, or nothing, by policy.
 func TestOtherArchitecture(t *testing.T) {
 	for _, row := range []struct {
 		reason, policy string
@@ -170,7 +172,8 @@ func TestOtherArchitecture(t *testing.T) {
 	}
 }
 
-// TestUnusableTemplate holds that a name that nobody has, and a version that is no number, are said where people look: on the pod and on the provisioner.
+// TestUnusableTemplate holds that a name that nobody has, and a version that is no number, are said
+// where people look: on the pod and on the provisioner.
 func TestUnusableTemplate(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default", "labels: {node.k8s.aws/launch-template-name: missing}")

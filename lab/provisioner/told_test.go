@@ -9,7 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestToldOnce holds that a pod without a place has one event about it, however many passes look at it, and another when the reason is another.
+// TestToldOnce holds that a pod without a place has one event about it, however many passes look at
+// it, and another when the reason is another.
 func TestToldOnce(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default", "limits: {nodes: 0}")
@@ -49,7 +50,8 @@ func TestToldOnce(t *testing.T) {
 	})
 }
 
-// TestPlaceThatIsNotTaken holds that a pod which the scheduler does not put on a node that is ready and has a place for it is told so, and that no other node is launched for it.
+// TestPlaceThatIsNotTaken holds that a pod which the scheduler does not put on a node that is ready
+// and has a place for it is told so, and that no other node is launched for it.
 func TestPlaceThatIsNotTaken(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default", "instanceTypes: [m5.large]")

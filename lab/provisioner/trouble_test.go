@@ -18,7 +18,8 @@ import (
 	"github.com/slipway-project/slipway/lab/product"
 )
 
-// TestCapacityElsewhere holds that what AWS has none of is left alone, and that the pod gets its node from what there is.
+// TestCapacityElsewhere holds that what AWS has none of is left alone, and that the pod gets its
+// node from what there is.
 func TestCapacityElsewhere(t *testing.T) {
 	w := newWorldWith(t, options{behavior: awssim.Behavior{Capacity: []awssim.CapacityRule{{InstanceType: "m5.large"}}}})
 	w.provision("default", "instanceTypes: [m5.large, m6i.xlarge]")
@@ -32,7 +33,8 @@ func TestCapacityElsewhere(t *testing.T) {
 	}
 }
 
-// TestPartOfALaunch holds that the nodes of a launch that EC2 had instances for stay, and that the others are launched elsewhere.
+// TestPartOfALaunch holds that the nodes of a launch that EC2 had instances for stay, and that the
+// others are launched elsewhere.
 func TestPartOfALaunch(t *testing.T) {
 	w := newWorldWith(t, options{behavior: awssim.Behavior{Capacity: []awssim.CapacityRule{{InstanceType: "m5.large", Available: 1}}}})
 	w.provision("default", "instanceTypes: [m5.large, m6i.large]", "limits: {nodes: 3}")
@@ -45,7 +47,8 @@ func TestPartOfALaunch(t *testing.T) {
 	}
 }
 
-// lostAnswers has the answer to the first calls of an action get lost after EC2 did what was asked, and says when one did.
+// lostAnswers has the answer to the first calls of an action get lost after EC2 did what was asked,
+// and says when one did.
 type lostAnswers struct {
 	action string
 	lost   atomic.Int32
@@ -69,7 +72,8 @@ func (l *lostAnswers) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// TestCrashAfterLaunch holds that a provisioner that ends between EC2's launch and its record of it leaves no instance behind, and launches none again.
+// TestCrashAfterLaunch holds that a provisioner that ends between EC2's launch and its record of it
+// leaves no instance behind, and launches none again.
 func TestCrashAfterLaunch(t *testing.T) {
 	lost := &lostAnswers{action: "CreateFleet", most: 1}
 	w := newWorldWith(t, options{settings: product.Settings{WrapAWS: func(next http.RoundTripper) http.RoundTripper {
@@ -99,7 +103,8 @@ func TestCrashAfterLaunch(t *testing.T) {
 	}
 }
 
-// TestUnknownInstanceEnds holds the other way: an instance whose object is gone, with the answer to its launch lost, is ended.
+// TestUnknownInstanceEnds holds the other way: an instance whose object is gone, with the answer to
+// its launch lost, is ended.
 func TestUnknownInstanceEnds(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default")
@@ -120,7 +125,8 @@ func TestUnknownInstanceEnds(t *testing.T) {
 	})
 }
 
-// TestLimits holds that limits are exact, however many pods come at a time, and that pods that would go beyond them are told.
+// TestLimits holds that limits are exact, however many pods come at a time, and that pods that
+// would go beyond them are told.
 func TestLimits(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default", "instanceTypes: [m5.large, m5.xlarge]", `limits: {cpu: "6"}`)
@@ -129,7 +135,8 @@ func TestLimits(t *testing.T) {
 		pods = append(pods, w.pod(fmt.Sprintf("pod-%d", i), asking("1500m", "1Gi")))
 	}
 	w.Eventually("some pod is told", func() error { return w.someTold(pods, "limits of provisioner default") })
-	w.Eventually("nodes have no more CPUs, and the provisioner counts them", func() error { // pods may be told before the first node is there
+	// pods may be told before the first node is there
+	w.Eventually("nodes have no more CPUs, and the provisioner counts them", func() error {
 		cpus := 0
 		for _, instance := range w.instances() {
 			cpus += map[string]int{"m5.large": 2, "m5.xlarge": 4}[string(instance.InstanceType)]

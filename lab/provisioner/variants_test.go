@@ -21,7 +21,8 @@ import (
 	"github.com/slipway-project/slipway/internal/permissions"
 )
 
-// TestClusterEndpoints holds that EKS is asked how nodes join where the provisioner does not say, by a permission of its own.
+// TestClusterEndpoints holds that EKS is asked how nodes join where the provisioner does not say,
+// by a permission of its own.
 func TestClusterEndpoints(t *testing.T) {
 	w := newWorldWith(t, options{features: []permissions.Feature{permissions.ClusterEndpoints}})
 	err := w.Cloud.AWS.SetCluster(w.Account, w.Cloud.Region(), awssim.Cluster{
@@ -50,7 +51,8 @@ func TestClusterEndpoints(t *testing.T) {
 	}
 }
 
-// TestProvisionedNodeNeverChanges holds that the API server refuses another spec: what is launched twice with it must be launched once.
+// TestProvisionedNodeNeverChanges holds that the API server refuses another spec: what is launched
+// twice with it must be launched once.
 func TestProvisionedNodeNeverChanges(t *testing.T) {
 	w := newWorld(t)
 	w.provision("default")
@@ -70,7 +72,8 @@ func TestProvisionedNodeNeverChanges(t *testing.T) {
 	}
 }
 
-// TestLaunchConfigRef holds that nodes are launched from the launch template of an AWSLaunchConfig, and what the provisioner says until there is one.
+// TestLaunchConfigRef holds that nodes are launched from the launch template of an AWSLaunchConfig,
+// and what the provisioner says until there is one.
 func TestLaunchConfigRef(t *testing.T) {
 	w := newWorld(t)
 	id := w.template("web", w.image("x86_64"))
@@ -97,7 +100,8 @@ func TestLaunchConfigRef(t *testing.T) {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	config.Status.LaunchTemplateID, config.Status.Version = id, 1 // as its controller does, in the management cluster
+	// as its controller does, in the management cluster
+	config.Status.LaunchTemplateID, config.Status.Version = id, 1
 	if err := w.Client.Status().Update(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
@@ -134,13 +138,15 @@ func TestOldSpellings(t *testing.T) {
 	}
 }
 
-// TestWithoutTemplateAPIs holds that nodes are launched while none of EC2's calls about launch templates works, from templates that were known before, however long ago.
+// TestWithoutTemplateAPIs holds that nodes are launched while none of EC2's calls about launch
+// templates works, from templates that were known before, however long ago.
 func TestWithoutTemplateAPIs(t *testing.T) {
 	w := newWorld(t)
 	w.template("web", w.image("x86_64"))
 	w.provision("default", "instanceTypes: [m5.large]")
 	w.provision("named", "instanceTypes: [m5.large]", "allowedLaunchTemplates: {names: [web]}")
-	plain := selecting(provisioningv1.LabelProvisionerName, "default") // or the scheduler may give it a node of web
+	// or the scheduler may give it a node of web
+	plain := selecting(provisioningv1.LabelProvisionerName, "default")
 	named := selecting(provisioningv1.LabelProvisionerName, "named", provisioningv1.LabelLaunchTemplateName, "web")
 	w.pod("default-1", plain, asking("1500m", "1Gi"))
 	w.pod("web-1", named, asking("1500m", "1Gi"))
@@ -188,7 +194,8 @@ func TestSpot(t *testing.T) {
 	}
 }
 
-// TestSubnetOfTemplate holds that a launch template which has its subnet is launched there, and that only pods that can run there get nodes of it.
+// TestSubnetOfTemplate holds that a launch template which has its subnet is launched there, and
+// that only pods that can run there get nodes of it.
 func TestSubnetOfTemplate(t *testing.T) {
 	w := newWorld(t)
 	const subnet = "subnet-0b2000000000000ac"
@@ -208,7 +215,8 @@ func TestSubnetOfTemplate(t *testing.T) {
 	w.eventOf(w.pod("elsewhere", selecting(corev1.LabelTopologyZone, "us-east-1a")), "asks for topology.kubernetes.io/zone")
 }
 
-// TestRetryAfterShortage holds that what EC2 had none of is asked for again as another request: EC2 repeats the answer to a request that launched nothing.
+// TestRetryAfterShortage holds that what EC2 had none of is asked for again as another request: EC2
+// repeats the answer to a request that launched nothing.
 func TestRetryAfterShortage(t *testing.T) {
 	none := []awssim.CapacityRule{{InstanceType: "m5.large"}}
 	w := newWorldWith(t, options{behavior: awssim.Behavior{Capacity: none}})
@@ -245,7 +253,8 @@ func TestRetryAfterShortage(t *testing.T) {
 	}
 }
 
-// TestStatusOfNamedTemplates holds that the status says what the launch templates that pods name come to, while pods wait and while they have nodes.
+// TestStatusOfNamedTemplates holds that the status says what the launch templates that pods name
+// come to, while pods wait and while they have nodes.
 func TestStatusOfNamedTemplates(t *testing.T) {
 	w := newWorld(t)
 	image := w.image("x86_64")

@@ -11,7 +11,8 @@ import (
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 )
 
-// TestPeopleAreWarnedOfOldSpellings has the API server answer whoever writes an old label with its successor, and take it; the new ones go without a word.
+// TestPeopleAreWarnedOfOldSpellings has the API server answer whoever writes an old label with its
+// successor, and take it; the new ones go without a word.
 func TestPeopleAreWarnedOfOldSpellings(t *testing.T) {
 	w := newWorldWith(t, options{unstarted: true})
 	w.ApplyFile("../../config/provisioner/admission_policy.yaml")

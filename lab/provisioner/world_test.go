@@ -1,5 +1,6 @@
-// Package provisioner holds journeys of just-in-time nodes: pods that wait, the real controllers of `slipway provisioner`, a real API server and kube-scheduler,
-// and the simulated AWS. Provisioners are cluster-wide, so the journeys go one after the other.
+// Package provisioner holds journeys of just-in-time nodes: pods that wait, the real controllers of
+// `slipway provisioner`, a real API server and kube-scheduler, and the simulated AWS. Provisioners
+// are cluster-wide, so the journeys go one after the other.
 package provisioner
 
 import (

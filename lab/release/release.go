@@ -1,5 +1,6 @@
-// Package release writes what a release of Slipway gives to clusterctl, from the manifests that are checked in: the components, built as
-// kustomize builds them and with the image of the release, the metadata, and the templates of clusters. Beside them are the IAM policies that it needs.
+// Package release writes what a release of Slipway gives to clusterctl, from the manifests that are
+// checked in: the components, built as kustomize builds them and with the image of the release, the
+// metadata, and the templates of clusters. Beside them are the IAM policies that it needs.
 package release
 
 import (
@@ -18,7 +19,8 @@ import (
 	"github.com/slipway-project/slipway/internal/permissions"
 )
 
-// Names of what clusterctl looks for beside a release (Cluster API: clusterctl provider contract, "Provider repositories").
+// Names of what clusterctl looks for beside a release (Cluster API: clusterctl provider contract,
+// "Provider repositories").
 const (
 	ComponentsFile = "infrastructure-components.yaml"
 	MetadataFile   = "metadata.yaml"
@@ -31,7 +33,8 @@ const policyFile = "iam-policy-%d.json"
 // controllerImage is what config/manager calls the image.
 const controllerImage = "slipway"
 
-// Write makes a release of the sources in root in directory, which is made if need be. The image is REPOSITORY:TAG.
+// Write makes a release of the sources in root in directory, which is made if need be. The image is
+// REPOSITORY:TAG.
 func Write(root, directory, image string) error {
 	components, err := Components(root, image)
 	if err != nil {
@@ -70,7 +73,8 @@ func Write(root, directory, image string) error {
 		files[fmt.Sprintf(policyFile, i+1)] = []byte(policy.String() + "\n")
 	}
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(directory, name), content, 0o644); err != nil { // #nosec G306 -- for everybody to read
+		// #nosec G306 -- for everybody to read
+		if err := os.WriteFile(filepath.Join(directory, name), content, 0o644); err != nil {
 			return fmt.Errorf("writing %s: %w", name, err)
 		}
 	}

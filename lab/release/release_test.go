@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-project/slipway/internal/permissions"
 )
 
-// TestRelease holds that a release has the IAM policies that the command prints, and components with the image of the release.
+// TestRelease holds that a release has the IAM policies that the command prints, and components
+// with the image of the release.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()

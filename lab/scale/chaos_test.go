@@ -23,15 +23,16 @@ const (
 	fine, coarse = 5 * time.Second, time.Minute
 	// lull is how long edits are apart, on average.
 	lull = 20 * time.Minute
-	// converging is how long, in simulated time, everything may take to become as wanted once AWS fails no more: a refresh waits up to an hour for an
-	// instance, and the next one up to an hour after one that failed.
+	// converging is how long, in simulated time, everything may take to become as wanted once AWS
+	// fails no more: a refresh waits up to an hour for an instance, and the next one up to an hour
+	// after one that failed.
 	converging = 4 * time.Hour
 	// resting is how long nothing may be changed after that.
 	resting = time.Hour
 )
 
-// failing is how AWS treats the manager meanwhile: of its calls a tenth is refused for the rate, a fiftieth fails, half of those after they had
-// their effect, and of a hundredth the answer is lost.
+// failing is how AWS treats the manager meanwhile: of its calls a tenth is refused for the rate, a
+// fiftieth fails, half of those after they had their effect, and of a hundredth the answer is lost.
 func failing(principal string) []awssim.Fault {
 	const unwell = "An internal error has occurred"
 	return []awssim.Fault{
@@ -45,8 +46,9 @@ func failing(principal string) []awssim.Fault {
 	}
 }
 
-// TestChaos holds that pools which are edited for a day, while AWS throttles, fails, lags, loses answers and runs out of capacity and managers come
-// and go, become what their specs say once AWS is well again, and that nothing is left over or there twice.
+// TestChaos holds that pools which are edited for a day, while AWS throttles, fails, lags, loses
+// answers and runs out of capacity and managers come and go, become what their specs say once AWS
+// is well again, and that nothing is left over or there twice.
 func TestChaos(t *testing.T) {
 	seed := *chaosSeed
 	if seed == 0 {

@@ -32,7 +32,8 @@ type conditioned interface {
 	GetConditions() []metav1.Condition
 }
 
-// sound is nil for an object that is ready for its current generation, and none of whose conditions says that something is wrong.
+// sound is nil for an object that is ready for its current generation, and none of whose conditions
+// says that something is wrong.
 func sound(object conditioned) error {
 	ready := meta.FindStatusCondition(object.GetConditions(), infrav1.ReadyCondition)
 	if ready == nil || ready.ObservedGeneration != object.GetGeneration() {
@@ -196,7 +197,8 @@ func (c *chaos) instances() map[string][]awssim.Instance {
 	return all
 }
 
-// stored is the bootstrap data that is kept outside of launch templates, by where it is. What is found to belong to a pool is taken out of it.
+// stored is the bootstrap data that is kept outside of launch templates, by where it is. What is
+// found to belong to a pool is taken out of it.
 func (c *chaos) stored() map[string]string {
 	c.Helper()
 	all := map[string]string{}
@@ -265,7 +267,8 @@ func configOf(version ec2types.LaunchTemplateVersion) string {
 	return ""
 }
 
-// auditVersions holds that no more are kept than ten configs, ten that differ by a token alone, and what instances run.
+// auditVersions holds that no more are kept than ten configs, ten that differ by a token alone, and
+// what instances run.
 func auditVersions(_ *infrav1.AWSMachinePool, versions []ec2types.LaunchTemplateVersion, instances []awssim.Instance) error {
 	const kept, tolerated = 10, 10
 	used := map[string]bool{}

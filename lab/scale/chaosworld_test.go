@@ -61,7 +61,8 @@ type chaos struct {
 	principal string
 	person    aws.Config
 	images    []string
-	// tokens are the join tokens of the pools that should exist, by number; next is the number of the pool that was never there.
+	// tokens are the join tokens of the pools that should exist, by number; next is the number of
+	// the pool that was never there.
 	tokens map[int]string
 	next   int
 	// did is how often what was done to pools, and calls how often the manager called AWS.
@@ -78,7 +79,8 @@ func newChaos(t *testing.T, seed uint64, pools int) *chaos {
 	}}}})
 	env.Cluster(lab.ClusterOptions{Bucket: bucket})
 	c := &chaos{
-		pace: newPace(env, clock), random: rand.New(rand.NewPCG(seed, seed)), // #nosec G404 -- the same edits for the same seed
+		// #nosec G404 -- the same edits for the same seed
+		pace: newPace(env, clock), random: rand.New(rand.NewPCG(seed, seed)),
 		principal: lab.AccessKeyID(env.Account), person: env.AWSConfig(), tokens: map[int]string{}, did: map[string]int{}, calls: map[string]int{},
 	}
 	c.person.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
@@ -143,7 +145,8 @@ func (c *chaos) startManager() {
 	c.restarts = c.clock.Now().Add(7 * time.Hour)
 	c.manager = c.StartManager(product.Manager(product.Settings{
 		WrapAWS: c.wrap, WrapKubernetes: c.wrap, WrapWorkloads: c.wrap,
-		Change: func(options *manager.Options) { options.CallBackoff = time.Millisecond }, // real time, of which there is little
+		// real time, of which there is little
+		Change: func(options *manager.Options) { options.CallBackoff = time.Millisecond },
 	}))
 }
 

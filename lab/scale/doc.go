@@ -1,2 +1,3 @@
-// Package scale holds what many pools cost: nothing at rest, little at the start, and no more than AWS allows when all change at once.
+// Package scale holds what many pools cost: nothing at rest, little at the start, and no more than
+// AWS allows when all change at once.
 package scale

@@ -20,10 +20,12 @@ import (
 
 var managedPools = flag.Int("managed-pools", 200, "how many managed pools to test with")
 
-// mostManagedCalls is how many calls of AWS a managed pool at rest may cost in an hour: EKS has no call for many node groups, nor IAM for many roles.
+// mostManagedCalls is how many calls of AWS a managed pool at rest may cost in an hour: EKS has no
+// call for many node groups, nor IAM for many roles.
 const mostManagedCalls = 1.2
 
-// pause is how long nothing may be done, in real time, until what a step of the clock led to is taken to be done.
+// pause is how long nothing may be done, in real time, until what a step of the clock led to is
+// taken to be done.
 const pause = 300 * time.Millisecond
 
 func newManagedWorld(t *testing.T, rate float64) *world {
@@ -56,8 +58,9 @@ func (w *world) awaitManaged(many int, what string) {
 	})
 }
 
-// TestManyManagedPools holds what many managed pools at rest cost in three hours: nothing is written, and little is read. In one hour less would be seen than
-// there is: a node group is looked at every hour and a half.
+// TestManyManagedPools holds what many managed pools at rest cost in three hours: nothing is
+// written, and little is read. In one hour less would be seen than there is: a node group is looked
+// at every hour and a half.
 func TestManyManagedPools(t *testing.T) {
 	const rate, hours = 20, 3
 	many := *managedPools
@@ -99,8 +102,10 @@ func TestManyManagedPools(t *testing.T) {
 	t.Logf("%d managed pools at rest cost %.2f calls each and hour: %v", many, perHour, w.calls())
 }
 
-// TestManagedUpdatingNeighbours holds that an edit gets its version within two seconds while EKS replaces the nodes of fifty other pools. The quickest of
-// several edits, one after the other, is held to that: a manager that waits for EKS would delay them all. The seconds are those of a machine that keeps up.
+// TestManagedUpdatingNeighbours holds that an edit gets its version within two seconds while EKS
+// replaces the nodes of fifty other pools. The quickest of several edits, one after the other, is
+// held to that: a manager that waits for EKS would delay them all. The seconds are those of a
+// machine that keeps up.
 func TestManagedUpdatingNeighbours(t *testing.T) {
 	const rate, neighbours, edited = 20, 50, 5
 	w := newManagedWorld(t, rate)
@@ -110,7 +115,8 @@ func TestManagedUpdatingNeighbours(t *testing.T) {
 	w.awaitManaged(neighbours+edited, "all managed pools are ready")
 	w.clock.SetRate(1) // a machine that is slow to edit them all must not have EKS give up
 	behavior := w.Cloud.AWS.Behavior()
-	behavior.Nodes = []awssim.NodeRule{{NeverReady: true}} // EKS waits for new nodes then, for a quarter of an hour
+	// EKS waits for new nodes then, for a quarter of an hour
+	behavior.Nodes = []awssim.NodeRule{{NeverReady: true}}
 	w.Cloud.AWS.SetBehavior(behavior)
 	edit := func(i int) error {
 		return w.EditManaged(t.Context(), i, func(pool *infrav1.AWSManagedMachinePool) { pool.Spec.AWSLaunchTemplate.InstanceType = "m5.large" })

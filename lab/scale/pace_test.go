@@ -10,26 +10,31 @@ import (
 )
 
 const (
-	// working is the clock's rate while the manager does something: slow enough that a call takes about as long as it does of AWS.
+	// working is the clock's rate while the manager does something: slow enough that a call takes
+	// about as long as it does of AWS.
 	working = 20
-	// still is for how long the manager must have asked for nothing, in real time, before the clock is stepped.
+	// still is for how long the manager must have asked for nothing, in real time, before the clock
+	// is stepped.
 	still = 8 * time.Millisecond
 	// stirring is how long a manager may be at work on one moment.
 	stirring = 3 * time.Minute
 )
 
-// pace moves the clock of a manager by what the manager does: while it works the clock goes slowly, and when it has nothing to do the clock is
-// stepped. So simulated hours take as long as what is done in them, and a busy machine makes no call late.
+// pace moves the clock of a manager by what the manager does: while it works the clock goes slowly,
+// and when it has nothing to do the clock is stepped. So simulated hours take as long as what is
+// done in them, and a busy machine makes no call late.
 type pace struct {
 	*labtest.Env
 	clock *simclock.Clock
 	// still is for how long the manager must have asked for nothing.
 	still time.Duration
-	// surely has the API server have answered meanwhile, too, so that a manager that has no turn on a busy machine is not taken for one at rest.
+	// surely has the API server have answered meanwhile, too, so that a manager that has no turn on
+	// a busy machine is not taken for one at rest.
 	surely bool
 
 	mu sync.Mutex
-	// under are the requests under way, last and kept when one began or ended, by real time and by what the machine kept up with.
+	// under are the requests under way, last and kept when one began or ended, by real time and by
+	// what the machine kept up with.
 	under int
 	last  time.Time
 	kept  time.Duration

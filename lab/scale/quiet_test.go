@@ -19,15 +19,17 @@ const (
 	asleep = 3 * time.Second
 )
 
-// mostReads is how many reads of AWS an hour of pools at rest may cost: groups in hundreds every four minutes, templates in two hundreds every
-// eight, and ten more. Of a thousand pools that is 200.
+// mostReads is how many reads of AWS an hour of pools at rest may cost: groups in hundreds every
+// four minutes, templates in two hundreds every eight, and ten more. Of a thousand pools that
+// is 200.
 func mostReads(pools int) int {
 	const inHour, groups, templates, more = 60, 100, 200, 10
 	return inHour/4*((pools+groups-1)/groups) + (inHour/8+1)*((pools+templates-1)/templates) + more
 }
 
-// TestManyPools holds what many pools cost: nothing is written in an hour of rest and little is read, and neither does a manager that starts beside them;
-// when all are edited at once, they get what AWS's request limits allow.
+// TestManyPools holds what many pools cost: nothing is written in an hour of rest and little is
+// read, and neither does a manager that starts beside them; when all are edited at once, they get
+// what AWS's request limits allow.
 func TestManyPools(t *testing.T) {
 	const rate = 5
 	many := *pools

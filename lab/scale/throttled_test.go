@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// burst and perSecond are AWS's bucket of CreateLaunchTemplateVersion (AWS: ec2-api-throttling, "Request token bucket sizes and refill rates").
+	// burst and perSecond are AWS's bucket of CreateLaunchTemplateVersion (AWS: ec2-api-throttling,
+	// "Request token bucket sizes and refill rates").
 	burst, perSecond = 100, 5
 	// least is the share of what AWS allows that must be used.
 	least = 0.9
@@ -27,8 +28,9 @@ const (
 	beat = 500 * time.Millisecond
 )
 
-// editedAtOnce holds that pools which are all edited at once get their versions about as fast as AWS lets anybody make them, and that nobody reads of an
-// error meanwhile. What it takes to replace their instances is another matter, and left out. The clock stands.
+// editedAtOnce holds that pools which are all edited at once get their versions about as fast as
+// AWS lets anybody make them, and that nobody reads of an error meanwhile. What it takes to replace
+// their instances is another matter, and left out. The clock stands.
 func (w *world) editedAtOnce(t *testing.T) {
 	t.Helper()
 	many, p, f, clock := *pools, w.pace, w.Fleet, w.clock
@@ -121,7 +123,8 @@ func (p *pace) refused() map[string]int {
 // limits are the words in which AWS, or the manager, speaks of them.
 var limits = regexp.MustCompile(`(?i)limit|throttl|\brate\b|held back`)
 
-// watchConditions watches all conditions of pools and launch configs, and returns what tells those in which somebody would read of an error.
+// watchConditions watches all conditions of pools and launch configs, and returns what tells those
+// in which somebody would read of an error.
 func (p *pace) watchConditions(f *fleet.Fleet) (problems func() []string) {
 	p.Helper()
 	watching, err := client.NewWithWatch(p.Lab.RESTConfig(), client.Options{Scheme: lab.NewScheme()})

@@ -30,10 +30,12 @@ func TestMain(m *testing.M) {
 	labtest.MainWith(m, lab.Options{WithoutPools: true, WithoutClusterTopology: true})
 }
 
-// patience is how long a thousand pools may take on a busy machine. On two idle cores it is less than a minute.
+// patience is how long a thousand pools may take on a busy machine. On two idle cores it is less
+// than a minute.
 const patience = 8 * time.Minute
 
-// storedEvery makes every tenth pool keep its bootstrap data in a parameter, of which AWS lets three be described a second.
+// storedEvery makes every tenth pool keep its bootstrap data in a parameter, of which AWS lets
+// three be described a second.
 const storedEvery = 10
 
 // world is a fleet in a laboratory, for Slipway's manager.
@@ -144,8 +146,9 @@ func (w *world) calls() map[string]int {
 	return counts
 }
 
-// reads are how many of the calls change nothing in AWS, without the checks of lifecycle hooks, which have no batch form: those may be one a pool.
-// Calls that change something are a failure here.
+// reads are how many of the calls change nothing in AWS, without the checks of lifecycle hooks,
+// which have no batch form: those may be one a pool. Calls that change something are a failure
+// here.
 func (w *world) reads(what string) int {
 	w.Helper()
 	total := 0

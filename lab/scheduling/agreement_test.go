@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-project/slipway/lab/labtest"
 )
 
-// TestAgreement holds that the filters of the real kube-scheduler let every pod that was placed onto the node that was foreseen for it, whichever of the node's options
-// AWS has.
+// TestAgreement holds that the filters of the real kube-scheduler let every pod that was placed
+// onto the node that was foreseen for it, whichever of the node's options AWS has.
 func TestAgreement(t *testing.T) {
 	env := labtest.New(t)
 	prepareVolumes(env)
@@ -38,7 +38,8 @@ func TestAgreement(t *testing.T) {
 	})
 }
 
-// serve makes pods what the API server would store: it writes the keys that terms match labels by into their selectors.
+// serve makes pods what the API server would store: it writes the keys that terms match labels by
+// into their selectors.
 func serve(ctx context.Context, problem *packing.Problem) error {
 	served := func(pod *corev1.Pod) (*corev1.Pod, error) {
 		stored, answer := &core.Pod{}, &corev1.Pod{}
@@ -106,7 +107,8 @@ func boundTo(node string, pod *corev1.Pod, name string) *corev1.Pod {
 	return bound
 }
 
-// bind binds the pods one by one, in any order in which the scheduler takes them, and says what is left that it never takes.
+// bind binds the pods one by one, in any order in which the scheduler takes them, and says what is
+// left that it never takes.
 func (f *future) bind(ctx context.Context, filters *filters) string {
 	for {
 		progress, left := false, ""

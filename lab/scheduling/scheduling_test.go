@@ -23,7 +23,8 @@ import (
 
 func TestMain(m *testing.M) { labtest.MainWith(m, lab.Options{Scheduler: true, WithoutPools: true}) }
 
-// nodeConfig is the user data of a node of EKS's Amazon Linux 2023 with a label and further flags of the kubelet.
+// nodeConfig is the user data of a node of EKS's Amazon Linux 2023 with a label and further flags
+// of the kubelet.
 func nodeConfig(label string, flags ...string) *string {
 	var b strings.Builder
 	b.WriteString("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    flags:\n")
@@ -33,7 +34,8 @@ func nodeConfig(label string, flags ...string) *string {
 	return aws.String(base64.StdEncoding.EncodeToString([]byte(b.String())))
 }
 
-// launch makes a fleet of one instance from a launch template that names an image alone, and returns the instance's id.
+// launch makes a fleet of one instance from a launch template that names an image alone, and
+// returns the instance's id.
 func launch(env *labtest.Env, instanceType ec2types.InstanceType, userData *string) string {
 	env.Helper()
 	ctx, calls := env.Context(), ec2.NewFromConfig(env.AWSConfig())
@@ -135,7 +137,8 @@ func TestPendingPodsAreBoundToNodesOfFleets(t *testing.T) {
 	env := labtest.New(t)
 	label := env.Namespace
 	first := pend(env, "first", label, "1500m")
-	wantUnschedulable(env, first, "available") // "no nodes available to schedule pods", or none of other tests'
+	// "no nodes available to schedule pods", or none of other tests'
+	wantUnschedulable(env, first, "available")
 	instance := launch(env, "m5.large", nodeConfig(label))
 	wantRunning(env, first, instance)
 

@@ -20,7 +20,8 @@ func claimIn(zones []string) string { return "in-" + strings.Join(zones, "-") }
 // volumes hands out claims to pods, of which no two are the same.
 type volumes struct{ attached map[string]int64 } // by namespace
 
-// with is the pod with a claim of a volume in its zones, if it has any, and claims of as many volumes as its node has to attach.
+// with is the pod with a claim of a volume in its zones, if it has any, and claims of as many
+// volumes as its node has to attach.
 func (v *volumes) with(p packing.Pod) *corev1.Pod {
 	var claims []string
 	if p.Zones != nil {
@@ -41,7 +42,8 @@ func (v *volumes) with(p packing.Pod) *corev1.Pod {
 
 func attachedClaim(number int64) string { return fmt.Sprintf("attached-%d", number) }
 
-// prepareVolumes makes the namespaces of pods, and in each a claim and its volume for every zone, and as many claims of volumes that are attached as pods may have.
+// prepareVolumes makes the namespaces of pods, and in each a claim and its volume for every zone,
+// and as many claims of volumes that are attached as pods may have.
 func prepareVolumes(env *labtest.Env) {
 	env.Helper()
 	const most = packtest.MaxDeployments * packtest.MaxVolumes

@@ -1,4 +1,5 @@
-// Package underpolicy makes the policies that Slipway prints, and those with one permission less, for journeys that hold it to them.
+// Package underpolicy makes the policies that Slipway prints, and those with one permission less,
+// for journeys that hold it to them.
 package underpolicy
 
 import (
@@ -23,8 +24,9 @@ func Documents(scope permissions.Scope, features []permissions.Feature) ([]strin
 	return documents, nil
 }
 
-// Reductions returns the policies of features, each without one action of one statement: "<Sid> <action>". Statements that are
-// repeated for each cluster, whose Sids end with a number, count as one.
+// Reductions returns the policies of features, each without one action of one statement: "<Sid>
+// <action>". Statements that are repeated for each cluster, whose Sids end with a number, count as
+// one.
 func Reductions(scope permissions.Scope, features []permissions.Feature) (map[string][]iampolicy.Policy, error) {
 	documents, err := Documents(scope, features)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package managedcases owns what the API server takes and refuses of an AWSManagedMachinePool, as tables: the tests of the definition try them with the
-// API server's libraries, and the laboratory with an API server.
+// Package managedcases owns what the API server takes and refuses of an AWSManagedMachinePool, as
+// tables: the tests of the definition try them with the API server's libraries, and the laboratory
+// with an API server.
 package managedcases
 
 import (
@@ -17,8 +18,9 @@ spec:
   scaling: {minSize: 1, maxSize: 3}
 `
 
-// Case is one rule of the validation matrix with a neighbor on either side of it: what it must let through, and what it must refuse with a message that says
-// what to do. Both are merge patches, in YAML, for the spec of Base.
+// Case is one rule of the validation matrix with a neighbor on either side of it: what it must let
+// through, and what it must refuse with a message that says what to do. Both are merge patches, in
+// YAML, for the spec of Base.
 type Case struct{ Rule, Reason, Accept, Refuse, Says string }
 
 // Rules hold of every spec.

@@ -1,9 +1,11 @@
 package managedcases
 
-// Transition is a change of the spec of Base from one patch to another, with a status in between. What it says is the refusal; empty if it may be done.
+// Transition is a change of the spec of Base from one patch to another, with a status in between.
+// What it says is the refusal; empty if it may be done.
 type Transition struct{ Rule, Reason, Status, From, To, Says string }
 
-// Transitions hold what of a node group EKS cannot change, with the way out in the message, and what may change.
+// Transitions hold what of a node group EKS cannot change, with the way out in the message, and
+// what may change.
 var Transitions = []Transition{
 	{
 		Rule: "EK20", Reason: "EKS gives no launch template to a group that has none",

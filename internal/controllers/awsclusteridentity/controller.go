@@ -1,6 +1,7 @@
-// Package awsclusteridentity wakes what depends on an identity when the identity changes: AWSMachinePools and AWSLaunchConfigs, which read it
-// themselves in every pass. It watches CAPA's three kinds, the Secrets of static ones, and the labels of Namespaces, by which identities choose who may
-// use them. It writes nothing.
+// Package awsclusteridentity wakes what depends on an identity when the identity changes:
+// AWSMachinePools and AWSLaunchConfigs, which read it themselves in every pass. It watches CAPA's
+// three kinds, the Secrets of static ones, and the labels of Namespaces, by which identities choose
+// who may use them. It writes nothing.
 package awsclusteridentity
 
 import (
@@ -32,10 +33,12 @@ const Name = "awsclusteridentity"
 // namespaceKind marks requests that are about a Namespace.
 const namespaceKind = "Namespace"
 
-// Reconciler wakes what depends on identities. A request's namespace is the kind of what changed, all of which are cluster-scoped.
+// Reconciler wakes what depends on identities. A request's namespace is the kind of what changed,
+// all of which are cluster-scoped.
 type Reconciler struct {
 	Client client.Client
-	// Secrets reads Secrets, past any cache. SecretNamespace is where those of static identities are, and Watches their changes.
+	// Secrets reads Secrets, past any cache. SecretNamespace is where those of static identities
+	// are, and Watches their changes.
 	Secrets         client.Reader
 	SecretNamespace string
 	Watches         *secretwatch.Watcher
@@ -46,8 +49,9 @@ type Reconciler struct {
 	seen map[types.NamespacedName][sha256.Size]byte
 }
 
-// Reconcile wakes everything if an identity is not what it was. Identities are few and change seldom; which objects one of them concerns would be
-// a walk along chains that may themselves have just changed. Of an identity that was not known before only those are woken that wait for one: a
+// Reconcile wakes everything if an identity is not what it was. Identities are few and change
+// seldom; which objects one of them concerns would be a walk along chains that may themselves have
+// just changed. Of an identity that was not known before only those are woken that wait for one: a
 // manager that starts looks at all objects anyway.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	key := request.NamespacedName
@@ -85,7 +89,8 @@ func (r *Reconciler) remember(key types.NamespacedName, digest [sha256.Size]byte
 	return before, known
 }
 
-// digest is of all that matters of an identity or a Namespace; false if there is none. Only the digest is kept: there is a key in what it is of.
+// digest is of all that matters of an identity or a Namespace; false if there is none. Only the
+// digest is kept: there is a key in what it is of.
 func (r *Reconciler) digest(ctx context.Context, key types.NamespacedName) (sum [sha256.Size]byte, exists bool, err error) {
 	object := objectOf(key.Namespace)
 	err = r.Client.Get(ctx, client.ObjectKey{Name: key.Name}, object)

@@ -1,5 +1,6 @@
-// Package awslaunchconfigtemplate shows on every AWSLaunchConfigTemplate who uses it, and how many of them are what it says now. The AWSLaunchConfigs are made by
-// the controllers of the pools that refer to the template, which know the cluster that each is for.
+// Package awslaunchconfigtemplate shows on every AWSLaunchConfigTemplate who uses it, and how many
+// of them are what it says now. The AWSLaunchConfigs are made by the controllers of the pools that
+// refer to the template, which know the cluster that each is for.
 package awslaunchconfigtemplate
 
 import (
@@ -47,7 +48,8 @@ func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings) er
 	return nil
 }
 
-// templateOf is the template that a launch config was made from. One that turned to another template is told of by its own old self, which an update has too.
+// templateOf is the template that a launch config was made from. One that turned to another
+// template is told of by its own old self, which an update has too.
 func templateOf(_ context.Context, config client.Object) []reconcile.Request {
 	namespace, name, found := strings.Cut(config.GetAnnotations()[infrav1.LaunchConfigTemplateAnnotation], "/")
 	if !found {

@@ -17,11 +17,12 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// A node group that CAPA made is taken over in the order of an Auto Scaling group (package awsmachinepool, adopt.go): recognized, its template taken over by the
-// launch config, then tagged as owned. A crash between any two leaves its nodes alone.
+// A node group that CAPA made is taken over in the order of an Auto Scaling group (package
+// awsmachinepool, adopt.go): recognized, its template taken over by the launch config, then tagged
+// as owned. A crash between any two leaves its nodes alone.
 
-// madeByCAPA reports whether a node group has CAPA's tag of the cluster and none of Slipway's. The tag names the EKS cluster, and not the namespace whose
-// pool it is.
+// madeByCAPA reports whether a node group has CAPA's tag of the cluster and none of Slipway's. The
+// tag names the EKS cluster, and not the namespace whose pool it is.
 func madeByCAPA(p *pass, group *nodegroup.Nodegroup) bool {
 	for key := range group.Tags {
 		if strings.HasPrefix(key, infrav1.TagSlipwayPrefix) {
@@ -31,19 +32,21 @@ func madeByCAPA(p *pass, group *nodegroup.Nodegroup) bool {
 	return group.Tags[infrav1.KubernetesClusterTagKey(p.eksCluster)] == infrav1.TagValueOwned
 }
 
-// wasOwned reports whether the pool had the node group already: its owner tag was removed, and it is not one that CAPA created and Slipway never adopted.
+// wasOwned reports whether the pool had the node group already: its owner tag was removed, and it
+// is not one that CAPA created and Slipway never adopted.
 func wasOwned(pool *infrav1.AWSManagedMachinePool, group *nodegroup.Nodegroup) bool {
 	return recorded(pool.Status.Nodegroup, group) &&
 		!meta.IsStatusConditionPresentAndEqual(pool.Status.Conditions, infrav1.AdoptedCondition, metav1.ConditionFalse)
 }
 
-// mayBeCAPAs reports whether a node group has the name that CAPA gives the pool's, and is one that CAPA created and Slipway never adopted.
+// mayBeCAPAs reports whether a node group has the name that CAPA gives the pool's, and is one that
+// CAPA created and Slipway never adopted.
 func mayBeCAPAs(p *pass, group *nodegroup.Nodegroup) bool {
 	return group.Name == common.NodegroupName(p.pool) && madeByCAPA(p, group) && !wasOwned(p.pool, group)
 }
 
-// mayAdopt returns an error unless it is proven that a node group which CAPA created is this pool's. One of a pool that is being deleted is not adopted,
-// and needs no proof.
+// mayAdopt returns an error unless it is proven that a node group which CAPA created is this
+// pool's. One of a pool that is being deleted is not adopted, and needs no proof.
 func (r *Reconciler) mayAdopt(ctx context.Context, p *pass, group *nodegroup.Nodegroup) error {
 	if p.pool.DeletionTimestamp != nil {
 		return nil
@@ -69,7 +72,8 @@ func (p *pass) adoptable() string {
 	return p.group.LaunchTemplateID
 }
 
-// adopted is false while the pool's node group is still CAPA's, and the launch config has not taken its template over yet.
+// adopted is false while the pool's node group is still CAPA's, and the launch config has not taken
+// its template over yet.
 func (p *pass) adopted() bool {
 	template := p.adoptable()
 	if template == "" {
@@ -138,7 +142,8 @@ func mirrorAdoption(p *pass, config *infrav1.AWSLaunchConfig) {
 	}
 }
 
-// reasonFor returns the reason for an error that says what a name leads to, and the given reason for any other.
+// reasonFor returns the reason for an error that says what a name leads to, and the given reason
+// for any other.
 func reasonFor(err error, reason string) string {
 	var taken *namesTakenError
 	var untagged *ownerTagMissingError

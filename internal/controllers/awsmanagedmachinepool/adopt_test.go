@@ -68,7 +68,8 @@ func (w *world) writes() []string {
 	return writes
 }
 
-// TestNodegroupIsAdoptedOnProof holds that a node group of CAPA's is adopted only for a pool of the one namespace that has its EKS cluster.
+// TestNodegroupIsAdoptedOnProof holds that a node group of CAPA's is adopted only for a pool of the
+// one namespace that has its EKS cluster.
 func TestNodegroupIsAdoptedOnProof(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -113,7 +114,8 @@ func TestNodegroupIsAdoptedOnProof(t *testing.T) {
 	}
 }
 
-// TestDeletionDoesNotAdoptANodegroup holds that deleting a pool leaves a node group that the pool does not own, and says so.
+// TestDeletionDoesNotAdoptANodegroup holds that deleting a pool leaves a node group that the pool
+// does not own, and says so.
 func TestDeletionDoesNotAdoptANodegroup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -143,7 +145,8 @@ func TestDeletionDoesNotAdoptANodegroup(t *testing.T) {
 	w.passes("pool", "the node group is being deleted", func() bool { return w.made("DeleteNodegroup") == 1 })
 }
 
-// TestNodegroupWithoutAnyTagIsNotAdoptedAgain holds that a pool whose node group lost all tags of Slipway's does not set them by itself, though CAPA's is left.
+// TestNodegroupWithoutAnyTagIsNotAdoptedAgain holds that a pool whose node group lost all tags of
+// Slipway's does not set them by itself, though CAPA's is left.
 func TestNodegroupWithoutAnyTagIsNotAdoptedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

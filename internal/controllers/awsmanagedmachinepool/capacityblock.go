@@ -11,12 +11,13 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// blockEmptied is how long before the end of its Capacity Block EKS scales a node group to 0, so that pods leave before EC2 takes the instances away (AWS: EKS
-// user guide, capacity-blocks-mng).
+// blockEmptied is how long before the end of its Capacity Block EKS scales a node group to 0, so
+// that pods leave before EC2 takes the instances away (AWS: EKS user guide, capacity-blocks-mng).
 const blockEmptied = 40 * time.Minute
 
-// respectBlock leaves a node group empty that EKS has emptied for the end of its Capacity Block, and lets one grow only while it is known which block that is:
-// the launch template may be about to name another. EC2 is asked for the end only before nodes would be added.
+// respectBlock leaves a node group empty that EKS has emptied for the end of its Capacity Block,
+// and lets one grow only while it is known which block that is: the launch template may be about to
+// name another. EC2 is asked for the end only before nodes would be added.
 func (r *Reconciler) respectBlock(ctx context.Context, p *pass) error {
 	if !p.group.OfCapacityBlock() || !p.step.Grows(*p.group) {
 		return nil

@@ -1,5 +1,7 @@
-// Package awsmanagedmachinepool runs the nodes of every AWSManagedMachinePool in an EKS managed node group: it writes the pool's AWSLaunchConfig, keeps the
-// node role and the node group as the pool asks for them, one update at a time, and tells Cluster API which instances there are. It never waits for EKS.
+// Package awsmanagedmachinepool runs the nodes of every AWSManagedMachinePool in an EKS managed
+// node group: it writes the pool's AWSLaunchConfig, keeps the node role and the node group as the
+// pool asks for them, one update at a time, and tells Cluster API which instances there are. It
+// never waits for EKS.
 package awsmanagedmachinepool
 
 import (
@@ -35,10 +37,12 @@ type Reconciler struct {
 	// Live reads past the cache.
 	Live   client.Reader
 	Clouds *clouds.Registry
-	// SettleWindow is how long what is wanted must not have changed before it is rolled out; zero for no wait.
+	// SettleWindow is how long what is wanted must not have changed before it is rolled out; zero
+	// for no wait.
 	SettleWindow time.Duration
-	// NodeRolePath begins the IAM paths of node roles that are created, noderole.DefaultPath if empty. NodeRoleBoundary is the
-	// ARN of the permissions boundary that they must have, empty for none.
+	// NodeRolePath begins the IAM paths of node roles that are created, noderole.DefaultPath if
+	// empty. NodeRoleBoundary is the ARN of the permissions boundary that they must have, empty for
+	// none.
 	NodeRolePath, NodeRoleBoundary string
 
 	Report common.Reporter
@@ -69,7 +73,8 @@ type pass struct {
 	machinePool *clusterv1.MachinePool
 	// owner is the Cluster, nil if it is gone.
 	owner *clusterv1.Cluster
-	// clusterName is the Cluster's, as the MachinePool says it, or as it was recorded before anything was made in AWS.
+	// clusterName is the Cluster's, as the MachinePool says it, or as it was recorded before
+	// anything was made in AWS.
 	clusterName string
 	// eksCluster is the name of the EKS cluster, known as clusterName is.
 	eksCluster string
@@ -81,9 +86,11 @@ type pass struct {
 	sighting
 	// fresh is true once EKS was asked in this pass.
 	fresh bool
-	// members and leaving are the Auto Scaling groups of the node group and of the one that is being replaced, nil while there is none to be seen.
+	// members and leaving are the Auto Scaling groups of the node group and of the one that is
+	// being replaced, nil while there is none to be seen.
 	members, leaving *autoscalinggroup.Group
-	// config is the pool's launch config, and only set while it is ready for its current generation, or holds back what EC2 would not launch. Set by ensureLaunchConfig.
+	// config is the pool's launch config, and only set while it is ready for its current
+	// generation, or holds back what EC2 would not launch. Set by ensureLaunchConfig.
 	config *infrav1.AWSLaunchConfig
 	// roleARN is that of the node role. Set by ensureRole.
 	roleARN string
@@ -100,7 +107,8 @@ func (p *pass) key() types.NamespacedName { return client.ObjectKeyFromObject(p.
 // ownerTag is the value of the ownership tag of the pool's node group and role.
 func (p *pass) ownerTag() string { return ownership.Owner(p.pool, p.clusterName) }
 
-// ready is how the Ready condition follows from the others. A roll-out under way does not make a pool unready: its nodes work.
+// ready is how the Ready condition follows from the others. A roll-out under way does not make a
+// pool unready: its nodes work.
 var ready = reconciling.Summary{
 	Target: infrav1.ReadyCondition,
 	Of: []string{
@@ -156,7 +164,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 		reconciling.Stamp(pool, r.Clock.Now())
 		patched := r.Report.PatchStatus(ctx, r.Client, pool, before)
 		if patched != nil {
-			// The end of an update that was seen is not written down: without another look it would not be for an hour.
+			// The end of an update that was seen is not written down: without another look it would
+			// not be for an hour.
 			r.sightings.Forget(request.NamespacedName)
 		}
 		err = errors.Join(err, patched)
@@ -248,7 +257,8 @@ func (r *Reconciler) reachCloud(ctx context.Context, p *pass) reconciling.Outcom
 	return outcome
 }
 
-// bootstrapNamed reports whether the Secret with the bootstrap data is named, or none is needed: without a bootstrap provider, EKS brings what nodes join with.
+// bootstrapNamed reports whether the Secret with the bootstrap data is named, or none is needed:
+// without a bootstrap provider, EKS brings what nodes join with.
 func bootstrapNamed(p *pass) bool {
 	bootstrap := p.machinePool.Spec.Template.Spec.Bootstrap
 	return !bootstrap.ConfigRef.IsDefined() || ptr.Deref(bootstrap.DataSecretName, "") != ""
@@ -266,8 +276,9 @@ func (r *Reconciler) hold(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.Continue()
 }
 
-// goOn returns the outcome of a step that what is wanted waits for. The pass goes on for a node group that exists: its update is followed and its instances are
-// reported, whatever the spec asks for next.
+// goOn returns the outcome of a step that what is wanted waits for. The pass goes on for a node
+// group that exists: its update is followed and its instances are reported, whatever the spec asks
+// for next.
 func (p *pass) goOn(outcome reconciling.Outcome) reconciling.Outcome {
 	if p.group == nil {
 		return outcome
@@ -275,10 +286,12 @@ func (p *pass) goOn(outcome reconciling.Outcome) reconciling.Outcome {
 	return outcome.AndGoOn()
 }
 
-// wantedUnknown reports whether it is not known what nodes should be launched from: the launch config is not ready.
+// wantedUnknown reports whether it is not known what nodes should be launched from: the launch
+// config is not ready.
 func (p *pass) wantedUnknown() bool { return p.pool.Spec.Templated() && p.config == nil }
 
-// awaitBootstrap waits until the bootstrap provider has named its Secret, if the MachinePool has a bootstrap provider: EKS brings its own bootstrap data.
+// awaitBootstrap waits until the bootstrap provider has named its Secret, if the MachinePool has a
+// bootstrap provider: EKS brings its own bootstrap data.
 func (r *Reconciler) awaitBootstrap(_ context.Context, p *pass) reconciling.Outcome {
 	if !bootstrapNamed(p) {
 		const message = "the bootstrap provider of the MachinePool has not named the Secret with the bootstrap data yet (spec.template.spec.bootstrap.dataSecretName)"

@@ -20,8 +20,9 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// deletion ends a pool: the node group with its nodes, which EKS drains, the launch config with its template, the node role, the finalizer last. It reads no
-// bootstrap data, and needs neither status nor the cluster objects.
+// deletion ends a pool: the node group with its nodes, which EKS drains, the launch config with its
+// template, the node role, the finalizer last. It reads no bootstrap data, and needs neither status
+// nor the cluster objects.
 func (r *Reconciler) deletion() []reconciling.Step[*pass] {
 	return []reconciling.Step[*pass]{
 		{Name: "reaching AWS", Run: r.reachCloudForDeletion},
@@ -53,7 +54,8 @@ func (r *Reconciler) reachCloudForDeletion(ctx context.Context, p *pass) reconci
 	return outcome
 }
 
-// knowCluster finds the name of the EKS cluster for a pool that was never held: one that CAPA made, deleted before Slipway saw it.
+// knowCluster finds the name of the EKS cluster for a pool that was never held: one that CAPA made,
+// deleted before Slipway saw it.
 func (r *Reconciler) knowCluster(ctx context.Context, p *pass) {
 	if p.eksCluster != "" || p.owner == nil || !controllerutil.ContainsFinalizer(p.pool, infrav1.ManagedMachinePoolFinalizer) {
 		return
@@ -89,8 +91,9 @@ func (r *Reconciler) findForDeletion(ctx context.Context, p *pass) reconciling.O
 	return reconciling.Continue()
 }
 
-// leaveUnadopted keeps a pool that is being deleted while a node group that CAPA created has its name. Nothing is adopted in order to be deleted: the user
-// of the namespace can write everything that says the node group is this pool's.
+// leaveUnadopted keeps a pool that is being deleted while a node group that CAPA created has its
+// name. Nothing is adopted in order to be deleted: the user of the namespace can write everything
+// that says the node group is this pool's.
 func (r *Reconciler) leaveUnadopted(p *pass) reconciling.Outcome {
 	message := fmt.Sprintf("node group %s, which Cluster API Provider AWS created, does not have tag %s with value %s, so it is not deleted. If it is this pool's, set the "+
 		"tag (aws eks tag-resource --resource-arn %s --tags %s=%s), and the deletion continues. To keep it, or if it is not this pool's, remove finalizer %s from "+
@@ -148,8 +151,8 @@ func (r *Reconciler) deleteNodegroups(ctx context.Context, p *pass) reconciling.
 	return reconciling.ComeBack(lookBusy, message)
 }
 
-// confirmGone goes on if the node group was seen ending. One that was never seen is looked for a second time, because one that was made a moment before may not
-// be visible yet.
+// confirmGone goes on if the node group was seen ending. One that was never seen is looked for a
+// second time, because one that was made a moment before may not be visible yet.
 func (r *Reconciler) confirmGone(p *pass) reconciling.Outcome {
 	condition := meta.FindStatusCondition(p.pool.Status.Conditions, infrav1.DeletingCondition)
 	if condition != nil && condition.Reason == infrav1.NodegroupDeletingReason {
@@ -164,12 +167,14 @@ func (r *Reconciler) confirmGone(p *pass) reconciling.Outcome {
 	return reconciling.Continue()
 }
 
-// deleteLaunchConfig deletes the pool's launch config, whose own finalizer keeps it until its template is gone.
+// deleteLaunchConfig deletes the pool's launch config, whose own finalizer keeps it until its
+// template is gone.
 func (r *Reconciler) deleteLaunchConfig(ctx context.Context, p *pass) reconciling.Outcome {
 	return common.DeleteLaunchConfig(ctx, r.Live, r.Client, p.pool, infrav1.NodegroupDeletingReason)
 }
 
-// deleteOrphans deletes the launch template of a pool whose launch config went first, as it may when a namespace is deleted.
+// deleteOrphans deletes the launch template of a pool whose launch config went first, as it may
+// when a namespace is deleted.
 func (r *Reconciler) deleteOrphans(ctx context.Context, p *pass) reconciling.Outcome {
 	if p.pool.Spec.LaunchConfigRef != nil {
 		return reconciling.Continue()

@@ -9,8 +9,9 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// tellDeprecated says which fields of the spec will go away, as the upgrade strategy of the proposal for launch templates of managed pools asks: in a condition,
-// and in one log line for each pool and process.
+// tellDeprecated says which fields of the spec will go away, as the upgrade strategy of the
+// proposal for launch templates of managed pools asks: in a condition, and in one log line for each
+// pool and process.
 func (r *Reconciler) tellDeprecated(ctx context.Context, p *pass) reconciling.Outcome {
 	message := p.pool.Spec.DeprecationMessage()
 	if message == "" {

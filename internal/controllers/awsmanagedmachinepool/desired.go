@@ -17,7 +17,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// desired is the node group that the pool asks for. Subnets that the spec does not name by id are looked up for a new one alone: they cannot be changed.
+// desired is the node group that the pool asks for. Subnets that the spec does not name by id are
+// looked up for a new one alone: they cannot be changed.
 func desired(p *pass) nodegroup.Desired {
 	spec, machine := &p.pool.Spec, p.machinePool.Spec.Template.Spec
 	asked := p.facts.AskedTags(spec.AdditionalTags)
@@ -42,7 +43,8 @@ func desired(p *pass) nodegroup.Desired {
 	return wanted
 }
 
-// setSizes sets the bounds and, unless an external autoscaler decides it, the size. Bounds that the spec leaves out are as wide as the size needs them.
+// setSizes sets the bounds and, unless an external autoscaler decides it, the size. Bounds that the
+// spec leaves out are as wide as the size needs them.
 func setSizes(wanted *nodegroup.Desired, p *pass) {
 	if scaling := p.pool.Spec.Scaling; scaling != nil {
 		wanted.Bounds = nodegroup.Bounds{Min: scaling.MinSize, Max: scaling.MaxSize}
@@ -81,8 +83,9 @@ func instanceTypes(spec *infrav1.AWSManagedMachinePoolSpec) []string {
 	return spec.InstanceTypes
 }
 
-// remoteAccess has CAPA's defaults: the control plane's key, and the groups of the cluster and its bastion beside those that are named. Without any group
-// EKS lets the whole internet connect (AWS: API_RemoteAccessConfig, sourceSecurityGroups), which public alone asks for.
+// remoteAccess has CAPA's defaults: the control plane's key, and the groups of the cluster and its
+// bastion beside those that are named. Without any group EKS lets the whole internet connect (AWS:
+// API_RemoteAccessConfig, sourceSecurityGroups), which public alone asks for.
 func remoteAccess(p *pass) *nodegroup.RemoteAccess {
 	access := p.pool.Spec.RemoteAccess
 	if access == nil {
@@ -157,7 +160,8 @@ func warmPoolOf(pool *infrav1.WarmPool) nodegroup.WarmPool {
 	return warm
 }
 
-// templateOf is what the pool's instances should be launched from, nil for a pool without a template, and while that is not ready.
+// templateOf is what the pool's instances should be launched from, nil for a pool without a
+// template, and while that is not ready.
 func templateOf(p *pass) *nodegroup.Template {
 	if p.config == nil {
 		return nil
@@ -172,8 +176,8 @@ func templateOf(p *pass) *nodegroup.Template {
 	}
 }
 
-// settle decides what the node group should be, and holds back what is newly wanted until that has not changed for a while, so that a batch of edits makes
-// one update. Sizes are not held back.
+// settle decides what the node group should be, and holds back what is newly wanted until that has
+// not changed for a while, so that a batch of edits makes one update. Sizes are not held back.
 func (r *Reconciler) settle(ctx context.Context, p *pass) reconciling.Outcome {
 	p.desired = desired(p)
 	if template := p.desired.Template; template != nil {

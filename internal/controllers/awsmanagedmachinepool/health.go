@@ -20,7 +20,8 @@ const (
 	mostResources = 100
 )
 
-// reportHealth shows what EKS says is wrong with the node group, in words. A node group that is not well is kept as desired like any other.
+// reportHealth shows what EKS says is wrong with the node group, in words. A node group that is not
+// well is kept as desired like any other.
 func (r *Reconciler) reportHealth(ctx context.Context, p *pass) reconciling.Outcome {
 	if p.group == nil {
 		p.pool.Status.HealthIssues = nil

@@ -54,34 +54,38 @@ func (r *Reconciler) ensureLaunchConfig(ctx context.Context, p *pass) reconcilin
 	return p.goOn(ensured)
 }
 
-// complete adds to the launch config that is made for a pool what only pools of EKS want. What EKS forbids in a template is refused by the pool's own
-// validation; the rest says that a node group launches from it, so that nothing is added that EKS forbids, or that it adds itself. Present is what is there,
-// nil while nothing is.
+// complete adds to the launch config that is made for a pool what only pools of EKS want. What EKS
+// forbids in a template is refused by the pool's own validation; the rest says that a node group
+// launches from it, so that nothing is added that EKS forbids, or that it adds itself. Present is
+// what is there, nil while nothing is.
 func complete(p *pass, wanted *infrav1.AWSLaunchConfigSpec, present *infrav1.AWSLaunchConfig) {
 	pool, machine := p.pool, p.machinePool.Spec.Template.Spec
 	if present != nil {
 		wanted.LaunchTemplateName = present.Spec.LaunchTemplateName // EC2 renames no template
 	} else {
 		wanted.LaunchTemplateName = cmp.Or(wanted.LaunchTemplateName, templateName(pool, p.facts.ControlPlane))
-		if p.adoptable() != "" { // a node group that is taken over keeps the template that it was made from, whatever CAPA called that
+		// a node group that is taken over keeps the template that it was made from, whatever CAPA called that
+		if p.adoptable() != "" {
 			wanted.LaunchTemplateName = cmp.Or(p.group.LaunchTemplateName, wanted.LaunchTemplateName)
 		}
 	}
 	if pool.Spec.LaunchConfigTemplateRef != nil {
-		wanted.IamInstanceProfile = "" // a template is for pools of both kinds, and EKS gives nodes the node role's
+		// a template is for pools of both kinds, and EKS gives nodes the node role's
+		wanted.IamInstanceProfile = ""
 	}
 	wanted.Nodegroup = &infrav1.LaunchConfigNodegroup{AMIType: ptr.Deref(pool.Spec.AMIType, "")}
 	if pool.Spec.OwnImage() {
 		wanted.Nodegroup.AMIType = infrav1.AMITypeCustom
-		wanted.KubernetesVersion = machine.Version // EKS chooses by its own version else, and the template is the same for all of them
+		// EKS chooses by its own version else, and the template is the same for all of them
+		wanted.KubernetesVersion = machine.Version
 	}
 	if name := ptr.Deref(machine.Bootstrap.DataSecretName, ""); name != "" {
 		wanted.Bootstrap = &infrav1.LaunchConfigBootstrap{DataSecretName: name}
 	}
 }
 
-// unfit says why a node group cannot be made from a launch config that is not written in the pool itself, empty if it can (AWS: EKS user guide,
-// launch-templates).
+// unfit says why a node group cannot be made from a launch config that is not written in the pool
+// itself, empty if it can (AWS: EKS user guide, launch-templates).
 func unfit(spec *infrav1.AWSLaunchConfigSpec, p *pass) string {
 	spot, block := common.Bought(spec)
 	return cmp.Or(
@@ -114,7 +118,8 @@ func ownImage(p *pass) bool {
 	return p.pool.Spec.OwnImage()
 }
 
-// mirror shows the state of the launch config on the pool, and lets the pass use it only if it is ready for its current generation.
+// mirror shows the state of the launch config on the pool, and lets the pass use it only if it is
+// ready for its current generation.
 func mirror(p *pass, config *infrav1.AWSLaunchConfig) {
 	mirrorAdoption(p, config)
 	if common.ShowLaunchConfig(p.pool, config) {

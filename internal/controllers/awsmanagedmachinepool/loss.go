@@ -11,8 +11,9 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// A node group whose launch template somebody deleted cannot be given another (AWS: API_UpdateNodegroupVersion). Where spec.templateLossPolicy asks for it, it is
-// replaced in this order, and a crash between any two loses nothing:
+// A node group whose launch template somebody deleted cannot be given another (AWS:
+// API_UpdateNodegroupVersion). Where spec.templateLossPolicy asks for it, it is replaced in this
+// order, and a crash between any two loses nothing:
 //
 //  1. record the names of both node groups, the new one first (replace)
 //  2. make the new one from the template that the launch config made again (createNodegroup)

@@ -19,7 +19,8 @@ import (
 // longestNodegroupName is that of a node group (AWS: API_CreateNodegroup).
 const longestNodegroupName = 63
 
-// successorName is what the node group is called that takes the place of one whose template is lost: another name for each template.
+// successorName is what the node group is called that takes the place of one whose template is
+// lost: another name for each template.
 func successorName(p *pass, templateID string) string {
 	base := common.NodegroupName(p.pool)
 	digest := sha256.Sum256([]byte(p.ownerTag() + "/" + templateID))
@@ -66,8 +67,9 @@ func roleNames(p *pass) []string {
 	return names
 }
 
-// findStrays returns the pool's node groups that no recorded and no derived name leads to: the name was taken out of the spec, and status was lost. The names
-// that are known to be of other pools are not asked about.
+// findStrays returns the pool's node groups that no recorded and no derived name leads to: the name
+// was taken out of the spec, and status was lost. The names that are known to be of other pools are
+// not asked about.
 func (r *Reconciler) findStrays(ctx context.Context, p *pass) ([]*nodegroup.Nodegroup, error) {
 	pools := &infrav1.AWSManagedMachinePoolList{}
 	if err := r.Client.List(ctx, pools, client.UnsafeDisableDeepCopy); err != nil {
@@ -83,8 +85,8 @@ func (r *Reconciler) findStrays(ctx context.Context, p *pass) ([]*nodegroup.Node
 	return p.cloud.Nodegroups.OwnedBy(ctx, p.eksCluster, p.ownerTag(), func(name string) bool { return known[name] })
 }
 
-// clusterOf returns the name of the EKS cluster in the ARN of a node group, such as arn:aws:eks:us-east-1:123456789012:nodegroup/cluster/name/id; empty for
-// another text.
+// clusterOf returns the name of the EKS cluster in the ARN of a node group, such as
+// arn:aws:eks:us-east-1:123456789012:nodegroup/cluster/name/id; empty for another text.
 func clusterOf(arn string) string {
 	parts := strings.SplitN(arn, ":", 6)
 	if len(parts) < 6 || parts[0] != "arn" || parts[2] != "eks" {

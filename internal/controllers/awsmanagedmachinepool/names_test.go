@@ -15,8 +15,9 @@ import (
 	"github.com/slipway-project/slipway/internal/controllers/common"
 )
 
-// TestNodegroupIsFoundWithoutItsName holds that a pool keeps its one node group when the name is taken out of the spec, whichever records of it are lost, and
-// that its deletion leaves neither a node group nor a role.
+// TestNodegroupIsFoundWithoutItsName holds that a pool keeps its one node group when the name is
+// taken out of the spec, whichever records of it are lost, and that its deletion leaves neither a
+// node group nor a role.
 func TestNodegroupIsFoundWithoutItsName(t *testing.T) {
 	t.Parallel()
 	forgetStatus := func(pool *infrav1.AWSManagedMachinePool) { pool.Status = infrav1.AWSManagedMachinePoolStatus{} }
@@ -75,7 +76,8 @@ func TestNodegroupIsFoundWithoutItsName(t *testing.T) {
 	}
 }
 
-// TestNodegroupNameIsRecordedFirst holds that status has the name before EKS is called with it: an answer that is lost loses nothing.
+// TestNodegroupNameIsRecordedFirst holds that status has the name before EKS is called with it: an
+// answer that is lost loses nothing.
 func TestNodegroupNameIsRecordedFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -92,8 +94,8 @@ func TestNodegroupNameIsRecordedFirst(t *testing.T) {
 	}
 }
 
-// TestOwnerTagMissing holds that a node group without its owner tag is neither changed, nor deleted, nor made a second time, and that the condition says so until
-// the tag is back.
+// TestOwnerTagMissing holds that a node group without its owner tag is neither changed, nor
+// deleted, nor made a second time, and that the condition says so until the tag is back.
 func TestOwnerTagMissing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -136,8 +138,9 @@ func TestOwnerTagMissing(t *testing.T) {
 	w.passes("pool", "the node group is gone", func() bool { return len(w.nodegroups()) == 0 })
 }
 
-// TestRecreatedPool holds that a pool that is made again under its name, or whose node group is lost, gets a node group at once: EKS answers a client token that it
-// has seen before with the node group of then.
+// TestRecreatedPool holds that a pool that is made again under its name, or whose node group is
+// lost, gets a node group at once: EKS answers a client token that it has seen before with the node
+// group of then.
 func TestRecreatedPool(t *testing.T) {
 	t.Parallel()
 	t.Run("the pool is made again", func(t *testing.T) {
@@ -179,7 +182,8 @@ func TestRecreatedPool(t *testing.T) {
 	})
 }
 
-// TestLostNodegroupKeepsItsNames holds that a node group that was deleted outside gets its name and its role again, though the spec no longer has the name.
+// TestLostNodegroupKeepsItsNames holds that a node group that was deleted outside gets its name and
+// its role again, though the spec no longer has the name.
 func TestLostNodegroupKeepsItsNames(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -199,7 +203,8 @@ func TestLostNodegroupKeepsItsNames(t *testing.T) {
 	}
 }
 
-// TestNodeRoleTagMissing holds that a node role without its owner tag is neither changed nor deleted, and that the condition and an event say so.
+// TestNodeRoleTagMissing holds that a node role without its owner tag is neither changed nor
+// deleted, and that the condition and an event say so.
 func TestNodeRoleTagMissing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -139,8 +139,9 @@ func (r *Reconciler) refuseNew(p *pass, wanted nodegroup.Desired) reconciling.Ou
 	return reconciling.Stop(refused).AndGoOn()
 }
 
-// recordName writes the name of the node group into status, unless it is there already. It does so before EKS is called with the name: whatever becomes of the
-// spec afterwards, the node group is found again. The pass ends if why is not empty.
+// recordName writes the name of the node group into status, unless it is there already. It does so
+// before EKS is called with the name: whatever becomes of the spec afterwards, the node group is
+// found again. The pass ends if why is not empty.
 func (r *Reconciler) recordName(ctx context.Context, p *pass, name, why string) reconciling.Outcome {
 	if common.RecordedNodegroup(p.pool) != name {
 		before := p.pool.DeepCopy()
@@ -195,8 +196,9 @@ func (r *Reconciler) outOfBounds(p *pass, message string) reconciling.Outcome {
 	return reconciling.Stop(message).AndGoOn()
 }
 
-// clearAway deletes a node group that EKS could not make, or not delete, so that it can be made again: it cannot be updated, and what is wanted now may be good.
-// One that could not be made for what is still wanted is left alone for a while, so that a person can see it.
+// clearAway deletes a node group that EKS could not make, or not delete, so that it can be made
+// again: it cannot be updated, and what is wanted now may be good. One that could not be made for
+// what is still wanted is left alone for a while, so that a person can see it.
 func (r *Reconciler) clearAway(ctx context.Context, p *pass) reconciling.Outcome {
 	reason, message := infrav1.NodegroupDeleteFailedReason, fmt.Sprintf("EKS could not delete node group %s", p.group.Name)
 	wait := r.untilDeletedAgain(p, p.group)
@@ -226,7 +228,8 @@ func (r *Reconciler) clearAway(ctx context.Context, p *pass) reconciling.Outcome
 	return reconciling.ContinueAndComeBack(lookAgain, "the node group is being deleted")
 }
 
-// untilDeletedAgain returns how long node groups that EKS could not delete are left alone, from when they were first seen to be so.
+// untilDeletedAgain returns how long node groups that EKS could not delete are left alone, from
+// when they were first seen to be so.
 func (r *Reconciler) untilDeletedAgain(p *pass, groups ...*nodegroup.Nodegroup) time.Duration {
 	if !slices.ContainsFunc(groups, func(group *nodegroup.Nodegroup) bool {
 		return group != nil && group.Status == nodegroup.StatusDeleteFailed
@@ -237,7 +240,8 @@ func (r *Reconciler) untilDeletedAgain(p *pass, groups ...*nodegroup.Nodegroup) 
 	return endAgain - r.stuck.Elapsed(p.key(), r.Clock.Now())
 }
 
-// recreateAfter is how long a node group that EKS could not make is left alone: not at all once something else is wanted, else longer with each attempt.
+// recreateAfter is how long a node group that EKS could not make is left alone: not at all once
+// something else is wanted, else longer with each attempt.
 func (r *Reconciler) recreateAfter(p *pass) time.Duration {
 	record, now := p.pool.Status.Update, r.Clock.Now()
 	wanted := creationKey(p)
@@ -290,7 +294,8 @@ func (r *Reconciler) next(p *pass) nodegroup.Step {
 	return nodegroup.Next(p.desired, *p.group, r.attempts(p), r.Clock.Now())
 }
 
-// attempts are the last updates by type: status knows the newest alone, and all that is known after a restart.
+// attempts are the last updates by type: status knows the newest alone, and all that is known after
+// a restart.
 func (r *Reconciler) attempts(p *pass) nodegroup.Attempts {
 	remembered, _ := r.failures.Get(p.key())
 	record := p.pool.Status.Update
@@ -357,8 +362,8 @@ func (r *Reconciler) begin(ctx context.Context, p *pass, kind string) reconcilin
 	return reconciling.ContinueAndComeBack(lookAgain, "EKS is changing the node group")
 }
 
-// goOnAfterRefusal remembers that EKS does not take the node group back to the previous Kubernetes version, and begins what else is to be updated. A restart
-// forgets it, and EKS is asked once more.
+// goOnAfterRefusal remembers that EKS does not take the node group back to the previous Kubernetes
+// version, and begins what else is to be updated. A restart forgets it, and EKS is asked once more.
 func (r *Reconciler) goOnAfterRefusal(ctx context.Context, p *pass, refusal error) reconciling.Outcome {
 	back := p.step.Version.Rollback
 	r.remember(p, nodegroup.Rollback, r.attempts(p)[nodegroup.Rollback].Refused(back, aws.UserMessage(refusal), r.Clock.Now()))
@@ -370,7 +375,8 @@ func (r *Reconciler) goOnAfterRefusal(ctx context.Context, p *pass, refusal erro
 	return r.begin(ctx, p, nodegroup.VersionUpdate)
 }
 
-// announce records what the node group and its Auto Scaling group are about to be given, beside what they were given before.
+// announce records what the node group and its Auto Scaling group are about to be given, beside
+// what they were given before.
 func (r *Reconciler) announce(ctx context.Context, p *pass) error {
 	asked := p.facts.AskedTags(p.pool.Spec.AdditionalTags)
 	err := reconciling.Patch(ctx, r.Client, p.pool, func(pool *infrav1.AWSManagedMachinePool) { common.AnnounceTags(pool, asked) })

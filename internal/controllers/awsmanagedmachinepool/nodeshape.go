@@ -18,8 +18,9 @@ const (
 	defaultWindowsDiskGiB = 50
 )
 
-// describeNode says in status what a node is, so that cluster-autoscaler can scale from zero. Of several types the first counts, as for the group that EKS makes.
-// What is known stays while the launch config is not ready.
+// describeNode says in status what a node is, so that cluster-autoscaler can scale from zero. Of
+// several types the first counts, as for the group that EKS makes. What is known stays while the
+// launch config is not ready.
 func (r *Reconciler) describeNode(ctx context.Context, p *pass) reconciling.Outcome {
 	if p.pool.Spec.Templated() && (p.config == nil || p.config.WhatIsLaunched() == nil) {
 		return reconciling.Continue()

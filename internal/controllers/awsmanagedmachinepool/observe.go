@@ -21,8 +21,9 @@ import (
 )
 
 const (
-	// lookBusy is how often a node group is looked at that EKS is doing something with, and the least time between two looks that only its Auto Scaling group
-	// gave reason for. There is no call for many node groups.
+	// lookBusy is how often a node group is looked at that EKS is doing something with, and the
+	// least time between two looks that only its Auto Scaling group gave reason for. There is no
+	// call for many node groups.
 	lookBusy = 15 * time.Second
 	// lookRest is how often one is looked at otherwise, less up to lookSpread: another time for each pool.
 	lookRest   = 100 * time.Minute
@@ -31,16 +32,19 @@ const (
 	lookAgain = 5 * time.Second
 )
 
-// sighting is what EKS said of a pool's node groups when it was asked last. Nothing is decided from an old one but that there is nothing to do.
+// sighting is what EKS said of a pool's node groups when it was asked last. Nothing is decided from
+// an old one but that there is nothing to do.
 type sighting struct {
 	// at is when, zero for never, and asked what for.
 	at    time.Time
 	asked []string
-	// group is nil while there is none. adopting is true if CAPA made it, and it is this pool's and not taken over yet. freeName is what a new one is called.
+	// group is nil while there is none. adopting is true if CAPA made it, and it is this pool's and
+	// not taken over yet. freeName is what a new one is called.
 	group    *nodegroup.Nodegroup
 	adopting bool
 	freeName string
-	// successor and predecessor are the names that a replacement leads to and away from, empty while there is none. Retiring is the node group that is being replaced.
+	// successor and predecessor are the names that a replacement leads to and away from, empty
+	// while there is none. Retiring is the node group that is being replaced.
 	successor, predecessor string
 	retiring               *nodegroup.Nodegroup
 	// moved is the Auto Scaling group as it was then.
@@ -58,7 +62,8 @@ func (e *namesTakenError) Error() string {
 // WaitsForUser says that only a person can free a name.
 func (*namesTakenError) WaitsForUser() bool { return true }
 
-// ownerTagMissingError reports that a node group that status names exists without the tag that marks it as the pool's.
+// ownerTagMissingError reports that a node group that status names exists without the tag that
+// marks it as the pool's.
 type ownerTagMissingError struct {
 	group *nodegroup.Nodegroup
 	// wanted is the value of the tag that the pool's node group has.
@@ -81,7 +86,8 @@ func (*ownerTagMissingError) WaitsForUser() bool { return true }
 // owner returns the owner that the tag names instead, empty for none.
 func (e *ownerTagMissingError) owner() string { return e.group.Tags[infrav1.TagManagedMachinePool] }
 
-// observe sees the pool's node group, as it is known, or by asking EKS if that is old, if EKS is doing something with it, or if its Auto Scaling group moved.
+// observe sees the pool's node group, as it is known, or by asking EKS if that is old, if EKS is
+// doing something with it, or if its Auto Scaling group moved.
 func (r *Reconciler) observe(ctx context.Context, p *pass) reconciling.Outcome {
 	known, _ := r.sightings.Get(p.key())
 	p.sighting = known
@@ -144,8 +150,9 @@ func (r *Reconciler) lookAt(ctx context.Context, p *pass, name string) (*nodegro
 	return p.cloud.Nodegroups.Describe(ctx, p.eksCluster, name)
 }
 
-// choose picks the pool's node group, and the one that it replaces, out of those that have one of the pool's names, or the name for a new one. A node group
-// is the pool's by its owner tag alone: the user of the namespace can write every name that is recorded.
+// choose picks the pool's node group, and the one that it replaces, out of those that have one of
+// the pool's names, or the name for a new one. A node group is the pool's by its owner tag alone:
+// the user of the namespace can write every name that is recorded.
 func (r *Reconciler) choose(ctx context.Context, p *pass, seen *sighting) error {
 	if wanted, leaving, replaced := common.ReplacedNodegroups(p.pool); replaced {
 		seen.successor, seen.predecessor = wanted, leaving
@@ -153,7 +160,8 @@ func (r *Reconciler) choose(ctx context.Context, p *pass, seen *sighting) error 
 		if err := r.chooseFrom(ctx, p, seen, []string{wanted}); !errors.As(err, &taken) {
 			return err
 		}
-		seen.successor, seen.predecessor = "", "" // somebody wrote the record: a replacement begins with a name that nobody has
+		// somebody wrote the record: a replacement begins with a name that nobody has
+		seen.successor, seen.predecessor = "", ""
 	}
 	return r.chooseFrom(ctx, p, seen, append([]string{common.RecordedNodegroup(p.pool)},
 		ownership.Names(common.NodegroupName(p.pool), p.clusterName, p.pool, 1, longestNodegroupName)...))
@@ -195,7 +203,8 @@ func (r *Reconciler) chooseFrom(ctx context.Context, p *pass, seen *sighting, cr
 	return r.seeRetiring(ctx, p, seen)
 }
 
-// offer takes a name that no node group has for a new one, if it may have that name and none was offered before.
+// offer takes a name that no node group has for a new one, if it may have that name and none was
+// offered before.
 func (s *sighting) offer(name string, creatable []string) {
 	if s.freeName == "" && slices.Contains(creatable, name) {
 		s.freeName = name
@@ -220,12 +229,14 @@ func (r *Reconciler) seeRetiring(ctx context.Context, p *pass, seen *sighting) e
 	return nil
 }
 
-// recorded reports whether status names exactly this node group. An ARN has an identifier of its own for each node group, unlike a name.
+// recorded reports whether status names exactly this node group. An ARN has an identifier of its
+// own for each node group, unlike a name.
 func recorded(status *infrav1.NodegroupStatus, group *nodegroup.Nodegroup) bool {
 	return status != nil && status.ARN != "" && status.ARN == group.ARN
 }
 
-// ensureFresh has what is about to be changed seen in this pass: somebody else may have changed it, or taken it over.
+// ensureFresh has what is about to be changed seen in this pass: somebody else may have changed it,
+// or taken it over.
 func (r *Reconciler) ensureFresh(ctx context.Context, p *pass) error {
 	if p.fresh {
 		return nil

@@ -13,10 +13,13 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// releaseSteps make a pool such that CAPA runs it without replacing a node, and then leave it alone. The finalizer stays: CAPA's is the same.
+// releaseSteps make a pool such that CAPA runs it without replacing a node, and then leave it
+// alone. The finalizer stays: CAPA's is the same.
 //
-// CAPA finds a node group by the name in the spec, a template by the pool's name, and compares the template's newest version with the spec. It tells the node
-// group of the version in the pool's status if the node group has another one, which replaces all nodes: the status goes on naming the node group's.
+// CAPA finds a node group by the name in the spec, a template by the pool's name, and compares the
+// template's newest version with the spec. It tells the node group of the version in the pool's
+// status if the node group has another one, which replaces all nodes: the status goes on naming the
+// node group's.
 func (r *Reconciler) releaseSteps() []reconciling.Step[*pass] {
 	return []reconciling.Step[*pass]{
 		{Name: "waiting for the MachinePool", Run: r.awaitOwner},
@@ -29,7 +32,8 @@ func (r *Reconciler) releaseSteps() []reconciling.Step[*pass] {
 	}
 }
 
-// observeReleased sees the node group anew. One that is not the pool's has been released, or never was taken over.
+// observeReleased sees the node group anew. One that is not the pool's has been released, or never
+// was taken over.
 func (r *Reconciler) observeReleased(ctx context.Context, p *pass) reconciling.Outcome {
 	err := r.look(ctx, p)
 	switch {
@@ -122,7 +126,8 @@ func (r *Reconciler) releaseNodegroup(ctx context.Context, p *pass) reconciling.
 	return reconciling.Continue()
 }
 
-// releaseConfig ends the launch config, whose template stays, and forgets what is remembered of a replaced node group.
+// releaseConfig ends the launch config, whose template stays, and forgets what is remembered of a
+// replaced node group.
 func (r *Reconciler) releaseConfig(ctx context.Context, p *pass) reconciling.Outcome {
 	if end := common.LetLaunchConfigGo(ctx, r.Live, r.Client, p.pool); end != nil {
 		return *end

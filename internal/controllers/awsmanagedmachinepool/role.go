@@ -26,10 +26,12 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// roleCheck is how often a node role is looked at while nobody changes what it should be: IAM has no call for many roles.
+// roleCheck is how often a node role is looked at while nobody changes what it should be: IAM has
+// no call for many roles.
 const roleCheck = 24 * time.Hour
 
-// desiredRole returns the node role that the pool asks for. Its permissions boundary is the manager's if that requires one.
+// desiredRole returns the node role that the pool asks for. Its permissions boundary is the
+// manager's if that requires one.
 func (r *Reconciler) desiredRole(p *pass) noderole.Desired {
 	asked := p.facts.AskedTags(p.pool.Spec.AdditionalTags)
 	desired := noderole.Desired{
@@ -59,7 +61,8 @@ func roleDigest(desired noderole.Desired) string {
 	return hex.EncodeToString(digest[:])[:32]
 }
 
-// ensureRole makes the node role, or finds the one that is given. A role that is as it was made is looked at once a day.
+// ensureRole makes the node role, or finds the one that is given. A role that is as it was made is
+// looked at once a day.
 func (r *Reconciler) ensureRole(ctx context.Context, p *pass) reconciling.Outcome {
 	desired := r.desiredRole(p)
 	digest, applied, status := roleDigest(desired), common.AppliedOf(p.pool), p.pool.Status.NodeRole
@@ -88,7 +91,8 @@ func (r *Reconciler) ensureRole(ctx context.Context, p *pass) reconciling.Outcom
 	return reconciling.Continue()
 }
 
-// roleTagMissingError reports that a role that was made for the pool exists without the tag that marks it as the pool's.
+// roleTagMissingError reports that a role that was made for the pool exists without the tag that
+// marks it as the pool's.
 type roleTagMissingError struct{ role, wanted string }
 
 // Error implements error.
@@ -138,7 +142,8 @@ func (r *Reconciler) makeRole(ctx context.Context, p *pass, desired noderole.Des
 	if !ownsRole(p, role) {
 		return role, false, nil
 	}
-	// What is already recorded needs no announcement: a check at rest would write it, and the confirmation, for nothing.
+	// What is already recorded needs no announcement: a check at rest would write it, and the
+	// confirmation, for nothing.
 	if common.AppliedOf(p.pool).RoleDigest != roleDigest(desired) {
 		if err := r.recordRole(ctx, p, desired, ""); err != nil {
 			return failed(err)
@@ -154,8 +159,9 @@ func (r *Reconciler) makeRole(ctx context.Context, p *pass, desired noderole.Des
 	return role, true, nil
 }
 
-// refuseBoundary returns what to do about a pool that asks for another permissions boundary than the manager requires of every
-// role that it creates, nil if the pool does not. Users of a namespace must not weaken what an operator requires.
+// refuseBoundary returns what to do about a pool that asks for another permissions boundary than
+// the manager requires of every role that it creates, nil if the pool does not. Users of a
+// namespace must not weaken what an operator requires.
 func (r *Reconciler) refuseBoundary(p *pass) *reconciling.Outcome {
 	asked := p.pool.Spec.RolePermissionsBoundary
 	if r.NodeRoleBoundary == "" || asked == "" || asked == r.NodeRoleBoundary {
@@ -171,8 +177,9 @@ func (r *Reconciler) refuseBoundary(p *pass) *reconciling.Outcome {
 	return &stop
 }
 
-// ownsRole is true for a role that was made for the pool: by Slipway, or by CAPA, under the name that CAPA derives from the node group's. One that the user gave,
-// or that several pools share, is neither.
+// ownsRole is true for a role that was made for the pool: by Slipway, or by CAPA, under the name
+// that CAPA derives from the node group's. One that the user gave, or that several pools share, is
+// neither.
 func ownsRole(p *pass, role *noderole.Role) bool {
 	if role.OwnedBy(p.ownerTag()) {
 		return true
@@ -188,7 +195,8 @@ func ownsRole(p *pass, role *noderole.Role) bool {
 	return derived && ofCluster
 }
 
-// recordRole records what the role was given, or, without a digest, what it is about to be given beside what it was given before.
+// recordRole records what the role was given, or, without a digest, what it is about to be given
+// beside what it was given before.
 func (r *Reconciler) recordRole(ctx context.Context, p *pass, desired noderole.Desired, digest string) error {
 	err := reconciling.Patch(ctx, r.Client, p.pool, func(pool *infrav1.AWSManagedMachinePool) {
 		applied := common.AppliedOf(pool)
@@ -206,7 +214,8 @@ func (r *Reconciler) recordRole(ctx context.Context, p *pass, desired noderole.D
 	return nil
 }
 
-// rememberRole records the role of a node group that is about to be deleted, so that the role is found when the node group no longer names it.
+// rememberRole records the role of a node group that is about to be deleted, so that the role is
+// found when the node group no longer names it.
 func (p *pass) rememberRole(group *nodegroup.Nodegroup) {
 	if p.pool.Status.NodeRole == nil && group.RoleARN != "" {
 		p.pool.Status.NodeRole = &infrav1.NodeRoleStatus{Name: noderole.NameOf(group.RoleARN), ARN: group.RoleARN}
@@ -240,7 +249,8 @@ func (r *Reconciler) deleteRole(ctx context.Context, p *pass) reconciling.Outcom
 	return reconciling.Continue()
 }
 
-// reportLeftRole warns of a role that was made for the pool and stays, because it no longer has the pool's owner tag.
+// reportLeftRole warns of a role that was made for the pool and stays, because it no longer has the
+// pool's owner tag.
 func (r *Reconciler) reportLeftRole(ctx context.Context, p *pass, role *noderole.Role) {
 	if madeFor(p.pool.Status.NodeRole, role) {
 		r.Report.Warn(ctx, p.pool, "NodeRoleLeft", "IAM role %s, which this pool created, has no tag %s with value %s, so that Slipway does not delete it. Delete it in IAM",
@@ -255,13 +265,15 @@ func madeFor(status *infrav1.NodeRoleStatus, role *noderole.Role) bool {
 
 // roleUsers are the other pools whose nodes have a role of this pool.
 type roleUsers struct {
-	// heir is a pool of the same namespace, nil if there is none. One that is being deleted is chosen only if all are.
+	// heir is a pool of the same namespace, nil if there is none. One that is being deleted is
+	// chosen only if all are.
 	heir *infrav1.AWSManagedMachinePool
 	// foreign reports a pool of another namespace.
 	foreign bool
 }
 
-// usersOf returns which of the pools use a role of the pool. Specs and statuses of other namespaces prove nothing: their users name whatever role they like.
+// usersOf returns which of the pools use a role of the pool. Specs and statuses of other namespaces
+// prove nothing: their users name whatever role they like.
 func usersOf(pool *infrav1.AWSManagedMachinePool, role string, pools []infrav1.AWSManagedMachinePool) (users roleUsers) {
 	for i := range pools {
 		other := &pools[i]
@@ -278,8 +290,9 @@ func usersOf(pool *infrav1.AWSManagedMachinePool, role string, pools []infrav1.A
 	return users
 }
 
-// leaveRole leaves a role to other pools whose nodes have it: people may name one role in several pools, of which the first created it. A pool of the
-// same namespace becomes its owner; one of another namespace never does, and is not waited for. It is nil if there is no such pool.
+// leaveRole leaves a role to other pools whose nodes have it: people may name one role in several
+// pools, of which the first created it. A pool of the same namespace becomes its owner; one of
+// another namespace never does, and is not waited for. It is nil if there is no such pool.
 func (r *Reconciler) leaveRole(ctx context.Context, p *pass, role *noderole.Role) *reconciling.Outcome {
 	end := func(outcome reconciling.Outcome) *reconciling.Outcome { return &outcome }
 	pools := &infrav1.AWSManagedMachinePoolList{}

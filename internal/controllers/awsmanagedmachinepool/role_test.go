@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-project/slipway/internal/cluster"
 )
 
-// TestDesiredRole holds where roles are created and what bounds them: the manager's boundary is not the pool's to choose.
+// TestDesiredRole holds where roles are created and what bounds them: the manager's boundary is not
+// the pool's to choose.
 func TestDesiredRole(t *testing.T) {
 	t.Parallel()
 	const bound, other = "arn:aws:iam::111122223333:policy/bound", "arn:aws:iam::111122223333:policy/other"
@@ -54,7 +55,8 @@ func TestDesiredRole(t *testing.T) {
 	}
 }
 
-// TestRoleCheckAtRest holds that the daily look at a node role writes nothing to the API server, whether or not somebody changed the role in AWS.
+// TestRoleCheckAtRest holds that the daily look at a node role writes nothing to the API server,
+// whether or not somebody changed the role in AWS.
 func TestRoleCheckAtRest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -96,8 +98,9 @@ func TestRoleCheckAtRest(t *testing.T) {
 	}
 }
 
-// TestRoleIsNotHandedToAnotherNamespace holds that a pool which names the node role of another namespace's pool never becomes the owner of it: naming a
-// role proves nothing, and the owner of a role chooses its policies. The role stays, because nodes may have it.
+// TestRoleIsNotHandedToAnotherNamespace holds that a pool which names the node role of another
+// namespace's pool never becomes the owner of it: naming a role proves nothing, and the owner of a
+// role chooses its policies. The role stays, because nodes may have it.
 func TestRoleIsNotHandedToAnotherNamespace(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

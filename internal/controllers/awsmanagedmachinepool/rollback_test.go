@@ -40,7 +40,8 @@ func (w *world) runs(name, version string) {
 	})
 }
 
-// upgraded has a pool, with a launch template of the given versions, whose cluster and node group were upgraded from 1.33 to 1.34.
+// upgraded has a pool, with a launch template of the given versions, whose cluster and node group
+// were upgraded from 1.33 to 1.34.
 func upgraded(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -66,7 +67,8 @@ func (w *world) templateOf(name string) string {
 	return *w.nodegroup(w.pool(name).Status.Nodegroup.Name).LaunchTemplate.Id
 }
 
-// TestKubernetesVersionGoesBack holds that a managed pool goes back to the previous Kubernetes version as to any other one, and that its control plane can follow.
+// TestKubernetesVersionGoesBack holds that a managed pool goes back to the previous Kubernetes
+// version as to any other one, and that its control plane can follow.
 func TestKubernetesVersionGoesBack(t *testing.T) {
 	t.Parallel()
 	w := upgraded(t)
@@ -85,7 +87,8 @@ func TestKubernetesVersionGoesBack(t *testing.T) {
 	}
 }
 
-// TestReleaseGoesBack holds that amiVersion takes the nodes of a managed pool back to an older release of EKS's image, and forward again.
+// TestReleaseGoesBack holds that amiVersion takes the nodes of a managed pool back to an older
+// release of EKS's image, and forward again.
 func TestReleaseGoesBack(t *testing.T) {
 	t.Parallel()
 	const older, image = "1.34.0-20250101", "amazon-eks-node-al2023-x86_64-standard-1.34-v"
@@ -114,8 +117,9 @@ func TestReleaseGoesBack(t *testing.T) {
 	}
 }
 
-// TestRollbackThatEKSRefuses holds that the conditions say why EKS does not take a node group back, that everything else goes on at the version that it has, that EKS is
-// not asked again at every pass, and that the version that nodes have ends it.
+// TestRollbackThatEKSRefuses holds that the conditions say why EKS does not take a node group back,
+// that everything else goes on at the version that it has, that EKS is not asked again at every
+// pass, and that the version that nodes have ends it.
 func TestRollbackThatEKSRefuses(t *testing.T) {
 	t.Parallel()
 	w := upgraded(t)

@@ -36,25 +36,29 @@ func withProgress(p *pass, cause string) string {
 	return fmt.Sprintf("%s; %d of %d instances run it", cause, current, len(p.members.Instances))
 }
 
-// rollingOut is true while EKS replaces nodes. At other times a change of labels may have made what EKS launches newer than nodes that are as they should be.
+// rollingOut is true while EKS replaces nodes. At other times a change of labels may have made what
+// EKS launches newer than nodes that are as they should be.
 func rollingOut(p *pass) bool {
 	record := p.pool.Status.Update
 	return p.group.Status == nodegroup.StatusUpdating && record != nil && record.Type == nodegroup.VersionUpdate
 }
 
-// newest is true for an instance that runs what EKS's Auto Scaling group launches now: EKS keeps a template of its own, whose versions the instances name.
+// newest is true for an instance that runs what EKS's Auto Scaling group launches now: EKS keeps a
+// template of its own, whose versions the instances name.
 func newest(group *autoscalinggroup.Group, instance autoscalinggroup.Instance) bool {
 	return instance.LaunchTemplateID == group.LaunchTemplateID && strconv.FormatInt(instance.Version, 10) == group.Version
 }
 
-// reportInstances tells Cluster API which instances there are, by the contract of infrastructure machine pools. It only runs on groups that were really seen: a
-// shortened list would make core Cluster API delete Nodes.
+// reportInstances tells Cluster API which instances there are, by the contract of infrastructure
+// machine pools. It only runs on groups that were really seen: a shortened list would make core
+// Cluster API delete Nodes.
 func (r *Reconciler) reportInstances(ctx context.Context, p *pass) reconciling.Outcome {
 	status := &p.pool.Status
 	status.Retiring = statusOf(p.retiring)
 	if p.group == nil {
 		if record := status.Nodegroup; record != nil {
-			// The record outlives the node group: a new one takes its name, and is told apart from it by its ARN.
+			// The record outlives the node group: a new one takes its name, and is told apart from
+			// it by its ARN.
 			status.Nodegroup = &infrav1.NodegroupStatus{Name: record.Name, ARN: record.ARN}
 		}
 		return reconciling.Continue()
@@ -74,7 +78,8 @@ func (r *Reconciler) reportInstances(ctx context.Context, p *pass) reconciling.O
 		countInstances(p)
 		moving = moving || inMotion(p.members, p.group.LaunchesFail())
 	}
-	// Both signals: core Cluster API reads ready, its v1beta2 contract names provisioned. Neither ever goes back.
+	// Both signals: core Cluster API reads ready, its v1beta2 contract names provisioned. Neither
+	// ever goes back.
 	if p.group.Works() || p.retiring != nil {
 		status.Ready = true
 		status.Initialization.Provisioned = ptr.To(true)
@@ -102,7 +107,8 @@ func instances(p *pass) []autoscalinggroup.Instance {
 	return all
 }
 
-// writeProviderIDs writes the field of the spec that the contract gives to the provider, sorted, because core compares it in order.
+// writeProviderIDs writes the field of the spec that the contract gives to the provider, sorted,
+// because core compares it in order.
 func (r *Reconciler) writeProviderIDs(ctx context.Context, p *pass) error {
 	var ids []string
 	for _, instance := range instances(p) {
@@ -121,8 +127,8 @@ func (r *Reconciler) writeProviderIDs(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// followAutoscaler writes the size that an external autoscaler gave the group into the MachinePool. While EKS replaces nodes the group is larger than anybody
-// asked for.
+// followAutoscaler writes the size that an external autoscaler gave the group into the MachinePool.
+// While EKS replaces nodes the group is larger than anybody asked for.
 func (r *Reconciler) followAutoscaler(ctx context.Context, p *pass) error {
 	before := ptr.Deref(p.machinePool.Spec.Replicas, 0)
 	if !common.Autoscaled(p.machinePool) || before == p.members.Capacity || p.group.Busy() || p.retiring != nil {
@@ -165,8 +171,9 @@ func countInstances(p *pass) {
 	status.InstanceTypes = common.Shortened(autoscalinggroup.InstanceTypes(instances(p)))
 }
 
-// inMotion is true while the group is not at its size with all instances in service. One whose launches fail, before its Capacity Block begins perhaps, may
-// not get to its size for days: what comes then is seen at rest, too.
+// inMotion is true while the group is not at its size with all instances in service. One whose
+// launches fail, before its Capacity Block begins perhaps, may not get to its size for days: what
+// comes then is seen at rest, too.
 func inMotion(group *autoscalinggroup.Group, launchesFail bool) bool {
 	return group.Units() != group.Capacity && !launchesFail || slices.ContainsFunc(group.Instances, func(instance autoscalinggroup.Instance) bool {
 		return !instance.InService() && instance.LifecycleState != "Standby"

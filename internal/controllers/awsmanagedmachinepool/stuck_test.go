@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-project/slipway/internal/nodegroup"
 )
 
-// TestDeletedAgain holds when a node group that EKS could not delete is deleted again: after a time by the manager's clock, wherever EKS's is.
+// TestDeletedAgain holds when a node group that EKS could not delete is deleted again: after a time
+// by the manager's clock, wherever EKS's is.
 func TestDeletedAgain(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, time.November, 22, 10, 0, 0, 0, time.UTC)

@@ -13,11 +13,13 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// hookCheck is how often the hooks of a pool are looked at while nobody changes them: there is no call for the hooks of many groups.
+// hookCheck is how often the hooks of a pool are looked at while nobody changes them: there is no
+// call for the hooks of many groups.
 const hookCheck = time.Hour
 
-// ensureTags tags the node group, and EKS's Auto Scaling group with what people asked for, which its instances inherit; a launch template's own tags
-// win there. Tags of others stay. EKS does not count either as an update.
+// ensureTags tags the node group, and EKS's Auto Scaling group with what people asked for, which
+// its instances inherit; a launch template's own tags win there. Tags of others stay. EKS does not
+// count either as an update.
 func (r *Reconciler) ensureTags(ctx context.Context, p *pass) reconciling.Outcome {
 	if p.group == nil || p.adopting || !p.group.Works() {
 		return reconciling.Continue()
@@ -54,8 +56,8 @@ func (r *Reconciler) ensureTags(ctx context.Context, p *pass) reconciling.Outcom
 	return r.ensureHooks(ctx, p)
 }
 
-// ensureHooks puts the pool's lifecycle hooks on EKS's Auto Scaling group: those that changed at once, and otherwise looks once in a while whether they still are
-// as they were put.
+// ensureHooks puts the pool's lifecycle hooks on EKS's Auto Scaling group: those that changed at
+// once, and otherwise looks once in a while whether they still are as they were put.
 func (r *Reconciler) ensureHooks(ctx context.Context, p *pass) reconciling.Outcome {
 	wanted, applied, digest := autoscalinggroup.HooksOf(p.pool.Spec.AWSLifecycleHooks), common.AppliedOf(p.pool), ""
 	if len(wanted)+len(applied.Hooks) == 0 {

@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-project/slipway/internal/clouds"
 )
 
-// TestUnseen holds that a pass that reads a pool from before our last write to it does nothing: the next pass that sees the write acts, and so does one when the
-// write has not come for long.
+// TestUnseen holds that a pass that reads a pool from before our last write to it does nothing: the
+// next pass that sees the write acts, and so does one when the write has not come for long.
 func TestUnseen(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()

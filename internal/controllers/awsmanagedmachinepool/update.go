@@ -34,8 +34,9 @@ func attemptOf(record *infrav1.NodegroupUpdateStatus) nodegroup.Attempt {
 	return attempt
 }
 
-// followUpdate learns what became of the update that status says is under way, and of one that it does not know of: somebody else's, or one whose answer was
-// lost. It never waits: the pool is woken when its Auto Scaling group moves, and comes back in any case.
+// followUpdate learns what became of the update that status says is under way, and of one that it
+// does not know of: somebody else's, or one whose answer was lost. It never waits: the pool is
+// woken when its Auto Scaling group moves, and comes back in any case.
 func (r *Reconciler) followUpdate(ctx context.Context, p *pass) reconciling.Outcome {
 	if p.group == nil || !p.fresh {
 		return reconciling.Continue()
@@ -155,7 +156,8 @@ func (r *Reconciler) reportRollout(_ context.Context, p *pass) reconciling.Outco
 	return set(reconciling.False, infrav1.WaitingForUpdateReason, "%s", due(p))
 }
 
-// reportUnknown says that it is not known whether nodes run what is wanted, unless the launch config is about to say it.
+// reportUnknown says that it is not known whether nodes run what is wanted, unless the launch
+// config is about to say it.
 func (r *Reconciler) reportUnknown(p *pass) reconciling.Outcome {
 	before := meta.FindStatusCondition(p.pool.Status.Conditions, infrav1.RolledOutCondition)
 	if before == nil || meta.IsStatusConditionFalse(p.pool.Status.Conditions, infrav1.LaunchTemplateReadyCondition) ||

@@ -33,8 +33,9 @@ func rolling(t *testing.T) *world {
 	return w
 }
 
-// TestUpdateIsFollowedPastABadEdit holds that status follows the update that is under way to its end, whatever is wrong with what the spec asks for next, and does
-// not call nodes up to date that the spec no longer asks for.
+// TestUpdateIsFollowedPastABadEdit holds that status follows the update that is under way to its
+// end, whatever is wrong with what the spec asks for next, and does not call nodes up to date that
+// the spec no longer asks for.
 func TestUpdateIsFollowedPastABadEdit(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -102,7 +103,8 @@ func TestUpdateIsFollowedPastABadEdit(t *testing.T) {
 	}
 }
 
-// TestEnclavesInALocalZone holds that a pool in a Local Zone has no launch config that asks for enclaves, and says why.
+// TestEnclavesInALocalZone holds that a pool in a Local Zone has no launch config that asks for
+// enclaves, and says why.
 func TestEnclavesInALocalZone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -120,7 +122,8 @@ func TestEnclavesInALocalZone(t *testing.T) {
 	}
 }
 
-// TestVersionThatEKSDoesNotTake holds that the condition says which version EKS takes, without EKS being asked, and that the version that it takes mends it.
+// TestVersionThatEKSDoesNotTake holds that the condition says which version EKS takes, without EKS
+// being asked, and that the version that it takes mends it.
 func TestVersionThatEKSDoesNotTake(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ version, reason, says string }{
@@ -141,7 +144,8 @@ func TestVersionThatEKSDoesNotTake(t *testing.T) {
 	}
 }
 
-// TestCauseIsWhatDiffers holds that the cause of an update is the difference between what nodes run and what is wanted, also after an update that failed.
+// TestCauseIsWhatDiffers holds that the cause of an update is the difference between what nodes run
+// and what is wanted, also after an update that failed.
 func TestCauseIsWhatDiffers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

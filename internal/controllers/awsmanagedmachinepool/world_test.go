@@ -47,7 +47,8 @@ const (
 	testSubnet     = "subnet-0b2000000000000aa"
 )
 
-// world is the reconciler over a simulated AWS and a stored cluster, with a clock that stands still until it is stepped.
+// world is the reconciler over a simulated AWS and a stored cluster, with a clock that stands still
+// until it is stepped.
 type world struct {
 	*testing.T
 	sim        *awssim.Simulator
@@ -282,7 +283,8 @@ func keyOf(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: testNamespace, Name: name}
 }
 
-// template creates a launch template of the pool named pool, with one version for each instance type, and returns its id.
+// template creates a launch template of the pool named pool, with one version for each instance
+// type, and returns its id.
 func (w *world) template(instanceTypes ...string) string {
 	w.Helper()
 	data := func(instanceType string) *ec2types.RequestLaunchTemplateData {
@@ -308,7 +310,8 @@ func (w *world) template(instanceTypes ...string) string {
 	return *out.LaunchTemplate.LaunchTemplateId
 }
 
-// configured has the launch config of a pool say that a version of a template is wanted, as its controller would.
+// configured has the launch config of a pool say that a version of a template is wanted, as its
+// controller would.
 func (w *world) configured(name, template string, version int64) {
 	w.Helper()
 	w.editConfig(name, func(config *infrav1.AWSLaunchConfig) {

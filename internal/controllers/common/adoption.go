@@ -46,22 +46,24 @@ func AdoptionReason(err error, otherwise string) string {
 	return otherwise
 }
 
-// Claim is what decides whether a resource that CAPA created for a cluster belongs to a pool's namespace. CAPA's tags on the resource name the
-// cluster and not its namespace, and the users of every namespace can create a Cluster of that name.
+// Claim is what decides whether a resource that CAPA created for a cluster belongs to a pool's
+// namespace. CAPA's tags on the resource name the cluster and not its namespace, and the users of
+// every namespace can create a Cluster of that name.
 type Claim struct {
 	// Namespace is the pool's, and Cluster the name of its cluster in AWS tags.
 	Namespace, Cluster string
 	// Resource names what would be adopted, for messages.
 	Resource string
-	// Secrets are the Secrets, as <namespace>/<name>, that CAPA launched the resource's instances from. CAPA writes them into a tag of the
-	// instances, where no user of Kubernetes can change them.
+	// Secrets are the Secrets, as <namespace>/<name>, that CAPA launched the resource's instances
+	// from. CAPA writes them into a tag of the instances, where no user of Kubernetes can change
+	// them.
 	Secrets []string
 	// Namesake is true if another namespace has a cluster of this name in the same AWS account and region.
 	Namesake bool
 }
 
-// Decide returns nil if the claim is proven, and an AdoptionError if it is not. The Secrets prove it, where there are instances. Without any, the
-// only cluster of the name has it.
+// Decide returns nil if the claim is proven, and an AdoptionError if it is not. The Secrets prove
+// it, where there are instances. Without any, the only cluster of the name has it.
 func (c Claim) Decide() error {
 	foreign := slices.ContainsFunc(c.Secrets, func(secret string) bool { return !strings.HasPrefix(secret, c.Namespace+"/") })
 	switch {
@@ -78,7 +80,8 @@ func (c Claim) Decide() error {
 	return nil
 }
 
-// Adoption is a pool's wish to adopt a resource that CAPA created for its cluster: an Auto Scaling group, a node group, or the launch template of one.
+// Adoption is a pool's wish to adopt a resource that CAPA created for its cluster: an Auto Scaling
+// group, a node group, or the launch template of one.
 type Adoption struct {
 	// Live reads past the cache.
 	Live     client.Reader
@@ -94,8 +97,9 @@ type Adoption struct {
 	Instances []string
 }
 
-// Prove returns an error unless the pool is one of its cluster, and the resource its namespace's. The caller has found the cluster's name in the
-// resource's tags. It reads objects past the cache, and no user data.
+// Prove returns an error unless the pool is one of its cluster, and the resource its namespace's.
+// The caller has found the cluster's name in the resource's tags. It reads objects past the cache,
+// and no user data.
 func (a Adoption) Prove(ctx context.Context) error {
 	if err := a.provePool(ctx); err != nil {
 		return err
@@ -113,8 +117,9 @@ func (a Adoption) Prove(ctx context.Context) error {
 	return claim.Decide()
 }
 
-// provePool returns an error unless the pool really is one of its cluster: the MachinePool that its owner reference names exists, refers to it and
-// names the cluster, and so does the Cluster. It reads past the cache.
+// provePool returns an error unless the pool really is one of its cluster: the MachinePool that its
+// owner reference names exists, refers to it and names the cluster, and so does the Cluster. It
+// reads past the cache.
 func (a Adoption) provePool(ctx context.Context) error {
 	pool, clusterName := a.Pool, a.Facts.Name
 	unproven := func(format string, arguments ...any) error {
@@ -150,8 +155,9 @@ func (a Adoption) provePool(ctx context.Context) error {
 	return unproven("no MachinePool owns it")
 }
 
-// hasNamesake reports whether another namespace has a cluster whose AWS resources have the same tags: the same name, in the same region and
-// account. A cluster whose region or account cannot be found out counts.
+// hasNamesake reports whether another namespace has a cluster whose AWS resources have the same
+// tags: the same name, in the same region and account. A cluster whose region or account cannot be
+// found out counts.
 func (a Adoption) hasNamesake(ctx context.Context) (bool, error) {
 	account, err := a.Cloud.AccountID(ctx)
 	if err != nil {
@@ -164,7 +170,8 @@ func (a Adoption) hasNamesake(ctx context.Context) (bool, error) {
 	return a.hasEKSNamesake(ctx, account)
 }
 
-// hasSelfManagedNamesake is hasNamesake for clusters whose control plane is not Amazon EKS: AWS knows them by their own names.
+// hasSelfManagedNamesake is hasNamesake for clusters whose control plane is not Amazon EKS: AWS
+// knows them by their own names.
 func (a Adoption) hasSelfManagedNamesake(ctx context.Context, account string) (bool, error) {
 	clusters := &clusterv1.ClusterList{}
 	err := a.Live.List(ctx, clusters)

@@ -16,7 +16,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// Reach finds the AWS that a cluster is in, or says in the ClusterInfrastructureReady condition why it cannot be called. The cloud is nil then.
+// Reach finds the AWS that a cluster is in, or says in the ClusterInfrastructureReady condition why
+// it cannot be called. The cloud is nil then.
 func Reach(ctx context.Context, registry *clouds.Registry, object reconciling.Conditioned, facts *cluster.Facts) (*clouds.Cloud, reconciling.Outcome) {
 	cloud, access := pool.Registry{Registry: registry, Services: servicesOf(object)}.ReachFrom(ctx, object, facts, "")
 	var plan reconcile.Plan
@@ -26,8 +27,9 @@ func Reach(ctx context.Context, registry *clouds.Registry, object reconciling.Co
 	return cloud, reconciling.Continue()
 }
 
-// ReachForDeletion finds the AWS that an object's resources are in, or says in the Deleting condition why it cannot be called. The cloud is nil, and the
-// outcome says to go on, if nothing was ever made in AWS.
+// ReachForDeletion finds the AWS that an object's resources are in, or says in the Deleting
+// condition why it cannot be called. The cloud is nil, and the outcome says to go on, if nothing
+// was ever made in AWS.
 func ReachForDeletion(ctx context.Context, registry *clouds.Registry, reader client.Reader, object reconciling.Conditioned, owner *clusterv1.Cluster, known string) (*clouds.Cloud, reconciling.Outcome) {
 	cloud, access, err := pool.Registry{Registry: registry, Reader: reader, Services: servicesOf(object)}.ReachForDeletion(ctx, object, owner, known)
 	if err != nil {

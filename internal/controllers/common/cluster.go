@@ -1,5 +1,5 @@
-// Package common holds what the controllers of all kinds do alike around an object: find its Cluster, see whether it is paused,
-// remember which tags it set, watch what it hangs on.
+// Package common holds what the controllers of all kinds do alike around an object: find its
+// Cluster, see whether it is paused, remember which tags it set, watch what it hangs on.
 package common
 
 import (
@@ -30,12 +30,14 @@ func GetCluster(ctx context.Context, reader client.Reader, namespace, name strin
 	return found, nil
 }
 
-// deleteForMoveAnnotation is what clusterctl sets on an object before it deletes it at the end of a move (clusterctl: api/v1alpha3, annotations.go).
+// deleteForMoveAnnotation is what clusterctl sets on an object before it deletes it at the end of a
+// move (clusterctl: api/v1alpha3, annotations.go).
 const deleteForMoveAnnotation = "clusterctl.cluster.x-k8s.io/delete-for-move"
 
-// Paused says whether the object is paused, by itself or by its Cluster, and shows it in the Paused condition. Nothing else is to be
-// done with a paused object, its deletion included. An object that clusterctl move takes away counts as paused: it is deleted with its finalizers, maybe
-// after its Cluster, and what it stands for in AWS lives on in another management cluster.
+// Paused says whether the object is paused, by itself or by its Cluster, and shows it in the Paused
+// condition. Nothing else is to be done with a paused object, its deletion included. An object that
+// clusterctl move takes away counts as paused: it is deleted with its finalizers, maybe after its
+// Cluster, and what it stands for in AWS lives on in another management cluster.
 func Paused(object reconciling.Conditioned, owner *clusterv1.Cluster) bool {
 	message := ""
 	_, annotated := object.GetAnnotations()[clusterv1.PausedAnnotation]
@@ -56,8 +58,9 @@ func Paused(object reconciling.Conditioned, owner *clusterv1.Cluster) bool {
 	return false
 }
 
-// LoadFacts returns what the object needs to know of its Cluster, or says in the ClusterInfrastructureReady condition what it waits for.
-// Reach makes the condition True: what has a step between True and False within a pass would look as if it had just changed.
+// LoadFacts returns what the object needs to know of its Cluster, or says in the
+// ClusterInfrastructureReady condition what it waits for. Reach makes the condition True: what has
+// a step between True and False within a pass would look as if it had just changed.
 func LoadFacts(ctx context.Context, reader client.Reader, object reconciling.Conditioned, owner *clusterv1.Cluster, name string) (*cluster.Facts, reconciling.Outcome) {
 	if owner == nil {
 		message := fmt.Sprintf("Cluster %q does not exist", name)

@@ -34,7 +34,8 @@ func pool(annotations map[string]string) *infrav1.AWSMachinePool {
 	return &infrav1.AWSMachinePool{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pool", Annotations: annotations}}
 }
 
-// A pass announces tags, sets them in AWS and confirms them. It may die between any two, and the tags may be others next time.
+// A pass announces tags, sets them in AWS and confirms them. It may die between any two, and the
+// tags may be others next time.
 func TestTagsAreNeverForgotten(t *testing.T) {
 	t.Parallel()
 	anyTags := rapid.MapOf(rapid.SampledFrom([]string{"a", "b", "c", "d"}), rapid.SampledFrom([]string{"1", "2"}))
@@ -108,7 +109,8 @@ func TestRetiredTags(t *testing.T) {
 	}
 }
 
-// The same tags are the same annotation, so that recording them again is no write; and the map of a stored object stays as it is.
+// The same tags are the same annotation, so that recording them again is no write; and the map of a
+// stored object stays as it is.
 func TestRecordingTags(t *testing.T) {
 	t.Parallel()
 	object := pool(map[string]string{"other": "x"})
@@ -247,7 +249,8 @@ func TestGetCluster(t *testing.T) {
 	}
 }
 
-// A Cluster that is not there, or is none of CAPA's, is said in a condition and waited for; a failure to look is none of both.
+// A Cluster that is not there, or is none of CAPA's, is said in a condition and waited for; a
+// failure to look is none of both.
 func TestLoadFacts(t *testing.T) {
 	t.Parallel()
 	reader := fake.NewClientBuilder().WithScheme(scheme(t)).Build()

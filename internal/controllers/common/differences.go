@@ -18,9 +18,10 @@ type Versions interface {
 	TemplateVersion(ctx context.Context, id string, version int64) (launchtemplate.Data, error)
 }
 
-// Differences returns what a node from one version of a launch template has that a node from an earlier one does not, such as
-// "instance type m5.large → m6i.large". It is computed from the two versions alone, so edits that were taken back between them do not show.
-// A version that cannot be read is no reason to hold up a roll-out: the failure is logged.
+// Differences returns what a node from one version of a launch template has that a node from an
+// earlier one does not, such as "instance type m5.large → m6i.large". It is computed from the two
+// versions alone, so edits that were taken back between them do not show. A version that cannot be
+// read is no reason to hold up a roll-out: the failure is logged.
 func Differences(ctx context.Context, versions Versions, template string, from, to int64) string {
 	old, err := versions.TemplateVersion(ctx, template, from)
 	if err == nil {

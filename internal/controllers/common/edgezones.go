@@ -13,13 +13,15 @@ import (
 
 // Placement is where a pool asks its instances to run.
 type Placement struct {
-	// SubnetIDs and Zones are those that the pool names, and ClusterSubnets the subnets that its cluster knows.
+	// SubnetIDs and Zones are those that the pool names, and ClusterSubnets the subnets that its
+	// cluster knows.
 	SubnetIDs, Zones []string
 	ClusterSubnets   []cluster.Subnet
 }
 
-// PlacementOf returns the placement of a pool: its subnets decide alone if it names any, else its zones, else the failure domains of its MachinePool.
-// Facts are nil where nothing is known of the cluster.
+// PlacementOf returns the placement of a pool: its subnets decide alone if it names any, else its
+// zones, else the failure domains of its MachinePool. Facts are nil where nothing is known of the
+// cluster.
 func PlacementOf(subnetIDs, zones, failureDomains []string, facts *cluster.Facts) Placement {
 	placement := Placement{SubnetIDs: subnetIDs}
 	if facts != nil {
@@ -35,11 +37,13 @@ func PlacementOf(subnetIDs, zones, failureDomains []string, facts *cluster.Facts
 	return placement
 }
 
-// availabilityZone matches the name of an Availability Zone, such as us-east-1a. Those of Local Zones and Wavelength Zones have more parts, such as
-// us-east-1-bos-1a (AWS: concepts.regions-and-availability-zones).
+// availabilityZone matches the name of an Availability Zone, such as us-east-1a. Those of Local
+// Zones and Wavelength Zones have more parts, such as us-east-1-bos-1a (AWS:
+// concepts.regions-and-availability-zones).
 var availabilityZone = regexp.MustCompile(`^[a-z]+(-[a-z]+)+-[0-9]+[a-z]$`)
 
-// edge returns the first subnet or zone of the placement that is in a Local Zone or Wavelength Zone, empty if none is.
+// edge returns the first subnet or zone of the placement that is in a Local Zone or Wavelength
+// Zone, empty if none is.
 func (p Placement) edge() string {
 	for _, subnet := range p.ClusterSubnets {
 		if subnet.Edge && slices.Contains(p.SubnetIDs, subnet.ID) {
@@ -55,8 +59,9 @@ func (p Placement) edge() string {
 	return ""
 }
 
-// enclavesAtEdge says that instances of the placement cannot have the enclaves that a launch config asks for, empty if they can (AWS: Nitro Enclaves user guide,
-// "Considerations"; Cluster API Provider AWS refuses it too).
+// enclavesAtEdge says that instances of the placement cannot have the enclaves that a launch config
+// asks for, empty if they can (AWS: Nitro Enclaves user guide, "Considerations"; Cluster API
+// Provider AWS refuses it too).
 func (p Placement) enclavesAtEdge(spec *infrav1.AWSLaunchConfigSpec) string {
 	if spec.EnclaveOptions == nil || !ptr.Deref(spec.EnclaveOptions.Enabled, false) {
 		return ""

@@ -10,9 +10,10 @@ import (
 	"github.com/slipway-project/slipway/internal/inspection"
 )
 
-// UnfitConfig returns why the pool cannot launch from a launch config that it refers to, "" if it can. Of one with spec.existing status says what its launch template
-// holds: what is in the way of all pools of the kind comes first, and then the rules that
-// the pool has for what is written in a spec.
+// UnfitConfig returns why the pool cannot launch from a launch config that it refers to, "" if it
+// can. Of one with spec.existing status says what its launch template holds: what is in the way of
+// all pools of the kind comes first, and then the rules that the pool has for what is written in a
+// spec.
 func (p PoolLaunchConfig) UnfitConfig(config *infrav1.AWSLaunchConfig) string {
 	if config.Spec.Existing == nil {
 		return cmp.Or(p.Placement.enclavesAtEdge(&config.Spec), p.Unfit(&config.Spec))
@@ -24,7 +25,8 @@ func (p PoolLaunchConfig) UnfitConfig(config *infrav1.AWSLaunchConfig) string {
 	return cmp.Or(p.blocking(resolved.Missing), p.Unfit(existingSpec(config)))
 }
 
-// blocking is the first gap for which pools of the kind can launch nothing, unless this one has itself what is missing.
+// blocking is the first gap for which pools of the kind can launch nothing, unless this one has
+// itself what is missing.
 func (p PoolLaunchConfig) blocking(gaps []infrav1.LaunchConfigGap) string {
 	for _, gap := range gaps {
 		if gap.For == p.Kind && gap.Blocking && !slices.Contains(p.Given, gap.Member) {
@@ -34,7 +36,8 @@ func (p PoolLaunchConfig) blocking(gaps []infrav1.LaunchConfigGap) string {
 	return ""
 }
 
-// existingSpec is what a launch template of somebody else's would be as a spec, as far as rules of pools are about it.
+// existingSpec is what a launch template of somebody else's would be as a spec, as far as rules of
+// pools are about it.
 func existingSpec(config *infrav1.AWSLaunchConfig) *infrav1.AWSLaunchConfigSpec {
 	spec, resolved := config.Spec.DeepCopy(), config.Status.Resolved
 	spec.InstanceType, spec.IamInstanceProfile = resolved.InstanceType, resolved.IamInstanceProfile

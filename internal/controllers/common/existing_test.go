@@ -7,7 +7,8 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// A launch template of somebody else's is judged by the pool's own rules, and by what is missing for its kind.
+// A launch template of somebody else's is judged by the pool's own rules, and by what is missing
+// for its kind.
 func TestUnfitExisting(t *testing.T) {
 	t.Parallel()
 	gap := func(kind string, blocking bool) []infrav1.LaunchConfigGap {

@@ -29,7 +29,8 @@ type step struct {
 
 const badImage = "looking up image ami-1: DescribeImages: InvalidAMIID.NotFound: The image id '[ami-1]' does not exist"
 
-// TestFailuresAreWarnedAboutOnce runs passes over an object, whose status an API server keeps, and listens for events.
+// TestFailuresAreWarnedAboutOnce runs passes over an object, whose status an API server keeps, and
+// listens for events.
 func TestFailuresAreWarnedAboutOnce(t *testing.T) {
 	t.Parallel()
 	failed, ok, unknown := metav1.ConditionFalse, metav1.ConditionTrue, metav1.ConditionUnknown
@@ -141,7 +142,8 @@ func (w *failureWorld) pass(reason string, step step) {
 	}
 }
 
-// TestFailuresOfPoolsConfigs holds that what a pool shows of the config that it controls is told of the pool, and the rest of the config.
+// TestFailuresOfPoolsConfigs holds that what a pool shows of the config that it controls is told of
+// the pool, and the rest of the config.
 func TestFailuresOfPoolsConfigs(t *testing.T) {
 	t.Parallel()
 	config := &infrav1.AWSLaunchConfig{}

@@ -12,9 +12,11 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// ProveTemplate checks that a pool may launch from the template that its launch config's status names, before its group is first pointed at it. Status
-// is no proof: whoever may write it could name the template of another cluster, with that cluster's user data. Present is the template that the group
-// launches from already, empty for none. It returns the outcome that ends the step, nil if the pool may.
+// ProveTemplate checks that a pool may launch from the template that its launch config's status
+// names, before its group is first pointed at it. Status is no proof: whoever may write it could
+// name the template of another cluster, with that cluster's user data. Present is the template that
+// the group launches from already, empty for none. It returns the outcome that ends the step, nil
+// if the pool may.
 func ProveTemplate(ctx context.Context, cloud *clouds.Cloud, pool reconciling.Conditioned, config *infrav1.AWSLaunchConfig, present string,
 ) *reconciling.Outcome {
 	status := &config.Status
@@ -40,7 +42,8 @@ func ProveTemplate(ctx context.Context, cloud *clouds.Cloud, pool reconciling.Co
 	return ending(reconciling.ComeBack(unseenAtMost, message).AndGoOn())
 }
 
-// ForeignTemplate returns why no pool may launch from the launch template that a launch config names, "" if pools may: its tags say whose it is.
+// ForeignTemplate returns why no pool may launch from the launch template that a launch config
+// names, "" if pools may: its tags say whose it is.
 func ForeignTemplate(config *infrav1.AWSLaunchConfig, template launchtemplate.Template) string {
 	wanted := ownership.OwnerNamed(config.Namespace, config.Spec.ClusterName, config.Name)
 	switch other := template.OtherOwner(config.Namespace); {

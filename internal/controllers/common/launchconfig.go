@@ -27,8 +27,8 @@ import (
 // configEnding is when a pool checks again whether a launch config that has its name is gone.
 const configEnding = 10 * time.Second
 
-// OwnLaunchConfig reads the launch config that bears a pool's name, nil if there is none. The outcome ends the step, if it is not nil: the config
-// could not be read, or is somebody else's.
+// OwnLaunchConfig reads the launch config that bears a pool's name, nil if there is none. The
+// outcome ends the step, if it is not nil: the config could not be read, or is somebody else's.
 func OwnLaunchConfig(ctx context.Context, reader client.Reader, pool reconciling.Conditioned) (*infrav1.AWSLaunchConfig, *reconciling.Outcome) {
 	config := &infrav1.AWSLaunchConfig{}
 	err := reader.Get(ctx, client.ObjectKeyFromObject(pool), config)
@@ -66,8 +66,8 @@ func CreateLaunchConfig(ctx context.Context, c client.Client, pool reconciling.C
 	return nil
 }
 
-// UpdateLaunchConfig writes to the launch config of a pool what is wanted of its spec, labels and annotations, if it is not so. The outcome ends the
-// step, if it is not nil.
+// UpdateLaunchConfig writes to the launch config of a pool what is wanted of its spec, labels and
+// annotations, if it is not so. The outcome ends the step, if it is not nil.
 func UpdateLaunchConfig(ctx context.Context, c client.Client, pool reconciling.Conditioned, config *infrav1.AWSLaunchConfig,
 	wanted infrav1.AWSLaunchConfigSpec, labels, annotations map[string]string,
 ) *reconciling.Outcome {
@@ -82,7 +82,8 @@ func UpdateLaunchConfig(ctx context.Context, c client.Client, pool reconciling.C
 	return nil
 }
 
-// launchConfigRefused shows that the API server takes no such launch config: only an edit of the pool helps, which wakes it. Other failures are retried.
+// launchConfigRefused shows that the API server takes no such launch config: only an edit of the
+// pool helps, which wakes it. Other failures are retried.
 func launchConfigRefused(pool reconciling.Conditioned, err error, doing string) *reconciling.Outcome {
 	if !apierrors.IsInvalid(err) {
 		return ending(reconciling.Fail(fmt.Errorf("%s: %w", doing, err)))
@@ -93,8 +94,8 @@ func launchConfigRefused(pool reconciling.Conditioned, err error, doing string) 
 
 func ending(outcome reconciling.Outcome) *reconciling.Outcome { return &outcome }
 
-// LaunchConfigLabels are the config's own labels and two more: its Cluster's, and the pool's for one of several managers, which must be the same one
-// for both.
+// LaunchConfigLabels are the config's own labels and two more: its Cluster's, and the pool's for
+// one of several managers, which must be the same one for both.
 func LaunchConfigLabels(config *infrav1.AWSLaunchConfig, pool client.Object, clusterName string) map[string]string {
 	labels := maps.Clone(config.Labels)
 	if labels == nil {
@@ -108,7 +109,8 @@ func LaunchConfigLabels(config *infrav1.AWSLaunchConfig, pool client.Object, clu
 	return labels
 }
 
-// LaunchConfigAnnotations are the config's own annotations and those of its pool, of which an empty one is left out.
+// LaunchConfigAnnotations are the config's own annotations and those of its pool, of which an empty
+// one is left out.
 func LaunchConfigAnnotations(config *infrav1.AWSLaunchConfig, pools map[string]string) map[string]string {
 	annotations := map[string]string{}
 	maps.Copy(annotations, config.Annotations)
@@ -121,8 +123,9 @@ func LaunchConfigAnnotations(config *infrav1.AWSLaunchConfig, pools map[string]s
 	return annotations
 }
 
-// ApprovedVersion returns the version that the user approved, on the pool or on its launch config itself. An approval on the pool of a version that the
-// launch config does not have counts for nothing.
+// ApprovedVersion returns the version that the user approved, on the pool or on its launch config
+// itself. An approval on the pool of a version that the launch config does not have counts for
+// nothing.
 func ApprovedVersion(pool client.Object, config *infrav1.AWSLaunchConfig) string {
 	if approved := pool.GetAnnotations()[infrav1.ApprovedVersionAnnotation]; config.HasVersion(approved) {
 		return approved
@@ -130,8 +133,9 @@ func ApprovedVersion(pool client.Object, config *infrav1.AWSLaunchConfig) string
 	return config.Annotations[infrav1.ApprovedVersionAnnotation]
 }
 
-// ShowLaunchConfig shows the state of a launch config on a pool, and says whether the pool can launch from what its status says: it is ready for its current
-// generation, or holds back what EC2 would not launch.
+// ShowLaunchConfig shows the state of a launch config on a pool, and says whether the pool can
+// launch from what its status says: it is ready for its current generation, or holds back what EC2
+// would not launch.
 func ShowLaunchConfig(pool reconciling.Conditioned, config *infrav1.AWSLaunchConfig) bool {
 	if held := meta.FindStatusCondition(config.Status.Conditions, infrav1.RolloutApprovedCondition); held == nil {
 		reconciling.Remove(pool, infrav1.RolloutApprovedCondition)
@@ -160,8 +164,8 @@ func ShowLaunchConfig(pool reconciling.Conditioned, config *infrav1.AWSLaunchCon
 	return usable
 }
 
-// Launchable reports whether a pool can launch from what the status of a launch config says: it is ready for its current generation, or holds back what EC2 would
-// not launch.
+// Launchable reports whether a pool can launch from what the status of a launch config says: it is
+// ready for its current generation, or holds back what EC2 would not launch.
 func Launchable(config *infrav1.AWSLaunchConfig) bool {
 	ready := meta.FindStatusCondition(config.Status.Conditions, infrav1.ReadyCondition)
 	return !HasToAct(config) && (ready.Status == metav1.ConditionTrue || holdsBack(config, ready))
@@ -173,15 +177,17 @@ func HasToAct(config *infrav1.AWSLaunchConfig) bool {
 	return ready == nil || ready.ObservedGeneration != config.Generation || ready.Reason == reconciling.PendingReason
 }
 
-// holdsBack is true for a launch config that is not ready because EC2 would not launch what its spec asks for, and which goes on launching what EC2 would.
+// holdsBack is true for a launch config that is not ready because EC2 would not launch what its
+// spec asks for, and which goes on launching what EC2 would.
 func holdsBack(config *infrav1.AWSLaunchConfig, ready *metav1.Condition) bool {
 	verified := meta.FindStatusCondition(config.Status.Conditions, infrav1.VerifiedCondition)
 	return verified != nil && verified.ObservedGeneration == config.Generation && verified.Status == ready.Status && verified.Reason == ready.Reason &&
 		config.Status.PendingVersion != 0 && config.Status.VerifiedFingerprint == config.Status.ConfigFingerprint
 }
 
-// DeleteLaunchConfig deletes the launch config of a pool that is being deleted, whose own finalizer keeps it until its template is gone. Live reads past
-// the cache, which may not know yet of a config that was made a moment ago. Reason is the Deleting condition's.
+// DeleteLaunchConfig deletes the launch config of a pool that is being deleted, whose own finalizer
+// keeps it until its template is gone. Live reads past the cache, which may not know yet of a
+// config that was made a moment ago. Reason is the Deleting condition's.
 func DeleteLaunchConfig(ctx context.Context, live client.Reader, c client.Client, pool reconciling.Conditioned, reason string) reconciling.Outcome {
 	config := &infrav1.AWSLaunchConfig{}
 	err := live.Get(ctx, client.ObjectKeyFromObject(pool), config)
@@ -204,9 +210,11 @@ func DeleteLaunchConfig(ctx context.Context, live client.Reader, c client.Client
 	return reconciling.Stop(message)
 }
 
-// DeleteOrphanedTemplates deletes the launch templates of a pool whose launch config is gone, with the bootstrap data that their versions point to. The
-// deletion of a pool needs nothing but the pool and AWS: its launch config may have been deleted first, and cannot be created again in a namespace that is
-// being deleted. Namesake is an empty object of the other kind of pool, whose launch config would have the same name.
+// DeleteOrphanedTemplates deletes the launch templates of a pool whose launch config is gone, with
+// the bootstrap data that their versions point to. The deletion of a pool needs nothing but the
+// pool and AWS: its launch config may have been deleted first, and cannot be created again in a
+// namespace that is being deleted. Namesake is an empty object of the other kind of pool, whose
+// launch config would have the same name.
 func DeleteOrphanedTemplates(ctx context.Context, live client.Reader, report Reporter, cloud *clouds.Cloud, pool reconciling.Conditioned, namesake client.Object,
 	clusterName string,
 ) reconciling.Outcome {
@@ -239,7 +247,8 @@ func DeleteOrphanedTemplates(ctx context.Context, live client.Reader, report Rep
 	return reconciling.Continue()
 }
 
-// deleteBootstrapData deletes the owner's bootstrap data wherever versions of the template say that some is kept.
+// deleteBootstrapData deletes the owner's bootstrap data wherever versions of the template say that
+// some is kept.
 func deleteBootstrapData(ctx context.Context, cloud *clouds.Cloud, owner string, template launchtemplate.Template) error {
 	versions, err := cloud.Templates.Versions(ctx, template.ID)
 	if err != nil {

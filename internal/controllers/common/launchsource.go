@@ -21,15 +21,18 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// LaunchSource is what the launch config of a pool is made from: the pool's own awsLaunchTemplate, or an AWSLaunchConfigTemplate.
+// LaunchSource is what the launch config of a pool is made from: the pool's own awsLaunchTemplate,
+// or an AWSLaunchConfigTemplate.
 type LaunchSource struct {
 	infrav1.AWSLaunchConfigTemplateResourceSpec
-	// Marks are the annotations of the launch config that say which template it was made from, with "" for those that it must not have.
+	// Marks are the annotations of the launch config that say which template it was made from, with
+	// "" for those that it must not have.
 	Marks map[string]string
 	// Labels are the labels that find the launch configs of a template.
 	Labels map[string]string
-	// Problem is why the template cannot be followed, with its reason, both empty if it is. The source is then what the launch config was made from
-	// before: nodes go on as they are, and get join tokens.
+	// Problem is why the template cannot be followed, with its reason, both empty if it is. The
+	// source is then what the launch config was made from before: nodes go on as they are, and get
+	// join tokens.
 	Problem, Reason string
 }
 
@@ -43,8 +46,9 @@ func PoolSource(template *infrav1.AWSLaunchTemplate, versionsToKeep *int32, tags
 	}
 }
 
-// TemplateSource is the source of a pool that refers to a template, with what the pool says for itself laid over it. Present is the pool's launch config,
-// nil while there is none. The outcome ends the step, if it is not nil: without a template there is nothing to begin with.
+// TemplateSource is the source of a pool that refers to a template, with what the pool says for
+// itself laid over it. Present is the pool's launch config, nil while there is none. The outcome
+// ends the step, if it is not nil: without a template there is nothing to begin with.
 func TemplateSource(ctx context.Context, reader client.Reader, pool reconciling.Conditioned, reference infrav1.LaunchConfigTemplateReference,
 	present *infrav1.AWSLaunchConfig, versionsToKeep *int32, tags infrav1.Tags,
 ) (LaunchSource, *reconciling.Outcome) {
@@ -91,8 +95,9 @@ func ReadTemplate(ctx context.Context, reader client.Reader, namespace string, r
 	return read, nil
 }
 
-// Source returns what a pool's launch config is made from, with what the pool says for itself laid over the template. Present is the pool's launch config, nil
-// while there is none. A template that cannot be followed leaves the present launch config as it is; the source has the problem.
+// Source returns what a pool's launch config is made from, with what the pool says for itself laid
+// over the template. Present is the pool's launch config, nil while there is none. A template that
+// cannot be followed leaves the present launch config as it is; the source has the problem.
 func (t ReferredTemplate) Source(present *infrav1.AWSLaunchConfig, versionsToKeep *int32, tags infrav1.Tags) LaunchSource {
 	switch {
 	case t.Problem != "" && present == nil:
@@ -183,7 +188,8 @@ func TemplateKey(namespace string, reference infrav1.LaunchConfigTemplateReferen
 	return key
 }
 
-// marks are the annotations of what was made from a template: Slipway's own, and Cluster API's for any object that was cloned.
+// marks are the annotations of what was made from a template: Slipway's own, and Cluster API's for
+// any object that was cloned.
 func marks(template, generation string) map[string]string {
 	set := map[string]string{
 		infrav1.LaunchConfigTemplateAnnotation:           template,
@@ -202,7 +208,8 @@ func marks(template, generation string) map[string]string {
 // longestLabel is that of a label's value (Kubernetes: labels, syntax).
 const longestLabel = 63
 
-// TemplateLabels find the launch configs that were made from a template. A name that is too long for a label is cut and told from others by a hash.
+// TemplateLabels find the launch configs that were made from a template. A name that is too long
+// for a label is cut and told from others by a hash.
 func TemplateLabels(template client.ObjectKey) map[string]string {
 	name := template.Name
 	if len(name) > longestLabel {
@@ -220,13 +227,15 @@ type Referring struct {
 	Template *infrav1.LaunchConfigTemplateReference
 }
 
-// Users maps launch configs and templates to the pools that refer to them. List returns the pools of a namespace, of all if it is empty.
+// Users maps launch configs and templates to the pools that refer to them. List returns the pools
+// of a namespace, of all if it is empty.
 type Users struct {
 	List func(ctx context.Context, namespace string) ([]Referring, error)
 }
 
-// OfConfig are the pools that launch from a launch config: the one that bears its name, whoever owns it, because a config of somebody else's that goes
-// away is what the pool waits for; and those that refer to it.
+// OfConfig are the pools that launch from a launch config: the one that bears its name, whoever
+// owns it, because a config of somebody else's that goes away is what the pool waits for; and those
+// that refer to it.
 func (u Users) OfConfig(ctx context.Context, config client.Object) []reconcile.Request {
 	key := client.ObjectKeyFromObject(config)
 	return append([]reconcile.Request{{NamespacedName: key}}, u.matching(ctx, key.Namespace, func(pool Referring) bool {
@@ -257,8 +266,9 @@ func (u Users) matching(ctx context.Context, namespace string, matches func(Refe
 	return Requests(users)
 }
 
-// FollowLaunchConfig reads a launch config that a pool refers to, and of which nothing is written. Unfit says why the pool cannot launch from it, "" if it can.
-// The outcome ends the step, if it is not nil.
+// FollowLaunchConfig reads a launch config that a pool refers to, and of which nothing is written.
+// Unfit says why the pool cannot launch from it, "" if it can. The outcome ends the step, if it is
+// not nil.
 func FollowLaunchConfig(ctx context.Context, reader client.Reader, pool reconciling.Conditioned, name string, unfit func(*infrav1.AWSLaunchConfig) string,
 ) (*infrav1.AWSLaunchConfig, *reconciling.Outcome) {
 	config := &infrav1.AWSLaunchConfig{}

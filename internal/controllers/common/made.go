@@ -10,8 +10,9 @@ import (
 	infrav1 "github.com/slipway-project/slipway/api/infrastructure/v1beta2"
 )
 
-// Made remembers the launch configs that this process made until the cache shows them: a pass that begins before that would make them again, which the API server
-// refuses after most of the work of a write. The zero value is ready for use.
+// Made remembers the launch configs that this process made until the cache shows them: a pass that
+// begins before that would make them again, which the API server refuses after most of the work of
+// a write. The zero value is ready for use.
 type Made struct{ last Memory[madeConfig] }
 
 type madeConfig struct {

@@ -8,8 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Memory is what this process remembers of objects. It is for saving calls and not for deciding anything: after a restart it is empty, and everything is
-// seen anew. The zero value is ready for use.
+// Memory is what this process remembers of objects. It is for saving calls and not for deciding
+// anything: after a restart it is empty, and everything is seen anew. The zero value is ready for
+// use.
 type Memory[V any] struct {
 	mu     sync.Mutex
 	values map[types.NamespacedName]V
@@ -55,8 +56,10 @@ func (m *Memory[V]) put(object types.NamespacedName, value V) {
 	m.values[object] = value
 }
 
-// ShareOf returns a number from 0 up to 1 that is always the same for an object and differs between objects. It spreads over time what a process would otherwise
-// do for all objects at once. The shares of objects with similar names are spread evenly, which those of a weaker hash, such as FNV, are not.
+// ShareOf returns a number from 0 up to 1 that is always the same for an object and differs between
+// objects. It spreads over time what a process would otherwise do for all objects at once. The
+// shares of objects with similar names are spread evenly, which those of a weaker hash, such as
+// FNV, are not.
 func ShareOf(object types.NamespacedName) float64 {
 	digest := sha256.Sum256([]byte(object.String()))
 	return float64(binary.BigEndian.Uint32(digest[:])) / (1 << 32)

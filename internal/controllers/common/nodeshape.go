@@ -14,9 +14,11 @@ import (
 
 // NodeShape is what a pool's nodes are, as far as its specs say.
 type NodeShape struct {
-	// InstanceType of the nodes; of several, the one that cluster-autoscaler reckons with. Empty: nobody knows.
+	// InstanceType of the nodes; of several, the one that cluster-autoscaler reckons with. Empty:
+	// nobody knows.
 	InstanceType string
-	// Architecture as EC2 writes it, empty for that of the instance type, and OperatingSystem as kubernetes.io/os has it, empty for linux.
+	// Architecture as EC2 writes it, empty for that of the instance type, and OperatingSystem as
+	// kubernetes.io/os has it, empty for linux.
 	Architecture, OperatingSystem string
 	// EphemeralStorageGiB is 0 where nobody knows it.
 	EphemeralStorageGiB int64
@@ -25,9 +27,11 @@ type NodeShape struct {
 // nvidiaGPU is the resource of NVIDIA's device plugin.
 const nvidiaGPU corev1.ResourceName = "nvidia.com/gpu"
 
-// Describe says what a node has and is, in the words of cluster-autoscaler's clusterapi provider, which reads status.capacity and status.nodeInfo of the object that a
-// MachinePool refers to (cluster-autoscaler: cloudprovider/clusterapi, "Scale from zero support"). Like CAPA's for machine templates the capacity is the instance
-// type's: what the kernel and the kubelet take of it is not known. Both are nil where the instance type is not known, or does not exist.
+// Describe says what a node has and is, in the words of cluster-autoscaler's clusterapi provider,
+// which reads status.capacity and status.nodeInfo of the object that a MachinePool refers to
+// (cluster-autoscaler: cloudprovider/clusterapi, "Scale from zero support"). Like CAPA's for
+// machine templates the capacity is the instance type's: what the kernel and the kubelet take of it
+// is not known. Both are nil where the instance type is not known, or does not exist.
 func (s NodeShape) Describe(ctx context.Context, d *discovery.Discovery) (infrav1.NodeCapacity, *infrav1.NodeInfo, error) {
 	if s.InstanceType == "" {
 		return nil, nil, nil

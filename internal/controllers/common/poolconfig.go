@@ -12,8 +12,9 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// PoolLaunchConfig is how a pool, of either kind, comes to the launch config that it launches from: one that it refers to, of which nothing is written, or one
-// of its own, made from what the pool has in itself or from a template.
+// PoolLaunchConfig is how a pool, of either kind, comes to the launch config that it launches from:
+// one that it refers to, of which nothing is written, or one of its own, made from what the pool
+// has in itself or from a template.
 type PoolLaunchConfig struct {
 	Pool reconciling.Conditioned
 	// Kind of the pool.
@@ -36,11 +37,14 @@ type PoolLaunchConfig struct {
 	// Made are the configs that this process made, by Clock.
 	Made  *Made
 	Clock clock.PassiveClock
-	// Complete adds what pools of the kind want of a config of their own. Present is the one that exists, nil while there is none.
+	// Complete adds what pools of the kind want of a config of their own. Present is the one that
+	// exists, nil while there is none.
 	Complete func(wanted *infrav1.AWSLaunchConfigSpec, present *infrav1.AWSLaunchConfig)
-	// Given are what the pool has itself of what it would else have from a launch template, as members in EC2's words.
+	// Given are what the pool has itself of what it would else have from a launch template, as
+	// members in EC2's words.
 	Given []string
-	// Unfit says why the pool cannot launch from a config that is not written in the pool itself, "" if it can.
+	// Unfit says why the pool cannot launch from a config that is not written in the pool itself,
+	// "" if it can.
 	Unfit func(*infrav1.AWSLaunchConfigSpec) string
 	// Prepare writes on a config that is about to be made what its own controller would. It may be nil.
 	Prepare func(*infrav1.AWSLaunchConfig)
@@ -48,8 +52,8 @@ type PoolLaunchConfig struct {
 	Show func(*infrav1.AWSLaunchConfig)
 }
 
-// Ensure writes the pool's launch config, or looks at the one that it refers to. The pass goes on without it while it is not ready: sizes can change, the
-// version cannot.
+// Ensure writes the pool's launch config, or looks at the one that it refers to. The pass goes on
+// without it while it is not ready: sizes can change, the version cannot.
 func (p PoolLaunchConfig) Ensure(ctx context.Context, c client.Client) reconciling.Outcome {
 	if p.Reference != nil {
 		config, end := FollowLaunchConfig(ctx, c, p.Pool, p.Reference.Name, p.UnfitConfig)
@@ -138,8 +142,9 @@ func (p PoolLaunchConfig) source(ctx context.Context, reader client.Reader, pres
 	return PoolSource(p.Inline, p.VersionsToKeep, p.AdditionalTags), nil
 }
 
-// UnfitOwn returns why the pool cannot launch from a launch config of its own, with the reason, both empty if it can. The API server refuses what does not go
-// together in one object, and knows neither what a template says nor the subnets of the cluster.
+// UnfitOwn returns why the pool cannot launch from a launch config of its own, with the reason,
+// both empty if it can. The API server refuses what does not go together in one object, and knows
+// neither what a template says nor the subnets of the cluster.
 func (p PoolLaunchConfig) UnfitOwn(wanted *infrav1.AWSLaunchConfigSpec) (reason, message string) {
 	if problem := p.Placement.enclavesAtEdge(wanted); problem != "" {
 		return infrav1.NitroEnclaveEdgeZoneUnsupportedReason, problem
@@ -153,13 +158,14 @@ func (p PoolLaunchConfig) UnfitOwn(wanted *infrav1.AWSLaunchConfigSpec) (reason,
 	return "", ""
 }
 
-// Labels returns the config's own, those of its Cluster and manager, and those of the template that it was made from.
+// Labels returns the config's own, those of its Cluster and manager, and those of the template that
+// it was made from.
 func (p PoolLaunchConfig) Labels(config *infrav1.AWSLaunchConfig, source LaunchSource) map[string]string {
 	return LabelSource(LaunchConfigLabels(config, p.Pool, p.ClusterName), source)
 }
 
-// Annotations returns the config's own, those that say what it was made from, and those by which it learns what to take over, and what to do with what was
-// taken over.
+// Annotations returns the config's own, those that say what it was made from, and those by which it
+// learns what to take over, and what to do with what was taken over.
 func (p PoolLaunchConfig) Annotations(config *infrav1.AWSLaunchConfig, source LaunchSource) map[string]string {
 	annotations := maps.Clone(source.Marks)
 	annotations[infrav1.AdoptTemplateAnnotation] = p.Adopt

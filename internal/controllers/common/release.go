@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// ReleaseLaunchConfig has the launch config of a pool that goes back to CAPA leave a newest version that CAPA finds in order. The outcome ends the step until it is
-// there.
+// ReleaseLaunchConfig has the launch config of a pool that goes back to CAPA leave a newest version
+// that CAPA finds in order. The outcome ends the step until it is there.
 func ReleaseLaunchConfig(ctx context.Context, c client.Client, pool reconciling.Conditioned, config *infrav1.AWSLaunchConfig) *reconciling.Outcome {
 	if config.Annotations[infrav1.ReleaseAnnotation] != "true" {
 		err := reconciling.Patch(ctx, c, config, func(config *infrav1.AWSLaunchConfig) {
@@ -38,8 +38,8 @@ func RefuseRelease(pool reconciling.Conditioned, reason, message string) reconci
 	return reconciling.Stop(message)
 }
 
-// LetLaunchConfigGo ends the launch config of a pool that went back to CAPA, whose template stays. The outcome ends the step until it is gone. Live reads
-// past the cache.
+// LetLaunchConfigGo ends the launch config of a pool that went back to CAPA, whose template stays.
+// The outcome ends the step until it is gone. Live reads past the cache.
 func LetLaunchConfigGo(ctx context.Context, live client.Reader, c client.Client, pool reconciling.Conditioned) *reconciling.Outcome {
 	config := &infrav1.AWSLaunchConfig{}
 	err := live.Get(ctx, client.ObjectKeyFromObject(pool), config)

@@ -13,12 +13,12 @@ import (
 	"github.com/slipway-project/slipway/internal/metrics"
 )
 
-// longestNote is how long the note of an event may be (Kubernetes: events.k8s.io/v1, Event.note, 1 kB). A rune may take four bytes, none here takes more
-// than three.
+// longestNote is how long the note of an event may be (Kubernetes: events.k8s.io/v1, Event.note, 1
+// kB). A rune may take four bytes, none here takes more than three.
 const longestNote = 1024 / 3
 
-// Reporter tells people what changed: as an event on the object, and as a log line with the same reason. It is called when something happened,
-// and not when nothing did.
+// Reporter tells people what changed: as an event on the object, and as a log line with the same
+// reason. It is called when something happened, and not when nothing did.
 type Reporter struct {
 	Recorder events.EventRecorder
 	// Progress counts; nil for not.
@@ -44,8 +44,9 @@ func (r Reporter) report(ctx context.Context, object client.Object, eventType, r
 	r.Recorder.Eventf(object, nil, eventType, reason, actionOf(reason, note), "%s", note)
 }
 
-// actionOf is the action of an event: another for other words. The recorder takes events of one reason and action on one object for one event, and for six
-// minutes drops the words of all but the first (client-go: tools/events, getKey).
+// actionOf is the action of an event: another for other words. The recorder takes events of one
+// reason and action on one object for one event, and for six minutes drops the words of all but the
+// first (client-go: tools/events, getKey).
 func actionOf(reason, note string) string {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(note)) // never fails

@@ -2,7 +2,8 @@ package common
 
 import "testing"
 
-// TestActionOf holds that events that say something else are not taken for one, and that those which say the same are.
+// TestActionOf holds that events that say something else are not taken for one, and that those
+// which say the same are.
 func TestActionOf(t *testing.T) {
 	t.Parallel()
 	first, again, other := actionOf("ASGUpdated", "max size 4 → 10"), actionOf("ASGUpdated", "max size 4 → 10"), actionOf("ASGUpdated", "min size 0 → 1")

@@ -7,8 +7,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// SettleFrom returns the time to record for a spec that changed now. The API stores whole seconds, so it is rounded up: a window that is measured from it
-// is never shorter than it says.
+// SettleFrom returns the time to record for a spec that changed now. The API stores whole seconds,
+// so it is rounded up: a window that is measured from it is never shorter than it says.
 func SettleFrom(clk clock.PassiveClock) *metav1.Time {
 	now := clk.Now()
 	if cut := now.Truncate(time.Second); cut.Before(now) {

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestTurnsDoNotDependOnTheProcess holds that what is checked at rest is checked once in every interval, however often the manager is started.
+// TestTurnsDoNotDependOnTheProcess holds that what is checked at rest is checked once in every
+// interval, however often the manager is started.
 func TestTurnsDoNotDependOnTheProcess(t *testing.T) {
 	t.Parallel()
 	const interval = time.Hour
@@ -27,8 +28,9 @@ func TestTurnsDoNotDependOnTheProcess(t *testing.T) {
 	}
 }
 
-// TestTurnsAreSpread holds that the turns of pools with similar names do not come together: no hour of a day, and no minute of an hour, has many more than its
-// share. A random spread would exceed these bounds less than once in a thousand times.
+// TestTurnsAreSpread holds that the turns of pools with similar names do not come together: no hour
+// of a day, and no minute of an hour, has many more than its share. A random spread would exceed
+// these bounds less than once in a thousand times.
 func TestTurnsAreSpread(t *testing.T) {
 	t.Parallel()
 	const pools = 1000

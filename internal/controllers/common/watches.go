@@ -48,8 +48,9 @@ type Settings struct {
 	Traces trace.TracerProvider
 }
 
-// Reconciler is the reconciler of a kind as a controller runs it: with a span around each pass, and none for objects that another manager is for.
-// Those are told apart here and not by the watches alone, since other objects' events wake them too. Empty is an object of the kind.
+// Reconciler is the reconciler of a kind as a controller runs it: with a span around each pass, and
+// none for objects that another manager is for. Those are told apart here and not by the watches
+// alone, since other objects' events wake them too. Empty is an object of the kind.
 func (s Settings) Reconciler(kind string, c client.Reader, empty client.Object, reconciler reconcile.Reconciler) reconcile.Reconciler {
 	reconciler = quiet{named(kind, reconciler)}
 	if s.Traces != nil {
@@ -79,8 +80,9 @@ func named(kind string, reconciler reconcile.Reconciler) reconcile.Reconciler {
 	})
 }
 
-// quiet keeps from the log what is no failure: a pass that acted on an object that had been changed meanwhile, which looks again, and one that
-// was cut off because the manager ends, whose work the next manager's first pass does.
+// quiet keeps from the log what is no failure: a pass that acted on an object that had been changed
+// meanwhile, which looks again, and one that was cut off because the manager ends, whose work the
+// next manager's first pass does.
 type quiet struct{ reconcile.Reconciler }
 
 // Reconcile implements reconcile.Reconciler.
@@ -143,7 +145,8 @@ func PoolOf(kind string) handler.MapFunc {
 	}
 }
 
-// PoolsOf lists the pools of a Cluster, by the label that core Cluster API sets, for ByCluster. Empty is a list of their kind.
+// PoolsOf lists the pools of a Cluster, by the label that core Cluster API sets, for ByCluster.
+// Empty is a list of their kind.
 func (s Settings) PoolsOf(reader client.Reader, empty client.ObjectList) func(context.Context, types.NamespacedName) ([]reconcile.Request, error) {
 	return func(ctx context.Context, cluster types.NamespacedName) ([]reconcile.Request, error) {
 		labels := client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}
@@ -179,7 +182,8 @@ func ClusterOf(object client.Object) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: name}, labelled
 }
 
-// ByCluster maps an object to what lists of the Cluster's dependents return. A failed list is logged: a watch has no other way to say so.
+// ByCluster maps an object to what lists of the Cluster's dependents return. A failed list is
+// logged: a watch has no other way to say so.
 func ByCluster(clusterOf func(client.Object) (types.NamespacedName, bool), dependents func(context.Context, types.NamespacedName) ([]reconcile.Request, error)) func(context.Context, client.Object) []reconcile.Request {
 	return func(ctx context.Context, object client.Object) []reconcile.Request {
 		cluster, belongs := clusterOf(object)

@@ -1,4 +1,5 @@
-// Package outcome turns failures of AWS into the outcome of a step, for the controllers that are lists of steps.
+// Package outcome turns failures of AWS into the outcome of a step, for the controllers that are
+// lists of steps.
 package outcome
 
 import (
@@ -14,7 +15,8 @@ func Of(object reconciling.Conditioned, condition, reason string, err error) rec
 	return OfPlan(plan, err.Error())
 }
 
-// Again ends the pass because of an error that no condition tells of, until what was asked of AWS may be asked again.
+// Again ends the pass because of an error that no condition tells of, until what was asked of AWS
+// may be asked again.
 func Again(err error) reconciling.Outcome {
 	var plan reconcile.Plan
 	pool.TryAgain(&plan, err)

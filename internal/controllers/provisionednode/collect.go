@@ -18,8 +18,9 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/state"
 )
 
-// Collector terminates instances that no ProvisionedNode knows: those of a launch whose answer was lost together with the object. It touches nothing but what
-// has the mark of its cluster. It also frees Nodes that wait for a ProvisionedNode which is gone. It is a manager's Runnable.
+// Collector terminates instances that no ProvisionedNode knows: those of a launch whose answer was
+// lost together with the object. It touches nothing but what has the mark of its cluster. It also
+// frees Nodes that wait for a ProvisionedNode which is gone. It is a manager's Runnable.
 type Collector struct {
 	Client client.Client
 	// Live reads past the cache.
@@ -54,8 +55,9 @@ func (c *Collector) Start(ctx context.Context) error {
 	}
 }
 
-// Collect makes one pass: it terminates the instances that no ProvisionedNode knew in the pass before either. Between the two, the controller that launched
-// them has recorded them. Instances of a launch that waits for its answer are left alone.
+// Collect makes one pass: it terminates the instances that no ProvisionedNode knew in the pass
+// before either. Between the two, the controller that launched them has recorded them. Instances of
+// a launch that waits for its answer are left alone.
 func (c *Collector) Collect(ctx context.Context) error {
 	var nodes provisioningv1.ProvisionedNodeList
 	var provisioners provisioningv1.ProvisionerList
@@ -125,8 +127,9 @@ func (c *Collector) terminate(ctx context.Context, instance fleet.Instance) erro
 	return c.Fleets.Terminate(ctx, instance, fleet.Claim{ClusterUID: c.ClusterUID, Cluster: instance.Tags[fleet.TagCluster], Launch: launch})
 }
 
-// freeNodes removes the finalizer from Nodes that are deleted and have no ProvisionedNode any longer: nothing else would. The API server is asked for the
-// ProvisionedNodes, because the cache may not show the newest: a Node that is freed too early leaves its instance running.
+// freeNodes removes the finalizer from Nodes that are deleted and have no ProvisionedNode any
+// longer: nothing else would. The API server is asked for the ProvisionedNodes, because the cache
+// may not show the newest: a Node that is freed too early leaves its instance running.
 func (c *Collector) freeNodes(ctx context.Context, cached []provisioningv1.ProvisionedNode) error {
 	var members corev1.NodeList
 	if err := c.Client.List(ctx, &members); err != nil {

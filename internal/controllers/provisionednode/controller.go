@@ -1,5 +1,7 @@
-// Package provisionednode makes ProvisionedNodes real, keeps them and ends them: it has EC2 launch the instance, gives its Node labels and taints, ends the
-// node when nobody needs it, and lets the object go when the instance has ended. Everything is decided from the object, the Node and what EC2 says now.
+// Package provisionednode makes ProvisionedNodes real, keeps them and ends them: it has EC2 launch
+// the instance, gives its Node labels and taints, ends the node when nobody needs it, and lets the
+// object go when the instance has ended. Everything is decided from the object, the Node and what
+// EC2 says now.
 package provisionednode
 
 import (
@@ -89,9 +91,11 @@ type pass struct {
 	node *provisioningv1.ProvisionedNode
 	// provisioner is nil if it is gone.
 	provisioner *provisioningv1.Provisioner
-	// instance is nil if EC2 does not know it (any more). Its tags prove that it was launched for the node. Set by observe.
+	// instance is nil if EC2 does not know it (any more). Its tags prove that it was launched for
+	// the node. Set by observe.
 	instance *fleet.Instance
-	// foreign is true if the instance in status was launched for something else: neither it nor its Node is touched. Set by observe.
+	// foreign is true if the instance in status was launched for something else: neither it nor its
+	// Node is touched. Set by observe.
 	foreign bool
 	// member is the Node, nil if there is none. Set by findMember.
 	member *corev1.Node
@@ -102,7 +106,8 @@ type pass struct {
 //  1. have EC2 launch the instance, together with those of the same launch
 //  2. see that it is still there
 //  3. find its Node, and give it labels and taints
-//  4. wait until it is initialized: ready, without startup taints, and with the devices that its pods request; or give up, and record that it failed to start
+//  4. wait until it is initialized: ready, without startup taints, and with the devices that its
+//     pods request; or give up, and record that it failed to start
 //  5. replace it if it has failed since
 //  6. end it when nobody has needed it for long enough, and replace it when it is too old or somebody says so
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctrl.Result, err error) {
@@ -210,12 +215,14 @@ func (r *Reconciler) observe(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.Continue()
 }
 
-// claim returns what the tags of the node's instance have to prove. Status is no proof: other writers may have changed it.
+// claim returns what the tags of the node's instance have to prove. Status is no proof: other
+// writers may have changed it.
 func (r *Reconciler) claim(node *provisioningv1.ProvisionedNode) fleet.Claim {
 	return fleet.Claim{ClusterUID: r.ClusterUID, Cluster: node.Spec.Cluster, Launch: node.Spec.Launch.Name}
 }
 
-// refuse leaves an instance alone that was not launched for the node. If the node is being deleted, its object goes without it.
+// refuse leaves an instance alone that was not launched for the node. If the node is being deleted,
+// its object goes without it.
 func (r *Reconciler) refuse(ctx context.Context, p *pass, why error) reconciling.Outcome {
 	p.foreign = true
 	message := fmt.Sprintf("%v; Slipway neither drains nor terminates it, and the ProvisionedNode counts against limits until it is deleted", why)
@@ -248,7 +255,8 @@ func (r *Reconciler) longLaunched(node *provisioningv1.ProvisionedNode) bool {
 	return node.Status.LaunchTime == nil || r.sinceLaunch(node) >= visibility
 }
 
-// end deletes the object, for a reason that slipway_node_disruptions_total shows. What has to happen first, the deletion does.
+// end deletes the object, for a reason that slipway_node_disruptions_total shows. What has to
+// happen first, the deletion does.
 func (r *Reconciler) end(ctx context.Context, p *pass, reason, why string) reconciling.Outcome {
 	if err := r.delete(ctx, p.node, reason); err != nil {
 		return reconciling.Fail(err)

@@ -14,8 +14,9 @@ import (
 	"github.com/slipway-project/slipway/internal/fleet"
 )
 
-// TestShare holds for every crash between the records of a launch's nodes, and whichever of them are gone: no instance has two nodes, what a node knows it keeps, and nodes
-// go without only when there are too few instances.
+// TestShare holds for every crash between the records of a launch's nodes, and whichever of them
+// are gone: no instance has two nodes, what a node knows it keeps, and nodes go without only when
+// there are too few instances.
 func TestShare(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -28,7 +29,8 @@ func TestShare(t *testing.T) {
 		for i := range nodes {
 			siblings = append(siblings, provisioningv1.ProvisionedNode{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n-%d", i)}})
 		}
-		// A first process shares out and writes some of it down; some nodes go; a second process is answered the same.
+		// A first process shares out and writes some of it down; some nodes go; a second process is
+		// answered the same.
 		first := share(instances, slices.Clone(siblings))
 		var left []provisioningv1.ProvisionedNode
 		for i := range siblings {

@@ -19,8 +19,9 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// drain empties the Node. It is cordoned first, so that nothing comes in place of what leaves. PodDisruptionBudgets and the annotation karpenter.sh/do-not-disrupt hold
-// until the deadline of the drain, or for as long as they do.
+// drain empties the Node. It is cordoned first, so that nothing comes in place of what leaves.
+// PodDisruptionBudgets and the annotation karpenter.sh/do-not-disrupt hold until the deadline of
+// the drain, or for as long as they do.
 func (r *Reconciler) drain(ctx context.Context, p *pass) reconciling.Outcome {
 	if p.member == nil || p.instance == nil || p.instance.Ends() {
 		return reconciling.Continue()
@@ -54,8 +55,9 @@ func (r *Reconciler) drain(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.ComeBack(wait, "pods are leaving the Node")
 }
 
-// deadlineOf returns when the instance of a node that is being deleted is terminated, whatever is left on it; zero for never. That is its terminationGracePeriod after
-// the drain began, or what an annotation says if that is sooner.
+// deadlineOf returns when the instance of a node that is being deleted is terminated, whatever is
+// left on it; zero for never. That is its terminationGracePeriod after the drain began, or what an
+// annotation says if that is sooner.
 func deadlineOf(node *provisioningv1.ProvisionedNode, provisioner *provisioningv1.Provisioner) time.Time {
 	var deadline time.Time
 	if provisioner != nil && provisioner.Spec.TerminationGracePeriod != nil && node.Status.DrainTime != nil {
@@ -93,8 +95,9 @@ func (r *Reconciler) terminate(ctx context.Context, p *pass) reconciling.Outcome
 	return reconciling.ComeBack(lookAtEnd, "the instance is ending")
 }
 
-// terminateUnrecorded terminates what a launch may have launched for a node that does not know its instance. While other nodes of the launch wait for
-// their instances, the call is still to be answered, and the collector terminates what it launched too many of.
+// terminateUnrecorded terminates what a launch may have launched for a node that does not know its
+// instance. While other nodes of the launch wait for their instances, the call is still to be
+// answered, and the collector terminates what it launched too many of.
 func (r *Reconciler) terminateUnrecorded(ctx context.Context, p *pass) reconciling.Outcome {
 	name := p.node.Spec.Launch.Name
 	answered, known := r.launches.answerTo(name)
@@ -140,7 +143,8 @@ func (r *Reconciler) recentlyAsked(node *provisioningv1.ProvisionedNode) bool {
 	return node.Status.RequestTime != nil && r.Clock.Since(node.Status.RequestTime.Time) < launchTimeout
 }
 
-// ofLaunch returns the instances of the node's launch, without those of another cluster that has a launch of that name.
+// ofLaunch returns the instances of the node's launch, without those of another cluster that has a
+// launch of that name.
 func (r *Reconciler) ofLaunch(ctx context.Context, node *provisioningv1.ProvisionedNode) ([]fleet.Instance, error) {
 	instances, err := r.Fleets.OfLaunch(ctx, node.Spec.Launch.Name)
 	return slices.DeleteFunc(instances, func(instance fleet.Instance) bool { return r.claim(node).Check(instance) != nil }), err
@@ -174,7 +178,8 @@ func (r *Reconciler) release(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.Stop("the node is gone")
 }
 
-// releaseMember deletes the Node, if it was registered for this ProvisionedNode, and removes the finalizer from it.
+// releaseMember deletes the Node, if it was registered for this ProvisionedNode, and removes the
+// finalizer from it.
 func (r *Reconciler) releaseMember(ctx context.Context, p *pass) error {
 	if p.member.Labels[provisioningv1.LabelProvisionerName] == p.node.Spec.Provisioner {
 		precondition := client.Preconditions{UID: &p.member.UID}

@@ -28,7 +28,8 @@ func withNode(t *testing.T, options provisioningtest.Options) (*provisioningtest
 	return w, pod, node
 }
 
-// Deleting a Node drains it and terminates its instance, also when the controller was down, and its pods get another node at once.
+// Deleting a Node drains it and terminates its instance, also when the controller was down, and its
+// pods get another node at once.
 func TestDeletedNode(t *testing.T) {
 	t.Parallel()
 	for _, restarts := range []bool{false, true} {
@@ -66,8 +67,9 @@ func TestDeletedNode(t *testing.T) {
 	}
 }
 
-// TestPendingPodsOfADeletedNode holds that pods which were still to be bound to a Node when it was deleted get a place on another node in the same moment: while it
-// starts, and when it is ready; when it is drained, and when it was deleted past its finalizer.
+// TestPendingPodsOfADeletedNode holds that pods which were still to be bound to a Node when it was
+// deleted get a place on another node in the same moment: while it starts, and when it is ready;
+// when it is drained, and when it was deleted past its finalizer.
 func TestPendingPodsOfADeletedNode(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -118,8 +120,8 @@ func TestPendingPodsOfADeletedNode(t *testing.T) {
 	}
 }
 
-// A Node that was deleted past its finalizer takes no pods: the next pod gets a node of its own at once. The instance is terminated when the Node stays away, and
-// kept when it comes back.
+// A Node that was deleted past its finalizer takes no pods: the next pod gets a node of its own at
+// once. The instance is terminated when the Node stays away, and kept when it comes back.
 func TestNodeThatIsGone(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -182,7 +184,8 @@ func TestNodeWithoutItsProvisionedNode(t *testing.T) {
 	}
 }
 
-// The collector does not free a Node whose ProvisionedNode the cache does not show yet: its instance would run on.
+// The collector does not free a Node whose ProvisionedNode the cache does not show yet: its
+// instance would run on.
 func TestNodeIsNotFreedForAStaleCache(t *testing.T) {
 	t.Parallel()
 	w, _, node := withNode(t, provisioningtest.Options{})

@@ -68,7 +68,8 @@ func says(w *provisioningtest.World) string {
 	return fmt.Sprintf("%s %s: %s", condition.Status, condition.Reason, condition.Message)
 }
 
-// TestDoNotDisrupt holds that the annotation on a pod, a Node, or a ProvisionedNode keeps an expired node until it is removed.
+// TestDoNotDisrupt holds that the annotation on a pod, a Node, or a ProvisionedNode keeps an
+// expired node until it is removed.
 func TestDoNotDisrupt(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -105,7 +106,8 @@ func TestDoNotDisrupt(t *testing.T) {
 	}
 }
 
-// TestBudgets holds that nodes which expire together are replaced as the budgets let, and that each gives its place to the next.
+// TestBudgets holds that nodes which expire together are replaced as the budgets let, and that each
+// gives its place to the next.
 func TestBudgets(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -135,7 +137,8 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestBudgetOfEmptyNodes holds that budgets bound the end of empty nodes, and that without one they end together.
+// TestBudgetOfEmptyNodes holds that budgets bound the end of empty nodes, and that without one they
+// end together.
 func TestBudgetOfEmptyNodes(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -174,7 +177,8 @@ func TestBudgetWindow(t *testing.T) {
 	w := withNodes(t, 1, func(spec *provisioningv1.ProvisionerSpec) {
 		within("0")(spec)
 		budget := &spec.Disruption.Budgets[0]
-		budget.Schedule, budget.Duration = "@daily", &metav1.Duration{Duration: time.Hour} // the clock starts at midnight
+		// the clock starts at midnight
+		budget.Schedule, budget.Duration = "@daily", &metav1.Duration{Duration: time.Hour}
 	})
 	w.Advance(58 * time.Minute)
 	if got := says(w); leaving(w) != 0 || got != "False Expired: it is as old as it may become; the node stays until the disruption budgets of Provisioner default allow its disruption" {
@@ -186,8 +190,9 @@ func TestBudgetWindow(t *testing.T) {
 	}
 }
 
-// TestPodDisruptionBudgetKeeps holds that no replacement is launched for a node while a PodDisruptionBudget allows no eviction of one of its pods, that one is when it does
-// again, and that one which has begun goes on.
+// TestPodDisruptionBudgetKeeps holds that no replacement is launched for a node while a
+// PodDisruptionBudget allows no eviction of one of its pods, that one is when it does again, and
+// that one which has begun goes on.
 func TestPodDisruptionBudgetKeeps(t *testing.T) {
 	t.Parallel()
 	asked := func(spec *provisioningv1.ProvisionerSpec) { spec.TTLSecondsUntilExpired = nil }
@@ -230,8 +235,9 @@ func TestPodDisruptionBudgetKeeps(t *testing.T) {
 	}
 }
 
-// TestPodOfALocalVolumeIsNotReplaced holds that a node whose pod is bound to a local disk of it ends without a replacement for that pod, which no other node can run, and that
-// its other pods still get one.
+// TestPodOfALocalVolumeIsNotReplaced holds that a node whose pod is bound to a local disk of it
+// ends without a replacement for that pod, which no other node can run, and that its other pods
+// still get one.
 func TestPodOfALocalVolumeIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -325,8 +331,8 @@ func TestTerminationGracePeriod(t *testing.T) {
 	}
 }
 
-// TestInterruptionDuringADrain holds that a Spot interruption bounds a drain which has begun already, so that a protected pod is deleted with its grace period before EC2 takes
-// the instance.
+// TestInterruptionDuringADrain holds that a Spot interruption bounds a drain which has begun
+// already, so that a protected pod is deleted with its grace period before EC2 takes the instance.
 func TestInterruptionDuringADrain(t *testing.T) {
 	t.Parallel()
 	w := withNodes(t, 1, unbounded)
@@ -346,7 +352,8 @@ func TestInterruptionDuringADrain(t *testing.T) {
 	}
 }
 
-// TestDisruptionWithGracePeriod holds that with a bounded drain an annotation on a pod delays the end of an expired node, and does not keep the node.
+// TestDisruptionWithGracePeriod holds that with a bounded drain an annotation on a pod delays the
+// end of an expired node, and does not keep the node.
 func TestDisruptionWithGracePeriod(t *testing.T) {
 	t.Parallel()
 	w := withNodes(t, 1, func(spec *provisioningv1.ProvisionerSpec) {

@@ -20,8 +20,9 @@ const kubeletNotReady = "its kubelet does not say that it is ready"
 // notInitialized is the reason for which a node is terminated that did not start in time.
 const notInitialized = "NodeNotInitialized"
 
-// awaitInitialized waits until the Node is ready, has no startup taint, and has the extended resources that its pods request. A node that has not come to it in time is
-// replaced. A node that was initialized stays so, whatever becomes of it later.
+// awaitInitialized waits until the Node is ready, has no startup taint, and has the extended
+// resources that its pods request. A node that has not come to it in time is replaced. A node that
+// was initialized stays so, whatever becomes of it later.
 func (r *Reconciler) awaitInitialized(ctx context.Context, p *pass) reconciling.Outcome {
 	isReady := p.member != nil && state.Ready(p.member)
 	switch failed := failureOf(p, r.Checks.fails(p.node)); {
@@ -54,7 +55,8 @@ func (r *Reconciler) awaitInitialized(ctx context.Context, p *pass) reconciling.
 	return r.startFailed(ctx, p, resource, missing)
 }
 
-// missing returns what the node lacks to be initialized, "" if nothing; and the extended resource, if it lacks only those.
+// missing returns what the node lacks to be initialized, "" if nothing; and the extended resource,
+// if it lacks only those.
 func (r *Reconciler) missing(ctx context.Context, p *pass, isReady bool) (resource, what string, err error) {
 	switch {
 	case p.member == nil:
@@ -74,8 +76,10 @@ func (r *Reconciler) missing(ctx context.Context, p *pass, isReady bool) (resour
 	return resource, awaited.String(), nil
 }
 
-// startFailed replaces a node that was not initialized in time. What is recorded of it in the Provisioner's status holds further launches back; it is recorded once, because
-// a node that was launched before the last failure counts as part of it, and not at all if another node of the kind has started meanwhile.
+// startFailed replaces a node that was not initialized in time. What is recorded of it in the
+// Provisioner's status holds further launches back; it is recorded once, because a node that was
+// launched before the last failure counts as part of it, and not at all if another node of the kind
+// has started meanwhile.
 func (r *Reconciler) startFailed(ctx context.Context, p *pass, resource, missing string) reconciling.Outcome {
 	why := fmt.Sprintf("it was not initialized within %s: %s", duration.HumanDuration(r.RegistrationTimeout), missing)
 	if p.provisioner == nil {
@@ -105,7 +109,8 @@ func (r *Reconciler) startSucceeded(ctx context.Context, p *pass) error {
 	})
 }
 
-// patchProvisioner changes the status of the Provisioner, unless another writer changed it since it was read: nodes that fail together are not to undo each other's entries.
+// patchProvisioner changes the status of the Provisioner, unless another writer changed it since it
+// was read: nodes that fail together are not to undo each other's entries.
 func (r *Reconciler) patchProvisioner(ctx context.Context, p *pass, change func(*provisioningv1.Provisioner) bool) error {
 	provisioner := p.provisioner.DeepCopy()
 	if !change(provisioner) {

@@ -39,7 +39,8 @@ func initialized(w *provisioningtest.World) bool {
 	return meta.IsStatusConditionTrue(w.Provisioned()[0].Status.Conditions, provisioningv1.InitializedCondition)
 }
 
-// A pod that waits for a device counts on the node that was launched for it while the Node is ready without the device: nothing else is launched.
+// A pod that waits for a device counts on the node that was launched for it while the Node is ready
+// without the device: nothing else is launched.
 func TestNodeAwaitsItsDevice(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -67,8 +68,9 @@ func TestNodeAwaitsItsDevice(t *testing.T) {
 	}
 }
 
-// TestPodThatNeedsADriver holds that a pod which requests a GPU is not promised to a node on its way whose image has no driver, though its instance has a GPU: the pod gets a node
-// with the driver at once.
+// TestPodThatNeedsADriver holds that a pod which requests a GPU is not promised to a node on its
+// way whose image has no driver, though its instance has a GPU: the pod gets a node with the driver
+// at once.
 func TestPodThatNeedsADriver(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -89,7 +91,8 @@ func TestPodThatNeedsADriver(t *testing.T) {
 	t.Errorf("the pod is promised to %q, and %d instances run; events are %q", promised, len(w.Instances()), w.Events())
 }
 
-// A node that never gets its device is replaced with growing waits, also across restarts, and after some tries no further one is launched until a person says so.
+// A node that never gets its device is replaced with growing waits, also across restarts, and after
+// some tries no further one is launched until a person says so.
 func TestNodesWithoutTheirDevice(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -161,8 +164,9 @@ func TestPodsWithoutDeviceAreLaunchedFor(t *testing.T) {
 	}
 }
 
-// TestOneInstanceThatDoesNotStart holds that an instance which does not start while another node of its kind is well stops nothing: the Provisioner stays Ready, and its pod gets
-// another node at once. If that one fails too, the next waits.
+// TestOneInstanceThatDoesNotStart holds that an instance which does not start while another node of
+// its kind is well stops nothing: the Provisioner stays Ready, and its pod gets another node at
+// once. If that one fails too, the next waits.
 func TestOneInstanceThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -194,7 +198,8 @@ func TestOneInstanceThatDoesNotStart(t *testing.T) {
 	}
 }
 
-// TestOneOfSeveralInstancesDoesNotStart holds that of nodes launched together one may fail, and nothing is held back for it.
+// TestOneOfSeveralInstancesDoesNotStart holds that of nodes launched together one may fail, and
+// nothing is held back for it.
 func TestOneOfSeveralInstancesDoesNotStart(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -214,7 +219,8 @@ func TestOneOfSeveralInstancesDoesNotStart(t *testing.T) {
 	}
 }
 
-// Startup taints are put on a Node once. While it has them, or those of readiness controllers and agents, pods count on it.
+// Startup taints are put on a Node once. While it has them, or those of readiness controllers and
+// agents, pods count on it.
 func TestStartupTaints(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ reason, key string }{

@@ -23,11 +23,13 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// gathering is how long the other nodes of a launch are waited for. Whoever wrote the first of them writes the others within a moment, or has crashed.
+// gathering is how long the other nodes of a launch are waited for. Whoever wrote the first of them
+// writes the others within a moment, or has crashed.
 const gathering = 30 * time.Second
 
-// launch has EC2 launch the instances of a launch by one call, made by whichever of its nodes comes first, and takes this node's from the answer. The call is
-// known by its name: after a crash it is made again, and answered with the same instances.
+// launch has EC2 launch the instances of a launch by one call, made by whichever of its nodes comes
+// first, and takes this node's from the answer. The call is known by its name: after a crash it is
+// made again, and answered with the same instances.
 func (r *Reconciler) launch(ctx context.Context, p *pass) reconciling.Outcome {
 	node := p.node
 	if node.Status.InstanceID != "" {
@@ -82,7 +84,8 @@ func (r *Reconciler) launch(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.Continue()
 }
 
-// notLaunched ends a node that EC2 launched no instance for. Its pods get another node, from what there is then.
+// notLaunched ends a node that EC2 launched no instance for. Its pods get another node, from what
+// there is then.
 func (r *Reconciler) notLaunched(ctx context.Context, p *pass, answer answer) reconciling.Outcome {
 	reason := provisioningv1.InsufficientCapacityReason
 	switch answer.blame {
@@ -100,7 +103,8 @@ func (r *Reconciler) notLaunched(ctx context.Context, p *pass, answer answer) re
 	return r.end(ctx, p, reason, "EC2 launched no instance for it")
 }
 
-// checkClusterName returns an error if resources of another cluster have this cluster's name, or if that cannot be found out.
+// checkClusterName returns an error if resources of another cluster have this cluster's name, or if
+// that cannot be found out.
 func (r *Reconciler) checkClusterName(ctx context.Context, name string) error {
 	taken, err := r.Names.Taken(ctx, name)
 	if err == nil && taken != "" {
@@ -109,7 +113,8 @@ func (r *Reconciler) checkClusterName(ctx context.Context, name string) error {
 	return err
 }
 
-// launchTimeout is how long a launch is tried that fails as a whole. Then its pods are packed anew, from what is true then.
+// launchTimeout is how long a launch is tried that fails as a whole. Then its pods are packed anew,
+// from what is true then.
 const launchTimeout = 5 * time.Minute
 
 // launchFailed says why, and tries again for a while: nobody knows whether EC2 has launched anything.
@@ -129,15 +134,18 @@ func (r *Reconciler) launchFailed(ctx context.Context, p *pass, err error) recon
 	return reconciling.ComeBack(cmp.Or(fate.After, launchRetry(r.Clock.Since(p.node.Status.RequestTime.Time))), err.Error())
 }
 
-// launchRetry returns when a launch that failed is repeated, by how long it has been tried: an outage of AWS takes minutes, and its end is noticed within seconds.
+// launchRetry returns when a launch that failed is repeated, by how long it has been tried: an
+// outage of AWS takes minutes, and its end is noticed within seconds.
 func launchRetry(tried time.Duration) time.Duration {
 	return min(max(tried, sharedFailure), launching.RetryInterval)
 }
 
-// sharedFailure is how long the failure of a launch holds for all of its nodes: they do not repeat the call one after the other.
+// sharedFailure is how long the failure of a launch holds for all of its nodes: they do not repeat
+// the call one after the other.
 const sharedFailure = time.Second
 
-// templateLost ends a node whose launch template is gone: what it is launched from never changes. Its pods get another node, from what there is then.
+// templateLost ends a node whose launch template is gone: what it is launched from never changes.
+// Its pods get another node, from what there is then.
 func (r *Reconciler) templateLost(ctx context.Context, p *pass) reconciling.Outcome {
 	from := p.node.Spec.LaunchTemplate
 	r.Defaults.Forget(from.ID)
@@ -158,7 +166,8 @@ func (*nameTakenError) WaitsForUser() bool { return true }
 // noAnswer is the reason of a launch that failed without an answer of EC2, as a metric has it.
 const noAnswer = "NoAnswer"
 
-// call makes the call of a launch, and shares its instances out: a node that knows its instance keeps it, the others get theirs in the order of their names.
+// call makes the call of a launch, and shares its instances out: a node that knows its instance
+// keeps it, the others get theirs in the order of their names.
 func (r *Reconciler) call(ctx context.Context, p *pass, siblings []provisioningv1.ProvisionedNode) (answer, error) {
 	spec := &p.node.Spec
 	request := launching.Request(spec)
@@ -181,7 +190,8 @@ func (r *Reconciler) call(ctx context.Context, p *pass, siblings []provisioningv
 	return made, nil
 }
 
-// refused returns an answer without instances to a call that EC2 refused, or the error if EC2 may have launched something, or is to be asked for the same again.
+// refused returns an answer without instances to a call that EC2 refused, or the error if EC2 may
+// have launched something, or is to be asked for the same again.
 func (r *Reconciler) refused(ctx context.Context, request fleet.Request, err error) (answer, error) {
 	verdict := request.VerdictOf(err)
 	findings, ofCapacity := launching.FindingsOfCall(request, verdict.Blame, aws.Code(err), verdict.Message)
@@ -240,8 +250,9 @@ func (r *Reconciler) beyond(ctx context.Context, instanceType string) []string {
 // instanceLimit is the code of a quota that counts instances of one type, and not vCPUs.
 const instanceLimit = "InstanceLimitExceeded"
 
-// reduce has a launch whose writer crashed before all of its nodes were written down be of those that are, unless it was made already. It is a launch of another name then,
-// because EC2 takes calls of one name for one.
+// reduce has a launch whose writer crashed before all of its nodes were written down be of those
+// that are, unless it was made already. It is a launch of another name then, because EC2 takes
+// calls of one name for one.
 func (r *Reconciler) reduce(ctx context.Context, node *provisioningv1.ProvisionedNode, request *fleet.Request, written int) error {
 	if written >= int(request.Nodes) {
 		return nil
@@ -250,7 +261,8 @@ func (r *Reconciler) reduce(ctx context.Context, node *provisioningv1.Provisione
 	if err != nil || len(made) > 0 {
 		return err
 	}
-	request.Name, request.Nodes = fmt.Sprintf("%s-%d", request.Name, written), int32(written) // #nosec G115 -- fewer than Nodes, which is one
+	// #nosec G115 -- fewer than Nodes, which is one
+	request.Name, request.Nodes = fmt.Sprintf("%s-%d", request.Name, written), int32(written)
 	return nil
 }
 
@@ -278,7 +290,8 @@ type answer struct {
 	blame fleet.Blame
 }
 
-// launches remember the answers to the calls that this process made, for the nodes that were launched by the same call. It is safe for concurrent use.
+// launches remember the answers to the calls that this process made, for the nodes that were
+// launched by the same call. It is safe for concurrent use.
 type launches struct {
 	mu   sync.Mutex
 	made map[string]*onceAnswered
@@ -305,7 +318,8 @@ func (l *launches) of(name string) *onceAnswered {
 	return l.made[name]
 }
 
-// once returns the answer to the call of a launch, which is made if it was not yet, or failed longer than a moment ago.
+// once returns the answer to the call of a launch, which is made if it was not yet, or failed
+// longer than a moment ago.
 func (l *launches) once(name string, now time.Time, call func() (answer, error)) (answer, error) {
 	made := l.of(name)
 	made.mu.Lock()

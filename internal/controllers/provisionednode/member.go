@@ -36,8 +36,9 @@ func (r *Reconciler) findMember(ctx context.Context, p *pass) reconciling.Outcom
 	return reconciling.Continue()
 }
 
-// register gives the Node its labels, taints, and finalizer, and removes the taint that kept pods from it until then, in one write. A Node that is deleted
-// ends its ProvisionedNode: the finalizer keeps it until it is drained and its instance has ended.
+// register gives the Node its labels, taints, and finalizer, and removes the taint that kept pods
+// from it until then, in one write. A Node that is deleted ends its ProvisionedNode: the finalizer
+// keeps it until it is drained and its instance has ended.
 func (r *Reconciler) register(ctx context.Context, p *pass) reconciling.Outcome {
 	if p.member == nil {
 		return r.awaitMember(ctx, p)
@@ -48,7 +49,8 @@ func (r *Reconciler) register(ctx context.Context, p *pass) reconciling.Outcome 
 		return r.end(ctx, p, "NodeDeleted", "its Node was deleted")
 	}
 	first := !state.IsTrue(p.node, provisioningv1.RegisteredCondition)
-	// The finalizer is written together with the startup taints: a Node that has it got them before, and they may have been removed since.
+	// The finalizer is written together with the startup taints: a Node that has it got them
+	// before, and they may have been removed since.
 	starts := !controllerutil.ContainsFinalizer(p.member, provisioningv1.NodeFinalizer) && p.node.Status.ReadyTime == nil
 	unregistered := slices.ContainsFunc(p.member.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == state.UnregisteredTaint })
 	if first || unregistered || !controllerutil.ContainsFinalizer(p.member, provisioningv1.NodeFinalizer) {
@@ -77,8 +79,9 @@ func (r *Reconciler) register(ctx context.Context, p *pass) reconciling.Outcome 
 	return reconciling.Continue()
 }
 
-// awaitMember waits for the Node: for the first time, or because it was deleted past its finalizer. In that case it may be back when its kubelet starts
-// again, and no pod is promised to it meanwhile. If it stays away, the instance is terminated.
+// awaitMember waits for the Node: for the first time, or because it was deleted past its finalizer.
+// In that case it may be back when its kubelet starts again, and no pod is promised to it
+// meanwhile. If it stays away, the instance is terminated.
 func (r *Reconciler) awaitMember(ctx context.Context, p *pass) reconciling.Outcome {
 	name := p.node.Status.NodeName
 	if name == "" {
@@ -105,7 +108,8 @@ func (r *Reconciler) awaitMember(ctx context.Context, p *pass) reconciling.Outco
 	return reconciling.ComeBack(left, "the Node is to be back by then")
 }
 
-// dress puts labels and taints on a Node: those of its instance type, and those of the ProvisionedNode, with startup taints if it starts.
+// dress puts labels and taints on a Node: those of its instance type, and those of the
+// ProvisionedNode, with startup taints if it starts.
 func dress(member *corev1.Node, node *provisioningv1.ProvisionedNode, instance map[string]string, starts bool) {
 	labels := maps.Clone(member.Labels)
 	if labels == nil {
@@ -185,7 +189,8 @@ func (r *Reconciler) podsOf(ctx context.Context, name string) ([]corev1.Pod, err
 	return pods.Items, nil
 }
 
-// uses is true for pods that a node is there for: not those of daemon sets or of the kubelet, nor those that have ended.
+// uses is true for pods that a node is there for: not those of daemon sets or of the kubelet, nor
+// those that have ended.
 func uses(pod *corev1.Pod) bool {
 	if _, static := pod.Annotations[corev1.MirrorPodAnnotationKey]; static {
 		return false
@@ -202,7 +207,8 @@ type life struct {
 	why           string
 }
 
-// settling is how long a node is left alone that was never used: the scheduler looks at a new one within seconds.
+// settling is how long a node is left alone that was never used: the scheduler looks at a new one
+// within seconds.
 const settling = 10 * time.Second
 
 // lifeOf decides from when the node was launched and how long it has been empty.

@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// Heard acts on what AWS tells of instances. What has to outlive this process is written before it returns; what was not is told again.
+// Heard acts on what AWS tells of instances. What has to outlive this process is written before it
+// returns; what was not is told again.
 func (r *Reconciler) Heard(ctx context.Context, _ string, happened events.Happened) error {
 	r.Instances.Hear(ctx, happened.Instances)
 	var failures []error
@@ -52,7 +53,8 @@ func (r *Reconciler) ended(_ context.Context, node *provisioningv1.ProvisionedNo
 	return nil
 }
 
-// interrupted ends a node that EC2 takes back: its pods move while the instance is there, and new ones are bought elsewhere.
+// interrupted ends a node that EC2 takes back: its pods move while the instance is there, and new
+// ones are bought elsewhere.
 func (r *Reconciler) interrupted(ctx context.Context, node *provisioningv1.ProvisionedNode) error {
 	r.Shortages.Mark(offeringOf(node))
 	if node.DeletionTimestamp != nil {
@@ -75,8 +77,9 @@ func (r *Reconciler) interrupted(ctx context.Context, node *provisioningv1.Provi
 // reclaimTime is how long after its notice EC2 takes a Spot Instance back.
 const reclaimTime = 2 * time.Minute
 
-// limitDrain has the instance of a node terminated after a time at the latest, so that every pod is evicted or deleted with its own grace period while the instance is
-// there. A deadline that comes sooner stays.
+// limitDrain has the instance of a node terminated after a time at the latest, so that every pod is
+// evicted or deleted with its own grace period while the instance is there. A deadline that comes
+// sooner stays.
 func (r *Reconciler) limitDrain(ctx context.Context, node *provisioningv1.ProvisionedNode, after time.Duration) error {
 	deadline := r.Clock.Now().Add(after).UTC()
 	if sooner, err := time.Parse(time.RFC3339, node.Annotations[provisioningv1.TerminationDeadlineAnnotation]); err == nil && !sooner.After(deadline) {
@@ -85,7 +88,8 @@ func (r *Reconciler) limitDrain(ctx context.Context, node *provisioningv1.Provis
 	return reconciling.Annotate(ctx, r.Client, node, provisioningv1.TerminationDeadlineAnnotation, deadline.Format(time.RFC3339))
 }
 
-// atRisk has new nodes be of another kind. The node stays: most such instances are not taken back for long, and moving its pods each time would cost more than it saves.
+// atRisk has new nodes be of another kind. The node stays: most such instances are not taken back
+// for long, and moving its pods each time would cost more than it saves.
 func (r *Reconciler) atRisk(ctx context.Context, node *provisioningv1.ProvisionedNode) error {
 	r.Report.Progress.Interrupted("rebalance_recommendation")
 	r.Shortages.Mark(offeringOf(node))

@@ -165,7 +165,8 @@ func offers(node *corev1.Node) sets.Set[corev1.ResourceName] {
 	return names
 }
 
-// podChanges lets through pods that come to a Node, end there or leave it, and those that begin or cease to keep their node.
+// podChanges lets through pods that come to a Node, end there or leave it, and those that begin or
+// cease to keep their node.
 var podChanges = predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
 	before, isPod := update.ObjectOld.(*corev1.Pod)
 	after, isPodToo := update.ObjectNew.(*corev1.Pod)

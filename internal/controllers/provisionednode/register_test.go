@@ -12,7 +12,8 @@ import (
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 )
 
-// TestNodeChanges holds which changes of a Node bring a pass for its ProvisionedNode: all that one decides from, and no heartbeat.
+// TestNodeChanges holds which changes of a Node bring a pass for its ProvisionedNode: all that one
+// decides from, and no heartbeat.
 func TestNodeChanges(t *testing.T) {
 	t.Parallel()
 	taints := func(keys ...string) func(*corev1.Node) {

@@ -16,20 +16,25 @@ import (
 )
 
 const (
-	// repairAfter is how long a node that had been initialized may fail before it is replaced: a reboot takes less, and so
-	// does EC2's automatic recovery, which moves an instance whose host fails to another one.
+	// repairAfter is how long a node that had been initialized may fail before it is replaced: a
+	// reboot takes less, and so does EC2's automatic recovery, which moves an instance whose host
+	// fails to another one.
 	repairAfter = 10 * time.Minute
-	// repairDrain is how long the drain of a failed node takes at most. Karpenter gives it no time at all. Pods of a node that is not ready may still run, and may end in order.
+	// repairDrain is how long the drain of a failed node takes at most. Karpenter gives it no time
+	// at all. Pods of a node that is not ready may still run, and may end in order.
 	repairDrain = 5 * time.Minute
-	// repairedShare is the part of a zone's nodes that are replaced at once because they failed: one of so many.
+	// repairedShare is the part of a zone's nodes that are replaced at once because they failed:
+	// one of so many.
 	repairedShare = 5
-	// repairHold is how long an ended node counts as being replaced: the passes that launch another one for its pods come within seconds.
+	// repairHold is how long an ended node counts as being replaced: the passes that launch another
+	// one for its pods come within seconds.
 	repairHold = time.Minute
 	// lookAtRepairs is when a node is looked at again that waits for others to be replaced.
 	lookAtRepairs = 30 * time.Second
 )
 
-// The reasons for which a node that had been initialized is replaced, as slipway_node_disruptions_total has them.
+// The reasons for which a node that had been initialized is replaced, as
+// slipway_node_disruptions_total has them.
 const (
 	failedKubelet      = provisioningv1.NotReadyReason
 	failedStopped      = "InstanceStopped"
@@ -45,7 +50,8 @@ type failure struct {
 	why string
 }
 
-// failureOf returns what is wrong with a node that had been initialized. impaired reports whether its instance fails an EC2 status check.
+// failureOf returns what is wrong with a node that had been initialized. impaired reports whether
+// its instance fails an EC2 status check.
 func failureOf(p *pass, impaired bool) failure {
 	switch {
 	case p.node.Status.ReadyTime == nil:
@@ -60,8 +66,10 @@ func failureOf(p *pass, impaired bool) failure {
 	return failure{}
 }
 
-// repair replaces a node that had been initialized and has failed for long enough: its kubelet is not ready, its instance is stopped, or the instance fails an EC2 status
-// check. Where many nodes fail together, the cause may be none of theirs: no more than a fifth of a zone's nodes are replaced at once.
+// repair replaces a node that had been initialized and has failed for long enough: its kubelet is
+// not ready, its instance is stopped, or the instance fails an EC2 status check. Where many nodes
+// fail together, the cause may be none of theirs: no more than a fifth of a zone's nodes are
+// replaced at once.
 func (r *Reconciler) repair(ctx context.Context, p *pass) reconciling.Outcome {
 	failed, left := r.failing(p)
 	switch {
@@ -75,7 +83,8 @@ func (r *Reconciler) repair(ctx context.Context, p *pass) reconciling.Outcome {
 	return r.replaceFailed(ctx, p, failed)
 }
 
-// failing returns what is wrong with a node that had been initialized, and how long it may recover before it counts as failed for good. It records in status since when.
+// failing returns what is wrong with a node that had been initialized, and how long it may recover
+// before it counts as failed for good. It records in status since when.
 func (r *Reconciler) failing(p *pass) (failure, time.Duration) {
 	failed := failureOf(p, r.Checks.fails(p.node))
 	if failed.reason == "" {
@@ -88,12 +97,14 @@ func (r *Reconciler) failing(p *pass) (failure, time.Duration) {
 	return failed, max(p.node.Status.FailedSince.Add(repairAfter).Sub(r.Clock.Now()), 0)
 }
 
-// replaceFailed ends a failed node if no more than a fifth of its zone's nodes end so at a time; else it comes back. Nodes are decided on one after the other, by what the
-// API server has at that time, so that two of them never take the same place.
+// replaceFailed ends a failed node if no more than a fifth of its zone's nodes end so at a time;
+// else it comes back. Nodes are decided on one after the other, by what the API server has at that
+// time, so that two of them never take the same place.
 func (r *Reconciler) replaceFailed(ctx context.Context, p *pass, failed failure) reconciling.Outcome {
 	r.repairs.Lock()
 	defer r.repairs.Unlock()
-	for _, reader := range []client.Reader{r.Client, r.Live} { // the cache saves a call while there is no place
+	// the cache saves a call while there is no place
+	for _, reader := range []client.Reader{r.Client, r.Live} {
 		var nodes provisioningv1.ProvisionedNodeList
 		if err := reader.List(ctx, &nodes); err != nil {
 			return reconciling.Fail(fmt.Errorf("listing ProvisionedNodes: %w", err))
@@ -119,8 +130,9 @@ func (r *Reconciler) replaceFailed(ctx context.Context, p *pass, failed failure)
 	return r.end(ctx, p, failed.reason, failed.why)
 }
 
-// drainLimit returns how long the drain of a failed node of a Provisioner takes at most. A pod that cannot be evicted would else keep its node, and with it all that fail later
-// in the zone, from being replaced.
+// drainLimit returns how long the drain of a failed node of a Provisioner takes at most. A pod that
+// cannot be evicted would else keep its node, and with it all that fail later in the zone, from
+// being replaced.
 func drainLimit(provisioner *provisioningv1.Provisioner) time.Duration {
 	if provisioner != nil && provisioner.Spec.TerminationGracePeriod != nil {
 		return min(provisioner.Spec.TerminationGracePeriod.Duration, repairDrain)
@@ -128,8 +140,9 @@ func drainLimit(provisioner *provisioningv1.Provisioner) time.Duration {
 	return repairDrain
 }
 
-// limitFailedDrain bounds the drain of a node that has failed for longer than it may: one that is being replaced for that, and one that failed while it was drained. The deadline is
-// not written before the node is deleted, because a node that recovered after a crash would keep it.
+// limitFailedDrain bounds the drain of a node that has failed for longer than it may: one that is
+// being replaced for that, and one that failed while it was drained. The deadline is not written
+// before the node is deleted, because a node that recovered after a crash would keep it.
 func (r *Reconciler) limitFailedDrain(ctx context.Context, p *pass) error {
 	if p.node.Status.TerminateTime != nil {
 		return nil // its kubelet ends with its instance
@@ -141,9 +154,11 @@ func (r *Reconciler) limitFailedDrain(ctx context.Context, p *pass) error {
 	return r.limitDrain(ctx, p.node, drainLimit(p.provisioner))
 }
 
-// mayRepair reports whether a further failed node of a zone may be ended: those that failed and are ending, and those that are not initialized yet, are together fewer than a fifth of
-// the zone's nodes, or there are none of them. Nodes that end for another reason are none of the zone's any longer. So what takes the place of the nodes that failed first has to
-// start before more are ended: where no node can start, a fifth is all that is lost.
+// mayRepair reports whether a further failed node of a zone may be ended: those that failed and are
+// ending, and those that are not initialized yet, are together fewer than a fifth of the zone's
+// nodes, or there are none of them. Nodes that end for another reason are none of the zone's any
+// longer. So what takes the place of the nodes that failed first has to start before more are
+// ended: where no node can start, a fifth is all that is lost.
 func mayRepair(nodes []provisioningv1.ProvisionedNode, zone string) bool {
 	inZone, moving := 0, 0
 	for i := range nodes {
@@ -164,7 +179,8 @@ func failedBefore(status *provisioningv1.ProvisionedNodeStatus) bool {
 	return status.FailedSince != nil || status.AwaySince != nil
 }
 
-// heldPlace is how long the object of a failed node stays after its instance was terminated, so that it counts until there is another node for its pods.
+// heldPlace is how long the object of a failed node stays after its instance was terminated, so
+// that it counts until there is another node for its pods.
 func (r *Reconciler) heldPlace(node *provisioningv1.ProvisionedNode) time.Duration {
 	if !failedBefore(&node.Status) || node.Status.TerminateTime == nil {
 		return 0

@@ -50,7 +50,8 @@ func inOneZone(t *testing.T, nodes int) *provisioningtest.World {
 	return w
 }
 
-// Nodes that fail together are replaced, a fifth of the zone's at once, also by a controller that was restarted.
+// Nodes that fail together are replaced, a fifth of the zone's at once, also by a controller that
+// was restarted.
 func TestFailedNodesAreReplaced(t *testing.T) {
 	t.Parallel()
 	w := inOneZone(t, 6)
@@ -93,8 +94,9 @@ func TestFailedNodesAreReplaced(t *testing.T) {
 	}
 }
 
-// TestRepairsEndInTime holds that a pod which cannot be evicted delays the replacement of a failed node for a few minutes, or for the terminationGracePeriod if that is
-// shorter, and that the next failed node of the zone is replaced after it.
+// TestRepairsEndInTime holds that a pod which cannot be evicted delays the replacement of a failed
+// node for a few minutes, or for the terminationGracePeriod if that is shorter, and that the next
+// failed node of the zone is replaced after it.
 func TestRepairsEndInTime(t *testing.T) {
 	t.Parallel()
 	protect := func(w *provisioningtest.World, pod *corev1.Pod) {
@@ -165,7 +167,8 @@ func fail(w *provisioningtest.World, name string) string {
 	return ""
 }
 
-// TestNodeThatFailsWhileItDrains holds that the drain of a node that was deleted, and that waits for a protected pod, ends once the node has failed for as long as others may.
+// TestNodeThatFailsWhileItDrains holds that the drain of a node that was deleted, and that waits
+// for a protected pod, ends once the node has failed for as long as others may.
 func TestNodeThatFailsWhileItDrains(t *testing.T) {
 	t.Parallel()
 	w := inOneZone(t, 1)
@@ -190,7 +193,8 @@ func TestNodeThatFailsWhileItDrains(t *testing.T) {
 	}
 }
 
-// TestNodeThatRecoversBeforeItIsDeleted holds that a node which could not be deleted when it was to be replaced, and recovered, keeps no deadline: a later drain waits for its pods.
+// TestNodeThatRecoversBeforeItIsDeleted holds that a node which could not be deleted when it was to
+// be replaced, and recovered, keeps no deadline: a later drain waits for its pods.
 func TestNodeThatRecoversBeforeItIsDeleted(t *testing.T) {
 	t.Parallel()
 	w := inOneZone(t, 1)
@@ -218,7 +222,8 @@ func TestNodeThatRecoversBeforeItIsDeleted(t *testing.T) {
 	}
 }
 
-// TestWaitingRepairsWriteNothing holds that a failed node which waits until others of its zone are replaced is not written while it does.
+// TestWaitingRepairsWriteNothing holds that a failed node which waits until others of its zone are
+// replaced is not written while it does.
 func TestWaitingRepairsWriteNothing(t *testing.T) {
 	t.Parallel()
 	w := inOneZone(t, 2)
@@ -290,8 +295,9 @@ func failChecks(w *provisioningtest.World, check string) string {
 	return id
 }
 
-// TestImpairedInstance holds that a node whose instance fails an EC2 status check is replaced though its kubelet says that it is ready, also by a process that was
-// restarted meanwhile, and that one call asks for all nodes.
+// TestImpairedInstance holds that a node whose instance fails an EC2 status check is replaced
+// though its kubelet says that it is ready, also by a process that was restarted meanwhile, and
+// that one call asks for all nodes.
 func TestImpairedInstance(t *testing.T) {
 	t.Parallel()
 	for _, check := range []string{awssim.SystemStatusCheck, awssim.InstanceStatusCheck} {
@@ -324,7 +330,8 @@ func TestImpairedInstance(t *testing.T) {
 	}
 }
 
-// TestChecksThatPassAgain holds that a node stays whose checks pass again in time, even if no poll has seen it.
+// TestChecksThatPassAgain holds that a node stays whose checks pass again in time, even if no poll
+// has seen it.
 func TestChecksThatPassAgain(t *testing.T) {
 	t.Parallel()
 	w := inOneZone(t, 1)
@@ -345,7 +352,8 @@ func TestChecksThatPassAgain(t *testing.T) {
 	}
 }
 
-// TestImpairedInstancesOfAZone holds that no more than a fifth of a zone's nodes are replaced at once for status checks either.
+// TestImpairedInstancesOfAZone holds that no more than a fifth of a zone's nodes are replaced at
+// once for status checks either.
 func TestImpairedInstancesOfAZone(t *testing.T) {
 	t.Parallel()
 	w := inOneZone(t, 6)
@@ -360,7 +368,8 @@ func TestImpairedInstancesOfAZone(t *testing.T) {
 	}
 }
 
-// TestStatusChecksRefused holds that Provisioners are told once if EC2 refuses to show status checks, and that nothing is replaced or kept for it.
+// TestStatusChecksRefused holds that Provisioners are told once if EC2 refuses to show status
+// checks, and that nothing is replaced or kept for it.
 func TestStatusChecksRefused(t *testing.T) {
 	t.Parallel()
 	w := inOneZone(t, 1)

@@ -22,10 +22,12 @@ import (
 // lookAtReplacement is how often it is looked whether the pods of a node have places elsewhere.
 const lookAtReplacement = 2 * time.Second
 
-// recheckKept is how often a node is checked again that an annotation or a PodDisruptionBudget keeps. Changes of pods and Nodes bring a pass sooner.
+// recheckKept is how often a node is checked again that an annotation or a PodDisruptionBudget
+// keeps. Changes of pods and Nodes bring a pass sooner.
 const recheckKept = time.Minute
 
-// disruptedFor returns the reason for which a node should be disrupted and a text that explains it; both are empty if it should not be.
+// disruptedFor returns the reason for which a node should be disrupted and a text that explains it;
+// both are empty if it should not be.
 func disruptedFor(node *provisioningv1.ProvisionedNode, verdict life) (reason provisioningv1.DisruptionReason, why string) {
 	asked, is := node.Annotations[provisioningv1.ReplaceAnnotation]
 	switch {
@@ -41,8 +43,8 @@ func disruptedFor(node *provisioningv1.ProvisionedNode, verdict life) (reason pr
 	return "", ""
 }
 
-// disrupt terminates a node that is empty and replaces one that is not, unless an annotation or a PodDisruptionBudget keeps it, or a disruption budget holds it
-// back. The condition says so; the
+// disrupt terminates a node that is empty and replaces one that is not, unless an annotation or a
+// PodDisruptionBudget keeps it, or a disruption budget holds it back. The condition says so; the
 // controller of Provisioners reads from it that the node asks, and allows it by an annotation.
 func (r *Reconciler) disrupt(ctx context.Context, p *pass, reason provisioningv1.DisruptionReason, why string) reconciling.Outcome {
 	kept, err := r.keptBy(ctx, p)
@@ -57,7 +59,8 @@ func (r *Reconciler) disrupt(ctx context.Context, p *pass, reason provisioningv1
 	case bounded && !disruption.Allows(p.node, reason):
 		reconciling.False(p.node, provisioningv1.ReplacingCondition, string(reason),
 			fmt.Sprintf("%s; the node stays until the disruption budgets of Provisioner %s allow its disruption", why, p.provisioner.Name))
-		return reconciling.ComeBack(recheckKept, "the disruption budgets do not allow it yet") // it may become empty meanwhile
+		// it may become empty meanwhile
+		return reconciling.ComeBack(recheckKept, "the disruption budgets do not allow it yet")
 	case reason == provisioningv1.DisruptionEmpty:
 		r.tellEnd(ctx, p, why)
 		return r.end(ctx, p, string(reason), why)
@@ -87,8 +90,9 @@ func PodDisruptionBudgets(ctx context.Context, c client.Client) ([]policyv1.PodD
 	return list.Items, nil
 }
 
-// replace ends a node once all of its pods have places on nodes that take them. The condition has them packed anew, and keeps further ones away. A node that is too old waits no longer
-// for that than a new one may take to come.
+// replace ends a node once all of its pods have places on nodes that take them. The condition has
+// them packed anew, and keeps further ones away. A node that is too old waits no longer for that
+// than a new one may take to come.
 func (r *Reconciler) replace(ctx context.Context, p *pass, reason, why string) reconciling.Outcome {
 	homeless, err := r.homeless(ctx, p)
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 	"github.com/slipway-project/slipway/internal/fleet"
 )
 
-// StatusChecks polls EC2 for instances that fail a status check, which no event of EventBridge reports. One call serves all nodes. It is a manager's Runnable.
+// StatusChecks polls EC2 for instances that fail a status check, which no event of EventBridge
+// reports. One call serves all nodes. It is a manager's Runnable.
 type StatusChecks struct {
 	Client client.Client
 	Fleets *fleet.Fleets
@@ -57,7 +58,8 @@ func (c *StatusChecks) Start(ctx context.Context) error {
 	}
 }
 
-// Poll asks EC2 which instances fail a status check, and wakes the nodes for which the answer changed. Without initialized nodes there is nothing to ask.
+// Poll asks EC2 which instances fail a status check, and wakes the nodes for which the answer
+// changed. Without initialized nodes there is nothing to ask.
 func (c *StatusChecks) Poll(ctx context.Context) error {
 	var nodes provisioningv1.ProvisionedNodeList
 	if err := c.Client.List(ctx, &nodes); err != nil {
@@ -110,7 +112,8 @@ func (c *StatusChecks) known() (map[string]bool, bool) {
 	return c.impaired, c.polled
 }
 
-// reportRefusal warns on all Provisioners that failed status checks go unnoticed, once until EC2 answers again.
+// reportRefusal warns on all Provisioners that failed status checks go unnoticed, once until EC2
+// answers again.
 func (c *StatusChecks) reportRefusal(ctx context.Context, refusal error) {
 	c.mu.Lock()
 	first := !c.refused && !aws.IsThrottled(refusal) && !aws.IsUncertain(refusal)
@@ -129,8 +132,9 @@ func (c *StatusChecks) reportRefusal(ctx context.Context, refusal error) {
 	}
 }
 
-// fails reports whether the instance of a node failed a status check in the last answer of EC2. Until EC2 has answered this process, the status of the node has what it
-// answered the process before.
+// fails reports whether the instance of a node failed a status check in the last answer of EC2.
+// Until EC2 has answered this process, the status of the node has what it answered the process
+// before.
 func (c *StatusChecks) fails(node *provisioningv1.ProvisionedNode) bool {
 	impaired, polled := c.known()
 	if polled {
@@ -140,7 +144,8 @@ func (c *StatusChecks) fails(node *provisioningv1.ProvisionedNode) bool {
 	return condition != nil && condition.Reason == failedStatusChecks
 }
 
-// stillFails reports whether an instance fails a status check now: the last answer may be as old as an outage of AWS.
+// stillFails reports whether an instance fails a status check now: the last answer may be as old as
+// an outage of AWS.
 func (c *StatusChecks) stillFails(ctx context.Context, id string) (bool, error) {
 	impaired, err := c.ask(ctx)
 	return impaired[id], err

@@ -51,7 +51,8 @@ func TestLaunchesAreMarked(t *testing.T) {
 	}
 }
 
-// A Provisioner that copies the name of another cluster launches nothing, says so, and its collector terminates nothing of the other cluster.
+// A Provisioner that copies the name of another cluster launches nothing, says so, and its
+// collector terminates nothing of the other cluster.
 func TestCopiedClusterName(t *testing.T) {
 	t.Parallel()
 	victim := provisioningtest.New(t, provisioningtest.Options{})
@@ -136,7 +137,8 @@ func TestCollectorGoesByTheMark(t *testing.T) {
 	}
 }
 
-// An instance whose tags do not say that it was launched for a ProvisionedNode is not terminated for it, and its Node neither drained nor deleted, whatever status says.
+// An instance whose tags do not say that it was launched for a ProvisionedNode is not terminated
+// for it, and its Node neither drained nor deleted, whatever status says.
 func TestInstanceInStatusIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -195,7 +197,8 @@ func TestInstanceInStatusIsNotTrusted(t *testing.T) {
 	}
 }
 
-// An instance that an earlier release launched has no mark. The ProvisionedNode that names its launch proves it.
+// An instance that an earlier release launched has no mark. The ProvisionedNode that names its
+// launch proves it.
 func TestInstanceOfAnEarlierRelease(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -220,7 +223,8 @@ func TestInstanceOfAnEarlierRelease(t *testing.T) {
 	}
 }
 
-// A ProvisionedNode that came from another cluster, with a backup, launches nothing, and one without a mark is launched as the release that wrote it would have.
+// A ProvisionedNode that came from another cluster, with a backup, launches nothing, and one
+// without a mark is launched as the release that wrote it would have.
 func TestLaunchOfAnotherCluster(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})

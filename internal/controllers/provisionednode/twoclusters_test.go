@@ -52,7 +52,8 @@ func (b *border) judge(c *awssim.FaultContext) {
 	}
 }
 
-// administrator may do anything in a cluster of its own, and knows everything of the other cluster in the account.
+// administrator may do anything in a cluster of its own, and knows everything of the other cluster
+// in the account.
 type administrator struct {
 	*provisioningtest.World
 	victim *provisioningtest.World
@@ -60,8 +61,9 @@ type administrator struct {
 	count  int
 }
 
-// TestTwoClusters has the administrator of one cluster attack another one in the same account, at random, with objects that copy its names, launches, and ids. No call for the
-// hostile cluster changes or launches from what is the other one's, and that goes on as before.
+// TestTwoClusters has the administrator of one cluster attack another one in the same account, at
+// random, with objects that copy its names, launches, and ids. No call for the hostile cluster
+// changes or launches from what is the other one's, and that goes on as before.
 func TestTwoClusters(t *testing.T) {
 	t.Parallel()
 	chosen := *seed
@@ -195,7 +197,8 @@ func (a *administrator) lieOfTemplates() error {
 	return a.Client.Status().Update(a.Context(), provisioner)
 }
 
-// copyNode copies a ProvisionedNode of the other cluster, as a backup of it would, with or without the mark of that cluster.
+// copyNode copies a ProvisionedNode of the other cluster, as a backup of it would, with or without
+// the mark of that cluster.
 func (a *administrator) copyNode() error {
 	copied := a.victim.Provisioned()[0]
 	status := copied.Status

@@ -1,4 +1,5 @@
-// Package provisioner says of every Provisioner what it can launch from and what it has launched, and ends its nodes before it goes. It launches nothing.
+// Package provisioner says of every Provisioner what it can launch from and what it has launched,
+// and ends its nodes before it goes. It launches nothing.
 package provisioner
 
 import (
@@ -105,17 +106,20 @@ var ready = reconciling.Summary{
 		provisioningv1.NodesStartCondition,
 	},
 	Reason: provisioningv1.ReadyReason,
-	Unless: provisioningv1.AWSReachableCondition, UnlessStatus: metav1.ConditionFalse, // without an answer of AWS nothing is launched
+	// without an answer of AWS nothing is launched
+	Unless: provisioningv1.AWSReachableCondition, UnlessStatus: metav1.ConditionFalse,
 }
 
 // Reconcile says what a provisioner is:
 //
 //  1. count its nodes
 //  2. hold the object while it may have any
-//  3. report launches that AWS fails to make, and allow nodes to be disrupted that ask for it, within the disruption budgets: neither calls AWS
+//  3. report launches that AWS fails to make, and allow nodes to be disrupted that ask for it,
+//     within the disruption budgets: neither calls AWS
 //  4. refuse the name of its cluster if another cluster uses it
 //  5. find its subnets
-//  6. look inside the launch templates that it and its pods name, and at those that were made for it, and prune these
+//  6. look inside the launch templates that it and its pods name, and at those that were made for
+//     it, and prune these
 //  7. report that AWS has none of the instances that it may launch
 //  8. have nodes replaced that have drifted, if it is to be so
 //  9. warn of old spellings, and of another provisioner that takes its pods
@@ -176,7 +180,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (_ ctr
 
 func (r *Reconciler) count(ctx context.Context, p *pass) reconciling.Outcome {
 	var nodes provisioningv1.ProvisionedNodeList
-	// Every change of a node brings a pass, and copies of all of them each time would be most of what the process allocates.
+	// Every change of a node brings a pass, and copies of all of them each time would be most of
+	// what the process allocates.
 	if err := r.Client.List(ctx, &nodes, client.MatchingLabels{provisioningv1.LabelProvisionerName: p.provisioner.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return reconciling.Fail(fmt.Errorf("listing ProvisionedNodes: %w", err))
 	}
@@ -229,7 +234,8 @@ func reportLaunches(_ context.Context, p *pass) reconciling.Outcome {
 	return reconciling.Continue()
 }
 
-// failingLaunch returns why the first of the nodes whose launch fails, by name, is not launched; "" if there is none.
+// failingLaunch returns why the first of the nodes whose launch fails, by name, is not launched; ""
+// if there is none.
 func failingLaunch(nodes []provisioningv1.ProvisionedNode) string {
 	first, why := "", ""
 	for i := range nodes {
@@ -243,8 +249,8 @@ func failingLaunch(nodes []provisioningv1.ProvisionedNode) string {
 	return why
 }
 
-// failed ends the pass because AWS failed or refused to answer, as outcome.Of does. What a user mends in AWS is noticed within seconds, because until then nothing is
-// launched.
+// failed ends the pass because AWS failed or refused to answer, as outcome.Of does. What a user
+// mends in AWS is noticed within seconds, because until then nothing is launched.
 func failed(p *pass, condition, reason string, err error) reconciling.Outcome {
 	result := outcome.Of(p.provisioner, condition, reason, err)
 	if aws.FateOf(err).Kind == aws.WaitForUser {
@@ -253,7 +259,8 @@ func failed(p *pass, condition, reason string, err error) reconciling.Outcome {
 	return result
 }
 
-// checkName refuses a cluster name that another Kubernetes cluster uses: what is launched under it would be taken for that cluster's.
+// checkName refuses a cluster name that another Kubernetes cluster uses: what is launched under it
+// would be taken for that cluster's.
 func (r *Reconciler) checkName(ctx context.Context, p *pass) reconciling.Outcome {
 	taken, err := r.Names.Taken(ctx, p.provisioner.Spec.Cluster.Name)
 	if err != nil {
@@ -300,7 +307,8 @@ func (r *Reconciler) fixesSubnet(ctx context.Context, p *pass) bool {
 	return err == nil && known.FixesSubnet
 }
 
-// learnRegion reads what the region sells: 20 calls, that whoever launches would make one after the other. It is the passes that launch who tell of failures.
+// learnRegion reads what the region sells: 20 calls, that whoever launches would make one after the
+// other. It is the passes that launch who tell of failures.
 func (r *Reconciler) learnRegion(ctx context.Context, _ *pass) reconciling.Outcome {
 	if r.learned.Load() {
 		return reconciling.Continue()
@@ -348,7 +356,8 @@ func (r *Reconciler) release(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.Stop("the provisioner is gone")
 }
 
-// Register adds the controller to a manager. Woken are provisioners of which something has changed that the API server does not tell.
+// Register adds the controller to a manager. Woken are provisioners of which something has changed
+// that the API server does not tell.
 func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, woken source.Source) error {
 	ofNode := func(_ context.Context, object client.Object) []reconcile.Request {
 		name := object.GetLabels()[provisioningv1.LabelProvisionerName]
@@ -359,7 +368,9 @@ func (r *Reconciler) Register(manager ctrl.Manager, settings common.Settings, wo
 	}
 	controller := ctrl.NewControllerManagedBy(manager).
 		Named(Name).
-		For(&provisioningv1.Provisioner{}). // changes of the status too: a pass that begins before it sees its own write waits for that write's event
+		// changes of the status too: a pass that begins before it sees its own write waits for that
+		// write's event
+		For(&provisioningv1.Provisioner{}).
 		Watches(&provisioningv1.ProvisionedNode{}, handler.EnqueueRequestsFromMapFunc(ofNode)).
 		Watches(&provisioningv1.Provisioner{}, handler.EnqueueRequestsFromMapFunc(r.others), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(woken).

@@ -16,7 +16,8 @@ import (
 // recheckKept is how often nodes are checked again that an annotation keeps.
 const recheckKept = time.Minute
 
-// allowDisruptions lets nodes be disrupted that ask for it, the oldest first and within the disruption budgets: all of them are counted here, one pass at a time.
+// allowDisruptions lets nodes be disrupted that ask for it, the oldest first and within the
+// disruption budgets: all of them are counted here, one pass at a time.
 func (r *Reconciler) allowDisruptions(ctx context.Context, p *pass) reconciling.Outcome {
 	if problems := disruption.Problems(&p.provisioner.Spec); len(problems) > 0 {
 		reconciling.False(p.provisioner, provisioningv1.DisruptionBudgetsValidCondition, provisioningv1.InvalidScheduleReason, strings.Join(problems, "; "))

@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// compare warns of a provisioner that comes first for all pods which name neither: the first by weight and name launches.
+// compare warns of a provisioner that comes first for all pods which name neither: the first by
+// weight and name launches.
 func (r *Reconciler) compare(ctx context.Context, p *pass) reconciling.Outcome {
 	var all provisioningv1.ProvisionerList
 	if err := r.Client.List(ctx, &all); err != nil {
@@ -35,7 +36,8 @@ func (r *Reconciler) compare(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.Continue()
 }
 
-// before returns the first provisioner, by weight and name, that pods cannot tell apart from one, if it comes before that.
+// before returns the first provisioner, by weight and name, that pods cannot tell apart from one,
+// if it comes before that.
 func before(one *provisioningv1.Provisioner, all []provisioningv1.Provisioner) (constraints.Provisioner, bool) {
 	layer := constraints.FromSpec(one.Name, &one.Spec)
 	var earlier []constraints.Provisioner
@@ -53,7 +55,8 @@ func before(one *provisioningv1.Provisioner, all []provisioningv1.Provisioner) (
 	return constraints.Provisioner{}, false
 }
 
-// architectureOf is that of the launch template that a provisioner names, which its status lists first; "" if nobody knows yet.
+// architectureOf is that of the launch template that a provisioner names, which its status lists
+// first; "" if nobody knows yet.
 func architectureOf(provisioner *provisioningv1.Provisioner) string {
 	if len(provisioner.Status.LaunchTemplates) == 0 {
 		return ""
@@ -61,7 +64,8 @@ func architectureOf(provisioner *provisioningv1.Provisioner) string {
 	return provisioner.Status.LaunchTemplates[0].Architecture.Label()
 }
 
-// others returns the provisioners besides one that has changed: its weight may have put it before or after any of them.
+// others returns the provisioners besides one that has changed: its weight may have put it before
+// or after any of them.
 func (r *Reconciler) others(ctx context.Context, changed client.Object) []reconcile.Request {
 	var all provisioningv1.ProvisionerList
 	if err := r.Client.List(ctx, &all); err != nil {

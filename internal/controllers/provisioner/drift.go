@@ -29,8 +29,10 @@ type drifted struct {
 	why  string
 }
 
-// replaceDrifted has nodes replaced that are not what they would be launched as now, the oldest first, and no more at a time than spec.drift and the disruption budgets
-// let. A mark on a node says so; the controller of nodes does the rest. Without spec.drift, or when a node is as it should be again, the mark goes.
+// replaceDrifted has nodes replaced that are not what they would be launched as now, the oldest
+// first, and no more at a time than spec.drift and the disruption budgets let. A mark on a node
+// says so; the controller of nodes does the rest. Without spec.drift, or when a node is as it
+// should be again, the mark goes.
 func (r *Reconciler) replaceDrifted(ctx context.Context, p *pass) reconciling.Outcome {
 	found, err := r.findDrifted(ctx, p)
 	if err != nil {
@@ -116,7 +118,8 @@ func budget(most intstr.IntOrString, nodes int) int {
 	return max(scaled, 1)
 }
 
-// chooseDrifted returns how many nodes are marked already, which are next within spec.drift and the disruption budgets, and what those hold back.
+// chooseDrifted returns how many nodes are marked already, which are next within spec.drift and the
+// disruption budgets, and what those hold back.
 func chooseDrifted(spec *provisioningv1.ProvisionerSpec, nodes []provisioningv1.ProvisionedNode, found []drifted, now time.Time) (marked int, next []drifted, held disruption.Choice) {
 	marked, first := choose(nodes, found, budget(spec.Drift.MaxReplacing, len(nodes)))
 	var candidates []disruption.Candidate
@@ -143,7 +146,8 @@ func choose(nodes []provisioningv1.ProvisionedNode, found []drifted, budget int)
 	return marked, next
 }
 
-// withoutKept leaves out the nodes that an annotation or a PodDisruptionBudget keeps from being replaced, and returns what keeps the first of them.
+// withoutKept leaves out the nodes that an annotation or a PodDisruptionBudget keeps from being
+// replaced, and returns what keeps the first of them.
 func (r *Reconciler) withoutKept(ctx context.Context, p *pass, found []drifted) (replaceable []drifted, kept string, err error) {
 	if len(found) == 0 {
 		return nil, "", nil
@@ -182,7 +186,8 @@ func (r *Reconciler) keptBy(ctx context.Context, p *pass, node *provisioningv1.P
 	return disruption.KeptBy(&p.provisioner.Spec, node, member, pods.Items, budgets), nil
 }
 
-// findDrifted are the nodes that are not what they would be launched as now, the oldest first. None are looked for without a budget.
+// findDrifted are the nodes that are not what they would be launched as now, the oldest first. None
+// are looked for without a budget.
 func (r *Reconciler) findDrifted(ctx context.Context, p *pass) ([]drifted, error) {
 	if p.provisioner.Spec.Drift == nil {
 		return nil, nil
@@ -207,7 +212,8 @@ func (r *Reconciler) findDrifted(ctx context.Context, p *pass) ([]drifted, error
 	return found, nil
 }
 
-// driftOf returns why the provisioner would not launch the node as it is now, "" if it would, or if that is not known.
+// driftOf returns why the provisioner would not launch the node as it is now, "" if it would, or if
+// that is not known.
 func (r *Reconciler) driftOf(ctx context.Context, p *pass, node *provisioningv1.ProvisionedNode) (string, error) {
 	why, err := r.beyond(ctx, p, node)
 	if err != nil || why != "" {
@@ -220,7 +226,8 @@ func (r *Reconciler) driftOf(ctx context.Context, p *pass, node *provisioningv1.
 	return differs(node, now), nil
 }
 
-// beyond returns which limit of the spec the node is beyond, "" if none, or if its instance type is not known: it was launched within those that the spec had then.
+// beyond returns which limit of the spec the node is beyond, "" if none, or if its instance type is
+// not known: it was launched within those that the spec had then.
 func (r *Reconciler) beyond(ctx context.Context, p *pass, node *provisioningv1.ProvisionedNode) (string, error) {
 	if node.Status.InstanceType == "" || node.Status.Zone == "" {
 		return "", nil

@@ -15,8 +15,10 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioningtest"
 )
 
-// TestFailingLaunches holds that a Provisioner whose launches AWS fails to make is not Ready at once, though AWS answers everything else, also after a restart; that it
-// is Ready and has its node within seconds after launches succeed again; and that a launch of many nodes is repeated by one call.
+// TestFailingLaunches holds that a Provisioner whose launches AWS fails to make is not Ready at
+// once, though AWS answers everything else, also after a restart; that it is Ready and has its node
+// within seconds after launches succeed again; and that a launch of many nodes is repeated by one
+// call.
 func TestFailingLaunches(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -63,7 +65,8 @@ func TestFailingLaunches(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreRechecked holds that a Provisioner which AWS refuses an answer is not Ready, and asks again within seconds.
+// TestRefusalsAreRechecked holds that a Provisioner which AWS refuses an answer is not Ready, and
+// asks again within seconds.
 func TestRefusalsAreRechecked(t *testing.T) {
 	t.Parallel()
 	for _, action := range []string{"DescribeSubnets", "DescribeInstances", "CreateLaunchTemplate"} {

@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-project/slipway/internal/clouds"
 )
 
-// OutageAfter is for how long calls to a service of AWS must have failed before its Provisioners are not Ready: longer than a call that fails is repeated.
+// OutageAfter is for how long calls to a service of AWS must have failed before its Provisioners
+// are not Ready: longer than a call that fails is repeated.
 const OutageAfter = 10 * time.Second
 
 // Reachable knows whether services of AWS answer.
@@ -21,8 +22,8 @@ type Reachable interface {
 	Outage(services ...string) (outage *aws.Outage, answered bool)
 }
 
-// Outages wakes every Provisioner when an outage of AWS begins and when it ends. A Provisioner at rest calls AWS only every few minutes, and would show neither
-// any sooner.
+// Outages wakes every Provisioner when an outage of AWS begins and when it ends. A Provisioner at
+// rest calls AWS only every few minutes, and would show neither any sooner.
 type Outages struct {
 	Client client.Reader
 	AWS    Reachable

@@ -63,8 +63,9 @@ func (w *watched) call() {
 	w.Logf("EC2: %v", err)
 }
 
-// TestOutagesWakeProvisioners holds that a Provisioner at rest is not Ready seconds after other calls have found an outage of AWS, with the time of its begin, and Ready
-// again seconds after its end, though nothing else calls AWS.
+// TestOutagesWakeProvisioners holds that a Provisioner at rest is not Ready seconds after other
+// calls have found an outage of AWS, with the time of its begin, and Ready again seconds after its
+// end, though nothing else calls AWS.
 func TestOutagesWakeProvisioners(t *testing.T) {
 	t.Parallel()
 	w := watch(provisioningtest.New(t, provisioningtest.Options{}))

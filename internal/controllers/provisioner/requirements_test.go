@@ -13,8 +13,9 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioningtest"
 )
 
-// TestDriftOfRequirements holds that a node is replaced which changed limits of its Provisioner no longer allow, by one within them; that without spec.drift nothing is;
-// and that a change which still allows the node replaces nothing.
+// TestDriftOfRequirements holds that a node is replaced which changed limits of its Provisioner no
+// longer allow, by one within them; that without spec.drift nothing is; and that a change which
+// still allows the node replaces nothing.
 func TestDriftOfRequirements(t *testing.T) {
 	t.Parallel()
 	require := func(key string, operator provisioningv1.RequirementOperator, values ...string) func(*provisioningv1.ProvisionerSpec) {

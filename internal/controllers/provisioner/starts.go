@@ -25,8 +25,8 @@ func (r *Reconciler) reportStarts(_ context.Context, p *pass) reconciling.Outcom
 	return reconciling.Continue()
 }
 
-// startsOf returns what holds launches back, "" if nothing, and how long it is until the first of it does no longer; zero if it does for good. The message is the same
-// until then.
+// startsOf returns what holds launches back, "" if nothing, and how long it is until the first of
+// it does no longer; zero if it does for good. The message is the same until then.
 func startsOf(provisioner *provisioningv1.Provisioner, nodes []provisioningv1.ProvisionedNode, now time.Time) (message string, next time.Duration) {
 	var parts []string
 	for i := range provisioner.Status.FailedStarts {
@@ -44,7 +44,8 @@ func startsOf(provisioner *provisioningv1.Provisioner, nodes []provisioningv1.Pr
 	return strings.Join(parts, ". "), next
 }
 
-// launchesFrom reports whether nodes may be launched from an entry's version: status does not say that another one of its launch template took its place.
+// launchesFrom reports whether nodes may be launched from an entry's version: status does not say
+// that another one of its launch template took its place.
 func launchesFrom(provisioner *provisioningv1.Provisioner, entry *provisioningv1.FailedStart) bool {
 	replaced := false
 	for _, known := range provisioner.Status.LaunchTemplates {

@@ -20,8 +20,9 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// lookAtTemplates says what launch templates come to: the one that the spec names, the default ones that some node was launched from, or that all would be, and those that pods name.
-// What is wrong with these is their pods' business.
+// lookAtTemplates says what launch templates come to: the one that the spec names, the default ones
+// that some node was launched from, or that all would be, and those that pods name. What is wrong
+// with these is their pods' business.
 func (r *Reconciler) lookAtTemplates(ctx context.Context, p *pass) reconciling.Outcome {
 	r.Templates.Recall(p.provisioner.Status.LaunchTemplates)
 	r.refreshTemplates(ctx, p)
@@ -44,7 +45,8 @@ func (r *Reconciler) lookAtTemplates(ctx context.Context, p *pass) reconciling.O
 		}
 		resolved = append(resolved, resolvedDefault(variant, &made))
 	}
-	// All that the status says is of this spec now. A pass that came to no end before leaves the generation, and what is listed, of the former.
+	// All that the status says is of this spec now. A pass that came to no end before leaves the
+	// generation, and what is listed, of the former.
 	p.provisioner.Status.ObservedGeneration = p.provisioner.Generation
 	p.provisioner.Status.LaunchTemplates = slices.Concat(resolved, r.namedByPods(ctx, p, provisioningv1.MaxStatusLaunchTemplates-len(resolved)))
 	if problem != "" {
@@ -81,7 +83,8 @@ func (r *Reconciler) refreshTemplates(ctx context.Context, p *pass) {
 	}
 }
 
-// tellLost reports a default launch template that was deleted outside Slipway, and the one that takes its place.
+// tellLost reports a default launch template that was deleted outside Slipway, and the one that
+// takes its place.
 func (r *Reconciler) tellLost(ctx context.Context, p *pass, variant, made string) {
 	for _, known := range p.provisioner.Status.LaunchTemplates {
 		if known.Generated && variants.Of(&known) == variant && known.ID != "" && known.ID != made {
@@ -90,7 +93,8 @@ func (r *Reconciler) tellLost(ctx context.Context, p *pass, variant, made string
 	}
 }
 
-// namedBySpec is the launch template that the spec names, if it names one, and why nothing can be launched as the spec says, under a reason; both are empty if something can.
+// namedBySpec is the launch template that the spec names, if it names one, and why nothing can be
+// launched as the spec says, under a reason; both are empty if something can.
 func (r *Reconciler) namedBySpec(ctx context.Context, p *pass) (resolved []provisioningv1.ResolvedLaunchTemplate, reason, problem string, err error) {
 	architecture := p.layer.Architecture
 	for _, reference := range constraints.Named(&p.layer, nil) {
@@ -130,7 +134,8 @@ func (r *Reconciler) namedBySpec(ctx context.Context, p *pass) (resolved []provi
 	return resolved, reason, problem, nil
 }
 
-// namedByPods are the launch templates that pods name which have nodes, or which wait for one; no more than the most.
+// namedByPods are the launch templates that pods name which have nodes, or which wait for one; no
+// more than the most.
 func (r *Reconciler) namedByPods(ctx context.Context, p *pass, most int) []provisioningv1.ResolvedLaunchTemplate {
 	var references []constraints.Reference
 	for i := range p.nodes {
@@ -162,8 +167,8 @@ func askedFor(node *provisioningv1.ProvisionedNode) (constraints.Reference, bool
 	return constraints.Reference{Name: node.Spec.Labels[provisioningv1.LabelLaunchTemplateName], Version: version}, version != ""
 }
 
-// defaultVariants are those whose default templates are in use, or will be: the standard one of the spec's architecture where it names no template, and those that nodes were
-// launched from.
+// defaultVariants are those whose default templates are in use, or will be: the standard one of the
+// spec's architecture where it names no template, and those that nodes were launched from.
 func (p *pass) defaultVariants() []string {
 	var wanted []string
 	if p.layer.Template.IsDefault() {
@@ -211,7 +216,8 @@ func resolvedOf(reference constraints.Reference, known *templates.Known) provisi
 	return entry
 }
 
-// replacedType says that nodes do not have the instance type that their launch template names, "" if they may.
+// replacedType says that nodes do not have the instance type that their launch template names, ""
+// if they may.
 func replacedType(types []string, known *templates.Known) string {
 	if len(types) == 0 || len(known.InstanceTypes) == 0 || slices.ContainsFunc(known.InstanceTypes, func(named string) bool { return slices.Contains(types, named) }) {
 		return ""
@@ -224,7 +230,8 @@ const longestMessage = 1024
 
 func bounded(message string) string { return message[:min(len(message), longestMessage)] }
 
-// prune deletes versions of default launch templates that no node is launched from, or about to be. What fails is tried again with the next look.
+// prune deletes versions of default launch templates that no node is launched from, or about to be.
+// What fails is tried again with the next look.
 func (r *Reconciler) prune(ctx context.Context, p *pass) reconciling.Outcome {
 	var failure string
 	for variant := range p.made {
@@ -244,7 +251,8 @@ func (r *Reconciler) prune(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.Continue()
 }
 
-// used are the versions of a launch template that any ProvisionedNode names, as the API server knows it now: one that was written a moment ago is launched in the next.
+// used are the versions of a launch template that any ProvisionedNode names, as the API server
+// knows it now: one that was written a moment ago is launched in the next.
 func (r *Reconciler) used(ctx context.Context, id string) (map[int64]bool, error) {
 	var nodes provisioningv1.ProvisionedNodeList
 	if err := r.Live.List(ctx, &nodes); err != nil {

@@ -90,7 +90,8 @@ func TestRecreatedProvisioner(t *testing.T) {
 	}
 }
 
-// A default launch template that was deleted in EC2 is created again as soon as a launch finds it gone, as often as that happens, also by a provisioner that restarted.
+// A default launch template that was deleted in EC2 is created again as soon as a launch finds it
+// gone, as often as that happens, also by a provisioner that restarted.
 func TestDefaultTemplateDeletedInEC2(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -124,7 +125,8 @@ func TestDefaultTemplateDeletedInEC2(t *testing.T) {
 	}
 }
 
-// While a default launch template that is gone cannot be created again, Ready says so, and nothing is launched from it.
+// While a default launch template that is gone cannot be created again, Ready says so, and nothing
+// is launched from it.
 func TestDefaultTemplateCannotBeCreatedAgain(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -164,7 +166,8 @@ func TestDefaultTemplateCannotBeCreatedAgain(t *testing.T) {
 	}
 }
 
-// A launch template of another cluster's Provisioner with the same names is neither changed nor deleted, also when an earlier release created it without a mark.
+// A launch template of another cluster's Provisioner with the same names is neither changed nor
+// deleted, also when an earlier release created it without a mark.
 func TestTemplateOfAnotherCluster(t *testing.T) {
 	t.Parallel()
 	first := provisioningtest.New(t, provisioningtest.Options{})
@@ -198,8 +201,9 @@ func TestTemplateOfAnotherCluster(t *testing.T) {
 	}
 }
 
-// TestLaunchConfigIsProven holds that nodes are launched from the launch template that an AWSLaunchConfig's status names only if the template's owner tag, or the
-// config's spec, proves it: a user of the namespace may write status.
+// TestLaunchConfigIsProven holds that nodes are launched from the launch template that an
+// AWSLaunchConfig's status names only if the template's owner tag, or the config's spec, proves it:
+// a user of the namespace may write status.
 func TestLaunchConfigIsProven(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -22,7 +22,8 @@ func allowing(given provisioningv1.AllowedLaunchTemplates) func(*provisioningv1.
 	return func(spec *provisioningv1.ProvisionerSpec) { spec.AllowedLaunchTemplates = &given }
 }
 
-// A pod that names a launch template which the Provisioner does not allow gets an event and no node, and AWS is not asked about it.
+// A pod that names a launch template which the Provisioner does not allow gets an event and no
+// node, and AWS is not asked about it.
 func TestPodNamesWhatIsNotAllowed(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -40,7 +41,8 @@ func TestPodNamesWhatIsNotAllowed(t *testing.T) {
 	}
 }
 
-// The annotation on the identity of the controller's own credentials holds for launch templates that pods name, and for those that Provisioners do.
+// The annotation on the identity of the controller's own credentials holds for launch templates
+// that pods name, and for those that Provisioners do.
 func TestInstanceProfileOfANamedTemplate(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

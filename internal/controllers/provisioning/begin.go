@@ -12,8 +12,9 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// begin learns what an earlier process launched, once. The cache may have begun with a list from before its last launches, so the API server is asked: passes go on
-// when the cache shows all that was there then. What was launched within the last minute counts against the budget.
+// begin learns what an earlier process launched, once. The cache may have begun with a list from
+// before its last launches, so the API server is asked: passes go on when the cache shows all that
+// was there then. What was launched within the last minute counts against the budget.
 func (r *Reconciler) begin(ctx context.Context, _ *pass) reconciling.Outcome {
 	if r.begun {
 		return reconciling.Continue()
@@ -45,8 +46,9 @@ func ages(nodes []provisioningv1.ProvisionedNode, now metav1.Time) []time.Durati
 	return old
 }
 
-// serverTime returns the time of the API server's clock: the one that it gives to an object which it does not store. Creation times are compared with it alone, because
-// the clock of this machine may go otherwise.
+// serverTime returns the time of the API server's clock: the one that it gives to an object which
+// it does not store. Creation times are compared with it alone, because the clock of this machine
+// may go otherwise.
 func serverTime(ctx context.Context, c client.Client) (metav1.Time, error) {
 	probe := &provisioningv1.ProvisionedNode{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "time-"},

@@ -19,7 +19,8 @@ const launchedReason = "NodeLaunched"
 
 // coming is what becomes of the nodes that waiting pods have places on.
 type coming struct {
-	// launched are pods of nodes whose instance runs, and that are not initialized yet; failing those of nodes whose launch fails, and is repeated.
+	// launched are pods of nodes whose instance runs, and that are not initialized yet; failing
+	// those of nodes whose launch fails, and is repeated.
 	launched, failing []packing.Unplaced
 	// unknown is true if EC2 has not answered for some node.
 	unknown bool
@@ -53,7 +54,8 @@ func comingOf(cluster *state.Cluster) coming {
 	return all
 }
 
-// launchOf returns what pods are told of the launch of their node: that it was launched, or why not. Both are empty while that is not known.
+// launchOf returns what pods are told of the launch of their node: that it was launched, or why
+// not. Both are empty while that is not known.
 func launchOf(node *provisioningv1.ProvisionedNode) (launched, failing string) {
 	status := &node.Status
 	if status.InstanceID != "" {
@@ -66,8 +68,9 @@ func launchOf(node *provisioningv1.ProvisionedNode) (launched, failing string) {
 	return "", fmt.Sprintf("waits, because the launch of its node fails (%s) and is repeated", strings.TrimRight(condition.Message, "."))
 }
 
-// tellComing reports, on pods that have a place on a node, that the node is on its way, or that its launch fails: once, and again if that changes. Without it the pods would wait
-// for minutes while nothing in the cluster explains why.
+// tellComing reports, on pods that have a place on a node, that the node is on its way, or that its
+// launch fails: once, and again if that changes. Without it the pods would wait for minutes while
+// nothing in the cluster explains why.
 func (r *Reconciler) tellComing(ctx context.Context, p *pass) reconciling.Outcome {
 	all := comingOf(p.cluster)
 	p.failing = len(all.failing)

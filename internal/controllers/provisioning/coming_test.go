@@ -51,7 +51,8 @@ func comesBack(w *provisioningtest.World) time.Duration {
 	return result.RequeueAfter
 }
 
-// TestPodsAreToldOfTheirNodes holds that each pod has one event when its node was launched, which names the instance, within seconds and however long the node takes to start.
+// TestPodsAreToldOfTheirNodes holds that each pod has one event when its node was launched, which
+// names the instance, within seconds and however long the node takes to start.
 func TestPodsAreToldOfTheirNodes(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -78,7 +79,8 @@ func TestPodsAreToldOfTheirNodes(t *testing.T) {
 	told("when the node is ready")
 }
 
-// TestPodsOfFailingLaunches holds that pods hear, once and within seconds, that the launch of their node fails and is repeated, and that their node is on its way when it succeeds.
+// TestPodsOfFailingLaunches holds that pods hear, once and within seconds, that the launch of their
+// node fails and is repeated, and that their node is on its way when it succeeds.
 func TestPodsOfFailingLaunches(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -129,8 +131,9 @@ func TestPodsDuringAnOutage(t *testing.T) {
 	}
 }
 
-// TestPodsThatWaitForAVolume holds that a pod whose PersistentVolumeClaim is missing, or is bound before its pod gets a node and is not bound, has one event about it and no node; that
-// no event is written for what passes; and that it gets its node once the claim is bound.
+// TestPodsThatWaitForAVolume holds that a pod whose PersistentVolumeClaim is missing, or is bound
+// before its pod gets a node and is not bound, has one event about it and no node; that no event is
+// written for what passes; and that it gets its node once the claim is bound.
 func TestPodsThatWaitForAVolume(t *testing.T) {
 	t.Parallel()
 	immediate := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "at-once"}, Provisioner: "ebs.csi.aws.com", VolumeBindingMode: ptr.To(storagev1.VolumeBindingImmediate)}
@@ -183,7 +186,8 @@ func TestPodsThatWaitForAVolume(t *testing.T) {
 	}
 }
 
-// TestBacklogsAreToldWithinMinutes holds that each of many pods without a place has its event within seconds, and not within as many minutes as there are passes.
+// TestBacklogsAreToldWithinMinutes holds that each of many pods without a place has its event
+// within seconds, and not within as many minutes as there are passes.
 func TestBacklogsAreToldWithinMinutes(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -208,7 +212,8 @@ func TestBacklogsAreToldWithinMinutes(t *testing.T) {
 	}
 }
 
-// TestMessagesOfAWSEndOnce holds that a message of AWS that ends with a full stop leads to no event with two of them.
+// TestMessagesOfAWSEndOnce holds that a message of AWS that ends with a full stop leads to no event
+// with two of them.
 func TestMessagesOfAWSEndOnce(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})

@@ -1,6 +1,7 @@
-// Package provisioning launches nodes for pods that wait. There is one object, all of the cluster, and one pass at a time: it reads what there is, has
-// package packing choose nodes, and writes ProvisionedNodes, which another controller launches. The pass itself launches nothing, so that a crash
-// anywhere in it costs nothing.
+// Package provisioning launches nodes for pods that wait. There is one object, all of the cluster,
+// and one pass at a time: it reads what there is, has package packing choose nodes, and writes
+// ProvisionedNodes, which another controller launches. The pass itself launches nothing, so that a
+// crash anywhere in it costs nothing.
 package provisioning
 
 import (
@@ -37,13 +38,15 @@ const Name = "provisioning"
 // DefaultPodsPerPass lets a pass look at as many pods as take some hundred megabytes.
 const DefaultPodsPerPass = 20000
 
-// lookAgain is when pods that wait are looked at again though nothing happened: what was short may be there again.
+// lookAgain is when pods that wait are looked at again though nothing happened: what was short may
+// be there again.
 const lookAgain = time.Minute
 
 // Reconciler launches nodes.
 type Reconciler struct {
 	Client client.Client
-	// Pods reads those of the cache, where they are: lists by Client are copies, which take half as much memory as the pods. Nothing of them is to be changed.
+	// Pods reads those of the cache, where they are: lists by Client are copies, which take half as
+	// much memory as the pods. Nothing of them is to be changed.
 	Pods func(context.Context) ([]*corev1.Pod, error)
 	// Live reads past the cache.
 	Live client.Reader
@@ -63,7 +66,8 @@ type Reconciler struct {
 	// Startups are how long pods wait; nothing is measured if nil.
 	Startups *Startups
 	Clock    clock.PassiveClock
-	// BatchMax is how long pods wait for others at most while they keep coming; launching.DefaultLongest if zero.
+	// BatchMax is how long pods wait for others at most while they keep coming;
+	// launching.DefaultLongest if zero.
 	BatchMax time.Duration
 	// PodsPerPass is how many pods one pass looks at. The others are for the next.
 	PodsPerPass int
@@ -77,7 +81,8 @@ type Reconciler struct {
 	tied    told
 	unkept  unkept
 	pending pending
-	// launched are pods that were told that their node is on its way, failing those that were told that its launch fails, toldStuck those that were told that they wait for a volume.
+	// launched are pods that were told that their node is on its way, failing those that were told
+	// that its launch fails, toldStuck those that were told that they wait for a volume.
 	launched, failing, toldStuck told
 	// stuck are the pods that wait for a volume.
 	stuck stuck
@@ -111,7 +116,8 @@ type pass struct {
 	result    *packing.Result
 	// fresh are the pods that no pass has looked at before. Set by choose.
 	fresh []packing.Pod
-	// again is true if a launch template turned out to be refused, after nodes had been chosen of it. Set by launch.
+	// again is true if a launch template turned out to be refused, after nodes had been chosen of
+	// it. Set by launch.
 	again bool
 }
 
@@ -131,7 +137,8 @@ var request = ctrl.Request{NamespacedName: types.NamespacedName{Name: "cluster"}
 //  1. learn what was launched before this process began, once
 //  2. read the cluster
 //  3. point the scheduler to the Nodes that are there for pods
-//  4. say which pods wait for one Node alone, for a volume, or for a node that is on its way; and wait for further pods, if many come
+//  4. say which pods wait for one Node alone, for a volume, or for a node that is on its way; and
+//     wait for further pods, if many come
 //  5. learn what the region offers, and which provisioners can launch
 //  6. read the launch templates that somebody names, and build the catalog of what can be launched
 //  7. choose nodes
@@ -155,7 +162,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	})
 }
 
-// collect waits while many pods come, so that they are packed together. A pod that comes alone is served at once.
+// collect waits while many pods come, so that they are packed together. A pod that comes alone is
+// served at once.
 func (r *Reconciler) collect(_ context.Context, p *pass) reconciling.Outcome {
 	waiting := p.cluster.Waiting()
 	if len(waiting) == 0 {
@@ -263,7 +271,8 @@ func (r *Reconciler) launch(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.ContinueAndComeBack(bindingTime, "the scheduler is to put the pods where there are places for them now")
 }
 
-// existing are the places that pods were found on nodes that are on their way; and on any, for pods whose node leaves, which it does once they have places.
+// existing are the places that pods were found on nodes that are on their way; and on any, for pods
+// whose node leaves, which it does once they have places.
 func (r *Reconciler) existing(p *pass) map[types.UID]string {
 	places := map[types.UID]string{}
 	byNode := map[string]string{}

@@ -15,8 +15,9 @@ import (
 // mostRepacked is how often a pass packs anew without pods for which nothing is launched now.
 const mostRepacked = 3
 
-// packUnheld packs, and packs again without the pods whose nodes are held back because the last ones failed to start: pods that were packed together with them do not wait
-// for what is wrong with those.
+// packUnheld packs, and packs again without the pods whose nodes are held back because the last
+// ones failed to start: pods that were packed together with them do not wait for what is wrong with
+// those.
 func (r *Reconciler) packUnheld(ctx context.Context, p *pass, problem *packing.Problem, expected []packing.Pod) *packing.Result {
 	result := r.pack(problem, expected)
 	var waiting []packing.Unplaced

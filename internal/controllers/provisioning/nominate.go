@@ -22,24 +22,30 @@ import (
 )
 
 const (
-	// mostNominated bounds how many nominations one pass writes, and writers how many of them at a time: the pass launches nothing meanwhile.
+	// mostNominated bounds how many nominations one pass writes, and writers how many of them at a
+	// time: the pass launches nothing meanwhile.
 	mostNominated, writers = 100, 10
-	// nominationPause is how long a nomination that the scheduler removed is left alone, the first time. Each further time it is twice as long.
+	// nominationPause is how long a nomination that the scheduler removed is left alone, the first
+	// time. Each further time it is twice as long.
 	nominationPause = 10 * time.Second
 	// mostPauses is how often the pause doubles.
 	mostPauses = 5
 	// versionKept is how long the version of the API server is remembered.
 	versionKept = 10 * time.Minute
-	// cacheLag is when a Node is looked at again that the cache does not show as its ProvisionedNode describes it.
+	// cacheLag is when a Node is looked at again that the cache does not show as its
+	// ProvisionedNode describes it.
 	cacheLag = 2 * time.Second
 )
 
-// heeded is the first version of Kubernetes whose scheduler keeps the room of a Node for the pods that another component nominated it for (Kubernetes: feature gate
+// heeded is the first version of Kubernetes whose scheduler keeps the room of a Node for the pods
+// that another component nominated it for (Kubernetes: feature gate
 // NominatedNodeNameForExpectation, on by default from 1.35).
 var heeded = version.MustParseGeneric("1.35")
 
-// nominate points the scheduler to the Nodes that were launched for pods, once they are there: it writes status.nominatedNodeName. The scheduler then gives the room to no pod of
-// the same or a lower priority. A value that the scheduler wrote is never replaced: such a pod does not wait. Nothing depends on a nomination, so a failure is only logged.
+// nominate points the scheduler to the Nodes that were launched for pods, once they are there: it
+// writes status.nominatedNodeName. The scheduler then gives the room to no pod of the same or a
+// lower priority. A value that the scheduler wrote is never replaced: such a pod does not wait.
+// Nothing depends on a nomination, so a failure is only logged.
 func (r *Reconciler) nominate(ctx context.Context, p *pass) reconciling.Outcome {
 	heeds, err := r.nominations.heeded(ctx, r.Defaults.Cluster, r.Clock.Now())
 	if err != nil {
@@ -66,7 +72,8 @@ func (r *Reconciler) nominate(ctx context.Context, p *pass) reconciling.Outcome 
 	return reconciling.Continue()
 }
 
-// nominations remember what was written, so that it is not written again and again where the scheduler removes it, and whether the scheduler heeds it.
+// nominations remember what was written, so that it is not written again and again where the
+// scheduler removes it, and whether the scheduler heeds it.
 type nominations struct {
 	written map[types.UID]nomination
 	heeds   bool
@@ -120,7 +127,8 @@ func (n *nominations) heeded(ctx context.Context, cluster versioned, now time.Ti
 	return n.heeds, nil
 }
 
-// next returns what to write now, and when to look again if something is left; zero if nothing is. Nominable are the Nodes that pods can be nominated to, by ProvisionedNode.
+// next returns what to write now, and when to look again if something is left; zero if nothing is.
+// Nominable are the Nodes that pods can be nominated to, by ProvisionedNode.
 func (n *nominations) next(cluster *state.Cluster, nominable map[string]string, now time.Time) ([]nominationOf, time.Duration) {
 	before := n.written
 	n.written = map[types.UID]nomination{}
@@ -167,7 +175,8 @@ type nominationOf struct {
 	node string
 }
 
-// write writes the nomination, unless the pod has changed since it was read: the scheduler may have bound it, or have nominated a Node itself.
+// write writes the nomination, unless the pod has changed since it was read: the scheduler may have
+// bound it, or have nominated a Node itself.
 func (n nominationOf) write(ctx context.Context, c client.Client) error {
 	var name any
 	if n.node != "" {

@@ -37,7 +37,8 @@ func nominateAs(w *provisioningtest.World, c client.Client, pod *corev1.Pod, nod
 	}
 }
 
-// joinWith has Nodes register for all instances, with a kubelet that is not ready yet and with further taints.
+// joinWith has Nodes register for all instances, with a kubelet that is not ready yet and with
+// further taints.
 func joinWith(w *provisioningtest.World, taints ...corev1.Taint) {
 	w.Helper()
 	w.Join()
@@ -91,7 +92,8 @@ func dropTaint(w *provisioningtest.World) {
 	w.Settle()
 }
 
-// TestNodesAreNominated holds that the scheduler is pointed to the Node of a pod once that has registered and has no startup taint, which is before its kubelet is ready.
+// TestNodesAreNominated holds that the scheduler is pointed to the Node of a pod once that has
+// registered and has no startup taint, which is before its kubelet is ready.
 func TestNodesAreNominated(t *testing.T) {
 	t.Parallel()
 	w, pod := coming(t, provisioningtest.Options{})
@@ -128,7 +130,8 @@ func TestOlderSchedulersAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestNominationsThatAreRemoved holds that a nomination which the scheduler removes is written again, ever more seldom.
+// TestNominationsThatAreRemoved holds that a nomination which the scheduler removes is written
+// again, ever more seldom.
 func TestNominationsThatAreRemoved(t *testing.T) {
 	t.Parallel()
 	w, pod := coming(t, provisioningtest.Options{})
@@ -152,7 +155,8 @@ func TestNominationsThatAreRemoved(t *testing.T) {
 	}
 }
 
-// TestSchedulersNominationsStay holds that what the scheduler nominates is left alone, also where it does so between the read and the write, and that the pod has its place then.
+// TestSchedulersNominationsStay holds that what the scheduler nominates is left alone, also where
+// it does so between the read and the write, and that the pod has its place then.
 func TestSchedulersNominationsStay(t *testing.T) {
 	t.Parallel()
 	w, pod := coming(t, provisioningtest.Options{})
@@ -179,7 +183,8 @@ func TestSchedulersNominationsStay(t *testing.T) {
 	}
 }
 
-// TestNominationsFollowPlaces holds that a nomination goes with the place: it is removed when the node leaves, and another is written when the pod's next Node is there.
+// TestNominationsFollowPlaces holds that a nomination goes with the place: it is removed when the
+// node leaves, and another is written when the pod's next Node is there.
 func TestNominationsFollowPlaces(t *testing.T) {
 	t.Parallel()
 	w, pod := coming(t, provisioningtest.Options{})
@@ -201,7 +206,8 @@ func TestNominationsFollowPlaces(t *testing.T) {
 	}
 }
 
-// TestNominationsOutliveTheProcess holds that a provisioner which starts anew leaves pods the Nodes that they were nominated for, though it remembers no place.
+// TestNominationsOutliveTheProcess holds that a provisioner which starts anew leaves pods the Nodes
+// that they were nominated for, though it remembers no place.
 func TestNominationsOutliveTheProcess(t *testing.T) {
 	t.Parallel()
 	w, pod := coming(t, provisioningtest.Options{})

@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioningtest"
 )
 
-// TestStaleNomination holds that a pod which the scheduler nominated a Node for gets a node of its own once that Node is gone, though the nomination stays, and none before.
+// TestStaleNomination holds that a pod which the scheduler nominated a Node for gets a node of its
+// own once that Node is gone, though the nomination stays, and none before.
 func TestStaleNomination(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})

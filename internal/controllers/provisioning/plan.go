@@ -25,8 +25,9 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// learnRegion builds the catalog. A provisioner that can launch nothing, because its subnets are not found or its cluster's name is taken, does not keep the others from
-// it: its pods get the reason.
+// learnRegion builds the catalog. A provisioner that can launch nothing, because its subnets are
+// not found or its cluster's name is taken, does not keep the others from it: its pods get the
+// reason.
 func (r *Reconciler) learnRegion(ctx context.Context, p *pass) reconciling.Outcome {
 	var zones []string
 	for i := range p.cluster.Provisioners {

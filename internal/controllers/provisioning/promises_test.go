@@ -33,7 +33,8 @@ func promisedTo(w *provisioningtest.World, pod *corev1.Pod) *provisioningv1.Prov
 	return nil
 }
 
-// A pod that only one node suits gets another at once when the scheduler gives its place to a pod that could be elsewhere.
+// A pod that only one node suits gets another at once when the scheduler gives its place to a pod
+// that could be elsewhere.
 func TestPlaceThatTheSchedulerGaveAway(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -65,7 +66,8 @@ func apart(pod *corev1.Pod) {
 	}}}
 }
 
-// Pods that keep away from each other share out the nodes that were launched for them in whatever order the scheduler takes them, and no further node is launched.
+// Pods that keep away from each other share out the nodes that were launched for them in whatever
+// order the scheduler takes them, and no further node is launched.
 func TestPodsApartWhateverTheOrder(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -107,8 +109,9 @@ func TestPodsApartWhateverTheOrder(t *testing.T) {
 	}
 }
 
-// scheduled is a world in which passes come as in a cluster: when a pod comes or is bound, and when the last pass asked for the next one. A scheduler binds pods that keep away from
-// each other, each to some ready Node that has none, in any order.
+// scheduled is a world in which passes come as in a cluster: when a pod comes or is bound, and when
+// the last pass asked for the next one. A scheduler binds pods that keep away from each other, each
+// to some ready Node that has none, in any order.
 type scheduled struct {
 	*provisioningtest.World
 	chance *rand.Rand
@@ -165,8 +168,10 @@ func (w *scheduled) schedule() int {
 	return running
 }
 
-// TestPodsApartDoNotWait holds that pods which keep away from each other, and come 1.2 seconds apart, run once the last node has started, whichever pod the scheduler takes first for
-// each node, and that each costs one node: also if nodes start while pods still come, so that a pod takes the node of one that came before it.
+// TestPodsApartDoNotWait holds that pods which keep away from each other, and come 1.2 seconds
+// apart, run once the last node has started, whichever pod the scheduler takes first for each node,
+// and that each costs one node: also if nodes start while pods still come, so that a pod takes the
+// node of one that came before it.
 func TestPodsApartDoNotWait(t *testing.T) {
 	t.Parallel()
 	const number, interval, step = 12, 1200 * time.Millisecond, 400 * time.Millisecond

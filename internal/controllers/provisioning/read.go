@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// read lists what there is from the cache, and goes on only once the cache shows what earlier passes wrote: who launched without seeing that would launch
-// twice, and beyond limits.
+// read lists what there is from the cache, and goes on only once the cache shows what earlier
+// passes wrote: who launched without seeing that would launch twice, and beyond limits.
 func (r *Reconciler) read(ctx context.Context, p *pass) reconciling.Outcome {
 	var provisioners provisioningv1.ProvisionerList
 	var provisioned provisioningv1.ProvisionedNodeList
@@ -60,11 +60,12 @@ func (r *Reconciler) read(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.Continue()
 }
 
-// bindingTime is how long the scheduler may take to bind a pod to a node that is ready. After that the pod is packed anew.
+// bindingTime is how long the scheduler may take to bind a pod to a node that is ready. After that
+// the pod is packed anew.
 const bindingTime = time.Minute
 
-// keepPromises forgets those to pods that do not wait any more, of nodes that go, and those that the scheduler did not keep: at once where it gave their room to other
-// pods.
+// keepPromises forgets those to pods that do not wait any more, of nodes that go, and those that
+// the scheduler did not keep: at once where it gave their room to other pods.
 func (r *Reconciler) keepPromises(cluster *state.Cluster) {
 	waiting := map[types.UID]*corev1.Pod{}
 	for _, pod := range cluster.Waiting() {
@@ -140,7 +141,8 @@ func (c *created) add(name string) {
 	c.names[name] = true
 }
 
-// unseen is true if there is one that exists and that the cache does not show. Its event brings the next pass.
+// unseen is true if there is one that exists and that the cache does not show. Its event brings the
+// next pass.
 func (c *created) unseen(ctx context.Context, live client.Reader, seen []provisioningv1.ProvisionedNode) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

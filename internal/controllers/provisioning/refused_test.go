@@ -17,7 +17,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioningtest"
 )
 
-// broken has the world have a launch template that names a key pair which does not exist, and a Provisioner that launches from it.
+// broken has the world have a launch template that names a key pair which does not exist, and a
+// Provisioner that launches from it.
 func broken(w *provisioningtest.World) {
 	w.Helper()
 	id := w.Template("broken", profile)
@@ -48,8 +49,10 @@ func readiness(w *provisioningtest.World, provisioner string) (ready bool, reaso
 	return condition.Status == metav1.ConditionTrue, condition.Reason
 }
 
-// A launch template that names a key pair which does not exist launches nothing, which a dry run finds out before any launch. Its Provisioner and its pods say so, other
-// Provisioners launch the same instance types as before, and within seconds after the key pair exists its nodes are launched.
+// A launch template that names a key pair which does not exist launches nothing, which a dry run
+// finds out before any launch. Its Provisioner and its pods say so, other Provisioners launch the
+// same instance types as before, and within seconds after the key pair exists its nodes are
+// launched.
 func TestRefusedTemplateKeepsNobodyElse(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -106,7 +109,8 @@ func TestRefusedTemplateIsSeenWithoutPods(t *testing.T) {
 	}
 }
 
-// What a dry run does not show is learned from launches: it keeps nobody else from launching, and is tried again after some minutes.
+// What a dry run does not show is learned from launches: it keeps nobody else from launching, and
+// is tried again after some minutes.
 func TestTemplateRefusedByLaunchesAlone(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -136,7 +140,8 @@ func TestTemplateRefusedByLaunchesAlone(t *testing.T) {
 	}
 }
 
-// A caller who may not launch is told so within seconds, by the Provisioner and the pod, and launches within seconds after he may. Nothing counts as short.
+// A caller who may not launch is told so within seconds, by the Provisioner and the pod, and
+// launches within seconds after he may. Nothing counts as short.
 func TestUnauthorizedLaunch(t *testing.T) {
 	t.Parallel()
 	for _, action := range []string{"CreateFleet", "RunInstances"} {

@@ -52,8 +52,9 @@ var becomesReady = predicate.Funcs{
 	},
 }
 
-// waitingChanges lets through pods that the scheduler has just found no node for, and those that wait no more, or that it makes room for elsewhere: the nodes that were kept for them
-// are free. It lets pods through, too, that lost the nomination which Slipway wrote.
+// waitingChanges lets through pods that the scheduler has just found no node for, and those that
+// wait no more, or that it makes room for elsewhere: the nodes that were kept for them are free. It
+// lets pods through, too, that lost the nomination which Slipway wrote.
 var waitingChanges = predicate.Funcs{
 	CreateFunc: func(created event.CreateEvent) bool { return waits(created.Object) },
 	UpdateFunc: func(update event.UpdateEvent) bool {
@@ -82,8 +83,9 @@ func unnominated(update event.UpdateEvent) bool {
 	return isPod && isPodToo && state.Nominated(before) && !state.Nominated(after) && state.Waits(after)
 }
 
-// placesChange lets through nodes that come, of which the cache was waited for, nodes that register or become ready, which pods are nominated to, and nodes that leave or whose Node is
-// gone: their pods need another.
+// placesChange lets through nodes that come, of which the cache was waited for, nodes that register
+// or become ready, which pods are nominated to, and nodes that leave or whose Node is gone: their
+// pods need another.
 var placesChange = predicate.Funcs{
 	UpdateFunc: func(update event.UpdateEvent) bool {
 		before, isNode := update.ObjectOld.(*provisioningv1.ProvisionedNode)

@@ -76,7 +76,8 @@ func TestNodesSatisfyRequirements(t *testing.T) {
 	}
 }
 
-// A Provisioner that allows both capacity types launches Spot Instances, and On-Demand Instances while AWS has no Spot capacity.
+// A Provisioner that allows both capacity types launches Spot Instances, and On-Demand Instances
+// while AWS has no Spot capacity.
 func TestOnDemandWhereSpotIsShort(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/state"
 )
 
-// Startups measures how long pods that wait for a node take to be placed, bound, and running. It is told of pods by their events. Only metrics are made of it. It is safe for
-// concurrent use.
+// Startups measures how long pods that wait for a node take to be placed, bound, and running. It is
+// told of pods by their events. Only metrics are made of it. It is safe for concurrent use.
 type Startups struct {
 	Progress *metrics.Progress
 	Clock    clock.PassiveClock
@@ -87,7 +87,8 @@ func (s *Startups) Forget(pod types.UID) {
 	delete(s.pods, pod)
 }
 
-// Oldest returns since when the pod that has waited for longest was seen pending, of those that are not bound and of those that do not run; zero if there is none.
+// Oldest returns since when the pod that has waited for longest was seen pending, of those that are
+// not bound and of those that do not run; zero if there is none.
 func (s *Startups) Oldest() (unbound, unstarted time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-project/slipway/internal/metrics"
 )
 
-// TestStartups holds how long pods are seen to take from when they wait to when they are placed, bound, and running, and that nothing is kept of pods that run or are gone.
+// TestStartups holds how long pods are seen to take from when they wait to when they are placed,
+// bound, and running, and that nothing is kept of pods that run or are gone.
 func TestStartups(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(1000, 0)

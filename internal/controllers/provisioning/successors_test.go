@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/state"
 )
 
-// TestMovers holds whose the place is of a pod that leaves its node, from when it was found until the pod's successor has it, or none comes.
+// TestMovers holds whose the place is of a pod that leaves its node, from when it was found until
+// the pod's successor has it, or none comes.
 func TestMovers(t *testing.T) {
 	t.Parallel()
 	pod := func(name, node, controller string) *corev1.Pod {

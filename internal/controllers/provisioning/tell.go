@@ -20,8 +20,9 @@ import (
 const unplacedReason = "NoNodeLaunched"
 
 const (
-	// mostTold bounds on how many pods one pass reports, of each kind of report: each event is a write to the API server, a goroutine until it is written, and remembered for six
-	// minutes (client-go: tools/events, finishTime).
+	// mostTold bounds on how many pods one pass reports, of each kind of report: each event is a
+	// write to the API server, a goroutine until it is written, and remembered for six minutes
+	// (client-go: tools/events, finishTime).
 	mostTold = 200
 	// mostEvents bounds how many events all passes of a minute write.
 	mostEvents = 2400
@@ -29,7 +30,8 @@ const (
 	tellAgain = 5 * time.Second
 )
 
-// told is what was said last of each pod that waits, nothing if there were too many to say it of. Who is among them was looked at and found no place.
+// told is what was said last of each pod that waits, nothing if there were too many to say it of.
+// Who is among them was looked at and found no place.
 type told map[types.UID]string
 
 // keep forgets all pods but those.
@@ -44,8 +46,9 @@ func (t *told) keep(unplaced []packing.Unplaced, deferred []*corev1.Pod) {
 	maps.DeleteFunc(*t, func(pod types.UID, _ string) bool { return !waiting[pod] })
 }
 
-// next are the pods to tell of now, no more than the most, and notes that they are told: first those of which nothing was ever said, so that no pod whose reason is another each time
-// keeps them from being told, then those whose reason is another than was said.
+// next are the pods to tell of now, no more than the most, and notes that they are told: first
+// those of which nothing was ever said, so that no pod whose reason is another each time keeps them
+// from being told, then those whose reason is another than was said.
 func (t *told) next(unplaced []packing.Unplaced, most int) []packing.Unplaced {
 	if *t == nil {
 		*t = told{}
@@ -87,7 +90,8 @@ func (r *Reconciler) mayTell() int {
 	return min(r.events.Left(), mostTold)
 }
 
-// report writes the events that are due on pods, and returns when to go on if some are left for another pass; zero if none are.
+// report writes the events that are due on pods, and returns when to go on if some are left for
+// another pass; zero if none are.
 func (r *Reconciler) report(already *told, pods []packing.Unplaced, write func(packing.Unplaced)) time.Duration {
 	due := already.next(pods, r.mayTell())
 	for i := range due {
@@ -128,7 +132,8 @@ func (r *Reconciler) tell(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.ContinueAndComeBack(wait, "some pods find no place")
 }
 
-// tellUnknown says why no nodes are chosen: EC2 does not say which instances there are. What AWS throttles is answered within seconds.
+// tellUnknown says why no nodes are chosen: EC2 does not say which instances there are. What AWS
+// throttles is answered within seconds.
 func (r *Reconciler) tellUnknown(ctx context.Context, p *pass, err error) {
 	if aws.IsThrottled(err) || aws.IsHeldBack(err) {
 		return
@@ -151,7 +156,8 @@ func (r *Reconciler) warnUnplaced(ctx context.Context, one packing.Unplaced) {
 	r.Report.Warn(ctx, one.Pod, unplacedReason, "The pod %s.", strings.TrimRight(one.Reason, "."))
 }
 
-// tellTied reports pods that can run on one Node alone: once, and again when that Node is gone. Without it nothing in the cluster explains why such a pod gets no node.
+// tellTied reports pods that can run on one Node alone: once, and again when that Node is gone.
+// Without it nothing in the cluster explains why such a pod gets no node.
 func (r *Reconciler) tellTied(ctx context.Context, p *pass) reconciling.Outcome {
 	p.tied = p.cluster.Tied()
 	unplaced := make([]packing.Unplaced, 0, len(p.tied))
@@ -172,7 +178,8 @@ const tiedReason = "VolumeOfOneNode"
 // unboundReason is that of events on pods that the scheduler does not put where there is a place for them.
 const unboundReason = "NotBound"
 
-// unkept are pods that a ready node has a place for, and since when. To launch another node for a pod that the scheduler keeps from a good one could go on without end.
+// unkept are pods that a ready node has a place for, and since when. To launch another node for a
+// pod that the scheduler keeps from a good one could go on without end.
 type unkept map[types.UID]unkeptPlace
 
 type unkeptPlace struct {
@@ -181,7 +188,8 @@ type unkeptPlace struct {
 	told  bool
 }
 
-// next are the pods to tell of now, no more than the most, with their nodes: those that have had the same place for longer than the scheduler may take. Each is told of once.
+// next are the pods to tell of now, no more than the most, with their nodes: those that have had
+// the same place for longer than the scheduler may take. Each is told of once.
 func (u *unkept) next(places map[types.UID]string, waiting []*corev1.Pod, now time.Time, most int) map[*corev1.Pod]string {
 	before := *u
 	*u = unkept{}

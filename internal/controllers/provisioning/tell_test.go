@@ -14,8 +14,9 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
-// TestTold holds that a pass tells of no more pods than the most, of none twice for one reason, that all are told in the end though others' reasons change each time, and that the last
-// reason of each is among what was said once reasons stay.
+// TestTold holds that a pass tells of no more pods than the most, of none twice for one reason,
+// that all are told in the end though others' reasons change each time, and that the last reason of
+// each is among what was said once reasons stay.
 func TestTold(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -71,8 +72,9 @@ func TestTold(t *testing.T) {
 	})
 }
 
-// TestReportsAreBounded holds that a backlog of pods is reported within minutes, by no more events in a minute than the API server is asked for, and with no further pass when all pods are
-// told though their reasons change.
+// TestReportsAreBounded holds that a backlog of pods is reported within minutes, by no more events
+// in a minute than the API server is asked for, and with no further pass when all pods are told
+// though their reasons change.
 func TestReportsAreBounded(t *testing.T) {
 	t.Parallel()
 	clk := testclock.NewFakeClock(time.Unix(1_000_000, 0))
@@ -111,7 +113,8 @@ func TestReportsAreBounded(t *testing.T) {
 	}
 }
 
-// TestUnkept holds when a pod is told of that has a place and is not put there: once for a place, and no sooner than the scheduler may take.
+// TestUnkept holds when a pod is told of that has a place and is not put there: once for a place,
+// and no sooner than the scheduler may take.
 func TestUnkept(t *testing.T) {
 	t.Parallel()
 	pods := []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{UID: "a"}}, {ObjectMeta: metav1.ObjectMeta{UID: "b"}}}

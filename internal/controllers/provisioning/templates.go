@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-project/slipway/internal/reconciling"
 )
 
-// readTemplates reads those that provisioners and pods name. One that AWS does not tell of now, and did not before, is one with a problem: its pods are told, and tried again with
-// every pass.
+// readTemplates reads those that provisioners and pods name. One that AWS does not tell of now, and
+// did not before, is one with a problem: its pods are told, and tried again with every pass.
 func (r *Reconciler) readTemplates(ctx context.Context, p *pass) reconciling.Outcome {
 	p.templates, p.known = constraints.Templates{}, map[constraints.Reference]templates.Known{}
 	read := func(one *usable, references []constraints.Reference) {
@@ -47,7 +47,8 @@ func (r *Reconciler) readTemplates(ctx context.Context, p *pass) reconciling.Out
 		for i := range p.provisioners {
 			layer := &p.provisioners[i].layer
 			for _, reference := range constraints.Named(layer, chosenBy(ways, layer.Name)) {
-				// Pods choose what is read, so it is bounded. Those that name more are told that theirs is not read.
+				// Pods choose what is read, so it is bounded. Those that name more are told that
+				// theirs is not read.
 				if reference != layer.Template && !slices.Contains(asked[layer.Name], reference) && len(asked[layer.Name]) < provisioningv1.MaxStatusLaunchTemplates {
 					asked[layer.Name] = append(asked[layer.Name], reference)
 				}

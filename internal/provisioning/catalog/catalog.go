@@ -1,5 +1,6 @@
-// Package catalog owns what pods get of an instance type, what it costs and where it can be had: what EC2 says of types becomes what package packing
-// wants. It is a function of values, but for Shortages, which remembers for a while what AWS had none of.
+// Package catalog owns what pods get of an instance type, what it costs and where it can be had:
+// what EC2 says of types becomes what package packing wants. It is a function of values, but for
+// Shortages, which remembers for a while what AWS had none of.
 package catalog
 
 import (
@@ -25,7 +26,8 @@ type Facts struct {
 	Zones map[string][]string
 	// Spot are prices; a pool without one is taken for some share of the price on demand.
 	Spot map[discovery.Pool]float64
-	// Named are types that some provisioner names. What is taken only when it is named is taken for all of them.
+	// Named are types that some provisioner names. What is taken only when it is named is taken for
+	// all of them.
 	Named []string
 }
 
@@ -75,7 +77,8 @@ var architectures = map[string]string{
 	string(provisioningv1.ArchitectureX86): string(provisioningv1.ArchitectureAMD64), string(provisioningv1.ArchitectureARM64): string(provisioningv1.ArchitectureARM64),
 }
 
-// suits is true for types that nodes may have. Bare metal takes many minutes to start, so it is for who names it; the images need an EBS root and one of the two architectures.
+// suits is true for types that nodes may have. Bare metal takes many minutes to start, so it is for
+// who names it; the images need an EBS root and one of the two architectures.
 func suits(t *discovery.InstanceType, named bool) bool {
 	return t.EBSRoot && architectures[t.Architecture()] != "" && (named || !t.BareMetal)
 }
@@ -105,19 +108,22 @@ func offerings(t *discovery.InstanceType, zone string, spot map[discovery.Pool]f
 }
 
 const (
-	// maxPods is the most pods of a node. EKS recommends 110 for instances of up to 30 vCPUs and 250 above; the kubelet's own bound is 110. The lower one is
-	// right everywhere: a pod that is counted in too much would find no place, one too few costs a part of a large node.
+	// maxPods is the most pods of a node. EKS recommends 110 for instances of up to 30 vCPUs and
+	// 250 above; the kubelet's own bound is 110. The lower one is right everywhere: a pod that is
+	// counted in too much would find no place, one too few costs a part of a large node.
 	maxPods = 110
 
-	// hypervisorShare of an instance's memory is not the guest's: what EC2 lists is before firmware and hypervisor (as Karpenter assumes, 7.5 %).
+	// hypervisorShare of an instance's memory is not the guest's: what EC2 lists is before firmware
+	// and hypervisor (as Karpenter assumes, 7.5 %).
 	hypervisorShare = 0.075
 
 	// rootVolume is that of the images that default launch templates have (AWS: eks-optimized AMIs, 20 GiB).
 	rootVolume = 20 << 30
 )
 
-// addressedPods returns how many pods can have an address of the instance's network interfaces (AWS: amazon-vpc-cni-k8s, "eni-max-pods"). The network plugin uses
-// the default network card only, so a p5.48xlarge has addresses for 100 pods although it has 64 interfaces.
+// addressedPods returns how many pods can have an address of the instance's network interfaces
+// (AWS: amazon-vpc-cni-k8s, "eni-max-pods"). The network plugin uses the default network card only,
+// so a p5.48xlarge has addresses for 100 pods although it has 64 interfaces.
 func addressedPods(t *discovery.InstanceType) int64 {
 	if t.CardNetworkInterfaces == 0 || t.IPv4AddressesPerInterface == 0 {
 		return maxPods
@@ -125,9 +131,10 @@ func addressedPods(t *discovery.InstanceType) int64 {
 	return min(int64(t.CardNetworkInterfaces)*int64(t.IPv4AddressesPerInterface-1)+2, maxPods)
 }
 
-// Capacity returns what an instance of the type has by itself, as its Node reports it once its device plugins run, with the number of pods. It is the only place that says so:
-// what a launch template or a device plugin adds beyond it is declared in spec.extraResources of Provisioners. Elastic Fabric Adapters are not among it, because an instance
-// has those of its launch template.
+// Capacity returns what an instance of the type has by itself, as its Node reports it once its
+// device plugins run, with the number of pods. It is the only place that says so: what a launch
+// template or a device plugin adds beyond it is declared in spec.extraResources of Provisioners.
+// Elastic Fabric Adapters are not among it, because an instance has those of its launch template.
 func Capacity(t *discovery.InstanceType) corev1.ResourceList {
 	memory := float64(t.MemoryMiB<<20) * (1 - hypervisorShare)
 	list := corev1.ResourceList{
@@ -145,13 +152,16 @@ func Capacity(t *discovery.InstanceType) corev1.ResourceList {
 	return list
 }
 
-// earlyInterfaces is how many network interfaces an instance has when the driver of EBS counts them, as it starts: the first, and those that the network plugin adds at once. It
-// is an inference: the plugin keeps one to spare. Later ones are not counted by the driver either.
+// earlyInterfaces is how many network interfaces an instance has when the driver of EBS counts
+// them, as it starts: the first, and those that the network plugin adds at once. It is an
+// inference: the plugin keeps one to spare. Later ones are not counted by the driver either.
 const earlyInterfaces = 3
 
-// attachableVolumes returns how many volumes the driver of EBS attaches in addition to the root device (kubernetes-sigs/aws-ebs-csi-driver, getVolumesLimit). Where
-// network interfaces share the attachments, they take theirs. Those of the first interface, of local disks and of GPUs are not among the attachments that EC2 reports: of 28, an
-// m5.large has 27, an m5d.large 26, and a g5.xlarge 25.
+// attachableVolumes returns how many volumes the driver of EBS attaches in addition to the root
+// device (kubernetes-sigs/aws-ebs-csi-driver, getVolumesLimit). Where network interfaces share the
+// attachments, they take theirs. Those of the first interface, of local disks and of GPUs are not
+// among the attachments that EC2 reports: of 28, an m5.large has 27, an m5d.large 26, and a
+// g5.xlarge 25.
 func attachableVolumes(t *discovery.InstanceType) int64 {
 	volumes := int64(t.EBSAttachments) - 1
 	if t.EBSAttachmentsShared {
@@ -163,7 +173,8 @@ func attachableVolumes(t *discovery.InstanceType) int64 {
 // gpuResources are the resources that device plugins register for the GPUs of a manufacturer.
 var gpuResources = map[string]corev1.ResourceName{"NVIDIA": "nvidia.com/gpu", "AMD": "amd.com/gpu", "Habana": "habana.ai/gaudi"}
 
-// Resources that the device plugin of AWS Neuron registers: devices, under their present and their former name, and the cores of all devices.
+// Resources that the device plugin of AWS Neuron registers: devices, under their present and their
+// former name, and the cores of all devices.
 const (
 	neuron       corev1.ResourceName = "aws.amazon.com/neuron"
 	neuronDevice corev1.ResourceName = "aws.amazon.com/neurondevice"
@@ -191,8 +202,10 @@ func devices(t *discovery.InstanceType) map[corev1.ResourceName]int64 {
 	return counts
 }
 
-// overhead is what the kubelet keeps back (AWS: awslabs/amazon-eks-ami, nodeadm's kubelet defaults): of CPU 6 % of the first core, 1 % of the second, 0.5 % of the
-// next two and 0.25 % of the others; of memory 255 MiB and 11 MiB a pod, and 100 MiB below which it evicts; of storage 1 GiB, and a tenth below which it evicts.
+// overhead is what the kubelet keeps back (AWS: awslabs/amazon-eks-ami, nodeadm's kubelet
+// defaults): of CPU 6 % of the first core, 1 % of the second, 0.5 % of the next two and 0.25 % of
+// the others; of memory 255 MiB and 11 MiB a pod, and 100 MiB below which it evicts; of storage 1
+// GiB, and a tenth below which it evicts.
 func overhead(t *discovery.InstanceType) corev1.ResourceList {
 	cores := int64(t.VCPUs)
 	micros := 60_000*min(cores, 1) + 10_000*min(max(cores-1, 0), 1) + 5_000*min(max(cores-2, 0), 2) + 2_500*max(cores-4, 0)

@@ -62,12 +62,14 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestAllocatable holds the arithmetic against a node that the formulas of EKS's images were worked out for by hand.
+// TestAllocatable holds the arithmetic against a node that the formulas of EKS's images were worked
+// out for by hand.
 func TestAllocatable(t *testing.T) {
 	t.Parallel()
 	of := m5()
 	got := catalog.Allocatable(&of)
-	// 2 CPUs less 60 and 10 thousandths; 8192 MiB less 7.5 %, 255 MiB, 11 MiB for each of 29 pods, and 100 MiB; 3 × 9 + 2 pods.
+	// 2 CPUs less 60 and 10 thousandths; 8192 MiB less 7.5 %, 255 MiB, 11 MiB for each of 29 pods,
+	// and 100 MiB; 3 × 9 + 2 pods.
 	want := map[corev1.ResourceName]int64{corev1.ResourceCPU: 1930, corev1.ResourceMemory: 7945_689_497 - (255+11*29+100)<<20, corev1.ResourcePods: 29}
 	if cpu := got[corev1.ResourceCPU]; cpu.MilliValue() != want[corev1.ResourceCPU] {
 		t.Errorf("%d thousandths of a CPU", cpu.MilliValue())
@@ -80,7 +82,8 @@ func TestAllocatable(t *testing.T) {
 	}
 }
 
-// TestPodsPerNetworkCard holds that only the default network card has addresses for pods (awslabs/amazon-eks-ami, eni-max-pods.txt: 100 for p5.48xlarge).
+// TestPodsPerNetworkCard holds that only the default network card has addresses for pods
+// (awslabs/amazon-eks-ami, eni-max-pods.txt: 100 for p5.48xlarge).
 func TestPodsPerNetworkCard(t *testing.T) {
 	t.Parallel()
 	of := m5(func(t *discovery.InstanceType) {
@@ -116,7 +119,8 @@ func TestAttachableVolumes(t *testing.T) {
 	}
 }
 
-// TestPricesOrder holds that estimates order types as EC2's prices do, where they are far enough apart to matter.
+// TestPricesOrder holds that estimates order types as EC2's prices do, where they are far enough
+// apart to matter.
 func TestPricesOrder(t *testing.T) {
 	t.Parallel()
 	sized := func(name string, vcpus int32, gib int64, edit ...func(*discovery.InstanceType)) discovery.InstanceType {
@@ -194,7 +198,8 @@ func TestShortages(t *testing.T) {
 	}
 }
 
-// TestPricesAreNearEC2s compares what instances are taken to cost with EC2's prices on demand for Linux in us-east-1 (AWS, "Amazon EC2 On-Demand Pricing").
+// TestPricesAreNearEC2s compares what instances are taken to cost with EC2's prices on demand for
+// Linux in us-east-1 (AWS, "Amazon EC2 On-Demand Pricing").
 func TestPricesAreNearEC2s(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

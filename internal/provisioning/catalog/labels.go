@@ -10,8 +10,9 @@ import (
 	"github.com/slipway-project/slipway/internal/discovery"
 )
 
-// Labels returns the labels of an instance type's nodes that the region and the type decide, under the names that Karpenter gives them. Memory is in MiB, bandwidths are in
-// Mbit/s, local disks in GB. A label is missing where the type has no such thing, or EC2 does not say.
+// Labels returns the labels of an instance type's nodes that the region and the type decide, under
+// the names that Karpenter gives them. Memory is in MiB, bandwidths are in Mbit/s, local disks in
+// GB. A label is missing where the type has no such thing, or EC2 does not say.
 func Labels(region string, t *discovery.InstanceType) map[string]string {
 	labels := map[string]string{corev1.LabelTopologyRegion: region}
 	text := func(name, value string) {
@@ -57,7 +58,8 @@ func Labels(region string, t *discovery.InstanceType) map[string]string {
 	return labels
 }
 
-// kindOf returns the category and the generation of a family: c and 7 of c7gn, u and 1 of u-12tb1, hpc and 6 of hpc6a.
+// kindOf returns the category and the generation of a family: c and 7 of c7gn, u and 1 of u-12tb1,
+// hpc and 6 of hpc6a.
 func kindOf(family string) (category, generation string) {
 	end := strings.IndexFunc(family, func(r rune) bool { return r < 'a' || r > 'z' })
 	if end <= 0 {

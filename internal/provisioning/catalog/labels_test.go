@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/catalog"
 )
 
-// TestLabels checks the labels of instance types, under the names and in the units that Karpenter has for them.
+// TestLabels checks the labels of instance types, under the names and in the units that Karpenter
+// has for them.
 func TestLabels(t *testing.T) {
 	t.Parallel()
 	const prefix = "karpenter.k8s.aws/instance-"

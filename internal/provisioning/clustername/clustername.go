@@ -1,5 +1,6 @@
-// Package clustername finds out whether another Kubernetes cluster uses a cluster's name in AWS. Instances and default launch templates are found by the
-// name that a Provisioner gives; the mark on them, the UID of the kube-system namespace, tells whose they are.
+// Package clustername finds out whether another Kubernetes cluster uses a cluster's name in AWS.
+// Instances and default launch templates are found by the name that a Provisioner gives; the mark
+// on them, the UID of the kube-system namespace, tells whose they are.
 package clustername
 
 import (
@@ -49,8 +50,9 @@ type answer struct {
 	at  time.Time
 }
 
-// Taken returns why nothing may be launched under a cluster name, or "" if nothing is in the way. AWS is asked every five minutes. While it does not answer,
-// the last answer holds; without one it fails.
+// Taken returns why nothing may be launched under a cluster name, or "" if nothing is in the way.
+// AWS is asked every five minutes. While it does not answer, the last answer holds; without one it
+// fails.
 func (n *Names) Taken(ctx context.Context, cluster string) (string, error) {
 	n.mu.Lock()
 	last, known := n.known[cluster]
@@ -69,7 +71,8 @@ func (n *Names) Taken(ctx context.Context, cluster string) (string, error) {
 	return "", err
 }
 
-// ask asks AWS who uses a name. Launch templates are left out while AWS does not describe them: instances tell enough to go on, unless the name was taken before.
+// ask asks AWS who uses a name. Launch templates are left out while AWS does not describe them:
+// instances tell enough to go on, unless the name was taken before.
 func (n *Names) ask(ctx context.Context, cluster, before string) (string, error) {
 	instances, err := n.Instances.OfCluster(ctx, cluster)
 	if err != nil {
@@ -95,7 +98,8 @@ func (n *Names) remember(cluster, why string) {
 	n.known[cluster] = answer{why: why, at: now}
 }
 
-// taken returns why nothing may be launched under a name. What has no mark was made by an earlier release, and may be this cluster's.
+// taken returns why nothing may be launched under a name. What has no mark was made by an earlier
+// release, and may be this cluster's.
 func taken(cluster, uid string, instances map[string]fleet.Instance, templates map[string]launchtemplate.Template) string {
 	var foreign, others []string
 	note := func(what, mark string) {

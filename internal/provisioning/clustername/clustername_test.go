@@ -80,7 +80,8 @@ func TestTaken(t *testing.T) {
 	}
 }
 
-// TestTakenIsAskedSeldom holds how often AWS is asked, and that what was known holds while it does not answer.
+// TestTakenIsAskedSeldom holds how often AWS is asked, and that what was known holds while it does
+// not answer.
 func TestTakenIsAskedSeldom(t *testing.T) {
 	t.Parallel()
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))

@@ -67,7 +67,8 @@ func (a *Allowed) profile(profile string) bool {
 	})
 }
 
-// own returns the provisioner's own launch template for a pod that names the same one, and the version that it would be launched from anyway or none at all.
+// own returns the provisioner's own launch template for a pod that names the same one, and the
+// version that it would be launched from anyway or none at all.
 func (p *Provisioner) own(templates Templates, reference Reference) (Reference, bool) {
 	if p.Template.IsDefault() {
 		return Reference{}, false
@@ -77,7 +78,8 @@ func (p *Provisioner) own(templates Templates, reference Reference) (Reference, 
 	return p.Template, same || p.Template == reference
 }
 
-// admit returns the launch template to take for a pod that names one, or why the pod may not name it, with the pod as the subject.
+// admit returns the launch template to take for a pod that names one, or why the pod may not name
+// it, with the pod as the subject.
 func (p *Provisioner) admit(templates Templates, reference Reference) (Reference, string) {
 	if reference.IsDefault() {
 		return reference, ""
@@ -99,7 +101,8 @@ func (p *Provisioner) admit(templates Templates, reference Reference) (Reference
 	return reference, ""
 }
 
-// readable returns those of the launch templates that pods name which the provisioner may allow. Others are not read: pods would choose what AWS is asked.
+// readable returns those of the launch templates that pods name which the provisioner may allow.
+// Others are not read: pods would choose what AWS is asked.
 func (p *Provisioner) readable(references []Reference) []Reference {
 	return slices.DeleteFunc(slices.Clone(references), func(reference Reference) bool { return reference.IsDefault() || !p.Allowed.mayBe(reference.Name) })
 }

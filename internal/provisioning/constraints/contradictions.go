@@ -10,7 +10,8 @@ import (
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 )
 
-// Contradiction is why a provisioner can launch nothing from the launch template that it names itself, unless pods say otherwise; "" if it can.
+// Contradiction is why a provisioner can launch nothing from the launch template that it names
+// itself, unless pods say otherwise; "" if it can.
 func (p *Provisioner) Contradiction(template *Template) string {
 	if template.CapacityType != "" && p.CapacityType != "" && template.CapacityType != p.CapacityType {
 		return fmt.Sprintf("it is for %s instances, and spec.labels has %s: %s", template.CapacityType, provisioningv1.LabelCapacityType, p.CapacityType)
@@ -22,8 +23,9 @@ func (p *Provisioner) Contradiction(template *Template) string {
 	return ""
 }
 
-// Alike is true for two provisioners between which pods can choose by nothing but their names, and that launch from other launch templates: nodes have the same labels, taints, zones and
-// types, and are bought alike.
+// Alike is true for two provisioners between which pods can choose by nothing but their names, and
+// that launch from other launch templates: nodes have the same labels, taints, zones and types, and
+// are bought alike.
 func (p *Provisioner) Alike(other *Provisioner) bool {
 	return p.Template != other.Template && p.withoutTemplate() == other.withoutTemplate()
 }

@@ -72,7 +72,8 @@ func (p *Provisioner) Unsatisfiable() string {
 	return fmt.Sprintf("%s leave no value for %s", strings.Join(fields, " and "), key)
 }
 
-// beyond returns which limit keeps the provisioner from serving the pod, with the pod as the subject, or "" if none does.
+// beyond returns which limit keeps the provisioner from serving the pod, with the pod as the
+// subject, or "" if none does.
 func (p *Provisioner) beyond(pod Requirements) string {
 	for _, limit := range p.limits() {
 		asked := pod.Get(limit.key)
@@ -106,7 +107,8 @@ func (p *Provisioner) subnetProblem(template *Template, pod Requirements) string
 	return fmt.Sprintf("waits, because provisioner %s allows only zone %s, and has subnets with free addresses only in %s", p.Name, within.brief(), there.brief())
 }
 
-// Forbids returns which limit a node with the labels is beyond, with the node as the subject, or "" if it is within all of them. A label that the node lacks is missing.
+// Forbids returns which limit a node with the labels is beyond, with the node as the subject, or ""
+// if it is within all of them. A label that the node lacks is missing.
 func (p *Provisioner) Forbids(labels map[string]string) string {
 	for _, limit := range p.limits() {
 		if value, has := labels[limit.key]; !limit.set.Admits(value, has) {
@@ -119,7 +121,8 @@ func (p *Provisioner) Forbids(labels map[string]string) string {
 	return ""
 }
 
-// AllowsType reports whether the requirements allow an instance type whose nodes have the labels. Zone and capacity type are not the type's, and do not count.
+// AllowsType reports whether the requirements allow an instance type whose nodes have the labels.
+// Zone and capacity type are not the type's, and do not count.
 func (p *Provisioner) AllowsType(labels map[string]string) bool {
 	for key, set := range p.Requirements {
 		value, has := labels[key]
@@ -144,7 +147,8 @@ func (s Set) brief() string {
 // instanceLabels begin the keys of labels that the instance type decides.
 const instanceLabels = provisioningv1.InstanceLabelPrefix
 
-// choosesTypes reports whether requirements say which instance types to take. A launch template's own instance type gives way to them.
+// choosesTypes reports whether requirements say which instance types to take. A launch template's
+// own instance type gives way to them.
 func choosesTypes(r Requirements) bool {
 	for key, set := range r {
 		if (key == corev1.LabelInstanceTypeStable || strings.HasPrefix(key, instanceLabels)) && set.Names() {

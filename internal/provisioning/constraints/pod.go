@@ -11,10 +11,13 @@ import (
 // maxAlternatives bounds how many ways of one pod have preferences.
 const maxAlternatives = 64
 
-// PodRequirements are the ways in which a pod's node selector and node affinity can be met, the preferred one first: every term of the required affinity, with
-// all preferences; then with the lightest preferences given up one by one. If there are none, the reason says why, with the pod as its subject.
+// PodRequirements are the ways in which a pod's node selector and node affinity can be met, the
+// preferred one first: every term of the required affinity, with all preferences; then with the
+// lightest preferences given up one by one. If there are none, the reason says why, with the pod as
+// its subject.
 //
-// There are at most maxAlternatives ways with preferences, so that a pod with very many of them gives up several at once in the end.
+// There are at most maxAlternatives ways with preferences, so that a pod with very many of them
+// gives up several at once in the end.
 func PodRequirements(pod *corev1.PodSpec) ([]Requirements, string) {
 	selected := Requirements{}
 	for key, value := range pod.NodeSelector {

@@ -13,7 +13,8 @@ import (
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 )
 
-// Reference names a launch template, and the version to take. The zero Reference is the default launch template.
+// Reference names a launch template, and the version to take. The zero Reference is the default
+// launch template.
 type Reference struct {
 	// ID, Name and Config (namespace/name of an AWSLaunchConfig) are alternatives.
 	ID, Name, Config string
@@ -44,7 +45,8 @@ type Template struct {
 	// Architecture of the image, as kubernetes.io/arch has it.
 	Architecture string
 
-	// InstanceTypes that the template names, or that suit what it requires. Provisioners and pods that name types take precedence.
+	// InstanceTypes that the template names, or that suit what it requires. Provisioners and pods
+	// that name types take precedence.
 	InstanceTypes []string
 
 	// Zones that the template can be launched in, if it fixes a subnet, a network interface or a zone.
@@ -155,7 +157,8 @@ func FromSpec(name string, spec *provisioningv1.ProvisionerSpec) Provisioner {
 	return p
 }
 
-// requirementsOf returns the requirements of a spec. What the API server should have refused admits nothing, so that nothing is launched beyond it.
+// requirementsOf returns the requirements of a spec. What the API server should have refused admits
+// nothing, so that nothing is launched beyond it.
 func requirementsOf(spec []provisioningv1.Requirement) Requirements {
 	var all Requirements
 	for i := range spec {

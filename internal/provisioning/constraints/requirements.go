@@ -8,7 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Requirements are what the labels of a node have to be, by key. A label without a requirement may be anything.
+// Requirements are what the labels of a node have to be, by key. A label without a requirement may
+// be anything.
 type Requirements map[string]Set
 
 // Get is the set of a label's values.
@@ -68,8 +69,9 @@ func (r Requirements) String() string {
 	return strings.Join(words, "; ")
 }
 
-// ofTerm are the requirements of one term of a node selector. Terms that no new node matches fail: those without expressions match nothing, and the
-// field of a node's name matches none that is not there yet.
+// ofTerm are the requirements of one term of a node selector. Terms that no new node matches fail:
+// those without expressions match nothing, and the field of a node's name matches none that is not
+// there yet.
 func ofTerm(term corev1.NodeSelectorTerm) (Requirements, string) {
 	if len(term.MatchFields) > 0 {
 		return nil, "asks for a node by its name, which a new node does not have"

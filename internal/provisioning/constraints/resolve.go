@@ -17,7 +17,8 @@ import (
 // nodeRestriction is the prefix of labels by which nodes are kept apart: no pod may have one changed.
 const nodeRestriction = "node-restriction.kubernetes.io/"
 
-// aliases are labels that every node has in addition to another one, with the same value: old ones of Kubernetes, and Karpenter's.
+// aliases are labels that every node has in addition to another one, with the same value: old ones
+// of Kubernetes, and Karpenter's.
 var aliases = map[string]string{
 	"beta.kubernetes.io/arch": corev1.LabelArchStable, "beta.kubernetes.io/os": corev1.LabelOSStable,
 	corev1.LabelInstanceType:                  corev1.LabelInstanceTypeStable,
@@ -43,7 +44,8 @@ type Ask struct {
 	// Taints that the node gets.
 	Taints []corev1.Taint
 
-	// Requirements of the labels that are the instance's: zone, instance type, architecture, capacity type, and whatever else the pod asks for.
+	// Requirements of the labels that are the instance's: zone, instance type, architecture,
+	// capacity type, and whatever else the pod asks for.
 	Requirements Requirements
 
 	// EphemeralStorage that the launch template gives, in bytes; 0: as the instance type says.
@@ -66,8 +68,9 @@ func (a *Ask) Group() string {
 	return words.String()
 }
 
-// Resolve lays one way of a pod (an element of PodRequirements) over a provisioner and its launch template. Where no node could come of it, the reason says
-// why, with the pod as its subject. It is the pod's business alone whether it tolerates the node: Tolerates.
+// Resolve lays one way of a pod (an element of PodRequirements) over a provisioner and its launch
+// template. Where no node could come of it, the reason says why, with the pod as its subject. It is
+// the pod's business alone whether it tolerates the node: Tolerates.
 func Resolve(p *Provisioner, templates Templates, pod Requirements) (Ask, string) {
 	pod = Canonical(pod)
 	if set := pod.Get(provisioningv1.LabelProvisionerName); !set.Has(p.Name) {
@@ -140,7 +143,8 @@ func AddAliases(labels map[string]string) {
 	}
 }
 
-// namedTemplates are the launch templates that the pod itself names, in the order in which they are tried; nil if it leaves that to the provisioner.
+// namedTemplates are the launch templates that the pod itself names, in the order in which they are
+// tried; nil if it leaves that to the provisioner.
 func namedTemplates(pod Requirements) ([]Reference, string) {
 	name, version := pod.Get(provisioningv1.LabelLaunchTemplateName), pod.Get(provisioningv1.LabelLaunchTemplateVersion)
 	versions := []string{provisioningv1.VersionLatest}
@@ -247,7 +251,8 @@ func excluded(p *Provisioner, reference Reference, key string, asked Set) string
 	return fmt.Sprintf("asks for %s: %s, which provisioner %s and %s exclude", key, asked, p.Name, reference)
 }
 
-// choose is the launch template to take: the one referred to, or the default one where its image is of another architecture than is asked for.
+// choose is the launch template to take: the one referred to, or the default one where its image is
+// of another architecture than is asked for.
 func choose(p *Provisioner, templates Templates, pod Requirements, reference Reference, byPod bool) (Template, Reference, string) {
 	if reference.IsDefault() {
 		return Template{}, reference, ""
@@ -288,8 +293,9 @@ func overrideLabels(labels, provisioner map[string]string, pod Requirements) {
 	}
 }
 
-// instances returns the requirements of what the instance decides, from all three layers: what the provisioner's limits leave of what the pod asks for. What the launch
-// template, or the provisioner's label, only prefers gives way to what the pod names.
+// instances returns the requirements of what the instance decides, from all three layers: what the
+// provisioner's limits leave of what the pod asks for. What the launch template, or the
+// provisioner's label, only prefers gives way to what the pod names.
 func instances(p *Provisioner, template *Template, pod Requirements) Requirements {
 	bounds := p.bounds()
 	if p.SubnetZones != nil && !template.FixesSubnet {
@@ -323,7 +329,8 @@ func instances(p *Provisioner, template *Template, pod Requirements) Requirement
 	return r
 }
 
-// capacityTypes returns the capacity types of nodes whose pods do not say: those of the provisioner's label, of the launch template, or else of the provisioner's requirements.
+// capacityTypes returns the capacity types of nodes whose pods do not say: those of the
+// provisioner's label, of the launch template, or else of the provisioner's requirements.
 func capacityTypes(p *Provisioner, template *Template, bounds Requirements) Set {
 	required, is := bounds[provisioningv1.LabelCapacityType]
 	said := cmp.Or(p.CapacityType, template.CapacityType)
@@ -336,7 +343,8 @@ func capacityTypes(p *Provisioner, template *Template, bounds Requirements) Set 
 	return required
 }
 
-// architecture is that of the layers below the pod. Pods that say nothing run on amd64, because most images are for it alone; those that exclude amd64 on arm64.
+// architecture is that of the layers below the pod. Pods that say nothing run on amd64, because
+// most images are for it alone; those that exclude amd64 on arm64.
 func architecture(p *Provisioner, template *Template, wanted Set) string {
 	amd64 := provisioningv1.ArchitectureAMD64.Label()
 	switch {
@@ -350,7 +358,8 @@ func architecture(p *Provisioner, template *Template, wanted Set) string {
 	return provisioningv1.ArchitectureARM64.Label()
 }
 
-// Tolerates is true for a pod that may be put on a node with the taints. If it is not, the reason says which taint is in the way.
+// Tolerates is true for a pod that may be put on a node with the taints. If it is not, the reason
+// says which taint is in the way.
 func Tolerates(pod *corev1.PodSpec, taints []corev1.Taint) (bool, string) {
 	for i := range taints {
 		taint := &taints[i]
@@ -364,7 +373,8 @@ func Tolerates(pod *corev1.PodSpec, taints []corev1.Taint) (bool, string) {
 	return true, ""
 }
 
-// tolerates is the scheduler's rule (component-helpers, Toleration.ToleratesTaint) without comparisons of numbers, which no cluster has on by default.
+// tolerates is the scheduler's rule (component-helpers, Toleration.ToleratesTaint) without
+// comparisons of numbers, which no cluster has on by default.
 func tolerates(toleration *corev1.Toleration, taint *corev1.Taint) bool {
 	if toleration.Effect != "" && toleration.Effect != taint.Effect || toleration.Key != "" && toleration.Key != taint.Key {
 		return false

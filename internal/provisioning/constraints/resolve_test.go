@@ -53,7 +53,8 @@ var anything = constraints.Allowed{Prefixes: []string{""}}
 
 func short(key string) string { return key[strings.LastIndex(key, "/")+1:] }
 
-// TestLayers holds what becomes of a pod's layer over a provisioner's, with the readings S1 to S13 of the document.
+// TestLayers holds what becomes of a pod's layer over a provisioner's, with the readings S1 to S13
+// of the document.
 func TestLayers(t *testing.T) {
 	t.Parallel()
 	const byWeb = `{labels: {node.k8s.aws/launch-template-name: web}}`
@@ -436,7 +437,8 @@ func TestNamedTemplates(t *testing.T) {
 	}
 }
 
-// TestExtraResourcesAreOfTheProvisionersTemplate checks that what is declared of nodes is not promised of nodes from other launch templates, and that amounts are whole.
+// TestExtraResourcesAreOfTheProvisionersTemplate checks that what is declared of nodes is not
+// promised of nodes from other launch templates, and that amounts are whole.
 func TestExtraResourcesAreOfTheProvisionersTemplate(t *testing.T) {
 	t.Parallel()
 	spec := decode[provisioningv1.ProvisionerSpec](t, `{labels: {node.k8s.aws/launch-template-name: web}, extraResources: {hugepages-2Mi: 1Gi, example.com/fpga: 1500m}}`)

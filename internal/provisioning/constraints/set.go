@@ -11,7 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Set is the set of values that a label of a node may have, and whether the node may be without the label. The zero Set holds nothing.
+// Set is the set of values that a label of a node may have, and whether the node may be without the
+// label. The zero Set holds nothing.
 type Set struct {
 	values       []string // sorted: those in the set, or with all those out of it
 	all          bool
@@ -109,11 +110,13 @@ func (s Set) Values() ([]string, bool) {
 	return s.values, true
 }
 
-// Names is true for a set that says what a label is to be, rather than what it is not to be: some values, or none at all.
+// Names is true for a set that says what a label is to be, rather than what it is not to be: some
+// values, or none at all.
 func (s Set) Names() bool { return !s.all && (len(s.values) > 0) != s.absent }
 
-// Empty is true when no node has a label that would be in the set. Values of labels begin with no sign, so that integers begin at 0; they can be
-// written in more than one way (7 and 07), so that excluding values never exhausts a range of them.
+// Empty is true when no node has a label that would be in the set. Values of labels begin with no
+// sign, so that integers begin at 0; they can be written in more than one way (7 and 07), so that
+// excluding values never exhausts a range of them.
 func (s Set) Empty() bool {
 	if s.absent {
 		return false

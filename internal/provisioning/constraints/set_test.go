@@ -17,7 +17,8 @@ var operators = []corev1.NodeSelectorOperator{
 	corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt,
 }
 
-// labelValues are those that expressions and nodes are drawn from; the empty string of a node stands for no label.
+// labelValues are those that expressions and nodes are drawn from; the empty string of a node
+// stands for no label.
 var labelValues = []string{"a", "b", "1", "2", "3", "03", "0", "9223372036854775807"}
 
 func expression(t *rapid.T, key string) corev1.NodeSelectorRequirement {
@@ -33,7 +34,8 @@ func expression(t *rapid.T, key string) corev1.NodeSelectorRequirement {
 	return r
 }
 
-// TestSetsAreTheSchedulers holds that a set, and what several have in common, admits exactly the nodes that the scheduler's own code admits.
+// TestSetsAreTheSchedulers holds that a set, and what several have in common, admits exactly the
+// nodes that the scheduler's own code admits.
 func TestSetsAreTheSchedulers(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -1,6 +1,8 @@
-// Package defaults owns the launch templates of nodes that name none: one for each architecture and accelerator of a provisioner, with the newest image of Amazon Linux 2023 for the
-// cluster's version of Kubernetes and user data that joins the cluster. It makes them with the heart, package launchtemplate: equal wishes have
-// one version, and what is launched names its number. What was ensured once is known for a while, so that scaling up calls no launch template API.
+// Package defaults owns the launch templates of nodes that name none: one for each architecture and
+// accelerator of a provisioner, with the newest image of Amazon Linux 2023 for the cluster's
+// version of Kubernetes and user data that joins the cluster. It makes them with the heart, package
+// launchtemplate: equal wishes have one version, and what is launched names its number. What was
+// ensured once is known for a while, so that scaling up calls no launch template API.
 package defaults
 
 import (
@@ -30,7 +32,8 @@ import (
 	"github.com/slipway-project/slipway/internal/userdata"
 )
 
-// lookAgain is how long a default launch template is taken for what was seen. Then image, security groups and the template itself are looked at again.
+// lookAgain is how long a default launch template is taken for what was seen. Then image, security
+// groups and the template itself are looked at again.
 const lookAgain = 5 * time.Minute
 
 // lookups are the images of EKS by accelerator.
@@ -80,7 +83,8 @@ type ensured struct {
 	seen launchtemplate.Observation
 }
 
-// revision identifies a spec of a Provisioner: an edit has another generation, and a Provisioner that was created again has another UID.
+// revision identifies a spec of a Provisioner: an edit has another generation, and a Provisioner
+// that was created again has another UID.
 type revision struct {
 	uid        types.UID
 	generation int64
@@ -90,8 +94,9 @@ func revisionOf(provisioner *provisioningv1.Provisioner) revision {
 	return revision{uid: provisioner.UID, generation: provisioner.Generation}
 }
 
-// Ensure makes the default launch template of a variant what it is to be. While AWS does not say what it is, what was seen last
-// serves on, with the trouble said: an error comes only where nothing was.
+// Ensure makes the default launch template of a variant what it is to be. While AWS does not say
+// what it is, what was seen last serves on, with the trouble said: an error comes only where
+// nothing was.
 func (t *Templates) Ensure(ctx context.Context, provisioner *provisioningv1.Provisioner, variant string) (Template, error) {
 	key := provisioner.Name + "/" + variant
 	known, is := t.lookup(key)
@@ -137,14 +142,16 @@ func (t *Templates) Known(provisioner string) map[string]provisioningv1.LaunchTe
 	return all
 }
 
-// Forget has a default launch template looked at again before anything is launched from it: EC2 said that it is gone.
+// Forget has a default launch template looked at again before anything is launched from it: EC2
+// said that it is gone.
 func (t *Templates) Forget(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	maps.DeleteFunc(t.known, func(_ string, known ensured) bool { return known.ID == id })
 }
 
-// lostError reports that a default launch template was deleted outside Slipway, and why there is no other yet.
+// lostError reports that a default launch template was deleted outside Slipway, and why there is no
+// other yet.
 type lostError struct {
 	id  string
 	err error
@@ -158,8 +165,9 @@ func (e *lostError) Error() string {
 // Unwrap returns what failed.
 func (e *lostError) Unwrap() error { return e.err }
 
-// mine reports whether a template with the provisioner's owner tag is of this cluster: by its mark, or, if an earlier release created it, because the status of the
-// provisioner names it. Another cluster of the same name may have a provisioner of the same name.
+// mine reports whether a template with the provisioner's owner tag is of this cluster: by its mark,
+// or, if an earlier release created it, because the status of the provisioner names it. Another
+// cluster of the same name may have a provisioner of the same name.
 func (t *Templates) mine(provisioner *provisioningv1.Provisioner, template launchtemplate.Template) bool {
 	mark := template.Tags[infrav1.TagClusterUID]
 	return mark == t.ClusterUID || mark == "" && slices.ContainsFunc(provisioner.Status.LaunchTemplates, func(known provisioningv1.ResolvedLaunchTemplate) bool {
@@ -167,7 +175,8 @@ func (t *Templates) mine(provisioner *provisioningv1.Provisioner, template launc
 	})
 }
 
-// setAside removes the templates with the provisioner's owner tag that are another cluster's, and returns their names.
+// setAside removes the templates with the provisioner's owner tag that are another cluster's, and
+// returns their names.
 func (t *Templates) setAside(provisioner *provisioningv1.Provisioner, variant string, found map[string]launchtemplate.Template) []string {
 	var names []string
 	maps.DeleteFunc(found, func(name string, template launchtemplate.Template) bool {
@@ -181,7 +190,8 @@ func (t *Templates) setAside(provisioner *provisioningv1.Provisioner, variant st
 	return names
 }
 
-// digest stands for what of a spec a default launch template is made of. Other parts of the spec may change while AWS does not answer, and nodes are launched all the same.
+// digest stands for what of a spec a default launch template is made of. Other parts of the spec
+// may change while AWS does not answer, and nodes are launched all the same.
 func (t *Templates) digest(provisioner *provisioningv1.Provisioner) string {
 	spec := &provisioner.Spec
 	text, err := json.Marshal([]any{spec.Cluster, securityGroups(provisioner), t.InstanceProfile})
@@ -267,8 +277,9 @@ func (t *Templates) build(ctx context.Context, provisioner *provisioningv1.Provi
 	return ensured{Template: made, seen: seen}, nil
 }
 
-// lost returns the id of the default launch template that status names, for a provisioner whose template is not found by its owner tag: it
-// was deleted outside Slipway. One that exists without the tag is an error, because a second one must not be created beside it.
+// lost returns the id of the default launch template that status names, for a provisioner whose
+// template is not found by its owner tag: it was deleted outside Slipway. One that exists without
+// the tag is an error, because a second one must not be created beside it.
 func (t *Templates) lost(ctx context.Context, provisioner *provisioningv1.Provisioner, variant string) (string, error) {
 	recorded := recordedIn(provisioner, variant)
 	if recorded.ID == "" {
@@ -314,8 +325,9 @@ func (t *Templates) resolve(ctx context.Context, provisioner *provisioningv1.Pro
 	return resolved, nil
 }
 
-// image is the one that was looked up before for the same version of Kubernetes, or else the newest: a new image of AWS's rolls nothing by itself. Where drift is to be
-// followed, or the image of before is gone, it is the newest.
+// image is the one that was looked up before for the same version of Kubernetes, or else the
+// newest: a new image of AWS's rolls nothing by itself. Where drift is to be followed, or the image
+// of before is gone, it is the newest.
 func (t *Templates) image(ctx context.Context, query discovery.ImageQuery, seen launchtemplate.Observation, key string, follow bool) (discovery.Image, error) {
 	if id, kept := seen.ImageFor(key); kept && !follow {
 		image, err := t.Discovery.ImageByID(ctx, id)
@@ -327,7 +339,8 @@ func (t *Templates) image(ctx context.Context, query discovery.ImageQuery, seen 
 	return t.Discovery.Image(ctx, query)
 }
 
-// userData joins the cluster. The node says whose it is, and takes no pods until it has its labels and taints.
+// userData joins the cluster. The node says whose it is, and takes no pods until it has its labels
+// and taints.
 func (t *Templates) userData(ctx context.Context, provisioner *provisioningv1.Provisioner) ([]byte, error) {
 	cluster := userdata.EKSCluster{
 		Name: provisioner.Spec.Cluster.Name, Endpoint: provisioner.Spec.Cluster.Endpoint, CertificateAuthority: provisioner.Spec.Cluster.CABundle,
@@ -413,8 +426,8 @@ func owner(provisioner *provisioningv1.Provisioner, variant string) string {
 // longestName is that of a launch template (AWS: API_CreateLaunchTemplate).
 const longestName = 128
 
-// names returns what the template may be called: a plain name, one for when another template has that, and the second one of earlier releases, which did not tell
-// clusters of the same name apart.
+// names returns what the template may be called: a plain name, one for when another template has
+// that, and the second one of earlier releases, which did not tell clusters of the same name apart.
 func names(provisioner *provisioningv1.Provisioner, variant, clusterUID string) []string {
 	plain := strings.Join([]string{"provisioner", provisioner.Spec.Cluster.Name, provisioner.Name, variant}, "-")
 	hashed := func(of string) string {

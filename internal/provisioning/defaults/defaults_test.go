@@ -86,8 +86,8 @@ func record(provisioner *provisioningv1.Provisioner, made Template) {
 	}}
 }
 
-// A provisioner that is created again with the same name and spec launches from a template of its own at once: EC2 would answer a repeated
-// request with the deleted one.
+// A provisioner that is created again with the same name and spec launches from a template of its
+// own at once: EC2 would answer a repeated request with the deleted one.
 func TestRecreatedProvisioner(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -134,7 +134,8 @@ func loseDefaultTemplates(r *rig) {
 	}
 }
 
-// A default launch template whose owner tag was removed is no deleted one: launches go on from it, and no second one is created.
+// A default launch template whose owner tag was removed is no deleted one: launches go on from it,
+// and no second one is created.
 func TestDefaultTemplateWithoutItsTag(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -179,7 +180,8 @@ func (s *slowly) Version(ctx context.Context) (string, error) {
 	return s.facts.Version(ctx)
 }
 
-// A spec that was edited while the template of the former one was being created gets a template of its own: nodes would launch from the former one for minutes.
+// A spec that was edited while the template of the former one was being created gets a template of
+// its own: nodes would launch from the former one for minutes.
 func TestEditWhileCreating(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

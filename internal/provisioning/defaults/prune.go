@@ -10,14 +10,16 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
-// kept is how many versions of a default launch template stay though nothing is launched from them any more: people compare them.
+// kept is how many versions of a default launch template stay though nothing is launched from them
+// any more: people compare them.
 const kept = 3
 
 // Used are the versions of a launch template that nodes are launched from, or are about to be.
 type Used func(ctx context.Context, id string) (map[int64]bool, error)
 
-// Prune deletes versions of a default launch template that nothing needs any more, once there are too many: by what was seen last, which is made known by Ensure. It says in words what EC2
-// refused to delete, "" if it refused nothing.
+// Prune deletes versions of a default launch template that nothing needs any more, once there are
+// too many: by what was seen last, which is made known by Ensure. It says in words what EC2 refused
+// to delete, "" if it refused nothing.
 func (t *Templates) Prune(ctx context.Context, provisioner *provisioningv1.Provisioner, variant string, used Used) (string, error) {
 	key := provisioner.Name + "/" + variant
 	known, is := t.lookup(key)

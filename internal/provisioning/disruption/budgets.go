@@ -1,5 +1,7 @@
-// Package disruption decides how many nodes of a Provisioner may be disrupted voluntarily, and which: those that are empty, expired, or drifted, and those whose
-// replacement was requested. It is functions of values. The Provisioner's controller applies what it decides, the controller of nodes acts on it.
+// Package disruption decides how many nodes of a Provisioner may be disrupted voluntarily, and
+// which: those that are empty, expired, or drifted, and those whose replacement was requested. It
+// is functions of values. The Provisioner's controller applies what it decides, the controller of
+// nodes acts on it.
 package disruption
 
 import (
@@ -39,7 +41,8 @@ func budgetsFor(spec *provisioningv1.ProvisionerSpec, reason provisioningv1.Disr
 	})
 }
 
-// Bounded reports whether a budget limits disruptions for a reason, at some time or always. A node may be disrupted for another reason without permission.
+// Bounded reports whether a budget limits disruptions for a reason, at some time or always. A node
+// may be disrupted for another reason without permission.
 func Bounded(spec *provisioningv1.ProvisionerSpec, reason provisioningv1.DisruptionReason) bool {
 	return len(budgetsFor(spec, reason)) > 0
 }
@@ -51,8 +54,9 @@ type Allowance struct {
 	Changes time.Time
 }
 
-// Allowed returns how many of so many nodes may be leaving at a time for a reason. A budget whose schedule cannot be read allows none: to disrupt nodes in a time that
-// was meant to be quiet would be worse.
+// Allowed returns how many of so many nodes may be leaving at a time for a reason. A budget whose
+// schedule cannot be read allows none: to disrupt nodes in a time that was meant to be quiet would
+// be worse.
 func Allowed(spec *provisioningv1.ProvisionerSpec, reason provisioningv1.DisruptionReason, nodes int, now time.Time) Allowance {
 	allowance := Allowance{Nodes: Unlimited}
 	for _, budget := range budgetsFor(spec, reason) {
@@ -106,7 +110,8 @@ func scheduleOf(budget *provisioningv1.DisruptionBudget) (cron.Schedule, error) 
 		return nil, nil //nolint:nilnil // a budget without a schedule is no error
 	}
 	if strings.Contains(budget.Schedule, "=") || strings.HasPrefix(budget.Schedule, "@every") {
-		return nil, fmt.Errorf("it is not five fields of cron") // ParseStandard also knows time zones, and intervals that begin nowhere
+		// ParseStandard also knows time zones, and intervals that begin nowhere
+		return nil, fmt.Errorf("it is not five fields of cron")
 	}
 	return cron.ParseStandard("TZ=UTC " + budget.Schedule)
 }

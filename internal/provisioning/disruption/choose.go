@@ -12,8 +12,8 @@ import (
 	provisioningv1 "github.com/slipway-project/slipway/api/provisioning/v1alpha2"
 )
 
-// Asks returns the reason for which a node asks to be disrupted, or "" if it does not ask, or is being disrupted already. The controller of nodes writes it into the
-// condition Replacing.
+// Asks returns the reason for which a node asks to be disrupted, or "" if it does not ask, or is
+// being disrupted already. The controller of nodes writes it into the condition Replacing.
 func Asks(node *provisioningv1.ProvisionedNode) provisioningv1.DisruptionReason {
 	condition := meta.FindStatusCondition(node.Status.Conditions, provisioningv1.ReplacingCondition)
 	if condition == nil || condition.Status != metav1.ConditionFalse || node.DeletionTimestamp != nil {
@@ -40,7 +40,8 @@ func Replacing(node *provisioningv1.ProvisionedNode) bool {
 	return node.DeletionTimestamp != nil || meta.IsStatusConditionTrue(node.Status.Conditions, provisioningv1.ReplacingCondition) || MarkedDrifted(node)
 }
 
-// Leaving reports whether a node counts against the budgets: it ends, it is being replaced or may be, or it was ready once and is not.
+// Leaving reports whether a node counts against the budgets: it ends, it is being replaced or may
+// be, or it was ready once and is not.
 func Leaving(node *provisioningv1.ProvisionedNode) bool {
 	if _, allowed := node.Annotations[provisioningv1.DisruptionAllowedAnnotation]; allowed || Replacing(node) {
 		return true
@@ -63,7 +64,8 @@ type Choice struct {
 	Changes time.Time
 }
 
-// Choose returns which candidates may be disrupted now, in their order, so that no budget is exceeded. Nodes are all nodes of the Provisioner.
+// Choose returns which candidates may be disrupted now, in their order, so that no budget is
+// exceeded. Nodes are all nodes of the Provisioner.
 func Choose(spec *provisioningv1.ProvisionerSpec, nodes []provisioningv1.ProvisionedNode, candidates []Candidate, now time.Time) Choice {
 	leaving, total := 0, 0
 	for i := range nodes {
@@ -110,7 +112,8 @@ func Waiting(nodes []provisioningv1.ProvisionedNode) []Candidate {
 	return waiting
 }
 
-// Revoked returns the nodes that were allowed to be disrupted and neither ask for it any longer nor are being disrupted.
+// Revoked returns the nodes that were allowed to be disrupted and neither ask for it any longer nor
+// are being disrupted.
 func Revoked(nodes []provisioningv1.ProvisionedNode) []*provisioningv1.ProvisionedNode {
 	var revoked []*provisioningv1.ProvisionedNode
 	for i := range nodes {

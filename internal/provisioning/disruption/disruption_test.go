@@ -148,7 +148,8 @@ func TestKeptBy(t *testing.T) {
 	}
 }
 
-// TestKeptByPodDisruptionBudgets holds for which pods a PodDisruptionBudget keeps a node: those that the API server would refuse to evict now.
+// TestKeptByPodDisruptionBudgets holds for which pods a PodDisruptionBudget keeps a node: those
+// that the API server would refuse to evict now.
 func TestKeptByPodDisruptionBudgets(t *testing.T) {
 	t.Parallel()
 	budget := func(edit func(*policyv1.PodDisruptionBudget)) policyv1.PodDisruptionBudget {

@@ -48,9 +48,12 @@ func annotated(by string) Keeper {
 	return Keeper{provisioningv1.DoNotDisruptReason, by, "the annotation is removed or the pod has ended"}
 }
 
-// KeptBy returns what keeps a node from being disrupted. The node's own objects may be nil. An annotation on the Node or its ProvisionedNode keeps it from any voluntary
-// disruption. A pod that would be evicted keeps the node from being replaced, by an annotation or because a PodDisruptionBudget allows no eviction of it, unless
-// terminationGracePeriod bounds the drain: then the drain waits for the pod for that long. Budgets no longer count once the replacement has begun.
+// KeptBy returns what keeps a node from being disrupted. The node's own objects may be nil. An
+// annotation on the Node or its ProvisionedNode keeps it from any voluntary disruption. A pod that
+// would be evicted keeps the node from being replaced, by an annotation or because a
+// PodDisruptionBudget allows no eviction of it, unless terminationGracePeriod bounds the drain:
+// then the drain waits for the pod for that long. Budgets no longer count once the replacement has
+// begun.
 func KeptBy(spec *provisioningv1.ProvisionerSpec, node *provisioningv1.ProvisionedNode, member *corev1.Node, pods []corev1.Pod, budgets []policyv1.PodDisruptionBudget) Keeper {
 	if key := Protection(node.Annotations); key != "" {
 		return annotated(fmt.Sprintf("ProvisionedNode %s has the annotation %s", node.Name, key))
@@ -80,8 +83,9 @@ func KeptBy(spec *provisioningv1.ProvisionerSpec, node *provisioningv1.Provision
 	return Keeper{}
 }
 
-// blockedBy returns why the API server would refuse to evict a pod now, "" if it would not (Kubernetes: registry/core/pod, eviction.go). What a budget says before its
-// controller has seen its newest spec counts for nothing.
+// blockedBy returns why the API server would refuse to evict a pod now, "" if it would not
+// (Kubernetes: registry/core/pod, eviction.go). What a budget says before its controller has seen
+// its newest spec counts for nothing.
 func blockedBy(pod *corev1.Pod, budgets []policyv1.PodDisruptionBudget) string {
 	if pod.Status.Phase != corev1.PodRunning {
 		return "" // budgets do not count for pods that are pending or have ended
@@ -111,10 +115,12 @@ func covers(budget *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
 		return false
 	}
 	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
-	return err == nil && selector.Matches(labels.Set(pod.Labels)) // the API server admits no selector that it cannot read
+	// the API server admits no selector that it cannot read
+	return err == nil && selector.Matches(labels.Set(pod.Labels))
 }
 
-// evictsUnready reports whether a budget lets pods be evicted that are not ready (Kubernetes: PodDisruptionBudgetSpec.unhealthyPodEvictionPolicy).
+// evictsUnready reports whether a budget lets pods be evicted that are not ready (Kubernetes:
+// PodDisruptionBudgetSpec.unhealthyPodEvictionPolicy).
 func evictsUnready(budget *policyv1.PodDisruptionBudget) bool {
 	if policy := budget.Spec.UnhealthyPodEvictionPolicy; policy != nil && *policy == policyv1.AlwaysAllow {
 		return true

@@ -8,7 +8,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Budget bounds how many nodes are launched in a minute, so that a mistake costs a minute's worth of nodes at a time. It is for one goroutine.
+// Budget bounds how many nodes are launched in a minute, so that a mistake costs a minute's worth
+// of nodes at a time. It is for one goroutine.
 type Budget struct {
 	clock clock.PassiveClock
 	limit int
@@ -42,7 +43,8 @@ func (b *Budget) Spend(nodes int) {
 	b.spent = append(b.recent(), spending{b.clock.Now(), nodes})
 }
 
-// Recover counts nodes that an earlier process launched, by their ages. It is for a budget of which nothing was spent yet.
+// Recover counts nodes that an earlier process launched, by their ages. It is for a budget of which
+// nothing was spent yet.
 func (b *Budget) Recover(ages []time.Duration) {
 	now := b.clock.Now()
 	ages = slices.Clone(ages)

@@ -11,11 +11,14 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
-// expectedPrefix begins the names of pods that are expected. No name of a pod begins so, and it sorts behind all of them: of equal pods the expected ones are placed last.
+// expectedPrefix begins the names of pods that are expected. No name of a pod begins so, and it
+// sorts behind all of them: of equal pods the expected ones are placed last.
 const expectedPrefix = "\U0010ffff"
 
-// expect returns the pods, and copies of those that are expected. The copies stand for pods to come: nodes that are packed for all of them together are larger, and have room for
-// pods that come later. Only pods are copied that do not depend on where other pods are, so that copies keep no pod from its place.
+// expect returns the pods, and copies of those that are expected. The copies stand for pods to
+// come: nodes that are packed for all of them together are larger, and have room for pods that come
+// later. Only pods are copied that do not depend on where other pods are, so that copies keep no
+// pod from its place.
 func expect(pods, expected []packing.Pod) []packing.Pod {
 	all := slices.Clone(pods)
 	for i := range expected {
@@ -25,18 +28,21 @@ func expect(pods, expected []packing.Pod) []packing.Pod {
 		name := fmt.Sprintf("%s%d", expectedPrefix, i)
 		pod := &corev1.Pod{Spec: expected[i].Spec}
 		pod.Namespace, pod.Name, pod.UID = expected[i].Namespace, name, types.UID(name)
-		all = append(all, packing.Pod{Pod: pod, Tried: true}) // behind all others where only so many are looked at
+		// behind all others where only so many are looked at
+		all = append(all, packing.Pod{Pod: pod, Tried: true})
 	}
 	return all
 }
 
-// roomWorth is what room for a pod to come is worth beside a place that a pod takes at once: the pods that come do not fill it evenly. It was measured: see
-// TestStreamsCostLittleMore.
+// roomWorth is what room for a pod to come is worth beside a place that a pod takes at once: the
+// pods that come do not fill it evenly. It was measured: see TestStreamsCostLittleMore.
 const roomWorth = 0.9
 
-// Pack chooses nodes for the pods of a problem. It tries room for all pods that are expected, for the first half of them, for the first quarter, and for none, and takes what costs
-// least by the pods and the room. Room that takes a place from a new pod, because of limits for example, is not taken. While pods are deferred no room is
-// tried: those to come are here already, and each try packs the whole backlog again.
+// Pack chooses nodes for the pods of a problem. It tries room for all pods that are expected, for
+// the first half of them, for the first quarter, and for none, and takes what costs least by the
+// pods and the room. Room that takes a place from a new pod, because of limits for example, is not
+// taken. While pods are deferred no room is tried: those to come are here already, and each try
+// packs the whole backlog again.
 func Pack(problem *packing.Problem, expected []packing.Pod, isNew func(*corev1.Pod) bool) *packing.Result {
 	best := packing.Pack(problem)
 	if len(expected) == 0 || len(best.New) == 0 || len(best.Deferred) > 0 {
@@ -75,7 +81,8 @@ func independent(pod *packing.Pod) bool {
 	return alone && len(spec.TopologySpreadConstraints) == 0 && len(pod.Volumes) == 0 && pod.Zones == nil && !packing.BindsHostPort(pod.Pod)
 }
 
-// dropExpected takes expected pods out of a result, and nodes that are for nothing else. It returns for how many of them new nodes now have room.
+// dropExpected takes expected pods out of a result, and nodes that are for nothing else. It returns
+// for how many of them new nodes now have room.
 func dropExpected(result *packing.Result) int {
 	is := func(pod *corev1.Pod) bool { return strings.HasPrefix(pod.Name, expectedPrefix) }
 	result.New = slices.DeleteFunc(result.New, func(node packing.NewNode) bool {

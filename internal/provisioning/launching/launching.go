@@ -1,5 +1,6 @@
-// Package launching turns the nodes that package packing chose into launches: ProvisionedNodes, of which those that are equal are launched by one call. It
-// is a function of values, but for Budget, which counts what was launched lately.
+// Package launching turns the nodes that package packing chose into launches: ProvisionedNodes, of
+// which those that are equal are launched by one call. It is a function of values, but for Budget,
+// which counts what was launched lately.
 package launching
 
 import (
@@ -42,11 +43,13 @@ type Launch struct {
 	Pods [][]*corev1.Pod
 }
 
-// maxNodes is how many nodes one call launches. EC2 takes more; a call that fails as a whole should not fail for all.
+// maxNodes is how many nodes one call launches. EC2 takes more; a call that fails as a whole should
+// not fail for all.
 const maxNodes = 100
 
-// Plan makes launches of nodes that are launched from one thing: the same group and architecture. The name of each is made by newName, from a prefix. A node whose offerings have
-// no subnet is left out, and said why.
+// Plan makes launches of nodes that are launched from one thing: the same group and architecture.
+// The name of each is made by newName, from a prefix. A node whose offerings have no subnet is left
+// out, and said why.
 func Plan(nodes []packing.NewNode, s Surroundings, newName func(prefix string) string) ([]Launch, map[*corev1.Pod]string) {
 	var launches []Launch
 	open := map[string]int{} // the launch that further equal nodes join, by what makes them equal
@@ -147,7 +150,8 @@ func capacityTypeOf(options []packing.Option) string {
 // mostAwaited bounds what a node waits for.
 const mostAwaited = 32
 
-// Awaited returns the extended resources that pods request, which their node has to have before it is initialized.
+// Awaited returns the extended resources that pods request, which their node has to have before it
+// is initialized.
 func Awaited(pods []*corev1.Pod) []string {
 	names := map[string]bool{}
 	for _, pod := range pods {
@@ -165,7 +169,7 @@ func Awaited(pods []*corev1.Pod) []string {
 func keyOf(spec *provisioningv1.ProvisionedNodeSpec) string {
 	text, err := json.Marshal(spec)
 	if err != nil {
-		panic(err) // data alone: there is nothing that JSON can not write
+		panic(err) // data alone: there is nothing that JSON cannot write
 	}
 	return string(text)
 }

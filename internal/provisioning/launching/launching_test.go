@@ -147,7 +147,8 @@ func TestPlanWritesEverythingDown(t *testing.T) {
 	}
 }
 
-// TestLaunchNamesAreTokens holds that every name is one that EC2 takes as a client token, and that Kubernetes takes as the name of an object.
+// TestLaunchNamesAreTokens holds that every name is one that EC2 takes as a client token, and that
+// Kubernetes takes as the name of an object.
 func TestLaunchNamesAreTokens(t *testing.T) {
 	t.Parallel()
 	s := surroundings(map[string]string{"a": "s"})

@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 )
 
-// Places are the subnets that nodes can be launched into, by zone, the best first. A launch has one subnet in a zone: EC2 takes no more (AWS: EC2 user guide, quotas of EC2 Fleet).
+// Places are the subnets that nodes can be launched into, by zone, the best first. A launch has one
+// subnet in a zone: EC2 takes no more (AWS: EC2 user guide, quotas of EC2 Fleet).
 type Places map[string][]Place
 
 // Place is a subnet.
@@ -18,12 +19,15 @@ type Place struct {
 	SubnetID string
 	// Public is true if instances get public addresses there.
 	Public bool
-	// Free is how many addresses nobody has, and no node under way will take for itself. What pods take is not known beforehand.
+	// Free is how many addresses nobody has, and no node under way will take for itself. What pods
+	// take is not known beforehand.
 	Free int
 }
 
-// NewPlaces returns the places that subnets are: in each zone private ones before public ones, and of these the one with the most free addresses first. Subnets without addresses are
-// left out. Nodes under way, whose addresses EC2 did not count when it was asked, count against every subnet that they may be in.
+// NewPlaces returns the places that subnets are: in each zone private ones before public ones, and
+// of these the one with the most free addresses first. Subnets without addresses are left out.
+// Nodes under way, whose addresses EC2 did not count when it was asked, count against every subnet
+// that they may be in.
 func NewPlaces(found []discovery.Subnet, full func(subnetID string) bool, nodes []provisioningv1.ProvisionedNode) Places {
 	places := Places{}
 	for _, subnet := range found {
@@ -114,8 +118,8 @@ func takesAddress(node *provisioningv1.ProvisionedNode, subnet *discovery.Subnet
 	return slices.ContainsFunc(node.Spec.Offerings, func(offering provisioningv1.NodeOffering) bool { return offering.SubnetID == subnet.ID })
 }
 
-// in returns the subnet in a zone for the next node: the first that has an address left, or else the first, because counts may be wrong and EC2 says so. It is empty if
-// there is none.
+// in returns the subnet in a zone for the next node: the first that has an address left, or else
+// the first, because counts may be wrong and EC2 says so. It is empty if there is none.
 func (p Places) in(zone string) string {
 	some := p[zone]
 	if len(some) == 0 {

@@ -7,8 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Promises remember which pods a node was launched for, or else has room for, until the scheduler has put them somewhere. They live in memory alone: who starts without them
-// packs such pods onto the same nodes again. It is safe for concurrent use.
+// Promises remember which pods a node was launched for, or else has room for, until the scheduler
+// has put them somewhere. They live in memory alone: who starts without them packs such pods onto
+// the same nodes again. It is safe for concurrent use.
 type Promises struct {
 	mu     sync.Mutex
 	byPod  map[types.UID]string

@@ -20,12 +20,14 @@ const (
 	// RetryInterval is how often EC2 is asked again whether it launches what it refused.
 	RetryInterval = 10 * time.Second
 
-	// A refusal that no dry run shows lasts for a time, because nothing but a launch would tell that it is over.
+	// A refusal that no dry run shows lasts for a time, because nothing but a launch would tell
+	// that it is over.
 	templateTTL = 3 * time.Minute
 	accountTTL  = 15 * time.Second
 	momentTTL   = 5 * time.Second
 
-	// mostVersions bounds how many versions are remembered that EC2 would launch from. Pods choose which are tried.
+	// mostVersions bounds how many versions are remembered that EC2 would launch from. Pods choose
+	// which are tried.
 	mostVersions = 1000
 	// mostRetried bounds how many refused offerings of a version are tried again at a time.
 	mostRetried = 3

@@ -40,7 +40,8 @@ func chooseOffers(offers iter.Seq[catalog.Offer]) []catalog.Offer {
 		if ordinary(offer.Type) {
 			list = &usual
 		}
-		if last := len(*list) - 1; last < 0 || (*list)[last].Type != offer.Type { // the offers of a type follow one another
+		// the offers of a type follow one another
+		if last := len(*list) - 1; last < 0 || (*list)[last].Type != offer.Type {
 			*list = append(*list, typeOffers{Type: offer.Type})
 		}
 		of := &(*list)[len(*list)-1]

@@ -71,7 +71,8 @@ func problemOf(pods []packing.Pod, nodes []packing.Node, kinds []packing.Instanc
 	return &packing.Problem{Provisioners: []packing.Provisioner{packtest.Provisioner(func(p *packing.Provisioner) { p.Daemons = daemons })}, Types: kinds, Pods: pods, Nodes: nodes}
 }
 
-// run has the pods come, and nodes be launched for them as a window says. Nodes under way take pods that come later.
+// run has the pods come, and nodes be launched for them as a window says. Nodes under way take pods
+// that come later.
 func run(s stream, window *launching.Window, kinds []packing.InstanceType, daemons []*corev1.Pod) outcome {
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	now := begin
@@ -152,7 +153,8 @@ func mixed(i int) packing.Pod {
 	return packtest.Pod(fmt.Sprintf("p%05d", i), packtest.Asks("cpu", fmt.Sprintf("%dm", 100*(1+source.IntN(20))), "memory", fmt.Sprintf("%dMi", 256*(1+source.IntN(16)))))
 }
 
-// streams are some that the bounds are held for: pods of several sizes, evenly and at random, and of all sizes.
+// streams are some that the bounds are held for: pods of several sizes, evenly and at random, and
+// of all sizes.
 func streams() map[string]stream {
 	all := map[string]stream{
 		"500 in a minute, of all sizes":            steady(500, 120*time.Millisecond, mixed),
@@ -167,7 +169,8 @@ func streams() map[string]stream {
 	return all
 }
 
-// A stream of pods costs at most a tenth more than the same pods at once, and the median pod waits for its launch at most a second.
+// A stream of pods costs at most a tenth more than the same pods at once, and the median pod waits
+// for its launch at most a second.
 func TestStreamsCostLittleMore(t *testing.T) {
 	t.Parallel()
 	kinds := families()
@@ -187,8 +190,10 @@ func TestStreamsCostLittleMore(t *testing.T) {
 	}
 }
 
-// TestStreamsAmongAllInstanceTypes holds that streams of pods of many sizes, as the benchmark has them, cost at most 17 % more among all of EC2's instance types. Packed at once they leave nearly no room, because there are
-// burstable types of all sizes; a batch of a dozen pods has fewer that complement each other.
+// TestStreamsAmongAllInstanceTypes holds that streams of pods of many sizes, as the benchmark has
+// them, cost at most 17 % more among all of EC2's instance types. Packed at once they leave nearly
+// no room, because there are burstable types of all sizes; a batch of a dozen pods has fewer that
+// complement each other.
 func TestStreamsAmongAllInstanceTypes(t *testing.T) {
 	t.Parallel()
 	kinds := allTypes(t)
@@ -211,8 +216,9 @@ func TestStreamsAmongAllInstanceTypes(t *testing.T) {
 	}
 }
 
-// TestManyPodsAmongAllInstanceTypes packs very many pods in a moment, although there are as many types as EC2 has. It took a hundred times as long while each class of pods
-// looked at each type for each node.
+// TestManyPodsAmongAllInstanceTypes packs very many pods in a moment, although there are as many
+// types as EC2 has. It took a hundred times as long while each class of pods looked at each type
+// for each node.
 func TestManyPodsAmongAllInstanceTypes(t *testing.T) {
 	var pods []packing.Pod
 	for _, pod := range workload.Diverse(6000) {
@@ -261,7 +267,8 @@ func TestSlowPodsWaitForNothing(t *testing.T) {
 	}
 }
 
-// Streams of 500 pods in a minute cost less than a tenth more on average, and none a fifth, whatever the moments at which the pods come.
+// Streams of 500 pods in a minute cost less than a tenth more on average, and none a fifth,
+// whatever the moments at which the pods come.
 func TestStreamsOfAnyMoments(t *testing.T) {
 	t.Parallel()
 	kinds := families()
@@ -284,8 +291,9 @@ func TestStreamsOfAnyMoments(t *testing.T) {
 	}
 }
 
-// TestBacklogsArePackedOnce holds that no room for pods to come is tried while pods that are here are deferred: it would find none, and take as long as the packing again for each
-// try. 20,000 waiting pods took four times as long.
+// TestBacklogsArePackedOnce holds that no room for pods to come is tried while pods that are here
+// are deferred: it would find none, and take as long as the packing again for each try. 20,000
+// waiting pods took four times as long.
 func TestBacklogsArePackedOnce(t *testing.T) {
 	pods := make([]packing.Pod, 200)
 	for i := range pods {

@@ -10,14 +10,17 @@ import (
 const (
 	// quiet is how long no pod must have come for a batch to be complete.
 	quiet = 500 * time.Millisecond
-	// calm is how long nothing must have been launched for a pod to be served at once. It also ends a stream of pods.
+	// calm is how long nothing must have been launched for a pod to be served at once. It also ends
+	// a stream of pods.
 	calm = 2 * time.Second
 
-	// DefaultLongest is how long a batch is kept open while pods keep coming. Longer batches make the median pod of a stream wait for more than a second.
+	// DefaultLongest is how long a batch is kept open while pods keep coming. Longer batches make
+	// the median pod of a stream wait for more than a second.
 	DefaultLongest = 1500 * time.Millisecond
 
-	// expectedOfBatch and expectedOfStream bound for how many pods to come nodes have room, by the pods of the last batch and by those of the stream. The second bounds
-	// what the end of a stream leaves empty. Both were measured: see TestStreamsCostLittleMore.
+	// expectedOfBatch and expectedOfStream bound for how many pods to come nodes have room, by the
+	// pods of the last batch and by those of the stream. The second bounds what the end of a stream
+	// leaves empty. Both were measured: see TestStreamsCostLittleMore.
 	expectedOfBatch  = 2
 	expectedOfStream = 0.1
 
@@ -25,8 +28,9 @@ const (
 	mostRecent = 200
 )
 
-// Window says when to launch for pods that wait: at once when nothing was launched a moment ago, else when no more pods come. It also says for how many pods to
-// come the nodes should have room, while pods keep coming. It is for one goroutine.
+// Window says when to launch for pods that wait: at once when nothing was launched a moment ago,
+// else when no more pods come. It also says for how many pods to come the nodes should have room,
+// while pods keep coming. It is for one goroutine.
 type Window struct {
 	longest                time.Duration
 	launched, opened, grew time.Time
@@ -62,8 +66,9 @@ func (w *Window) Waited(now time.Time) time.Duration {
 	return now.Sub(w.opened)
 }
 
-// Expected returns the pods that nodes for new pods should have room for in addition: those of the stream that came last,
-// the latest first. Pods to come are like them. A batch alone has too few sizes to tell which nodes suit the stream.
+// Expected returns the pods that nodes for new pods should have room for in addition: those of the
+// stream that came last, the latest first. Pods to come are like them. A batch alone has too few
+// sizes to tell which nodes suit the stream.
 func (w *Window) Expected(pods []packing.Pod) []packing.Pod {
 	if w.streamed == 0 {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing/packtest"
 )
 
-// BenchmarkPack measures pods per second of processor time, what is allocated for each, and what the nodes cost. It is for profiles; what is compared with others is measured by
-// bench/packing.
+// BenchmarkPack measures pods per second of processor time, what is allocated for each, and what
+// the nodes cost. It is for profiles; what is compared with others is measured by bench/packing.
 func BenchmarkPack(b *testing.B) {
 	problems := map[string]*packing.Problem{
 		"4000 preferring": {Provisioners: []packing.Provisioner{packtest.Provisioner()}, Types: packtest.LinearTypes(400), Pods: preferring(packtest.Diverse(4000, 42))},

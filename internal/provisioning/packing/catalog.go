@@ -34,7 +34,8 @@ type catalog struct {
 	types     []catalogType // by price
 }
 
-// catalogType is an instance type. Its zones are those with an offering that is available, by capacity type, and sold are all with an offering.
+// catalogType is an instance type. Its zones are those with an offering that is available, by
+// capacity type, and sold are all with an offering.
 type catalogType struct {
 	*InstanceType
 	zones    [capacityTypes]uint64
@@ -210,10 +211,11 @@ type candidate struct {
 
 // route is one way of a pod, to nodes that there are and to new ones.
 type route struct {
-	way        constraints.Requirements
-	zones      uint64       // that the way itself admits
-	kinds      uint8        // the same for capacity types
-	candidates []*candidate // one a provisioner, or several where daemons that pods mind run on some types alone
+	way   constraints.Requirements
+	zones uint64 // that the way itself admits
+	kinds uint8  // the same for capacity types
+	// one a provisioner, or several where daemons that pods mind run on some types alone
+	candidates []*candidate
 }
 
 func (p *packer) route(way constraints.Requirements) *route {

@@ -3,7 +3,8 @@ package packing
 // Cause is why a pod finds no place, as metrics count it.
 type Cause string
 
-// The causes. Of several provisioners, the one that is closest to launching for the pod tells: the first of these.
+// The causes. Of several provisioners, the one that is closest to launching for the pod tells: the
+// first of these.
 const (
 	CauseLimits        Cause = "limits"
 	CauseNoCapacity    Cause = "no_capacity"
@@ -12,7 +13,8 @@ const (
 	CauseIncompatible  Cause = "incompatible"
 	CauseNoProvisioner Cause = "no_provisioner"
 	CauseLaunch        Cause = "launch" // a node was chosen, and cannot be launched now
-	CauseVolume        Cause = "volume" // a PersistentVolumeClaim of the pod is missing, or is bound before the pod is scheduled
+	// a PersistentVolumeClaim of the pod is missing, or is bound before the pod is scheduled
+	CauseVolume Cause = "volume"
 )
 
 // closest are the causes from the closest to a launch on.

@@ -14,8 +14,9 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing/packtest"
 )
 
-// placedNode is a node as it would be, and its pods: a plain reading of the scheduler's predicates checks it. It shares no code with the packer; nodes are matched
-// and taints tolerated by Kubernetes's own functions.
+// placedNode is a node as it would be, and its pods: a plain reading of the scheduler's predicates
+// checks it. It shares no code with the packer; nodes are matched and taints tolerated by
+// Kubernetes's own functions.
 type placedNode struct {
 	node   *corev1.Node
 	free   corev1.ResourceList
@@ -115,7 +116,8 @@ func (w *world) neighbors(pod *corev1.Pod, on *placedNode) string {
 	return w.lonely(pod, pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, on)
 }
 
-// lonely says that no pod is there that all terms select, and why that matters: there are such pods elsewhere, or the pod is not one itself.
+// lonely says that no pod is there that all terms select, and why that matters: there are such pods
+// elsewhere, or the pod is not one itself.
 func (w *world) lonely(pod *corev1.Pod, terms []corev1.PodAffinityTerm, on *placedNode) string {
 	all := func(other *corev1.Pod) bool {
 		return !slices.ContainsFunc(terms, func(term corev1.PodAffinityTerm) bool { return !selected(&term, pod, other) })
@@ -224,7 +226,8 @@ func inNamespaces(by *corev1.PodAffinityTerm, from, to *corev1.Pod) bool {
 	return slices.Contains(by.Namespaces, to.Namespace) || err == nil && selector.Matches(labels.Set(packtest.Namespaces[to.Namespace]))
 }
 
-// settle puts pods on the node one by one, in whichever order of all nodes' pods the scheduler takes them, and says what is left that it never takes.
+// settle puts pods on the node one by one, in whichever order of all nodes' pods the scheduler
+// takes them, and says what is left that it never takes.
 func (w *world) settle(waiting map[*placedNode][]packing.Pod) string {
 	for {
 		progress, left := false, ""

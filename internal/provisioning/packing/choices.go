@@ -5,8 +5,10 @@ import (
 	"math/bits"
 )
 
-// choices returns the types that are in both masks and are worth looking at for a node of the group, the cheapest first. It leaves out a type where another one that is
-// in both masks does as well. Of EC2's types nine in ten are left out: previous generations, and variants with local disks or faster networks that no pod asks for.
+// choices returns the types that are in both masks and are worth looking at for a node of the
+// group, the cheapest first. It leaves out a type where another one that is in both masks does as
+// well. Of EC2's types nine in ten are left out: previous generations, and variants with local
+// disks or faster networks that no pod asks for.
 func (p *packer) choices(g *group, a, b []uint64) []int32 {
 	p.mask = p.mask[:0]
 	for word := range a {
@@ -62,7 +64,8 @@ func (p *packer) better(g *group) [][]uint64 {
 	return masks
 }
 
-// asGood is true if the first type has as much for pods of the group as the second, costs no more wherever the second can be had, and takes no more of the limits.
+// asGood is true if the first type has as much for pods of the group as the second, costs no more
+// wherever the second can be had, and takes no more of the limits.
 func (p *packer) asGood(g *group, first, second int) bool {
 	if !holds(g.free[first], g.free[second]) {
 		return false

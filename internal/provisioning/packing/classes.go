@@ -153,7 +153,8 @@ func (k *classifier) classes(all []Pod, limited bool) []*class {
 	return arrange(byKey)
 }
 
-// arrange orders the classes: important pods first where limits may leave some without a node, then those that keep nodes to themselves, then the large.
+// arrange orders the classes: important pods first where limits may leave some without a node, then
+// those that keep nodes to themselves, then the large.
 func arrange(byKey map[string]*class) []*class {
 	classes := slices.SortedFunc(maps.Values(byKey), func(a, b *class) int {
 		return cmp.Or(cmp.Compare(b.priority, a.priority), compareBool(b.exclusive, a.exclusive), a.request.compare(b.request), cmp.Compare(a.key, b.key))
@@ -197,7 +198,8 @@ func (k *classifier) exclusive(c *class) bool {
 	return hosts(c.levels[0].apart) || hosts(c.levels[0].spread)
 }
 
-// wishKey are the same bytes, until the next key is made, for all pods with the same wishes. Topologies may be described by the pod's own labels and namespace.
+// wishKey are the same bytes, until the next key is made, for all pods with the same wishes.
+// Topologies may be described by the pod's own labels and namespace.
 func (k *classifier) wishKey(pod *corev1.Pod) []byte {
 	spec := &pod.Spec
 	b := k.buffer[:0]

@@ -44,7 +44,8 @@ func (k *classifier) daemons(pods []*corev1.Pod, known map[*corev1.Pod]*daemon) 
 	return all
 }
 
-// settle reads what is known of a daemon once all pods have been read. One that may be on a node or not is minded by those that keep apart from it, and no help to others.
+// settle reads what is known of a daemon once all pods have been read. One that may be on a node or
+// not is minded by those that keep apart from it, and no help to others.
 func (k *classifier) settle(d *daemon) {
 	d.request = k.resources.of(podRequests(d.pod, nil))
 	d.counts = slices.Clone(k.countsOf(d.pod))
@@ -53,7 +54,8 @@ func (k *classifier) settle(d *daemon) {
 	}
 }
 
-// runs is true for a daemon that has a pod on nodes of the group and the type. Zone and capacity type are not known, so that one which some zone excludes counts.
+// runs is true for a daemon that has a pod on nodes of the group and the type. Zone and capacity
+// type are not known, so that one which some zone excludes counts.
 func (d *daemon) runs(g *group, t *catalogType) bool {
 	if tolerated, _ := constraints.Tolerates(&d.pod.Spec, g.ask.Taints); !tolerated {
 		return false

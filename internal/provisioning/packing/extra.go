@@ -24,7 +24,8 @@ func hugePages(extra corev1.ResourceList) int64 {
 	return sum
 }
 
-// AddExtra adds what a node has in addition to its instance type to the type's resources. Huge pages are taken from memory.
+// AddExtra adds what a node has in addition to its instance type to the type's resources. Huge
+// pages are taken from memory.
 func AddExtra(to, extra corev1.ResourceList) {
 	for name, quantity := range extra {
 		sum := to[name]
@@ -66,13 +67,15 @@ func (t *InstanceType) admitted(r constraints.Requirements) bool {
 	return true
 }
 
-// supports reports whether instances of the type can be launched from a launch template that gives nodes the extra resources.
+// supports reports whether instances of the type can be launched from a launch template that gives
+// nodes the extra resources.
 func (t *InstanceType) supports(extra corev1.ResourceList) bool {
 	adapters := extra[EFA]
 	return adapters.Value() <= t.EFAInterfaces
 }
 
-// Extended reports whether a resource is one that a device plugin, or an administrator, has a Node offer. A Provisioner may declare it among its extra resources.
+// Extended reports whether a resource is one that a device plugin, or an administrator, has a Node
+// offer. A Provisioner may declare it among its extra resources.
 func Extended(name corev1.ResourceName) bool {
 	text := string(name)
 	if strings.HasPrefix(text, corev1.ResourceHugePagesPrefix) {

@@ -37,8 +37,8 @@ func settled(problem *packing.Problem, result *packing.Result, choose func(optio
 	return w, w.settle(waiting)
 }
 
-// TestPlacedPodsFit holds that the scheduler can bind every pod where it was put, whichever of a node's options AWS has, that limits are kept, and that every pod is
-// accounted for once.
+// TestPlacedPodsFit holds that the scheduler can bind every pod where it was put, whichever of a
+// node's options AWS has, that limits are kept, and that every pod is accounted for once.
 func TestPlacedPodsFit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing/packtest"
 )
 
-// TestNothingPlaceableIsLeft holds that no pod is left that would fit on some node as it was decided, on such a node with another type, or on a node more.
+// TestNothingPlaceableIsLeft holds that no pod is left that would fit on some node as it was
+// decided, on such a node with another type, or on a node more.
 func TestNothingPlaceableIsLeft(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -75,7 +76,8 @@ func (w *world) roomFor(problem *packing.Problem, result *packing.Result, p pack
 	return w.roomOnNew(problem, result, p)
 }
 
-// offered is true for a capacity type that a node may still have. One is settled as soon as some pod counts others by it, as a zone is.
+// offered is true for a capacity type that a node may still have. One is settled as soon as some
+// pod counts others by it, as a zone is.
 func offered(n *packing.NewNode, capacityType string) bool {
 	return slices.ContainsFunc(n.Options, func(option packing.Option) bool { return option.CapacityType == capacityType })
 }
@@ -119,7 +121,8 @@ func allTerms(pod *corev1.Pod) []corev1.PodAffinityTerm {
 	return terms
 }
 
-// suitsExisting is true for a node of another than a provisioner, or from the launch template that its provisioner has for the pod.
+// suitsExisting is true for a node of another than a provisioner, or from the launch template that
+// its provisioner has for the pod.
 func suitsExisting(problem *packing.Problem, p *corev1.Pod, node *corev1.Node) bool {
 	name := node.Labels[provisioningv1.LabelProvisionerName]
 	if name == "" {

@@ -82,8 +82,9 @@ func (p *packer) slack(n *node, a *attempt, s scope) int64 {
 	return count
 }
 
-// grown is what the node is best exchanged for: the type of which a further pod costs least, and of equal ones that for the most, if so many of its kind
-// are to come. A new node has no price yet, and is grown from nothing.
+// grown is what the node is best exchanged for: the type of which a further pod costs least, and of
+// equal ones that for the most, if so many of its kind are to come. A new node has no price yet,
+// and is grown from nothing.
 func (p *packer) grown(n *node, a *attempt, s scope, ahead int64, most float64) fit {
 	best := fit{each: most}
 	zones, kinds := n.zones&s.zones, n.kinds&s.kinds
@@ -108,7 +109,8 @@ func (p *packer) grown(n *node, a *attempt, s scope, ahead int64, most float64) 
 // epsilon is below any difference of prices that matters, and above what sums of them are wrong by.
 const epsilon = 1e-9
 
-// affordable is true for a type that keeps the provisioner within its limits, in place of the one that the node has.
+// affordable is true for a type that keeps the provisioner within its limits, in place of the one
+// that the node has.
 func (p *packer) affordable(n *node, t *catalogType) bool {
 	b := n.group.provisioner
 	if !b.bounded {

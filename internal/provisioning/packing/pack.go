@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 )
 
-// packer is the state of one call of Pack: what was read of the problem, and below it what was decided so far.
+// packer is the state of one call of Pack: what was read of the problem, and below it what was
+// decided so far.
 type packer struct {
 	problem    *Problem
 	resources  *resourceIndex
@@ -50,7 +51,8 @@ type standing struct {
 	reserved [][]int32 // topologies that its pods keep others apart by
 }
 
-// Pack chooses nodes for the pods. Both appetites are tried, because neither is better on all pods; the outcome that leaves fewer pods, or else costs less, is taken.
+// Pack chooses nodes for the pods. Both appetites are tried, because neither is better on all pods;
+// the outcome that leaves fewer pods, or else costs less, is taken.
 func Pack(problem *Problem) *Result {
 	return newPacker(problem).pack()
 }
@@ -184,8 +186,8 @@ func (p *packer) addExisting(s *standing) {
 	p.existing = append(p.existing, n)
 }
 
-// foresee finds the domains that nodes may come to be in, and adds up what each group will be asked for, so that the first nodes are grown with the last
-// pods in mind.
+// foresee finds the domains that nodes may come to be in, and adds up what each group will be asked
+// for, so that the first nodes are grown with the last pods in mind.
 func (p *packer) foresee() {
 	for _, c := range p.classes {
 		if c.reason != "" {
@@ -254,7 +256,8 @@ type attempt struct {
 	cursors   map[scopeKey]*cursor
 }
 
-// cursor says how many nodes, from the first on, have no more room for the class: they get none while it is being placed.
+// cursor says how many nodes, from the first on, have no more room for the class: they get none
+// while it is being placed.
 type cursor struct {
 	existing, slack, growth int
 	refusals                *refusals
@@ -352,7 +355,8 @@ func (p *packer) step(a *attempt) bool {
 	return false
 }
 
-// ahead is how many pods of the class's size are to come, counting what others of the group ask for as so many of them.
+// ahead is how many pods of the class's size are to come, counting what others of the group ask for
+// as so many of them.
 func (p *packer) ahead(c *class) int64 {
 	if c.first == nil {
 		return c.left()
@@ -388,8 +392,9 @@ func (p *packer) ontoExisting(a *attempt, s scope) bool {
 	return false
 }
 
-// suits is true for a node that is there, and that the class may go to. What was launched for pods that name a launch template is not for pods that name none,
-// and the other way round: the launch template is the one that the node's provisioner would launch the pod's node from.
+// suits is true for a node that is there, and that the class may go to. What was launched for pods
+// that name a launch template is not for pods that name none, and the other way round: the launch
+// template is the one that the node's provisioner would launch the pod's node from.
 func (p *packer) suits(n *node, a *attempt) bool {
 	if n.existing.Closed || !a.route.way.Admit(n.existing.Labels) || a.class.zones != nil && n.zones&a.zones == 0 {
 		return false
@@ -466,7 +471,8 @@ func (p *packer) blank(a *attempt) *node {
 	}
 }
 
-// crowded is true if the daemons of a new node and the pods of its domain, those of the class included, would keep each other out.
+// crowded is true if the daemons of a new node and the pods of its domain, those of the class
+// included, would keep each other out.
 func (p *packer) crowded(a *attempt, s scope) bool {
 	return slices.ContainsFunc(a.candidate.crowd, func(place int32) bool {
 		t := p.topologies.all[place]

@@ -14,8 +14,10 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing/packtest"
 )
 
-// TestPriceOfPlainPacking holds that nodes cost no more than those of the algorithm that Karpenter's documentation describes: pods in order of size, each to the node
-// with the fewest pods that some instance type still suits, and in the end the cheapest type for each. Karpenter itself is measured beside Slipway elsewhere.
+// TestPriceOfPlainPacking holds that nodes cost no more than those of the algorithm that
+// Karpenter's documentation describes: pods in order of size, each to the node with the fewest pods
+// that some instance type still suits, and in the end the cheapest type for each. Karpenter itself
+// is measured beside Slipway elsewhere.
 func TestPriceOfPlainPacking(t *testing.T) {
 	t.Parallel()
 	for _, types := range []struct {
@@ -81,7 +83,9 @@ func TestGiants(t *testing.T) {
 	}
 }
 
-// TestMemory is not parallel, because what other tests allocate would count. It holds that a backlog of 20,000 pods is packed in less than 300 MB, the pods themselves and everything that was let go meanwhile included.
+// TestMemory is not parallel, because what other tests allocate would count. It holds that a
+// backlog of 20,000 pods is packed in less than 300 MB, the pods themselves and everything that was
+// let go meanwhile included.
 func TestMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	types := packtest.LinearTypes(400)
@@ -95,7 +99,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestMemoryOfDeferredPods is not parallel for the same reason. It holds that pods beyond the bound cost little more than being sorted, however many wait.
+// TestMemoryOfDeferredPods is not parallel for the same reason. It holds that pods beyond the bound
+// cost little more than being sorted, however many wait.
 func TestMemoryOfDeferredPods(t *testing.T) {
 	const bound = 1000
 	types, pods := packtest.LinearTypes(50), packtest.Diverse(20000, 42)

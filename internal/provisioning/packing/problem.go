@@ -12,7 +12,8 @@ import (
 
 // Problem is what there is to pack. Nothing in it is changed.
 type Problem struct {
-	// Provisioners that may launch nodes. A pod that suits several goes to the one with the highest weight, or of those to the first in the order of names.
+	// Provisioners that may launch nodes. A pod that suits several goes to the one with the highest
+	// weight, or of those to the first in the order of names.
 	Provisioners []Provisioner
 
 	// Templates are what their launch templates, and those that pods name, turned out to hold.
@@ -34,7 +35,8 @@ type Problem struct {
 	// Namespaces are the labels of namespaces, which affinities between pods may select by.
 	Namespaces map[string]map[string]string
 
-	// MaxPods bounds how many pods are looked at: those first that were not Tried, and of them the important and the large. The rest is deferred. 0 is no bound.
+	// MaxPods bounds how many pods are looked at: those first that were not Tried, and of them the
+	// important and the large. The rest is deferred. 0 is no bound.
 	MaxPods int
 }
 
@@ -42,7 +44,8 @@ type Problem struct {
 type Provisioner struct {
 	constraints.Provisioner
 
-	// Limits that all nodes of the provisioner together stay within, those included that there are: Used. Limits that are missing do not bound.
+	// Limits that all nodes of the provisioner together stay within, those included that there are:
+	// Used. Limits that are missing do not bound.
 	Limits Limits
 
 	// Used by the nodes that there are.
@@ -58,7 +61,8 @@ type Limits struct {
 	Nodes       *int64
 }
 
-// String returns the limits as a user wrote them. What they leave is not among it: it changes with every node, and events would repeat.
+// String returns the limits as a user wrote them. What they leave is not among it: it changes with
+// every node, and events would repeat.
 func (l Limits) String() string {
 	var texts []string
 	if l.CPU != nil {
@@ -84,7 +88,8 @@ type InstanceType struct {
 	// Labels that nodes of the type carry beside those of every node.
 	Labels map[string]string
 
-	// Capacity of an instance, the number of pods and AttachableVolumes included; and Overhead, what of it no pod gets.
+	// Capacity of an instance, the number of pods and AttachableVolumes included; and Overhead,
+	// what of it no pod gets.
 	Capacity, Overhead corev1.ResourceList
 
 	// EFAInterfaces is how many network interfaces of an instance may be Elastic Fabric Adapters.
@@ -134,10 +139,12 @@ type Pod struct {
 	// Zones that its volumes can be used in; nil for any.
 	Zones []string
 
-	// Volumes that its node has to attach, by the name of their CSI driver. One that it shares with another pod is counted for both.
+	// Volumes that its node has to attach, by the name of their CSI driver. One that it shares with
+	// another pod is counted for both.
 	Volumes map[string]int64
 
-	// Tried is true for a pod that was looked at before, without success: where there is a bound, others come first.
+	// Tried is true for a pod that was looked at before, without success: where there is a bound,
+	// others come first.
 	Tried bool
 }
 
@@ -167,13 +174,15 @@ func (r *Result) Price() float64 {
 
 // NewNode is one node to launch.
 type NewNode struct {
-	// Ask is what it is launched from. Its requirements are those of its first pod; Options have those of all.
+	// Ask is what it is launched from. Its requirements are those of its first pod; Options have
+	// those of all.
 	Ask constraints.Ask
 
 	// Architecture of the node.
 	Architecture string
 
-	// Options are the offerings that suit all pods of the node, the cheapest first. With limits, no option is larger than the first.
+	// Options are the offerings that suit all pods of the node, the cheapest first. With limits, no
+	// option is larger than the first.
 	Options []Option
 
 	// Pods that the node is for.

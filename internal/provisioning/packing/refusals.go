@@ -2,12 +2,14 @@ package packing
 
 import "encoding/binary"
 
-// refusals remember, for the nodes of a group by their places, that no larger type paid for one more pod of some size. There are far more classes of pods than sizes:
-// classes differ by labels and topologies too.
+// refusals remember, for the nodes of a group by their places, that no larger type paid for one
+// more pod of some size. There are far more classes of pods than sizes: classes differ by labels
+// and topologies too.
 type refusals []refusal
 
-// refusal says that a node of some price was refused, with so many pods ahead, and a new node at most at such a price. Fewer pods and a lower price do not change that,
-// nor does what is put on the node while its price is the same, because it leaves less room.
+// refusal says that a node of some price was refused, with so many pods ahead, and a new node at
+// most at such a price. Fewer pods and a lower price do not change that, nor does what is put on
+// the node while its price is the same, because it leaves less room.
 type refusal struct {
 	price, most float64
 	ahead       int64

@@ -18,7 +18,8 @@ func bothCapacityTypes(p *packing.Provisioner) {
 	p.Requirements = constraints.Requirements{provisioningv1.LabelCapacityType: constraints.In("spot", "on-demand")}
 }
 
-// TestOnDemandReplacesSpotThatIsShort checks that a provisioner for both capacity types buys On-Demand while AWS has no Spot capacity, and only then.
+// TestOnDemandReplacesSpotThatIsShort checks that a provisioner for both capacity types buys
+// On-Demand while AWS has no Spot capacity, and only then.
 func TestOnDemandReplacesSpotThatIsShort(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -52,7 +53,8 @@ func TestOnDemandReplacesSpotThatIsShort(t *testing.T) {
 	}
 }
 
-// TestWeights checks that of several provisioners that suit a pod the heaviest launches, and that the next one does where its limits leave nothing.
+// TestWeights checks that of several provisioners that suit a pod the heaviest launches, and that
+// the next one does where its limits leave nothing.
 func TestWeights(t *testing.T) {
 	t.Parallel()
 	named := func(name string, weight int32, cpu int64) packing.Provisioner {
@@ -141,7 +143,8 @@ func TestExtraResources(t *testing.T) {
 	}
 }
 
-// TestDaemonsOfAliases checks that daemons count that select by labels which nodes have in addition to others.
+// TestDaemonsOfAliases checks that daemons count that select by labels which nodes have in addition
+// to others.
 func TestDaemonsOfAliases(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"beta.kubernetes.io/os", "beta.kubernetes.io/arch", provisioningv1.KarpenterLabelCapacityType} {

@@ -17,7 +17,8 @@ import (
 // amounts are quantities of the resources of an index: CPU in thousandths, everything else in units.
 type amounts []int64
 
-// The first resources of every index. CPU and memory count for limits, and the number of pods is one more for each pod.
+// The first resources of every index. CPU and memory count for limits, and the number of pods is
+// one more for each pod.
 const (
 	cpu = iota
 	memory
@@ -86,13 +87,15 @@ func (x *resourceIndex) of(list corev1.ResourceList) amounts {
 	return a
 }
 
-// attachableVolumes is how Kubernetes once called the volumes of a CSI driver that a node can attach, when they were a resource of Nodes.
+// attachableVolumes is how Kubernetes once called the volumes of a CSI driver that a node can
+// attach, when they were a resource of Nodes.
 const attachableVolumes = "attachable-volumes-csi-"
 
 // EBSDriver is the name of the CSI driver of Amazon EBS.
 const EBSDriver = "ebs.csi.aws.com"
 
-// AttachableVolumes is the resource of volumes that a node can attach for a CSI driver. A list without it does not bound them.
+// AttachableVolumes is the resource of volumes that a node can attach for a CSI driver. A list
+// without it does not bound them.
 func AttachableVolumes(driver string) corev1.ResourceName {
 	return corev1.ResourceName(attachableVolumes + driver)
 }
@@ -108,7 +111,8 @@ func (x *resourceIndex) room(list corev1.ResourceList) amounts {
 	return a
 }
 
-// podRequests are what the scheduler reserves for a pod, itself as one of the node's pods included. A list that nobody needs any more may be given to take.
+// podRequests are what the scheduler reserves for a pod, itself as one of the node's pods included.
+// A list that nobody needs any more may be given to take.
 func podRequests(pod *corev1.Pod, into corev1.ResourceList) corev1.ResourceList {
 	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{Reuse: into})
 	requests[corev1.ResourcePods] = onePod
@@ -153,7 +157,8 @@ func holds(free, used amounts) bool {
 	return true
 }
 
-// quantity returns an amount of a resource with its unit, such as "1.5 CPU", "15.9 GB of memory", or "2 nvidia.com/gpu".
+// quantity returns an amount of a resource with its unit, such as "1.5 CPU", "15.9 GB of memory",
+// or "2 nvidia.com/gpu".
 func (x *resourceIndex) quantity(place int, amount int64) string {
 	switch name := x.names[place]; name {
 	case corev1.ResourceCPU:
@@ -176,7 +181,8 @@ func (x *resourceIndex) quantity(place int, amount int64) string {
 // byteUnits are the units of amounts of bytes, a thousand apart.
 var byteUnits = []string{"bytes", "kB", "MB", "GB", "TB", "PB", "EB"}
 
-// bytes returns an amount of bytes with one digit after the point, and in parentheses as manifests have it, where that is as short: "17.2 GB (16Gi)".
+// bytes returns an amount of bytes with one digit after the point, and in parentheses as manifests
+// have it, where that is as short: "17.2 GB (16Gi)".
 func bytes(amount int64) string {
 	value, unit := float64(amount), 0
 	for value >= 1000 && unit < len(byteUnits)-1 {

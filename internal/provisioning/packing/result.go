@@ -16,7 +16,8 @@ import (
 // maxOptions bounds the offerings of one node. EC2 takes 300 overrides in a fleet.
 const maxOptions = 60
 
-// outcome is what one appetite came to. What it means for the pods is told of the better one alone: that takes more memory than all else.
+// outcome is what one appetite came to. What it means for the pods is told of the better one alone:
+// that takes more memory than all else.
 type outcome struct {
 	existing, opened []*node
 	unplaced         []Unplaced
@@ -137,7 +138,8 @@ func (p *packer) explain(c *class) (string, Cause) {
 		cause = closer(cause, of)
 		reasons = append(reasons, reason)
 	}
-	// What keeps a pod from the provisioner that it asks for says more than that it does not ask for the others.
+	// What keeps a pod from the provisioner that it asks for says more than that it does not ask
+	// for the others.
 	telling := slices.DeleteFunc(slices.Clone(reasons), func(reason string) bool { return strings.HasPrefix(reason, "asks for provisioner ") })
 	if len(telling) == 0 {
 		telling = []string{reasons[0] + ", which there is not"}
@@ -206,7 +208,8 @@ func (p *packer) tooLarge(a *attempt) string {
 	return "asks for resources that no one instance type has together"
 }
 
-// short says that a pod has to wait until AWS has instances again, if none that AWS has now is large enough, and one would be that it sells.
+// short says that a pod has to wait until AWS has instances again, if none that AWS has now is
+// large enough, and one would be that it sells.
 func (p *packer) short(a *attempt) string {
 	empty := make(amounts, len(p.resources.names))
 	zones := a.candidate.zones

@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 )
 
-// domainRoom is how many pods of the class the topologies over zones and capacity types admit in a scope, as things are.
+// domainRoom is how many pods of the class the topologies over zones and capacity types admit in a
+// scope, as things are.
 func (p *packer) domainRoom(a *attempt, in scopeKey) int64 {
 	room := int64(unbounded)
 	for t, place := range p.over(a.wanted.spread, in) {
@@ -83,7 +84,8 @@ func (p *packer) nodeRoom(n *node, a *attempt) int64 {
 	return room
 }
 
-// spreadRoom is how many more pods may be where some are, if elsewhere are as few as said. Pods that do not count themselves may come in any number.
+// spreadRoom is how many more pods may be where some are, if elsewhere are as few as said. Pods
+// that do not count themselves may come in any number.
 func spreadRoom(some, fewest, maxSkew int64, counts bool) int64 {
 	if counts {
 		return max(0, fewest+maxSkew-some)
@@ -94,7 +96,8 @@ func spreadRoom(some, fewest, maxSkew int64, counts bool) int64 {
 	return unbounded
 }
 
-// fewest are the pods of the domain that has the fewest. Domains that are too few have none, by the scheduler's rule.
+// fewest are the pods of the domain that has the fewest. Domains that are too few have none, by the
+// scheduler's rule.
 func (t *topology) fewest() int64 {
 	if bits.OnesCount64(t.domains) < max(t.minDomains, 1) {
 		return 0
@@ -112,8 +115,9 @@ func (c *class) counted(place int32) bool {
 	return found
 }
 
-// count adds pods on a node to the topologies that count them, and to those that they keep others apart by. The domain of a node is settled before
-// pods come to it that some topology counts by domains.
+// count adds pods on a node to the topologies that count them, and to those that they keep others
+// apart by. The domain of a node is settled before pods come to it that some topology counts by
+// domains.
 func (p *packer) count(n *node, counted, reserved []int32, number int64) {
 	for _, place := range counted {
 		switch t := p.topologies.all[place]; {
@@ -137,8 +141,9 @@ func (p *packer) count(n *node, counted, reserved []int32, number int64) {
 	}
 }
 
-// countsOn is true for a node whose pods the topology counts: a spread is over the nodes that the pod with the spread might be on. What a new node's labels are going to
-// be is read from the type that it has for now.
+// countsOn is true for a node whose pods the topology counts: a spread is over the nodes that the
+// pod with the spread might be on. What a new node's labels are going to be is read from the type
+// that it has for now.
 func (p *packer) countsOn(t *topology, n *node) bool {
 	if n.existing != nil && !t.over(n.existing.Taints) || n.group != nil && !t.over(n.group.ask.Taints) {
 		return false

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// scope is where some pods of a class may go at once: into some zones, or into one, by some capacity types, or by one.
+// scope is where some pods of a class may go at once: into some zones, or into one, by some
+// capacity types, or by one.
 type scope struct {
 	scopeKey
 	bound  int64
@@ -37,7 +38,8 @@ func (k scopeKey) holds(n *node, a *attempt) bool {
 	return (!a.zonal || n.zones&k.zones != 0 || n.zones == 0 && k.zones == 0) && (!a.kindly || n.kinds&k.kinds != 0 || n.kinds == 0 && k.kinds == 0)
 }
 
-// scopes are one for all domains where no topology counts by them, else one a domain that the topologies admit, the emptiest first.
+// scopes are one for all domains where no topology counts by them, else one a domain that the
+// topologies admit, the emptiest first.
 func (p *packer) scopes(a *attempt) []scope {
 	var scopes []scope
 	for _, zones := range a.parts(a.zones, a.zonal, byZone) {
@@ -57,7 +59,8 @@ func (p *packer) scopes(a *attempt) []scope {
 	return scopes
 }
 
-// parts are the bits of a mask one by one, or the mask as it is. The empty part are nodes that are there without a domain, which only spreads and affinities need.
+// parts are the bits of a mask one by one, or the mask as it is. The empty part are nodes that are
+// there without a domain, which only spreads and affinities need.
 func (a *attempt) parts(mask uint64, divided bool, over axis) []uint64 {
 	if !divided {
 		return []uint64{mask}

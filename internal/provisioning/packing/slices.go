@@ -14,7 +14,8 @@ type rank struct {
 	cpu, memory int64
 }
 
-// sliced are the pods to look at, in the order of their names, and those to defer: of those that were tried before, less important or smaller.
+// sliced are the pods to look at, in the order of their names, and those to defer: of those that
+// were tried before, less important or smaller.
 func sliced(all []Pod, bound int) (looked []Pod, deferred []*corev1.Pod) {
 	looked = slices.Clone(all)
 	if bound > 0 && len(all) > bound {

@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing/packtest"
 )
 
-// shape is a result in short: for each new node its pods, cheapest type and zones, in the order in which nodes were opened; and the reasons.
+// shape is a result in short: for each new node its pods, cheapest type and zones, in the order in
+// which nodes were opened; and the reasons.
 func shape(result *packing.Result) (nodes, reasons []string) {
 	for _, n := range result.New {
 		var in []string
@@ -458,7 +459,8 @@ func TestSlices(t *testing.T) {
 	}
 }
 
-// TestTriedPodsComeLast holds that pods without a place do not keep those from being looked at that a bound deferred.
+// TestTriedPodsComeLast holds that pods without a place do not keep those from being looked at that
+// a bound deferred.
 func TestTriedPodsComeLast(t *testing.T) {
 	t.Parallel()
 	problem := packing.Problem{
@@ -481,7 +483,8 @@ func TestTriedPodsComeLast(t *testing.T) {
 	}
 }
 
-// TestExistingNodes holds that nodes that are on their way are used first, by pods of their launch template alone.
+// TestExistingNodes holds that nodes that are on their way are used first, by pods of their launch
+// template alone.
 func TestExistingNodes(t *testing.T) {
 	t.Parallel()
 	node := packing.Node{Name: "n", Allocatable: packtest.Amounts("cpu", "2", "memory", "4Gi", "pods", "10"), Labels: map[string]string{
@@ -502,7 +505,8 @@ func TestExistingNodes(t *testing.T) {
 	}
 }
 
-// TestPodsWithoutMemory holds that a pod that asks for no memory does not move the others of a node to a type that has too little for them.
+// TestPodsWithoutMemory holds that a pod that asks for no memory does not move the others of a node
+// to a type that has too little for them.
 func TestPodsWithoutMemory(t *testing.T) {
 	t.Parallel()
 	types := slices.DeleteFunc(packtest.FamilyTypes(), func(kind packing.InstanceType) bool { return kind.Name != "c5.2xlarge" && kind.Name != "r5.2xlarge" })
@@ -516,7 +520,8 @@ func TestPodsWithoutMemory(t *testing.T) {
 	}
 }
 
-// TestReasonsOfShortages holds what pods are told while AWS has none of the instances that suit them: that, and not that what is left is too small.
+// TestReasonsOfShortages holds what pods are told while AWS has none of the instances that suit
+// them: that, and not that what is left is too small.
 func TestReasonsOfShortages(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -54,10 +54,13 @@ type topology struct {
 	maxSkew    int64
 	minDomains int
 	nodes      []constraints.Requirements // of a spread: the nodes that it is over; all if there are none
-	tolerating *corev1.PodSpec            // of a spread that is over nodes whose taints its pods tolerate: one of them
-	beside     []axis                     // of a spread: those of all spreads of its pods. Nodes without such a domain are in none
+	// of a spread that is over nodes whose taints its pods tolerate: one of them
+	tolerating *corev1.PodSpec
+	// of a spread: those of all spreads of its pods. Nodes without such a domain are in none
+	beside []axis
 
-	domains uint64 // of a spread, but for one over nodes: those with such nodes, or that such nodes may come to
+	// of a spread, but for one over nodes: those with such nodes, or that such nodes may come to
+	domains uint64
 	total   int64
 	counts  []int64 // matching pods by domain. Those on a node are counted there
 	owners  []int64 // pods that keep apart, by domain
@@ -211,7 +214,8 @@ func requiredAxes(spec *corev1.PodSpec) []axis {
 	return all
 }
 
-// termsOf is the topology of terms of (anti-)affinity with one key: it counts the pods that all terms match, as the scheduler does for affinity.
+// termsOf is the topology of terms of (anti-)affinity with one key: it counts the pods that all
+// terms match, as the scheduler does for affinity.
 func (s *topologies) termsOf(pod *corev1.Pod, r relation, key string, terms []corev1.PodAffinityTerm) (int32, string) {
 	t := topology{relation: r}
 	var words []string
@@ -289,7 +293,8 @@ func sortedKeys(of map[string]bool) []string {
 	return slices.Sorted(maps.Keys(of))
 }
 
-// withLabelKeys is the selector with the pod's own values of some keys, and without those of others. A nil selector matches nothing, and stays so.
+// withLabelKeys is the selector with the pod's own values of some keys, and without those of
+// others. A nil selector matches nothing, and stays so.
 func withLabelKeys(selector *metav1.LabelSelector, match, mismatch []string, of map[string]string) *metav1.LabelSelector {
 	if selector == nil || len(match)+len(mismatch) == 0 {
 		return selector

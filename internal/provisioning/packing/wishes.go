@@ -37,7 +37,8 @@ func (k *classifier) wishes(pod *corev1.Pod) *wishes {
 	return w
 }
 
-// reservedOf are the topologies that a pod on a node keeps others apart by. Terms that nobody can read bind nobody.
+// reservedOf are the topologies that a pod on a node keeps others apart by. Terms that nobody can
+// read bind nobody.
 func (k *classifier) reservedOf(pod *corev1.Pod) []int32 {
 	var reserved []int32
 	terms := requiredAntiAffinity(&pod.Spec)
@@ -85,7 +86,8 @@ func wantedOf(wishes []wish) wanted {
 	return w
 }
 
-// relations are all relations of a pod. Preferences that cannot be met by new nodes anyway are left out; requirements are the reason then.
+// relations are all relations of a pod. Preferences that cannot be met by new nodes anyway are left
+// out; requirements are the reason then.
 func (k *classifier) relations(pod *corev1.Pod, ways []constraints.Requirements) ([]wish, string) {
 	var all []wish
 	for i := range pod.Spec.TopologySpreadConstraints {

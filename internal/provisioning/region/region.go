@@ -1,5 +1,5 @@
-// Package region is what the controllers of just-in-time nodes see of AWS: what can be launched, and where. It keeps no state of its own but package
-// discovery's.
+// Package region is what the controllers of just-in-time nodes see of AWS: what can be launched,
+// and where. It keeps no state of its own but package discovery's.
 package region
 
 import (
@@ -37,8 +37,9 @@ func (r *Region) Facts(ctx context.Context, provisioners []*provisioningv1.Provi
 	return facts, nil
 }
 
-// Subnets returns where the nodes of a provisioner may be. Of subnets that are found by the tag of the cluster, public ones count only if there are no others: nodes get public
-// addresses there, which somebody has to ask for by naming the subnets.
+// Subnets returns where the nodes of a provisioner may be. Of subnets that are found by the tag of
+// the cluster, public ones count only if there are no others: nodes get public addresses there,
+// which somebody has to ask for by naming the subnets.
 func (r *Region) Subnets(ctx context.Context, provisioner *provisioningv1.Provisioner) ([]discovery.Subnet, error) {
 	found, err := r.Discovery.SubnetIDs(ctx, discovery.SubnetQuery{Refs: defaults.Subnets(provisioner)})
 	if err != nil {
@@ -59,7 +60,8 @@ func privateFirst(found []discovery.Subnet) []discovery.Subnet {
 	return private
 }
 
-// Labels returns the labels of an instance type's nodes that the type and the region decide. An unknown type has none.
+// Labels returns the labels of an instance type's nodes that the type and the region decide. An
+// unknown type has none.
 func (r *Region) Labels(ctx context.Context, instanceType string) (map[string]string, error) {
 	types, err := r.Discovery.InstanceTypes(ctx)
 	if err != nil {

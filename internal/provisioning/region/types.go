@@ -14,8 +14,9 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 )
 
-// Unsuitable returns why no instance type is within a provisioner's limits and runs images for an architecture, as kubernetes.io/arch has it; for any if that is empty. It
-// returns "" if one is, or if nothing limits the types.
+// Unsuitable returns why no instance type is within a provisioner's limits and runs images for an
+// architecture, as kubernetes.io/arch has it; for any if that is empty. It returns "" if one is, or
+// if nothing limits the types.
 func (r *Region) Unsuitable(ctx context.Context, provisioner *constraints.Provisioner, architecture string) (string, error) {
 	if len(provisioner.InstanceTypes) == 0 && len(provisioner.Requirements) == 0 {
 		return "", nil
@@ -64,7 +65,8 @@ func labels(region string, t *discovery.InstanceType) map[string]string {
 	return all
 }
 
-// named returns the bare-metal types that a provisioner asks for by name or size, and all types that it lists.
+// named returns the bare-metal types that a provisioner asks for by name or size, and all types
+// that it lists.
 func named(provisioner *constraints.Provisioner, types []discovery.InstanceType) []string {
 	all := slices.Clone(provisioner.InstanceTypes)
 	for _, key := range []string{corev1.LabelInstanceTypeStable, provisioningv1.InstanceLabelPrefix + "size"} {

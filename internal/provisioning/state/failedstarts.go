@@ -21,9 +21,11 @@ const (
 	longestMessage = 1024
 )
 
-// FailStart records that a node did not start for lack of a resource, or for another reason if that is empty. Nodes that were launched before the last failure are of its
-// round: recording them again changes nothing. Nothing is recorded if one of the Provisioner's nodes shows that the instance is at fault, because it started after this one was
-// launched. FailStart reports whether it recorded the failure.
+// FailStart records that a node did not start for lack of a resource, or for another reason if that
+// is empty. Nodes that were launched before the last failure are of its round: recording them again
+// changes nothing. Nothing is recorded if one of the Provisioner's nodes shows that the instance is
+// at fault, because it started after this one was launched. FailStart reports whether it recorded
+// the failure.
 func FailStart(provisioner *provisioningv1.Provisioner, nodes []provisioningv1.ProvisionedNode, node *provisioningv1.ProvisionedNode, resource, message string, now time.Time) bool {
 	if disproved(nodes, node, resource) {
 		return false
@@ -52,7 +54,8 @@ func FailStart(provisioner *provisioningv1.Provisioner, nodes []provisioningv1.P
 	return true
 }
 
-// disproved reports whether another node from the same version of the launch template, with the resource if there is one, started after a node was launched.
+// disproved reports whether another node from the same version of the launch template, with the
+// resource if there is one, started after a node was launched.
 func disproved(nodes []provisioningv1.ProvisionedNode, node *provisioningv1.ProvisionedNode, resource string) bool {
 	failure := provisioningv1.FailedStart{LaunchTemplateID: node.Spec.LaunchTemplate.ID, LaunchTemplateVersion: node.Spec.LaunchTemplate.Version, Resource: resource}
 	for i := range nodes {
@@ -65,7 +68,8 @@ func disproved(nodes []provisioningv1.ProvisionedNode, node *provisioningv1.Prov
 	return false
 }
 
-// ClearFailedStarts removes the entries that a node which has started disproves. It reports whether there were any.
+// ClearFailedStarts removes the entries that a node which has started disproves. It reports whether
+// there were any.
 func ClearFailedStarts(provisioner *provisioningv1.Provisioner, node *provisioningv1.ProvisionedNode) bool {
 	before := len(provisioner.Status.FailedStarts)
 	provisioner.Status.FailedStarts = slices.DeleteFunc(slices.Clone(provisioner.Status.FailedStarts), func(entry provisioningv1.FailedStart) bool {
@@ -74,8 +78,8 @@ func ClearFailedStarts(provisioner *provisioningv1.Provisioner, node *provisioni
 	return len(provisioner.Status.FailedStarts) != before
 }
 
-// HeldBack returns why no node is launched from a launch template for pods that request the resources, "" if one may be. Nodes are all nodes, or those of the
-// Provisioner.
+// HeldBack returns why no node is launched from a launch template for pods that request the
+// resources, "" if one may be. Nodes are all nodes, or those of the Provisioner.
 func HeldBack(provisioner *provisioningv1.Provisioner, nodes []provisioningv1.ProvisionedNode, template provisioningv1.LaunchTemplateVersion, resources []string, now time.Time) string {
 	for i := range provisioner.Status.FailedStarts {
 		entry := &provisioner.Status.FailedStarts[i]
@@ -89,8 +93,9 @@ func HeldBack(provisioner *provisioningv1.Provisioner, nodes []provisioningv1.Pr
 	return ""
 }
 
-// Wait returns how long the entry holds launches back, zero for good, and whether it does. After one failure it holds none back while another node of the kind is ready: the
-// instance may have been at fault, and the next one shows whether it was.
+// Wait returns how long the entry holds launches back, zero for good, and whether it does. After
+// one failure it holds none back while another node of the kind is ready: the instance may have
+// been at fault, and the next one shows whether it was.
 func Wait(provisioner *provisioningv1.Provisioner, nodes []provisioningv1.ProvisionedNode, entry *provisioningv1.FailedStart, now time.Time) (time.Duration, bool) {
 	switch {
 	case !counts(provisioner, entry), entry.Tries == 1 && anyReady(provisioner.Name, nodes, entry):

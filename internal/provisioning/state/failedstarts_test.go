@@ -28,7 +28,8 @@ func tried(minute int, template string, resources ...string) *provisioningv1.Pro
 
 func at(minute int) time.Time { return origin.Add(time.Duration(minute) * time.Minute) }
 
-// Waits grow with every round of failures, a round counts once, and after the last nothing is launched any longer.
+// Waits grow with every round of failures, a round counts once, and after the last nothing is
+// launched any longer.
 func TestFailedStartsGrow(t *testing.T) {
 	t.Parallel()
 	p := &provisioningv1.Provisioner{}
@@ -89,8 +90,9 @@ func TestHeldBack(t *testing.T) {
 	}
 }
 
-// TestStartsThatOthersDisprove holds what another node of the Provisioner says about a failure: one that started meanwhile keeps it from being recorded, and one that is well has the
-// next node launched at once, but not the one after that.
+// TestStartsThatOthersDisprove holds what another node of the Provisioner says about a failure: one
+// that started meanwhile keeps it from being recorded, and one that is well has the next node
+// launched at once, but not the one after that.
 func TestStartsThatOthersDisprove(t *testing.T) {
 	t.Parallel()
 	const gpu = "nvidia.com/gpu"

@@ -10,9 +10,11 @@ import (
 )
 
 const (
-	// readinessTaints is the prefix of taints that the Node Readiness Controller removes (Kubernetes: sigs.k8s.io/node-readiness-controller).
+	// readinessTaints is the prefix of taints that the Node Readiness Controller removes
+	// (Kubernetes: sigs.k8s.io/node-readiness-controller).
 	readinessTaints = "readiness.k8s.io/"
-	// agentTaints is the suffix of taints that agents remove from their node: Cilium's, and those of AWS's CSI drivers.
+	// agentTaints is the suffix of taints that agents remove from their node: Cilium's, and those
+	// of AWS's CSI drivers.
 	agentTaints = "/agent-not-ready"
 	// uninitializedTaint is removed by the cloud controller manager.
 	uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
@@ -31,7 +33,8 @@ func ephemeral(key string) bool {
 type Awaited struct {
 	// Taints are those that another controller is expected to remove.
 	Taints []string
-	// Undeclared are taints that the Provisioner lists neither in taints nor in startupTaints. Pods that the node was launched for need not tolerate them.
+	// Undeclared are taints that the Provisioner lists neither in taints nor in startupTaints. Pods
+	// that the node was launched for need not tolerate them.
 	Undeclared []string
 	// Resources are the extended resources that the Node does not have yet.
 	Resources []string
@@ -56,8 +59,9 @@ func (a Awaited) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// Awaits returns what keeps the ready Node of a ProvisionedNode from being initialized. A Node that is used, by a pod that a node is there for, has no undeclared taint that
-// matters: its pods tolerate those that it has.
+// Awaits returns what keeps the ready Node of a ProvisionedNode from being initialized. A Node that
+// is used, by a pod that a node is there for, has no undeclared taint that matters: its pods
+// tolerate those that it has.
 func Awaits(provisioned *provisioningv1.ProvisionedNode, member *corev1.Node, used bool) Awaited {
 	var awaited Awaited
 	for i := range member.Spec.Taints {

@@ -16,8 +16,8 @@ func Leaves(node *provisioningv1.ProvisionedNode) bool {
 	return node.DeletionTimestamp != nil || IsTrue(node, provisioningv1.ReplacingCondition)
 }
 
-// Moves reports whether a pod needs a place elsewhere before its node goes: somebody makes it again when it is evicted, and no volume of one Node keeps the new pod from running
-// on another.
+// Moves reports whether a pod needs a place elsewhere before its node goes: somebody makes it again
+// when it is evicted, and no volume of one Node keeps the new pod from running on another.
 func (c *Cluster) Moves(pod *corev1.Pod) bool {
 	if metav1.GetControllerOf(pod) == nil || !drain.Leaves(pod) {
 		return false
@@ -58,7 +58,8 @@ func (c *Cluster) takes(name string) bool {
 		}
 		for i := range c.Provisioned {
 			provisioned := &c.Provisioned[i]
-			// A Node that had registered and is gone takes nothing, even though its instance runs. Neither does one that failed after it had started.
+			// A Node that had registered and is gone takes nothing, even though its instance runs.
+			// Neither does one that failed after it had started.
 			c.takers[provisioned.Name] = !Leaves(provisioned) && !failed(provisioned) && (provisioned.Status.NodeName == "" || stays[provisioned.Status.InstanceID])
 		}
 	}

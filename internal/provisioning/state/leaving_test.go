@@ -46,7 +46,8 @@ func volumeOf(name, key, value string) corev1.PersistentVolume {
 	return volume
 }
 
-// TestPodsOfLeavingNodes holds which pods of a node are packed as if they waited, and that they count where they are to be, and not where they are.
+// TestPodsOfLeavingNodes holds which pods of a node are packed as if they waited, and that they
+// count where they are to be, and not where they are.
 func TestPodsOfLeavingNodes(t *testing.T) {
 	t.Parallel()
 	elsewhere := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}

@@ -37,7 +37,8 @@ func (c *Cluster) nodes(types map[string]*packing.InstanceType, daemons []*corev
 	for i := range c.Provisioned {
 		if provisioned := &c.Provisioned[i]; !joined[provisioned.Name] {
 			node := awaited(provisioned, types, daemons)
-			node.Closed = node.Closed || provisioned.Status.NodeName != "" // its Node was there and is gone: nobody knows whether it comes back
+			// its Node was there and is gone: nobody knows whether it comes back
+			node.Closed = node.Closed || provisioned.Status.NodeName != ""
 			node.Pods = slices.Concat(node.Pods, promised[provisioned.Name])
 			nodes = append(nodes, node)
 		}
@@ -79,7 +80,8 @@ func (c *Cluster) promised() map[string][]*corev1.Pod {
 	return promised
 }
 
-// join makes a Node what it is about to be, until it is initialized: without startup taints, and with the devices that its instance type has.
+// join makes a Node what it is about to be, until it is initialized: without startup taints, and
+// with the devices that its instance type has.
 func (c *Cluster) join(made *packing.Node, node *corev1.Node, provisioned *provisioningv1.ProvisionedNode, types map[string]*packing.InstanceType, daemons []*corev1.Pod) {
 	if Leaves(provisioned) {
 		made.Closed = true
@@ -107,8 +109,8 @@ func (c *Cluster) join(made *packing.Node, node *corev1.Node, provisioned *provi
 	}
 }
 
-// awaited is a node that has not joined, as it will be. Until its instance is known it is what all of its offerings have in common, and has the room of the smallest: EC2
-// may choose any.
+// awaited is a node that has not joined, as it will be. Until its instance is known it is what all
+// of its offerings have in common, and has the room of the smallest: EC2 may choose any.
 func awaited(provisioned *provisioningv1.ProvisionedNode, types map[string]*packing.InstanceType, daemons []*corev1.Pod) packing.Node {
 	offerings := provisioned.Spec.Offerings
 	if chosen := provisioned.Status.InstanceType; chosen != "" {
@@ -148,7 +150,8 @@ func awaited(provisioned *provisioningv1.ProvisionedNode, types map[string]*pack
 	return node
 }
 
-// roomOf returns what pods get of a node with an instance type: of its devices, those that the image has the driver of.
+// roomOf returns what pods get of a node with an instance type: of its devices, those that the
+// image has the driver of.
 func roomOf(t *packing.InstanceType, provisioned *provisioningv1.ProvisionedNode) corev1.ResourceList {
 	room := t.Capacity.DeepCopy()
 	maps.DeleteFunc(room, func(name corev1.ResourceName, _ resource.Quantity) bool {

@@ -21,7 +21,8 @@ func nominatedBy(manager, node string) func(*corev1.Pod) {
 	}
 }
 
-// TestNominatedPodsWait holds that a pod waits while the nomination is Slipway's, in a cache too, and that it has its place where it is the scheduler's.
+// TestNominatedPodsWait holds that a pod waits while the nomination is Slipway's, in a cache too,
+// and that it has its place where it is the scheduler's.
 func TestNominatedPodsWait(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -101,7 +102,8 @@ func TestNominable(t *testing.T) {
 	}
 }
 
-// TestNominations holds that only Slipway's nominations, of pods that wait for the Node of a ProvisionedNode, are places of pods.
+// TestNominations holds that only Slipway's nominations, of pods that wait for the Node of a
+// ProvisionedNode, are places of pods.
 func TestNominations(t *testing.T) {
 	t.Parallel()
 	named := func(n *provisioningv1.ProvisionedNode) { n.Status.NodeName = "n" }

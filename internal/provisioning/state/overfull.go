@@ -10,8 +10,10 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
-// Overfull returns the nodes, by the names that promises have, whose promises may not hold any longer: the scheduler, which knows no promises, has put other pods there.
-// Resources are counted. Where pods keep others away from their node, or from their ports, every pod that comes there is a reason to place the promised ones anew.
+// Overfull returns the nodes, by the names that promises have, whose promises may not hold any
+// longer: the scheduler, which knows no promises, has put other pods there. Resources are counted.
+// Where pods keep others away from their node, or from their ports, every pod that comes there is a
+// reason to place the promised ones anew.
 func (c *Cluster) Overfull() map[string]bool {
 	overfull := map[string]bool{}
 	promised := c.promised()
@@ -33,7 +35,8 @@ func (c *Cluster) Overfull() map[string]bool {
 	return overfull
 }
 
-// crowded reports whether pods that are bound to a node may leave too little for those that were promised a place there.
+// crowded reports whether pods that are bound to a node may leave too little for those that were
+// promised a place there.
 func crowded(bound, promised []*corev1.Pod, allocatable corev1.ResourceList) bool {
 	others := slices.DeleteFunc(slices.Clone(bound), ofDaemonSet)
 	if len(others) == 0 {

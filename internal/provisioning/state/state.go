@@ -1,6 +1,8 @@
-// Package state turns what a cluster has (pods, Nodes, DaemonSets, volumes, provisioners and the nodes that they launched) into the values that package
-// packing decides from. It is a function of values. Nodes that are on their way are there already: with what they will have once they are ready, and
-// with the pods that they were launched for. What it does not read of pods and Nodes, Trimmer and TrimNode keep out of caches.
+// Package state turns what a cluster has (pods, Nodes, DaemonSets, volumes, provisioners and the
+// nodes that they launched) into the values that package packing decides from. It is a function of
+// values. Nodes that are on their way are there already: with what they will have once they are
+// ready, and with the pods that they were launched for. What it does not read of pods and Nodes,
+// Trimmer and TrimNode keep out of caches.
 package state
 
 import (
@@ -20,7 +22,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
-// UnregisteredTaint keeps all pods from a node until its labels and taints are what they are to be. Nodes from default launch templates have it when they register.
+// UnregisteredTaint keeps all pods from a node until its labels and taints are what they are to be.
+// Nodes from default launch templates have it when they register.
 const UnregisteredTaint = "provisioning.karpenter.sh/unregistered"
 
 // Cluster is all that counts of a cluster. Nothing in it is changed.
@@ -37,24 +40,28 @@ type Cluster struct {
 	CSINodes     []storagev1.CSINode
 	Attachments  []storagev1.VolumeAttachment
 
-	// Promised are the nodes that pods were found a place on, by the pod: ProvisionedNodes, and Nodes of others for pods whose own Node leaves.
+	// Promised are the nodes that pods were found a place on, by the pod: ProvisionedNodes, and
+	// Nodes of others for pods whose own Node leaves.
 	Promised map[types.UID]string
 
-	// takers are the names of nodes that pods may come to, waiting the pods that wait, tiedPods those that wait for one Node alone, stuckPods those that wait for a volume, and
-	// indexed the volumes by name; nil until somebody asks.
+	// takers are the names of nodes that pods may come to, waiting the pods that wait, tiedPods
+	// those that wait for one Node alone, stuckPods those that wait for a volume, and indexed the
+	// volumes by name; nil until somebody asks.
 	takers    map[string]bool
 	waiting   []*corev1.Pod
 	tiedPods  []Tied
 	stuckPods []packing.Unplaced
 	indexed   *volumes
-	// preempting is true if the scheduler makes room for a pod, and hosts are the Nodes by whether they take pods; nil until somebody asks.
+	// preempting is true if the scheduler makes room for a pod, and hosts are the Nodes by whether
+	// they take pods; nil until somebody asks.
 	preempting bool
 	hosts      map[string]bool
 	// keys are labels by whether they name one Node each, as far as that was asked.
 	keys map[string]bool
 }
 
-// Waiting are the pods that wait for a node: the scheduler found none for them, and nothing but a further node would help, or the node that they run on leaves.
+// Waiting are the pods that wait for a node: the scheduler found none for them, and nothing but a
+// further node would help, or the node that they run on leaves.
 func (c *Cluster) Waiting() []*corev1.Pod {
 	if c.waiting == nil {
 		leaving := c.leaving()
@@ -94,8 +101,8 @@ func (c *Cluster) Preempting() bool {
 	return c.preempting
 }
 
-// preempts reports whether the scheduler makes room for a pod on a Node, by preempting others, and that Node takes pods. A nomination may outlive its Node, and Slipway's own preempt
-// nobody.
+// preempts reports whether the scheduler makes room for a pod on a Node, by preempting others, and
+// that Node takes pods. A nomination may outlive its Node, and Slipway's own preempt nobody.
 func (c *Cluster) preempts(pod *corev1.Pod, leaving map[string]bool) bool {
 	name := pod.Status.NominatedNodeName
 	if name == "" || leaving[name] || Nominated(pod) {
@@ -111,7 +118,8 @@ func (c *Cluster) preempts(pod *corev1.Pod, leaving map[string]bool) bool {
 	return c.hosts[name]
 }
 
-// Waits reports whether the scheduler found no node for a pod. It may be making room for the pod on a Node: see Cluster.Waiting.
+// Waits reports whether the scheduler found no node for a pod. It may be making room for the pod on
+// a Node: see Cluster.Waiting.
 func Waits(pod *corev1.Pod) bool {
 	if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodPending || ofDaemonSet(pod) {
 		return false
@@ -131,8 +139,8 @@ func done(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// Problem is what package packing decides from. Pods that have a promised node are on it; of the others, those that wait are to be packed. Launch
-// templates are left to whoever reads them.
+// Problem is what package packing decides from. Pods that have a promised node are on it; of the
+// others, those that wait are to be packed. Launch templates are left to whoever reads them.
 func (c *Cluster) Problem(provisioners []constraints.Provisioner, types []packing.InstanceType) *packing.Problem {
 	known := map[string]*packing.InstanceType{}
 	for i := range types {
@@ -173,7 +181,8 @@ func (c *Cluster) daemons() []*corev1.Pod {
 		pod := &corev1.Pod{ObjectMeta: *set.Spec.Template.ObjectMeta.DeepCopy(), Spec: *set.Spec.Template.Spec.DeepCopy()}
 		pod.Namespace, pod.Name = set.Namespace, set.Name
 		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: set.Name, UID: set.UID, Controller: ptr.To(true)}}
-		// The DaemonSet controller adds these to every pod (Kubernetes: daemon/util, AddOrUpdateDaemonPodTolerations).
+		// The DaemonSet controller adds these to every pod (Kubernetes: daemon/util,
+		// AddOrUpdateDaemonPodTolerations).
 		for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure,
 			corev1.TaintNodePIDPressure, corev1.TaintNodeUnschedulable} {
 			pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Key: taint, Operator: corev1.TolerationOpExists})
@@ -196,7 +205,8 @@ func (c *Cluster) limits(provisioner string) packing.Limits {
 	return packing.Limits{}
 }
 
-// Used is what all nodes of a provisioner have together, those included that are on their way or on their way out.
+// Used is what all nodes of a provisioner have together, those included that are on their way or on
+// their way out.
 func (c *Cluster) Used(provisioner string) packing.Limits {
 	var resources provisioningv1.ProvisionedResources
 	var nodes int64

@@ -63,7 +63,8 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestNominatedPods holds when a pod that the scheduler nominated a Node for waits nevertheless: the Node is gone, or takes no pods.
+// TestNominatedPods holds when a pod that the scheduler nominated a Node for waits nevertheless:
+// the Node is gone, or takes no pods.
 func TestNominatedPods(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -217,7 +218,8 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// TestAwaitedNodesHaveExtraResources checks that a node on its way has what is declared of it, and the labels that are aliases.
+// TestAwaitedNodesHaveExtraResources checks that a node on its way has what is declared of it, and
+// the labels that are aliases.
 func TestAwaitedNodesHaveExtraResources(t *testing.T) {
 	t.Parallel()
 	types := types1()
@@ -240,8 +242,9 @@ func TestAwaitedNodesHaveExtraResources(t *testing.T) {
 	}
 }
 
-// TestDevicesOfAwaitedNodes checks which devices a node on its way has for pods: none that the image of its default launch template has no driver for, and none that only some of
-// its offerings have.
+// TestDevicesOfAwaitedNodes checks which devices a node on its way has for pods: none that the
+// image of its default launch template has no driver for, and none that only some of its offerings
+// have.
 func TestDevicesOfAwaitedNodes(t *testing.T) {
 	t.Parallel()
 	const gpu = "nvidia.com/gpu"
@@ -353,7 +356,8 @@ func claims(names ...string) func(*corev1.Pod) {
 	}
 }
 
-// TestAttachedVolumes holds how many volumes pods have nodes attach, and how many nodes can attach beside those of their pods: by what their drivers say, and else by their type.
+// TestAttachedVolumes holds how many volumes pods have nodes attach, and how many nodes can attach
+// beside those of their pods: by what their drivers say, and else by their type.
 func TestAttachedVolumes(t *testing.T) {
 	t.Parallel()
 	claim := func(name, bound, class string) corev1.PersistentVolumeClaim {
@@ -399,7 +403,8 @@ func TestAttachedVolumes(t *testing.T) {
 		},
 		Pods: []*corev1.Pod{
 			pod("waits", claims("one", "old", "shared", "later", "later-old")),
-			pod("a", on("says"), claims("one", "old")), pod("b", on("says"), claims("same", "shared")), // one and same are one volume
+			// one and same are one volume
+			pod("a", on("says"), claims("one", "old")), pod("b", on("says"), claims("same", "shared")),
 			pod("c", on("says-nothing"), claims("one")), pod("d", on("full"), claims("one", "old")),
 		},
 	}
@@ -484,8 +489,9 @@ func TestVolumeZones(t *testing.T) {
 	}
 }
 
-// TestPodsOfLocalVolumesWaitForNoNode holds that a pod whose bound volume is part of one Node waits for no other node, by whatever label the volume names its Node, and that
-// a volume of a group of nodes is no such volume.
+// TestPodsOfLocalVolumesWaitForNoNode holds that a pod whose bound volume is part of one Node waits
+// for no other node, by whatever label the volume names its Node, and that a volume of a group of
+// nodes is no such volume.
 func TestPodsOfLocalVolumesWaitForNoNode(t *testing.T) {
 	t.Parallel()
 	node := func(name, key, value string) corev1.Node {

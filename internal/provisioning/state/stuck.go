@@ -9,8 +9,9 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/packing"
 )
 
-// Stuck returns the pods that the scheduler finds no node for because of a volume: a PersistentVolumeClaim is missing, or is bound before its pod is scheduled and is not bound.
-// Until then no node helps.
+// Stuck returns the pods that the scheduler finds no node for because of a volume: a
+// PersistentVolumeClaim is missing, or is bound before its pod is scheduled and is not bound. Until
+// then no node helps.
 func (c *Cluster) Stuck() []packing.Unplaced {
 	c.Waiting()
 	return c.stuckPods
@@ -30,7 +31,8 @@ func (c *Cluster) Immovable() []packing.Unplaced {
 	return immovable
 }
 
-// obstacle returns why no node helps a pod because of one of its volumes, "" if nothing is in the way. The scheduler decides the same (Kubernetes: plugins/volumebinding).
+// obstacle returns why no node helps a pod because of one of its volumes, "" if nothing is in the
+// way. The scheduler decides the same (Kubernetes: plugins/volumebinding).
 func (c *Cluster) obstacle(pod *corev1.Pod) string {
 	for i := range pod.Spec.Volumes {
 		if name := claimName(pod, &pod.Spec.Volumes[i]); name != "" {

@@ -8,8 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Tied is a pod that the scheduler finds no node for, and that can run on one Node alone, because a volume that it is bound to is part of that Node: a local disk, for
-// example. No other node helps it, whether that Node is there or gone.
+// Tied is a pod that the scheduler finds no node for, and that can run on one Node alone, because a
+// volume that it is bound to is part of that Node: a local disk, for example. No other node helps
+// it, whether that Node is there or gone.
 type Tied struct {
 	Pod *corev1.Pod
 	// Claim and Volume are the names of the PersistentVolumeClaim and of the volume that is bound to it.
@@ -56,7 +57,8 @@ func (c *Cluster) tied(pod *corev1.Pod) (Tied, bool) {
 	return Tied{}, false
 }
 
-// ownLabels returns the labels by which a volume names the Nodes that it is part of, one of each term of its node affinity; nil if some term names none.
+// ownLabels returns the labels by which a volume names the Nodes that it is part of, one of each
+// term of its node affinity; nil if some term names none.
 func (c *Cluster) ownLabels(volume *corev1.PersistentVolume) []corev1.NodeSelectorRequirement {
 	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
 		return nil
@@ -90,9 +92,12 @@ func (c *Cluster) labeled(labels []corev1.NodeSelectorRequirement) string {
 	return name
 }
 
-// namesNodes reports whether each Node has a value of its own of a label, so that a new node never has one that a volume names. Drivers of local volumes have labels of their own in
-// place of kubernetes.io/hostname, such as topology.topolvm.io/node and openebs.io/nodename (CSI: NodeGetInfo, accessible_topology). A label that two Nodes share is of a group of
-// nodes, such as a zone. If no Node says otherwise, the values tell that are the name, the host name, or the instance of their Node, and else the key.
+// namesNodes reports whether each Node has a value of its own of a label, so that a new node never
+// has one that a volume names. Drivers of local volumes have labels of their own in place of
+// kubernetes.io/hostname, such as topology.topolvm.io/node and openebs.io/nodename (CSI:
+// NodeGetInfo, accessible_topology). A label that two Nodes share is of a group of nodes, such as a
+// zone. If no Node says otherwise, the values tell that are the name, the host name, or the
+// instance of their Node, and else the key.
 func (c *Cluster) namesNodes(key string) bool {
 	if key == corev1.LabelHostname {
 		return true
@@ -114,7 +119,8 @@ func (c *Cluster) namesNodes(key string) bool {
 	return named
 }
 
-// values reports whether some Node has a label and each that has it is named by its value, and whether two Nodes have the same value.
+// values reports whether some Node has a label and each that has it is named by its value, and
+// whether two Nodes have the same value.
 func (c *Cluster) values(key string) (own, shared bool) {
 	values := map[string]bool{}
 	own = true
@@ -134,7 +140,8 @@ func (c *Cluster) values(key string) (own, shared bool) {
 // nodeKeys are how the keys end by which drivers of local volumes name Nodes.
 var nodeKeys = []string{"node", "nodename", "node-name", "nodeid", "node-id", "host", "hostname", "instance-id"}
 
-// gives reports whether a Provisioner gives its nodes a label: then a new node may have the value that a volume names.
+// gives reports whether a Provisioner gives its nodes a label: then a new node may have the value
+// that a volume names.
 func (c *Cluster) gives(key string) bool {
 	for i := range c.Provisioners {
 		if _, has := c.Provisioners[i].Spec.Labels[key]; has {

@@ -14,8 +14,9 @@ import (
 // mostShared bounds how many sorts of pods are remembered: what is remembered of one is about a kilobyte.
 const mostShared = 4096
 
-// Trimmer takes from pods and Nodes what no controller of just-in-time nodes reads, before a cache keeps them: of a pod of some kilobytes little is left. Pods that are alike share
-// what is. What is kept is listed here; whoever reads more of a pod or a Node adds it.
+// Trimmer takes from pods and Nodes what no controller of just-in-time nodes reads, before a cache
+// keeps them: of a pod of some kilobytes little is left. Pods that are alike share what is. What is
+// kept is listed here; whoever reads more of a pod or a Node adds it.
 type Trimmer struct {
 	mu sync.Mutex
 	// shared are pods without what is their own, by their encoding.

@@ -124,7 +124,8 @@ func TestTrimmedPodsArePackedAlike(t *testing.T) {
 	})
 }
 
-// TestTrimmedPods holds that what controllers see of a trimmed pod is what they see of the whole, that events can name it, and that trimming again takes nothing more.
+// TestTrimmedPods holds that what controllers see of a trimmed pod is what they see of the whole,
+// that events can name it, and that trimming again takes nothing more.
 func TestTrimmedPods(t *testing.T) {
 	t.Parallel()
 	trimmer := &state.Trimmer{}
@@ -172,7 +173,8 @@ func TestTrimmedPods(t *testing.T) {
 	}
 }
 
-// TestTrimmedNodes holds that a cluster of trimmed Nodes is the same problem, and that what nobody reads is gone.
+// TestTrimmedNodes holds that a cluster of trimmed Nodes is the same problem, and that what nobody
+// reads is gone.
 func TestTrimmedNodes(t *testing.T) {
 	t.Parallel()
 	node := member(corev1.ConditionTrue)

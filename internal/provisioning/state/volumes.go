@@ -20,7 +20,8 @@ type volumes struct {
 	volumes map[string]*corev1.PersistentVolume
 	classes map[string]*storagev1.StorageClass
 	nodes   map[string]*storagev1.CSINode
-	// attached are volumes by Node, those without a pod among them: one that is being detached, or whose pod is gone.
+	// attached are volumes by Node, those without a pod among them: one that is being detached, or
+	// whose pod is gone.
 	attached map[string][]attached
 }
 
@@ -82,7 +83,8 @@ func claimName(pod *corev1.Pod, volume *corev1.Volume) string {
 	case volume.PersistentVolumeClaim != nil:
 		return volume.PersistentVolumeClaim.ClaimName
 	case volume.Ephemeral != nil:
-		return pod.Name + "-" + volume.Name // Kubernetes: "Generic ephemeral volumes", PersistentVolumeClaim naming
+		// Kubernetes: "Generic ephemeral volumes", PersistentVolumeClaim naming
+		return pod.Name + "-" + volume.Name
 	}
 	return ""
 }
@@ -161,7 +163,8 @@ type attached struct{ driver, handle string }
 // migrated are drivers in place of what Kubernetes had within itself (Kubernetes: csi-translation-lib).
 var migrated = map[string]string{"kubernetes.io/aws-ebs": packing.EBSDriver}
 
-// of are the volumes that a pod has its node attach. A claim that is not bound yet stands for its volume, as for the scheduler (nodevolumelimits).
+// of are the volumes that a pod has its node attach. A claim that is not bound yet stands for its
+// volume, as for the scheduler (nodevolumelimits).
 func (v *volumes) of(pod *corev1.Pod) []attached {
 	var all []attached
 	for _, name := range claimsOf(pod) {
@@ -195,7 +198,8 @@ func (v *volumes) count(pod *corev1.Pod) map[string]int64 {
 	return counts
 }
 
-// leave sets how many volumes a node can attach beside those of its pods: of what its drivers say, and of what its type can for those that say nothing yet.
+// leave sets how many volumes a node can attach beside those of its pods: of what its drivers say,
+// and of what its type can for those that say nothing yet.
 func (v *volumes) leave(node *packing.Node, of *packing.InstanceType) {
 	limits := map[string]int64{}
 	if of != nil {

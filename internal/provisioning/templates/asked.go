@@ -7,8 +7,9 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/constraints"
 )
 
-// Asked are the launch templates that waiting pods name themselves, by the provisioner that could launch for them, for whoever says what they come to. They live in memory alone: who
-// launches finds them again. It is safe for concurrent use.
+// Asked are the launch templates that waiting pods name themselves, by the provisioner that could
+// launch for them, for whoever says what they come to. They live in memory alone: who launches
+// finds them again. It is safe for concurrent use.
 type Asked struct {
 	// Wake is told of a provisioner for which others are named. It must not block.
 	Wake func(provisioner string)

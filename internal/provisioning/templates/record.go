@@ -24,7 +24,8 @@ func (k *Known) Record(reference constraints.Reference) provisioningv1.ResolvedL
 	return entry
 }
 
-// Recall takes what a status says of launch templates for what was seen last of those that were not read since the start.
+// Recall takes what a status says of launch templates for what was seen last of those that were not
+// read since the start.
 func (r *Reader) Recall(status []provisioningv1.ResolvedLaunchTemplate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

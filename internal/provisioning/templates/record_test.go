@@ -37,7 +37,8 @@ func anyKnown(t *rapid.T) Known {
 	return known
 }
 
-// TestRecall holds that what a status records is what nodes are launched by after a restart: all that decides about them, by whatever reference.
+// TestRecall holds that what a status records is what nodes are launched by after a restart: all
+// that decides about them, by whatever reference.
 func TestRecall(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -58,7 +59,8 @@ func TestRecall(t *testing.T) {
 	})
 }
 
-// TestRecallOfProblems holds that nothing is launched from what had a problem, and that what was read since the start is not forgotten for what was recorded before.
+// TestRecallOfProblems holds that nothing is launched from what had a problem, and that what was
+// read since the start is not forgotten for what was recorded before.
 func TestRecallOfProblems(t *testing.T) {
 	t.Parallel()
 	web := constraints.Reference{Name: "web", Version: "latest"}
@@ -78,7 +80,8 @@ func TestRecallOfProblems(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded holds that pods which name ever other launch templates have the reader forget none that is in use.
+// TestMemoryIsBounded holds that pods which name ever other launch templates have the reader forget
+// none that is in use.
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	web := constraints.Reference{Name: "web", Version: "latest"}

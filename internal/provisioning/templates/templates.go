@@ -1,5 +1,7 @@
-// Package templates looks inside the launch templates that provisioners and pods name: what each comes to for a node, or why nothing can be launched from it. What
-// was read once serves on while AWS does not answer: from memory, and after a restart from what the status of Provisioners says of it.
+// Package templates looks inside the launch templates that provisioners and pods name: what each
+// comes to for a node, or why nothing can be launched from it. What was read once serves on while
+// AWS does not answer: from memory, and after a restart from what the status of Provisioners says
+// of it.
 package templates
 
 import (
@@ -27,7 +29,8 @@ type Configs interface {
 	LaunchConfig(ctx context.Context, namespace, name string) (*infrav1.AWSLaunchConfig, error)
 }
 
-// Profiles limits instance profiles. Problem returns why instances may not be launched with one, given by name or ARN, or "" if they may.
+// Profiles limits instance profiles. Problem returns why instances may not be launched with one,
+// given by name or ARN, or "" if they may.
 type Profiles interface {
 	Problem(ctx context.Context, profile string) (string, error)
 }
@@ -44,7 +47,8 @@ type Reader struct {
 	Profiles Profiles
 
 	mu sync.Mutex
-	// known drops those that were used least recently, and none for its age: what was read once serves for as long as AWS does not answer.
+	// known drops those that were used least recently, and none for its age: what was read once
+	// serves for as long as AWS does not answer.
 	known *bounded.Map[constraints.Reference, Known]
 }
 
@@ -71,7 +75,8 @@ func (k *Known) Layer(refused constraints.Refused) constraints.Template {
 	return template
 }
 
-// Read reads what a reference leads to. That nothing can be launched from it is in the Problem. It fails where AWS did not say, now or before.
+// Read reads what a reference leads to. That nothing can be launched from it is in the Problem. It
+// fails where AWS did not say, now or before.
 func (r *Reader) Read(ctx context.Context, reference constraints.Reference) (Known, error) {
 	read, err := r.read(ctx, reference)
 	r.mu.Lock()
@@ -87,7 +92,8 @@ func (r *Reader) Read(ctx context.Context, reference constraints.Reference) (Kno
 	return read, nil
 }
 
-// Forget has a launch template read anew before anything is launched from it: EC2 said that it, or a version, is gone. What was seen last serves no longer.
+// Forget has a launch template read anew before anything is launched from it: EC2 said that it, or
+// a version, is gone. What was seen last serves no longer.
 func (r *Reader) Forget(id string) {
 	r.Inspection.Forget(id)
 	r.mu.Lock()
@@ -217,8 +223,9 @@ func (r *Reader) ofConfig(ctx context.Context, name string) (*infrav1.AWSLaunchC
 	return config, "", nil
 }
 
-// unproven returns why a launch template is not the one of an AWSLaunchConfig, or "" if its tags, or the spec of the config, prove it. Status is no proof:
-// users who may write it could name a launch template of another namespace.
+// unproven returns why a launch template is not the one of an AWSLaunchConfig, or "" if its tags,
+// or the spec of the config, prove it. Status is no proof: users who may write it could name a
+// launch template of another namespace.
 func unproven(config *infrav1.AWSLaunchConfig, template launchtemplate.Template) string {
 	name := config.Namespace + "/" + config.Name
 	existing := config.Spec.Existing

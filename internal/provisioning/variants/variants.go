@@ -1,5 +1,6 @@
-// Package variants tells the default launch templates of a provisioner apart. A variant is an architecture, as kubernetes.io/arch has it, and with a hyphen the accelerator that
-// the image has the driver of. The standard image has none.
+// Package variants tells the default launch templates of a provisioner apart. A variant is an
+// architecture, as kubernetes.io/arch has it, and with a hyphen the accelerator that the image has
+// the driver of. The standard image has none.
 package variants
 
 import (
@@ -19,14 +20,16 @@ const (
 	Neuron = "neuron"
 )
 
-// All are the variants that there may be. Amazon publishes no image with the Neuron driver for arm64 (AWS: EKS user guide, "Retrieve recommended Amazon Linux AMI IDs").
+// All are the variants that there may be. Amazon publishes no image with the Neuron driver for
+// arm64 (AWS: EKS user guide, "Retrieve recommended Amazon Linux AMI IDs").
 var All = []string{
 	provisioningv1.ArchitectureAMD64.Label(), provisioningv1.ArchitectureARM64.Label(), provisioningv1.ArchitectureAMD64.Label() + "-" + NVIDIA,
 	provisioningv1.ArchitectureARM64.Label() + "-" + NVIDIA, provisioningv1.ArchitectureAMD64.Label() + "-" + Neuron,
 }
 
-// For returns the variant of the default launch template for an architecture and for pods that request extended resources. The error says what to do
-// where no default launch template offers them.
+// For returns the variant of the default launch template for an architecture and for pods that
+// request extended resources. The error says what to do where no default launch template offers
+// them.
 func For(architecture string, resources []string) (string, error) {
 	chosen := ""
 	for _, name := range resources {
@@ -47,8 +50,9 @@ func For(architecture string, resources []string) (string, error) {
 	return variant, nil
 }
 
-// acceleratorOf returns the accelerator whose driver a resource needs, "" for none. It is unknown for resources that no default launch template can offer: those of other
-// accelerators, and those that need network interfaces or settings which default launch templates do not have.
+// acceleratorOf returns the accelerator whose driver a resource needs, "" for none. It is unknown
+// for resources that no default launch template can offer: those of other accelerators, and those
+// that need network interfaces or settings which default launch templates do not have.
 func acceleratorOf(resource string) (string, bool) {
 	domain, _, _ := strings.Cut(resource, "/")
 	switch {
@@ -111,8 +115,9 @@ func OfNode(node *provisioningv1.ProvisionedNode) string {
 	return variant
 }
 
-// Offers reports whether a node will offer a resource that its instance type has: the image of a default launch template has one driver at most. Of another launch template
-// nobody knows what its image has.
+// Offers reports whether a node will offer a resource that its instance type has: the image of a
+// default launch template has one driver at most. Of another launch template nobody knows what its
+// image has.
 func Offers(node *provisioningv1.ProvisionedNode, resource string) bool {
 	if !node.Spec.LaunchTemplate.Generated {
 		return true

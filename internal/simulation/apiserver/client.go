@@ -79,8 +79,8 @@ func (c *directClient) List(_ context.Context, list client.ObjectList, options .
 	return meta.SetList(list, items)
 }
 
-// matches reports whether an object is selected. Fields other than the name and the namespace need an index, which the
-// server does not have.
+// matches reports whether an object is selected. Fields other than the name and the namespace need
+// an index, which the server does not have.
 func matches(object *Object, wanted client.ListOptions) (bool, error) {
 	if wanted.LabelSelector != nil && !wanted.LabelSelector.Matches(labelsOf(object)) {
 		return false, nil
@@ -157,8 +157,8 @@ func (c *directClient) patch(ctx context.Context, object client.Object, patch cl
 	return Into(answer, object)
 }
 
-// patched returns the stored object with the patch applied. A patch that names no resource version is applied to the
-// stored one.
+// patched returns the stored object with the patch applied. A patch that names no resource version
+// is applied to the stored one.
 func (c *directClient) patched(gvk schema.GroupVersionKind, stored *Object, kind types.PatchType, data []byte) (*Object, error) {
 	if kind == types.MergePatchType {
 		patch := map[string]any{}
@@ -200,7 +200,8 @@ func (c *directClient) patched(gvk schema.GroupVersionKind, stored *Object, kind
 	return next, nil
 }
 
-// merged returns an object with a merge patch applied (RFC 7396). It shares with the object what the patch leaves alone.
+// merged returns an object with a merge patch applied (RFC 7396). It shares with the object what
+// the patch leaves alone.
 func merged(object, patch map[string]any) map[string]any {
 	next := maps.Clone(object)
 	if next == nil {

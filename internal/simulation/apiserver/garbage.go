@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Garbage lists the objects with owners of which at least one is gone, by kind, namespace, and name. An object that is
-// being deleted already is not listed.
+// Garbage lists the objects with owners of which at least one is gone, by kind, namespace, and
+// name. An object that is being deleted already is not listed.
 func (s *Server) Garbage() []*Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,8 +44,8 @@ func (s *Server) findGarbage() []*Object {
 	return found
 }
 
-// Collect does what the garbage collector does with an object that Garbage listed: it deletes the object if all of its
-// owners are gone, and else removes the references to those that are.
+// Collect does what the garbage collector does with an object that Garbage listed: it deletes the
+// object if all of its owners are gone, and else removes the references to those that are.
 func (s *Server) Collect(object *Object) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,8 +12,9 @@ import (
 	"github.com/slipway-project/slipway/internal/apitest"
 )
 
-// Kinds holds the rules of every kind that a server serves. It is read-only once built, so that one value serves many
-// servers: compiling the CEL rules of the definitions takes longer than a whole simulation.
+// Kinds holds the rules of every kind that a server serves. It is read-only once built, so that one
+// value serves many servers: compiling the CEL rules of the definitions takes longer than a whole
+// simulation.
 type Kinds struct {
 	scheme *runtime.Scheme
 	rules  map[schema.GroupVersionKind]rules
@@ -26,7 +27,8 @@ type rules struct {
 	schema *apitest.Resource
 	// statusSchema is schema for writes of the status, which leave the spec as it was validated before.
 	statusSchema *apitest.Resource
-	// custom is true for custom resources. They have a generation, and an update must name a resource version.
+	// custom is true for custom resources. They have a generation, and an update must name a
+	// resource version.
 	custom bool
 	// status is true for a kind with a status subresource.
 	status bool
@@ -36,8 +38,9 @@ type rules struct {
 var clusterScoped = sets.New("Namespace", "Node", "PersistentVolume", "CustomResourceDefinition",
 	"AWSClusterControllerIdentity", "AWSClusterRoleIdentity", "AWSClusterStaticIdentity")
 
-// NewKinds returns the rules of the kinds in scheme. A kind that definitions name follows its schema; any other kind
-// outside Kubernetes' own groups is a custom resource with a status subresource that accepts every field.
+// NewKinds returns the rules of the kinds in scheme. A kind that definitions name follows its
+// schema; any other kind outside Kubernetes' own groups is a custom resource with a status
+// subresource that accepts every field.
 func NewKinds(scheme *runtime.Scheme, definitions apitest.Definitions) (*Kinds, error) {
 	k := &Kinds{scheme: scheme, rules: map[schema.GroupVersionKind]rules{}, mapper: meta.NewDefaultRESTMapper(nil)}
 	for gvk := range scheme.AllKnownTypes() {

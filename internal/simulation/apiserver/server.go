@@ -27,8 +27,9 @@ import (
 // Object is an object as the server stores it.
 type Object = unstructured.Unstructured
 
-// Server stores objects. Its methods may be called from any goroutine. An object that it has stored is never changed again, but replaced: whoever reads it gets
-// the stored one, and must not change it.
+// Server stores objects. Its methods may be called from any goroutine. An object that it has stored
+// is never changed again, but replaced: whoever reads it gets the stored one, and must not change
+// it.
 type Server struct {
 	kinds  *Kinds
 	clock  clock.PassiveClock
@@ -171,8 +172,9 @@ func (s *Server) create(ctx context.Context, object *Object) (*Object, error) {
 	return served(created, gvk), nil
 }
 
-// update replaces an object, or its status. The change is computed from the stored object under the server's lock, as a
-// patch is. It must leave the stored object as it is, and what it returns may share parts with it.
+// update replaces an object, or its status. The change is computed from the stored object under the
+// server's lock, as a patch is. It must leave the stored object as it is, and what it returns may
+// share parts with it.
 func (s *Server) update(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName, part subresource, change func(stored *Object) (*Object, error)) (*Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -400,7 +402,8 @@ func (r rules) admitUpdate(ctx context.Context, part subresource, current, wante
 	return &Object{Object: next}, nil
 }
 
-// updateStatus returns current with the status of wanted. A status that stays as it is needs no validation: it was validated when it was written.
+// updateStatus returns current with the status of wanted. A status that stays as it is needs no
+// validation: it was validated when it was written.
 func (r rules) updateStatus(ctx context.Context, current, wanted *Object) (map[string]any, error) {
 	next, written := maps.Clone(current.Object), wanted.Object
 	if r.schema != nil {
@@ -417,8 +420,8 @@ func (r rules) updateStatus(ctx context.Context, current, wanted *Object) (map[s
 	return next, r.statusSchema.ValidateChange(ctx, current.Object, next, "status")
 }
 
-// updateWhole returns wanted with the status of current. What changes nothing but metadata is not validated: it was when
-// it was written, and what does not change is not held against an update.
+// updateWhole returns wanted with the status of current. What changes nothing but metadata is not
+// validated: it was when it was written, and what does not change is not held against an update.
 func (r rules) updateWhole(ctx context.Context, current, wanted *Object) (map[string]any, error) {
 	next := withStatusOf(r, current, r.schema.Normalize(wanted.Object))
 	if equality.Semantic.DeepEqual(contents(r, current), contents(r, &Object{Object: next})) {

@@ -152,7 +152,8 @@ func TestConflicts(t *testing.T) {
 	before := stale.DeepCopy()
 	stale.Spec.MaxSize = 6
 	f.refused(f.Patch(t.Context(), stale.DeepCopy(), client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})), metav1.StatusReasonConflict, "the object has been modified")
-	f.accepted(f.Patch(t.Context(), stale, client.MergeFrom(before))) // without a resource version there is nothing to conflict with
+	// without a resource version there is nothing to conflict with
+	f.accepted(f.Patch(t.Context(), stale, client.MergeFrom(before)))
 	if got := f.pool("workers").Spec.MaxSize; got != 6 {
 		t.Errorf("maxSize is %d after the patch", got)
 	}
@@ -335,7 +336,8 @@ func TestWatch(t *testing.T) {
 	}
 	second := newPool("second")
 	f.create(second)
-	f.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "second"}}) // of another kind
+	// of another kind
+	f.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "second"}})
 	second.Spec.MaxSize = 4
 	f.accepted(f.Update(t.Context(), second))
 	f.accepted(f.Delete(t.Context(), second))

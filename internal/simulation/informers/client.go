@@ -9,8 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NewClient returns the client that a manager gives its controllers: it reads from the cache and writes to the API
-// server. As in Slipway's manager, Secrets and unstructured objects are read from the API server.
+// NewClient returns the client that a manager gives its controllers: it reads from the cache and
+// writes to the API server. As in Slipway's manager, Secrets and unstructured objects are read from
+// the API server.
 func NewClient(cached *Cache, direct client.Client) client.Client {
 	return &delegating{Client: direct, cached: cached}
 }

@@ -1,11 +1,12 @@
-// Package informers is the cache of one controller process in a simulation. It implements controller-runtime's
-// cache.Cache over a simulated API server, with one difference: nothing runs by itself. The watch of each kind queues
-// its events, and Deliver takes one of them, updates what the cache holds, and calls the event handlers, all before it
-// returns. Until then every read returns what was delivered so far. So the caller decides how stale the cache is, and in
-// which order a process learns about objects of different kinds.
+// Package informers is the cache of one controller process in a simulation. It implements
+// controller-runtime's cache.Cache over a simulated API server, with one difference: nothing runs
+// by itself. The watch of each kind queues its events, and Deliver takes one of them, updates what
+// the cache holds, and calls the event handlers, all before it returns. Until then every read
+// returns what was delivered so far. So the caller decides how stale the cache is, and in which
+// order a process learns about objects of different kinds.
 //
-// As in a real cache, the events of one kind arrive in order, and the cache of a kind starts with a list of what exists
-// when the kind is first used.
+// As in a real cache, the events of one kind arrive in order, and the cache of a kind starts with a
+// list of what exists when the kind is first used.
 package informers
 
 import (

@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-project/slipway/lab"
 )
 
-// TestEditsSettleAsInTheProduct holds that the manager of the laboratory has the product's settle window unless a flag says otherwise.
+// TestEditsSettleAsInTheProduct holds that the manager of the laboratory has the product's settle
+// window unless a flag says otherwise.
 func TestEditsSettleAsInTheProduct(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -33,7 +34,8 @@ func TestEditsSettleAsInTheProduct(t *testing.T) {
 	}
 }
 
-// TestManagerReachesWorkloadClustersOfThisMachine holds that nodes of the laboratory are drained: its workload clusters are at loopback addresses.
+// TestManagerReachesWorkloadClustersOfThisMachine holds that nodes of the laboratory are drained:
+// its workload clusters are at loopback addresses.
 func TestManagerReachesWorkloadClustersOfThisMachine(t *testing.T) {
 	t.Parallel()
 	if !new(labFlags).managerOptions(lab.ManagerEnv{}).LoopbackWorkloads {

@@ -13,7 +13,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// statusLaboratoryFailed is the exit status when the laboratory itself failed, as other programs that run programs have it.
+// statusLaboratoryFailed is the exit status when the laboratory itself failed, as other programs
+// that run programs have it.
 const statusLaboratoryFailed = 125
 
 // statusError is an error that only carries the status to exit with.

@@ -16,7 +16,8 @@ func (f *labFlags) slipwayManager(ctx context.Context, env lab.ManagerEnv) error
 	return manager.Run(ctx, f.managerOptions(env))
 }
 
-// slipwayManagerAndProvisioner runs the controllers of just-in-time nodes alongside it. Either one's end is the end of both.
+// slipwayManagerAndProvisioner runs the controllers of just-in-time nodes alongside it. Either
+// one's end is the end of both.
 func (f *labFlags) slipwayManagerAndProvisioner(ctx context.Context, env lab.ManagerEnv) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return f.slipwayManager(ctx, env) })

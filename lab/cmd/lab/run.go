@@ -32,9 +32,11 @@ func run(ctx context.Context, flags *labFlags, args []string) error {
 	return nil
 }
 
-// runChild runs a command to its end. When the context ends, the command is asked to end too, and killed after a while.
+// runChild runs a command to its end. When the context ends, the command is asked to end too, and
+// killed after a while.
 func runChild(ctx context.Context, args, environment []string) (status int, err error) {
-	child := exec.CommandContext(ctx, args[0], args[1:]...) // #nosec G204 -- running the user's command is the purpose
+	// #nosec G204 -- running the user's command is the purpose
+	child := exec.CommandContext(ctx, args[0], args[1:]...)
 	child.Env = append(os.Environ(), environment...)
 	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
 	child.Cancel = func() error { return child.Process.Signal(syscall.SIGTERM) }

@@ -61,7 +61,8 @@ var sources = map[string][]source{
 		{module: ClusterAPI, dir: "bootstrap/kubeadm/config/webhook", only: []string{"manifests.yaml"}},
 		{module: ClusterAPI, dir: "controlplane/kubeadm/config/webhook", only: []string{"manifests.yaml"}},
 	},
-	// Cluster kinds, identities and the bootstrap of EKS nodes: what stays CAPA's beside Slipway. Not its pools: those are Slipway's own.
+	// Cluster kinds, identities and the bootstrap of EKS nodes: what stays CAPA's beside Slipway.
+	// Not its pools: those are Slipway's own.
 	"cluster-api-provider-aws": {{
 		module: ClusterAPIProviderAWS, dir: "config/crd/bases",
 		only: []string{
@@ -154,8 +155,9 @@ func (s source) readFile(file string) ([]map[string]any, error) {
 	return objects, nil
 }
 
-// dropDescriptions removes the prose of schemas: two thirds of their bytes, which an API server would parse at every
-// start. A field that is itself called "description" has a schema, not a string, and stays.
+// dropDescriptions removes the prose of schemas: two thirds of their bytes, which an API server
+// would parse at every start. A field that is itself called "description" has a schema, not a
+// string, and stays.
 func dropDescriptions(value any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -174,7 +176,8 @@ func dropDescriptions(value any) {
 
 // ModuleDir asks the go command where a module of the current one's build list is.
 func ModuleDir(module string) (string, error) {
-	output, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output() // #nosec G204 -- constants of this package
+	// #nosec G204 -- constants of this package
+	output, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
 		return "", fmt.Errorf("asking where module %s is: %w", module, err)
 	}

@@ -28,7 +28,8 @@ func run() error {
 		if err != nil {
 			return fmt.Errorf("compressing bundle %q: %w", name, err)
 		}
-		if err := os.WriteFile(filepath.Clean(name+".json.gz"), compressed, 0o644); err != nil { // #nosec G306 -- source, not a secret
+		// #nosec G306 -- source, not a secret
+		if err := os.WriteFile(filepath.Clean(name+".json.gz"), compressed, 0o644); err != nil {
 			return fmt.Errorf("writing bundle %q: %w", name, err)
 		}
 	}

@@ -1,4 +1,5 @@
-// Package packtest has problems to pack for tests: instance types, pods with wishes of every sort, whole problems at random, and Nodes as packing foresees them.
+// Package packtest has problems to pack for tests: instance types, pods with wishes of every sort,
+// whole problems at random, and Nodes as packing foresees them.
 package packtest
 
 import (
@@ -25,8 +26,8 @@ func Amounts(pairs ...string) corev1.ResourceList {
 // Zones of all instance types.
 var Zones = []string{"us-east-1a", "us-east-1b", "us-east-1c"}
 
-// LinearTypes are instance types of 1, 2, 3, ... CPUs with 2 GiB and 10 pods each, at a price in proportion, in two zones for spot and three on demand: those that
-// Karpenter's benchmark has.
+// LinearTypes are instance types of 1, 2, 3, ... CPUs with 2 GiB and 10 pods each, at a price in
+// proportion, in two zones for spot and three on demand: those that Karpenter's benchmark has.
 func LinearTypes(number int) []packing.InstanceType {
 	var types []packing.InstanceType
 	for i := range number {
@@ -48,7 +49,8 @@ func LinearTypes(number int) []packing.InstanceType {
 	return types
 }
 
-// FamilyTypes are like EC2's: families of 2, 4 and 8 GiB a CPU for each architecture, whose sizes double, at prices in proportion to size; spot at a third.
+// FamilyTypes are like EC2's: families of 2, 4 and 8 GiB a CPU for each architecture, whose sizes
+// double, at prices in proportion to size; spot at a third.
 func FamilyTypes() []packing.InstanceType {
 	var types []packing.InstanceType
 	for _, family := range []struct {
@@ -156,8 +158,8 @@ func OnPort(port int32) func(*corev1.Pod) {
 	}
 }
 
-// Diverse are pods as Karpenter's benchmark has them: equal parts without wishes, spread over zones, over nodes, together on a node, in a zone, and apart
-// from each other, of 30 sizes.
+// Diverse are pods as Karpenter's benchmark has them: equal parts without wishes, spread over
+// zones, over nodes, together on a node, in a zone, and apart from each other, of 30 sizes.
 func Diverse(number int, seed uint64) []packing.Pod {
 	r := rand.New(rand.NewPCG(seed, 0))
 	letter := func() string { return string(rune('a' + r.IntN(7))) }

@@ -22,7 +22,8 @@ func Quantity(amount int64) *resource.Quantity {
 // Driver is that of the volumes of problems.
 const Driver = packing.EBSDriver
 
-// MaxVolumes is how many volumes the pods of one deployment attach at most, and MaxDeployments how many deployments there are at most.
+// MaxVolumes is how many volumes the pods of one deployment attach at most, and MaxDeployments how
+// many deployments there are at most.
 const (
 	MaxVolumes     = 24
 	MaxDeployments = 6
