@@ -24,6 +24,7 @@ var vpcListing = listing[types.Vpc]{
 		},
 		"dhcp-options-id": func(v types.Vpc) []string { return text(v.DhcpOptionsId) },
 		"is-default":      func(v types.Vpc) []string { return boolean(v.IsDefault) },
+		"isDefault":       func(v types.Vpc) []string { return boolean(v.IsDefault) }, // the documented name until 2020, which many scripts use
 		"owner-id":        func(v types.Vpc) []string { return text(v.OwnerId) },
 		"state":           func(v types.Vpc) []string { return enum(v.State) },
 		"vpc-id":          func(v types.Vpc) []string { return text(v.VpcId) },
