@@ -81,6 +81,23 @@ func TestObjects(t *testing.T) {
 	}
 }
 
+// TestKeysWithOddParts holds that keys can have empty and dotted parts, which are no paths.
+func TestKeysWithOddParts(t *testing.T) {
+	t.Parallel()
+	c := s3.NewFromConfig(serve(t, awssim.Options{}).config(key))
+	odd := []string{"/a", "a//b", "a/./b", "a/../b", "a/b/"}
+	for _, k := range odd {
+		store(t, c, k, k)
+		got := must[*s3.GetObjectOutput](t)(c.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(bucketOfCAPA), Key: &k}))
+		if content, err := io.ReadAll(got.Body); err != nil || string(content) != k {
+			t.Errorf("the object %s has the content %q, %v", k, content, err)
+		}
+	}
+	if diff := cmp.Diff([]string{"/a", "a/../b", "a/./b", "a//b", "a/b/"}, keys(t, c, "")); diff != "" {
+		t.Errorf("listed (-want +got)\n%s", diff)
+	}
+}
+
 func TestObjectErrors(t *testing.T) {
 	t.Parallel()
 	e := serve(t, awssim.Options{})
