@@ -178,6 +178,9 @@ func TestGetParametersByPath(t *testing.T) {
 		{"by type", ssm.GetParametersByPathInput{Path: aws.String("/app"), ParameterFilters: []types.ParameterStringFilter{
 			{Key: aws.String("Type"), Values: []string{"SecureString"}},
 		}}, nil, 1},
+		{"by a label, which none has", ssm.GetParametersByPathInput{Path: aws.String("/app"), ParameterFilters: []types.ParameterStringFilter{
+			{Key: aws.String("Label"), Values: []string{"prod"}},
+		}}, nil, 1},
 	}
 	for _, row := range rows {
 		names, pages := list(row.in)

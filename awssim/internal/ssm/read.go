@@ -61,7 +61,7 @@ func getParametersByPath(c *sim.Call, in *ssm.GetParametersByPathInput) (*ssm.Ge
 	if err := checkPath(path); err != nil {
 		return nil, err
 	}
-	wanted, err := filterBy(in.ParameterFilters, "Type", "KeyId")
+	wanted, err := filterBy(in.ParameterFilters, "Type", "KeyId", "Label")
 	if err != nil {
 		return nil, err
 	}
@@ -201,6 +201,8 @@ func matcher(key, option string) (func(p parameter, value string) bool, error) {
 		return func(p parameter, value string) bool { return slashed(p.Name) == slashed(value) }, nil
 	case key == "Name" && option == "BeginsWith":
 		return func(p parameter, value string) bool { return strings.HasPrefix(slashed(p.Name), slashed(value)) }, nil
+	case key == "Label" && option == "Equals": // labels are not simulated, so that no version has any
+		return func(parameter, string) bool { return false }, nil
 	case key == "Path" && option == "OneLevel":
 		return func(p parameter, value string) bool { return below(slashed(p.Name), value, false) }, nil
 	case key == "Path" && option == "Recursive":
