@@ -12,7 +12,8 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// emptyLists returns the lists of a structure that an answer had without an element. The SDK sets a list to nil if the answer does not have it.
+// emptyLists returns the lists of a structure that an answer had without an element. The SDK sets a
+// list to nil if the answer does not have it.
 func emptyLists(structure any) []string {
 	v := reflect.ValueOf(structure)
 	names := []string{}
@@ -25,7 +26,8 @@ func emptyLists(structure any) []string {
 	return names
 }
 
-// emptyListObservations are the lists that AWS writes although they are empty. All other empty lists are left out.
+// emptyListObservations returns a row for each structure with lists that AWS writes although they
+// are empty. All other empty lists are left out.
 func emptyListObservations() []observation {
 	sources := awsCLI + "; " + custodian + "; output that users published"
 	row := func(service, of string, observe func(t *testing.T, r *recorded) any, want ...string) observation {

@@ -126,7 +126,8 @@ func TestQueueVisibility(t *testing.T) {
 	}
 }
 
-// TestAttributesOfMessages holds that the system attributes of messages are asked for by the member of today and by the older one.
+// TestAttributesOfMessages holds that the system attributes of messages are asked for by the member
+// of today and by the older one.
 func TestAttributesOfMessages(t *testing.T) {
 	t.Parallel()
 	times := []string{"ApproximateFirstReceiveTimestamp", "ApproximateReceiveCount", "SentTimestamp"}

@@ -96,7 +96,8 @@ func New(o Options) *Simulator {
 	}
 	s.kernel = kernel
 	control, front := s.controlHandler(), &frontDoor{kernel: kernel}
-	// A ServeMux would redirect requests whose path has empty or dotted parts, as S3's keys can have.
+	// A ServeMux would redirect requests whose path has empty or dotted parts, as S3's keys can
+	// have.
 	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/_sim/") {
 			control.ServeHTTP(w, r)

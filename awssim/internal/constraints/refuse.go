@@ -90,7 +90,8 @@ var exceptions = []exception{
 	{"autoscaling", "UpdateAutoScalingGroup", "placementGroup", []Kind{MinLength}},
 	// API_TerminateInstanceInAutoScalingGroup: newer models have InstanceIds as well, and require neither.
 	{"autoscaling", "TerminateInstanceInAutoScalingGroup", "instanceId", []Kind{Required}},
-	// API_ReceiveMessage, AttributeNames: the values are those of messages, although the model has those of queues.
+	// API_ReceiveMessage, AttributeNames: the values are those of messages, although the model has
+	// those of queues.
 	{"sqs", "ReceiveMessage", "attributeNames", []Kind{Enum}},
 	// EC2, "Error codes": InvalidLaunchTemplateName.MalformedException.
 	{"ec2", "CreateLaunchTemplate", "launchTemplateName", []Kind{MinLength, MaxLength, Pattern}},

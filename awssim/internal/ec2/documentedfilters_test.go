@@ -23,8 +23,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/oracle"
 )
 
-// documentedFilter is a line of a list of filters in the SDK's doc comments, such as "  - state - The state". A long name is on a line of its own, below the
-// dash.
+// documentedFilter is a line of a list of filters in the SDK's doc comments, such as "  - state -
+// The state". A long name is on a line of its own, below the dash.
 var documentedFilter = regexp.MustCompile(`(?m)^\s*-\s+([a-z][a-z0-9.-]*[a-z0-9])(?::| -|$| \()`)
 
 // alias is how the SDK's doc comments name another spelling of a filter.

@@ -90,7 +90,8 @@ func instanceInterfaceFilters() filterTable[instance] {
 	return table
 }
 
-// networkInterfaceFilters are the filters network-interface.* of DescribeInstances for what instances do not show of their interfaces.
+// networkInterfaceFilters returns the filters network-interface.* of DescribeInstances for what
+// instances do not show of their interfaces.
 func (s *state) networkInterfaceFilters() filterTable[instance] {
 	table := filterTable[instance]{}
 	add := func(name string, read func(types.NetworkInterface) []string) {

@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestInstancesByWhatBelongsToThem holds that DescribeInstances finds instances by their network interfaces, addresses, and Capacity Reservations.
+// TestInstancesByWhatBelongsToThem holds that DescribeInstances finds instances by their network
+// interfaces, addresses, and Capacity Reservations.
 func TestInstancesByWhatBelongsToThem(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -51,7 +52,8 @@ func TestInstancesByWhatBelongsToThem(t *testing.T) {
 	}
 }
 
-// TestDefaultVPCByItsOlderFilter holds that isDefault, the name that EC2 documented until 2020, finds what is-default finds.
+// TestDefaultVPCByItsOlderFilter holds that isDefault, the name that EC2 documented until 2020,
+// finds what is-default finds.
 func TestDefaultVPCByItsOlderFilter(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

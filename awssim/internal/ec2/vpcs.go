@@ -86,7 +86,8 @@ func createVpc(c *sim.Call, in *awsec2.CreateVpcInput) (*awsec2.CreateVpcOutput,
 	s.putVPC(vpc, vpcSettings{dnsSupport: true}, s.freshID)
 	s.putGroup(s.newGroup(c.Kernel.NewID("sg-", 17), defaultGroup, "default VPC security group", *vpc.VpcId, nil), s.freshID)
 	vpc.State = types.VpcStatePending // in the answer, as in the API reference's example; a describe finds it available
-	// The examples of the AWS CLI show the empty list in this answer, and none in that of DescribeVpcs.
+	// The examples of the AWS CLI show the empty list in this answer, and none in that of
+	// DescribeVpcs.
 	vpc.Ipv6CidrBlockAssociationSet = []types.VpcIpv6CidrBlockAssociation{}
 	return &awsec2.CreateVpcOutput{Vpc: &vpc}, nil
 }

@@ -62,7 +62,8 @@ func putObject(c *sim.Call, in *s3.PutObjectInput) (*s3.PutObjectOutput, error) 
 	return out, nil
 }
 
-// checkStorageClass refuses what is no storage class (AWS: S3 error responses, InvalidStorageClass), and those that objects do not have here.
+// checkStorageClass refuses what is no storage class (AWS: S3 error responses,
+// InvalidStorageClass), and those that objects do not have here.
 func checkStorageClass(class types.StorageClass) error {
 	switch {
 	case class == "", class == types.StorageClassStandard:

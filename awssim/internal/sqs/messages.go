@@ -202,8 +202,9 @@ func atMost(in *sqs.ReceiveMessageInput) (int, error) {
 	return max(1, int(in.MaxNumberOfMessages)), nil
 }
 
-// checkAttributeNames checks the older member for the system attributes of messages. The model types it as attributes of queues, but the API reference lists
-// those of messages (API ReceiveMessage, AttributeNames).
+// checkAttributeNames checks the older member for the system attributes of messages. The model
+// types it as attributes of queues, but the API reference lists those of messages (API
+// ReceiveMessage, AttributeNames).
 func checkAttributeNames(names []types.QueueAttributeName) error {
 	for _, name := range names {
 		system := types.MessageSystemAttributeName(name)
@@ -214,7 +215,8 @@ func checkAttributeNames(names []types.QueueAttributeName) error {
 	return nil
 }
 
-// asksFor reports whether a request asks for a system attribute of messages, by either of its members.
+// asksFor reports whether a request asks for a system attribute of messages, by either of its
+// members.
 func asksFor(in *sqs.ReceiveMessageInput, name types.MessageSystemAttributeName) bool {
 	for _, wanted := range []types.MessageSystemAttributeName{name, types.MessageSystemAttributeNameAll} {
 		if slices.Contains(in.MessageSystemAttributeNames, wanted) || slices.Contains(in.AttributeNames, types.QueueAttributeName(wanted)) {

@@ -19,8 +19,9 @@ func getParameter(c *sim.Call, in *ssm.GetParameterInput) (*ssm.GetParameterOutp
 	return &ssm.GetParameterOutput{Parameter: &answer}, nil
 }
 
-// get answers the parameter of a reference, by the name that was asked for: /x for a parameter that was created as x (LocalStack verified it on AWS). An
-// ARN gives the name that the parameter was created with.
+// get answers the parameter of a reference, by the name that was asked for: /x for a parameter that
+// was created as x (LocalStack verified it on AWS). An ARN gives the name that the parameter was
+// created with.
 func (s *state) get(reference string, decrypt bool) (types.Parameter, error) {
 	p, v, n, err := s.find(reference, (*sim.Table[parameter]).Visible)
 	if err != nil {
@@ -38,8 +39,8 @@ func (s *state) get(reference string, decrypt bool) (types.Parameter, error) {
 	return answer, nil
 }
 
-// getParameters answers up to ten parameters. Those that are not there, and names that are malformed, are listed as invalid (API GetParameters,
-// InvalidParameters).
+// getParameters answers up to ten parameters. Those that are not there, and names that are
+// malformed, are listed as invalid (API GetParameters, InvalidParameters).
 func getParameters(c *sim.Call, in *ssm.GetParametersInput) (*ssm.GetParametersOutput, error) {
 	out := &ssm.GetParametersOutput{Parameters: []types.Parameter{}, InvalidParameters: []string{}}
 	for i, name := range in.Names {
@@ -81,7 +82,8 @@ func getParametersByPath(c *sim.Call, in *ssm.GetParametersByPathInput) (*ssm.Ge
 	return &ssm.GetParametersByPathOutput{Parameters: page, NextToken: next}, nil
 }
 
-// unmetRequirements is AWS's message about a path that does not begin with a slash, and about any malformed one in a filter (moto, ssm/models.py).
+// unmetRequirements is AWS's message about a path that does not begin with a slash, and about any
+// malformed one in a filter (moto, ssm/models.py).
 const unmetRequirements = `The parameter doesn't meet the parameter name requirements. The parameter name must begin with a forward slash "/". It can't be ` +
 	`prefixed with "aws" or "ssm" (case-insensitive). It must use only letters, numbers, or the following symbols: . (period), - (hyphen), _ (underscore). ` +
 	`Special characters are not allowed. All sub-paths, if specified, must use the forward slash symbol "/". Valid example: /get/parameters2-/by1./path0_.`
@@ -100,7 +102,8 @@ func checkPath(path string) error {
 	return nil
 }
 
-// checkPathFilter follows AWS: DescribeParameters, for filters with the key Path (moto, ssm/models.py).
+// checkPathFilter follows AWS: DescribeParameters, for filters with the key Path (moto,
+// ssm/models.py).
 func checkPathFilter(path string) error {
 	lower := strings.ToLower(path)
 	switch {
@@ -113,7 +116,8 @@ func checkPathFilter(path string) error {
 	return nil
 }
 
-// slashed returns a name as it is in the ARN, by which paths and filters find it: x and /x are one parameter.
+// slashed returns a name as it is in the ARN, by which paths and filters find it: x and /x are one
+// parameter.
 func slashed(name string) string { return "/" + strings.TrimPrefix(name, "/") }
 
 // below reports whether a name is in a path or, if recursive, deeper.

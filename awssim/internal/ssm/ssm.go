@@ -115,10 +115,12 @@ func (s *state) find(reference string, get func(*sim.Table[parameter], string) (
 
 func isARN(reference string) bool { return strings.HasPrefix(reference, "arn:") }
 
-// formed are a name without a slash, and levels that each begin with one. LocalStack verified on AWS that neither /a//b nor a/b is a name.
+// formed matches a name without a slash, and levels that each begin with one. LocalStack verified
+// on AWS that neither /a//b nor a/b is a name.
 var formed = regexp.MustCompile(`^(?:[a-zA-Z0-9_.\-]+|(?:/[a-zA-Z0-9_.\-]+)+)$`)
 
-// wellFormed reports whether a name may be asked for. AWS publishes parameters below /aws/, so only ssm is reserved here.
+// wellFormed reports whether a name may be asked for. AWS publishes parameters below /aws/, so only
+// ssm is reserved here.
 func wellFormed(name string) bool {
 	return formed.MatchString(name) && !strings.HasPrefix(strings.ToLower(slashed(name)), "/ssm")
 }

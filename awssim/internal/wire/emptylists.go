@@ -1,11 +1,13 @@
 package wire
 
-// emptyLists returns the lists that a service writes even if they are empty, by name of the Go struct and of its member. Clients in Python fail
-// without them, because botocore leaves out what an answer does not have. A list that is not here is written only if it is set.
+// emptyLists names the lists that a service writes even if they are empty, by name of the Go
+// struct and of its member. Clients in Python fail without them, because botocore leaves out what
+// an answer does not have. A list that is not here is written only if it is set.
 //
-// Each was seen empty in answers of AWS: in the examples of the AWS CLI, in Cloud Custodian's recorded flight data, and in output that users published
-// (SecondaryInterfaces and AttachedAppliances since 2026). The same sources show that AWS leaves out the Tags of instances, volumes, subnets, VPCs,
-// images, NAT gateways, addresses and launch templates that have none.
+// Each was seen empty in answers of AWS: in the examples of the AWS CLI, in Cloud Custodian's
+// recorded flight data, and in output that users published (SecondaryInterfaces and
+// AttachedAppliances since 2026). The same sources show that AWS leaves out the Tags of instances,
+// volumes, subnets, VPCs, images, NAT gateways, addresses and launch templates that have none.
 var emptyLists = map[string]map[string]bool{
 	"ec2": {
 		"AvailabilityZone.Messages":               true,

@@ -167,7 +167,8 @@ func deleteObjects(r *restRequest) (any, error) {
 	return in, nil
 }
 
-// putObjectTagging refuses a body that breaks the schema (the model of S3: Tagging requires TagSet, Tag requires Key and Value).
+// putObjectTagging refuses a body that breaks the schema (the model of S3: Tagging requires TagSet,
+// Tag requires Key and Value).
 func putObjectTagging(r *restRequest) (any, error) {
 	var body struct {
 		TagSet *struct {
