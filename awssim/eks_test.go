@@ -23,6 +23,7 @@ func TestEKSOverTheWire(t *testing.T) {
 		code, words                string
 	}{
 		{"an unknown path", "GET", "/nodes", "", 400, "UnknownOperationException", "GET /nodes"},
+		{"an empty name in the path", "GET", "/clusters//addons", "", 400, "UnknownOperationException", "GET /clusters//addons"},
 		{"a method that the path lacks", "PATCH", "/clusters/demo", "", 400, "UnknownOperationException", "PATCH"},
 		{"an action without handler: it is not simulated", "POST", "/clusters/demo/fargate-profiles", "{}", 400, "UnknownOperationException", "POST /clusters/demo/fargate-profiles"},
 		{"an unknown query parameter", "GET", "/clusters?page=2", "", 400, "SerializationException", "page"},

@@ -22,9 +22,10 @@ func TestRoles(t *testing.T) {
 	t.Parallel()
 	e := serve(t, awssim.Options{})
 	c := iam.NewFromConfig(e.config(key))
+	const boundary = "arn:aws:iam::aws:policy/PowerUserAccess"
 	created := must[*iam.CreateRoleOutput](t)(c.CreateRole(t.Context(), &iam.CreateRoleInput{
 		RoleName: aws.String("worker"), Path: aws.String("/pools/"), AssumeRolePolicyDocument: aws.String(trustEC2),
-		Tags: []iamtypes.Tag{{Key: aws.String("a"), Value: aws.String("b")}},
+		Tags: []iamtypes.Tag{{Key: aws.String("a"), Value: aws.String("b")}}, PermissionsBoundary: aws.String(boundary),
 	})).Role
 	if want := "arn:aws:iam::" + account + ":role/pools/worker"; *created.Arn != want || !created.CreateDate.Equal(start) {
 		t.Errorf("created %s at %v, want %s", *created.Arn, created.CreateDate, want)
@@ -33,9 +34,18 @@ func TestRoles(t *testing.T) {
 	if document, err := url.PathUnescape(*got.AssumeRolePolicyDocument); err != nil || document != trustEC2 {
 		t.Errorf("the trust policy reads %s, %v", document, err)
 	}
+	if b := got.PermissionsBoundary; b == nil || *b.PermissionsBoundaryArn != boundary || b.PermissionsBoundaryType != "Policy" {
+		t.Errorf("the permissions boundary is %+v, want %s of the type Policy", b, boundary)
+	}
+	if used := got.RoleLastUsed; used == nil || used.LastUsedDate != nil || used.Region != nil {
+		t.Errorf("a role that nobody used was last used %+v, want an empty structure", used)
+	}
 	listed := must[*iam.ListRolesOutput](t)(c.ListRoles(t.Context(), &iam.ListRolesInput{PathPrefix: aws.String("/pools/")}))
 	if len(listed.Roles) != 1 || listed.IsTruncated {
 		t.Errorf("listed %+v", listed)
+	}
+	if r := listed.Roles[0]; r.PermissionsBoundary != nil || r.RoleLastUsed != nil || len(r.Tags) > 0 || len(got.Tags) != 1 {
+		t.Errorf("listed are boundary %+v, use %+v, tags %+v, and got are tags %+v; want only the last", r.PermissionsBoundary, r.RoleLastUsed, r.Tags, got.Tags)
 	}
 	must[*iam.UpdateAssumeRolePolicyOutput](t)(c.UpdateAssumeRolePolicy(t.Context(), &iam.UpdateAssumeRolePolicyInput{
 		RoleName: aws.String("worker"), PolicyDocument: aws.String(strings.Replace(trustEC2, "ec2", "eks", 1)),
@@ -103,6 +113,12 @@ func TestInstanceProfiles(t *testing.T) {
 	got := must[*iam.GetInstanceProfileOutput](t)(c.GetInstanceProfile(t.Context(), &iam.GetInstanceProfileInput{InstanceProfileName: name})).InstanceProfile
 	if len(got.Roles) != 1 || *got.Roles[0].RoleName != *role || len(got.Tags) != 1 || *got.Tags[0].Key != "k" {
 		t.Errorf("the profile is %+v", got)
+	}
+	all := must[*iam.ListInstanceProfilesOutput](t)(c.ListInstanceProfiles(t.Context(), &iam.ListInstanceProfilesInput{}))
+	for _, p := range all.InstanceProfiles {
+		if len(p.Tags) > 0 {
+			t.Errorf("profile %s is listed with the tags %+v, want none", *p.InstanceProfileName, p.Tags)
+		}
 	}
 	forRole := must[*iam.ListInstanceProfilesForRoleOutput](t)(c.ListInstanceProfilesForRole(t.Context(), &iam.ListInstanceProfilesForRoleInput{RoleName: role}))
 	if len(forRole.InstanceProfiles) != 2 {

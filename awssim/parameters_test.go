@@ -42,6 +42,11 @@ func TestParameterVersions(t *testing.T) {
 		{"a label", "/app/image:prod", "", "ParameterVersionNotFound"},
 		{"no such parameter", "/app/none", "", "ParameterNotFound"},
 		{"an empty level", "/app//image", "", "ValidationException"},
+		{"levels without a slash before them", "app/image", "", "ValidationException"},
+		{"an empty level at the end", "/app/", "", "ValidationException"},
+		{"a character that names do not have", "/app/im age", "", "ValidationException"},
+		{"a reserved prefix", "/SSM/image", "", "ValidationException"},
+		{"an ARN of no parameter", "arn:aws:ssm:us-east-1:" + account + ":parameter/app/none", "", "ParameterNotFound"},
 		{"no name", "", "", "ValidationException"},
 	}
 	for _, row := range rows {
@@ -67,6 +72,32 @@ func TestParameterWithoutPath(t *testing.T) {
 		out, err := c.GetParameter(t.Context(), &ssm.GetParameterInput{Name: &name})
 		if err != nil || *out.Parameter.Value != "ami-1" {
 			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		want := name
+		if strings.HasPrefix(name, "arn:") {
+			want = "image"
+		}
+		if *out.Parameter.Name != want {
+			t.Errorf("%s is answered as %s, want %s", name, *out.Parameter.Name, want)
+		}
+		many := must[*ssm.GetParametersOutput](t)(c.GetParameters(t.Context(), &ssm.GetParametersInput{Names: []string{name}}))
+		if len(many.Parameters) != 1 || *many.Parameters[0].Name != want {
+			t.Errorf("%s among others is answered as %+v, want %s", name, many.Parameters, want)
+		}
+	}
+	byPath := must[*ssm.GetParametersByPathOutput](t)(c.GetParametersByPath(t.Context(), &ssm.GetParametersByPathInput{Path: aws.String("/")}))
+	if len(byPath.Parameters) != 1 || *byPath.Parameters[0].Name != "image" {
+		t.Errorf("below / there is %+v, want the parameter", byPath.Parameters)
+	}
+	for _, filter := range []types.ParameterStringFilter{
+		{Key: aws.String("Name"), Values: []string{"/image"}},
+		{Key: aws.String("Name"), Option: aws.String("BeginsWith"), Values: []string{"/im"}},
+		{Key: aws.String("Path"), Values: []string{"/"}},
+	} {
+		described := must[*ssm.DescribeParametersOutput](t)(c.DescribeParameters(t.Context(), &ssm.DescribeParametersInput{ParameterFilters: []types.ParameterStringFilter{filter}}))
+		if len(described.Parameters) != 1 {
+			t.Errorf("the filter %s of %v finds %d parameters, want 1", *filter.Key, filter.Values, len(described.Parameters))
 		}
 	}
 	if _, err := put(t, c, ssm.PutParameterInput{Name: aws.String("/image"), Value: aws.String("ami-2"), Type: types.ParameterTypeString}); code(err) != "ParameterAlreadyExists" {
@@ -147,6 +178,9 @@ func TestGetParametersByPath(t *testing.T) {
 		{"by type", ssm.GetParametersByPathInput{Path: aws.String("/app"), ParameterFilters: []types.ParameterStringFilter{
 			{Key: aws.String("Type"), Values: []string{"SecureString"}},
 		}}, nil, 1},
+		{"by a label, which none has", ssm.GetParametersByPathInput{Path: aws.String("/app"), ParameterFilters: []types.ParameterStringFilter{
+			{Key: aws.String("Label"), Values: []string{"prod"}},
+		}}, nil, 1},
 	}
 	for _, row := range rows {
 		names, pages := list(row.in)
@@ -156,6 +190,11 @@ func TestGetParametersByPath(t *testing.T) {
 	}
 	for reason, in := range map[string]ssm.GetParametersByPathInput{
 		"a path without a slash": {Path: aws.String("app")},
+		"an empty level":         {Path: aws.String("/app//x")},
+		"two slashes":            {Path: aws.String("//")},
+		"a special character":    {Path: aws.String("/app/*")},
+		"a reserved prefix":      {Path: aws.String("/ssm/app")},
+		"AWS in capitals":        {Path: aws.String("/AWS/service")},
 		"a page too large":       {Path: aws.String("/app"), MaxResults: aws.Int32(11)},
 	} {
 		if _, err := c.GetParametersByPath(t.Context(), &in); code(err) != "ValidationException" {
@@ -190,6 +229,12 @@ func TestDescribeAndDeleteParameters(t *testing.T) {
 	begins := types.ParameterStringFilter{Key: aws.String("Name"), Option: aws.String("BeginsWith"), Values: []string{"/t"}}
 	if diff := cmp.Diff([]string{"/three", "/two"}, describe(begins)); diff != "" {
 		t.Errorf("by name (-want +got)\n%s", diff)
+	}
+	for _, path := range []string{"one", "//", "/###", "/aws/service", "/ssm"} {
+		_, err := c.DescribeParameters(t.Context(), &ssm.DescribeParametersInput{ParameterFilters: []types.ParameterStringFilter{{Key: aws.String("Path"), Values: []string{path}}}})
+		if code(err) != "ValidationException" {
+			t.Errorf("a filter with the path %s: %v", path, err)
+		}
 	}
 	must[*ssm.DeleteParameterOutput](t)(c.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: aws.String("/one")}))
 	if _, err := c.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: aws.String("/one")}); code(err) != "ParameterNotFound" {
@@ -232,6 +277,8 @@ func TestPutParameterRules(t *testing.T) {
 		{"a type that is none", with(text("/q", "v"), func(in *ssm.PutParameterInput) { in.Type = "Number" }), "ValidationException"},
 		{"AWS's own names", text("/aws/service/x", "v"), "AccessDeniedException"},
 		{"AWS's own prefix", text("awsome", "v"), "ValidationException"},
+		{"AWS's own prefix behind a slash", text("/awsome", "v"), "ValidationException"},
+		{"a path of the other reserved prefix", text("/ssm/x", "v"), "ValidationException"},
 		{"a forbidden character", text("/a b", "v"), "ValidationException"},
 		{"levels without a beginning", text("a/b", "v"), "ValidationException"},
 		{"sixteen levels", text(strings.Repeat("/x", 16), "v"), "HierarchyLevelLimitExceededException"},

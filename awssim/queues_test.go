@@ -3,6 +3,7 @@ package awssim_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -122,6 +123,34 @@ func TestQueueVisibility(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"c"}, bodies(q.receive(ten))); diff != "" {
 		t.Errorf("after a message was given back: %s", diff)
+	}
+}
+
+// TestAttributesOfMessages holds that the system attributes of messages are asked for by the member
+// of today and by the older one.
+func TestAttributesOfMessages(t *testing.T) {
+	t.Parallel()
+	times := []string{"ApproximateFirstReceiveTimestamp", "ApproximateReceiveCount", "SentTimestamp"}
+	for _, row := range []struct {
+		reason string
+		in     sqs.ReceiveMessageInput
+		want   []string
+	}{
+		{"none", sqs.ReceiveMessageInput{}, nil},
+		{"one", sqs.ReceiveMessageInput{MessageSystemAttributeNames: []types.MessageSystemAttributeName{"SentTimestamp"}}, times[2:]},
+		{"all", sqs.ReceiveMessageInput{MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"}}, times},
+		{"one by the older member", sqs.ReceiveMessageInput{AttributeNames: []types.QueueAttributeName{"SentTimestamp"}}, times[2:]},
+		{"all by the older member", sqs.ReceiveMessageInput{AttributeNames: []types.QueueAttributeName{"All"}}, times},
+	} {
+		t.Run(row.reason, func(t *testing.T) {
+			t.Parallel()
+			q := serve(t, awssim.Options{World: queues()}).queue(t, "quick")
+			q.send("a")
+			received := q.receive(row.in)
+			if diff := cmp.Diff(row.want, slices.Sorted(maps.Keys(received[0].Attributes))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -246,7 +275,26 @@ func TestQueueErrors(t *testing.T) {
 		{"hiding what is gone", func() error {
 			_, err := q.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: q.url, ReceiptHandle: handle})
 			return err
+		}, "InvalidParameterValue"},
+		{"hiding what is visible again", func() error {
+			q.send("seen")
+			received := q.receive(sqs.ReceiveMessageInput{})
+			e.Clock().Step(time.Minute)
+			_, err := q.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: q.url, ReceiptHandle: received[0].ReceiptHandle})
+			return err
 		}, "AWS.SimpleQueueService.MessageNotInflight"},
+		{"an attribute of neither messages nor queues", func() error {
+			_, err := q.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: q.url, AttributeNames: []types.QueueAttributeName{"Color"}})
+			return err
+		}, "InvalidAttributeName"},
+		{"a policy that is no object", func() error {
+			_, err := q.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: q.url, Attributes: map[string]string{"Policy": "[]"}})
+			return err
+		}, "InvalidAttributeValue"},
+		{"a data key that is reused for too short a time", func() error {
+			_, err := q.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: q.url, Attributes: map[string]string{"KmsDataKeyReusePeriodSeconds": "59"}})
+			return err
+		}, "InvalidAttributeValue"},
 	} {
 		if err := row.call(); code(err) != row.want {
 			t.Errorf("%s: got %v, want %q", row.reason, err, row.want)

@@ -35,7 +35,7 @@ type observation struct {
 func TestRecordedBehavior(t *testing.T) {
 	t.Parallel()
 	held, cases := map[string]int{}, map[string]int{}
-	for _, row := range slices.Concat(groupObservations(), nodeGroupObservations(), otherObservations()) {
+	for _, row := range slices.Concat(groupObservations(), nodeGroupObservations(), emptyListObservations(), otherObservations()) {
 		cases[row.service]++
 		t.Run(row.service+"/"+row.reason, func(t *testing.T) {
 			got, err := row.observe(t, newRecorded(t))

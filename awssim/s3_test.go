@@ -81,11 +81,30 @@ func TestObjects(t *testing.T) {
 	}
 }
 
+// TestKeysWithOddParts holds that keys can have empty and dotted parts, which are no paths.
+func TestKeysWithOddParts(t *testing.T) {
+	t.Parallel()
+	c := s3.NewFromConfig(serve(t, awssim.Options{}).config(key))
+	odd := []string{"/a", "a//b", "a/./b", "a/../b", "a/b/"}
+	for _, k := range odd {
+		store(t, c, k, k)
+		got := must[*s3.GetObjectOutput](t)(c.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(bucketOfCAPA), Key: &k}))
+		if content, err := io.ReadAll(got.Body); err != nil || string(content) != k {
+			t.Errorf("the object %s has the content %q, %v", k, content, err)
+		}
+	}
+	if diff := cmp.Diff([]string{"/a", "a/../b", "a/./b", "a//b", "a/b/"}, keys(t, c, "")); diff != "" {
+		t.Errorf("listed (-want +got)\n%s", diff)
+	}
+}
+
 func TestObjectErrors(t *testing.T) {
 	t.Parallel()
 	e := serve(t, awssim.Options{})
 	c := s3.NewFromConfig(e.config(key))
 	store(t, c, "there", "x")
+	unchecked := e.config(key)
+	unchecked.APIOptions = append(unchecked.APIOptions, unvalidated)
 	bucket := aws.String(bucketOfCAPA)
 	for _, row := range []struct {
 		reason, code string
@@ -110,6 +129,31 @@ func TestObjectErrors(t *testing.T) {
 		{"too much metadata", "MetadataTooLarge", func() error {
 			_, err := c.PutObject(t.Context(), &s3.PutObjectInput{Bucket: bucket, Key: aws.String("a"), Body: strings.NewReader("x"),
 				Metadata: map[string]string{"a": strings.Repeat("x", 2048)}})
+			return err
+		}},
+		{"no storage class", "InvalidStorageClass", func() error {
+			_, err := c.PutObject(t.Context(), &s3.PutObjectInput{Bucket: bucket, Key: aws.String("a"), Body: strings.NewReader("x"), StorageClass: "COLD"})
+			return err
+		}},
+		{"a storage class that is not simulated", "NotImplemented", func() error {
+			_, err := c.PutObject(t.Context(), &s3.PutObjectInput{Bucket: bucket, Key: aws.String("a"), Body: strings.NewReader("x"), StorageClass: types.StorageClassGlacier})
+			return err
+		}},
+		{"tags without a set", "MalformedXML", func() error {
+			_, err := s3.NewFromConfig(unchecked).PutObjectTagging(t.Context(), &s3.PutObjectTaggingInput{Bucket: bucket, Key: aws.String("there"), Tagging: &types.Tagging{}})
+			return err
+		}},
+		{"a tag without a value", "MalformedXML", func() error {
+			_, err := s3.NewFromConfig(unchecked).PutObjectTagging(t.Context(), &s3.PutObjectTaggingInput{
+				Bucket: bucket, Key: aws.String("there"), Tagging: &types.Tagging{TagSet: []types.Tag{{Key: aws.String("a")}}}})
+			return err
+		}},
+		{"deleting an object without a key", "MalformedXML", func() error {
+			_, err := c.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{Bucket: bucket, Delete: &types.Delete{Objects: []types.ObjectIdentifier{{Key: aws.String("")}}}})
+			return err
+		}},
+		{"an encoding that is none", "InvalidArgument", func() error {
+			_, err := c.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: bucket, EncodingType: "base64"})
 			return err
 		}},
 		{"a bucket with objects stays", "BucketNotEmpty", func() error {

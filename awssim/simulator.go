@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -94,10 +95,16 @@ func New(o Options) *Simulator {
 		panic("awssim: " + err.Error())
 	}
 	s.kernel = kernel
-	mux := http.NewServeMux()
-	mux.Handle("/_sim/", s.controlHandler())
-	mux.Handle("/", &frontDoor{kernel: kernel})
-	s.handler = mux
+	control, front := s.controlHandler(), &frontDoor{kernel: kernel}
+	// A ServeMux would redirect requests whose path has empty or dotted parts, as S3's keys can
+	// have.
+	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/_sim/") {
+			control.ServeHTTP(w, r)
+			return
+		}
+		front.ServeHTTP(w, r)
+	})
 	return s
 }
 

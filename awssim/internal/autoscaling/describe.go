@@ -81,16 +81,7 @@ func (g *group) describe(s *service) types.AutoScalingGroup {
 	if g.deleting {
 		d.Status = ptr(statusDeleting)
 	}
-	withEmptyLists(&d)
 	return d
-}
-
-// withEmptyLists has the lists written that AWS writes when they are empty: clients in Python fail without them. 53 of 57 answers that cloud-custodian,
-// moto and the AWS CLI's examples have recorded show them.
-func withEmptyLists(d *types.AutoScalingGroup) {
-	d.Instances, d.SuspendedProcesses, d.EnabledMetrics = emptyIfNil(d.Instances), emptyIfNil(d.SuspendedProcesses), emptyIfNil(d.EnabledMetrics)
-	d.LoadBalancerNames, d.TargetGroupARNs = emptyIfNil(d.LoadBalancerNames), emptyIfNil(d.TargetGroupARNs)
-	d.Tags, d.TrafficSources = emptyIfNil(d.Tags), emptyIfNil(d.TrafficSources)
 }
 
 func emptyIfNil[T any](list []T) []T {

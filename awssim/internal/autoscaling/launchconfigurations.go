@@ -81,8 +81,6 @@ func showDefaults(l *types.LaunchConfiguration) {
 	}
 	l.EbsOptimized = ptr(val(l.EbsOptimized))
 	l.InstanceMonitoring = &types.InstanceMonitoring{Enabled: ptr(valOr(val(l.InstanceMonitoring).Enabled, true))}
-	l.BlockDeviceMappings, l.SecurityGroups = emptyIfNil(l.BlockDeviceMappings), emptyIfNil(l.SecurityGroups)
-	l.ClassicLinkVPCSecurityGroups = emptyIfNil(l.ClassicLinkVPCSecurityGroups)
 }
 
 // ofInstance returns the request with the attributes of its instance where it has none of its own. Block devices are not taken over (SDK

@@ -68,7 +68,6 @@ func (s *service) putScalingPolicy(c *sim.Call, in *autoscaling.PutScalingPolicy
 			p.Alarms = append(p.Alarms, types.Alarm{AlarmName: ptr(name), AlarmARN: ptr("arn:aws:cloudwatch:" + s.region.Name + ":" + s.region.Account.ID + ":alarm:" + name)})
 		}
 	}
-	p.Alarms = emptyIfNil(p.Alarms)
 	if i < 0 {
 		g.scaling = append(slices.Clone(g.scaling), p)
 	} else {

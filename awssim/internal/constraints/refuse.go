@@ -79,7 +79,7 @@ func refuseSQS(v Violation) error {
 }
 
 // exception is a demand of a model that AWS is known not to make, or to word differently, in which case the
-// service's own package does.
+// service's own package does. It covers what is below the path as well.
 type exception struct {
 	service, action, path string
 	kinds                 []Kind
@@ -90,12 +90,15 @@ var exceptions = []exception{
 	{"autoscaling", "UpdateAutoScalingGroup", "placementGroup", []Kind{MinLength}},
 	// API_TerminateInstanceInAutoScalingGroup: newer models have InstanceIds as well, and require neither.
 	{"autoscaling", "TerminateInstanceInAutoScalingGroup", "instanceId", []Kind{Required}},
+	// API_ReceiveMessage, AttributeNames: the values are those of messages, although the model has
+	// those of queues.
+	{"sqs", "ReceiveMessage", "attributeNames", []Kind{Enum}},
 	// EC2, "Error codes": InvalidLaunchTemplateName.MalformedException.
 	{"ec2", "CreateLaunchTemplate", "launchTemplateName", []Kind{MinLength, MaxLength, Pattern}},
 }
 
 func excepted(service, action, path string, kind Kind) bool {
 	return slices.ContainsFunc(exceptions, func(e exception) bool {
-		return e.service == service && e.action == action && e.path == path && slices.Contains(e.kinds, kind)
+		return e.service == service && e.action == action && (e.path == path || strings.HasPrefix(path, e.path+".")) && slices.Contains(e.kinds, kind)
 	})
 }

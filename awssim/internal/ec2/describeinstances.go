@@ -74,11 +74,7 @@ var instanceFilters = filterTable[instance]{
 	"tenancy":                  func(i instance) []string { return enum(val(i.api.Placement).Tenancy) },
 	"virtualization-type":      func(i instance) []string { return enum(i.api.VirtualizationType) },
 	"vpc-id":                   func(i instance) []string { return text(i.api.VpcId) },
-}.with(furtherInstanceFilters).with(instanceInterfaceFilters()).lacking(
-	"network-interface.addresses.association.allocation-id", "network-interface.addresses.association.association-id", "network-interface.association.allocation-id",
-	"network-interface.association.association-id", "network-interface.outpost-arn", "network-interface.requester-id", "network-interface.tag-key",
-	"network-interface.tag-value", "requester-id",
-)
+}.with(furtherInstanceFilters).with(instanceInterfaceFilters()).lacking("network-interface.outpost-arn", "requester-id")
 
 // collect joins the values of the members of a list.
 func collect[E any](list []E, read func(E) []string) []string {
@@ -92,8 +88,9 @@ func collect[E any](list []E, read func(E) []string) []string {
 var instanceListing = listing[instance]{kind: instanceID, id: instance.id, filters: instanceFilters, tags: instanceTags, pages: commonPages}
 
 func describeInstances(c *sim.Call, in *awsec2.DescribeInstancesInput) (*awsec2.DescribeInstancesOutput, error) {
-	s := stateOf(c.Region)
-	found, next, err := instanceListing.read(s.instances.VisibleAll(), query{in.InstanceIds, in.Filters, in.MaxResults, in.NextToken, in.DryRun})
+	s, instances := stateOf(c.Region), instanceListing
+	instances.filters = instances.filters.with(s.networkInterfaceFilters())
+	found, next, err := instances.read(s.instances.VisibleAll(), query{in.InstanceIds, in.Filters, in.MaxResults, in.NextToken, in.DryRun})
 	if err != nil {
 		return nil, err
 	}

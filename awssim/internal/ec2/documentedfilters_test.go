@@ -23,8 +23,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/oracle"
 )
 
-// documentedFilter is a line of a list of filters in the SDK's doc comments, such as "  - state - The state".
-var documentedFilter = regexp.MustCompile(`(?m)^\s*- ([a-z][a-z0-9.-]*[a-z0-9])(?::| -|$| \()`)
+// documentedFilter is a line of a list of filters in the SDK's doc comments, such as "  - state -
+// The state". A long name is on a line of its own, below the dash.
+var documentedFilter = regexp.MustCompile(`(?m)^\s*-\s+([a-z][a-z0-9.-]*[a-z0-9])(?::| -|$| \()`)
 
 // alias is how the SDK's doc comments name another spelling of a filter.
 var alias = regexp.MustCompile(`(?s)[Yy]ou can also use (\w+)(?: or (\w+))? as the\s+filter names?`)

@@ -21,6 +21,12 @@ var furtherInstanceFilters = filterTable[instance]{
 	"capacity-reservation-specification.capacity-reservation-preference": func(i instance) []string {
 		return enum(val(i.api.CapacityReservationSpecification).CapacityReservationPreference)
 	},
+	"capacity-reservation-specification.capacity-reservation-target.capacity-reservation-id": func(i instance) []string {
+		return text(val(val(i.api.CapacityReservationSpecification).CapacityReservationTarget).CapacityReservationId)
+	},
+	"capacity-reservation-specification.capacity-reservation-target.capacity-reservation-resource-group-arn": func(i instance) []string {
+		return text(val(val(i.api.CapacityReservationSpecification).CapacityReservationTarget).CapacityReservationResourceGroupArn)
+	},
 	"current-instance-boot-mode":          func(i instance) []string { return enum(i.api.CurrentInstanceBootMode) },
 	"ena-support":                         func(i instance) []string { return boolean(i.api.EnaSupport) },
 	"enclave-options.enabled":             func(i instance) []string { return boolean(val(i.api.EnclaveOptions).Enabled) },
@@ -81,6 +87,30 @@ func instanceInterfaceFilters() filterTable[instance] {
 			})
 		}
 	}
+	return table
+}
+
+// networkInterfaceFilters returns the filters network-interface.* of DescribeInstances for what
+// instances do not show of their interfaces.
+func (s *state) networkInterfaceFilters() filterTable[instance] {
+	table := filterTable[instance]{}
+	add := func(name string, read func(types.NetworkInterface) []string) {
+		table["network-interface."+name] = func(i instance) []string {
+			return collect(i.api.NetworkInterfaces, func(shown types.InstanceNetworkInterface) []string {
+				n, _ := s.interfaces.Visible(*shown.NetworkInterfaceId)
+				return read(n)
+			})
+		}
+	}
+	for _, name := range []string{"association.allocation-id", "association.association-id", "requester-id"} {
+		add(name, interfaceListing.filters[name])
+	}
+	add("addresses.association.allocation-id", interfaceAddresses(func(a types.NetworkInterfacePrivateIpAddress) []string { return text(val(a.Association).AllocationId) }))
+	add("addresses.association.association-id", interfaceAddresses(func(a types.NetworkInterfacePrivateIpAddress) []string { return text(val(a.Association).AssociationId) }))
+	add("tag-key", func(n types.NetworkInterface) []string { return tagKeys(n.TagSet) })
+	add("tag-value", func(n types.NetworkInterface) []string {
+		return collect(n.TagSet, func(tag types.Tag) []string { return text(tag.Value) })
+	})
 	return table
 }
 

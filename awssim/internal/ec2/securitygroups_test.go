@@ -69,7 +69,9 @@ func (r *rig) permit(group string, permissions ...types.IpPermission) error {
 	return err
 }
 
-var ignoreUnexported = cmpopts.IgnoreUnexported(types.IpPermission{}, types.IpRange{}, types.Ipv6Range{}, types.UserIdGroupPair{})
+// samePermissions compares permissions. It does not tell the lists that EC2 writes although they
+// are empty from nil.
+var samePermissions = cmp.Options{cmpopts.IgnoreUnexported(types.IpPermission{}, types.IpRange{}, types.Ipv6Range{}, types.UserIdGroupPair{}), cmpopts.EquateEmpty()}
 
 // TestNewGroupsLetEverythingOut: a group begins with a rule that lets all traffic out; a VPC's default group lets its members in, too.
 func TestNewGroupsLetEverythingOut(t *testing.T) {
@@ -78,7 +80,7 @@ func TestNewGroupsLetEverythingOut(t *testing.T) {
 	vpc := r.newVPC("10.9.0.0/16")
 	everything := []types.IpPermission{{IpProtocol: aws.String("-1"), IpRanges: []types.IpRange{{CidrIp: aws.String("0.0.0.0/0")}}}}
 	group := r.describedGroup(r.newGroup("own", vpc))
-	if diff := cmp.Diff(everything, group.IpPermissionsEgress, ignoreUnexported); diff != "" || len(group.IpPermissions) > 0 {
+	if diff := cmp.Diff(everything, group.IpPermissionsEgress, samePermissions); diff != "" || len(group.IpPermissions) > 0 {
 		t.Errorf("a new group lets in %v, and out (-want +got):\n%s", group.IpPermissions, diff)
 	}
 	out, err := r.ec2.DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{filter("vpc-id", vpc), filter("group-name", "default")}})
@@ -87,10 +89,10 @@ func TestNewGroupsLetEverythingOut(t *testing.T) {
 	}
 	group = out.SecurityGroups[0]
 	members := []types.IpPermission{{IpProtocol: aws.String("-1"), UserIdGroupPairs: []types.UserIdGroupPair{{GroupId: group.GroupId, UserId: group.OwnerId}}}}
-	if diff := cmp.Diff(members, group.IpPermissions, ignoreUnexported); diff != "" {
+	if diff := cmp.Diff(members, group.IpPermissions, samePermissions); diff != "" {
 		t.Errorf("the default group lets in (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(everything, group.IpPermissionsEgress, ignoreUnexported); diff != "" {
+	if diff := cmp.Diff(everything, group.IpPermissionsEgress, samePermissions); diff != "" {
 		t.Errorf("the default group lets out (-want +got):\n%s", diff)
 	}
 	_, err = r.ec2.DeleteSecurityGroup(t.Context(), &ec2.DeleteSecurityGroupInput{GroupId: group.GroupId})
@@ -125,7 +127,7 @@ func TestRulesComeAndGo(t *testing.T) {
 		},
 		{IpProtocol: aws.String("icmpv6"), FromPort: aws.Int32(-1), ToPort: aws.Int32(-1), Ipv6Ranges: []types.Ipv6Range{{CidrIpv6: aws.String("::/0")}}},
 	}
-	if diff := cmp.Diff(want, described, ignoreUnexported); diff != "" {
+	if diff := cmp.Diff(want, described, samePermissions); diff != "" {
 		t.Errorf("the group lets in (-want +got):\n%s", diff)
 	}
 	tagged, err := r.ec2.DescribeSecurityGroupRules(t.Context(), &ec2.DescribeSecurityGroupRulesInput{Filters: []types.Filter{filter("tag:a", "b")}})
@@ -269,7 +271,7 @@ func TestRevokingWhatIsNotThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(unknown, out.UnknownIpPermissions, ignoreUnexported); diff != "" {
+	if diff := cmp.Diff(unknown, out.UnknownIpPermissions, samePermissions); diff != "" {
 		t.Errorf("unknown permissions (-want +got):\n%s", diff)
 	}
 	_, err = r.ec2.RevokeSecurityGroupIngress(t.Context(), &ec2.RevokeSecurityGroupIngressInput{GroupId: &own, SecurityGroupRuleIds: []string{"sgr-00000000000000000"}})

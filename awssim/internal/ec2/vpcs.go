@@ -24,6 +24,7 @@ var vpcListing = listing[types.Vpc]{
 		},
 		"dhcp-options-id": func(v types.Vpc) []string { return text(v.DhcpOptionsId) },
 		"is-default":      func(v types.Vpc) []string { return boolean(v.IsDefault) },
+		"isDefault":       func(v types.Vpc) []string { return boolean(v.IsDefault) }, // the documented name until 2020, which many scripts use
 		"owner-id":        func(v types.Vpc) []string { return text(v.OwnerId) },
 		"state":           func(v types.Vpc) []string { return enum(v.State) },
 		"vpc-id":          func(v types.Vpc) []string { return text(v.VpcId) },
@@ -85,6 +86,9 @@ func createVpc(c *sim.Call, in *awsec2.CreateVpcInput) (*awsec2.CreateVpcOutput,
 	s.putVPC(vpc, vpcSettings{dnsSupport: true}, s.freshID)
 	s.putGroup(s.newGroup(c.Kernel.NewID("sg-", 17), defaultGroup, "default VPC security group", *vpc.VpcId, nil), s.freshID)
 	vpc.State = types.VpcStatePending // in the answer, as in the API reference's example; a describe finds it available
+	// The examples of the AWS CLI show the empty list in this answer, and none in that of
+	// DescribeVpcs.
+	vpc.Ipv6CidrBlockAssociationSet = []types.VpcIpv6CidrBlockAssociation{}
 	return &awsec2.CreateVpcOutput{Vpc: &vpc}, nil
 }
 

@@ -62,6 +62,9 @@ func getInstanceProfile(c *sim.Call, in *iam.GetInstanceProfileInput) (*iam.GetI
 func listInstanceProfiles(c *sim.Call, in *iam.ListInstanceProfilesInput) (*iam.ListInstanceProfilesOutput, error) {
 	s := of(c.Account)
 	list := s.list(func(p InstanceProfile) bool { return strings.HasPrefix(p.Path, str(in.PathPrefix)) })
+	for i := range list {
+		list[i].Tags = nil // a list does not have them (AWS: ListInstanceProfiles)
+	}
 	page, marker, err := paginate(list, in.Marker, in.MaxItems)
 	if err != nil {
 		return nil, err

@@ -115,7 +115,9 @@ func listRoles(c *sim.Call, in *iam.ListRolesInput) (*iam.ListRolesOutput, error
 	roles := []types.Role{}
 	for _, r := range of(c.Account).roles.VisibleAll() {
 		if strings.HasPrefix(r.Path, str(in.PathPrefix)) {
-			roles = append(roles, r.answer())
+			answer := r.answer()
+			answer.PermissionsBoundary, answer.Tags = nil, nil // a list does not have them, nor RoleLastUsed (AWS: ListRoles)
+			roles = append(roles, answer)
 		}
 	}
 	slices.SortFunc(roles, func(a, b types.Role) int { return strings.Compare(*a.RoleName, *b.RoleName) })

@@ -33,6 +33,9 @@ func putObject(c *sim.Call, in *s3.PutObjectInput) (*s3.PutObjectOutput, error) 
 	if len(*in.Key) > longestKey {
 		return nil, sim.Errorf("KeyTooLongError", "Your key is too long")
 	}
+	if err := checkStorageClass(in.StorageClass); err != nil {
+		return nil, err
+	}
 	was, exists := s.object(b, *in.Key)
 	if err := precondition(in, was, exists); err != nil {
 		return nil, err
@@ -57,6 +60,18 @@ func putObject(c *sim.Call, in *s3.PutObjectInput) (*s3.PutObjectOutput, error) 
 		out.SSEKMSKeyId = &o.KMSKeyID
 	}
 	return out, nil
+}
+
+// checkStorageClass refuses what is no storage class (AWS: S3 error responses,
+// InvalidStorageClass), and those that objects do not have here.
+func checkStorageClass(class types.StorageClass) error {
+	switch {
+	case class == "", class == types.StorageClassStandard:
+		return nil
+	case !slices.Contains(class.Values(), class):
+		return sim.Errorf("InvalidStorageClass", "The storage class you specified is not valid")
+	}
+	return sim.Errorf("NotImplemented", "The storage class %s is not simulated.", class).WithStatus(http.StatusNotImplemented)
 }
 
 // precondition follows AWS: S3 user guide, "Conditional requests", for writes.

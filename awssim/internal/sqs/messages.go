@@ -70,10 +70,11 @@ func (s *state) accept(q *queue, in types.SendMessageBatchRequestEntry) (*messag
 	switch {
 	case in.MessageBody == nil || *in.MessageBody == "":
 		return nil, missing("MessageBody")
-	case len(*in.MessageBody) > longest: // words of the API's documentation of SendMessage, with the queue's number
-		return nil, invalid("(body)", "MessageBody", "Message must be shorter than "+strconv.Itoa(longest)+" bytes")
+	case len(*in.MessageBody) > longest: // the words of this and the next: moto, sqs/responses.py and sqs/models.py
+		return nil, sim.Errorf("InvalidParameterValue", "One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", longest)
 	case !utf8.ValidString(*in.MessageBody) || strings.ContainsFunc(*in.MessageBody, badCharacter):
-		return nil, sim.Errorf("InvalidMessageContents", "The message contains characters outside the allowed set.")
+		return nil, sim.Errorf("InvalidMessageContents", "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | "+
+			"#xE000 to #xFFFD | #x10000 to #x10FFFF")
 	case in.DelaySeconds < 0 || in.DelaySeconds > longestDelay:
 		return nil, invalid(in.DelaySeconds, "DelaySeconds", "DelaySeconds must be >= 0 and <= 900")
 	case len(in.MessageAttributes) > 0, len(in.MessageSystemAttributes) > 0, in.MessageGroupId != nil, in.MessageDeduplicationId != nil:
@@ -165,6 +166,9 @@ func receiveMessage(c *sim.Call, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessa
 	if err != nil {
 		return nil, err
 	}
+	if err := checkAttributeNames(in.AttributeNames); err != nil {
+		return nil, err
+	}
 	out := &sqs.ReceiveMessageOutput{}
 	for _, m := range q.messages {
 		if len(out.Messages) == most {
@@ -198,6 +202,30 @@ func atMost(in *sqs.ReceiveMessageInput) (int, error) {
 	return max(1, int(in.MaxNumberOfMessages)), nil
 }
 
+// checkAttributeNames checks the older member for the system attributes of messages. The model
+// types it as attributes of queues, but the API reference lists those of messages (API
+// ReceiveMessage, AttributeNames).
+func checkAttributeNames(names []types.QueueAttributeName) error {
+	for _, name := range names {
+		system := types.MessageSystemAttributeName(name)
+		if !slices.Contains(system.Values(), system) && !slices.Contains(name.Values(), name) {
+			return sim.Errorf("InvalidAttributeName", "Unknown Attribute %s.", name)
+		}
+	}
+	return nil
+}
+
+// asksFor reports whether a request asks for a system attribute of messages, by either of its
+// members.
+func asksFor(in *sqs.ReceiveMessageInput, name types.MessageSystemAttributeName) bool {
+	for _, wanted := range []types.MessageSystemAttributeName{name, types.MessageSystemAttributeNameAll} {
+		if slices.Contains(in.MessageSystemAttributeNames, wanted) || slices.Contains(in.AttributeNames, types.QueueAttributeName(wanted)) {
+			return true
+		}
+	}
+	return false
+}
+
 func (s *state) receive(q *queue, m *message, in *sqs.ReceiveMessageInput) types.Message {
 	kernel := s.region.Kernel()
 	visibility := q.duration(attributeVisibility)
@@ -217,7 +245,7 @@ func (s *state) receive(q *queue, m *message, in *sqs.ReceiveMessageInput) types
 		types.MessageSystemAttributeNameApproximateReceiveCount:          strconv.Itoa(m.received),
 		types.MessageSystemAttributeNameApproximateFirstReceiveTimestamp: strconv.FormatInt(m.first.UnixMilli(), 10),
 	} {
-		if slices.Contains(in.MessageSystemAttributeNames, name) || slices.Contains(in.MessageSystemAttributeNames, types.MessageSystemAttributeNameAll) {
+		if asksFor(in, name) {
 			if answer.Attributes == nil {
 				answer.Attributes = map[string]string{}
 			}
@@ -296,7 +324,9 @@ func changeMessageVisibility(c *sim.Call, in *sqs.ChangeMessageVisibilityInput) 
 		return nil, err
 	case in.VisibilityTimeout < 0 || time.Duration(in.VisibilityTimeout)*time.Second > longestVisibility:
 		return nil, invalid(in.VisibilityTimeout, "VisibilityTimeout", "Must be between 0 and 43200")
-	case m == nil || !m.visible.After(c.Now):
+	case m == nil: // LocalStack, services/sqs, in AWS's words
+		return nil, invalid(*in.ReceiptHandle, "ReceiptHandle", "Message does not exist or is not available for visibility timeout change")
+	case !m.visible.After(c.Now):
 		return nil, sim.Errorf("MessageNotInflight", "The specified message isn't in flight.")
 	}
 	s.hide(q, m, time.Duration(in.VisibilityTimeout)*time.Second)

@@ -26,6 +26,7 @@ const (
 	attributeSize       = string(types.QueueAttributeNameMaximumMessageSize)
 	attributeManagedSSE = string(types.QueueAttributeNameSqsManagedSseEnabled)
 	attributePolicy     = string(types.QueueAttributeNamePolicy)
+	attributeKeyReuse   = string(types.QueueAttributeNameKmsDataKeyReusePeriodSeconds)
 )
 
 // defaultSettings are AWS's (API SetQueueAttributes).
@@ -36,6 +37,7 @@ var defaultSettings = map[string]string{
 // bounds are those of attributes that are numbers (API SetQueueAttributes).
 var bounds = map[string][2]int{
 	attributeVisibility: {0, 43200}, attributeRetention: {60, 1209600}, attributeDelay: {0, longestDelay}, attributeWait: {0, longestWait}, attributeSize: {1024, longestBody},
+	attributeKeyReuse: {60, 86400},
 }
 
 const (
@@ -98,14 +100,15 @@ func checkAttributes(attributes map[string]string) error {
 		}
 		switch types.QueueAttributeName(name) {
 		case types.QueueAttributeNamePolicy:
-			if value != "" && !json.Valid([]byte(value)) {
+			var document map[string]any
+			if value != "" && json.Unmarshal([]byte(value), &document) != nil {
 				return invalidAttribute(name)
 			}
 		case types.QueueAttributeNameSqsManagedSseEnabled:
 			if value != "true" && value != "false" {
 				return invalidAttribute(name)
 			}
-		case types.QueueAttributeNameKmsMasterKeyId, types.QueueAttributeNameKmsDataKeyReusePeriodSeconds:
+		case types.QueueAttributeNameKmsMasterKeyId:
 		case types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameRedriveAllowPolicy:
 			return sim.Errorf("UnsupportedOperation", "The simulated queues have no dead-letter queues.")
 		default:

@@ -12,42 +12,57 @@ import (
 )
 
 func getParameter(c *sim.Call, in *ssm.GetParameterInput) (*ssm.GetParameterOutput, error) {
-	p, v, n, err := of(c.Region).find(*in.Name, (*sim.Table[parameter]).Visible)
+	answer, err := of(c.Region).get(*in.Name, in.WithDecryption != nil && *in.WithDecryption)
 	if err != nil {
 		return nil, err
-	}
-	answer := p.answer(v, n, in.WithDecryption != nil && *in.WithDecryption)
-	if _, selector, selected := of(c.Region).split(*in.Name); selected {
-		selector = ":" + selector
-		answer.Selector = &selector
 	}
 	return &ssm.GetParameterOutput{Parameter: &answer}, nil
 }
 
-// getParameters answers up to ten parameters; those that are not there are listed as invalid.
+// get answers the parameter of a reference, by the name that was asked for: /x for a parameter that
+// was created as x (LocalStack verified it on AWS). An ARN gives the name that the parameter was
+// created with.
+func (s *state) get(reference string, decrypt bool) (types.Parameter, error) {
+	p, v, n, err := s.find(reference, (*sim.Table[parameter]).Visible)
+	if err != nil {
+		return types.Parameter{}, err
+	}
+	answer := p.answer(v, n, decrypt)
+	name, selector, selected := s.split(reference)
+	if !isARN(reference) {
+		answer.Name = &name
+	}
+	if selected {
+		selector = ":" + selector
+		answer.Selector = &selector
+	}
+	return answer, nil
+}
+
+// getParameters answers up to ten parameters. Those that are not there, and names that are
+// malformed, are listed as invalid (API GetParameters, InvalidParameters).
 func getParameters(c *sim.Call, in *ssm.GetParametersInput) (*ssm.GetParametersOutput, error) {
 	out := &ssm.GetParametersOutput{Parameters: []types.Parameter{}, InvalidParameters: []string{}}
 	for i, name := range in.Names {
 		if slices.Contains(in.Names[:i], name) {
 			return nil, sim.Errorf("ValidationException", "Duplicate parameters in request")
 		}
-		p, v, n, err := of(c.Region).find(name, (*sim.Table[parameter]).Visible)
+		answer, err := of(c.Region).get(name, in.WithDecryption != nil && *in.WithDecryption)
 		if err != nil {
 			out.InvalidParameters = append(out.InvalidParameters, name)
 			continue
 		}
-		out.Parameters = append(out.Parameters, p.answer(v, n, in.WithDecryption != nil && *in.WithDecryption))
+		out.Parameters = append(out.Parameters, answer)
 	}
 	return out, nil
 }
 
 func getParametersByPath(c *sim.Call, in *ssm.GetParametersByPathInput) (*ssm.GetParametersByPathOutput, error) {
 	path := str(in.Path)
-	if !strings.HasPrefix(path, "/") {
-		return nil, sim.Errorf("ValidationException", "The parameter doesn't meet the parameter name requirements. The parameter "+
-			"name must begin with a forward slash \"/\".")
+	if err := checkPath(path); err != nil {
+		return nil, err
 	}
-	wanted, err := filterBy(in.ParameterFilters, "Type", "KeyId")
+	wanted, err := filterBy(in.ParameterFilters, "Type", "KeyId", "Label")
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +70,7 @@ func getParametersByPath(c *sim.Call, in *ssm.GetParametersByPathInput) (*ssm.Ge
 	var found []types.Parameter
 	for _, p := range of(c.Region).sorted() {
 		// Public parameters are found by their own paths alone, not as everything below /.
-		if p.Public && !strings.HasPrefix(path, "/aws/") || !below(p.Name, path, recursive) || !wanted(p) {
+		if p.Public && !strings.HasPrefix(path, "/aws/") || !below(slashed(p.Name), path, recursive) || !wanted(p) {
 			continue
 		}
 		found = append(found, p.answer(p.newest(), p.number(), in.WithDecryption != nil && *in.WithDecryption))
@@ -66,6 +81,44 @@ func getParametersByPath(c *sim.Call, in *ssm.GetParametersByPathInput) (*ssm.Ge
 	}
 	return &ssm.GetParametersByPathOutput{Parameters: page, NextToken: next}, nil
 }
+
+// unmetRequirements is AWS's message about a path that does not begin with a slash, and about any
+// malformed one in a filter (moto, ssm/models.py).
+const unmetRequirements = `The parameter doesn't meet the parameter name requirements. The parameter name must begin with a forward slash "/". It can't be ` +
+	`prefixed with "aws" or "ssm" (case-insensitive). It must use only letters, numbers, or the following symbols: . (period), - (hyphen), _ (underscore). ` +
+	`Special characters are not allowed. All sub-paths, if specified, must use the forward slash symbol "/". Valid example: /get/parameters2-/by1./path0_.`
+
+// checkPath follows AWS's message for GetParametersByPath, which users have published.
+func checkPath(path string) error {
+	lower := strings.ToLower(path)
+	switch {
+	case !strings.HasPrefix(path, "/"):
+		return invalid("%s", unmetRequirements)
+	case !names.MatchString(path), strings.Contains(path, "//"), strings.HasPrefix(lower, "/ssm"), strings.HasPrefix(lower, "/aws") && !strings.HasPrefix(path, "/aws"):
+		return invalid(`Parameter path: can't be prefixed with "aws" or "ssm" (case-insensitive) except global parameter name path prefixed with "aws" ` +
+			`(case-sensitive). It should always begin with / symbol.It consists of sub-paths divided by slash symbol; each sub-path can be formed as a ` +
+			`mix of letters, numbers and the following 3 symbols .-_`)
+	}
+	return nil
+}
+
+// checkPathFilter follows AWS: DescribeParameters, for filters with the key Path (moto,
+// ssm/models.py).
+func checkPathFilter(path string) error {
+	lower := strings.ToLower(path)
+	switch {
+	case strings.HasPrefix(lower, "/aws"), strings.HasPrefix(lower, "/ssm"):
+		return invalid(`Filters for common parameters can't be prefixed with "aws" or "ssm" (case-insensitive). When using global parameters, please specify ` +
+			`within a global namespace.`)
+	case !strings.HasPrefix(path, "/"), !names.MatchString(path), strings.Contains(path, "//"):
+		return invalid("%s", unmetRequirements)
+	}
+	return nil
+}
+
+// slashed returns a name as it is in the ARN, by which paths and filters find it: x and /x are one
+// parameter.
+func slashed(name string) string { return "/" + strings.TrimPrefix(name, "/") }
 
 // below reports whether a name is in a path or, if recursive, deeper.
 func below(name, path string, recursive bool) bool {
@@ -117,6 +170,13 @@ func filterBy(filters []types.ParameterStringFilter, keys ...string) (func(param
 		if len(f.Values) == 0 {
 			return nil, sim.Errorf("InvalidFilterValue", "The filter %s has no values.", key)
 		}
+		if key == "Path" {
+			for _, path := range f.Values {
+				if err := checkPathFilter(path); err != nil {
+					return nil, err
+				}
+			}
+		}
 		match, err := matcher(key, option)
 		if err != nil {
 			return nil, err
@@ -135,17 +195,22 @@ func matcher(key, option string) (func(p parameter, value string) bool, error) {
 		return func(p parameter, value string) bool { got, tagged := p.Tags[name]; return tagged && got == value }, nil
 	}
 	attribute := map[string]func(parameter) string{
-		"Name":     func(p parameter) string { return p.Name },
 		"Type":     func(p parameter) string { return string(p.newest().Type) },
 		"Tier":     func(p parameter) string { return string(p.newest().Tier) },
 		"KeyId":    func(p parameter) string { return p.newest().KeyID },
 		"DataType": func(p parameter) string { return p.newest().DataType },
 	}[key]
 	switch {
+	case key == "Name" && option == "Equals": // moto, ssm/models.py, for names with and without a slash
+		return func(p parameter, value string) bool { return slashed(p.Name) == slashed(value) }, nil
+	case key == "Name" && option == "BeginsWith":
+		return func(p parameter, value string) bool { return strings.HasPrefix(slashed(p.Name), slashed(value)) }, nil
+	case key == "Label" && option == "Equals": // labels are not simulated, so that no version has any
+		return func(parameter, string) bool { return false }, nil
 	case key == "Path" && option == "OneLevel":
-		return func(p parameter, value string) bool { return below(p.Name, value, false) }, nil
+		return func(p parameter, value string) bool { return below(slashed(p.Name), value, false) }, nil
 	case key == "Path" && option == "Recursive":
-		return func(p parameter, value string) bool { return below(p.Name, value, true) }, nil
+		return func(p parameter, value string) bool { return below(slashed(p.Name), value, true) }, nil
 	case attribute != nil && option == "Equals":
 		return func(p parameter, value string) bool { return attribute(p) == value }, nil
 	case attribute != nil && option == "BeginsWith":

@@ -5,6 +5,7 @@ package ssm
 
 import (
 	"encoding/base64"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -94,9 +95,8 @@ func Value(r *sim.Region, reference string) (string, error) {
 // find returns the parameter and version that a reference means, and the version's number.
 func (s *state) find(reference string, get func(*sim.Table[parameter], string) (parameter, bool)) (parameter, version, int, error) {
 	name, selector, selected := s.split(reference)
-	if strings.Contains(name, "//") { // the message is AWS's (moto, ssm/models.py, put_parameter)
-		return parameter{}, version{}, 0, invalid("Parameter name: can't be prefixed with \"ssm\" (case-insensitive). If formed as a path, it can consist of " +
-			"sub-paths divided by slash symbol; each sub-path can be formed as a mix of letters, numbers and the following 3 symbols .-_")
+	if !isARN(reference) && !wellFormed(name) {
+		return parameter{}, version{}, 0, malformedName()
 	}
 	p, ok := get(s.parameters, key(name))
 	if !ok {
@@ -113,7 +113,25 @@ func (s *state) find(reference string, get func(*sim.Table[parameter], string) (
 	return p, p.Versions[n-1-p.Forgotten], n, nil
 }
 
-// key returns the name by which a parameter is kept. x and /x are one parameter, as their ARN is one (moto and LocalStack verified it on AWS); it is shown
+func isARN(reference string) bool { return strings.HasPrefix(reference, "arn:") }
+
+// formed matches a name without a slash, and levels that each begin with one. LocalStack verified
+// on AWS that neither /a//b nor a/b is a name.
+var formed = regexp.MustCompile(`^(?:[a-zA-Z0-9_.\-]+|(?:/[a-zA-Z0-9_.\-]+)+)$`)
+
+// wellFormed reports whether a name may be asked for. AWS publishes parameters below /aws/, so only
+// ssm is reserved here.
+func wellFormed(name string) bool {
+	return formed.MatchString(name) && !strings.HasPrefix(strings.ToLower(slashed(name)), "/ssm")
+}
+
+// malformedName is AWS's error (moto, ssm/models.py; LocalStack, tests/aws/services/ssm).
+func malformedName() error {
+	return invalid(`Parameter name: can't be prefixed with "ssm" (case-insensitive). If formed as a path, it can consist of sub-paths divided by slash ` +
+		`symbol; each sub-path can be formed as a mix of letters, numbers and the following 3 symbols .-_`)
+}
+
+// key returns the name by which a parameter is kept. x and /x are one parameter, as their ARN is one (moto and LocalStack verified it on AWS); it is described
 // by the name that it was created with (inference).
 func key(name string) string {
 	if bare := strings.TrimPrefix(name, "/"); !strings.Contains(bare, "/") {
@@ -125,7 +143,7 @@ func key(name string) string {
 // split takes an ARN's beginning and the selector :version off a reference. The ARN of /a/b and that of
 // a/b look alike, so both are tried.
 func (s *state) split(reference string) (name, selector string, selected bool) {
-	if strings.HasPrefix(reference, "arn:") {
+	if isARN(reference) {
 		_, after, _ := strings.Cut(reference, ":parameter")
 		name, selector, selected = strings.Cut(after, ":")
 		if _, ok := s.parameters.Get(key(name)); !ok {

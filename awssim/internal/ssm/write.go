@@ -28,9 +28,12 @@ func (s *state) checkName(name string) error {
 		return invalid("Parameter name: the length must be between 1 and 2048")
 	case len(s.arn(name, false)) > longestARN:
 		return invalid("Parameter name: the fully qualified name must have at most %d characters, those of its ARN included", longestARN)
-	case strings.HasPrefix(bare, "aws"), strings.HasPrefix(bare, "ssm"):
-		if strings.HasPrefix(name, "/") {
+	case strings.HasPrefix(bare, "aws"), strings.HasPrefix(bare, "ssm"): // the codes and the words: moto, ssm/models.py
+		switch path := strings.Count(name, "/") > 1; {
+		case path && strings.HasPrefix(strings.ToLower(name), "/aws"):
 			return sim.Errorf("AccessDeniedException", "No access to reserved parameter name: %s.", name)
+		case path:
+			return malformedName()
 		}
 		return invalid("Parameter name: can't be prefixed with \"aws\" or \"ssm\" (case-insensitive).")
 	case !names.MatchString(name):

@@ -59,7 +59,7 @@ func (req *Request) Encode(requestID string, output any) (*Response, error) {
 		}
 		return req.respond(http.StatusOK, requestID, req.jsonType(), body), nil
 	}
-	e := &xmlEncoder{model: req.service.model}
+	e := &xmlEncoder{model: req.service.model, emptyLists: emptyLists[req.Service]}
 	e.raw(xml.Header)
 	e.raw("<" + req.Action + `Response xmlns="` + req.service.namespace + `">`)
 	if req.service.protocol == ec2Query {
@@ -147,8 +147,9 @@ func queryError(err *sim.Error) string {
 }
 
 type xmlEncoder struct {
-	model *model
-	b     bytes.Buffer
+	model      *model
+	emptyLists map[string]bool
+	b          bytes.Buffer
 }
 
 func (e *xmlEncoder) raw(s string) { e.b.WriteString(s) }
@@ -164,13 +165,13 @@ func (e *xmlEncoder) element(name string, content func()) {
 	e.raw("</" + name + ">")
 }
 
-// members writes a structure's members. AWS writes lists at the top even if they are empty (boto3's
+// members writes a structure's members. AWS writes lists at the top, and those of the table emptyLists, even if they are empty (boto3's
 // users rely on it), other unset members not at all.
 func (e *xmlEncoder) members(v reflect.Value, top bool) {
 	for _, f := range e.model.outputs[v.Type().Name()] {
 		member := v.FieldByName(f.goName)
 		if f.item != "" {
-			if top || !member.IsNil() {
+			if top || !member.IsNil() || e.emptyLists[v.Type().Name()+"."+f.goName] {
 				e.element(f.wire, func() { e.list(member, f.item) })
 			}
 			continue

@@ -66,9 +66,13 @@ func malformedXML(body []byte, into any) error {
 		return nil
 	}
 	if err := xml.Unmarshal(body, into); err != nil {
-		return sim.Errorf("MalformedXML", "The XML that you provided was not well formed or did not validate against our published schema.")
+		return invalidXML()
 	}
 	return nil
+}
+
+func invalidXML() error {
+	return sim.Errorf("MalformedXML", "The XML you provided was not well-formed or did not validate against our published schema")
 }
 
 // tagSet is how S3 writes tags.
@@ -107,6 +111,9 @@ func listObjectsInput(r *restRequest) (any, error) {
 		}
 	}
 	in.EncodingType = types.EncodingType(r.query.Get("encoding-type"))
+	if in.EncodingType != "" && in.EncodingType != types.EncodingTypeUrl {
+		return nil, sim.Errorf("InvalidArgument", "Invalid Encoding Method specified in Request")
+	}
 	if r.query.Has("max-keys") {
 		number, err := strconv.ParseInt(r.query.Get("max-keys"), 10, 32)
 		if err != nil || number < 0 {
@@ -152,19 +159,37 @@ func deleteObjects(r *restRequest) (any, error) {
 	}
 	in := &s3.DeleteObjectsInput{Bucket: &r.bucket, Delete: &types.Delete{Quiet: &body.Quiet}}
 	for _, object := range body.Objects {
+		if object.Key == "" { // the model of S3: ObjectIdentifier requires Key, with at least one character; the code is an inference
+			return nil, invalidXML()
+		}
 		in.Delete.Objects = append(in.Delete.Objects, types.ObjectIdentifier{Key: &object.Key})
 	}
 	return in, nil
 }
 
+// putObjectTagging refuses a body that breaks the schema (the model of S3: Tagging requires TagSet,
+// Tag requires Key and Value).
 func putObjectTagging(r *restRequest) (any, error) {
-	var body tagSet
+	var body struct {
+		TagSet *struct {
+			Tags []struct {
+				Key   *string `xml:"Key"`
+				Value *string `xml:"Value"`
+			} `xml:"Tag"`
+		} `xml:"TagSet"`
+	}
 	if err := malformedXML(r.body, &body); err != nil {
 		return nil, err
 	}
+	if body.TagSet == nil {
+		return nil, invalidXML()
+	}
 	in := &s3.PutObjectTaggingInput{Bucket: &r.bucket, Key: &r.key, Tagging: &types.Tagging{}}
-	for _, t := range body.Tags {
-		in.Tagging.TagSet = append(in.Tagging.TagSet, types.Tag{Key: &t.Key, Value: &t.Value})
+	for _, t := range body.TagSet.Tags {
+		if t.Key == nil || t.Value == nil {
+			return nil, invalidXML()
+		}
+		in.Tagging.TagSet = append(in.Tagging.TagSet, types.Tag{Key: t.Key, Value: t.Value})
 	}
 	return in, nil
 }
