@@ -19,9 +19,10 @@ const (
 	AlarmInsufficientData = autoscaling.AlarmInsufficientData
 )
 
-// SetAlarm sets the state of a CloudWatch alarm of an account in a region, and makes the alarm if there is none of that name. CloudWatch
-// itself is not simulated: alarms are there for instance refreshes, which fail or roll back when one fires. It fails if the world has no
-// such region, the name is empty or the state is not one of the three.
+// SetAlarm sets the state of a CloudWatch alarm of an account in a region, and makes the alarm if
+// there is none of that name. CloudWatch itself is not simulated: alarms are there for instance
+// refreshes, which fail or roll back when one fires. It fails if the world has no such region, the
+// name is empty or the state is not one of the three.
 func (s *Simulator) SetAlarm(account, region, name string, state AlarmState) error {
 	if name == "" {
 		return errors.New("setting an alarm: it has no name")
@@ -35,7 +36,8 @@ func (s *Simulator) SetAlarm(account, region, name string, state AlarmState) err
 	return nil
 }
 
-// Alarms returns the alarms of an account in a region that were set, with their states. It fails if the world has no such region.
+// Alarms returns the alarms of an account in a region that were set, with their states. It fails if
+// the world has no such region.
 func (s *Simulator) Alarms(account, region string) (map[string]AlarmState, error) {
 	var alarms map[string]AlarmState
 	if err := s.kernel.InRegion(account, region, func(r *sim.Region) { alarms = autoscaling.Alarms(r) }); err != nil {

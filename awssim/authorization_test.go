@@ -102,7 +102,8 @@ func (w *workplace) createGroup(ctx context.Context, config aws.Config, name str
 	return err
 }
 
-// createFleet asks whether an instant fleet from the template could be launched, with the tag team on the fleet and its instances.
+// createFleet asks whether an instant fleet from the template could be launched, with the tag team
+// on the fleet and its instances.
 func (w *workplace) createFleet(ctx context.Context, config aws.Config, team string) error {
 	tags := []types.Tag{{Key: aws.String("team"), Value: &team}}
 	_, err := ec2.NewFromConfig(config).CreateFleet(ctx, &ec2.CreateFleetInput{
@@ -258,7 +259,8 @@ func iamTags(key, value string) []iamtypes.Tag { return []iamtypes.Tag{{Key: &ke
 
 func pathStyle(o *s3.Options) { o.UsePathStyle = true }
 
-// TestCallsNeedTheirPermissions gives a caller all that a call needs, and all but each. An administrator needs nothing.
+// TestCallsNeedTheirPermissions gives a caller all that a call needs, and all but each. An
+// administrator needs nothing.
 func TestCallsNeedTheirPermissions(t *testing.T) {
 	t.Parallel()
 	for _, row := range whatCallsNeed {
@@ -297,8 +299,8 @@ func TestCallsNeedTheirPermissions(t *testing.T) {
 	}
 }
 
-// TestFleetsAreAuthorizedOnWhatTheyLaunchWith holds that ec2:CreateFleet is asked on each resource that a fleet launches with,
-// with the tags of what exists and of what the request creates.
+// TestFleetsAreAuthorizedOnWhatTheyLaunchWith holds that ec2:CreateFleet is asked on each resource
+// that a fleet launches with, with the tags of what exists and of what the request creates.
 func TestFleetsAreAuthorizedOnWhatTheyLaunchWith(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)
@@ -362,7 +364,8 @@ func TestFleetsAreAuthorizedOnWhatTheyLaunchWith(t *testing.T) {
 	}
 }
 
-// TestAllThatIsNotAllowedIsDenied holds the words of a denial, a Deny, and what nobody knows the permissions of.
+// TestAllThatIsNotAllowedIsDenied holds the words of a denial, a Deny, and what nobody knows the
+// permissions of.
 func TestAllThatIsNotAllowedIsDenied(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t)

@@ -18,15 +18,17 @@ type (
 	NodeState = eks.NodeState
 )
 
-// States of events of kind "node", whose id is the instance's: EKS has marked it as unschedulable, evicts its pods, or lets pods in again.
+// States of events of kind "node", whose id is the instance's: EKS has marked it as unschedulable,
+// evicts its pods, or lets pods in again.
 const (
 	EventCordoned   = eks.EventCordoned
 	EventDraining   = eks.EventDraining
 	EventUncordoned = eks.EventUncordoned
 )
 
-// SetCluster makes an EKS cluster of an account in a region, ACTIVE at once, or changes the one of that name: its Kubernetes version, for
-// example. It fails if the world has no such region, or if the cluster has no name, no version such as 1.30, or no subnets of one VPC.
+// SetCluster makes an EKS cluster of an account in a region, ACTIVE at once, or changes the one of
+// that name: its Kubernetes version, for example. It fails if the world has no such region, or if
+// the cluster has no name, no version such as 1.30, or no subnets of one VPC.
 func (s *Simulator) SetCluster(account, region string, cluster Cluster) error {
 	var err error
 	if inRegion := s.kernel.InRegion(account, region, func(r *sim.Region) { err = eks.SetCluster(r, cluster) }); inRegion != nil {
@@ -38,8 +40,8 @@ func (s *Simulator) SetCluster(account, region string, cluster Cluster) error {
 	return nil
 }
 
-// SetNode says of the node of an instance whether it is Ready, and whether it is drained; what is nil is left as it was. It fails if the world
-// has no such region.
+// SetNode says of the node of an instance whether it is Ready, and whether it is drained; what is
+// nil is left as it was. It fails if the world has no such region.
 func (s *Simulator) SetNode(account, region, instance string, state NodeState) error {
 	if err := s.kernel.InRegion(account, region, func(r *sim.Region) { eks.SetNode(r, instance, state) }); err != nil {
 		return fmt.Errorf("setting the node of instance %q: %w", instance, err)
@@ -50,8 +52,8 @@ func (s *Simulator) SetNode(account, region, instance string, state NodeState) e
 // ManagedNode is what EKS says of the node of an instance of a managed node group: its labels and taints.
 type ManagedNode = eks.ManagedNode
 
-// ManagedNode returns what EKS says of the node of an instance, as it is now and without a call, and false if the instance is not one of a managed
-// node group.
+// ManagedNode returns what EKS says of the node of an instance, as it is now and without a call,
+// and false if the instance is not one of a managed node group.
 func (s *Simulator) ManagedNode(account, region, instance string) (node ManagedNode, ok bool) {
 	s.inRegion(account, region, func(r *sim.Region) { node, ok = eks.LookupNode(r, instance) })
 	return node, ok

@@ -80,8 +80,9 @@ func writeJSON(w http.ResponseWriter, answer any, err error) {
 	_, _ = w.Write(body.Bytes())
 }
 
-// readJSON decodes a body into a new value, and refuses members that the type does not have. A value that exists already is never decoded into: elements of its
-// lists would keep what the body leaves out.
+// readJSON decodes a body into a new value, and refuses members that the type does not have. A
+// value that exists already is never decoded into: elements of its lists would keep what the body
+// leaves out.
 func readJSON[T any](r *http.Request) (T, error) {
 	var value T
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
@@ -109,7 +110,8 @@ func (s *Simulator) getState(r *http.Request) (any, error) {
 	return s.State(s.place(r.URL.Query().Get("account"), r.URL.Query().Get("region")))
 }
 
-// place fills in the account and the region that a request leaves out: the default account, the world's first region.
+// place fills in the account and the region that a request leaves out: the default account, the
+// world's first region.
 func (s *Simulator) place(account, region string) (string, string) {
 	if account == "" {
 		account = DefaultAccount
@@ -184,7 +186,8 @@ func (s *Simulator) postClock(r *http.Request) (any, error) {
 	return s.clockState(), nil
 }
 
-// postBehavior changes the members that are given and leaves the rest. A list that is given takes the place of the whole list.
+// postBehavior changes the members that are given and leaves the rest. A list that is given takes
+// the place of the whole list.
 func (s *Simulator) postBehavior(r *http.Request) (any, error) {
 	change, err := readJSON[behaviorChange](r)
 	if err != nil {

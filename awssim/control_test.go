@@ -114,7 +114,8 @@ func TestControlBehavior(t *testing.T) {
 	}
 }
 
-// TestControlBehaviorListsAreReplaced holds that a rule that is sent has nothing of the rule that stood in its place before.
+// TestControlBehaviorListsAreReplaced holds that a rule that is sent has nothing of the rule that
+// stood in its place before.
 func TestControlBehaviorListsAreReplaced(t *testing.T) {
 	t.Parallel()
 	e := serve(t, awssim.Options{})

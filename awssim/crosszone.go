@@ -8,8 +8,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// SetCrossZone says whether the load balancer of a target group, of an account in a region, sends traffic from one zone to targets in others, as it does
-// by default. It fails if the world has no such region.
+// SetCrossZone says whether the load balancer of a target group, of an account in a region, sends
+// traffic from one zone to targets in others, as it does by default. It fails if the world has no
+// such region.
 func (s *Simulator) SetCrossZone(account, region, targetGroup string, enabled bool) error {
 	if err := s.kernel.InRegion(account, region, func(r *sim.Region) { autoscaling.SetCrossZone(r, targetGroup, enabled) }); err != nil {
 		return fmt.Errorf("setting cross-zone load balancing of %q: %w", targetGroup, err)

@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// What a path, a query or a body of EKS has that its API does not is refused, with the code in the header that SDKs read.
+// What a path, a query or a body of EKS has that its API does not is refused, with the code in the
+// header that SDKs read.
 func TestEKSOverTheWire(t *testing.T) {
 	t.Parallel()
 	e := serve(t, awssim.Options{})
@@ -62,7 +63,7 @@ func (e *endpoint) rest(t *testing.T, method, path, body string) (status int, he
 	return response.StatusCode, response.Header, string(content)
 }
 
-// A world has clusters from the start, in every account; one that can not be is refused.
+// A world has clusters from the start, in every account; one that cannot be is refused.
 func TestClustersOfTheWorld(t *testing.T) {
 	t.Parallel()
 	w := *world.Default()

@@ -115,7 +115,8 @@ func (q *queueClient) kinds() []string {
 	}
 }
 
-// A user makes queues and rules, and gets of what happens to instances and groups what the patterns want and the queues' policies allow.
+// A user makes queues and rules, and gets of what happens to instances and groups what the patterns
+// want and the queues' policies allow.
 func TestRulesDeliverEvents(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -21,8 +21,10 @@ const maxBody = 8 << 20
 // the kernel serve it, logs and answers it.
 type frontDoor struct{ kernel *sim.Kernel }
 
-// ActionOf names the AWS action that a signed request asks for, such as DescribeNodegroup, as the simulated AWS finds it: by the action in the body or a
-// header or, where the protocol has none, by method and path. The body is read and put back. The name is empty if there is none, or if it can not be read.
+// ActionOf names the AWS action that a signed request asks for, such as DescribeNodegroup, as the
+// simulated AWS finds it: by the action in the body or a header or, where the protocol has none, by
+// method and path. The body is read and put back. The name is empty if there is none, or if it
+// cannot be read.
 func ActionOf(r *http.Request) string {
 	var body []byte
 	if r.Body != nil {
@@ -95,7 +97,8 @@ func (v *visit) serve(body []byte) *wire.Response {
 	return response
 }
 
-// logWithEffect has the kernel write a success down in the moment of its effect, so that whoever sees that finds the line; unless a fault may come in between.
+// logWithEffect has the kernel write a success down in the moment of its effect, so that whoever
+// sees that finds the line; unless a fault may come in between.
 func (v *visit) logWithEffect() {
 	if v.logged = !slices.ContainsFunc(v.faults, func(f sim.Fault) bool { return f.Place == sim.AfterEffect }); v.logged {
 		record := v.record(v.wire.SuccessStatus(), "")
@@ -103,7 +106,8 @@ func (v *visit) logWithEffect() {
 	}
 }
 
-// do has the kernel serve the request, as often as it takes to get an answer. It does not return if the client gave up waiting for one.
+// do has the kernel serve the request, as often as it takes to get an answer. It does not return if
+// the client gave up waiting for one.
 func (v *visit) do() {
 	for {
 		v.output, v.err = v.kernel.Do(v.sim)
@@ -180,7 +184,8 @@ func (v *visit) answer(w http.ResponseWriter, response *wire.Response) {
 	for key, values := range response.Header {
 		w.Header()[key] = values
 	}
-	if response.Header.Get("Content-Length") == "" { // the answer to HEAD tells the length of what it leaves out
+	// the answer to HEAD tells the length of what it leaves out
+	if response.Header.Get("Content-Length") == "" {
 		w.Header().Set("Content-Length", strconv.Itoa(len(response.Body)))
 	}
 	w.WriteHeader(response.Status)

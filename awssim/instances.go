@@ -42,7 +42,8 @@ func (s *Simulator) Volume(account, region, id string) (volume types.Volume, ok 
 	return volume, ok
 }
 
-// Parameter returns the decrypted value of a parameter as an instance of the account would read it, like Instance: without a call.
+// Parameter returns the decrypted value of a parameter as an instance of the account would read it,
+// like Instance: without a call.
 func (s *Simulator) Parameter(account, region, name string) (value string, err error) {
 	if missing := s.kernel.InRegion(account, region, func(r *sim.Region) { value, err = ssm.Value(r, name) }); missing != nil {
 		return "", missing

@@ -8,13 +8,15 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// InterruptSpotInstance has EC2 take a Spot Instance of an account in a region back: EventBridge gets the warning at once, and two minutes later the instance is
-// terminated. It fails if the world has no such region, or there is no such Spot Instance that is pending or running.
+// InterruptSpotInstance has EC2 take a Spot Instance of an account in a region back: EventBridge
+// gets the warning at once, and two minutes later the instance is terminated. It fails if the world
+// has no such region, or there is no such Spot Instance that is pending or running.
 func (s *Simulator) InterruptSpotInstance(account, region, instance string) error {
 	return s.toSpotInstance(account, region, instance, "interrupting", ec2.InterruptSpotInstance)
 }
 
-// RecommendRebalance has EC2 say that a Spot Instance is at elevated risk of interruption; nothing else happens to it. It fails like InterruptSpotInstance.
+// RecommendRebalance has EC2 say that a Spot Instance is at elevated risk of interruption; nothing
+// else happens to it. It fails like InterruptSpotInstance.
 func (s *Simulator) RecommendRebalance(account, region, instance string) error {
 	return s.toSpotInstance(account, region, instance, "recommending to rebalance", ec2.RecommendRebalance)
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 )
 
-// TestConditionsOfLaunchConfigurations holds that policies see the name and the members of a launch configuration, and the one that a group
-// names (AWS: Service Authorization Reference, list_amazonec2autoscaling).
+// TestConditionsOfLaunchConfigurations holds that policies see the name and the members of a launch
+// configuration, and the one that a group names (AWS: Service Authorization Reference,
+// list_amazonec2autoscaling).
 func TestConditionsOfLaunchConfigurations(t *testing.T) {
 	t.Parallel()
 	const named = "arn:aws:autoscaling:" + region + ":" + account + ":launchConfiguration:*:launchConfigurationName/"

@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/simclock"
 )
 
-// independent returns a program of another author's that works, from PATH or from where Debian puts it. hack/install-packages.sh installs it.
+// independent returns a program of another author's that works, from PATH or from where Debian puts
+// it. hack/install-packages.sh installs it.
 func independent(t *testing.T, program string, probe ...string) string {
 	t.Helper()
 	var failures []error
@@ -144,8 +145,10 @@ func eksWithCLI(t *testing.T, e *endpoint, call func(...string) object) {
 	call("eks", "delete-nodegroup", "--cluster-name", "cli", "--nodegroup-name", "n")
 }
 
-// A cluster with its node group and its add-on lives from its creation to its deletion by the AWS CLI, waiters included. Time stands still while the CLI runs and is stepped
-// between its calls, so that what a waiter waits for is there when it looks first: it would look again after half a minute of real time only.
+// A cluster with its node group and its add-on lives from its creation to its deletion by the AWS
+// CLI, waiters included. Time stands still while the CLI runs and is stepped between its calls, so
+// that what a waiter waits for is there when it looks first: it would look again after half a
+// minute of real time only.
 func TestEKSClusterByCLI(t *testing.T) {
 	t.Parallel()
 	aws := independent(t, "aws", "--version")

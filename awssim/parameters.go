@@ -8,8 +8,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/ssm"
 )
 
-// SetPublicParameter gives one of the parameters that AWS publishes another value, as it does when there is a newer image. It fails if the world has no such region, or AWS
-// publishes nothing by that name.
+// SetPublicParameter gives one of the parameters that AWS publishes another value, as it does when
+// there is a newer image. It fails if the world has no such region, or AWS publishes nothing by
+// that name.
 func (s *Simulator) SetPublicParameter(account, region, name, value string) error {
 	var err error
 	now := s.clock.Now()

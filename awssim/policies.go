@@ -9,11 +9,14 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// Authorization is one question that was decided for a caller with policies: may it do an action on a resource.
+// Authorization is one question that was decided for a caller with policies: may it do an action on
+// a resource.
 type Authorization = sim.Authorization
 
-// SetPolicies holds everybody who calls with an access key to policy documents; none make it the account's administrator again, which every key is at first.
-// It fails for a document that IAM refuses, or that can not be decided by: see package iampolicy. A session is held to what is attached to its role instead.
+// SetPolicies holds everybody who calls with an access key to policy documents; none make it the
+// account's administrator again, which every key is at first. It fails for a document that IAM
+// refuses, or that cannot be decided by: see package iampolicy. A session is held to what is
+// attached to its role instead.
 func (s *Simulator) SetPolicies(accessKeyID string, documents ...string) error {
 	policies := make([]iampolicy.Policy, len(documents))
 	for i, document := range documents {

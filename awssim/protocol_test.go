@@ -266,7 +266,8 @@ func (n *naming) RoundTrip(r *http.Request) (*http.Response, error) {
 	return n.next.RoundTrip(r)
 }
 
-// TestActionOf holds that a request is named on its way out as it is when it arrives, in each of AWS's protocols, and still arrives whole.
+// TestActionOf holds that a request is named on its way out as it is when it arrives, in each of
+// AWS's protocols, and still arrives whole.
 func TestActionOf(t *testing.T) {
 	t.Parallel()
 	e := serve(t, awssim.Options{})

@@ -22,7 +22,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// queues is the default world with a queue that gets all events of EC2 and Auto Scaling, and one that gets none.
+// queues is the default world with a queue that gets all events of EC2 and Auto Scaling, and one
+// that gets none.
 func queues() *world.World {
 	w := *world.Default()
 	w.Regions = slices.Clone(w.Regions)
@@ -302,7 +303,8 @@ func TestQueueErrors(t *testing.T) {
 	}
 }
 
-// A group's instance is launched, terminated by somebody and replaced; the queue gets all of it, as AWS words it.
+// A group's instance is launched, terminated by somebody and replaced; the queue gets all of it, as
+// AWS words it.
 func TestEventsOfGroups(t *testing.T) {
 	t.Parallel()
 	e := serve(t, awssim.Options{World: queues()})
@@ -346,7 +348,8 @@ func TestEventsOfGroups(t *testing.T) {
 	}
 }
 
-// TestEventsOfRootVolumeReplacements holds that the events of hooks say that an instance gets a new root volume, and neither leaves nor joins the group.
+// TestEventsOfRootVolumeReplacements holds that the events of hooks say that an instance gets a new
+// root volume, and neither leaves nor joins the group.
 func TestEventsOfRootVolumeReplacements(t *testing.T) {
 	t.Parallel()
 	e := serve(t, awssim.Options{World: queues()})

@@ -95,13 +95,15 @@ func (r *recorded) groupOf(ctx context.Context, name, template string) error {
 type answer struct {
 	service, reason, source string
 	call                    func(ctx context.Context, r *recorded) error
-	// code, status and message are what AWS answered; message is a regular expression that the whole message matches.
+	// code, status and message are what AWS answered; message is a regular expression that the
+	// whole message matches.
 	code    string
 	status  int
 	message string
 }
 
-// TestRecordedErrors compares errors with those that AWS was recorded to answer: code, HTTP status, and message.
+// TestRecordedErrors compares errors with those that AWS was recorded to answer: code, HTTP status,
+// and message.
 func TestRecordedErrors(t *testing.T) {
 	t.Parallel()
 	r := newRecorded(t)

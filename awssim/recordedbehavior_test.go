@@ -98,7 +98,8 @@ func groupObservations() []observation {
 	}
 }
 
-// mixedFailure returns how the message of a failed launch begins in a group with a percentage of On-Demand instances.
+// mixedFailure returns how the message of a failed launch begins in a group with a percentage of
+// On-Demand instances.
 func mixedFailure(percentage int32) func(t *testing.T, r *recorded) (any, error) {
 	return func(t *testing.T, r *recorded) (any, error) {
 		t.Helper()

@@ -1,7 +1,8 @@
-// Package awssim is a simulated AWS: EC2, Auto Scaling, EKS, IAM, STS, S3, SQS, EventBridge's rules that fill its queues, and Systems
-// Manager's parameters in memory, behind the real wire protocols, so that the unmodified AWS SDKs and the AWS CLI talk to it
-// over HTTP. Time, latency, throttling, faults and capacity are data (see Options). The same is to
-// be had over HTTP below /_sim/; README.md shows each endpoint.
+// Package awssim is a simulated AWS: EC2, Auto Scaling, EKS, IAM, STS, S3, SQS, EventBridge's rules
+// that fill its queues, and Systems Manager's parameters in memory, behind the real wire protocols,
+// so that the unmodified AWS SDKs and the AWS CLI talk to it over HTTP. Time, latency, throttling,
+// faults and capacity are data (see Options). The same is to be had over HTTP below /_sim/;
+// README.md shows each endpoint.
 package awssim
 
 import (
@@ -79,7 +80,7 @@ type Simulator struct {
 }
 
 // New returns a simulated AWS. It panics if a fault is malformed (see Fault.Check) or the embedded
-// world can not be read, which are programming errors.
+// world cannot be read, which are programming errors.
 func New(o Options) *Simulator {
 	s := &Simulator{clock: o.Clock}
 	if s.clock == nil {

@@ -16,8 +16,10 @@ const (
 	InstanceStatusCheck = ec2.InstanceStatusCheck
 )
 
-// FailStatusCheck has a status check of a running instance fail until the instance is stopped, or rebooted if its host is sound. An empty check has all of them pass.
-// It returns an error if the world has no such region, or there is no such check, or no such instance whose checks have passed once.
+// FailStatusCheck has a status check of a running instance fail until the instance is stopped, or
+// rebooted if its host is sound. An empty check has all of them pass. It returns an error if the
+// world has no such region, or there is no such check, or no such instance whose checks have passed
+// once.
 func (s *Simulator) FailStatusCheck(account, region, instance, check string) error {
 	var failure error
 	err := s.kernel.InRegion(account, region, func(r *sim.Region) { failure = ec2.FailStatusCheck(r, instance, check) })

@@ -1,4 +1,5 @@
-// Package image_test builds the images as `make image` does, on a base image that is made on the spot, so that no other registry than its own is needed.
+// Package image_test builds the images as `make image` does, on a base image that is made on the
+// spot, so that no other registry than its own is needed.
 package image_test
 
 import (
@@ -26,8 +27,9 @@ import (
 // nonroot is the user of the base image.
 const nonroot = "65532"
 
-// TestImages holds of both images that they have two platforms, the base's user, and a version among the labels; that they are the same when they are built again; and that the
-// binary in them runs.
+// TestImages holds of both images that they have two platforms, the base's user, and a version
+// among the labels; that they are the same when they are built again; and that the binary in them
+// runs.
 func TestImages(t *testing.T) {
 	base := pushBase(t)
 	for _, row := range []struct {
@@ -59,7 +61,8 @@ func TestImages(t *testing.T) {
 					t.Errorf("%s has the version label %q", platform, got)
 				}
 			}
-			out, err := exec.CommandContext(t.Context(), binaryOf(t, images["linux/"+runtime.GOARCH]), row.args...).CombinedOutput() // #nosec G204 -- what was just built
+			// #nosec G204 -- what was just built
+			out, err := exec.CommandContext(t.Context(), binaryOf(t, images["linux/"+runtime.GOARCH]), row.args...).CombinedOutput()
 			if err != nil || !strings.Contains(string(out), row.says) {
 				t.Errorf("the binary says %q (%v), want %q", out, err, row.says)
 			}
@@ -103,7 +106,8 @@ func build(t *testing.T, base, program string) v1.ImageIndex {
 			t.Error(err)
 		}
 	})
-	command := exec.CommandContext(t.Context(), "make", "--no-print-directory", "image", "VERSION=v9.9.9", "IMAGES="+program, "IMAGE_OUT="+out) // #nosec G204 -- constants
+	// #nosec G204 -- constants
+	command := exec.CommandContext(t.Context(), "make", "--no-print-directory", "image", "VERSION=v9.9.9", "IMAGES="+program, "IMAGE_OUT="+out)
 	command.Dir, command.Env = "..", append(os.Environ(), "KO_DEFAULTBASEIMAGE="+base)
 	if said, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("make image: %v\n%s", err, said)

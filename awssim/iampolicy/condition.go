@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Prefixes and the suffix of operators (AWS: "Set operators for multivalued context keys", "...IfExists condition operators").
+// Prefixes and the suffix of operators (AWS: "Set operators for multivalued context keys",
+// "...IfExists condition operators").
 const (
 	forAllValues = "ForAllValues:"
 	forAnyValue  = "ForAnyValue:"
@@ -14,13 +15,15 @@ const (
 	null         = "Null"
 )
 
-// operator compares one value of a request with one of a policy. One that is negated is met if no value of the policy compares.
+// operator compares one value of a request with one of a policy. One that is negated is met if no
+// value of the policy compares.
 type operator struct {
 	compare func(value, pattern string) bool
 	negated bool
 }
 
-// operators are those that are known (AWS: "IAM JSON policy elements: Condition operators"). An ARN is compared segment by segment, by ArnEquals as by ArnLike.
+// operators are those that are known (AWS: "IAM JSON policy elements: Condition operators"). An ARN
+// is compared segment by segment, by ArnEquals as by ArnLike.
 var operators = map[string]operator{
 	"StringEquals":              {compare: equal},
 	"StringNotEquals":           {compare: equal, negated: true},
@@ -90,8 +93,9 @@ func (c Condition) Met(context Context) bool {
 	return true
 }
 
-// meets decides one key. One that the request does not have meets a negated operator, and ForAllValues, and no other (AWS: "Condition operators", and
-// "If the key that you specify in a policy condition is not present in the request context").
+// meets decides one key. One that the request does not have meets a negated operator, and
+// ForAllValues, and no other (AWS: "Condition operators", and "If the key that you specify in a
+// policy condition is not present in the request context").
 func meets(name string, values, patterns []string) bool {
 	if name == null { // whether the key is absent is to be as the policy says
 		return slices.Contains(patterns, fmt.Sprint(len(values) == 0))

@@ -5,18 +5,20 @@ import (
 	"strings"
 )
 
-// Request is one thing that a caller wants: an action on a resource. One call of AWS's may be several of them.
+// Request is one thing that a caller wants: an action on a resource. One call of AWS's may be
+// several of them.
 type Request struct {
 	// Action is that of the Service Authorization Reference, such as ec2:CreateTags.
 	Action string `json:"action"`
-	// Resource is an ARN, or * for actions that have no resources. Of a resource that does not exist yet, what is not known yet is *.
+	// Resource is an ARN, or * for actions that have no resources. Of a resource that does not
+	// exist yet, what is not known yet is *.
 	Resource string `json:"resource"`
 	// Context are the values of condition keys, such as aws:ResourceTag/Name.
 	Context Context `json:"context,omitempty"`
 }
 
-// Context are values by condition key. Keys are compared without regard to case, those of tags too (AWS: "IAM JSON policy elements: Condition": "condition
-// key names are not case-sensitive").
+// Context are values by condition key. Keys are compared without regard to case, those of tags too
+// (AWS: "IAM JSON policy elements: Condition": "condition key names are not case-sensitive").
 type Context map[string][]string
 
 func (c Context) values(key string) []string {
@@ -87,7 +89,8 @@ func (s Statement) coversResource(resource string) bool {
 // arnSegments is how many parts an ARN has; the last, which names the resource, may have colons in it.
 const arnSegments = 6
 
-// likeARN compares segment by segment: a wildcard does not match beyond its own, that of the last one apart (AWS: "IAM JSON policy elements: Resource").
+// likeARN compares segment by segment: a wildcard does not match beyond its own, that of the last
+// one apart (AWS: "IAM JSON policy elements: Resource").
 func likeARN(arn, pattern string) bool {
 	segments, patterns := strings.SplitN(arn, ":", arnSegments), strings.SplitN(pattern, ":", arnSegments)
 	if len(segments) != len(patterns) {

@@ -1,6 +1,8 @@
-// Package iampolicy decides by IAM policies as AWS does: identity-based policies, which a request for an action on a resource is held against. It is pure,
-// and knows neither services nor callers. What it does not know, such as a condition operator or a policy variable, it refuses when it reads a policy, so that
-// no statement ever counts for more or less than in AWS (AWS: IAM user guide, "IAM JSON policy elements reference" and "Policy evaluation logic").
+// Package iampolicy decides by IAM policies as AWS does: identity-based policies, which a request
+// for an action on a resource is held against. It is pure, and knows neither services nor callers.
+// What it does not know, such as a condition operator or a policy variable, it refuses when it
+// reads a policy, so that no statement ever counts for more or less than in AWS (AWS: IAM user
+// guide, "IAM JSON policy elements reference" and "Policy evaluation logic").
 package iampolicy
 
 import (
@@ -13,7 +15,8 @@ import (
 	"unicode"
 )
 
-// MostCharacters is how long a managed policy may be, white space apart (AWS: "IAM and AWS STS quotas", IAM policies character limits).
+// MostCharacters is how long a managed policy may be, white space apart (AWS: "IAM and AWS STS
+// quotas", IAM policies character limits).
 const MostCharacters = 6144
 
 // Policy is a policy document.
@@ -23,7 +26,8 @@ type Policy struct {
 	Statements []Statement `json:"Statement"`
 }
 
-// Statement is one statement of a policy. Exactly one of Action and NotAction is given, and of Resource and NotResource.
+// Statement is one statement of a policy. Exactly one of Action and NotAction is given, and of
+// Resource and NotResource.
 type Statement struct {
 	SID         string    `json:"Sid,omitempty"`
 	Effect      Effect    `json:"Effect"`
@@ -73,7 +77,8 @@ func (s *Strings) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Parse reads a policy document. It fails for one that IAM refuses as malformed, and for one that this package can not decide by.
+// Parse reads a policy document. It fails for one that IAM refuses as malformed, and for one that
+// this package cannot decide by.
 func Parse(document string) (Policy, error) {
 	var raw struct {
 		Version   string
@@ -159,7 +164,8 @@ func (s Statement) check() error {
 	return s.Condition.Check()
 }
 
-// checkResource holds a resource to its form (AWS: "IAM JSON policy elements: Resource": no wildcard in the service segment).
+// checkResource holds a resource to its form (AWS: "IAM JSON policy elements: Resource": no
+// wildcard in the service segment).
 func checkResource(resource string) error {
 	if resource == "*" {
 		return nil

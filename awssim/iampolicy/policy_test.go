@@ -127,7 +127,8 @@ func TestLikeIsTheRegularExpression(t *testing.T) {
 	})
 }
 
-// TestLawsOfEvaluation holds that what is denied stays denied, whatever is added, and that what is allowed stays allowed until a Deny comes.
+// TestLawsOfEvaluation holds that what is denied stays denied, whatever is added, and that what is
+// allowed stays allowed until a Deny comes.
 func TestLawsOfEvaluation(t *testing.T) {
 	t.Parallel()
 	names := rapid.SampledFrom([]string{"a:X", "a:Y", "b:X"})

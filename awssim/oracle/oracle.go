@@ -1,4 +1,5 @@
-// Package oracle reports how often the simulated AWS does what AWS is known to do. Tests that compare the two call [Report]; `make oracles` collects what they report into a table.
+// Package oracle reports how often the simulated AWS does what AWS is known to do. Tests that
+// compare the two call [Report]; `make oracles` collects what they report into a table.
 package oracle
 
 import (
@@ -12,7 +13,8 @@ const Attribute = "oracle"
 
 // Result is the outcome of one comparison of the simulated AWS with AWS.
 type Result struct {
-	// Oracle names what is known of AWS, such as "answers recorded of AWS". Source says where a reader finds it.
+	// Oracle names what is known of AWS, such as "answers recorded of AWS". Source says where a
+	// reader finds it.
 	Oracle, Source string
 	// Service is the AWS service, such as EC2.
 	Service string
@@ -20,7 +22,8 @@ type Result struct {
 	Cases, Held int
 }
 
-// Name returns what people call a service that is known by its name on the wire, such as Auto Scaling for autoscaling.
+// Name returns what people call a service that is known by its name on the wire, such as Auto
+// Scaling for autoscaling.
 func Name(service string) string {
 	switch service {
 	case "autoscaling":
@@ -33,7 +36,8 @@ func Name(service string) string {
 	return strings.ToUpper(service)
 }
 
-// Report records a result. A comparison in which cases do not hold fails the test by itself; the result is reported all the same.
+// Report records a result. A comparison in which cases do not hold fails the test by itself; the
+// result is reported all the same.
 func Report(t testing.TB, r Result) {
 	t.Helper()
 	encoded, err := json.Marshal(r)

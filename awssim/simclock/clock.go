@@ -99,8 +99,10 @@ func (c *Clock) SetRate(rate float64) {
 	c.arm()
 }
 
-// RunFor has the clock run by itself for so much real time from now on, and then stand still until RunFor is called again. Who calls it as often as the machine
-// shows that it keeps up, keeps simulated time from running away from a busy one. A clock for which it is never called runs without end. Step is not bounded.
+// RunFor has the clock run by itself for so much real time from now on, and then stand still until
+// RunFor is called again. Who calls it as often as the machine shows that it keeps up, keeps
+// simulated time from running away from a busy one. A clock for which it is never called runs
+// without end. Step is not bounded.
 func (c *Clock) RunFor(bound time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -175,7 +175,8 @@ func TestFastClockRunsByItself(t *testing.T) {
 	}
 }
 
-// A clock that is bounded gets no further than what it was allowed to run, at whatever rates, and what waits beyond that fires when it may go on.
+// A clock that is bounded gets no further than what it was allowed to run, at whatever rates, and
+// what waits beyond that fires when it may go on.
 func TestRunFor(t *testing.T) {
 	t.Parallel()
 	c := New(start, 0)

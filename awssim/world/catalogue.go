@@ -11,14 +11,16 @@ import (
 )
 
 var (
-	// instanceTypesTSV has a line for each instance type, with the members of DescribeInstanceTypes as columns. hack/instancetypes writes it.
+	// instanceTypesTSV has a line for each instance type, with the members of DescribeInstanceTypes
+	// as columns. hack/instancetypes writes it.
 	//go:embed instancetypes.tsv
 	instanceTypesTSV string
 	//go:embed prices.txt
 	pricesTXT string
 )
 
-// Catalogue returns every instance type that EC2 was recorded to have, ordered by family and size. It is shared and must not be changed.
+// Catalogue returns every instance type that EC2 was recorded to have, ordered by family and size.
+// It is shared and must not be changed.
 func Catalogue() []InstanceType { return loadCatalogue() }
 
 // loadCatalogue panics if the embedded files are wrong, which a test would have found.
@@ -30,7 +32,8 @@ var loadCatalogue = sync.OnceValue(func() []InstanceType {
 	return all
 })
 
-// chosenTypes returns the types of the catalogue with these names, in their order. It parses no others: most worlds have few.
+// chosenTypes returns the types of the catalogue with these names, in their order. It parses no
+// others: most worlds have few.
 func chosenTypes(names []string) ([]InstanceType, error) {
 	found, err := parseCatalogue(instanceTypesTSV, pricesTXT, names)
 	if err != nil {

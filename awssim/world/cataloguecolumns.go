@@ -1,6 +1,7 @@
 package world
 
-// catalogueColumns says what each column of instancetypes.tsv sets, for cells that are not empty. hack/instancetypes describes how they are written.
+// catalogueColumns says what each column of instancetypes.tsv sets, for cells that are not empty.
+// hack/instancetypes describes how they are written.
 var catalogueColumns = map[string]column{
 	"InstanceType":                   func(t *InstanceType, c *cell) { t.Name = c.text },
 	"CurrentGeneration?":             func(t *InstanceType, c *cell) { t.CurrentGeneration = c.flag() },

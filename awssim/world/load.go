@@ -37,7 +37,8 @@ type file struct {
 	// WholeCatalogue takes all instance types of the catalogue, and CatalogueTypes those with these names.
 	WholeCatalogue bool     `json:"wholeCatalogue,omitempty"`
 	CatalogueTypes []string `json:"catalogueTypes,omitempty"`
-	// FurtherRegions have a default VPC each in addition to what is written of them, and images and parameters from when they are used.
+	// FurtherRegions have a default VPC each in addition to what is written of them, and images and
+	// parameters from when they are used.
 	FurtherRegions     []Region  `json:"furtherRegions,omitempty"`
 	KubernetesReleases []Release `json:"kubernetesReleases,omitempty"`
 	ImageSeries        []Series  `json:"imageSeries,omitempty"`
@@ -146,7 +147,8 @@ func (f *file) world() (*World, error) {
 	return &w, nil
 }
 
-// imagesOf returns a function that expands the series in a region, once. The regions that are expanded at once have shown that they can be.
+// imagesOf returns a function that expands the series in a region, once. The regions that are
+// expanded at once have shown that they can be.
 func (f *file) imagesOf(region string) func() ([]Image, []Parameter) {
 	series, releases := f.ImageSeries, f.KubernetesReleases
 	return sync.OnceValues(func() ([]Image, []Parameter) {
@@ -160,7 +162,8 @@ func (f *file) imagesOf(region string) func() ([]Image, []Parameter) {
 	})
 }
 
-// addDefaultVPC adds the VPC that AWS creates in each region of a new account, with a public subnet of 4,096 addresses in each zone (VPC User Guide, "Default VPCs").
+// addDefaultVPC adds the VPC that AWS creates in each region of a new account, with a public subnet
+// of 4,096 addresses in each zone (VPC User Guide, "Default VPCs").
 func (r *Region) addDefaultVPC() {
 	vpc := HashID("vpc-", r.Name, "default")
 	r.VPCs = append(r.VPCs, VPC{ID: vpc, CIDR: "172.31.0.0/16", Default: true})

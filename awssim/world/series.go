@@ -52,8 +52,8 @@ type Series struct {
 	// Parameters are the paths under which Systems Manager publishes the image: <path> as a JSON
 	// document and <path>/image_id, <path>/image_name.
 	Parameters []string `json:"parameters,omitempty"`
-	// Release is the release version, and ReleaseParameter the last part of the name of the parameter that has it; where that is empty, the
-	// document alone has it.
+	// Release is the release version, and ReleaseParameter the last part of the name of the
+	// parameter that has it; where that is empty, the document alone has it.
 	Release          string `json:"release,omitempty"`
 	ReleaseParameter string `json:"releaseParameter,omitempty"`
 	// Platform is windows, else empty.

@@ -33,8 +33,10 @@ const (
 	QuotaClusters               = "clusters"               // EKS clusters per region; AWS default 100
 	QuotaNodeGroups             = "nodeGroups"             // managed ones per EKS cluster; AWS default 30
 	QuotaNodesPerGroup          = "nodesPerGroup"          // per managed node group; AWS default 450
-	QuotaOnDemandVCPUs          = "onDemandVCPUs"          // per region, of all On-Demand Instances; none here unless it is set
-	QuotaSpotVCPUs              = "spotVCPUs"              // per region, of all Spot Instances; none here unless it is set
+	// per region, of all On-Demand Instances; none here unless it is set
+	QuotaOnDemandVCPUs = "onDemandVCPUs"
+	// per region, of all Spot Instances; none here unless it is set
+	QuotaSpotVCPUs = "spotVCPUs"
 )
 
 // quotaGroups are the families that share a quota of vCPUs, by the letters that they begin with
@@ -115,7 +117,8 @@ type Region struct {
 	NotOffered []Absence `json:"notOffered,omitempty"`
 }
 
-// Complete returns the region with the images and parameters of AWS's that are added to it when it is first used.
+// Complete returns the region with the images and parameters of AWS's that are added to it when it
+// is first used.
 func (r *Region) Complete() *Region {
 	if r.later == nil {
 		return r
@@ -241,53 +244,61 @@ type BlockDevice struct {
 	Encrypted           bool   `json:"encrypted,omitempty"`
 }
 
-// InstanceType describes an EC2 instance type. Members are as in EC2's InstanceTypeInfo unless a comment says otherwise.
+// InstanceType describes an EC2 instance type. Members are as in EC2's InstanceTypeInfo unless a
+// comment says otherwise.
 type InstanceType struct {
-	Name                     string        `json:"name"`
-	VCPUs                    int32         `json:"vcpus"`
-	Cores                    int32         `json:"cores"`
-	ThreadsPerCore           int32         `json:"threadsPerCore"`
-	ValidCores               []int32       `json:"validCores,omitempty"`
-	MemoryMiB                int64         `json:"memoryMiB"`
-	Architectures            []string      `json:"architectures"`        // x86_64, arm64, i386, x86_64_mac, arm64_mac
-	Hypervisor               string        `json:"hypervisor,omitempty"` // nitro, xen, or empty for bare metal
-	BareMetal                bool          `json:"bareMetal,omitempty"`
-	Burstable                bool          `json:"burstable,omitempty"`
-	CurrentGeneration        bool          `json:"currentGeneration"`
-	FreeTierEligible         bool          `json:"freeTierEligible,omitempty"`
-	Processor                string        `json:"processor"` // manufacturer: Intel, AMD, AWS, Apple
-	ProcessorFeatures        []string      `json:"processorFeatures,omitempty"`
-	ClockSpeedGHz            float64       `json:"clockSpeedGHz,omitempty"`
-	MaxENIs                  int32         `json:"maxENIs"` // of all network cards together
-	IPv4PerENI               int32         `json:"ipv4PerENI"`
-	IPv6PerENI               int32         `json:"ipv6PerENI,omitempty"`          // no IPv6 if 0
-	IPv4PerSecondaryENI      *int32        `json:"ipv4PerSecondaryENI,omitempty"` // EC2 answers 0 for some types, and nothing for others
-	NetworkPerformance       string        `json:"networkPerformance"`
-	NetworkCards             []NetworkCard `json:"networkCards,omitempty"`     // one with all interfaces if empty
-	MaxEFAInterfaces         int32         `json:"maxEFAInterfaces,omitempty"` // no Elastic Fabric Adapters if 0
-	ENASupport               string        `json:"enaSupport"`                 // required, supported, unsupported
-	ENAExpress               bool          `json:"enaExpress,omitempty"`
-	FlexibleENAQueues        bool          `json:"flexibleENAQueues,omitempty"`
-	EncryptionInTransit      bool          `json:"encryptionInTransit,omitempty"`
-	BandwidthWeightings      []string      `json:"bandwidthWeightings,omitempty"`
-	EBSOptimized             string        `json:"ebsOptimized"`
-	NVMe                     string        `json:"nvme"` // EBS NVMe: required, supported, unsupported
-	EBS                      EBS           `json:"ebs,omitempty"`
-	GPUs                     []GPU         `json:"gpus,omitempty"`
-	InstanceStorage          []Disk        `json:"instanceStorage,omitempty"`
-	AutoRecovery             bool          `json:"autoRecovery,omitempty"`
-	DedicatedHosts           bool          `json:"dedicatedHosts,omitempty"`
-	Hibernation              bool          `json:"hibernation,omitempty"`
-	NitroEnclaves            bool          `json:"nitroEnclaves,omitempty"`
-	NitroTPM                 bool          `json:"nitroTPM,omitempty"`
-	PHC                      bool          `json:"phc,omitempty"` // precision hardware clock
-	RebootMigration          bool          `json:"rebootMigration,omitempty"`
-	PlacementGroupStrategies []string      `json:"placementGroupStrategies,omitempty"`
-	UsageClasses             []string      `json:"usageClasses"` // on-demand, spot, capacity-block
-	BootModes                []string      `json:"bootModes"`
-	RootDeviceTypes          []string      `json:"rootDeviceTypes,omitempty"`     // ebs if empty
-	VirtualizationTypes      []string      `json:"virtualizationTypes,omitempty"` // hvm if empty
-	// NeuronDevices are AWS's accelerators for inference and training. Those for inference are InferenceAccelerators too.
+	Name           string  `json:"name"`
+	VCPUs          int32   `json:"vcpus"`
+	Cores          int32   `json:"cores"`
+	ThreadsPerCore int32   `json:"threadsPerCore"`
+	ValidCores     []int32 `json:"validCores,omitempty"`
+	MemoryMiB      int64   `json:"memoryMiB"`
+	// x86_64, arm64, i386, x86_64_mac, arm64_mac
+	Architectures []string `json:"architectures"`
+	// nitro, xen, or empty for bare metal
+	Hypervisor        string   `json:"hypervisor,omitempty"`
+	BareMetal         bool     `json:"bareMetal,omitempty"`
+	Burstable         bool     `json:"burstable,omitempty"`
+	CurrentGeneration bool     `json:"currentGeneration"`
+	FreeTierEligible  bool     `json:"freeTierEligible,omitempty"`
+	Processor         string   `json:"processor"` // manufacturer: Intel, AMD, AWS, Apple
+	ProcessorFeatures []string `json:"processorFeatures,omitempty"`
+	ClockSpeedGHz     float64  `json:"clockSpeedGHz,omitempty"`
+	MaxENIs           int32    `json:"maxENIs"` // of all network cards together
+	IPv4PerENI        int32    `json:"ipv4PerENI"`
+	IPv6PerENI        int32    `json:"ipv6PerENI,omitempty"` // no IPv6 if 0
+	// EC2 answers 0 for some types, and nothing for others
+	IPv4PerSecondaryENI *int32 `json:"ipv4PerSecondaryENI,omitempty"`
+	NetworkPerformance  string `json:"networkPerformance"`
+	// one with all interfaces if empty
+	NetworkCards []NetworkCard `json:"networkCards,omitempty"`
+	// no Elastic Fabric Adapters if 0
+	MaxEFAInterfaces int32 `json:"maxEFAInterfaces,omitempty"`
+	// required, supported, unsupported
+	ENASupport               string   `json:"enaSupport"`
+	ENAExpress               bool     `json:"enaExpress,omitempty"`
+	FlexibleENAQueues        bool     `json:"flexibleENAQueues,omitempty"`
+	EncryptionInTransit      bool     `json:"encryptionInTransit,omitempty"`
+	BandwidthWeightings      []string `json:"bandwidthWeightings,omitempty"`
+	EBSOptimized             string   `json:"ebsOptimized"`
+	NVMe                     string   `json:"nvme"` // EBS NVMe: required, supported, unsupported
+	EBS                      EBS      `json:"ebs,omitempty"`
+	GPUs                     []GPU    `json:"gpus,omitempty"`
+	InstanceStorage          []Disk   `json:"instanceStorage,omitempty"`
+	AutoRecovery             bool     `json:"autoRecovery,omitempty"`
+	DedicatedHosts           bool     `json:"dedicatedHosts,omitempty"`
+	Hibernation              bool     `json:"hibernation,omitempty"`
+	NitroEnclaves            bool     `json:"nitroEnclaves,omitempty"`
+	NitroTPM                 bool     `json:"nitroTPM,omitempty"`
+	PHC                      bool     `json:"phc,omitempty"` // precision hardware clock
+	RebootMigration          bool     `json:"rebootMigration,omitempty"`
+	PlacementGroupStrategies []string `json:"placementGroupStrategies,omitempty"`
+	UsageClasses             []string `json:"usageClasses"` // on-demand, spot, capacity-block
+	BootModes                []string `json:"bootModes"`
+	RootDeviceTypes          []string `json:"rootDeviceTypes,omitempty"`     // ebs if empty
+	VirtualizationTypes      []string `json:"virtualizationTypes,omitempty"` // hvm if empty
+	// NeuronDevices are AWS's accelerators for inference and training. Those for inference are
+	// InferenceAccelerators too.
 	NeuronDevices         []NeuronDevice `json:"neuronDevices,omitempty"`
 	InferenceAccelerators []Accelerator  `json:"inferenceAccelerators,omitempty"`
 	FPGAs                 []Accelerator  `json:"fpgas,omitempty"`
@@ -320,7 +331,8 @@ func (t InstanceType) SpotPrice() float64 {
 	return t.OnDemandUSD * spotShare
 }
 
-// NetworkCard is one of the network cards of an instance type. What is 0 of the bandwidths and queues is not known.
+// NetworkCard is one of the network cards of an instance type. What is 0 of the bandwidths and
+// queues is not known.
 type NetworkCard struct {
 	MaxENIs         int32   `json:"maxENIs"`
 	FlexibleENIs    int32   `json:"flexibleENIs,omitempty"` // AdditionalFlexibleNetworkInterfaces
@@ -332,9 +344,11 @@ type NetworkCard struct {
 	MaxQueuesPerENI int32   `json:"maxQueuesPerENI,omitempty"`
 }
 
-// EBS is how an instance type reaches its volumes. What is 0 or empty is not known, but for Cards: most types have none of their own for volumes.
+// EBS is how an instance type reaches its volumes. What is 0 or empty is not known, but for Cards:
+// most types have none of their own for volumes.
 type EBS struct {
-	AttachmentLimit string  `json:"attachmentLimit,omitempty"` // dedicated, or shared with network interfaces and local disks
+	// dedicated, or shared with network interfaces and local disks
+	AttachmentLimit string  `json:"attachmentLimit,omitempty"`
 	MaxAttachments  int32   `json:"maxAttachments,omitempty"`
 	Baseline        EBSRate `json:"baseline,omitempty"`
 	Maximum         EBSRate `json:"maximum,omitempty"`
@@ -354,7 +368,8 @@ type GPU struct {
 	Manufacturer string `json:"manufacturer"`
 	Count        int32  `json:"count"`     // 0 for a part of one
 	MemoryMiB    int32  `json:"memoryMiB"` // of each
-	// LogicalCount is how many GPUs the guest sees, Count if it is 0, and PartitionSize how much of a physical one each is, 1 if it is 0.
+	// LogicalCount is how many GPUs the guest sees, Count if it is 0, and PartitionSize how much of
+	// a physical one each is, 1 if it is 0.
 	LogicalCount  int32    `json:"logicalCount,omitempty"`
 	PartitionSize float64  `json:"partitionSize,omitempty"`
 	Workloads     []string `json:"workloads,omitempty"`
@@ -419,7 +434,8 @@ type Parameter struct {
 // Queue is a standard SQS queue, empty at the start.
 type Queue struct {
 	Name string `json:"name"`
-	// VisibilityTimeoutSeconds is how long a message that was received is hidden from others; 30, as with AWS, if it is left out.
+	// VisibilityTimeoutSeconds is how long a message that was received is hidden from others; 30,
+	// as with AWS, if it is left out.
 	VisibilityTimeoutSeconds int `json:"visibilityTimeoutSeconds,omitempty"`
 }
 
@@ -433,17 +449,20 @@ type EventRule struct {
 	Queue       string   `json:"queue"`
 }
 
-// Cluster is an EKS cluster that is ACTIVE. What is left out of endpoint, authority, security group and CIDR is made up.
+// Cluster is an EKS cluster that is ACTIVE. What is left out of endpoint, authority, security group
+// and CIDR is made up.
 type Cluster struct {
 	Name    string   `json:"name"`
 	Version string   `json:"version"` // of Kubernetes, such as 1.36
 	Subnets []string `json:"subnets"` // all of one VPC
-	// Endpoint is the URL of the Kubernetes API, CertificateAuthority the certificate in base64 of PEM, as DescribeCluster answers it.
-	Endpoint             string            `json:"endpoint,omitempty"`
-	CertificateAuthority string            `json:"certificateAuthority,omitempty"`
-	SecurityGroup        string            `json:"securityGroup,omitempty"` // the one that EKS gives a cluster and its managed nodes
-	ServiceCIDR          string            `json:"serviceCIDR,omitempty"`   // 172.20.0.0/16 if empty
-	Tags                 map[string]string `json:"tags,omitempty"`
+	// Endpoint is the URL of the Kubernetes API, CertificateAuthority the certificate in base64 of
+	// PEM, as DescribeCluster answers it.
+	Endpoint             string `json:"endpoint,omitempty"`
+	CertificateAuthority string `json:"certificateAuthority,omitempty"`
+	// the one that EKS gives a cluster and its managed nodes
+	SecurityGroup string            `json:"securityGroup,omitempty"`
+	ServiceCIDR   string            `json:"serviceCIDR,omitempty"` // 172.20.0.0/16 if empty
+	Tags          map[string]string `json:"tags,omitempty"`
 }
 
 // Bucket is an S3 bucket, empty at the start.
@@ -453,7 +472,8 @@ type Bucket struct {
 	Expirations []Expiration `json:"expirations,omitempty"`
 }
 
-// Expiration ends objects under a prefix some days after they were written, as a lifecycle rule of a bucket does.
+// Expiration ends objects under a prefix some days after they were written, as a lifecycle rule of
+// a bucket does.
 type Expiration struct {
 	Prefix string `json:"prefix"`
 	Days   int    `json:"days"`

@@ -7,8 +7,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// AlarmState is the state of a CloudWatch alarm, as instance refreshes see it. There is no CloudWatch here: whoever runs the simulation sets
-// alarms, and one that was never set does not exist.
+// AlarmState is the state of a CloudWatch alarm, as instance refreshes see it. There is no
+// CloudWatch here: whoever runs the simulation sets alarms, and one that was never set does not
+// exist.
 type AlarmState string
 
 // The states of an alarm (CloudWatch API reference, MetricAlarm.StateValue).

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// This file decides, for groups with a mixed instances policy, which purchase option and which instance type comes next. It is pure.
+// This file decides, for groups with a mixed instances policy, which purchase option and which
+// instance type comes next. It is pure.
 
 // Allocation strategies (SDK InstancesDistribution).
 const (
@@ -19,7 +20,8 @@ const (
 // defaultSpotPools is SpotInstancePools where none is given (SDK InstancesDistribution.SpotInstancePools).
 const defaultSpotPools = 2
 
-// choice is one instance type that a launch may use: an override, or one of the types that an override's requirements match.
+// choice is one instance type that a launch may use: an override, or one of the types that an
+// override's requirements match.
 type choice struct {
 	override     int // index in the policy, -1 without a policy
 	instanceType string
@@ -43,8 +45,9 @@ func affordable(choices []choice, spot bool) []choice {
 
 func (c choice) perUnit(price float64) float64 { return price / float64(max(c.units, 1)) }
 
-// onDemandTarget returns how many of total units should be On-Demand: the base, and the percentage of what is above it, rounded up in
-// favor of On-Demand (SDK InstancesDistribution; rounding: UG mixed-instances-groups-instances-distribution).
+// onDemandTarget returns how many of total units should be On-Demand: the base, and the percentage
+// of what is above it, rounded up in favor of On-Demand (SDK InstancesDistribution; rounding: UG
+// mixed-instances-groups-instances-distribution).
 func onDemandTarget(total, base, percent int) int {
 	return min(total, base+percentUp(max(0, total-base), percent))
 }
@@ -60,9 +63,10 @@ func orderOnDemand(strategy string, choices []choice) []choice {
 	return ordered
 }
 
-// orderSpot returns the choices in the order in which Spot launches try them. The strategies that look at capacity can not know more here
-// than that a pool has some or none, which a failed launch finds out: price-capacity-optimized and capacity-optimized are the order of
-// price, capacity-optimized-prioritized is the order of the overrides.
+// orderSpot returns the choices in the order in which Spot launches try them. The strategies that
+// look at capacity cannot know more here than that a pool has some or none, which a failed launch
+// finds out: price-capacity-optimized and capacity-optimized are the order of price,
+// capacity-optimized-prioritized is the order of the overrides.
 func orderSpot(strategy string, pools int, choices []choice) []choice {
 	ordered := slices.Clone(choices)
 	if strategy == strategyCapacityOptimizedPrioritized {

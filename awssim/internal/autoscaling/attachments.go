@@ -10,11 +10,13 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// inService is the state of a load balancer that has taken in the group's instances. There are no load balancers here that could be slower
-// (API LoadBalancerState: Added if the group has no instances that could be registered).
+// inService is the state of a load balancer that has taken in the group's instances. There are no
+// load balancers here that could be slower (API LoadBalancerState: Added if the group has no
+// instances that could be registered).
 const inService = "InService"
 
-// attachments are load balancers that the group names. They are stored and shown; the simulation has no load balancers.
+// attachments are load balancers that the group names. They are stored and shown; the simulation
+// has no load balancers.
 type attachments struct {
 	loadBalancers  []string
 	targetGroups   []string
@@ -62,7 +64,8 @@ func (a attachments) check() error {
 	return nil
 }
 
-// with and without return a list with names added or taken away; what is there already, or is not there, changes nothing.
+// with and without return a list with names added or taken away; what is there already, or is not
+// there, changes nothing.
 func with(list, names []string) []string {
 	list = slices.Clone(list)
 	for _, n := range names {

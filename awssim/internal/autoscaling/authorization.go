@@ -13,9 +13,11 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file says what permissions calls need (AWS: Service Authorization Reference, list_amazonec2autoscaling).
+// This file says what permissions calls need (AWS: Service Authorization Reference,
+// list_amazonec2autoscaling).
 
-// The role that Auto Scaling makes itself, when the first group of an account is made (UG autoscaling-service-linked-role).
+// The role that Auto Scaling makes itself, when the first group of an account is made (UG
+// autoscaling-service-linked-role).
 const (
 	linkedRole    = "AWSServiceRoleForAutoScaling"
 	linkedService = "autoscaling.amazonaws.com"
@@ -103,7 +105,8 @@ func askOfGroup[I any](reg *sim.Registry, action string, name func(*I) *string) 
 	ask(reg, action, func(s *service, c *sim.Call, in *I) []sim.Question { return s.askGroup(c, name(in)) })
 }
 
-// onGroup is the permission for an action on a group. The ARN of one that does not exist has no id, and it has no tags.
+// onGroup is the permission for an action on a group. The ARN of one that does not exist has no id,
+// and it has no tags.
 func (s *service) onGroup(c *sim.Call, name *string) iampolicy.Request {
 	arn, tags := "arn:aws:autoscaling:"+s.region.Name+":"+s.region.Account.ID+":autoScalingGroup:*:autoScalingGroupName/"+val(name), map[string]string{}
 	if g := s.groups[val(name)]; g != nil {
@@ -144,11 +147,14 @@ func askCreate(s *service, c *sim.Call, in *autoscaling.CreateAutoScalingGroupIn
 	for _, tag := range in.Tags {
 		tags[val(tag.Key)] = val(tag.Value)
 	}
-	request.Context = sim.Tagging(iampolicy.Context{}, tags) // a group of that name has no part in it: there must be none
+	// a group of that name has no part in it: there must be none
+	request.Context = sim.Tagging(iampolicy.Context{}, tags)
 	configured(request.Context, in.LaunchConfigurationName)
 	asked := []sim.Question{{Request: request}}
 	asked = append(asked, iam.ServiceLinkedRole(c.Account, linkedRole, linkedService)...)
-	if in.InstanceId != nil { // a launch configuration of the instance is created with the group: that it takes its own permission is an inference
+	// a launch configuration of the instance is created with the group: that it takes its own
+	// permission is an inference
+	if in.InstanceId != nil {
 		asked = append(asked, askConfiguration(s, c, &autoscaling.CreateLaunchConfigurationInput{
 			LaunchConfigurationName: in.AutoScalingGroupName, InstanceId: in.InstanceId,
 		})...)
@@ -156,7 +162,8 @@ func askCreate(s *service, c *sim.Call, in *autoscaling.CreateAutoScalingGroupIn
 	for _, hook := range in.LifecycleHookSpecificationList {
 		asked = append(asked, s.passed(hook.RoleARN)...)
 	}
-	// UG required-permissions-for-service-linked-role, "Pass a service-linked role": who names one must be allowed to pass it.
+	// UG required-permissions-for-service-linked-role, "Pass a service-linked role": who names one
+	// must be allowed to pass it.
 	asked = append(asked, s.passed(in.ServiceLinkedRoleARN)...)
 	return append(asked, s.askLaunches(in.LaunchTemplate, in.MixedInstancesPolicy, s.subnetsOf(in.VPCZoneIdentifier))...)
 }
@@ -185,7 +192,8 @@ func askRefresh(s *service, c *sim.Call, in *autoscaling.StartInstanceRefreshInp
 	return append(asked, s.askLaunches(in.DesiredConfiguration.LaunchTemplate, g.completed(in.DesiredConfiguration.MixedInstancesPolicy), g.subnets)...)
 }
 
-// completed has the group's template in the place of one that a policy leaves out. A policy without anything to launch changes no launches.
+// completed has the group's template in the place of one that a policy leaves out. A policy without
+// anything to launch changes no launches.
 func (g *group) completed(policy *types.MixedInstancesPolicy) *types.MixedInstancesPolicy {
 	if policy == nil || policy.LaunchTemplate == nil || policy.LaunchTemplate.LaunchTemplateSpecification != nil || g.config.mixed == nil {
 		return policy
@@ -203,8 +211,9 @@ func (s *service) subnetsOf(list *string) []subnetPlace {
 	return places
 }
 
-// askLaunches: whoever points a group at a launch template needs what launching from it takes, though Auto Scaling's own role launches (UG
-// ec2-auto-scaling-launch-template-permissions). The words of the refusal are those that users report.
+// askLaunches: whoever points a group at a launch template needs what launching from it takes,
+// though Auto Scaling's own role launches (UG ec2-auto-scaling-launch-template-permissions). The
+// words of the refusal are those that users report.
 func (s *service) askLaunches(template *types.LaunchTemplateSpecification, mixed *types.MixedInstancesPolicy, places []subnetPlace) []sim.Question {
 	var launches []ec2.LaunchRequest
 	add := func(spec *types.LaunchTemplateSpecification, override types.LaunchTemplateOverrides) {

@@ -7,7 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 )
 
-// Limits of a mixed instances policy (reference 2.3; UG ec2-auto-scaling-quotas; SDK LaunchTemplateOverrides).
+// Limits of a mixed instances policy (reference 2.3; UG ec2-auto-scaling-quotas; SDK
+// LaunchTemplateOverrides).
 const (
 	maxOverrides       = 40
 	maxRequirementSets = 4
@@ -18,7 +19,8 @@ const (
 	latestVersion      = "$Latest"
 )
 
-// applyConfiguration returns what a group launches after a call that may name something else. Exactly one source is allowed.
+// applyConfiguration returns what a group launches after a call that may name something else.
+// Exactly one source is allowed.
 func (s *service) applyConfiguration(old configuration, template *types.LaunchTemplateSpecification, mixed *types.MixedInstancesPolicy,
 	launchConfiguration *string) (configuration, error) {
 	if given(template != nil, mixed != nil, launchConfiguration != nil) > 1 {
@@ -52,9 +54,11 @@ func given(members ...bool) int {
 	return len(filter(members, func(is bool) bool { return is }))
 }
 
-// canonicalSpecification checks that the launch template and the version exist and returns the specification with id, name and version,
-// as it is shown. A version is kept as it was given: $Latest and $Default are evaluated at each launch (SDK LaunchTemplateSpecification), and one
-// that was left out, which stands for $Default, is not shown (moto, test_create_auto_scaling_from_template_version__no_version, verified on AWS).
+// canonicalSpecification checks that the launch template and the version exist and returns the
+// specification with id, name and version, as it is shown. A version is kept as it was given:
+// $Latest and $Default are evaluated at each launch (SDK LaunchTemplateSpecification), and one that
+// was left out, which stands for $Default, is not shown (moto,
+// test_create_auto_scaling_from_template_version__no_version, verified on AWS).
 func (s *service) canonicalSpecification(spec *types.LaunchTemplateSpecification) (*types.LaunchTemplateSpecification, error) {
 	if (spec.LaunchTemplateId == nil) == (spec.LaunchTemplateName == nil) {
 		return nil, invalid("Valid requests must contain either launchTemplateId or LaunchTemplateName")
@@ -72,8 +76,9 @@ func (s *service) canonicalSpecification(spec *types.LaunchTemplateSpecification
 	return &types.LaunchTemplateSpecification{LaunchTemplateId: &t.id, LaunchTemplateName: &t.name, Version: spec.Version}, nil
 }
 
-// canonicalPolicy checks a mixed instances policy and fills in its defaults. What an update leaves out stays as it was: that is how a
-// distribution alone can be changed (UG update-auto-scaling-group).
+// canonicalPolicy checks a mixed instances policy and fills in its defaults. What an update leaves
+// out stays as it was: that is how a distribution alone can be changed (UG
+// update-auto-scaling-group).
 func (s *service) canonicalPolicy(old, p *types.MixedInstancesPolicy) (*types.MixedInstancesPolicy, error) {
 	launch, dist := p.LaunchTemplate, p.InstancesDistribution
 	if old != nil {
@@ -100,8 +105,9 @@ func (s *service) canonicalPolicy(old, p *types.MixedInstancesPolicy) (*types.Mi
 	return policy, err
 }
 
-// keepSegments returns the distribution that an update asks for. Distribution segments stay until the update has none of them, explicitly, or shares of
-// On-Demand Instances (SDK UpdateAutoScalingGroupInput.MixedInstancesPolicy).
+// keepSegments returns the distribution that an update asks for. Distribution segments stay until
+// the update has none of them, explicitly, or shares of On-Demand Instances (SDK
+// UpdateAutoScalingGroupInput.MixedInstancesPolicy).
 func keepSegments(old, d *types.InstancesDistribution) *types.InstancesDistribution {
 	if d == nil {
 		return old
@@ -114,7 +120,8 @@ func keepSegments(old, d *types.InstancesDistribution) *types.InstancesDistribut
 	return &kept
 }
 
-// asGiven returns what this service stored, whose specifications have both id and name, as a caller must give it: by id alone.
+// asGiven returns what this service stored, whose specifications have both id and name, as a caller
+// must give it: by id alone.
 func asGiven(stored *types.LaunchTemplate) *types.LaunchTemplate {
 	byID := func(spec *types.LaunchTemplateSpecification) *types.LaunchTemplateSpecification {
 		if spec == nil {
@@ -129,8 +136,8 @@ func asGiven(stored *types.LaunchTemplate) *types.LaunchTemplate {
 	return given
 }
 
-// canonicalOverrides checks the overrides of a policy whose own launch template is base, which counts among the templates (SDK
-// LaunchTemplateOverrides.LaunchTemplateSpecification).
+// canonicalOverrides checks the overrides of a policy whose own launch template is base, which
+// counts among the templates (SDK LaunchTemplateOverrides.LaunchTemplateSpecification).
 func (s *service) canonicalOverrides(overrides []types.LaunchTemplateOverrides, base string) ([]types.LaunchTemplateOverrides, error) {
 	if len(overrides) > maxOverrides {
 		return nil, invalid("You can specify a maximum of %d instance types in the launch template overrides.", maxOverrides)
@@ -236,7 +243,8 @@ func canonicalDistribution(d *types.InstancesDistribution, attributeBased bool) 
 		out.SpotInstancePools = ptr(valOr(d.SpotInstancePools, defaultSpotPools))
 	}
 	if len(out.DistributionSegments) > 0 {
-		out.OnDemandBaseCapacity, out.OnDemandPercentageAboveBaseCapacity = nil, nil // which would remove the segments
+		// which would remove the segments
+		out.OnDemandBaseCapacity, out.OnDemandPercentageAboveBaseCapacity = nil, nil
 	}
 	return out, nil
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// SetCrossZone says whether the load balancer of a target group sends traffic from one zone to targets in others. It does, until this says otherwise.
-// Elastic Load Balancing itself is not simulated: this is for groups with zonal shift. Only under the kernel's lock.
+// SetCrossZone says whether the load balancer of a target group sends traffic from one zone to
+// targets in others. It does, until this says otherwise. Elastic Load Balancing itself is not
+// simulated: this is for groups with zonal shift. Only under the kernel's lock.
 func SetCrossZone(r *sim.Region, targetGroup string, enabled bool) {
 	s := regional(r)
 	delete(s.ownZoneOnly, targetGroup)
@@ -18,8 +19,10 @@ func SetCrossZone(r *sim.Region, targetGroup string, enabled bool) {
 	}
 }
 
-// checkZonalShift refuses zonal shift for a group behind a load balancer without cross-zone load balancing, unless the caller skips that (SDK
-// CreateAutoScalingGroupInput.SkipZonalShiftValidation; UG ec2-auto-scaling-zonal-shift). The words are an inference.
+// checkZonalShift refuses zonal shift for a group behind a load balancer without cross-zone load
+// balancing, unless the caller skips that (SDK
+// CreateAutoScalingGroupInput.SkipZonalShiftValidation; UG ec2-auto-scaling-zonal-shift). The words
+// are an inference.
 func (s *service) checkZonalShift(impairment *types.AvailabilityZoneImpairmentPolicy, a attachments, skip *bool) error {
 	if impairment == nil || !val(impairment.ZonalShiftEnabled) || val(skip) {
 		return nil

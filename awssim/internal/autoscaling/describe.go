@@ -119,7 +119,8 @@ func (s *service) describeAutoScalingGroups(_ *sim.Call,
 	in *autoscaling.DescribeAutoScalingGroupsInput) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
 	size := valOr(in.MaxRecords, 50)
 	if len(in.AutoScalingGroupNames) > max(50, int(min(size, maxDescribeGroups))) {
-		return nil, invalid("You can specify a maximum of %d group names.", max(50, size)) // SDK DescribeAutoScalingGroupsInput
+		// SDK DescribeAutoScalingGroupsInput
+		return nil, invalid("You can specify a maximum of %d group names.", max(50, size))
 	}
 	if err := validGroupFilters(in.Filters); err != nil {
 		return nil, err

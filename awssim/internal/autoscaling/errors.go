@@ -6,7 +6,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// Error codes of the service (SDK types/errors.go; "Common errors" of the API reference for ValidationError). All answer status 400.
+// Error codes of the service (SDK types/errors.go; "Common errors" of the API reference for
+// ValidationError). All answer status 400.
 const (
 	codeValidation          = "ValidationError"
 	codeAlreadyExists       = "AlreadyExists"

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/eventbridge"
 )
 
-// This file tells EventBridge what happens to groups (UG ec2-auto-scaling-event-reference; EventBridge events reference, "Amazon EC2
-// Auto Scaling events").
+// This file tells EventBridge what happens to groups (UG ec2-auto-scaling-event-reference;
+// EventBridge events reference, "Amazon EC2 Auto Scaling events").
 
 func (s *service) instanceARN(id string) string {
 	return "arn:aws:ec2:" + s.region.Name + ":" + s.region.Account.ID + ":instance/" + id

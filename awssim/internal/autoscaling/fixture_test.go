@@ -39,7 +39,8 @@ const (
 
 var beginning = time.Date(2026, time.November, 1, 12, 0, 0, 0, time.UTC)
 
-// fixture is a simulated AWS behind its wire protocol, with a clock that stands still until it is stepped, and the SDK's clients for it.
+// fixture is a simulated AWS behind its wire protocol, with a clock that stands still until it is
+// stepped, and the SDK's clients for it.
 type fixture struct {
 	t     *testing.T
 	sim   *awssim.Simulator
@@ -76,8 +77,9 @@ func start(t *testing.T, change ...func(*awssim.Options)) *fixture {
 	return f
 }
 
-// retryConnections retries nothing but broken connections. The SDK closes the body of a request as soon as it has the head of the answer;
-// an answer that comes before net/http has seen that body's end breaks the connection, and the simulator is that fast.
+// retryConnections retries nothing but broken connections. The SDK closes the body of a request as
+// soon as it has the head of the answer; an answer that comes before net/http has seen that body's
+// end breaks the connection, and the simulator is that fast.
 func retryConnections() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.Retryables = []retry.IsErrorRetryable{retry.RetryableConnectionError{}}

@@ -38,7 +38,8 @@ func (s *service) createAutoScalingGroup(c *sim.Call, in *autoscaling.CreateAuto
 	return &autoscaling.CreateAutoScalingGroupOutput{}, nil
 }
 
-// checkNew refuses a group whose name is invalid or taken, one too many, and one that does not name one thing to launch.
+// checkNew refuses a group whose name is invalid or taken, one too many, and one that does not name
+// one thing to launch.
 func (s *service) checkNew(in *autoscaling.CreateAutoScalingGroupInput) error {
 	if err := validateName(in.AutoScalingGroupName); err != nil {
 		return err
@@ -88,7 +89,8 @@ func (s *service) newGroup(c *sim.Call, in *autoscaling.CreateAutoScalingGroupIn
 	}, nil
 }
 
-// exactlyOneSource checks that a new group says in one way what it launches (SDK CreateAutoScalingGroupInput.LaunchTemplate).
+// exactlyOneSource checks that a new group says in one way what it launches (SDK
+// CreateAutoScalingGroupInput.LaunchTemplate).
 func exactlyOneSource(in *autoscaling.CreateAutoScalingGroupInput) error {
 	switch {
 	case given(in.LaunchTemplate != nil, in.MixedInstancesPolicy != nil, in.LaunchConfigurationName != nil, in.InstanceId != nil) != 1:
@@ -133,7 +135,8 @@ func (s *service) updateAutoScalingGroup(c *sim.Call, in *autoscaling.UpdateAuto
 	return &autoscaling.UpdateAutoScalingGroupOutput{}, nil
 }
 
-// changesLaunches reports whether an update that leaves the configuration as it is still changes where or what the group launches.
+// changesLaunches reports whether an update that leaves the configuration as it is still changes
+// where or what the group launches.
 func changesLaunches(in *autoscaling.UpdateAutoScalingGroupInput) bool {
 	return in.VPCZoneIdentifier != nil || len(in.AvailabilityZones)+len(in.AvailabilityZoneIds) > 0 || in.DesiredCapacityType != nil || in.PlacementGroup != nil
 }
@@ -141,7 +144,8 @@ func changesLaunches(in *autoscaling.UpdateAutoScalingGroupInput) bool {
 // hasDesiredConfiguration reports whether a refresh with a desired configuration is active.
 func (g *group) hasDesiredConfiguration() bool { return g.refresh != nil && g.refresh.desired != nil }
 
-// checkChange refuses an update that the group could not launch with, not prepare in its warm pool, or not shift out of a zone with.
+// checkChange refuses an update that the group could not launch with, not prepare in its warm pool,
+// or not shift out of a zone with.
 func (s *service) checkChange(g *group, n *settings, in *autoscaling.UpdateAutoScalingGroupInput, reconfigures bool) error {
 	if err := s.checkZonalShift(in.AvailabilityZoneImpairmentPolicy, g.attached, in.SkipZonalShiftValidation); err != nil {
 		return err
@@ -163,8 +167,9 @@ func (s *service) checkUpdate(g *group, n *settings) error {
 	return nil
 }
 
-// deleteAutoScalingGroup deletes a group that is empty, or with force one that is not: its instances are then terminated without
-// lifecycle hooks, and the group is gone when they are (SDK DeleteAutoScalingGroupInput; UG lifecycle-hooks).
+// deleteAutoScalingGroup deletes a group that is empty, or with force one that is not: its
+// instances are then terminated without lifecycle hooks, and the group is gone when they are (SDK
+// DeleteAutoScalingGroupInput; UG lifecycle-hooks).
 func (s *service) deleteAutoScalingGroup(c *sim.Call, in *autoscaling.DeleteAutoScalingGroupInput) (*autoscaling.DeleteAutoScalingGroupOutput, error) {
 	if name := val(in.AutoScalingGroupName); name != "" && s.groups[name] == nil {
 		// As moto answers, whose test is verified on AWS (autoscaling/models.py, delete_auto_scaling_group).

@@ -73,8 +73,8 @@ func (s *service) beginActions(g *group, m *member, transition string) bool {
 	return len(m.actions) > 0
 }
 
-// settleActions lets what has timed out end with its default result. It sets the outcome once all actions have continued or one has
-// abandoned, which stops the others (UG lifecycle-hooks).
+// settleActions lets what has timed out end with its default result. It sets the outcome once all
+// actions have continued or one has abandoned, which stops the others (UG lifecycle-hooks).
 func (m *member) settleActions(now time.Time) {
 	if m.outcome != "" {
 		return
@@ -166,7 +166,8 @@ func mergeHook(h hook, spec types.LifecycleHookSpecification) (hook, error) {
 	return h, nil
 }
 
-// checkMetadata: up to 4,000 characters, and at least one (API model, AnyPrintableAsciiStringMaxLen4000), so that none can be taken away.
+// checkMetadata: up to 4,000 characters, and at least one (API model,
+// AnyPrintableAsciiStringMaxLen4000), so that none can be taken away.
 func checkMetadata(metadata *string) error {
 	switch {
 	case metadata == nil:
@@ -178,7 +179,8 @@ func checkMetadata(metadata *string) error {
 	return nil
 }
 
-// newHooks checks the hooks of a new group: if they notify, then all the same target with the same role (UG lifecycle-hooks).
+// newHooks checks the hooks of a new group: if they notify, then all the same target with the same
+// role (UG lifecycle-hooks).
 func newHooks(specs []types.LifecycleHookSpecification) ([]hook, error) {
 	if len(specs) > maxHooks {
 		return nil, sim.Errorf(codeLimitExceeded, "You can specify a maximum of %d lifecycle hooks.", maxHooks)
@@ -211,8 +213,8 @@ func (s *service) deleteLifecycleHook(c *sim.Call, in *autoscaling.DeleteLifecyc
 		return nil, invalid("No Lifecycle Hook found with name: %s", name)
 	}
 	g.hooks = slices.Delete(slices.Clone(g.hooks), i, i+1)
-	// Open actions end as if they had been completed: ABANDON for launching instances, CONTINUE for terminating ones (API
-	// DeleteLifecycleHook).
+	// Open actions end as if they had been completed: ABANDON for launching instances, CONTINUE for
+	// terminating ones (API DeleteLifecycleHook).
 	for _, m := range g.members {
 		for _, a := range m.actions {
 			if a.hook == name && a.result == "" {

@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// Instances per call (SDK AttachInstancesInput, SetInstanceProtectionInput, TerminateInstanceInAutoScalingGroupInput).
+// Instances per call (SDK AttachInstancesInput, SetInstanceProtectionInput,
+// TerminateInstanceInAutoScalingGroupInput).
 const (
 	maxMoved      = 20
 	maxProtected  = 50
@@ -43,8 +44,9 @@ func (g *group) membersOf(ids []string, most int) ([]*member, error) {
 	return found, nil
 }
 
-// lowerDesired takes units off the desired capacity, which may not fall below the minimum. The message is what users of TerminateInstanceInAutoScalingGroup
-// paste; that the other actions answer the same is an inference.
+// lowerDesired takes units off the desired capacity, which may not fall below the minimum. The
+// message is what users of TerminateInstanceInAutoScalingGroup paste; that the other actions answer
+// the same is an inference.
 func (g *group) lowerDesired(units int) error {
 	if g.desired-units < g.min {
 		return invalid("Currently, desiredSize equals minSize (%d). Terminating instance without replacement will violate group's min size constraint. "+
@@ -104,7 +106,8 @@ func (s *service) terminateInstance(c *sim.Call,
 	return out, nil
 }
 
-// toTerminate returns the group and the instances that a call means. A single instance need not name its group.
+// toTerminate returns the group and the instances that a call means. A single instance need not
+// name its group.
 func (s *service) toTerminate(in *autoscaling.TerminateInstanceInAutoScalingGroupInput) (name *string, ids []string, err error) {
 	switch {
 	case in.ShouldDecrementDesiredCapacity == nil:
@@ -183,8 +186,9 @@ func (s *service) enterStandby(c *sim.Call, in *autoscaling.EnterStandbyInput) (
 	return out, nil
 }
 
-// exitStandby returns instances to service and raises the desired capacity by them (SDK ExitStandby). They start again as Pending (UG
-// as-enter-exit-standby); lifecycle hooks do not apply (UG lifecycle-hooks).
+// exitStandby returns instances to service and raises the desired capacity by them (SDK
+// ExitStandby). They start again as Pending (UG as-enter-exit-standby); lifecycle hooks do not
+// apply (UG lifecycle-hooks).
 func (s *service) exitStandby(c *sim.Call, in *autoscaling.ExitStandbyInput) (*autoscaling.ExitStandbyOutput, error) {
 	g, err := s.change(c, in.AutoScalingGroupName)
 	if err != nil {
@@ -219,8 +223,8 @@ func (s *service) exitStandby(c *sim.Call, in *autoscaling.ExitStandbyInput) (*a
 	return out, nil
 }
 
-// attachInstances takes in running instances that belong to no group, and raises the desired capacity by them (SDK AttachInstances; UG
-// ec2-auto-scaling-detach-attach-instances).
+// attachInstances takes in running instances that belong to no group, and raises the desired
+// capacity by them (SDK AttachInstances; UG ec2-auto-scaling-detach-attach-instances).
 func (s *service) attachInstances(c *sim.Call, in *autoscaling.AttachInstancesInput) (*autoscaling.AttachInstancesOutput, error) {
 	g, err := s.change(c, in.AutoScalingGroupName)
 	if err != nil {
@@ -356,7 +360,8 @@ func (s *service) setInstanceHealth(c *sim.Call, in *autoscaling.SetInstanceHeal
 	}
 	graceEnds := m.inService.Add(seconds(g.healthCheckWait))
 	if valOr(in.ShouldRespectGracePeriod, true) && (m.inService.IsZero() || c.Now.Before(graceEnds)) {
-		// Within the grace period the call has no effect (SDK SetInstanceHealthInput.ShouldRespectGracePeriod).
+		// Within the grace period the call has no effect (SDK
+		// SetInstanceHealthInput.ShouldRespectGracePeriod).
 		return &autoscaling.SetInstanceHealthOutput{}, nil
 	}
 	m.sick = reasonUserSick

@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// Retries of failed launches wait longer each time. AWS documents that it retries, not how often; these bounds are an inference.
+// Retries of failed launches wait longer each time. AWS documents that it retries, not how often;
+// these bounds are an inference.
 const (
 	firstRetry = 30 * time.Second
 	lastRetry  = 15 * time.Minute
@@ -30,7 +31,8 @@ type option struct {
 	reservation string
 }
 
-// placesOf returns where a group may launch, with what it runs there already. stays tells which instances will be there for longer.
+// placesOf returns where a group may launch, with what it runs there already. stays tells which
+// instances will be there for longer.
 func (n *settings) placesOf(members []*member, stays func(*member) bool) []place {
 	var places []place
 	for _, subnet := range n.subnets {
@@ -57,8 +59,9 @@ func (n *settings) placesOf(members []*member, stays func(*member) bool) []place
 	return places
 }
 
-// launchUnits launches instances until they make up the given units or a launch fails. reason explains a replacement; without one the
-// launches answer the difference between the desired and the actual capacity.
+// launchUnits launches instances until they make up the given units or a launch fails. reason
+// explains a replacement; without one the launches answer the difference between the desired and
+// the actual capacity.
 func (s *service) launchUnits(g *group, units int, reason string) {
 	for units > 0 {
 		if now := s.kernel.Now(); now.Before(g.retryAt) || now.Before(g.holdUntil) || g.suspends(processLaunch) {
@@ -131,8 +134,9 @@ func (s *service) adopt(g *group, i ec2.Instance, o option, reason string, state
 	return m
 }
 
-// weightOf is what is shown as the weight of an instance: "the number of capacity units contributed by the instance based on its instance type" (SDK
-// types.Instance.WeightedCapacity). That it is shown of a group that counts vCPUs or memory too is an inference.
+// weightOf is what is shown as the weight of an instance: "the number of capacity units contributed
+// by the instance based on its instance type" (SDK types.Instance.WeightedCapacity). That it is
+// shown of a group that counts vCPUs or memory too is an inference.
 func (g *group) weightOf(o option) string {
 	if g.capacityUnit != capacityTypeUnits {
 		return itoa(o.choice.units)
@@ -171,9 +175,11 @@ func (s *service) launchFailed(g *group, where *place, err error) {
 	s.backOff(g)
 }
 
-// failureMessage returns what an activity says of a failed launch. Of a group with a mixed instances policy it has the purchase option and EC2's code
-// before EC2's message: buildkite/elastic-ci-stack-for-aws#851, cortexlabs/cortex#1258 and mludvig/aws-ethereum-miner#23 for Spot,
-// aws/containers-roadmap#2204 and klothoplatform/klotho#311 for On-Demand. Of any other group it has neither: aws/aws-parallelcluster#1944.
+// failureMessage returns what an activity says of a failed launch. Of a group with a mixed
+// instances policy it has the purchase option and EC2's code before EC2's message:
+// buildkite/elastic-ci-stack-for-aws#851, cortexlabs/cortex#1258 and mludvig/aws-ethereum-miner#23
+// for Spot, aws/containers-roadmap#2204 and klothoplatform/klotho#311 for On-Demand. Of any other
+// group it has neither: aws/aws-parallelcluster#1944.
 func failureMessage(e *sim.Error, mixed bool, market ec2types.MarketType) string {
 	message := strings.TrimRight(e.Message, ".") + ". Launching EC2 instance failed."
 	switch {
@@ -186,8 +192,10 @@ func failureMessage(e *sim.Error, mixed bool, market ec2types.MarketType) string
 	}
 }
 
-// fleetFailure returns the error as a fleet reports it, through which Auto Scaling launches for a mixed instances policy: of Spot capacity that is not
-// there (re:Post, "How do I troubleshoot Spot Instance issues in Amazon EKS"), and of a type that the zone lacks (mludvig/aws-ethereum-miner#23).
+// fleetFailure returns the error as a fleet reports it, through which Auto Scaling launches for a
+// mixed instances policy: of Spot capacity that is not there (re:Post, "How do I troubleshoot Spot
+// Instance issues in Amazon EKS"), and of a type that the zone lacks
+// (mludvig/aws-ethereum-miner#23).
 func fleetFailure(e *sim.Error, market ec2types.MarketType) *sim.Error {
 	switch {
 	case e.Code == "InsufficientInstanceCapacity" && market == ec2types.MarketTypeSpot:
@@ -205,7 +213,8 @@ func (s *service) backOff(g *group) {
 	g.retryAt = s.kernel.Now().Add(wait)
 }
 
-// instanceTags returns what the group puts on its instances. They win over the launch template's (reference 2.3).
+// instanceTags returns what the group puts on its instances. They win over the launch template's
+// (reference 2.3).
 func (g *group) instanceTags() []ec2types.Tag {
 	var tags []ec2types.Tag
 	for _, t := range g.tags {
@@ -216,8 +225,9 @@ func (g *group) instanceTags() []ec2types.Tag {
 	return tags
 }
 
-// options returns every way in which the group may launch its next instance, best first: the zone that has the fewest instances before the
-// others (or that zone alone), and in it the instance types in the order of the allocation strategy. It fails if the template is gone.
+// options returns every way in which the group may launch its next instance, best first: the zone
+// that has the fewest instances before the others (or that zone alone), and in it the instance
+// types in the order of the allocation strategy. It fails if the template is gone.
 func (s *service) options(g *group, onlyFirstZone bool) ([]option, error) {
 	config := g.effective()
 	base, err := s.base(config)
@@ -265,7 +275,8 @@ func (g *group) balancedOnly() bool {
 	return g.distribution != nil && g.distribution.CapacityDistributionStrategy == types.CapacityDistributionStrategyBalancedOnly
 }
 
-// choices returns the instance types that the configuration allows, and the launch templates of the overrides that have their own.
+// choices returns the instance types that the configuration allows, and the launch templates of the
+// overrides that have their own.
 func (s *service) choices(g *group, config configuration, base resolved) ([]choice, map[int]resolved, error) {
 	var all []choice
 	templates := map[int]resolved{}
@@ -309,8 +320,9 @@ func (g *group) runningSpot(instanceType string) int {
 	return n
 }
 
-// nextMarket returns the purchase option of the next instance: On-Demand until its share of the capacity is filled, then Spot (SDK
-// InstancesDistribution). A group without a policy launches what its template says.
+// nextMarket returns the purchase option of the next instance: On-Demand until its share of the
+// capacity is filled, then Spot (SDK InstancesDistribution). A group without a policy launches what
+// its template says.
 func (g *group) nextMarket(config configuration) (ec2types.MarketType, string) {
 	if config.mixed == nil {
 		return "", ""

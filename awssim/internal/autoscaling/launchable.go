@@ -13,8 +13,9 @@ import (
 
 // This file refuses configurations that a group could not launch with.
 
-// checkLaunchable resolves everything that a configuration could launch and refuses it if a launch would be refused, as Auto Scaling does
-// when a group is created or updated (UG ts-as-launch-template: the values in the launch template are only validated then).
+// checkLaunchable resolves everything that a configuration could launch and refuses it if a launch
+// would be refused, as Auto Scaling does when a group is created or updated (UG
+// ts-as-launch-template: the values in the launch template are only validated then).
 func (s *service) checkLaunchable(n *settings) error {
 	if n.config.launchConfiguration != "" {
 		if err := s.checkPlacementGroup(n); err != nil {
@@ -88,9 +89,10 @@ func (s *service) checkAlternative(n *settings, base resolved, i int, o types.La
 	return nil
 }
 
-// dryRunAnywhere tries a launch in the places of the group until one allows it. That a zone does not offer the instance type is no reason
-// to refuse a group that has others: the launch there fails and goes to the next zone (UG ts-as-instancelaunchfailure lists it among
-// failed launches). That it is one where no zone of the group offers it is an inference.
+// dryRunAnywhere tries a launch in the places of the group until one allows it. That a zone does
+// not offer the instance type is no reason to refuse a group that has others: the launch there
+// fails and goes to the next zone (UG ts-as-instancelaunchfailure lists it among failed launches).
+// That it is one where no zone of the group offers it is an inference.
 func (s *service) dryRunAnywhere(n *settings, request launchRequest) error {
 	var first error
 	for _, p := range n.placesOf(nil, nil) {
@@ -106,8 +108,8 @@ func (s *service) dryRunAnywhere(n *settings, request launchRequest) error {
 	return first
 }
 
-// checkPlacementGroup: a cluster placement group lies in one zone (SDK CreateAutoScalingGroupInput.PlacementGroup). That the group exists
-// is seen by the dry run.
+// checkPlacementGroup: a cluster placement group lies in one zone (SDK
+// CreateAutoScalingGroupInput.PlacementGroup). That the group exists is seen by the dry run.
 func (s *service) checkPlacementGroup(n *settings) error {
 	if n.placementGroup != "" && len(n.zones) > 1 && s.clusters(n.placementGroup) {
 		return invalid("You cannot specify multiple Availability Zones and a cluster placement group (%s).", n.placementGroup)
@@ -115,8 +117,10 @@ func (s *service) checkPlacementGroup(n *settings) error {
 	return nil
 }
 
-// attributeBased reports whether instance types are chosen by their attributes, which the overrides or the launch templates may name (UG
-// create-mixed-instances-group-attribute-based-instance-type-selection). A template that is gone names none.
+// attributeBased reports whether instance types are chosen by their attributes, which the overrides
+// or the launch templates may name (UG
+// create-mixed-instances-group-attribute-based-instance-type-selection). A template that is gone
+// names none.
 func (s *service) attributeBased(c configuration) bool {
 	base, baseErr := s.base(c)
 	return slices.ContainsFunc(c.alternatives(), func(o types.LaunchTemplateOverrides) bool {
@@ -139,7 +143,8 @@ func requirementsOf(o types.LaunchTemplateOverrides, t resolved) *ec2types.Insta
 	return nil
 }
 
-// checkTemplate refuses what Auto Scaling refuses of a template that EC2 would launch (reference 2.3 and 4(b)).
+// checkTemplate refuses what Auto Scaling refuses of a template that EC2 would launch (reference
+// 2.3 and 4(b)).
 func checkTemplate(t resolved, n *settings) error {
 	if err := checkMarket(t.data.InstanceMarketOptions, n.config.mixed != nil); err != nil {
 		return err
@@ -147,7 +152,8 @@ func checkTemplate(t resolved, n *settings) error {
 	if p := t.data.Placement; p != nil && (val(p.HostId) != "" || val(p.Affinity) == "host") {
 		return invalid("You must use a valid fully-formed launch template. Dedicated Host id and affinity are not supported in an Auto Scaling group.")
 	}
-	// Code and message as users report them, hashicorp/terraform-provider-aws#4570: this is a check of Auto Scaling's own, before EC2 is asked.
+	// Code and message as users report them, hashicorp/terraform-provider-aws#4570: this is a check
+	// of Auto Scaling's own, before EC2 is asked.
 	if len(t.data.NetworkInterfaces) > 0 && len(t.data.SecurityGroupIds)+len(t.data.SecurityGroups) > 0 {
 		return sim.Errorf("InvalidQueryParameter", "Invalid launch template: When a network interface is provided, the security groups must be a part of it.")
 	}
@@ -184,6 +190,6 @@ func checkInterfaces(interfaces []ec2types.LaunchTemplateInstanceNetworkInterfac
 	return nil
 }
 
-// parameterImage reports whether a template's image is a Systems Manager parameter, which the refresh features exclude
-// (UG using-systems-manager-parameters).
+// parameterImage reports whether a template's image is a Systems Manager parameter, which the
+// refresh features exclude (UG using-systems-manager-parameters).
 func parameterImage(t resolved) bool { return strings.HasPrefix(val(t.data.ImageId), "resolve:ssm:") }

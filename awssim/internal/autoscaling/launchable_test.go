@@ -52,7 +52,8 @@ func TestPlacementGroupReachesInstances(t *testing.T) {
 	}, "ValidationError", "cluster placement group")
 }
 
-// TestSecurityGroupsByName: a launch in a subnet takes ids of security groups alone, and with network interfaces the groups are part of those.
+// TestSecurityGroupsByName: a launch in a subnet takes ids of security groups alone, and with
+// network interfaces the groups are part of those.
 func TestSecurityGroupsByName(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -115,8 +116,9 @@ func TestTemplateRequirementsMakeAGroupAttributeBased(t *testing.T) {
 	})
 }
 
-// TestTemplateRequirementsAreNotIgnored holds that attributes of a launch template choose among the types of the world, m5.xlarge being the cheapest of four vCPUs
-// of Intel that has disks of no kind and is not burstable.
+// TestTemplateRequirementsAreNotIgnored holds that attributes of a launch template choose among the
+// types of the world, m5.xlarge being the cheapest of four vCPUs of Intel that has disks of no kind
+// and is not burstable.
 func TestTemplateRequirementsAreNotIgnored(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -149,7 +151,8 @@ func TestTemplateRequirementsAreNotIgnored(t *testing.T) {
 		})
 	}
 	f := start(t)
-	for _, family := range []string{"p5", "m6i.large", "nonsense"} { // one that AWS does not support, and two that are none
+	// one that AWS does not support, and two that are none
+	for _, family := range []string{"p5", "m6i.large", "nonsense"} {
 		fails(f, f.asg.CreateAutoScalingGroup, newGroup("", 1, mixed(f.requiring(4, baseline(family)), nil)), "ValidationError", "No instance types match")
 	}
 }
@@ -170,7 +173,8 @@ func TestSpotPriceProtection(t *testing.T) {
 		call(f, f.asg.CreateAutoScalingGroup, newGroup("", 1, mixed(f.requiring(vcpus, change), allSpot)))
 		f.step(time.Minute)
 	}
-	// The cheapest types have no capacity, so that only the dearer ones are left, which the threshold excludes or not.
+	// The cheapest types have no capacity, so that only the dearer ones are left, which the
+	// threshold excludes or not.
 	short := func(o *awssim.Options) {
 		for _, kind := range world.Default().InstanceTypes {
 			if kind.VCPUs == 8 && kind.Processor == "Intel" && kind.OnDemandUSD < 0.5 {

@@ -17,7 +17,8 @@ func registerConfigurationAuthorization(reg *sim.Registry) {
 	})
 }
 
-// askConfiguration asks for the launch configuration, and for passing the role of its instance profile (UG us-iam-role, "Prerequisites").
+// askConfiguration asks for the launch configuration, and for passing the role of its instance
+// profile (UG us-iam-role, "Prerequisites").
 func askConfiguration(s *service, c *sim.Call, in *autoscaling.CreateLaunchConfigurationInput) []sim.Question {
 	if in.InstanceId != nil {
 		if derived, err := s.ofInstance(in); err == nil {
@@ -49,7 +50,8 @@ func askConfiguration(s *service, c *sim.Call, in *autoscaling.CreateLaunchConfi
 	return asked
 }
 
-// onConfiguration is the permission for an action on a launch configuration. The ARN of one that does not exist has no id.
+// onConfiguration is the permission for an action on a launch configuration. The ARN of one that
+// does not exist has no id.
 func (s *service) onConfiguration(action string, name *string) iampolicy.Request {
 	arn := s.configurationARN("*", val(name))
 	if l, exists := s.configurations.Get(val(name)); exists {

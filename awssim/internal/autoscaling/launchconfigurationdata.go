@@ -52,8 +52,8 @@ func launchData(l *types.LaunchConfiguration) ec2types.RequestLaunchTemplateData
 	return data
 }
 
-// blockDevice differs from EC2's in that NoDevice is a flag, and that a volume is deleted with its instance unless the request says
-// otherwise (SDK Ebs.DeleteOnTermination).
+// blockDevice differs from EC2's in that NoDevice is a flag, and that a volume is deleted with its
+// instance unless the request says otherwise (SDK Ebs.DeleteOnTermination).
 func blockDevice(m types.BlockDeviceMapping) ec2types.LaunchTemplateBlockDeviceMappingRequest {
 	device := ec2types.LaunchTemplateBlockDeviceMappingRequest{DeviceName: m.DeviceName, VirtualName: m.VirtualName}
 	if val(m.NoDevice) {
@@ -68,9 +68,10 @@ func blockDevice(m types.BlockDeviceMapping) ec2types.LaunchTemplateBlockDeviceM
 	return device
 }
 
-// checkConfigured refuses what needs a subnet where a group names none (SDK CreateLaunchConfigurationInput.AssociatePublicIpAddress and
-// PlacementTenancy). The first message is that of ansible/ansible#34794, the second an inference. A group is not refused for launches that
-// EC2 would refuse: these fail (UG ts-as-instancelaunchfailure).
+// checkConfigured refuses what needs a subnet where a group names none (SDK
+// CreateLaunchConfigurationInput.AssociatePublicIpAddress and PlacementTenancy). The first message
+// is that of ansible/ansible#34794, the second an inference. A group is not refused for launches
+// that EC2 would refuse: these fail (UG ts-as-instancelaunchfailure).
 func (s *service) checkConfigured(n *settings) error {
 	l, err := s.findConfiguration(&n.config.launchConfiguration)
 	if err != nil {
@@ -86,9 +87,10 @@ func (s *service) checkConfigured(n *settings) error {
 	return nil
 }
 
-// fromInstance returns the request for a group that names an instance as one for a launch configuration of that instance, which has the
-// group's name, in the instance's subnet unless the request names a place (UG create-asg-from-instance). The launch configuration is new,
-// and nil for a group that names no instance.
+// fromInstance returns the request for a group that names an instance as one for a launch
+// configuration of that instance, which has the group's name, in the instance's subnet unless the
+// request names a place (UG create-asg-from-instance). The launch configuration is new, and nil for
+// a group that names no instance.
 func (s *service) fromInstance(c *sim.Call, in *autoscaling.CreateAutoScalingGroupInput) (*autoscaling.CreateAutoScalingGroupInput,
 	*types.LaunchConfiguration, error) {
 	if in.InstanceId == nil {

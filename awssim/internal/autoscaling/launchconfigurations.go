@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// AWS refuses launch configurations to accounts that are newer than October 1, 2024 (UG launch-configurations). Simulated accounts are
-// older.
+// AWS refuses launch configurations to accounts that are newer than October 1, 2024 (UG
+// launch-configurations). Simulated accounts are older.
 
 // defaultMaxConfigurations is the quota of launch configurations of a Region (UG ec2-auto-scaling-quotas).
 const defaultMaxConfigurations = 200
@@ -35,8 +35,9 @@ func (s *service) createLaunchConfiguration(c *sim.Call,
 	return &autoscaling.CreateLaunchConfigurationOutput{}, nil
 }
 
-// newConfiguration returns the launch configuration that a request asks for. Its words are cited where users have pasted them: for the name
-// hashicorp/terraform-provider-aws#296, for the quota awslabs/benchmark-ai#698, for the parameters getmoto/moto (autoscaling/models.py).
+// newConfiguration returns the launch configuration that a request asks for. Its words are cited
+// where users have pasted them: for the name hashicorp/terraform-provider-aws#296, for the quota
+// awslabs/benchmark-ai#698, for the parameters getmoto/moto (autoscaling/models.py).
 func (s *service) newConfiguration(c *sim.Call, in *autoscaling.CreateLaunchConfigurationInput) (*types.LaunchConfiguration, error) {
 	name := val(in.LaunchConfigurationName)
 	if name == "" {
@@ -73,8 +74,9 @@ func (s *service) configurationARN(id, name string) string {
 	return fmt.Sprintf("arn:aws:autoscaling:%s:%s:launchConfiguration:%s:launchConfigurationName/%s", s.region.Name, s.region.Account.ID, id, name)
 }
 
-// showDefaults sets the members that AWS shows although nobody has set them (the AWS CLI's example of describe-launch-configurations).
-// Detailed monitoring is on by default (SDK CreateLaunchConfigurationInput.InstanceMonitoring).
+// showDefaults sets the members that AWS shows although nobody has set them (the AWS CLI's example
+// of describe-launch-configurations). Detailed monitoring is on by default (SDK
+// CreateLaunchConfigurationInput.InstanceMonitoring).
 func showDefaults(l *types.LaunchConfiguration) {
 	for _, member := range []**string{&l.KernelId, &l.RamdiskId, &l.KeyName, &l.UserData} {
 		*member = ptr(val(*member))
@@ -83,12 +85,14 @@ func showDefaults(l *types.LaunchConfiguration) {
 	l.InstanceMonitoring = &types.InstanceMonitoring{Enabled: ptr(valOr(val(l.InstanceMonitoring).Enabled, true))}
 }
 
-// ofInstance returns the request with the attributes of its instance where it has none of its own. Block devices are not taken over (SDK
-// CreateLaunchConfigurationInput.InstanceId). That a public address is asked for if the instance has one is an inference.
+// ofInstance returns the request with the attributes of its instance where it has none of its own.
+// Block devices are not taken over (SDK CreateLaunchConfigurationInput.InstanceId). That a public
+// address is asked for if the instance has one is an inference.
 func (s *service) ofInstance(in *autoscaling.CreateLaunchConfigurationInput) (*autoscaling.CreateLaunchConfigurationInput, error) {
 	i, known := ec2.LookupInstance(s.region, *in.InstanceId)
 	if !known || i.State.Name == ec2types.InstanceStateNameTerminated {
-		return nil, invalid("The instance ID '%s' does not exist", *in.InstanceId) // EC2's words: that Auto Scaling passes them on is an inference
+		// EC2's words: that Auto Scaling passes them on is an inference
+		return nil, invalid("The instance ID '%s' does not exist", *in.InstanceId)
 	}
 	derived := autoscaling.CreateLaunchConfigurationInput{
 		ImageId: i.ImageId, InstanceType: ptr(string(i.InstanceType)), KeyName: i.KeyName, KernelId: i.KernelId, RamdiskId: i.RamdiskId,
@@ -115,9 +119,10 @@ func (s *service) ofInstance(in *autoscaling.CreateLaunchConfigurationInput) (*a
 	return &derived, nil
 }
 
-// checkNewConfiguration refuses what names nothing that exists. Everything else shows when an instance is launched (UG
-// ts-as-instancelaunchfailure). The words are pasted by users: the image's in benishak/lamp-aws-cloudformation#1, the groups' in
-// kubernetes/kops#2109, the profile's in hashicorp/terraform#2136 and #7198; those of the other cases are inferences.
+// checkNewConfiguration refuses what names nothing that exists. Everything else shows when an
+// instance is launched (UG ts-as-instancelaunchfailure). The words are pasted by users: the image's
+// in benishak/lamp-aws-cloudformation#1, the groups' in kubernetes/kops#2109, the profile's in
+// hashicorp/terraform#2136 and #7198; those of the other cases are inferences.
 func (s *service) checkNewConfiguration(l *types.LaunchConfiguration) error {
 	ids := len(filter(l.SecurityGroups, isGroupID))
 	price, err := strconv.ParseFloat(valOr(l.SpotPrice, "1"), 64)
@@ -178,7 +183,8 @@ func (s *service) describeLaunchConfigurations(_ *sim.Call,
 	return out, nil
 }
 
-// deleteLaunchConfiguration deletes what no group is attached to. The words are those of hashicorp/terraform-provider-aws#681.
+// deleteLaunchConfiguration deletes what no group is attached to. The words are those of
+// hashicorp/terraform-provider-aws#681.
 func (s *service) deleteLaunchConfiguration(_ *sim.Call,
 	in *autoscaling.DeleteLaunchConfigurationInput) (*autoscaling.DeleteLaunchConfigurationOutput, error) {
 	l, err := s.findConfiguration(in.LaunchConfigurationName)
@@ -200,7 +206,8 @@ func (s *service) deleteLaunchConfiguration(_ *sim.Call,
 	return &autoscaling.DeleteLaunchConfigurationOutput{}, nil
 }
 
-// findConfiguration returns a launch configuration, or AWS's error, as Spinnaker's clouddriver and others match it.
+// findConfiguration returns a launch configuration, or AWS's error, as Spinnaker's clouddriver and
+// others match it.
 func (s *service) findConfiguration(name *string) (*types.LaunchConfiguration, error) {
 	if val(name) == "" {
 		return nil, required("launchConfigurationName")
@@ -212,7 +219,8 @@ func (s *service) findConfiguration(name *string) (*types.LaunchConfiguration, e
 	return l, nil
 }
 
-// nameOf returns the name of the launch configuration of an instance. AWS no longer shows it once that is deleted (kubernetes/kops#6558).
+// nameOf returns the name of the launch configuration of an instance. AWS no longer shows it once
+// that is deleted (kubernetes/kops#6558).
 func (s *service) nameOf(l *types.LaunchConfiguration) *string {
 	if l == nil {
 		return nil

@@ -39,7 +39,8 @@ func configured(name string) func(*create) {
 	return func(in *create) { in.LaunchTemplate, in.LaunchConfigurationName = nil, aws.String(name) }
 }
 
-// configurations returns the names of the launch configurations of the group's instances, sorted; "template" for one that has a launch template.
+// configurations returns the names of the launch configurations of the group's instances, sorted;
+// "template" for one that has a launch template.
 func (f *fixture) configurations() []string {
 	f.t.Helper()
 	var names []string
@@ -224,7 +225,8 @@ func TestGroupsSwitchBetweenLaunchConfigurationAndTemplate(t *testing.T) {
 		t.Errorf("after the switch back: %+v", g)
 	}
 
-	// What has a launch configuration is refreshed to what has a template, and goes first when the group shrinks.
+	// What has a launch configuration is refreshed to what has a template, and goes first when the
+	// group shrinks.
 	f.refresh(desired(f.template(), "1"))
 	f.ends(20*time.Minute, types.InstanceRefreshStatusSuccessful)
 	f.settled(2)

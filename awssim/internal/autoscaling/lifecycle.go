@@ -7,7 +7,8 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// This file moves single instances through their lifecycle (UG ec2-auto-scaling-lifecycle, lifecycle-hooks, warm-pool-instance-lifecycle).
+// This file moves single instances through their lifecycle (UG ec2-auto-scaling-lifecycle,
+// lifecycle-hooks, warm-pool-instance-lifecycle).
 
 // advance lets every instance of the group take the steps that are due.
 func (s *service) advance(g *group) {
@@ -89,8 +90,8 @@ func (s *service) stepPendingWait(g *group, m *member) {
 	}
 }
 
-// abandon ends a launch whose lifecycle action failed: the instance is terminated, and the next launch waits (UG lifecycle-hooks: the rate
-// of launches is limited if hooks keep failing).
+// abandon ends a launch whose lifecycle action failed: the instance is terminated, and the next
+// launch waits (UG lifecycle-hooks: the rate of launches is limited if hooks keep failing).
 func (s *service) abandon(g *group, m *member) {
 	token, how := "", "Lifecycle Action Completed with ABANDON Result"
 	for _, a := range m.actions {
@@ -127,7 +128,8 @@ func (s *service) arrive(g *group, m *member) {
 	g.coolDown(s)
 }
 
-// startTermination takes an instance out of service. Terminate hooks get it before EC2 does, unless it is forced.
+// startTermination takes an instance out of service. Terminate hooks get it before EC2 does, unless
+// it is forced.
 func (s *service) startTermination(g *group, m *member, cause string) {
 	now := s.kernel.Now()
 	if m.run != nil {
@@ -156,8 +158,8 @@ func (s *service) stepTerminating(g *group, m *member) {
 	s.terminate(m.id)
 }
 
-// stepTerminatingWait goes on whatever the result of the hooks; only a lifecycle policy can keep an instance that was abandoned (UG
-// instance-lifecycle-policy).
+// stepTerminatingWait goes on whatever the result of the hooks; only a lifecycle policy can keep an
+// instance that was abandoned (UG instance-lifecycle-policy).
 func (s *service) stepTerminatingWait(g *group, m *member) {
 	m.settleActions(s.kernel.Now())
 	if m.outcome == "" {

@@ -241,7 +241,8 @@ func TestPoliciesAreRefused(t *testing.T) {
 	}
 }
 
-// TestFailedLaunchesSayThePurchaseOption: of a group with a mixed instances policy an activity has the purchase option and EC2's code.
+// TestFailedLaunchesSayThePurchaseOption: of a group with a mixed instances policy an activity has
+// the purchase option and EC2's code.
 func TestFailedLaunchesSayThePurchaseOption(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -30,7 +30,8 @@ var collectedMetrics = []string{
 
 const granularity = "1Minute" // the only one (SDK EnableMetricsCollectionInput.Granularity)
 
-// putNotificationConfiguration notifies a topic of some events of a group: of those alone, if it was notified before (SDK PutNotificationConfiguration: "overwrites an existing configuration").
+// putNotificationConfiguration notifies a topic of some events of a group: of those alone, if it
+// was notified before (SDK PutNotificationConfiguration: "overwrites an existing configuration").
 func (s *service) putNotificationConfiguration(c *sim.Call,
 	in *autoscaling.PutNotificationConfigurationInput) (*autoscaling.PutNotificationConfigurationOutput, error) {
 	g, err := s.change(c, in.AutoScalingGroupName)
@@ -111,7 +112,8 @@ func (s *service) describeAutoScalingNotificationTypes(*sim.Call,
 func checkMetrics(names []string) error {
 	for _, name := range names {
 		if !slices.Contains(collectedMetrics, name) {
-			return invalid("Metric %s is not valid. Valid metrics are: %s", name, strings.Join(collectedMetrics, ", ")) // inference for the words
+			// inference for the words
+			return invalid("Metric %s is not valid. Valid metrics are: %s", name, strings.Join(collectedMetrics, ", "))
 		}
 	}
 	return nil
@@ -127,7 +129,8 @@ func (s *service) enableMetricsCollection(c *sim.Call, in *autoscaling.EnableMet
 	case in.Granularity == nil:
 		return nil, required("granularity")
 	case *in.Granularity != granularity:
-		return nil, invalid("Invalid granularity: %s. Valid granularities are: [%s]", *in.Granularity, granularity) // inference for the words
+		// inference for the words
+		return nil, invalid("Invalid granularity: %s. Valid granularities are: [%s]", *in.Granularity, granularity)
 	}
 	if err := checkMetrics(in.Metrics); err != nil {
 		return nil, err

@@ -13,12 +13,14 @@ type Group struct {
 	types.AutoScalingGroup
 	Warm       []types.Instance // in its warm pool
 	Refreshing bool             // an instance refresh is active
-	// Failure is why the last launch failed, and FailureMessage what its activity says; nil and "" once one has succeeded.
+	// Failure is why the last launch failed, and FailureMessage what its activity says; nil and ""
+	// once one has succeeded.
 	Failure        *sim.Error
 	FailureMessage string
 }
 
-// LookupGroup returns the group of that name as it is now, whatever the read lag. Only for code under the kernel's lock.
+// LookupGroup returns the group of that name as it is now, whatever the read lag. Only for code
+// under the kernel's lock.
 func LookupGroup(r *sim.Region, name string) (Group, bool) {
 	s := regional(r)
 	g := s.groups[name]
@@ -36,8 +38,8 @@ func LookupGroup(r *sim.Region, name string) (Group, bool) {
 	return found, true
 }
 
-// OnGroupChange makes f hear of every group that has changed, or may have, by name. f runs under the kernel's lock and stays until the Region is
-// reset.
+// OnGroupChange makes f hear of every group that has changed, or may have, by name. f runs under
+// the kernel's lock and stays until the Region is reset.
 func OnGroupChange(r *sim.Region, f func(name string)) {
 	s := regional(r)
 	s.watchers = append(s.watchers, f)

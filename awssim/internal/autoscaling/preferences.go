@@ -18,8 +18,9 @@ const (
 type preferences struct {
 	minHealthy int
 	maxHealthy int
-	// maxExplicit tells a maximum that was asked for from the default: an explicit 100 launches before it terminates where both bounds
-	// can not be kept, the default terminates and launches (SDK RefreshPreferences.MaxHealthyPercentage).
+	// maxExplicit tells a maximum that was asked for from the default: an explicit 100 launches
+	// before it terminates where both bounds cannot be kept, the default terminates and launches
+	// (SDK RefreshPreferences.MaxHealthyPercentage).
 	maxExplicit      bool
 	warmup           int // seconds
 	checkpoints      []int
@@ -34,7 +35,8 @@ type preferences struct {
 	asked types.RefreshPreferences
 }
 
-// groupDefaults are the group's settings that preferences fall back to (UG understand-instance-refresh-default-values).
+// groupDefaults are the group's settings that preferences fall back to (UG
+// understand-instance-refresh-default-values).
 type groupDefaults struct {
 	policy          *types.InstanceMaintenancePolicy
 	warmup          *int32
@@ -67,7 +69,8 @@ func resolvePreferences(asked *types.RefreshPreferences, group groupDefaults) (p
 	if asked.MinHealthyPercentage != nil {
 		p.minHealthy = int(*asked.MinHealthyPercentage)
 		if asked.MaxHealthyPercentage == nil {
-			// A minimum alone overrides the policy's pair: its maximum might be more than 100 points away (inference).
+			// A minimum alone overrides the policy's pair: its maximum might be more than 100
+			// points away (inference).
 			p.maxHealthy, p.maxExplicit = 100, false
 		}
 	}
@@ -167,8 +170,9 @@ func validateCheckpoints(a *types.RefreshPreferences) error {
 	return nil
 }
 
-// describe returns the preferences as DescribeInstanceRefreshes shows them: with the defaults (UG check-status-instance-refresh), but for what becomes
-// of instances that are protected or in standby (recorded in 2026, gnosia93/get-started-eks).
+// describe returns the preferences as DescribeInstanceRefreshes shows them: with the defaults (UG
+// check-status-instance-refresh), but for what becomes of instances that are protected or in
+// standby (recorded in 2026, gnosia93/get-started-eks).
 func (p preferences) describe() *types.RefreshPreferences {
 	out := &types.RefreshPreferences{
 		MinHealthyPercentage:      number(p.minHealthy),

@@ -9,8 +9,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// Processes that can be suspended (UG as-suspend-resume-processes). AddToLoadBalancer and AlarmNotification have nothing to do
-// here: the simulation has no load balancers, and no alarms that execute scaling policies.
+// Processes that can be suspended (UG as-suspend-resume-processes). AddToLoadBalancer and
+// AlarmNotification have nothing to do here: the simulation has no load balancers, and no alarms
+// that execute scaling policies.
 const (
 	processLaunch           = "Launch"
 	processTerminate        = "Terminate"

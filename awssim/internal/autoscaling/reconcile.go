@@ -19,8 +19,9 @@ const (
 	reasonMaintain = "an instance needing to be replaced"
 )
 
-// reconcile looks at a group as it is now and starts whatever is missing. It is called when something has happened to the group or when
-// time has passed, and doing it once more changes nothing.
+// reconcile looks at a group as it is now and starts whatever is missing. It is called when
+// something has happened to the group or when time has passed, and doing it once more changes
+// nothing.
 func (s *service) reconcile(g *group) {
 	s.advance(g)
 	if g.deleting {
@@ -59,7 +60,8 @@ func (s *service) reconcileDeletion(g *group) {
 	}
 }
 
-// checkHealth marks instances that do not run, whatever the grace period: it delays other checks only (UG health-check-grace-period).
+// checkHealth marks instances that do not run, whatever the grace period: it delays other checks
+// only (UG health-check-grace-period).
 func (s *service) checkHealth(g *group) {
 	if g.suspends(processHealthCheck) {
 		return
@@ -84,8 +86,9 @@ func (s *service) runs(m *member) bool {
 	return state == ec2types.InstanceStateNameRunning || state == ec2types.InstanceStateNamePending
 }
 
-// replaceUnhealthy takes unhealthy instances out of service; their replacements follow. With a maintenance policy, those that still run
-// stay until the policy allows (UG instance-maintenance-policy-overview-and-considerations).
+// replaceUnhealthy takes unhealthy instances out of service; their replacements follow. With a
+// maintenance policy, those that still run stay until the policy allows (UG
+// instance-maintenance-policy-overview-and-considerations).
 func (s *service) replaceUnhealthy(g *group) {
 	if g.suspends(processReplaceUnhealthy) || g.suspends(processTerminate) {
 		return
@@ -129,8 +132,9 @@ func (s *service) scale(g *group) {
 	}
 }
 
-// replaceByPolicy replaces instances that are unhealthy but run, or too old, within the bounds of the maintenance policy. It reports
-// whether there are any, in which case it has also seen to the group's capacity.
+// replaceByPolicy replaces instances that are unhealthy but run, or too old, within the bounds of
+// the maintenance policy. It reports whether there are any, in which case it has also seen to the
+// group's capacity.
 func (s *service) replaceByPolicy(g *group) bool {
 	p := preferences{minHealthy: defaultMinHealthy, maxHealthy: 100}
 	if g.maintenance != nil {
@@ -234,7 +238,8 @@ func (s *service) scaleInVictim(g *group, units int) (*member, bool) {
 	return g.instance(chosen.id), true
 }
 
-// surplus says of which purchase option the group has more than its distribution wants, once it has shrunk to the desired capacity.
+// surplus says of which purchase option the group has more than its distribution wants, once it has
+// shrunk to the desired capacity.
 func (g *group) surplus(config configuration) (spot, onDemand bool) {
 	if config.mixed == nil {
 		return false, false
@@ -250,7 +255,8 @@ func (g *group) surplus(config configuration) (spot, onDemand bool) {
 	return g.capacity()-have > g.desired-want, have > want
 }
 
-// preference is how far down the list of overrides an instance's type is; one that is no longer listed is last.
+// preference is how far down the list of overrides an instance's type is; one that is no longer
+// listed is last.
 func preference(config configuration, m *member) int {
 	overrides := config.overrides()
 	if len(overrides) == 0 {
@@ -263,9 +269,10 @@ func preference(config configuration, m *member) int {
 	return i
 }
 
-// rebalance launches an instance in the zone that has the fewest, if another has at least two more or instances run in a zone that the
-// group has left; the surplus then goes where there are most. One at a time keeps within the ten percent above the maximum that AWS allows
-// (UG auto-scaling-benefits, "Rebalancing activities").
+// rebalance launches an instance in the zone that has the fewest, if another has at least two more
+// or instances run in a zone that the group has left; the surplus then goes where there are most.
+// One at a time keeps within the ten percent above the maximum that AWS allows (UG
+// auto-scaling-benefits, "Rebalancing activities").
 func (s *service) rebalance(g *group) {
 	now := s.kernel.Now()
 	if g.suspends(processAZRebalance) || g.suspends(processLaunch) || g.suspends(processTerminate) || now.Before(g.balanceAt) {
@@ -285,7 +292,8 @@ func (s *service) rebalance(g *group) {
 	}
 }
 
-// unbalanced reports whether a zone has at least two instances more than another, or instances run in zones that are no longer the group's.
+// unbalanced reports whether a zone has at least two instances more than another, or instances run
+// in zones that are no longer the group's.
 func (g *group) unbalanced() bool {
 	count := map[string]int{}
 	for _, m := range g.members {
@@ -303,8 +311,10 @@ func (g *group) unbalanced() bool {
 	return most-fewest > 1
 }
 
-// outweighed reports whether what the group has too much of is less than any instance weighs that is to leave a zone which the group has left. More has to come in its
-// place then: taking away what has come would begin all over again. That AWS goes on until such an instance can go is inferred; it says nothing of weights here.
+// outweighed reports whether what the group has too much of is less than any instance weighs that
+// is to leave a zone which the group has left. More has to come in its place then: taking away what
+// has come would begin all over again. That AWS goes on until such an instance can go is inferred;
+// it says nothing of weights here.
 func (g *group) outweighed(surplus int) bool {
 	if g.suspends(processAZRebalance) || g.suspends(processLaunch) || g.suspends(processTerminate) {
 		return false
@@ -318,7 +328,8 @@ func (g *group) outweighed(surplus int) bool {
 	return least > surplus
 }
 
-// coolDown starts the cooldown anew (UG ec2-auto-scaling-scaling-cooldowns: it begins when the last instance has launched or terminated).
+// coolDown starts the cooldown anew (UG ec2-auto-scaling-scaling-cooldowns: it begins when the last
+// instance has launched or terminated).
 func (g *group) coolDown(s *service) { g.coolUntil = s.kernel.Now().Add(seconds(g.cooldown)) }
 
 // sleep has the group reconciled again at the next moment at which time alone changes something.

@@ -26,9 +26,10 @@ type refresh struct {
 	desired  *configuration // nil without a desired configuration
 	asked    *types.DesiredConfiguration
 
-	startSequence    int             // instances up to it were there before the refresh
-	rollbackSequence int             // instances up to it were there before the rollback
-	skipped          map[string]bool // matched what the group named when a refresh without desired configuration started
+	startSequence    int // instances up to it were there before the refresh
+	rollbackSequence int // instances up to it were there before the rollback
+	// matched what the group named when a refresh without desired configuration started
+	skipped map[string]bool
 
 	percent, remaining int
 	warmPercent        int
@@ -38,11 +39,13 @@ type refresh struct {
 	pausedUntil        time.Time
 	bakeUntil          time.Time
 	blockedSince       time.Time
-	sickSeen           bool // an instance launched by the refresh turned out unhealthy since the last progress
-	rollback           *types.RollbackDetails
+	// an instance launched by the refresh turned out unhealthy since the last progress
+	sickSeen bool
+	rollback *types.RollbackDetails
 }
 
-// effective is what the group launches now: during a refresh with a desired configuration, that one (UG instance-refresh-overview).
+// effective is what the group launches now: during a refresh with a desired configuration, that one
+// (UG instance-refresh-overview).
 func (g *group) effective() configuration {
 	if r := g.refresh; r != nil && r.desired != nil {
 		if r.status == types.InstanceRefreshStatusInProgress || r.status == types.InstanceRefreshStatusBaking {
@@ -52,7 +55,8 @@ func (g *group) effective() configuration {
 	return g.config
 }
 
-// stepRefresh takes the next step of the active refresh and reports whether it has seen to the group's capacity.
+// stepRefresh takes the next step of the active refresh and reports whether it has seen to the
+// group's capacity.
 func (s *service) stepRefresh(g *group) bool {
 	r := g.refresh
 	if r == nil {
@@ -148,7 +152,7 @@ func (r *refresh) progress(state refreshState, plan refreshPlan) {
 	}
 }
 
-// wait says what the refresh waits for, and since when it can not go on without somebody's help.
+// wait says what the refresh waits for, and since when it cannot go on without somebody's help.
 func (r *refresh) wait(g *group, plan refreshPlan, now time.Time) {
 	blocked := g.failures > 0 || r.sickSeen
 	switch plan.wait {
@@ -185,15 +189,17 @@ func (r *refresh) limit() int {
 	return r.prefs.checkpoints[r.checkpoint]
 }
 
-// reachCheckpoint passes every checkpoint whose share is new, healthy and warm, and pauses the refresh after it; the last ends it, even
-// below 100 percent (UG asg-adding-checkpoints-instance-refresh). It reports whether the refresh has ended.
+// reachCheckpoint passes every checkpoint whose share is new, healthy and warm, and pauses the
+// refresh after it; the last ends it, even below 100 percent (UG
+// asg-adding-checkpoints-instance-refresh). It reports whether the refresh has ended.
 func (s *service) reachCheckpoint(g *group, r *refresh, state refreshState, plan refreshPlan) bool {
 	if r.rollback != nil || len(r.prefs.checkpoints) == 0 || g.desired == 0 || plan.done {
 		return false
 	}
 	tally := state.tally()
 	share := tally.updatedReady * 100 / g.desired
-	// A group that grows falls below checkpoints that it had passed, and reaches them again: the same page, "Considerations".
+	// A group that grows falls below checkpoints that it had passed, and reaches them again: the
+	// same page, "Considerations".
 	for r.checkpoint > 0 && tally.updated*100/g.desired < r.prefs.checkpoints[r.checkpoint-1] {
 		r.checkpoint--
 	}
@@ -240,7 +246,7 @@ func (s *service) succeed(g *group, r *refresh) {
 	s.endRefresh(g, types.InstanceRefreshStatusSuccessful, "")
 }
 
-// failRefresh ends a refresh that can not go on, or rolls it back if it was asked to.
+// failRefresh ends a refresh that cannot go on, or rolls it back if it was asked to.
 func (s *service) failRefresh(g *group, why string) {
 	r := g.refresh
 	switch {
@@ -350,13 +356,15 @@ func (s *service) updated(g *group, r *refresh, m *member) bool {
 	case r.rollback != nil:
 		return m.sequence <= r.startSequence || m.sequence > r.rollbackSequence
 	case r.desired != nil:
-		// With $Latest or $Default, a version made meanwhile has instances replaced again (UG asg-instance-refresh-skip-matching).
+		// With $Latest or $Default, a version made meanwhile has instances replaced again (UG
+		// asg-instance-refresh-skip-matching).
 		return (m.sequence > r.startSequence || r.prefs.skipMatching) && s.matches(m, *r.desired)
 	}
 	return m.sequence > r.startSequence || r.skipped[m.id]
 }
 
-// markSkipped notes which instances match what the group names when a refresh without desired configuration starts.
+// markSkipped notes which instances match what the group names when a refresh without desired
+// configuration starts.
 func (s *service) markSkipped(g *group, r *refresh) {
 	r.skipped = map[string]bool{}
 	if !r.prefs.skipMatching || r.desired != nil {
@@ -367,8 +375,9 @@ func (s *service) markSkipped(g *group, r *refresh) {
 	}
 }
 
-// matches reports whether an instance was launched from what a configuration names now: the launch template and its version, and one of
-// its instance types and images (UG asg-instance-refresh-skip-matching). That a launch configuration matches too is an inference.
+// matches reports whether an instance was launched from what a configuration names now: the launch
+// template and its version, and one of its instance types and images (UG
+// asg-instance-refresh-skip-matching). That a launch configuration matches too is an inference.
 func (s *service) matches(m *member, config configuration) bool {
 	if config.launchConfiguration != "" {
 		return val(s.nameOf(m.configuration)) == config.launchConfiguration

@@ -1,7 +1,8 @@
 package autoscaling
 
-// This file decides what an instance refresh does next. It is pure: the group as it is now goes in, what to launch, to terminate and to
-// wait for comes out. Everything is counted in capacity units, which are instances unless the group is weighted.
+// This file decides what an instance refresh does next. It is pure: the group as it is now goes in,
+// what to launch, to terminate and to wait for comes out. Everything is counted in capacity units,
+// which are instances unless the group is weighted.
 
 // refreshPhase is where an instance stands, seen from a refresh.
 type refreshPhase int
@@ -40,9 +41,10 @@ type refreshState struct {
 	minHealthy  int
 	maxHealthy  int
 	maxExplicit bool
-	limit       int  // percent of the group that may be new until the next checkpoint is passed; 100 without checkpoints
-	inPlace     bool // instances stay and get new root volumes, so that none is launched first
-	members     []refreshMember
+	// percent of the group that may be new until the next checkpoint is passed; 100 without checkpoints
+	limit   int
+	inPlace bool // instances stay and get new root volumes, so that none is launched first
+	members []refreshMember
 }
 
 // waitReason is what holds a refresh up.
@@ -150,10 +152,12 @@ func (t *refreshTally) addOld(m refreshMember, counts bool) {
 	}
 }
 
-// bounds returns the fewest ready units and the most units in all that the refresh keeps to. Where the percentages leave no room at all,
-// an instance is launched first if the minimum is 100 or a maximum was given, and terminated first otherwise (SDK
-// RefreshPreferences.MaxHealthyPercentage; UG instance-refresh-overview). A refresh that replaces root volumes launches none first: AWS recommends it where
-// there is no capacity for that. That it then takes one instance at a time is an inference.
+// bounds returns the fewest ready units and the most units in all that the refresh keeps to. Where
+// the percentages leave no room at all, an instance is launched first if the minimum is 100 or a
+// maximum was given, and terminated first otherwise (SDK RefreshPreferences.MaxHealthyPercentage;
+// UG instance-refresh-overview). A refresh that replaces root volumes launches none first: AWS
+// recommends it where there is no capacity for that. That it then takes one instance at a time is
+// an inference.
 func (s refreshState) bounds(t refreshTally) (floor, ceiling int) {
 	floor = min(s.desired, percentUp(s.desired, s.minHealthy))
 	ceiling = max(s.desired, percentDown(s.desired, s.maxHealthy))
@@ -194,7 +198,8 @@ func (s refreshState) plan() refreshPlan {
 		if m.phase == phaseReady {
 			after -= m.units
 		}
-		// A refresh only goes on while the group has what it must keep (UG instance-refresh-overview, minimum healthy percentage).
+		// A refresh only goes on while the group has what it must keep (UG
+		// instance-refresh-overview, minimum healthy percentage).
 		if after < floor {
 			continue
 		}
@@ -206,7 +211,8 @@ func (s refreshState) plan() refreshPlan {
 			}
 			continue
 		}
-		// What is terminated is launched again, and what is launched is new: not more of it than the checkpoint allows.
+		// What is terminated is launched again, and what is launched is new: not more of it than
+		// the checkpoint allows.
 		if refill := s.desired - (total - m.units); refill > 0 && t.updated+refill > allowed {
 			continue
 		}
@@ -224,8 +230,8 @@ func (s refreshState) plan() refreshPlan {
 	return p
 }
 
-// percent is the share of the group that is updated, healthy and warm (SDK InstanceRefresh.PercentageComplete). It is 100 only when
-// nothing is left to do.
+// percent is the share of the group that is updated, healthy and warm (SDK
+// InstanceRefresh.PercentageComplete). It is 100 only when nothing is left to do.
 func (s refreshState) percent(t refreshTally) int {
 	base := s.desired - t.kept
 	if base <= 0 {

@@ -8,8 +8,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// group makes members from a word: o old and ready, O old and protected (wait), u updated and ready, w updated and warming,
-// p updated and pending, s old in standby, i old and ignored, x leaving by the refresh, q old and pending.
+// group makes members from a word: o old and ready, O old and protected (wait), u updated and
+// ready, w updated and warming, p updated and pending, s old in standby, i old and ignored, x
+// leaving by the refresh, q old and pending.
 func members(word string) []refreshMember {
 	var all []refreshMember
 	for i, r := range word {
@@ -103,8 +104,9 @@ func TestRefreshPlan(t *testing.T) {
 	}
 }
 
-// TestRefreshLaws plays whole refreshes: whatever the percentages, checkpoints and weights, the group never has fewer ready units than the
-// floor and never more units than the ceiling, and it ends with every instance updated and the desired capacity in place.
+// TestRefreshLaws plays whole refreshes: whatever the percentages, checkpoints and weights, the
+// group never has fewer ready units than the floor and never more units than the ceiling, and it
+// ends with every instance updated and the desired capacity in place.
 func TestRefreshLaws(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

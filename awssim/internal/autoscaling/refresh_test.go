@@ -86,7 +86,8 @@ func TestRefreshReplacesEveryInstanceByWhatTheGroupNames(t *testing.T) {
 	if r := f.last(); r.Status != types.InstanceRefreshStatusInProgress || *r.PercentageComplete != 0 {
 		t.Errorf("under way: %+v", r)
 	}
-	// Without a desired configuration the group may be pointed elsewhere meanwhile, and what is launched later follows.
+	// Without a desired configuration the group may be pointed elsewhere meanwhile, and what is
+	// launched later follows.
 	f.point(template, f.version(template, ec2types.InstanceTypeC5Large))
 	f.ends(10*time.Minute, types.InstanceRefreshStatusSuccessful)
 	f.settled(3)
@@ -317,7 +318,8 @@ func TestProtectedAndStandbyInstances(t *testing.T) {
 			call(f, f.asg.SetInstanceProtection, &autoscaling.SetInstanceProtectionInput{
 				AutoScalingGroupName: aws.String("nodes"), InstanceIds: all[:1], ProtectedFromScaleIn: aws.Bool(true),
 			})
-			// Standby without decrement: a replacement is launched, so that the group has three in service and one in standby.
+			// Standby without decrement: a replacement is launched, so that the group has three in
+			// service and one in standby.
 			call(f, f.asg.EnterStandby, &autoscaling.EnterStandbyInput{
 				AutoScalingGroupName: aws.String("nodes"), InstanceIds: all[1:2], ShouldDecrementDesiredCapacity: aws.Bool(false),
 			})
@@ -443,9 +445,11 @@ func TestRefreshIsRefused(t *testing.T) {
 	}
 }
 
-// TestRefreshKeepsItsPromises runs whole refreshes of real groups with drawn sizes, percentages and warmups: as long as one runs, the
-// instances in service never fall below the minimum (or, where the percentages leave no room, by more than the one instance that AWS then
-// takes out) and the instances in service and pending never exceed the maximum; at its end every instance is on the group's template.
+// TestRefreshKeepsItsPromises runs whole refreshes of real groups with drawn sizes, percentages and
+// warmups: as long as one runs, the instances in service never fall below the minimum (or, where
+// the percentages leave no room, by more than the one instance that AWS then takes out) and the
+// instances in service and pending never exceed the maximum; at its end every instance is on the
+// group's template.
 func TestRefreshKeepsItsPromises(t *testing.T) {
 	t.Parallel()
 	f := start(t)

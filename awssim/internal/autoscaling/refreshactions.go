@@ -68,8 +68,9 @@ func (s *service) desiredConfiguration(g *group, d *types.DesiredConfiguration) 
 	return &config, nil
 }
 
-// checkRefresh refuses preferences that the group, or what is to be deployed, does not allow (reference 2.4; UG instance-refresh-overview,
-// instance-refresh-rollback, using-systems-manager-parameters).
+// checkRefresh refuses preferences that the group, or what is to be deployed, does not allow
+// (reference 2.4; UG instance-refresh-overview, instance-refresh-rollback,
+// using-systems-manager-parameters).
 func (s *service) checkRefresh(g *group, prefs preferences, desired *configuration) error {
 	byAttributes := s.attributeBased(g.config) || desired != nil && s.attributeBased(*desired)
 	switch {
@@ -89,8 +90,9 @@ func (s *service) checkRefresh(g *group, prefs preferences, desired *configurati
 	return s.checkAlarms(prefs)
 }
 
-// checkParameterImages refuses what needs an image id where a launch template has a parameter (UG using-systems-manager-parameters). An
-// automatic rollback goes back to what the group names now, which must not name a parameter either (SDK RefreshPreferences.AutoRollback).
+// checkParameterImages refuses what needs an image id where a launch template has a parameter (UG
+// using-systems-manager-parameters). An automatic rollback goes back to what the group names now,
+// which must not name a parameter either (SDK RefreshPreferences.AutoRollback).
 func (s *service) checkParameterImages(g *group, prefs preferences, desired *configuration) error {
 	if desired != nil && s.usesParameterImage(*desired) || (prefs.skipMatching || prefs.autoRollback) && s.usesParameterImage(g.config) {
 		return invalid("DesiredConfiguration, SkipMatching and AutoRollback are not supported with a launch template that uses an AWS Systems Manager parameter instead of an AMI ID.")
@@ -98,7 +100,8 @@ func (s *service) checkParameterImages(g *group, prefs preferences, desired *con
 	return nil
 }
 
-// numbered reports whether every launch template of a configuration is named with a version number. A launch configuration never changes.
+// numbered reports whether every launch template of a configuration is named with a version number.
+// A launch configuration never changes.
 func numbered(c configuration) bool {
 	if c.launchConfiguration != "" {
 		return true
@@ -115,7 +118,8 @@ func numbered(c configuration) bool {
 	return isNumber(c.specification())
 }
 
-// usesParameterImage reports whether a template of the configuration names its image by a parameter. A template that is gone names none.
+// usesParameterImage reports whether a template of the configuration names its image by a
+// parameter. A template that is gone names none.
 func (s *service) usesParameterImage(c configuration) bool {
 	if c.launchConfiguration != "" {
 		return false
@@ -213,7 +217,8 @@ func (r *refresh) describe(g *group) *types.InstanceRefresh {
 	return d
 }
 
-// progressDetails tells the live group and the warm pool apart; a group without a warm pool shows none (SDK InstanceRefresh).
+// progressDetails tells the live group and the warm pool apart; a group without a warm pool shows
+// none (SDK InstanceRefresh).
 func (r *refresh) progressDetails(g *group) *types.InstanceRefreshProgressDetails {
 	if g.warm == nil {
 		return nil

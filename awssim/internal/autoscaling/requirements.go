@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// This file is attribute-based instance type selection: which of the world's types a group may launch (SDK InstanceRequirements, whose comments
-// give every default used here).
+// This file is attribute-based instance type selection: which of the world's types a group may
+// launch (SDK InstanceRequirements, whose comments give every default used here).
 
 // maxInstanceTypeRules bounds AllowedInstanceTypes and ExcludedInstanceTypes (reference 1.2).
 const maxInstanceTypeRules = 400
@@ -43,7 +43,8 @@ func validateRequirements(r *types.InstanceRequirements) error {
 	return checkBaseline(ptr(shape.Convert[ec2types.InstanceRequirementsRequest](*r)))
 }
 
-// checkBaseline refuses several baselines (SDK, CpuPerformanceFactorRequest.References: "Currently only one instance family can be specified in the list").
+// checkBaseline refuses several baselines (SDK, CpuPerformanceFactorRequest.References: "Currently
+// only one instance family can be specified in the list").
 func checkBaseline(r *ec2types.InstanceRequirementsRequest) error {
 	if f := r.BaselinePerformanceFactors; f != nil && f.Cpu != nil && len(f.Cpu.References) > 1 {
 		return invalid("Only one instance family can be specified as a baseline performance factor.")
@@ -51,9 +52,11 @@ func checkBaseline(r *ec2types.InstanceRequirementsRequest) error {
 	return nil
 }
 
-// matching returns the instance types that the requirements of an override allow, cheapest first. Price protection excludes types for one
-// purchase option only, so it marks them. At least one type is left for On-Demand. Types that cannot run the image are none of them (SDK
-// InstanceRequirements.CpuManufacturers: launches have an architecture that the image is compatible with).
+// matching returns the instance types that the requirements of an override allow, cheapest first.
+// Price protection excludes types for one purchase option only, so it marks them. At least one type
+// is left for On-Demand. Types that cannot run the image are none of them (SDK
+// InstanceRequirements.CpuManufacturers: launches have an architecture that the image is compatible
+// with).
 func (s *service) matching(n *settings, r *ec2types.InstanceRequirementsRequest, override int, architecture ec2types.ArchitectureValues) []choice {
 	var found []*world.InstanceType
 	all := s.kernel.World().InstanceTypes
@@ -63,11 +66,13 @@ func (s *service) matching(n *settings, r *ec2types.InstanceRequirementsRequest,
 		}
 	}
 	slices.SortStableFunc(found, func(a, b *world.InstanceType) int { return cmp.Compare(a.OnDemandUSD, b.OnDemandUSD) })
-	// With a capacity in vCPUs or memory, thresholds apply to the price of those (SDK, the three price protection members).
+	// With a capacity in vCPUs or memory, thresholds apply to the price of those (SDK, the three
+	// price protection members).
 	onDemand := func(t *world.InstanceType) float64 { return t.OnDemandUSD / capacityOf(t, n.capacityUnit) }
 	spot := func(t *world.InstanceType) float64 { return t.SpotPrice() / capacityOf(t, n.capacityUnit) }
 	mostOnDemand := identifiedPrice(found, onDemand) * (1 + float64(valOr(r.OnDemandMaxPricePercentageOverLowestPrice, defaultOnDemandProtection))/100)
-	mostSpot := math.Inf(1) // by default AWS protects by rules of its own that let pass a wide range; none here (inference)
+	// by default AWS protects by rules of its own that let pass a wide range; none here (inference)
+	mostSpot := math.Inf(1)
 	switch {
 	case r.SpotMaxPricePercentageOverLowestPrice != nil:
 		mostSpot = identifiedPrice(found, spot) * (1 + float64(*r.SpotMaxPricePercentageOverLowestPrice)/100)
@@ -84,7 +89,8 @@ func (s *service) matching(n *settings, r *ec2types.InstanceRequirementsRequest,
 	return choices
 }
 
-// architectureOf is that of the image that an override is launched with; "" for one that EC2 does not know, or that a parameter names.
+// architectureOf is that of the image that an override is launched with; "" for one that EC2 does
+// not know, or that a parameter names.
 func (s *service) architectureOf(o types.LaunchTemplateOverrides, t resolved) ec2types.ArchitectureValues {
 	image, known := ec2.LookupImage(s.region, valOr(o.ImageId, val(t.data.ImageId)))
 	if !known {
@@ -104,8 +110,9 @@ func capacityOf(t *world.InstanceType, unit string) float64 {
 	return 1
 }
 
-// identifiedPrice is the price that price protection compares with: the lowest of the current C, M and R types, or if none of those
-// matches of the current types, or of all (SDK InstanceRequirements.OnDemandMaxPricePercentageOverLowestPrice).
+// identifiedPrice is the price that price protection compares with: the lowest of the current C, M
+// and R types, or if none of those matches of the current types, or of all (SDK
+// InstanceRequirements.OnDemandMaxPricePercentageOverLowestPrice).
 func identifiedPrice(found []*world.InstanceType, price func(*world.InstanceType) float64) float64 {
 	for _, keep := range []func(*world.InstanceType) bool{
 		func(t *world.InstanceType) bool { return t.CurrentGeneration && generalFamily.MatchString(t.Name) },
@@ -122,7 +129,8 @@ func identifiedPrice(found []*world.InstanceType, price func(*world.InstanceType
 // generalFamily matches the families C, M and R by their generation number, which tells them from mac.
 var generalFamily = regexp.MustCompile(`^[cmr][0-9]`)
 
-// unitsOf returns how much an instance counts: its weight, its vCPUs or memory where the group is sized in those, else one.
+// unitsOf returns how much an instance counts: its weight, its vCPUs or memory where the group is
+// sized in those, else one.
 func (s *service) unitsOf(n *settings, o types.LaunchTemplateOverrides, instanceType string) int {
 	if w, err := strconv.Atoi(val(o.WeightedCapacity)); err == nil {
 		return w // checked when it was set

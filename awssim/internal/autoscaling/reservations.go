@@ -10,19 +10,23 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file decides which launches go into the Capacity Reservations that a group names, not those of its launch template.
+// This file decides which launches go into the Capacity Reservations that a group names, not those
+// of its launch template.
 
-// capacityTypes are the markets of the types of capacity that a distribution segment lists (SDK DistributionSegment).
+// capacityTypes are the markets of the types of capacity that a distribution segment lists (SDK
+// DistributionSegment).
 var capacityTypes = map[types.TargetCapacityType]ec2types.MarketType{
 	types.TargetCapacityTypeOnDemandCapacityReservation:      ec2types.MarketTypeOnDemand,
 	types.TargetCapacityTypeCapacityBlock:                    ec2types.MarketTypeCapacityBlock,
 	types.TargetCapacityTypeInterruptibleCapacityReservation: ec2types.MarketTypeInterruptibleCapacityReservation,
 }
 
-// reservedFirst returns the options of a launch with those into the group's reservations before those into none (SDK CapacityReservationSpecification).
-// Options are ordered by zone, so that a group stays balanced over its zones although another one has the reservations: "prioritizes Availability Zone
-// balance" (UG use-ec2-capacity-reservations, "Availability Zone balance and Capacity Reservations"). The strategy reservations-then-balanced, and
-// distribution segments, go by reservation first.
+// reservedFirst returns the options of a launch with those into the group's reservations before
+// those into none (SDK CapacityReservationSpecification). Options are ordered by zone, so that a
+// group stays balanced over its zones although another one has the reservations: "prioritizes
+// Availability Zone balance" (UG use-ec2-capacity-reservations, "Availability Zone balance and
+// Capacity Reservations"). The strategy reservations-then-balanced, and distribution segments, go
+// by reservation first.
 func (s *service) reservedFirst(g *group, config configuration, plain []option, spot bool) ([]option, error) {
 	if segments := config.segments(); len(segments) > 0 {
 		return s.bySegment(g, segments, plain)
@@ -51,8 +55,10 @@ func (n *settings) reservationsThenBalanced() bool {
 	return n.distribution != nil && n.distribution.CapacityDistributionStrategy == types.CapacityDistributionStrategyReservationsThenBalanced
 }
 
-// outOfBalance reports whether an instance does not count where zones are balanced: reservations-then-balanced balances "any remaining capacity" (SDK
-// AvailabilityZoneDistribution). That this holds for distribution segments too is an inference: what they order would be undone otherwise.
+// outOfBalance reports whether an instance does not count where zones are balanced:
+// reservations-then-balanced balances "any remaining capacity" (SDK AvailabilityZoneDistribution).
+// That this holds for distribution segments too is an inference: what they order would be undone
+// otherwise.
 func (n *settings) outOfBalance(m *member) bool {
 	return m.reservation != "" && (n.reservationsThenBalanced() || len(n.config.segments()) > 0)
 }
@@ -75,7 +81,8 @@ func (s *service) bySegment(g *group, segments []types.DistributionSegment, plai
 	return ordered, nil
 }
 
-// intoReservations returns the options that fit reservations of a market which have room, each launching into one.
+// intoReservations returns the options that fit reservations of a market which have room, each
+// launching into one.
 func (s *service) intoReservations(g *group, plain []option, market ec2types.MarketType) []option {
 	target := g.reservation.CapacityReservationTarget
 	open := ec2.OpenReservations(s.region, target.CapacityReservationIds, target.CapacityReservationResourceGroupArns)
@@ -96,7 +103,8 @@ func (s *service) intoReservations(g *group, plain []option, market ec2types.Mar
 	return reserved
 }
 
-// byZone returns options in the order in which zones appear in the plain ones, and within a zone in the order given.
+// byZone returns options in the order in which zones appear in the plain ones, and within a zone in
+// the order given.
 func byZone(plain, options []option) []option {
 	var ordered []option
 	var seen []string
@@ -109,7 +117,8 @@ func byZone(plain, options []option) []option {
 	return ordered
 }
 
-// errNoReservation is the error of a launch into reservations that are full, or that do not fit (EC2's error codes, "ReservationCapacityExceeded").
+// errNoReservation is the error of a launch into reservations that are full, or that do not fit
+// (EC2's error codes, "ReservationCapacityExceeded").
 var errNoReservation = sim.Errorf("ReservationCapacityExceeded",
 	"The requested reservation does not have sufficient compatible and available capacity for this request.")
 
@@ -121,8 +130,9 @@ func (c configuration) segments() []types.DistributionSegment {
 	return c.mixed.InstancesDistribution.DistributionSegments
 }
 
-// checkSegments refuses distribution segments that name no type of capacity, and those without a resource group to find reservations in (UG
-// use-distribution-segments). That there is one segment at most, that types are listed once, and all words are inferences.
+// checkSegments refuses distribution segments that name no type of capacity, and those without a
+// resource group to find reservations in (UG use-distribution-segments). That there is one segment
+// at most, that types are listed once, and all words are inferences.
 func checkSegments(segments []types.DistributionSegment, d *types.InstancesDistribution) error {
 	if len(segments) == 0 {
 		return nil

@@ -9,8 +9,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/ec2"
 )
 
-// This file has a refresh replace root volumes in place of instances (UG replace-root-volume; UG lifecycle-hooks-overview, "Lifecycle state transitions for
-// instances undergoing root volume replacement"; UG instance-refresh-overview).
+// This file has a refresh replace root volumes in place of instances (UG replace-root-volume; UG
+// lifecycle-hooks-overview, "Lifecycle state transitions for instances undergoing root volume
+// replacement"; UG instance-refresh-overview).
 
 // inPlace reports whether the refresh replaces root volumes.
 func (r *refresh) inPlace() bool {
@@ -23,16 +24,18 @@ func (m *member) replacing() bool {
 		types.LifecycleStateReplacingRootVolumeProceed, types.LifecycleStateRootVolumeReplaced}, m.state)
 }
 
-// checkRootVolumes refuses the strategy ReplaceRootVolume where AWS says that it can not be used ("Requirements" and "Limitations" of UG
-// replace-root-volume; that Elastic Load Balancing is not supported: UG instance-refresh-overview, "Limitations"). AWS documents no messages.
+// checkRootVolumes refuses the strategy ReplaceRootVolume where AWS says that it cannot be used
+// ("Requirements" and "Limitations" of UG replace-root-volume; that Elastic Load Balancing is not
+// supported: UG instance-refresh-overview, "Limitations"). AWS documents no messages.
 func (s *service) checkRootVolumes(g *group, desired *configuration) error {
 	switch {
 	case g.config.mixed == nil:
 		return invalid("The ReplaceRootVolume strategy requires an Auto Scaling group with a mixed instances policy.")
 	case desired == nil || desired.mixed == nil:
 		return invalid("The ReplaceRootVolume strategy requires a desired configuration with a mixed instances policy.")
-	// The page asks for an image in all overrides of "the mixed instances policy", of which there are two: the group's and the desired one. That it asks
-	// for them in both is a reading; a roll-back needs them in the group's.
+	// The page asks for an image in all overrides of "the mixed instances policy", of which there
+	// are two: the group's and the desired one. That it asks for them in both is a reading; a
+	// roll-back needs them in the group's.
 	case !imagesEverywhere(*desired) || !imagesEverywhere(g.config):
 		return invalid("The ReplaceRootVolume strategy requires an ImageId in every launch template override.")
 	case !numbered(*desired) || !numbered(g.config):
@@ -51,8 +54,9 @@ func (s *service) checkRootVolumes(g *group, desired *configuration) error {
 	return s.checkInstancesFit(g, *desired)
 }
 
-// checkInstancesFit refuses a group with instances that are not as its launch template is now, or of a type that is not in the policy. That the desired
-// configuration must name the launch template version that they were launched from is an inference: nothing but their image changes.
+// checkInstancesFit refuses a group with instances that are not as its launch template is now, or
+// of a type that is not in the policy. That the desired configuration must name the launch template
+// version that they were launched from is an inference: nothing but their image changes.
 func (s *service) checkInstancesFit(g *group, desired configuration) error {
 	for _, m := range g.members {
 		if m.leaving() || m.retained() {
@@ -70,7 +74,8 @@ func (s *service) checkInstancesFit(g *group, desired configuration) error {
 	return nil
 }
 
-// launchedFrom reports whether an instance has the launch template version that a configuration names for an override.
+// launchedFrom reports whether an instance has the launch template version that a configuration
+// names for an override.
 func (s *service) launchedFrom(m *member, c configuration, o types.LaunchTemplateOverrides) bool {
 	base, err := s.base(c)
 	if err != nil {
@@ -99,8 +104,9 @@ func (s *service) overrideFor(c configuration, m *member) (types.LaunchTemplateO
 	return types.LaunchTemplateOverrides{}, false
 }
 
-// imageFor returns the image that the refresh wants for an instance, "" if it wants none of its type. A roll-back wants what the group names (inference:
-// AWS documents roll-backs for instances that were replaced).
+// imageFor returns the image that the refresh wants for an instance, "" if it wants none of its
+// type. A roll-back wants what the group names (inference: AWS documents roll-backs for instances
+// that were replaced).
 func (s *service) imageFor(g *group, r *refresh, m *member) string {
 	config := g.config
 	if r.rollback == nil && r.desired != nil {
@@ -119,14 +125,15 @@ func (s *service) currentImage(m *member) string {
 	return val(i.ImageId)
 }
 
-// updatedInPlace reports whether an instance has the image that the refresh, or its roll-back, wants. Without skip matching, every instance that was there
-// before gets a new root volume.
+// updatedInPlace reports whether an instance has the image that the refresh, or its roll-back,
+// wants. Without skip matching, every instance that was there before gets a new root volume.
 func (s *service) updatedInPlace(g *group, r *refresh, m *member) bool {
 	matches := s.currentImage(m) == s.imageFor(g, r, m)
 	return matches && (r.rollback != nil || r.prefs.skipMatching || m.sequence > r.startSequence || m.rootOf == r.id)
 }
 
-// replaceRoot takes an instance out of service so that its root volume is replaced. AWS documents neither description nor cause of the activity.
+// replaceRoot takes an instance out of service so that its root volume is replaced. AWS documents
+// neither description nor cause of the activity.
 func (s *service) replaceRoot(g *group, m *member) {
 	now := s.kernel.Now()
 	m.nextImage, m.rootOf, m.rootTask = s.imageFor(g, g.refresh, m), g.refresh.id, ""
@@ -135,7 +142,8 @@ func (s *service) replaceRoot(g *group, m *member) {
 	m.run = s.begin(g, m, "Replacing root volume of EC2 instance: "+m.id, causeOutOfService(now, reasonRefresh))
 }
 
-// stepReplacing moves an instance on whose root volume is being replaced. One that no longer runs, or whose task fails, is terminated and replaced.
+// stepReplacing moves an instance on whose root volume is being replaced. One that no longer runs,
+// or whose task fails, is terminated and replaced.
 func (s *service) stepReplacing(g *group, m *member) {
 	if s.instanceState(m.id) != ec2types.InstanceStateNameRunning {
 		s.rootFailed(g, m)
@@ -166,7 +174,8 @@ func (s *service) stepReplacing(g *group, m *member) {
 	}
 }
 
-// stepRootTask has EC2 replace the root volume, once the instance has been in the state long enough to be seen, and waits for it.
+// stepRootTask has EC2 replace the root volume, once the instance has been in the state long enough
+// to be seen, and waits for it.
 func (s *service) stepRootTask(g *group, m *member) {
 	if m.rootTask == "" {
 		if !s.due(m) {
@@ -190,7 +199,8 @@ func (s *service) stepRootTask(g *group, m *member) {
 	}
 }
 
-// rootFailed marks an instance for termination whose root volume could not be replaced. A new instance takes its place.
+// rootFailed marks an instance for termination whose root volume could not be replaced. A new
+// instance takes its place.
 func (s *service) rootFailed(g *group, m *member) {
 	m.nextImage, m.rootTask = "", ""
 	g.replacing++

@@ -133,7 +133,8 @@ func TestRefreshReplacesRootVolumes(t *testing.T) {
 	}
 }
 
-// TestHooksHoldRootVolumeReplacements holds that hooks for terminations hold an instance before, and hooks for launches after its root volume is replaced.
+// TestHooksHoldRootVolumeReplacements holds that hooks for terminations hold an instance before,
+// and hooks for launches after its root volume is replaced.
 func TestHooksHoldRootVolumeReplacements(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -160,7 +161,8 @@ func TestHooksHoldRootVolumeReplacements(t *testing.T) {
 	}
 }
 
-// TestFailedRootVolumeReplacementTerminates holds that an instance is terminated whose root volume could not be replaced, and that a new one takes its place.
+// TestFailedRootVolumeReplacementTerminates holds that an instance is terminated whose root volume
+// could not be replaced, and that a new one takes its place.
 func TestFailedRootVolumeReplacementTerminates(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -16,9 +16,11 @@ type place struct {
 	stay   int // those of them that a refresh under way does not replace
 }
 
-// orderPlaces returns the places in the order in which a launch should try them: the zone with the fewest instances first, and in it the
-// subnet with the fewest (UG auto-scaling-benefits, "Balance capacity across Availability Zones"). Equal ones keep the group's order. What
-// a refresh is about to replace counts only where the rest is equal, so that the group is balanced when the refresh is done.
+// orderPlaces returns the places in the order in which a launch should try them: the zone with the
+// fewest instances first, and in it the subnet with the fewest (UG auto-scaling-benefits, "Balance
+// capacity across Availability Zones"). Equal ones keep the group's order. What a refresh is about
+// to replace counts only where the rest is equal, so that the group is balanced when the refresh is
+// done.
 func orderPlaces(places []place) []place {
 	stay, all := map[string]int{}, map[string]int{}
 	for _, p := range places {
@@ -58,10 +60,11 @@ type candidate struct {
 	protected       bool
 	unhealthy       bool
 	launched        time.Time
-	currentTemplate bool      // launched from the launch template that the group names now
-	version         int       // of the launch template
-	configured      time.Time // when its launch configuration was created; zero if it was launched from a launch template
-	preference      int       // how far down the allocation strategy's order its instance type is; 0 is best
+	currentTemplate bool // launched from the launch template that the group names now
+	version         int  // of the launch template
+	// when its launch configuration was created; zero if it was launched from a launch template
+	configured time.Time
+	preference int // how far down the allocation strategy's order its instance type is; 0 is best
 }
 
 // scaleIn is one decision which instance leaves.
@@ -69,13 +72,15 @@ type scaleIn struct {
 	zones    []string // of the group; what runs elsewhere leaves first
 	policies []string
 	mixed    bool
-	// surplusSpot and surplusOnDemand say which purchase options have more capacity than the group's distribution wants.
+	// surplusSpot and surplusOnDemand say which purchase options have more capacity than the
+	// group's distribution wants.
 	surplusSpot, surplusOnDemand bool
 	now                          time.Time
 }
 
-// choose returns the instance that leaves, or false if every instance is protected. Unhealthy instances go first and pass by the
-// policies; then zonal balance takes precedence over every policy (UG ec2-auto-scaling-termination-policies).
+// choose returns the instance that leaves, or false if every instance is protected. Unhealthy
+// instances go first and pass by the policies; then zonal balance takes precedence over every
+// policy (UG ec2-auto-scaling-termination-policies).
 func (s scaleIn) choose(all []candidate) (candidate, bool) {
 	if sick := slices.IndexFunc(all, func(c candidate) bool { return c.unhealthy && !c.protected }); sick >= 0 {
 		return all[sick], true
@@ -97,7 +102,8 @@ func (s scaleIn) choose(all []candidate) (candidate, bool) {
 	}), true
 }
 
-// ofSurplusOption keeps the purchase option of which there is too much (UG ec2-auto-scaling-termination-policies, mixed instances).
+// ofSurplusOption keeps the purchase option of which there is too much (UG
+// ec2-auto-scaling-termination-policies, mixed instances).
 func (s scaleIn) ofSurplusOption(all []candidate) []candidate {
 	if !s.mixed || s.surplusSpot == s.surplusOnDemand {
 		return all
@@ -109,8 +115,8 @@ func (s scaleIn) ofSurplusOption(all []candidate) []candidate {
 	return kept
 }
 
-// inFullestZones returns the unprotected instances of the zones that have the most instances and at least one unprotected; those in zones
-// that are no longer the group's before all others.
+// inFullestZones returns the unprotected instances of the zones that have the most instances and at
+// least one unprotected; those in zones that are no longer the group's before all others.
 func (s scaleIn) inFullestZones(all []candidate) []candidate {
 	free := filter(all, func(c candidate) bool { return !c.protected })
 	if stray := filter(free, func(c candidate) bool { return !slices.Contains(s.zones, c.zone) }); len(stray) > 0 {
@@ -134,7 +140,8 @@ func (s scaleIn) apply(policy string, left []candidate) []candidate {
 		if s.mixed {
 			left = s.apply(policyAllocationStrategy, left)
 		}
-		// What has a launch configuration goes before what has a launch template (UG ec2-auto-scaling-termination-policies).
+		// What has a launch configuration goes before what has a launch template (UG
+		// ec2-auto-scaling-termination-policies).
 		if slices.ContainsFunc(left, hasConfiguration) {
 			left = s.apply(policyOldestLaunchConfiguration, left)
 		} else {
@@ -167,7 +174,8 @@ func (s scaleIn) apply(policy string, left []candidate) []candidate {
 		newest := slices.MaxFunc(left, byLaunch).launched
 		return filter(left, func(c candidate) bool { return c.launched.Equal(newest) })
 	}
-	// A Lambda function is not called; AWS falls back to the default policy if it does not answer (UG lambda-custom-termination-policy).
+	// A Lambda function is not called; AWS falls back to the default policy if it does not answer
+	// (UG lambda-custom-termination-policy).
 	return left
 }
 

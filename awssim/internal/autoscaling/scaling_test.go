@@ -336,8 +336,8 @@ func TestScaleInSparesProtectedInstances(t *testing.T) {
 	}
 }
 
-// TestGroupsConverge draws a story of sizes and deaths: once it has been quiet for a while, the group has exactly its desired capacity in
-// service, and its zones differ by one instance at most.
+// TestGroupsConverge draws a story of sizes and deaths: once it has been quiet for a while, the
+// group has exactly its desired capacity in service, and its zones differ by one instance at most.
 func TestGroupsConverge(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// Scaling policies are stored, and ExecutePolicy carries out simple ones and those with steps. Nothing else does: CloudWatch measures nothing here.
+// Scaling policies are stored, and ExecutePolicy carries out simple ones and those with steps.
+// Nothing else does: CloudWatch measures nothing here.
 
 // Kinds of policies and adjustments (SDK PutScalingPolicyInput), and bounds (UG ec2-auto-scaling-quotas).
 const (
@@ -46,7 +47,9 @@ func (s *service) putScalingPolicy(c *sim.Call, in *autoscaling.PutScalingPolicy
 	p := shape.Convert[types.ScalingPolicy](*in)
 	p.PolicyType, p.Enabled = ptr(valOr(in.PolicyType, policySimple)), ptr(valOr(in.Enabled, true))
 	if *p.PolicyType != policySimple && val(p.Cooldown) == 0 {
-		p.Cooldown = nil // zero stands for none, which Terraform's provider relies on (getPutScalingPolicyInput of its resource aws_autoscaling_policy)
+		// zero stands for none, which Terraform's provider relies on (getPutScalingPolicyInput of
+		// its resource aws_autoscaling_policy)
+		p.Cooldown = nil
 	}
 	if err := checkPolicy(&p); err != nil {
 		return nil, err
@@ -58,11 +61,13 @@ func (s *service) putScalingPolicy(c *sim.Call, in *autoscaling.PutScalingPolicy
 	case i < 0:
 		p.PolicyARN = ptr(fmt.Sprintf("arn:aws:autoscaling:%s:%s:scalingPolicy:%s:autoScalingGroupName/%s:policyName/%s", s.region.Name, s.region.Account.ID, s.kernel.NewUUID(), g.name, *p.PolicyName))
 	case *g.scaling[i].PolicyType != *p.PolicyType:
-		return nil, invalid("The policy type of %s cannot be changed from %s to %s.", *p.PolicyName, *g.scaling[i].PolicyType, *p.PolicyType) // inference
+		// inference
+		return nil, invalid("The policy type of %s cannot be changed from %s to %s.", *p.PolicyName, *g.scaling[i].PolicyType, *p.PolicyType)
 	default:
 		p.PolicyARN, p.Alarms = g.scaling[i].PolicyARN, g.scaling[i].Alarms
 	}
-	if *p.PolicyType == policyTargetTracking && len(p.Alarms) == 0 { // UG as-scaling-target-tracking: Auto Scaling makes two alarms, which it owns
+	// UG as-scaling-target-tracking: Auto Scaling makes two alarms, which it owns
+	if *p.PolicyType == policyTargetTracking && len(p.Alarms) == 0 {
 		for _, kind := range []string{"AlarmHigh", "AlarmLow"} {
 			name := "TargetTracking-" + g.name + "-" + kind + "-" + s.kernel.NewUUID()
 			p.Alarms = append(p.Alarms, types.Alarm{AlarmName: ptr(name), AlarmARN: ptr("arn:aws:cloudwatch:" + s.region.Name + ":" + s.region.Account.ID + ":alarm:" + name)})
@@ -77,7 +82,8 @@ func (s *service) putScalingPolicy(c *sim.Call, in *autoscaling.PutScalingPolicy
 	return &autoscaling.PutScalingPolicyOutput{PolicyARN: p.PolicyARN, Alarms: p.Alarms}, nil
 }
 
-// checkPolicy refuses what does not go with the kind of a policy (SDK PutScalingPolicyInput: "required if", "valid only if"). The words are an inference.
+// checkPolicy refuses what does not go with the kind of a policy (SDK PutScalingPolicyInput:
+// "required if", "valid only if"). The words are an inference.
 func checkPolicy(p *types.ScalingPolicy) error {
 	kind := *p.PolicyType
 	scales := kind == policySimple || kind == policyStep
@@ -115,7 +121,8 @@ func checkAdjustment(p *types.ScalingPolicy, kind string) error {
 	return nil
 }
 
-// checkSteps wants steps that neither overlap nor leave a gap (UG as-scaling-simple-step, "Step adjustments for step scaling").
+// checkSteps wants steps that neither overlap nor leave a gap (UG as-scaling-simple-step, "Step
+// adjustments for step scaling").
 func checkSteps(steps []types.StepAdjustment) error {
 	if len(steps) > maxSteps {
 		return invalid("You can specify a maximum of %d step adjustments.", maxSteps)
@@ -145,7 +152,8 @@ func (s *service) findPolicy(groupName, policy *string) (*group, *types.ScalingP
 	}
 	byARN := strings.HasPrefix(*policy, "arn:")
 	if !byARN && val(groupName) == "" {
-		return nil, nil, invalid("AutoScalingGroupName is required for a policy that is given by its name.") // inference for the words
+		// inference for the words
+		return nil, nil, invalid("AutoScalingGroupName is required for a policy that is given by its name.")
 	}
 	for _, g := range s.order {
 		if val(groupName) != "" && g.name != *groupName {
@@ -193,7 +201,8 @@ func (s *service) describePolicies(_ *sim.Call, in *autoscaling.DescribePolicies
 	return &autoscaling.DescribePoliciesOutput{ScalingPolicies: emptyIfNil(page), NextToken: next}, nil
 }
 
-// executePolicy carries a policy out, as its alarm would. With HonorCooldown a simple policy waits for the end of a cooldown by being refused (API ExecutePolicy: ScalingActivityInProgress).
+// executePolicy carries a policy out, as its alarm would. With HonorCooldown a simple policy waits
+// for the end of a cooldown by being refused (API ExecutePolicy: ScalingActivityInProgress).
 func (s *service) executePolicy(c *sim.Call, in *autoscaling.ExecutePolicyInput) (*autoscaling.ExecutePolicyOutput, error) {
 	g, p, err := s.findPolicy(in.AutoScalingGroupName, in.PolicyName)
 	if err != nil {
@@ -207,7 +216,8 @@ func (s *service) executePolicy(c *sim.Call, in *autoscaling.ExecutePolicyInput)
 		return nil, err
 	}
 	if *p.PolicyType == policySimple && val(in.HonorCooldown) && c.Now.Before(g.coolUntil) {
-		return nil, sim.Errorf(codeScalingInProgress, "Scaling activity in progress: the cooldown of the group ends at %s", stamp(g.coolUntil)) // inference for the words
+		// inference for the words
+		return nil, sim.Errorf(codeScalingInProgress, "Scaling activity in progress: the cooldown of the group ends at %s", stamp(g.coolUntil))
 	}
 	want := min(max(adjusted(g.desired, p, adjustment), g.min), g.max)
 	if want == g.desired {
@@ -222,8 +232,8 @@ func (s *service) executePolicy(c *sim.Call, in *autoscaling.ExecutePolicyInput)
 	return &autoscaling.ExecutePolicyOutput{}, nil
 }
 
-// adjustmentFor returns by how much a policy scales: of one with steps, that of the step in which the metric's distance from the threshold is (UG as-scaling-simple-step; SDK
-// ExecutePolicyInput).
+// adjustmentFor returns by how much a policy scales: of one with steps, that of the step in which
+// the metric's distance from the threshold is (UG as-scaling-simple-step; SDK ExecutePolicyInput).
 func adjustmentFor(p *types.ScalingPolicy, in *autoscaling.ExecutePolicyInput) (int, error) {
 	switch *p.PolicyType {
 	case policySimple:
@@ -242,7 +252,8 @@ func adjustmentFor(p *types.ScalingPolicy, in *autoscaling.ExecutePolicyInput) (
 	for _, step := range p.StepAdjustments {
 		low, high := valOr(step.MetricIntervalLowerBound, math.Inf(-1)), valOr(step.MetricIntervalUpperBound, math.Inf(1))
 		inside := low <= distance && distance < high
-		if distance < 0 { // "negative for the lower bound exclusive, upper bound inclusive" below the threshold
+		// "negative for the lower bound exclusive, upper bound inclusive" below the threshold
+		if distance < 0 {
 			inside = low < distance && distance <= high
 		}
 		if inside {
@@ -252,7 +263,8 @@ func adjustmentFor(p *types.ScalingPolicy, in *autoscaling.ExecutePolicyInput) (
 	return 0, invalid("No step adjustment found for metric value %v and breach threshold %v", *in.MetricValue, *in.BreachThreshold)
 }
 
-// adjusted returns the capacity that a policy wants (UG as-scaling-simple-step, "Scaling adjustment types": shares above 1 are rounded down, those between 0 and 1 are 1, and the same below 0).
+// adjusted returns the capacity that a policy wants (UG as-scaling-simple-step, "Scaling adjustment
+// types": shares above 1 are rounded down, those between 0 and 1 are 1, and the same below 0).
 func adjusted(desired int, p *types.ScalingPolicy, adjustment int) int {
 	switch *p.AdjustmentType {
 	case adjustExact:

@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// Bounds of scheduled actions (UG ec2-auto-scaling-quotas; SDK BatchPutScheduledUpdateGroupActionInput and BatchDeleteScheduledActionInput).
+// Bounds of scheduled actions (UG ec2-auto-scaling-quotas; SDK
+// BatchPutScheduledUpdateGroupActionInput and BatchDeleteScheduledActionInput).
 const (
 	maxScheduled = 125
 	maxBatch     = 50
@@ -79,8 +80,9 @@ func failedAction(name *string, err error) types.FailedScheduledUpdateGroupActio
 	return types.FailedScheduledUpdateGroupActionRequest{ScheduledActionName: name, ErrorCode: ptr(e.Code), ErrorMessage: ptr(e.Message)}
 }
 
-// schedule adds an action to a group, or changes the one of that name: what a request leaves out is gone then (SDK PutScheduledUpdateGroupAction: "creates or updates"; that it replaces as a
-// whole is an inference).
+// schedule adds an action to a group, or changes the one of that name: what a request leaves out is
+// gone then (SDK PutScheduledUpdateGroupAction: "creates or updates"; that it replaces as a whole
+// is an inference).
 func (s *service) schedule(g *group, in actionRequest) error {
 	name := val(in.ScheduledActionName)
 	if name == "" {
@@ -106,8 +108,9 @@ func (s *service) schedule(g *group, in actionRequest) error {
 	return nil
 }
 
-// newAction checks a request (SDK PutScheduledUpdateGroupActionInput). The words about times in the past are those that users of Terraform paste, hashicorp/terraform-provider-aws; the others
-// are an inference.
+// newAction checks a request (SDK PutScheduledUpdateGroupActionInput). The words about times in the
+// past are those that users of Terraform paste, hashicorp/terraform-provider-aws; the others are an
+// inference.
 func (s *service) newAction(g *group, in actionRequest) (*scheduledAction, error) {
 	now := s.kernel.Now()
 	a := &scheduledAction{
@@ -125,7 +128,8 @@ func (s *service) newAction(g *group, in actionRequest) (*scheduledAction, error
 	if err := a.recur(now); err != nil {
 		return nil, err
 	}
-	for _, other := range g.scheduled { // UG ec2-auto-scaling-scheduled-scaling: "a scheduled action must have a unique time value"
+	// UG ec2-auto-scaling-scheduled-scaling: "a scheduled action must have a unique time value"
+	for _, other := range g.scheduled {
 		if other.name != a.name && other.start.Equal(*a.start) {
 			return nil, sim.Errorf(codeAlreadyExists, "Action %s with the start time %s already exists.", other.name, stamp(*other.start))
 		}
@@ -157,7 +161,8 @@ func (a *scheduledAction) checkBounds() error {
 	return nil
 }
 
-// recur reads the recurrence, five fields of cron in UTC or in TimeZone, and finds the first time (SDK PutScheduledUpdateGroupActionInput.Recurrence).
+// recur reads the recurrence, five fields of cron in UTC or in TimeZone, and finds the first time
+// (SDK PutScheduledUpdateGroupActionInput.Recurrence).
 func (a *scheduledAction) recur(now time.Time) error {
 	if a.zone != "" {
 		location, err := time.LoadLocation(a.zone)
@@ -198,7 +203,8 @@ func (s *service) arm(g *group, a *scheduledAction) {
 	s.kernel.After(a.start.Sub(s.kernel.Now()), func() { s.runScheduled(g, a) })
 }
 
-// runScheduled changes the group's sizes, unless the action is gone or the process is suspended. An action that runs once is gone afterwards, and so is one whose end has come.
+// runScheduled changes the group's sizes, unless the action is gone or the process is suspended. An
+// action that runs once is gone afterwards, and so is one whose end has come.
 func (s *service) runScheduled(g *group, a *scheduledAction) {
 	if g.gone || g.deleting || !slices.Contains(g.scheduled, a) {
 		return
@@ -220,7 +226,8 @@ func (s *service) runScheduled(g *group, a *scheduledAction) {
 	s.publish(g)
 }
 
-// resizeBySchedule applies the sizes as an update would. Sizes that contradict the group's are left, and an activity says so (inference: AWS shows a failed activity).
+// resizeBySchedule applies the sizes as an update would. Sizes that contradict the group's are
+// left, and an activity says so (inference: AWS shows a failed activity).
 func (s *service) resizeBySchedule(g *group, a *scheduledAction, now time.Time) {
 	n := g.settings
 	if err := n.applySizes(&autoscaling.UpdateAutoScalingGroupInput{MinSize: a.min, MaxSize: a.max, DesiredCapacity: a.desired}); err != nil {
@@ -257,7 +264,8 @@ func (s *service) describeScheduledActions(_ *sim.Call, in *autoscaling.Describe
 			return (val(in.AutoScalingGroupName) == "" || *a.AutoScalingGroupName == *in.AutoScalingGroupName) &&
 				(len(in.ScheduledActionNames) == 0 || slices.Contains(in.ScheduledActionNames, *a.ScheduledActionName)) &&
 				(in.StartTime == nil || len(in.ScheduledActionNames) > 0 || !a.StartTime.Before(*in.StartTime)) &&
-				(in.EndTime == nil || len(in.ScheduledActionNames) > 0 || !a.StartTime.After(*in.EndTime)) // SDK: "if scheduled action names are provided, this property is ignored"
+				// SDK: "if scheduled action names are provided, this property is ignored"
+				(in.EndTime == nil || len(in.ScheduledActionNames) > 0 || !a.StartTime.After(*in.EndTime))
 		})...)
 	}
 	page, next, err := paginate(found, in.NextToken, in.MaxRecords, 50, 100, func(a types.ScheduledUpdateGroupAction) string { return *a.ScheduledActionARN })

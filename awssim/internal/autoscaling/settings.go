@@ -49,15 +49,16 @@ type settings struct {
 // subnetPlace is a subnet and the zone it lies in.
 type subnetPlace struct{ id, zone string }
 
-// configuration is what a group launches: a launch template, a mixed instances policy, or the launch configuration of that name. It is never
-// changed, only replaced.
+// configuration is what a group launches: a launch template, a mixed instances policy, or the
+// launch configuration of that name. It is never changed, only replaced.
 type configuration struct {
 	template            *types.LaunchTemplateSpecification
 	mixed               *types.MixedInstancesPolicy
 	launchConfiguration string
 }
 
-// specification returns the launch template that the configuration names first, nil if it is a launch configuration.
+// specification returns the launch template that the configuration names first, nil if it is a
+// launch configuration.
 func (c configuration) specification() *types.LaunchTemplateSpecification {
 	if c.mixed != nil {
 		return c.mixed.LaunchTemplate.LaunchTemplateSpecification
@@ -77,7 +78,8 @@ func (c configuration) weighted() bool {
 	return slices.ContainsFunc(c.overrides(), func(o types.LaunchTemplateOverrides) bool { return o.WeightedCapacity != nil })
 }
 
-// fromCreate turns the settings of a new group into an update of the defaults, so that both are checked by the same code.
+// fromCreate turns the settings of a new group into an update of the defaults, so that both are
+// checked by the same code.
 func fromCreate(in *autoscaling.CreateAutoScalingGroupInput) *autoscaling.UpdateAutoScalingGroupInput {
 	return &autoscaling.UpdateAutoScalingGroupInput{
 		AutoScalingGroupName: in.AutoScalingGroupName, AvailabilityZoneDistribution: in.AvailabilityZoneDistribution,
@@ -101,13 +103,15 @@ func (s *service) defaults() settings {
 		capacityUnit: capacityTypeUnits, cooldown: defaultCooldown, healthCheckType: "EC2", policies: []string{policyDefault},
 		serviceLinkedRole: s.linkedRoleARN(),
 		deletion:          types.DeletionProtectionNone,
-		// Shown of groups for which nobody set them (cloud-custodian, recordings of test_asg_suspend_force of 2026).
+		// Shown of groups for which nobody set them (cloud-custodian, recordings of
+		// test_asg_suspend_force of 2026).
 		reservation: &types.CapacityReservationSpecification{CapacityReservationPreference: types.CapacityReservationPreferenceDefault},
 		lifecycle:   &types.InstanceLifecyclePolicy{RetentionTriggers: &types.RetentionTriggers{TerminateHookAbandon: types.RetentionActionTerminate}},
 	}
 }
 
-// apply returns the settings with those of the input in place; members that are not there stay as they were (SDK UpdateAutoScalingGroup).
+// apply returns the settings with those of the input in place; members that are not there stay as
+// they were (SDK UpdateAutoScalingGroup).
 func (s *service) apply(old settings, in *autoscaling.UpdateAutoScalingGroupInput) (settings, error) {
 	n := old
 	if err := n.applySizes(in); err != nil {
@@ -133,8 +137,9 @@ func (s *service) apply(old settings, in *autoscaling.UpdateAutoScalingGroupInpu
 	return n, n.check(s.attributeBased(config))
 }
 
-// checkServiceLinkedRole refuses a role that is none of Auto Scaling's in the account. AWSServiceRoleForAutoScaling is created where there is none (UG
-// autoscaling-service-linked-role). The words are remembered from reports of users; no page has them.
+// checkServiceLinkedRole refuses a role that is none of Auto Scaling's in the account.
+// AWSServiceRoleForAutoScaling is created where there is none (UG autoscaling-service-linked-role).
+// The words are remembered from reports of users; no page has them.
 func (s *service) checkServiceLinkedRole(arn *string) error {
 	if arn == nil {
 		return nil
@@ -151,8 +156,8 @@ func (s *service) linkedRoleARN() string {
 	return "arn:aws:iam::" + s.region.Account.ID + ":role/aws-service-role/" + linkedService + "/" + linkedRole
 }
 
-// applySizes sets the sizes. A minimum above the desired capacity, or a maximum below it, moves the desired capacity (SDK
-// UpdateAutoScalingGroup, notes).
+// applySizes sets the sizes. A minimum above the desired capacity, or a maximum below it, moves the
+// desired capacity (SDK UpdateAutoScalingGroup, notes).
 func (n *settings) applySizes(in *autoscaling.UpdateAutoScalingGroupInput) error {
 	for _, size := range []struct {
 		member string
@@ -211,7 +216,8 @@ func (s *service) applyNetwork(n *settings, in *autoscaling.UpdateAutoScalingGro
 		}
 		n.subnets, n.zones = subnets, own
 	case len(zones) > 0:
-		// Subnets in other zones go; a zone without a subnet is launched into by its default subnet (API CreateAutoScalingGroup).
+		// Subnets in other zones go; a zone without a subnet is launched into by its default subnet
+		// (API CreateAutoScalingGroup).
 		n.zones = zones
 		n.subnets = filter(n.subnets, func(p subnetPlace) bool { return slices.Contains(zones, p.zone) })
 		if len(n.subnets) > 0 && !sameSet(zones, zonesOf(n.subnets)) {

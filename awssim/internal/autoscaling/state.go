@@ -9,12 +9,12 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// reaction is how long Auto Scaling takes to act on what it was asked or has noticed. Calls return before their effect on instances
-// begins, as they do in AWS, where it is a few seconds.
+// reaction is how long Auto Scaling takes to act on what it was asked or has noticed. Calls return
+// before their effect on instances begins, as they do in AWS, where it is a few seconds.
 const reaction = time.Second
 
-// service is the Auto Scaling state of one account and Region. What calls and events change are the groups; what Describe actions read are
-// the tables of snapshots.
+// service is the Auto Scaling state of one account and Region. What calls and events change are the
+// groups; what Describe actions read are the tables of snapshots.
 type service struct {
 	region *sim.Region
 	kernel *sim.Kernel
@@ -89,9 +89,10 @@ type group struct {
 	gone          bool
 	launches      int // how many instances were ever launched or attached; orders them
 	cause         string
-	replacing     int        // instances taken out of service for their health, whose replacements are still to be launched
-	failures      int        // failed launches in a row
-	failure       *sim.Error // of the last launch, if it failed
+	// instances taken out of service for their health, whose replacements are still to be launched
+	replacing int
+	failures  int        // failed launches in a row
+	failure   *sim.Error // of the last launch, if it failed
 	// failureMessage is what the activity of that launch says.
 	failureMessage string
 	retryAt        time.Time
@@ -110,9 +111,11 @@ type member struct {
 	zone, zoneID string
 	subnet       string
 	instanceType string
-	imageID      string // only if an override chose it or a root volume was replaced (SDK types.Instance.ImageId)
-	template     *types.LaunchTemplateSpecification
-	// configuration is the launch configuration that it was launched from; nil if it was launched from a template.
+	// only if an override chose it or a root volume was replaced (SDK types.Instance.ImageId)
+	imageID  string
+	template *types.LaunchTemplateSpecification
+	// configuration is the launch configuration that it was launched from; nil if it was launched
+	// from a template.
 	configuration *types.LaunchConfiguration
 	weight        string
 	units         int
@@ -124,7 +127,8 @@ type member struct {
 	sick          string // why it is unhealthy; empty if it is healthy
 	protected     bool
 	replaced      bool // the active refresh took it out of service
-	// nextImage is that of the root volume that is on its way, rootTask EC2's task for it, and rootOf the last refresh that asked for one.
+	// nextImage is that of the root volume that is on its way, rootTask EC2's task for it, and
+	// rootOf the last refresh that asked for one.
 	nextImage, rootTask, rootOf string
 	rootReplaced                bool // it is on its way back into service with a new root volume
 
@@ -178,8 +182,8 @@ func (s *service) find(name *string) (*group, error) {
 	return g, nil
 }
 
-// change returns the group for a call that changes it: not one that is being deleted, and not one that belongs to an operator (SDK
-// CreateAutoScalingGroupInput.Operator).
+// change returns the group for a call that changes it: not one that is being deleted, and not one
+// that belongs to an operator (SDK CreateAutoScalingGroupInput.Operator).
 func (s *service) change(c *sim.Call, name *string) (*group, error) {
 	g, err := s.find(name)
 	if err != nil {
@@ -239,7 +243,8 @@ func (s *service) wake(g *group, d time.Duration) {
 	})
 }
 
-// changed is called when a call has changed a group: it shows the change and has it acted upon. What failed before may work now.
+// changed is called when a call has changed a group: it shows the change and has it acted upon.
+// What failed before may work now.
 func (s *service) changed(g *group) {
 	g.failures, g.retryAt = 0, time.Time{}
 	s.publish(g)

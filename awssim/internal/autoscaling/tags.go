@@ -26,7 +26,8 @@ func describedTags(tags []types.Tag, group string) []types.TagDescription {
 	return out
 }
 
-// createOrUpdateTags sets tags of groups, all or none. Instances that run already do not get them (UG ec2-auto-scaling-tagging).
+// createOrUpdateTags sets tags of groups, all or none. Instances that run already do not get them
+// (UG ec2-auto-scaling-tagging).
 func (s *service) createOrUpdateTags(c *sim.Call, in *autoscaling.CreateOrUpdateTagsInput) (*autoscaling.CreateOrUpdateTagsOutput, error) {
 	if len(in.Tags) == 0 {
 		return nil, required("tags")
@@ -61,7 +62,8 @@ func (s *service) createOrUpdateTags(c *sim.Call, in *autoscaling.CreateOrUpdate
 	return &autoscaling.CreateOrUpdateTagsOutput{}, nil
 }
 
-// deleteTags removes tags; one that is not there is no error. A value, if given, must match (inference from DeleteTags of EC2).
+// deleteTags removes tags; one that is not there is no error. A value, if given, must match
+// (inference from DeleteTags of EC2).
 func (s *service) deleteTags(c *sim.Call, in *autoscaling.DeleteTagsInput) (*autoscaling.DeleteTagsOutput, error) {
 	if len(in.Tags) == 0 {
 		return nil, required("tags")

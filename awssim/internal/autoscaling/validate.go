@@ -23,7 +23,8 @@ const (
 	maxPlacementGroupName  = 255
 )
 
-// validateName checks the name of a new group: printable ASCII without a colon (SDK CreateAutoScalingGroupInput.AutoScalingGroupName).
+// validateName checks the name of a new group: printable ASCII without a colon (SDK
+// CreateAutoScalingGroupInput.AutoScalingGroupName).
 func validateName(name *string) error {
 	n := val(name)
 	if n == "" {
@@ -64,7 +65,8 @@ func (n *settings) applyHealth(in *autoscaling.UpdateAutoScalingGroupInput) erro
 	return n.applyMaintenance(in.InstanceMaintenancePolicy)
 }
 
-// applyTimes sets the default warmup, which -1 takes back, and the longest life of an instance, which 0 takes back.
+// applyTimes sets the default warmup, which -1 takes back, and the longest life of an instance,
+// which 0 takes back.
 func (n *settings) applyTimes(warmup, lifetime *int32) error {
 	if warmup != nil {
 		if *warmup < -1 {
@@ -188,7 +190,8 @@ func (n *settings) check(attributeBased bool) error {
 	}
 	if d := n.distribution; d != nil && d.CapacityDistributionStrategy == types.CapacityDistributionStrategyReservationsThenBalanced {
 		if n.reservation == nil || n.reservation.CapacityReservationTarget == nil {
-			return invalid("The reservations-then-balanced strategy requires a capacity reservation target.") // SDK CapacityDistributionStrategy
+			// SDK CapacityDistributionStrategy
+			return invalid("The reservations-then-balanced strategy requires a capacity reservation target.")
 		}
 	}
 	return nil

@@ -44,8 +44,9 @@ func number(n int) *int32 {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// percentUp and percentDown take a share of n and round it; Auto Scaling rounds minimums up and maximums down (API RefreshPreferences,
-// 2020 edition: "rounded up to the nearest integer"; maximum by symmetry, inference).
+// percentUp and percentDown take a share of n and round it; Auto Scaling rounds minimums up and
+// maximums down (API RefreshPreferences, 2020 edition: "rounded up to the nearest integer"; maximum
+// by symmetry, inference).
 func percentUp(n, percent int) int   { return ceilDiv(n*percent, 100) }
 func percentDown(n, percent int) int { return n * percent / 100 }
 

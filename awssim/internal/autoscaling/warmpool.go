@@ -31,7 +31,8 @@ func (w *warmPool) describe() *types.WarmPoolConfiguration {
 	return d
 }
 
-// size is how many instances the pool should hold: what is left from the desired capacity to the prepared one, at least the minimum.
+// size is how many instances the pool should hold: what is left from the desired capacity to the
+// prepared one, at least the minimum.
 func (w *warmPool) size(g *group) int {
 	if w.deleting {
 		return 0
@@ -100,8 +101,8 @@ func (s *service) keepWarmPool(g *group) {
 	}
 }
 
-// fromWarmPool takes an instance out of the warm pool for a scale-out: a warm start. Replacements of a refresh are launched anew, for
-// what rests in the pool is not updated.
+// fromWarmPool takes an instance out of the warm pool for a scale-out: a warm start. Replacements
+// of a refresh are launched anew, for what rests in the pool is not updated.
 func (s *service) fromWarmPool(g *group, reason string) *member {
 	if g.warm == nil || g.refresh != nil {
 		return nil
@@ -125,8 +126,8 @@ func (s *service) fromWarmPool(g *group, reason string) *member {
 	return nil
 }
 
-// warmStart starts an instance that rests in the warm pool. One that EC2 can not start is a failed launch and is terminated (UG
-// ec2-auto-scaling-warm-pools, "Limitations").
+// warmStart starts an instance that rests in the warm pool. One that EC2 cannot start is a failed
+// launch and is terminated (UG ec2-auto-scaling-warm-pools, "Limitations").
 func (s *service) warmStart(g *group, m *member) bool {
 	switch s.instanceState(m.id) {
 	case ec2types.InstanceStateNameRunning:
@@ -143,7 +144,8 @@ func (s *service) warmStart(g *group, m *member) bool {
 	return true
 }
 
-// backToWarmPool returns an instance to the warm pool on scale-in, if the reuse policy says so (UG ec2-auto-scaling-warm-pools).
+// backToWarmPool returns an instance to the warm pool on scale-in, if the reuse policy says so (UG
+// ec2-auto-scaling-warm-pools).
 func (s *service) backToWarmPool(g *group, m *member) bool {
 	if g.warm == nil || g.warm.reuse == nil || !val(g.warm.reuse.ReuseOnScaleIn) || m.sick != "" {
 		return false
@@ -155,8 +157,9 @@ func (s *service) backToWarmPool(g *group, m *member) bool {
 	return true
 }
 
-// refreshWarmPool replaces what rests in the warm pool after the live group has been updated, and reports whether that is done. The
-// minimum healthy percentage applies to the pool by itself (UG instance-maintenance-policy-overview-and-considerations).
+// refreshWarmPool replaces what rests in the warm pool after the live group has been updated, and
+// reports whether that is done. The minimum healthy percentage applies to the pool by itself (UG
+// instance-maintenance-policy-overview-and-considerations).
 func (s *service) refreshWarmPool(g *group, r *refresh) bool {
 	if g.warm == nil {
 		return true
@@ -242,8 +245,8 @@ func (s *service) putWarmPool(c *sim.Call, in *autoscaling.PutWarmPoolInput) (*a
 	return &autoscaling.PutWarmPoolOutput{}, nil
 }
 
-// takesWarmPool refuses a warm pool for a group whose last one is being deleted, and a new one while root volumes are replaced (UG replace-root-volume,
-// "Limitations").
+// takesWarmPool refuses a warm pool for a group whose last one is being deleted, and a new one
+// while root volumes are replaced (UG replace-root-volume, "Limitations").
 func (g *group) takesWarmPool() error {
 	switch {
 	case g.warm != nil && g.warm.deleting:
@@ -254,7 +257,7 @@ func (g *group) takesWarmPool() error {
 	return nil
 }
 
-// checkWarmPool refuses configurations that a warm pool can not hold (reference 2.3 and 4(b) WP1, WP2).
+// checkWarmPool refuses configurations that a warm pool cannot hold (reference 2.3 and 4(b) WP1, WP2).
 func (s *service) checkWarmPool(c configuration, state types.WarmPoolState) error {
 	t, err := s.base(c)
 	if err != nil {
@@ -289,7 +292,8 @@ func (s *service) deleteWarmPool(c *sim.Call, in *autoscaling.DeleteWarmPoolInpu
 		return nil, invalid("No warm pool found for Auto Scaling group %s", g.name)
 	}
 	pool := filter(g.members, (*member).warmed)
-	// Without force the instances are terminated with their lifecycle actions; with it, at once (SDK DeleteWarmPoolInput.ForceDelete).
+	// Without force the instances are terminated with their lifecycle actions; with it, at once
+	// (SDK DeleteWarmPoolInput.ForceDelete).
 	g.warm.deleting = true
 	if val(in.ForceDelete) {
 		for _, m := range pool {

@@ -24,7 +24,8 @@ func (f *fixture) pool(state types.LifecycleState) []string {
 	return found
 }
 
-// hibernating lets instances hibernate that have a root volume of that size, in GiB. They have 8 GiB of memory.
+// hibernating lets instances hibernate that have a root volume of that size, in GiB. They have 8
+// GiB of memory.
 func (f *fixture) hibernating(size int32) func(*ec2types.RequestLaunchTemplateData) {
 	f.t.Helper()
 	image := call(f, f.ec2.DescribeImages, &ec2.DescribeImagesInput{ImageIds: []string{f.image}}).Images[0]

@@ -86,7 +86,8 @@ type exception struct {
 }
 
 var exceptions = []exception{
-	// API_UpdateAutoScalingGroup, PlacementGroup: "To remove the placement group setting, pass an empty string".
+	// API_UpdateAutoScalingGroup, PlacementGroup: "To remove the placement group setting, pass an
+	// empty string".
 	{"autoscaling", "UpdateAutoScalingGroup", "placementGroup", []Kind{MinLength}},
 	// API_TerminateInstanceInAutoScalingGroup: newer models have InstanceIds as well, and require neither.
 	{"autoscaling", "TerminateInstanceInAutoScalingGroup", "instanceId", []Kind{Required}},

@@ -101,8 +101,9 @@ func parse(service string, content []byte) (*table, error) {
 	return t, lines.Err()
 }
 
-// translated are the patterns that Go's regular expressions cannot express as they are: Java's run over
-// UTF-16, so that characters beyond U+FFFF are pairs of surrogates, and look ahead, here for something beside white space.
+// translated are the patterns that Go's regular expressions cannot express as they are: Java's run
+// over UTF-16, so that characters beyond U+FFFF are pairs of surrogates, and look ahead, here for
+// something beside white space.
 var translated = strings.NewReplacer(
 	`^(?!\s*$).+`, `.*\S.*`,
 	`\uD800\uDC00-\uDBFF\uDFFF`, `\x{10000}-\x{10FFFF}`,

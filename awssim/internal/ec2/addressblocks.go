@@ -24,9 +24,10 @@ func blocksOf(vpc types.Vpc) []netip.Prefix {
 	return blocks
 }
 
-// associateVpcCidrBlock adds an IPv4 block to a VPC, and a local route to it to each of the VPC's route tables (VPC User
-// Guide, "VPC CIDR blocks": the size is between /28 and /16, and a block must not overlap with one that the VPC has). The
-// code and the words for a block that overlaps are an inference. The private ranges that cannot be combined are not known here.
+// associateVpcCidrBlock adds an IPv4 block to a VPC, and a local route to it to each of the VPC's
+// route tables (VPC User Guide, "VPC CIDR blocks": the size is between /28 and /16, and a block
+// must not overlap with one that the VPC has). The code and the words for a block that overlaps are
+// an inference. The private ranges that cannot be combined are not known here.
 func associateVpcCidrBlock(c *sim.Call, in *awsec2.AssociateVpcCidrBlockInput) (*awsec2.AssociateVpcCidrBlockOutput, error) {
 	s := stateOf(c.Region)
 	ipv6 := val(in.AmazonProvidedIpv6CidrBlock) || in.Ipv6CidrBlock != nil || in.Ipv6IpamPoolId != nil || in.Ipv6Pool != nil || in.Ipv6NetmaskLength != nil
@@ -60,7 +61,8 @@ func associateVpcCidrBlock(c *sim.Call, in *awsec2.AssociateVpcCidrBlockInput) (
 	s.eachRouteTable(*vpc.VpcId, func(table *types.RouteTable) {
 		table.Routes = append(slices.Clone(table.Routes), localRoute(ptr(block.String())))
 	})
-	association.CidrBlockState = &types.VpcCidrBlockState{State: types.VpcCidrBlockStateCodeAssociating} // in the answer; a describe finds it associated
+	// in the answer; a describe finds it associated
+	association.CidrBlockState = &types.VpcCidrBlockState{State: types.VpcCidrBlockStateCodeAssociating}
 	return &awsec2.AssociateVpcCidrBlockOutput{VpcId: vpc.VpcId, CidrBlockAssociation: &association}, nil
 }
 
@@ -78,9 +80,10 @@ func (s *state) eachRouteTable(vpc string, change func(*types.RouteTable)) {
 	}
 }
 
-// disassociateVpcCidrBlock takes a block from a VPC that is not its primary one and has no subnets (API reference,
-// DisassociateVpcCidrBlock: "You must detach or delete all gateways and resources that are associated with the CIDR block before").
-// The code for a block with subnets is an inference.
+// disassociateVpcCidrBlock takes a block from a VPC that is not its primary one and has no subnets
+// (API reference, DisassociateVpcCidrBlock: "You must detach or delete all gateways and resources
+// that are associated with the CIDR block before"). The code for a block with subnets is an
+// inference.
 func disassociateVpcCidrBlock(c *sim.Call, in *awsec2.DisassociateVpcCidrBlockInput) (*awsec2.DisassociateVpcCidrBlockOutput, error) {
 	s := stateOf(c.Region)
 	if val(in.AssociationId) == "" {
@@ -114,7 +117,8 @@ func disassociateVpcCidrBlock(c *sim.Call, in *awsec2.DisassociateVpcCidrBlockIn
 	return &awsec2.DisassociateVpcCidrBlockOutput{VpcId: vpc.VpcId, CidrBlockAssociation: &association}, nil
 }
 
-// findBlock returns the VPC with an association of a block, and the place of the association, -1 if there is none.
+// findBlock returns the VPC with an association of a block, and the place of the association, -1 if
+// there is none.
 func (s *state) findBlock(id string) (types.Vpc, int) {
 	for _, vpc := range s.vpcs.All() {
 		place := slices.IndexFunc(vpc.CidrBlockAssociationSet, func(a types.VpcCidrBlockAssociation) bool { return val(a.AssociationId) == id })

@@ -25,7 +25,8 @@ func (r *rig) localRoutes(vpc string) []string {
 	return local
 }
 
-// TestFurtherBlocksOfAVPC: subnets can be in a block that is added, and its local route is in the route tables, also in new ones.
+// TestFurtherBlocksOfAVPC: subnets can be in a block that is added, and its local route is in the
+// route tables, also in new ones.
 func TestFurtherBlocksOfAVPC(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

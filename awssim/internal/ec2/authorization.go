@@ -15,8 +15,10 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/ssm"
 )
 
-// This file says what permissions calls need (AWS: Service Authorization Reference, list_amazonec2). A template, or another resource, that does not exist asks
-// for none: EC2 then answers that there is no such resource, because it needs its tags to decide (inference from what users report).
+// This file says what permissions calls need (AWS: Service Authorization Reference,
+// list_amazonec2). A template, or another resource, that does not exist asks for none: EC2 then
+// answers that there is no such resource, because it needs its tags to decide (inference from what
+// users report).
 
 func registerAuthorization(reg *sim.Registry) {
 	reg.Refuse(service, func(message string) *sim.Error {
@@ -24,7 +26,8 @@ func registerAuthorization(reg *sim.Registry) {
 		return sim.Errorf("UnauthorizedOperation", "You are not authorized to perform this operation. %s. Encoded authorization failure message: simulated", message).WithStatus(403)
 	})
 	for _, action := range reg.Actions(service) {
-		// "Describe" actions have no resources (EC2 user guide, iam-policies-for-amazon-ec2, "Supported resource-level permissions").
+		// "Describe" actions have no resources (EC2 user guide, iam-policies-for-amazon-ec2,
+		// "Supported resource-level permissions").
 		if strings.HasPrefix(action, "Describe") {
 			sim.AuthorizeUnscoped(reg, service, action)
 		}
@@ -70,17 +73,20 @@ func registerAuthorization(reg *sim.Registry) {
 	})
 }
 
-// fleetResources lists the resource types, in addition to the fleet, on which ec2:CreateFleet is authorized (AWS: Service
-// Authorization Reference, list_amazonec2, CreateFleet). Karpenter's controller policy grants it on these too: existing
-// resources without conditions, launch templates by aws:ResourceTag, and what is launched by aws:RequestTag
-// (karpenter.sh/docs/reference/cloudformation, AllowScopedEC2InstanceAccessActions and the statements after it).
+// fleetResources lists the resource types, in addition to the fleet, on which ec2:CreateFleet is
+// authorized (AWS: Service Authorization Reference, list_amazonec2, CreateFleet). Karpenter's
+// controller policy grants it on these too: existing resources without conditions, launch templates
+// by aws:ResourceTag, and what is launched by aws:RequestTag
+// (karpenter.sh/docs/reference/cloudformation, AllowScopedEC2InstanceAccessActions and the
+// statements after it).
 var fleetResources = []string{
 	"image", "instance", "key-pair", "launch-template", "network-interface", "placement-group", "security-group", "snapshot", "subnet", "volume",
 }
 
-// askCreateFleet returns what a fleet needs: ec2:CreateFleet on the fleet and on everything that it launches with, and what its
-// creator would need to launch the instances (EC2 user guide, work-with-ec2-fleets, "Prerequisites"). Karpenter's controller
-// policy also grants ec2:CreateTags by CreateFleet for the tags of the fleet (AllowScopedResourceCreationTagging).
+// askCreateFleet returns what a fleet needs: ec2:CreateFleet on the fleet and on everything that it
+// launches with, and what its creator would need to launch the instances (EC2 user guide,
+// work-with-ec2-fleets, "Prerequisites"). Karpenter's controller policy also grants ec2:CreateTags
+// by CreateFleet for the tags of the fleet (AllowScopedResourceCreationTagging).
 func askCreateFleet(c *sim.Call, in *awsec2.CreateFleetInput) []sim.Question {
 	s := stateOf(c.Region)
 	templates, err := s.fleetTemplates(in)
@@ -125,7 +131,8 @@ func resourceType(arn string) string {
 	return kind
 }
 
-// distinct leaves out requests that were asked before: the pools of a fleet have most of what they launch with in common.
+// distinct leaves out requests that were asked before: the pools of a fleet have most of what they
+// launch with in common.
 func distinct(requests []iampolicy.Request) []iampolicy.Request {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(requests, func(request iampolicy.Request) bool {
@@ -136,7 +143,8 @@ func distinct(requests []iampolicy.Request) []iampolicy.Request {
 	})
 }
 
-// askTerminate asks for each instance (EC2 user guide, iam-policies-for-amazon-ec2, "Supported resource-level permissions").
+// askTerminate asks for each instance (EC2 user guide, iam-policies-for-amazon-ec2, "Supported
+// resource-level permissions").
 func askTerminate(c *sim.Call, in *awsec2.TerminateInstancesInput) []sim.Question {
 	s := stateOf(c.Region)
 	var asked []iampolicy.Request
@@ -152,8 +160,9 @@ func askTerminate(c *sim.Call, in *awsec2.TerminateInstancesInput) []sim.Questio
 	return questions(asked)
 }
 
-// askReplaceRoot asks for the instance, the task, the new volume and the image, and for the tags of the task (AWS: Service Authorization Reference,
-// list_amazonec2, CreateReplaceRootVolumeTask, with the dependent action ec2:CreateTags).
+// askReplaceRoot asks for the instance, the task, the new volume and the image, and for the tags of
+// the task (AWS: Service Authorization Reference, list_amazonec2, CreateReplaceRootVolumeTask, with
+// the dependent action ec2:CreateTags).
 func askReplaceRoot(c *sim.Call, in *awsec2.CreateReplaceRootVolumeTaskInput) []sim.Question {
 	s := stateOf(c.Region)
 	i, known := s.instances.Get(val(in.InstanceId))
@@ -194,8 +203,9 @@ func questions(requests []iampolicy.Request) []sim.Question {
 	return all
 }
 
-// askCreateTemplate: tags that come with a resource need a permission of their own, which can be bound to its creation (EC2 user guide,
-// supported-iam-actions-tagging; permissions-for-launch-templates).
+// askCreateTemplate: tags that come with a resource need a permission of their own, which can be
+// bound to its creation (EC2 user guide, supported-iam-actions-tagging;
+// permissions-for-launch-templates).
 func askCreateTemplate(c *sim.Call, in *awsec2.CreateLaunchTemplateInput) []sim.Question {
 	arn := stateOf(c.Region).arn("launch-template/*")
 	tags := map[string]string{}
@@ -241,9 +251,11 @@ func askTagged(c *sim.Call, ids []string, tagging func(iampolicy.Context)) []sim
 	return questions(asked)
 }
 
-// LaunchPermissions are what a caller needs who has another service launch instances in his name: that service asks EC2 for a dry run as the caller. It is what
-// he would need to call RunInstances, except that the keys ec2:LaunchTemplate and ec2:IsLaunchTemplateResource are not there (seen by users of Auto Scaling). What
-// can not be launched, because a template or a version does not exist, asks for nothing.
+// LaunchPermissions are what a caller needs who has another service launch instances in his name:
+// that service asks EC2 for a dry run as the caller. It is what he would need to call RunInstances,
+// except that the keys ec2:LaunchTemplate and ec2:IsLaunchTemplateResource are not there (seen by
+// users of Auto Scaling). What cannot be launched, because a template or a version does not exist,
+// asks for nothing.
 func LaunchPermissions(r *sim.Region, request LaunchRequest) []iampolicy.Request {
 	version, err := ResolveLaunchTemplate(r, request.Template)
 	if err != nil {
@@ -255,8 +267,9 @@ func LaunchPermissions(r *sim.Region, request LaunchRequest) []iampolicy.Request
 	return l.permissions(iampolicy.Context{})
 }
 
-// permissions are those of RunInstances on each resource that a launch has a part in, of ec2:CreateTags on each kind that it tags, and of passing the role of its
-// instance profile (EC2 user guide, "Resource-level permissions for RunInstances" and permissions-for-launch-templates).
+// permissions are those of RunInstances on each resource that a launch has a part in, of
+// ec2:CreateTags on each kind that it tags, and of passing the role of its instance profile (EC2
+// user guide, "Resource-level permissions for RunInstances" and permissions-for-launch-templates).
 func (l *launch) permissions(shared iampolicy.Context) []iampolicy.Request {
 	var asked []iampolicy.Request
 	run := func(arn string, context iampolicy.Context) {
@@ -296,7 +309,8 @@ func (l *launch) permissions(shared iampolicy.Context) []iampolicy.Request {
 	return append(asked, l.passes()...)
 }
 
-// usedResources are those that are there before the launch. Images and snapshots belong to no account in their ARNs.
+// usedResources are those that are there before the launch. Images and snapshots belong to no
+// account in their ARNs.
 func (l *launch) usedResources() []string {
 	s, in := l.state, l.in
 	public := func(resource string) string {
@@ -329,7 +343,8 @@ func (l *launch) usedResources() []string {
 	return slices.Compact(slices.Sorted(slices.Values(arns)))
 }
 
-// tagsOf returns the tags of an existing resource. ARNs of key pairs and placement groups have names in place of ids.
+// tagsOf returns the tags of an existing resource. ARNs of key pairs and placement groups have
+// names in place of ids.
 func (s *state) tagsOf(arn string) map[string]string {
 	kind, id, _ := strings.Cut(arn[strings.LastIndex(arn, ":")+1:], "/")
 	switch kind {
@@ -353,8 +368,9 @@ func (s *state) tagsOf(arn string) map[string]string {
 	return nil
 }
 
-// passes are the permissions of what a launch hands over to EC2: a role, and the name of a parameter that holds the image (IAM user guide,
-// id_roles_use_passrole; EC2 user guide, "Use a Systems Manager parameter instead of an AMI ID").
+// passes are the permissions of what a launch hands over to EC2: a role, and the name of a
+// parameter that holds the image (IAM user guide, id_roles_use_passrole; EC2 user guide, "Use a
+// Systems Manager parameter instead of an AMI ID").
 func (l *launch) passes() []iampolicy.Request {
 	var asked []iampolicy.Request
 	if profile := l.in.IamInstanceProfile; profile != nil {

@@ -12,8 +12,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// room returns how many instances can be launched, at most maxCount. Fewer than minCount is an error: RunInstances launches as many as it
-// can but not fewer than MinCount (API reference, RunInstances, MinCount).
+// room returns how many instances can be launched, at most maxCount. Fewer than minCount is an
+// error: RunInstances launches as many as it can but not fewer than MinCount (API reference,
+// RunInstances, MinCount).
 func (l *launch) room(minCount, maxCount int) (int, error) {
 	if err := l.checkSpotPrice(); err != nil {
 		return 0, err
@@ -38,7 +39,8 @@ func (l *launch) room(minCount, maxCount int) (int, error) {
 	return count, nil
 }
 
-// capacity returns for how many instances there are machines: in the reservation that the launch names, or within the quota and by the capacity rules.
+// capacity returns for how many instances there are machines: in the reservation that the launch
+// names, or within the quota and by the capacity rules.
 func (l *launch) capacity(minCount, maxCount int) (int, error) {
 	if reservation, named := l.reserved(); named {
 		left, err := l.roomReserved(reservation)
@@ -130,8 +132,8 @@ func (s *state) vcpus(instanceType string) int {
 	return 0
 }
 
-// overQuota is the error of a launch beyond the account's quota (error codes, MaxSpotInstanceCountExceeded and VcpuLimitExceeded; words as
-// users report them).
+// overQuota is the error of a launch beyond the account's quota (error codes,
+// MaxSpotInstanceCountExceeded and VcpuLimitExceeded; words as users report them).
 func (l *launch) overQuota() error {
 	if l.spot() {
 		return sim.Errorf("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded")
@@ -154,8 +156,9 @@ func (s *state) draftedAddresses(subnet string) int {
 	return count
 }
 
-// checkSpotPrice: a Spot launch needs a maximum price that is not below the present one (error codes, SpotMaxPriceTooLow). Like capacity it
-// is a matter of the moment, so a dry run does not look at it (inference).
+// checkSpotPrice: a Spot launch needs a maximum price that is not below the present one (error
+// codes, SpotMaxPriceTooLow). Like capacity it is a matter of the moment, so a dry run does not
+// look at it (inference).
 func (l *launch) checkSpotPrice() error {
 	most := val(val(val(l.in.InstanceMarketOptions).SpotOptions).MaxPrice)
 	if !l.spot() || most == "" {
@@ -169,7 +172,8 @@ func (l *launch) checkSpotPrice() error {
 		most, strconv.FormatFloat(present, 'f', -1, 64))
 }
 
-// capacityLeft is how many more instances of an offering the capacity rules allow, or wanted if no rule covers it.
+// capacityLeft is how many more instances of an offering the capacity rules allow, or wanted if no
+// rule covers it.
 func (s *state) capacityLeft(o offering, wanted int) int {
 	left := wanted
 	for _, rule := range s.kernel.Behavior().Capacity {
@@ -192,7 +196,8 @@ func (s *state) capacityLeft(o offering, wanted int) int {
 	return left
 }
 
-// noCapacity is a server error (error codes, "Server error codes": InsufficientInstanceCapacity), so it comes with HTTP status 500.
+// noCapacity is a server error (error codes, "Server error codes": InsufficientInstanceCapacity),
+// so it comes with HTTP status 500.
 func (l *launch) noCapacity() error {
 	if l.spot() {
 		return &sim.Error{Code: "InsufficientInstanceCapacity", Message: "There is no Spot capacity available that matches your request.", Status: 500}

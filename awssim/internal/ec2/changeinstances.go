@@ -23,9 +23,10 @@ func stateChange(i instance, before types.InstanceStateName, s *state) types.Ins
 	return types.InstanceStateChange{InstanceId: i.api.InstanceId, PreviousState: instanceState(before), CurrentState: now.api.State}
 }
 
-// terminateInstances terminates the instances of every zone in which none is protected; one that is protected keeps all of its zone, and
-// the request fails (SDK, TerminateInstances: "if you specify multiple instances across multiple Availability Zones, and one or more of the
-// specified instances are enabled for termination protection, …"). Terminating twice succeeds.
+// terminateInstances terminates the instances of every zone in which none is protected; one that is
+// protected keeps all of its zone, and the request fails (SDK, TerminateInstances: "if you specify
+// multiple instances across multiple Availability Zones, and one or more of the specified instances
+// are enabled for termination protection, …"). Terminating twice succeeds.
 func terminateInstances(c *sim.Call, in *awsec2.TerminateInstancesInput) (*awsec2.TerminateInstancesOutput, error) {
 	s := stateOf(c.Region)
 	found, err := s.named(in.InstanceIds)
@@ -92,7 +93,8 @@ func refuseStop(i instance, hibernate bool) error {
 	case i.keepRunning:
 		return sim.Errorf("OperationNotPermitted", "The instance '%s' may not be stopped. Modify its 'disableApiStop' instance attribute and try again.", i.id())
 	case i.api.InstanceLifecycle == types.InstanceLifecycleTypeSpot:
-		// User Guide, "Stop a Spot Instance": only those of a persistent request can be stopped; launches here are one-time.
+		// User Guide, "Stop a Spot Instance": only those of a persistent request can be stopped;
+		// launches here are one-time.
 		return sim.Errorf("UnsupportedOperation", "You can't stop the Spot Instance '%s' because it is associated with a one-time Spot Instance request. You can only stop Spot Instances associated with persistent Spot Instance requests.", i.id())
 	case hibernate && !val(i.api.HibernationOptions.Configured):
 		return sim.Errorf("UnsupportedHibernationConfiguration", "The instance '%s' is not enabled for hibernation.", i.id())
@@ -172,7 +174,8 @@ func modifyInstanceAttribute(c *sim.Call, in *awsec2.ModifyInstanceAttributeInpu
 	}
 	s.instances.Put(i.id(), i)
 	if primary, ok := s.primaryInterface(i); ok {
-		// The attributes groupSet and sourceDestCheck of an instance are those of its primary interface (SDK, ModifyInstanceAttributeInput).
+		// The attributes groupSet and sourceDestCheck of an instance are those of its primary
+		// interface (SDK, ModifyInstanceAttributeInput).
 		primary.Groups, primary.SourceDestCheck = i.api.SecurityGroups, i.api.SourceDestCheck
 		s.putInterface(primary)
 	}
@@ -208,8 +211,9 @@ func (s *state) changeAttributes(i instance, in *awsec2.ModifyInstanceAttributeI
 	return s.changeGroups(i, in.Groups)
 }
 
-// spellOut turns the older form of the request, which names one attribute with a value, into the newer one (API reference,
-// ModifyInstanceAttribute), and refuses what the simulation can not change.
+// spellOut turns the older form of the request, which names one attribute with a value, into the
+// newer one (API reference, ModifyInstanceAttribute), and refuses what the simulation cannot
+// change.
 func spellOut(in *awsec2.ModifyInstanceAttributeInput) error {
 	switch in.Attribute {
 	case "":

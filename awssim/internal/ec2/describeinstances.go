@@ -122,7 +122,8 @@ var statusFilters = filterTable[instance]{
 }.lacking("application-status.status", "attached-ebs-status.status", "event.code", "event.description", "event.instance-event-id", "event.not-after", "event.not-before",
 	"event.not-before-deadline")
 
-// describeInstanceStatus shows running instances only, unless all are asked for (SDK, DescribeInstanceStatusInput.IncludeAllInstances).
+// describeInstanceStatus shows running instances only, unless all are asked for (SDK,
+// DescribeInstanceStatusInput.IncludeAllInstances).
 func describeInstanceStatus(c *sim.Call, in *awsec2.DescribeInstanceStatusInput) (*awsec2.DescribeInstanceStatusOutput, error) {
 	s := stateOf(c.Region)
 	if len(in.InstanceIds) > 100 { // SDK, DescribeInstanceStatusInput.InstanceIds
@@ -192,7 +193,8 @@ var instanceAttributes = map[types.InstanceAttributeName]func(instance, *awsec2.
 	types.InstanceAttributeNameInstanceInitiatedShutdownBehavior: func(i instance, out *awsec2.DescribeInstanceAttributeOutput) {
 		behavior := i.shutdown
 		if behavior == "" {
-			behavior = types.ShutdownBehaviorStop // SDK, RunInstancesInput.InstanceInitiatedShutdownBehavior: "Default: stop"
+			// SDK, RunInstancesInput.InstanceInitiatedShutdownBehavior: "Default: stop"
+			behavior = types.ShutdownBehaviorStop
 		}
 		out.InstanceInitiatedShutdownBehavior = &types.AttributeValue{Value: ptr(string(behavior))}
 	},

@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// dhcpKeys are the options that a set may have, and how many values each takes (API reference, CreateDhcpOptions; a domain
-// name, a type of NetBIOS nodes, and a lease time are one value).
+// dhcpKeys are the options that a set may have, and how many values each takes (API reference,
+// CreateDhcpOptions; a domain name, a type of NetBIOS nodes, and a lease time are one value).
 var dhcpKeys = map[string]int{
 	"domain-name-servers": 4, "domain-name": 1, "ntp-servers": 4, "netbios-name-servers": 4, "netbios-node-type": 1, "ipv6-address-preferred-lease-time": 1,
 }

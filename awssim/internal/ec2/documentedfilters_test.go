@@ -59,7 +59,8 @@ func documentedFilters(t *testing.T, module, action string) []string {
 	return names
 }
 
-// notFilters are values of filters, which the doc comments list in the same form, and names of what is not listed.
+// notFilters are values of filters, which the doc comments list in the same form, and names of what
+// is not listed.
 var notFilters = map[string][]string{
 	"DescribeCapacityReservations": {"default", "dedicated", "active", "expired", "cancelled", "pending", "failed", "unlimited", "limited", "open", "targeted"},
 	"DescribeImages":               {"informational", "low", "medium", "high", "critical"},
@@ -87,8 +88,8 @@ func describeBy(ctx context.Context, client *ec2.Client, action, filter string) 
 	return err
 }
 
-// TestDocumentedFiltersAreTaken holds that every filter that the SDK documents for an action is taken, and that
-// another is refused.
+// TestDocumentedFiltersAreTaken holds that every filter that the SDK documents for an action is
+// taken, and that another is refused.
 func TestDocumentedFiltersAreTaken(t *testing.T) {
 	t.Parallel()
 	directory, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/aws/aws-sdk-go-v2/service/ec2").Output()

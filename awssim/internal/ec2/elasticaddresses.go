@@ -147,7 +147,8 @@ func (s *state) findAddress(id, ip *string) (types.Address, error) {
 	return types.Address{}, addressNotFound(*ip)
 }
 
-// releaseAddress refuses an address that is associated (API reference, ReleaseAddress: "InvalidIPAddress.InUse").
+// releaseAddress refuses an address that is associated (API reference, ReleaseAddress:
+// "InvalidIPAddress.InUse").
 func releaseAddress(c *sim.Call, in *awsec2.ReleaseAddressInput) (*awsec2.ReleaseAddressOutput, error) {
 	s := stateOf(c.Region)
 	a, err := s.findAddress(in.AllocationId, in.PublicIp)
@@ -191,7 +192,8 @@ func associateAddress(c *sim.Call, in *awsec2.AssociateAddressInput) (*awsec2.As
 	return &awsec2.AssociateAddressOutput{AssociationId: &id}, nil
 }
 
-// addressTarget returns the interface that a request associates an address with: the one that it names, or the primary one of the instance.
+// addressTarget returns the interface that a request associates an address with: the one that it
+// names, or the primary one of the instance.
 func (s *state) addressTarget(in *awsec2.AssociateAddressInput) (types.NetworkInterface, error) {
 	if in.NetworkInterfaceId != nil {
 		if in.InstanceId != nil {
@@ -208,7 +210,8 @@ func (s *state) addressTarget(in *awsec2.AssociateAddressInput) (types.NetworkIn
 	}
 	n, ok := s.primaryInterface(found[0])
 	if !ok || !found[0].in(types.InstanceStateNameRunning, types.InstanceStateNameStopped) {
-		// Error codes, InvalidInstanceID: "the instance … is not in the appropriate state"; the words are an inference.
+		// Error codes, InvalidInstanceID: "the instance … is not in the appropriate state"; the
+		// words are an inference.
 		return n, sim.Errorf("InvalidInstanceID", "The pending instance '%s' is not in a valid state for this operation.", *in.InstanceId)
 	}
 	return n, nil
@@ -234,8 +237,9 @@ func (s *state) checkAssociation(a types.Address, n types.NetworkInterface, in *
 	return nil
 }
 
-// checkMove refuses to take an address off another interface if the request forbids it (SDK, AssociateAddressInput.AllowReassociation:
-// "Reassociation is automatic, but you can specify false") or if AWS manages that interface.
+// checkMove refuses to take an address off another interface if the request forbids it (SDK,
+// AssociateAddressInput.AllowReassociation: "Reassociation is automatic, but you can specify
+// false") or if AWS manages that interface.
 func (s *state) checkMove(a types.Address, allowed *bool) error {
 	if allowed != nil && !*allowed {
 		return sim.Errorf("Resource.AlreadyAssociated", "resource %s is already associated with associate-id %s", *a.AllocationId, *a.AssociationId)
@@ -263,8 +267,8 @@ func (s *state) associate(a types.Address, n types.NetworkInterface) string {
 	return id
 }
 
-// disassociate takes an address off the interface that has it. An instance that was launched with an automatic address gets one again (User
-// Guide, "Elastic IP addresses").
+// disassociate takes an address off the interface that has it. An instance that was launched with
+// an automatic address gets one again (User Guide, "Elastic IP addresses").
 func (s *state) disassociate(a types.Address) {
 	n, ok := s.interfaces.Get(*a.NetworkInterfaceId)
 	s.elastics.Put(*a.AllocationId, free(a))

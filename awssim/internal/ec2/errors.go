@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// The errors that several actions share. Codes are those of AWS's page "error codes"; messages follow what EC2 answers, as users have
-// reported it.
+// The errors that several actions share. Codes are those of AWS's page "error codes"; messages
+// follow what EC2 answers, as users have reported it.
 
 func missingParameter(name string) error {
 	return sim.Errorf("MissingParameter", "The request must contain the parameter %s", name)
@@ -23,8 +23,8 @@ func invalidCombination(format string, args ...any) error {
 	return sim.Errorf("InvalidParameterCombination", format, args...)
 }
 
-// dryRun is the answer to a request with DryRun that would have succeeded (API reference, every action's DryRun parameter). EC2 sends
-// HTTP status 412 with it.
+// dryRun is the answer to a request with DryRun that would have succeeded (API reference, every
+// action's DryRun parameter). EC2 sends HTTP status 412 with it.
 func dryRun() error {
 	return &sim.Error{Code: "DryRunOperation", Message: "Request would have succeeded, but DryRun flag is set.", Status: 412}
 }
@@ -65,8 +65,9 @@ var (
 	fleetSuffix = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 )
 
-// check refuses an id that is not the kind's prefix followed by 8 or 17 hexadecimal digits (error codes: "ensure that you provide the
-// full instance ID in the request, in the form i-xxxxxxxx or i-xxxxxxxxxxxxxxxxx"), or in the case of fleets by a UUID.
+// check refuses an id that is not the kind's prefix followed by 8 or 17 hexadecimal digits (error
+// codes: "ensure that you provide the full instance ID in the request, in the form i-xxxxxxxx or
+// i-xxxxxxxxxxxxxxxxx"), or in the case of fleets by a UUID.
 func (k idKind) check(id string) error {
 	pattern := idSuffix
 	if k == fleetID {
@@ -94,8 +95,8 @@ func (k idKind) missing(ids ...string) error {
 	return sim.Errorf(k.notFound, "The %ss '%s' do not exist", k.noun, strings.Join(ids, ", "))
 }
 
-// selectByID returns the items whose ids are asked for, in the order of items, or all when none is asked for. It refuses malformed ids
-// first and ids that name nothing second, as EC2 does.
+// selectByID returns the items whose ids are asked for, in the order of items, or all when none is
+// asked for. It refuses malformed ids first and ids that name nothing second, as EC2 does.
 func selectByID[V any](kind idKind, items []V, id func(V) string, wanted []string) ([]V, error) {
 	if len(wanted) == 0 {
 		return items, nil

@@ -8,7 +8,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/eventbridge"
 )
 
-// publish tells EventBridge of an instance's new state (EC2 user guide, "State change events for your instances").
+// publish tells EventBridge of an instance's new state (EC2 user guide, "State change events for
+// your instances").
 func (s *state) publish(i instance, state string) {
 	if !slices.Contains(types.InstanceStateName("").Values(), types.InstanceStateName(state)) {
 		return // "booted" is the simulator's own

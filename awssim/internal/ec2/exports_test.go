@@ -283,7 +283,8 @@ func TestSameCallsMakeTheSameWorld(t *testing.T) {
 	}
 }
 
-// TestEveryFilterFindsByItsOwnValue: for every filter that an action knows, asking for a value that a resource has finds the resource.
+// TestEveryFilterFindsByItsOwnValue: for every filter that an action knows, asking for a value that
+// a resource has finds the resource.
 func TestEveryFilterFindsByItsOwnValue(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, sim.Behavior{})

@@ -11,9 +11,10 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// filterTable holds, per filter name that an action documents, how to read the values of a resource. A resource passes a filter when any
-// of its values matches any of the filter's, and passes the request when it passes every filter (User Guide, "List and filter your
-// resources": values of one filter are joined by OR, filters by AND).
+// filterTable holds, per filter name that an action documents, how to read the values of a
+// resource. A resource passes a filter when any of its values matches any of the filter's, and
+// passes the request when it passes every filter (User Guide, "List and filter your resources":
+// values of one filter are joined by OR, filters by AND).
 type filterTable[V any] map[string]func(V) []string
 
 // Limits of one request (User Guide, "List and filter your resources").
@@ -29,7 +30,8 @@ func (t filterTable[V]) with(other filterTable[V]) filterTable[V] {
 	return joined
 }
 
-// lacking returns the table with filters that are documented for what no resource of the simulator ever has: they match nothing.
+// lacking returns the table with filters that are documented for what no resource of the simulator
+// ever has: they match nothing.
 func (t filterTable[V]) lacking(names ...string) filterTable[V] {
 	joined := maps.Clone(t)
 	for _, name := range names {
@@ -38,8 +40,9 @@ func (t filterTable[V]) lacking(names ...string) filterTable[V] {
 	return joined
 }
 
-// apply returns the items that pass all filters. With tags it also knows the filters tag:<key> and tag-key, which every taggable
-// resource has. It refuses a filter that the action does not document even when there is nothing to filter.
+// apply returns the items that pass all filters. With tags it also knows the filters tag:<key> and
+// tag-key, which every taggable resource has. It refuses a filter that the action does not document
+// even when there is nothing to filter.
 func (t filterTable[V]) apply(filters []types.Filter, items []V, tags func(V) []types.Tag) ([]V, error) {
 	readers := make([]func(V) []string, 0, len(filters))
 	if len(filters) > maxFilters {
@@ -99,9 +102,10 @@ func matchesAny(patterns, values []string) bool {
 	return false
 }
 
-// wildcardMatch compares a filter value with a resource's: * stands for any characters, ? for none or one, a backslash takes the next
-// character literally, and letters' case counts (User Guide, "List and filter your resources", wildcards). It takes time in proportion to
-// both lengths, whatever the pattern.
+// wildcardMatch compares a filter value with a resource's: * stands for any characters, ? for none
+// or one, a backslash takes the next character literally, and letters' case counts (User Guide,
+// "List and filter your resources", wildcards). It takes time in proportion to both lengths,
+// whatever the pattern.
 func wildcardMatch(pattern, value string) bool {
 	reached := make([]bool, len(value)+1) // at n: the pattern so far matches the first n characters
 	reached[0] = true

@@ -11,8 +11,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// fleetLaunch launches a fleet: first the On-Demand part, then the Spot part, each in two steps. It plans how many instances come from which
-// pool, because a minimum that is out of reach launches nothing at all; then it starts them.
+// fleetLaunch launches a fleet: first the On-Demand part, then the Spot part, each in two steps. It
+// plans how many instances come from which pool, because a minimum that is out of reach launches
+// nothing at all; then it starts them.
 type fleetLaunch struct {
 	state *state
 	pools []*pool
@@ -92,7 +93,8 @@ type failure struct {
 	code string
 }
 
-// draft is a number of instances that are planned to be launched from a pool. Further plans leave them their room.
+// draft is a number of instances that are planned to be launched from a pool. Further plans leave
+// them their room.
 type draft struct {
 	pool   *pool
 	launch *launch
@@ -130,8 +132,9 @@ func (f *fleetLaunch) spot(target float64) *purchase {
 	orderSpot(options.AllocationStrategy, list)
 	switch options.AllocationStrategy {
 	case types.SpotAllocationStrategyDiversified:
-		// "does not launch Spot Instances into any pools with a Spot price that is equal to or higher than the On-Demand price" (User Guide,
-		// "When your fleet is large or runs for a long time").
+		// "does not launch Spot Instances into any pools with a Spot price that is equal to or
+		// higher than the On-Demand price" (User Guide, "When your fleet is large or runs for a
+		// long time").
 		list = slices.DeleteFunc(list, func(o offer) bool { return p.price(o.pool) >= o.kind.OnDemandUSD })
 		p.spread = len(list)
 	default: // only the strategy lowest-price can have a number of pools
@@ -141,12 +144,14 @@ func (f *fleetLaunch) spot(target float64) *purchase {
 	return p
 }
 
-// instances is how many instances of a weight make up units (SDK, FleetLaunchTemplateOverridesRequest.WeightedCapacity: "rounds the number of
-// instances to the next whole number").
+// instances is how many instances of a weight make up units (SDK,
+// FleetLaunchTemplateOverridesRequest.WeightedCapacity: "rounds the number of instances to the next
+// whole number").
 func instances(units, weight float64) int { return int(math.Ceil(units / weight)) }
 
-// possible lists the pools whose type the zone has, and records the others. An unknown type and one that the zone lacks get the same code and
-// words, and the other pools are launched from all the same; that is as users have measured it of fleets of the type instant.
+// possible lists the pools whose type the zone has, and records the others. An unknown type and one
+// that the zone lacks get the same code and words, and the other pools are launched from all the
+// same; that is as users have measured it of fleets of the type instant.
 func (p *purchase) possible() []*pool {
 	var list []*pool
 	for _, candidate := range p.pools {
@@ -182,8 +187,8 @@ func (f *fleetLaunch) buy(p *purchase) error {
 	return nil
 }
 
-// plan plans the first group of pools that reaches the target, or the one that comes nearest. Without SingleInstanceType and
-// SingleAvailabilityZone there is one group.
+// plan plans the first group of pools that reaches the target, or the one that comes nearest.
+// Without SingleInstanceType and SingleAvailabilityZone there is one group.
 func (p *purchase) plan() {
 	best := -1
 	reached := 0.0
@@ -202,7 +207,8 @@ func (p *purchase) plan() {
 	}
 }
 
-// fill plans from the start with one group of pools: evenly over the first of them if the strategy spreads, then one after the other.
+// fill plans from the start with one group of pools: evenly over the first of them if the strategy
+// spreads, then one after the other.
 func (p *purchase) fill(list []offer) {
 	p.state.drafts, p.short, p.reached, p.spending = nil, map[*pool]bool{}, 0, 0
 	spread := min(p.spread, len(list))
@@ -215,8 +221,8 @@ func (p *purchase) fill(list []offer) {
 	}
 }
 
-// take plans up to count instances from a pool. What keeps it from all of them is recorded; the budget is no error (SDK,
-// SpotOptionsRequest.MaxTotalPrice).
+// take plans up to count instances from a pool. What keeps it from all of them is recorded; the
+// budget is no error (SDK, SpotOptionsRequest.MaxTotalPrice).
 func (p *purchase) take(o offer, count int) {
 	if price := p.price(o.pool); price > 0 {
 		count = min(count, int(math.Min((p.bounds.most()-p.spending)/price, maxFleetCapacity)))

@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// pool is a capacity pool of a fleet, an instance type in a zone, with the launch that one override makes there.
+// pool is a capacity pool of a fleet, an instance type in a zone, with the launch that one override
+// makes there.
 type pool struct {
 	template *LaunchTemplateVersion
 	override types.FleetLaunchTemplateOverridesRequest
@@ -23,10 +24,12 @@ type pool struct {
 	weight   float64             // units of one instance
 }
 
-// fleetPools lists the pools of a request, in its order; a config without overrides has one. No pool may be there twice: "the fleet
-// configuration contains duplicate instance pools" is EC2's answer, also to two subnets of one zone
-// (https://github.com/github-aws-runners/terraform-aws-github-runner/issues/5297; User Guide, "Quotas for EC2 Fleet and Spot Fleet": a fleet
-// "can't span different subnets from the same Availability Zone"). That this holds across configs too is an inference.
+// fleetPools lists the pools of a request, in its order; a config without overrides has one. No
+// pool may be there twice: "the fleet configuration contains duplicate instance pools" is EC2's
+// answer, also to two subnets of one zone
+// (https://github.com/github-aws-runners/terraform-aws-github-runner/issues/5297; User Guide,
+// "Quotas for EC2 Fleet and Spot Fleet": a fleet "can't span different subnets from the same
+// Availability Zone"). That this holds across configs too is an inference.
 func (s *state) fleetPools(request *awsec2.CreateFleetInput, templates []*LaunchTemplateVersion) ([]*pool, error) {
 	type place struct{ kind, zone string }
 	var pools []*pool
@@ -54,8 +57,9 @@ func (s *state) fleetPools(request *awsec2.CreateFleetInput, templates []*Launch
 	return pools, nil
 }
 
-// newPool lays the override over the template: each member that is given replaces the template's, as with RunInstances. Of user data, the
-// config's replaces the template's (https://github.com/getmoto/moto/pull/10245).
+// newPool lays the override over the template: each member that is given replaces the template's,
+// as with RunInstances. Of user data, the config's replaces the template's
+// (https://github.com/getmoto/moto/pull/10245).
 func (s *state) newPool(template *LaunchTemplateVersion, override types.FleetLaunchTemplateOverridesRequest, userData *string) *pool {
 	over := shape.Convert[awsec2.RunInstancesInput](override)
 	over.SubnetId, over.UserData = nil, userData
@@ -107,11 +111,12 @@ func mergeTagSpecifications(template, fleet []types.TagSpecification) []types.Ta
 type offer struct {
 	*pool
 	price float64 // per hour and unit
-	room  int     // how many instances there is capacity for, at most as many as would be launched; spot alone
+	// how many instances there is capacity for, at most as many as would be launched; spot alone
+	room int
 }
 
-// offers prices the pools for a purchase. Prices are per unit, but per instance where one instance of any pool is enough (SDK,
-// FleetLaunchTemplateOverridesRequest.WeightedCapacity).
+// offers prices the pools for a purchase. Prices are per unit, but per instance where one instance
+// of any pool is enough (SDK, FleetLaunchTemplateOverridesRequest.WeightedCapacity).
 func offers(pools []*pool, target float64, price func(*pool) float64) []offer {
 	single := !slices.ContainsFunc(pools, func(p *pool) bool { return p.weight <= target })
 	list := make([]offer, len(pools))
@@ -124,7 +129,8 @@ func offers(pools []*pool, target float64, price func(*pool) float64) []offer {
 	return list
 }
 
-// orderOnDemand puts first what is launched first (User Guide, "Allocation strategies for On-Demand Instances").
+// orderOnDemand puts first what is launched first (User Guide, "Allocation strategies for On-Demand
+// Instances").
 func orderOnDemand(strategy types.FleetOnDemandAllocationStrategy, list []offer) {
 	if strategy == types.FleetOnDemandAllocationStrategyPrioritized {
 		slices.SortStableFunc(list, byPriority)
@@ -133,8 +139,8 @@ func orderOnDemand(strategy types.FleetOnDemandAllocationStrategy, list []offer)
 	slices.SortStableFunc(list, byPrice)
 }
 
-// orderSpot puts first what is launched first (User Guide, "Allocation strategies for Spot Instances"). How likely a pool is to be interrupted
-// is known here only as how much room it has.
+// orderSpot puts first what is launched first (User Guide, "Allocation strategies for Spot
+// Instances"). How likely a pool is to be interrupted is known here only as how much room it has.
 func orderSpot(strategy types.SpotAllocationStrategy, list []offer) {
 	byRoom := func(a, b offer) int { return cmp.Compare(b.room, a.room) }
 	switch strategy {
@@ -152,7 +158,8 @@ func orderSpot(strategy types.SpotAllocationStrategy, list []offer) {
 
 func byPrice(a, b offer) int { return cmp.Compare(a.price, b.price) }
 
-// byPriority: the lower the number the higher the priority, and no number is the lowest (SDK, FleetLaunchTemplateOverridesRequest.Priority).
+// byPriority: the lower the number the higher the priority, and no number is the lowest (SDK,
+// FleetLaunchTemplateOverridesRequest.Priority).
 func byPriority(a, b offer) int {
 	priority := func(o offer) float64 {
 		if o.override.Priority == nil {
@@ -173,8 +180,8 @@ func looksAtCapacity(strategy types.SpotAllocationStrategy) bool {
 	}
 }
 
-// groups parts the offers by zone, by instance type or by both, in the order of the best offer of each; all are one group if neither is asked
-// for.
+// groups parts the offers by zone, by instance type or by both, in the order of the best offer of
+// each; all are one group if neither is asked for.
 func groups(list []offer, b fleetBounds) [][]offer {
 	type key struct{ kind, zone string }
 	var keys []key

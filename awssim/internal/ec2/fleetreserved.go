@@ -11,8 +11,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file launches instant fleets into Capacity Reservations (SDK, ReservedCapacityOptionsRequest; User Guide, "Configure your EC2 Fleet to launch
-// instances into interruptible Capacity Reservations", ec2-fleet-launch-instances-interruptible-cr-walkthrough).
+// This file launches instant fleets into Capacity Reservations (SDK,
+// ReservedCapacityOptionsRequest; User Guide, "Configure your EC2 Fleet to launch instances into
+// interruptible Capacity Reservations", ec2-fleet-launch-instances-interruptible-cr-walkthrough).
 
 // reservedMarkets are the market types of the instances in each type of reservation.
 var reservedMarkets = map[types.FleetReservationType]types.MarketType{
@@ -56,8 +57,9 @@ func (s *state) checkNamedReservations(in *awsec2.CreateFleetInput) error {
 	return nil
 }
 
-// runReserved launches into each type of reservation in the order given, and what is missing then in the markets that the fleet falls back to. Without
-// AllocationStrategy AWS launches "in a random order", which here is that of the request.
+// runReserved launches into each type of reservation in the order given, and what is missing then
+// in the markets that the fleet falls back to. Without AllocationStrategy AWS launches "in a random
+// order", which here is that of the request.
 func (f *fleetLaunch) runReserved() error {
 	options := f.fleet.request.ReservedCapacityOptions
 	target := float64(val(f.fleet.request.TargetCapacitySpecification.TotalTargetCapacity))
@@ -77,7 +79,8 @@ func (f *fleetLaunch) runReserved() error {
 	outside := *f
 	outside.pools = nil
 	for _, p := range f.pools {
-		plain := *p // the rest runs in no reservation (inference: the fallback is for when those have no room)
+		// the rest runs in no reservation (inference: the fallback is for when those have no room)
+		plain := *p
 		plain.in.CapacityReservationSpecification, plain.in.InstanceMarketOptions = nil, nil
 		outside.pools = append(outside.pools, &plain)
 	}
@@ -87,7 +90,8 @@ func (f *fleetLaunch) runReserved() error {
 	return err
 }
 
-// reserved is the purchase from the reservations of one type: a pool for each reservation that a pool of the fleet fits. What a reservation costs was bought with it.
+// reserved is the purchase from the reservations of one type: a pool for each reservation that a
+// pool of the fleet fits. What a reservation costs was bought with it.
 func (f *fleetLaunch) reserved(kind types.FleetReservationType, target float64) *purchase {
 	p := &purchase{
 		fleetLaunch: f, lifecycle: types.InstanceLifecycle(kind), target: target, price: func(*pool) float64 { return 0 }, failed: map[failure]bool{},
@@ -117,8 +121,8 @@ func (f *fleetLaunch) reserved(kind types.FleetReservationType, target float64) 
 	return p
 }
 
-// reservationsFor returns the reservations of a market that fit a pool, by id: of those that the fleet names, or if it names none, of those that the launch
-// template names.
+// reservationsFor returns the reservations of a market that fit a pool, by id: of those that the
+// fleet names, or if it names none, of those that the launch template names.
 func (s *state) reservationsFor(options *types.ReservedCapacityOptionsRequest, p *pool, market types.MarketType) []CapacityReservation {
 	named := val(options.CapacityReservationTarget)
 	if options.CapacityReservationTarget == nil {

@@ -11,9 +11,10 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// Limits of a fleet (User Guide, "Quotas for EC2 Fleet and Spot Fleet", for the target capacity; API model,
-// FleetLaunchTemplateConfigListRequest, for the configs; SDK, OnDemandOptionsRequest.MinTargetCapacity). The number of overrides of an instant
-// fleet is not limited.
+// Limits of a fleet (User Guide, "Quotas for EC2 Fleet and Spot Fleet", for the target capacity;
+// API model, FleetLaunchTemplateConfigListRequest, for the configs; SDK,
+// OnDemandOptionsRequest.MinTargetCapacity). The number of overrides of an instant fleet is not
+// limited.
 const (
 	maxFleetCapacity    = 10_000
 	maxFleetConfigs     = 50
@@ -25,13 +26,15 @@ var fleetTaggable = []types.ResourceType{
 	types.ResourceTypeFleet, types.ResourceTypeInstance, types.ResourceTypeVolume, types.ResourceTypeNetworkInterface,
 }
 
-// invalidFleet is what EC2 answers to a fleet that contradicts itself. Where a text is known from users it is theirs.
+// invalidFleet is what EC2 answers to a fleet that contradicts itself. Where a text is known from
+// users it is theirs.
 func invalidFleet(format string, args ...any) error {
 	return sim.Errorf("InvalidFleetConfig", format, args...)
 }
 
-// checkFleet holds the rules of a request that need nothing but the request. The SDK's comments on the members are the source where none is
-// given; which code comes with a rule is an inference unless it says so.
+// checkFleet holds the rules of a request that need nothing but the request. The SDK's comments on
+// the members are the source where none is given; which code comes with a rule is an inference
+// unless it says so.
 func checkFleet(in *awsec2.CreateFleetInput) error {
 	if err := checkEnums(*in, "CreateFleet"); err != nil {
 		return err
@@ -47,7 +50,8 @@ func checkFleet(in *awsec2.CreateFleetInput) error {
 	return nil
 }
 
-// checkMaintainOnly refuses what only fleets that live on can use. For the dates that is an inference: an instant fleet launches once, now.
+// checkMaintainOnly refuses what only fleets that live on can use. For the dates that is an
+// inference: an instant fleet launches once, now.
 func checkMaintainOnly(in *awsec2.CreateFleetInput) error {
 	for _, member := range []struct {
 		name  string
@@ -67,8 +71,8 @@ func checkMaintainOnly(in *awsec2.CreateFleetInput) error {
 	return nil
 }
 
-// checkFleetTarget holds the rules of the capacity. A fleet of type maintain alone may ask for none (API reference,
-// TargetCapacitySpecificationRequest).
+// checkFleetTarget holds the rules of the capacity. A fleet of type maintain alone may ask for none
+// (API reference, TargetCapacitySpecificationRequest).
 func checkFleetTarget(in *awsec2.CreateFleetInput) error {
 	target := in.TargetCapacitySpecification
 	if target == nil || target.TotalTargetCapacity == nil {
@@ -153,8 +157,9 @@ func checkFleetOnDemand(in *awsec2.CreateFleetInput) error {
 	return onDemandBounds(in).check(target)
 }
 
-// checkFleetSpot: the words about the number of pools are those that users report. Instances of an instant fleet can not be stopped or
-// hibernated, as that takes persistent requests (User Guide, "Behavior of Spot Instance interruptions").
+// checkFleetSpot: the words about the number of pools are those that users report. Instances of an
+// instant fleet cannot be stopped or hibernated, as that takes persistent requests (User Guide,
+// "Behavior of Spot Instance interruptions").
 func checkFleetSpot(in *awsec2.CreateFleetInput) error {
 	options := val(in.SpotOptions)
 	if options.InstancePoolsToUseCount != nil {
@@ -199,7 +204,8 @@ func checkFleetConfigs(in *awsec2.CreateFleetInput) error {
 	return nil
 }
 
-// checkOverride: priorities "are whole numbers", but EC2 takes others too: Karpenter gives prices as priorities.
+// checkOverride: priorities "are whole numbers", but EC2 takes others too: Karpenter gives prices
+// as priorities.
 func checkOverride(o types.FleetLaunchTemplateOverridesRequest) error {
 	switch {
 	case o.InstanceRequirements != nil && o.InstanceType != "":
@@ -219,14 +225,16 @@ func checkOverride(o types.FleetLaunchTemplateOverridesRequest) error {
 	}
 	if val(o.MaxPrice) != "" {
 		if price, err := strconv.ParseFloat(*o.MaxPrice, 64); err != nil || price < 0.001 {
-			return invalidValue("MaxPrice", *o.MaxPrice, "The minimum value is 0.001.") // the code is the SDK comment's
+			// the code is the SDK comment's
+			return invalidValue("MaxPrice", *o.MaxPrice, "The minimum value is 0.001.")
 		}
 	}
 	return nil
 }
 
-// checkFleetMarket: a template that asks for Spot can serve the Spot part of a fleet only (inference: a fleet buys in the markets of its target
-// capacity, and no On-Demand launch takes Spot options).
+// checkFleetMarket: a template that asks for Spot can serve the Spot part of a fleet only
+// (inference: a fleet buys in the markets of its target capacity, and no On-Demand launch takes
+// Spot options).
 func checkFleetMarket(kind types.MarketType, in *awsec2.CreateFleetInput) error {
 	onDemand, _ := split(*in.TargetCapacitySpecification)
 	for _, reservation := range val(in.ReservedCapacityOptions).ReservationTypes {

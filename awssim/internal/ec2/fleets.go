@@ -34,11 +34,12 @@ func (f fleet) instanceIDs() []string {
 	return ids
 }
 
-// createFleet launches a fleet of the type instant. What keeps single instances from being launched is no error of the call: the answer lists
-// it beside what was launched (API reference, CreateFleet, errorSet).
+// createFleet launches a fleet of the type instant. What keeps single instances from being launched
+// is no error of the call: the answer lists it beside what was launched (API reference,
+// CreateFleet, errorSet).
 //
-// A repeated client token gets the former answer, errors included, also when nothing was launched then: a retry has to come with another
-// token (https://github.com/runs-on/runs-on/issues/251).
+// A repeated client token gets the former answer, errors included, also when nothing was launched
+// then: a retry has to come with another token (https://github.com/runs-on/runs-on/issues/251).
 func createFleet(c *sim.Call, in *awsec2.CreateFleetInput) (*awsec2.CreateFleetOutput, error) {
 	s := stateOf(c.Region)
 	request := shape.Clone(*in)
@@ -80,8 +81,9 @@ func createFleet(c *sim.Call, in *awsec2.CreateFleetInput) (*awsec2.CreateFleetO
 	return out, nil
 }
 
-// fleetTemplates resolves the launch templates of a request, each of which must exist: one that does not is an error of the call (Karpenter
-// looks for InvalidLaunchTemplateName.NotFoundException there).
+// fleetTemplates resolves the launch templates of a request, each of which must exist: one that
+// does not is an error of the call (Karpenter looks for InvalidLaunchTemplateName.NotFoundException
+// there).
 func (s *state) fleetTemplates(request *awsec2.CreateFleetInput) ([]*LaunchTemplateVersion, error) {
 	templates := make([]*LaunchTemplateVersion, len(request.LaunchTemplateConfigs))
 	for i, config := range request.LaunchTemplateConfigs {
@@ -100,8 +102,9 @@ func (s *state) fleetTemplates(request *awsec2.CreateFleetInput) ([]*LaunchTempl
 	return templates, nil
 }
 
-// launchTemplateAndOverrides says how something was launched. The template is given by its id and the number of its version, whatever the
-// request named it by (https://github.com/getmoto/moto/pull/9790), the overrides as they were asked for.
+// launchTemplateAndOverrides says how something was launched. The template is given by its id and
+// the number of its version, whatever the request named it by
+// (https://github.com/getmoto/moto/pull/9790), the overrides as they were asked for.
 func launchTemplateAndOverrides(p *pool) *types.LaunchTemplateAndOverridesResponse {
 	return &types.LaunchTemplateAndOverridesResponse{
 		LaunchTemplateSpecification: &types.FleetLaunchTemplateSpecification{
@@ -111,8 +114,9 @@ func launchTemplateAndOverrides(p *pool) *types.LaunchTemplateAndOverridesRespon
 	}
 }
 
-// live reports whether EC2 still knows a fleet: it deletes one some time after all its instances are terminated or none was launched (User
-// Guide, "Configure an EC2 Fleet of type instant"). Here that time is the one after which terminated instances are forgotten.
+// live reports whether EC2 still knows a fleet: it deletes one some time after all its instances
+// are terminated or none was launched (User Guide, "Configure an EC2 Fleet of type instant"). Here
+// that time is the one after which terminated instances are forgotten.
 func (s *state) live(f fleet) bool {
 	return s.kernel.Now().Before(f.created.Add(tombstone)) || slices.ContainsFunc(f.instanceIDs(), func(id string) bool {
 		_, here := s.instances.Get(id)
@@ -177,8 +181,8 @@ func (f fleet) data() types.FleetData {
 	return data
 }
 
-// describeFleetInstances has nothing to show: it "does not support fleets of type instant" (SDK, DescribeFleetInstances), and there are no
-// others. The code is an inference.
+// describeFleetInstances has nothing to show: it "does not support fleets of type instant" (SDK,
+// DescribeFleetInstances), and there are no others. The code is an inference.
 func describeFleetInstances(c *sim.Call, in *awsec2.DescribeFleetInstancesInput) (*awsec2.DescribeFleetInstancesOutput, error) {
 	s := stateOf(c.Region)
 	id := val(in.FleetId)
@@ -194,8 +198,8 @@ func describeFleetInstances(c *sim.Call, in *awsec2.DescribeFleetInstancesInput)
 // maxFleetDeletions is how many instant fleets one request deletes (SDK, DeleteFleetsInput.FleetIds).
 const maxFleetDeletions = 25
 
-// deleteFleets deletes fleets with their instances. Codes and words are those of the User Guide, "Troubleshoot when a fleet fails to
-// delete".
+// deleteFleets deletes fleets with their instances. Codes and words are those of the User Guide,
+// "Troubleshoot when a fleet fails to delete".
 func deleteFleets(c *sim.Call, in *awsec2.DeleteFleetsInput) (*awsec2.DeleteFleetsOutput, error) {
 	if len(in.FleetIds) == 0 {
 		return nil, missingParameter("FleetId")

@@ -27,7 +27,8 @@ func (r *rig) address(id string) types.Address {
 	return out.Addresses[0]
 }
 
-// TestElasticAddresses: an address moves between instances, survives a stop, and is free when its instance is terminated.
+// TestElasticAddresses: an address moves between instances, survives a stop, and is free when its
+// instance is terminated.
 func TestElasticAddresses(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -63,7 +64,8 @@ func TestElasticAddresses(t *testing.T) {
 	wantError(t, err, "InvalidAssociationID.NotFound", "eipassoc-00000000000000000")
 }
 
-// TestDisassociatedInstancesAreLentAnAddress: an instance that was launched with an automatic address has one again.
+// TestDisassociatedInstancesAreLentAnAddress: an instance that was launched with an automatic
+// address has one again.
 func TestDisassociatedInstancesAreLentAnAddress(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -81,7 +83,8 @@ func TestDisassociatedInstancesAreLentAnAddress(t *testing.T) {
 	}
 }
 
-// TestNATGatewayLife: a gateway is pending for a while, fails for the documented reasons, and is shown for an hour after its end.
+// TestNATGatewayLife: a gateway is pending for a while, fails for the documented reasons, and is
+// shown for an hour after its end.
 func TestNATGatewayLife(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -202,7 +205,8 @@ func TestGatewaysThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestRouteTables: routes are replaced and turn into black holes, and associations move, that of the main table too.
+// TestRouteTables: routes are replaced and turn into black holes, and associations move, that of
+// the main table too.
 func TestRouteTables(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

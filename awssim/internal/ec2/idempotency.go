@@ -7,13 +7,14 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// tokenKey is the scope of a client token: one action in one account and Region (EC2 Developer Guide, "Ensuring idempotency in Amazon EC2
-// API requests").
+// tokenKey is the scope of a client token: one action in one account and Region (EC2 Developer
+// Guide, "Ensuring idempotency in Amazon EC2 API requests").
 type tokenKey struct{ action, token string }
 
-// tokenUse remembers the request that a token was first used with and its answer. Tokens are remembered for as long as the simulation
-// lasts; AWS promises a time only for instances (inference: nobody who retries can tell the difference). Behavior.ForgetTokens lets those
-// of launch templates go with what they created.
+// tokenUse remembers the request that a token was first used with and its answer. Tokens are
+// remembered for as long as the simulation lasts; AWS promises a time only for instances
+// (inference: nobody who retries can tell the difference). Behavior.ForgetTokens lets those of
+// launch templates go with what they created.
 type tokenUse struct {
 	request any
 	answer  any
@@ -25,8 +26,9 @@ const (
 	maxInstanceToken = 64
 )
 
-// replay returns the answer that the same token with the same request had before. The request must be given without DryRun. A token that
-// came with another request is refused with IdempotentParameterMismatch.
+// replay returns the answer that the same token with the same request had before. The request must
+// be given without DryRun. A token that came with another request is refused with
+// IdempotentParameterMismatch.
 func replay[O any](s *state, action string, token *string, limit int, request any) (*O, error) {
 	if val(token) == "" {
 		return nil, nil
@@ -52,7 +54,8 @@ func remember[O any](s *state, action string, token *string, request any, answer
 	}
 }
 
-// answersFor reports whether a repeated request is answered with the template and version, 0 for any, that the first one created.
+// answersFor reports whether a repeated request is answered with the template and version, 0 for
+// any, that the first one created.
 func (s *state) answersFor(id *string, version int64) bool {
 	if !s.kernel.Behavior().ForgetTokens {
 		return true

@@ -113,8 +113,8 @@ var imageListing = listing[types.Image]{
 	pages: pageLimits{min: 1, max: 1000},
 }
 
-// describeImages shows the images that the account may launch. No image of a world is deprecated or disabled, so IncludeDeprecated and
-// IncludeDisabled change nothing.
+// describeImages shows the images that the account may launch. No image of a world is deprecated or
+// disabled, so IncludeDeprecated and IncludeDisabled change nothing.
 func describeImages(c *sim.Call, in *awsec2.DescribeImagesInput) (*awsec2.DescribeImagesOutput, error) {
 	s := stateOf(c.Region)
 	candidates, err := s.imagesAskedFor(in.ImageIds)
@@ -131,7 +131,8 @@ func describeImages(c *sim.Call, in *awsec2.DescribeImagesInput) (*awsec2.Descri
 	return &awsec2.DescribeImagesOutput{Images: found, NextToken: next}, nil
 }
 
-// imagesAskedFor returns the visible images of the ids, or all if there are none, in the order in which they were made.
+// imagesAskedFor returns the visible images of the ids, or all if there are none, in the order in
+// which they were made.
 func (s *state) imagesAskedFor(ids []string) ([]types.Image, error) {
 	var found []types.Image
 	var missing []string
@@ -168,8 +169,8 @@ func (s *state) ownedBy(i types.Image, owners []string) bool {
 	return false
 }
 
-// executableBy: self means a permission given to the account explicitly, all means public (SDK, DescribeImagesInput.ExecutableUsers). The
-// simulation has no explicit launch permissions.
+// executableBy: self means a permission given to the account explicitly, all means public (SDK,
+// DescribeImagesInput.ExecutableUsers). The simulation has no explicit launch permissions.
 func (s *state) executableBy(i types.Image, users []string) bool {
 	if len(users) == 0 {
 		return true
@@ -179,7 +180,8 @@ func (s *state) executableBy(i types.Image, users []string) bool {
 
 var imageName = regexp.MustCompile(`^[a-zA-Z0-9()\[\] ./\-'@_]{3,128}$`)
 
-// registerImage publishes an image of the account. Its snapshots are taken on trust: the simulation knows only those of images.
+// registerImage publishes an image of the account. Its snapshots are taken on trust: the simulation
+// knows only those of images.
 func registerImage(c *sim.Call, in *awsec2.RegisterImageInput) (*awsec2.RegisterImageOutput, error) {
 	s := stateOf(c.Region)
 	if val(in.Name) == "" {
@@ -204,10 +206,12 @@ func registerImage(c *sim.Call, in *awsec2.RegisterImageInput) (*awsec2.Register
 		ImdsSupport: in.ImdsSupport, TpmSupport: in.TpmSupport, KernelId: in.KernelId, RamdiskId: in.RamdiskId, Tags: tags,
 	}
 	if image.Architecture == "" {
-		image.Architecture = types.ArchitectureValuesI386 // SDK, RegisterImageInput.Architecture: the default for EBS-backed images
+		// SDK, RegisterImageInput.Architecture: the default for EBS-backed images
+		image.Architecture = types.ArchitectureValuesI386
 	}
 	if image.VirtualizationType == "" {
-		image.VirtualizationType = types.VirtualizationTypeParavirtual // SDK, RegisterImageInput.VirtualizationType
+		// SDK, RegisterImageInput.VirtualizationType
+		image.VirtualizationType = types.VirtualizationTypeParavirtual
 	}
 	if err := checkEnums(image, "RegisterImage"); err != nil {
 		return nil, err

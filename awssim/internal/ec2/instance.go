@@ -36,7 +36,8 @@ type instance struct {
 	shutdown    types.ShutdownBehavior
 }
 
-// tombstone is how long a terminated instance can still be described (User Guide, "Terminate Amazon EC2 instances": about an hour).
+// tombstone is how long a terminated instance can still be described (User Guide, "Terminate Amazon
+// EC2 instances": about an hour).
 const tombstone = time.Hour
 
 func (i instance) public() Instance {
@@ -88,7 +89,8 @@ func (l *launch) makeInstance(index int, reservation, clientToken string) (insta
 		LaunchTime: ptr(now.Truncate(time.Second)), State: instanceState(types.InstanceStateNamePending), Architecture: l.image.Architecture,
 		RootDeviceName: l.image.RootDeviceName, RootDeviceType: l.image.RootDeviceType, VirtualizationType: l.image.VirtualizationType,
 		Platform: l.image.Platform, PlatformDetails: l.image.PlatformDetails, UsageOperation: l.image.UsageOperation, UsageOperationUpdateTime: ptr(now),
-		BootMode: l.image.BootMode, EnaSupport: l.image.EnaSupport, Hypervisor: types.HypervisorTypeXen, // EC2 says xen for Nitro too (SDK, Instance.Hypervisor)
+		// EC2 says xen for Nitro too (SDK, Instance.Hypervisor)
+		BootMode: l.image.BootMode, EnaSupport: l.image.EnaSupport, Hypervisor: types.HypervisorTypeXen,
 		KeyName: optional(val(l.in.KeyName)), KernelId: l.in.KernelId, RamdiskId: l.in.RamdiskId, IamInstanceProfile: l.profile,
 		ClientToken: ptr(clientToken), EbsOptimized: ptr(val(l.in.EbsOptimized)), SourceDestCheck: ptr(true), StateTransitionReason: ptr(""),
 		Monitoring: &types.Monitoring{State: types.MonitoringStateDisabled},
@@ -118,7 +120,8 @@ func (l *launch) makeInstance(index int, reservation, clientToken string) (insta
 	}, nil
 }
 
-// templateTags are what EC2 itself puts on an instance from a launch template (User Guide, "Launch EC2 instances using a launch template").
+// templateTags are what EC2 itself puts on an instance from a launch template (User Guide, "Launch
+// EC2 instances using a launch template").
 func (l *launch) templateTags() []types.Tag {
 	if l.source == nil {
 		return nil
@@ -167,8 +170,8 @@ func (l *launch) setOptions(api *types.Instance) {
 	l.setMetadataOptions(api)
 }
 
-// setMetadataOptions: IMDSv2 is required by default, with a hop limit of 2, where the image says so (User Guide, "Configure the Instance
-// Metadata Service options", order of precedence).
+// setMetadataOptions: IMDSv2 is required by default, with a hop limit of 2, where the image says so
+// (User Guide, "Configure the Instance Metadata Service options", order of precedence).
 func (l *launch) setMetadataOptions(api *types.Instance) {
 	api.MetadataOptions = &types.InstanceMetadataOptionsResponse{
 		HttpEndpoint: types.InstanceMetadataEndpointStateEnabled, HttpTokens: types.HttpTokensStateOptional, HttpPutResponseHopLimit: ptr(int32(1)),
@@ -199,7 +202,8 @@ func (l *launch) addInterfaces(api *types.Instance) error {
 	return nil
 }
 
-// publicAddress makes an address out of the instance id, in the block that is set aside for benchmarks (RFC 2544), which nobody owns.
+// publicAddress makes an address out of the instance id, in the block that is set aside for
+// benchmarks (RFC 2544), which nobody owns.
 func publicAddress(instanceID string) string {
 	sum := hash(instanceID)
 	return fmt.Sprintf("198.%d.%d.%d", 18+sum[0]&1, sum[1], sum[2])
@@ -237,8 +241,8 @@ func (l *launch) addVolumes(api *types.Instance) {
 	}
 }
 
-// volumeIOPS is what a volume can do: what was provisioned, or for gp2 its baseline of 3 per GiB, at least 100 and at most 16,000 (EBS User
-// Guide, "General Purpose SSD volumes").
+// volumeIOPS is what a volume can do: what was provisioned, or for gp2 its baseline of 3 per GiB,
+// at least 100 and at most 16,000 (EBS User Guide, "General Purpose SSD volumes").
 func volumeIOPS(ebs types.EbsBlockDevice) *int32 {
 	if ebs.VolumeType == types.VolumeTypeGp2 {
 		return ptr(min(max(3*val(ebs.VolumeSize), 100), 16000))

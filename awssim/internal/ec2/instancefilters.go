@@ -4,7 +4,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// furtherInstanceFilters are the filters of DescribeInstances that are rarely used (SDK, DescribeInstancesInput.Filters).
+// furtherInstanceFilters are the filters of DescribeInstances that are rarely used (SDK,
+// DescribeInstancesInput.Filters).
 var furtherInstanceFilters = filterTable[instance]{
 	"affinity": func(i instance) []string { return text(val(i.api.Placement).Affinity) },
 	"block-device-mapping.attach-time": func(i instance) []string {

@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// EventBooted is the state of the event that tells that the node in a running instance is up. The other states of events of the kind
-// "instance" are EC2's names of instance states.
+// EventBooted is the state of the event that tells that the node in a running instance is up. The
+// other states of events of the kind "instance" are EC2's names of instance states.
 const EventBooted = "booted"
 
 // LookupInstance returns the instance as it is now, also for a while after it was terminated.
@@ -18,7 +18,8 @@ func LookupInstance(r *sim.Region, id string) (Instance, bool) {
 	return i.public(), ok
 }
 
-// Instances returns all instances as they are now, in the order of their launch, those included that were terminated a short while ago.
+// Instances returns all instances as they are now, in the order of their launch, those included
+// that were terminated a short while ago.
 func Instances(r *sim.Region) []Instance {
 	var all []Instance
 	for _, i := range stateOf(r).instances.All() {
@@ -46,15 +47,17 @@ func LookupPlacementGroup(r *sim.Region, name string) (types.PlacementGroup, boo
 	return types.PlacementGroup{}, false
 }
 
-// OnInstanceChange makes f see an instance after every change of its state, tags included, and when its node has booted. f runs under the
-// kernel's lock, at the moment of the change, and stays until the Region is reset.
+// OnInstanceChange makes f see an instance after every change of its state, tags included, and when
+// its node has booted. f runs under the kernel's lock, at the moment of the change, and stays until
+// the Region is reset.
 func OnInstanceChange(r *sim.Region, f func(Instance)) {
 	s := stateOf(r)
 	s.watchers = append(s.watchers, f)
 }
 
-// TerminateInstances terminates instances on behalf of a service. Termination protection does not hold it back (Auto Scaling User Guide,
-// "Amazon EC2 Auto Scaling and instance termination protection"). Instances that are terminated already, or unknown, are left alone.
+// TerminateInstances terminates instances on behalf of a service. Termination protection does not
+// hold it back (Auto Scaling User Guide, "Amazon EC2 Auto Scaling and instance termination
+// protection"). Instances that are terminated already, or unknown, are left alone.
 func TerminateInstances(r *sim.Region, ids ...string) {
 	s := stateOf(r)
 	for _, id := range ids {
@@ -64,7 +67,8 @@ func TerminateInstances(r *sim.Region, ids ...string) {
 	}
 }
 
-// StopInstances stops instances on behalf of a service, as for a warm pool. Those that are not pending or running are left alone.
+// StopInstances stops instances on behalf of a service, as for a warm pool. Those that are not
+// pending or running are left alone.
 func StopInstances(r *sim.Region, ids ...string) {
 	s := stateOf(r)
 	for _, id := range ids {
@@ -74,8 +78,8 @@ func StopInstances(r *sim.Region, ids ...string) {
 	}
 }
 
-// HibernateInstances is StopInstances for instances that keep what is in their memory. Those that were not launched for it stop (User Guide, "How Amazon EC2
-// instance hibernation works").
+// HibernateInstances is StopInstances for instances that keep what is in their memory. Those that
+// were not launched for it stop (User Guide, "How Amazon EC2 instance hibernation works").
 func HibernateInstances(r *sim.Region, ids ...string) {
 	s := stateOf(r)
 	for _, id := range ids {
@@ -93,8 +97,9 @@ func hibernationOf(i instance) ending {
 	return userInitiated
 }
 
-// StartInstances starts stopped instances on behalf of a service; those in another state are left alone. It stops at the first for which
-// there is no capacity, with EC2's InsufficientInstanceCapacity.
+// StartInstances starts stopped instances on behalf of a service; those in another state are left
+// alone. It stops at the first for which there is no capacity, with EC2's
+// InsufficientInstanceCapacity.
 func StartInstances(r *sim.Region, ids ...string) error {
 	s := stateOf(r)
 	for _, id := range ids {
@@ -220,7 +225,8 @@ func (s *state) explain(i instance, why ending) instance {
 	return i
 }
 
-// finish makes an instance terminated: its addresses are free, its volumes are gone or available, and after a while it is forgotten.
+// finish makes an instance terminated: its addresses are free, its volumes are gone or available,
+// and after a while it is forgotten.
 func (s *state) finish(i instance) {
 	s.releaseNetwork(i)
 	for _, m := range i.api.BlockDeviceMappings {

@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// SDK, DescribeInstanceTypesInput: 5 to 100 results a page, up to 100 types by name; without MaxResults the answer has 100.
+// SDK, DescribeInstanceTypesInput: 5 to 100 results a page, up to 100 types by name; without
+// MaxResults the answer has 100.
 var typePages = pageLimits{min: 5, max: 100, unpaged: 100}
 
 const maxNamedTypes = 100
@@ -42,7 +43,8 @@ func describeInstanceTypes(c *sim.Call, in *awsec2.DescribeInstanceTypesInput) (
 	return &awsec2.DescribeInstanceTypesOutput{InstanceTypes: page, NextToken: next}, nil
 }
 
-// describedTypes returns every instance type of the world as EC2 describes it. A world's types do not change, so they are described once.
+// describedTypes returns every instance type of the world as EC2 describes it. A world's types do
+// not change, so they are described once.
 func (s *state) describedTypes() []types.InstanceTypeInfo {
 	known := s.kernel.World().InstanceTypes
 	for i := len(s.typeInfos); i < len(known); i++ {

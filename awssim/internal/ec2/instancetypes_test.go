@@ -18,8 +18,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// TestInstanceTypesAreAsRecorded compares every answer of DescribeInstanceTypes, member by member, with the table that hack/instancetypes wrote of a recording.
-// It reads the table by the names of its columns, not as the simulator does.
+// TestInstanceTypesAreAsRecorded compares every answer of DescribeInstanceTypes, member by member,
+// with the table that hack/instancetypes wrote of a recording. It reads the table by the names of
+// its columns, not as the simulator does.
 func TestInstanceTypesAreAsRecorded(t *testing.T) {
 	t.Parallel()
 	recorded, columns := readTable(t)
@@ -47,8 +48,9 @@ func TestInstanceTypesAreAsRecorded(t *testing.T) {
 	}
 }
 
-// TestPodsPerNode holds the formula of the VPC network plugin, interfaces × (addresses - 1) + 2, to what awslabs/amazon-eks-ami publishes in eni-max-pods.txt. The
-// plugin uses the interfaces of the default network card alone.
+// TestPodsPerNode holds the formula of the VPC network plugin, interfaces × (addresses - 1) + 2, to
+// what awslabs/amazon-eks-ami publishes in eni-max-pods.txt. The plugin uses the interfaces of the
+// default network card alone.
 func TestPodsPerNode(t *testing.T) {
 	t.Parallel()
 	described := wholeCatalogue(t)
@@ -108,7 +110,8 @@ func readTable(t *testing.T) (recorded map[string]map[string]string, columns []s
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(strings.TrimSuffix(string(table), "\n"), "\n")[1:] // after the note that it is generated
+	// after the note that it is generated
+	lines := strings.Split(strings.TrimSuffix(string(table), "\n"), "\n")[1:]
 	header := strings.Split(lines[0], "\t")
 	for _, column := range header {
 		name, members, _ := strings.Cut(column, ":")
@@ -173,7 +176,8 @@ func spelledOut(t *testing.T, list string) string {
 	return strings.Join(words, ",")
 }
 
-// valuesOf returns the members of an answer by path. Booleans and supported or unsupported are one, as in the table.
+// valuesOf returns the members of an answer by path. Booleans and supported or unsupported are one,
+// as in the table.
 func valuesOf(t *testing.T, path string, value any) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -235,7 +239,8 @@ func onlyOf(columns []string, values map[string]string) map[string]string {
 	return kept
 }
 
-// TestInstanceTypesFromInstanceRequirements holds attributes to facts of AWS's instance types. Cluster Autoscaler sizes groups by this call.
+// TestInstanceTypesFromInstanceRequirements holds attributes to facts of AWS's instance types.
+// Cluster Autoscaler sizes groups by this call.
 func TestInstanceTypesFromInstanceRequirements(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, withWorld(func(w *world.World) {
@@ -324,7 +329,8 @@ func TestInstanceRequirementsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestRegionsOfTheDefaultWorld launches in another region than the tests', into its default VPC, by AWS's parameters.
+// TestRegionsOfTheDefaultWorld launches in another region than the tests', into its default VPC, by
+// AWS's parameters.
 func TestRegionsOfTheDefaultWorld(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

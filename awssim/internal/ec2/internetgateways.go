@@ -37,7 +37,8 @@ func (s *state) newInternetGateway(id string, tags []types.Tag) types.InternetGa
 	return types.InternetGateway{InternetGatewayId: ptr(id), OwnerId: ptr(s.region.Account.ID), Tags: tags}
 }
 
-// gatewayAttachment returns the attachment of a gateway to a VPC (SDK, InternetGatewayAttachment.State: "the state is available when attached").
+// gatewayAttachment returns the attachment of a gateway to a VPC (SDK,
+// InternetGatewayAttachment.State: "the state is available when attached").
 func gatewayAttachment(vpc string) []types.InternetGatewayAttachment {
 	return []types.InternetGatewayAttachment{{VpcId: ptr(vpc), State: "available"}}
 }
@@ -100,7 +101,8 @@ func attachInternetGateway(c *sim.Call, in *awsec2.AttachInternetGatewayInput) (
 	return &awsec2.AttachInternetGatewayOutput{}, nil
 }
 
-// detachInternetGateway refuses to detach a gateway from a VPC with public addresses (error codes, DependencyViolation).
+// detachInternetGateway refuses to detach a gateway from a VPC with public addresses (error codes,
+// DependencyViolation).
 func detachInternetGateway(c *sim.Call, in *awsec2.DetachInternetGatewayInput) (*awsec2.DetachInternetGatewayOutput, error) {
 	s := stateOf(c.Region)
 	gateway, err := s.findGateway(in.InternetGatewayId)

@@ -10,11 +10,13 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// noticeTime is how long before a Spot Instance is interrupted EC2 says so (User Guide, "Spot Instance interruption notices").
+// noticeTime is how long before a Spot Instance is interrupted EC2 says so (User Guide, "Spot
+// Instance interruption notices").
 const noticeTime = 2 * time.Minute
 
-// InterruptSpotInstance has EC2 take a Spot Instance back: it gives notice, and terminates the instance two minutes later, unless it has ended by then. It
-// fails if there is no such Spot Instance that is pending or running.
+// InterruptSpotInstance has EC2 take a Spot Instance back: it gives notice, and terminates the
+// instance two minutes later, unless it has ended by then. It fails if there is no such Spot
+// Instance that is pending or running.
 func InterruptSpotInstance(r *sim.Region, id string) error {
 	s := stateOf(r)
 	i, err := s.spotInstance(id)
@@ -35,8 +37,8 @@ func InterruptSpotInstance(r *sim.Region, id string) error {
 	return nil
 }
 
-// RecommendRebalance has EC2 say that a Spot Instance is at elevated risk of interruption (User Guide, "EC2 instance rebalance recommendations"). It fails like
-// InterruptSpotInstance.
+// RecommendRebalance has EC2 say that a Spot Instance is at elevated risk of interruption (User
+// Guide, "EC2 instance rebalance recommendations"). It fails like InterruptSpotInstance.
 func RecommendRebalance(r *sim.Region, id string) error {
 	s := stateOf(r)
 	if _, err := s.spotInstance(id); err != nil {

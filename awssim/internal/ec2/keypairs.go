@@ -84,7 +84,8 @@ func (s *state) addKeyPair(c *sim.Call, name *string, kind types.KeyType, finger
 	return pair
 }
 
-// createKeyPair makes a key pair with real keys. The keys are the one thing in the simulation that differs from run to run.
+// createKeyPair makes a key pair with real keys. The keys are the one thing in the simulation that
+// differs from run to run.
 func createKeyPair(c *sim.Call, in *awsec2.CreateKeyPairInput) (*awsec2.CreateKeyPairOutput, error) {
 	s := stateOf(c.Region)
 	if err := s.checkKeyName(in.KeyName); err != nil {
@@ -117,8 +118,9 @@ func createKeyPair(c *sim.Call, in *awsec2.CreateKeyPairInput) (*awsec2.CreateKe
 	}, nil
 }
 
-// generateKey returns the private key as PEM, the public one as OpenSSH writes it, and the fingerprint that EC2 shows for keys that it made:
-// SHA-1 of the private key for RSA, SHA-256 of the public key for ED25519 (User Guide, "Verify the fingerprint of your key pair").
+// generateKey returns the private key as PEM, the public one as OpenSSH writes it, and the
+// fingerprint that EC2 shows for keys that it made: SHA-1 of the private key for RSA, SHA-256 of
+// the public key for ED25519 (User Guide, "Verify the fingerprint of your key pair").
 func generateKey(kind types.KeyType) (private, public, fingerprint string, err error) {
 	if kind == types.KeyTypeEd25519 {
 		publicKey, privateKey, err := ed25519.GenerateKey(rand.Reader)
@@ -182,8 +184,9 @@ func colons(sum []byte) string {
 	return strings.Join(pairs, ":")
 }
 
-// importKeyPair takes an OpenSSH public key. The fingerprint of an imported RSA key is MD5 of the public key (User Guide, "Verify the
-// fingerprint of your key pair"); here over its OpenSSH form (inference: nobody can compare it with a key that does not exist in AWS).
+// importKeyPair takes an OpenSSH public key. The fingerprint of an imported RSA key is MD5 of the
+// public key (User Guide, "Verify the fingerprint of your key pair"); here over its OpenSSH form
+// (inference: nobody can compare it with a key that does not exist in AWS).
 func importKeyPair(c *sim.Call, in *awsec2.ImportKeyPairInput) (*awsec2.ImportKeyPairOutput, error) {
 	s := stateOf(c.Region)
 	if err := s.checkKeyName(in.KeyName); err != nil {

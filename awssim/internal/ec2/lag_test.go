@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// TestReadLagOfInstances: what is described of an instance lags behind the launch, and so do its tags behind their change (EC2 developer
-// guide, "Eventual consistency").
+// TestReadLagOfInstances: what is described of an instance lags behind the launch, and so do its
+// tags behind their change (EC2 developer guide, "Eventual consistency").
 func TestReadLagOfInstances(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, withBehavior(awssim.Behavior{ReadLag: 5 * time.Second}))

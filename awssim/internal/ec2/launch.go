@@ -19,29 +19,34 @@ type LaunchRequest struct {
 	Data  *types.RequestLaunchTemplateData
 	Count int
 
-	// InstanceType and ImageID override the template's if they are not empty. With an InstanceType, the template's instance requirements
-	// do not matter.
+	// InstanceType and ImageID override the template's if they are not empty. With an InstanceType,
+	// the template's instance requirements do not matter.
 	InstanceType string
 	ImageID      string
-	// SubnetID is where to launch. It wins over every subnet that the template names, as with Auto Scaling ("Create a launch template for
-	// an Auto Scaling group"). Without it, Zone means that zone's default subnet.
+	// SubnetID is where to launch. It wins over every subnet that the template names, as with Auto
+	// Scaling ("Create a launch template for an Auto Scaling group"). Without it, Zone means that
+	// zone's default subnet.
 	SubnetID string
 	Zone     string
-	// Market is "" for what the template says, or a market. MaxPrice is for Spot; empty means the on-demand price.
+	// Market is "" for what the template says, or a market. MaxPrice is for Spot; empty means the
+	// on-demand price.
 	Market   types.MarketType
 	MaxPrice string
-	// PlacementGroup is a name, which wins over the template's placement group; empty for what the template says.
+	// PlacementGroup is a name, which wins over the template's placement group; empty for what the
+	// template says.
 	PlacementGroup string
-	// ReservationID is the Capacity Reservation to launch into, which wins over the template's; empty for what the template says. A Market of
-	// capacity-block or interruptible-capacity-reservation goes with it.
+	// ReservationID is the Capacity Reservation to launch into, which wins over the template's;
+	// empty for what the template says. A Market of capacity-block or
+	// interruptible-capacity-reservation goes with it.
 	ReservationID string
-	// Tags win over the template's instance tags with the same key. SystemTags have keys with the prefix aws:.
+	// Tags win over the template's instance tags with the same key. SystemTags have keys with the
+	// prefix aws:.
 	Tags       []types.Tag
 	SystemTags []types.Tag
 }
 
-// LaunchInstances launches Count instances or none. The error, if any, is the *sim.Error that RunInstances would answer with, for example
-// InsufficientInstanceCapacity.
+// LaunchInstances launches Count instances or none. The error, if any, is the *sim.Error that
+// RunInstances would answer with, for example InsufficientInstanceCapacity.
 func LaunchInstances(r *sim.Region, request LaunchRequest) ([]Instance, error) {
 	l, err := planRequest(r, request)
 	if err != nil {
@@ -57,8 +62,8 @@ func LaunchInstances(r *sim.Region, request LaunchRequest) ([]Instance, error) {
 	return l.start(count, "", "")
 }
 
-// CheckLaunch returns the error that LaunchInstances would fail with, capacity and free addresses apart, and launches nothing. It is what a
-// dry run of RunInstances answers.
+// CheckLaunch returns the error that LaunchInstances would fail with, capacity and free addresses
+// apart, and launches nothing. It is what a dry run of RunInstances answers.
 func CheckLaunch(r *sim.Region, request LaunchRequest) error {
 	_, err := planRequest(r, request)
 	return err
@@ -88,7 +93,8 @@ func planRequest(r *sim.Region, request LaunchRequest) (*launch, error) {
 	return l, l.plan()
 }
 
-// launchData returns what a request launches, and the launch template version that it is from: nil if it is from none.
+// launchData returns what a request launches, and the launch template version that it is from: nil
+// if it is from none.
 func launchData(r *sim.Region, request LaunchRequest) (types.RequestLaunchTemplateData, *LaunchTemplateVersion, error) {
 	if request.Data != nil {
 		return *request.Data, nil, nil
@@ -100,8 +106,8 @@ func launchData(r *sim.Region, request LaunchRequest) (types.RequestLaunchTempla
 	return version.Data, version, nil
 }
 
-// CheckResources returns the error of a launch that names an image, an instance type, a key pair, or a security group that does not exist, or
-// whose user data cannot be read.
+// CheckResources returns the error of a launch that names an image, an instance type, a key pair,
+// or a security group that does not exist, or whose user data cannot be read.
 func CheckResources(r *sim.Region, data types.RequestLaunchTemplateData) error {
 	l := &launch{state: stateOf(r), in: shape.Convert[awsec2.RunInstancesInput](data), stored: true}
 	for _, step := range []func(*launch) error{
@@ -148,10 +154,11 @@ func overrideSubnet(in *awsec2.RunInstancesInput, request LaunchRequest) {
 
 // launch is one launch being worked out: what is asked for, and what was found for it.
 type launch struct {
-	state      *state
-	in         awsec2.RunInstancesInput
-	source     *LaunchTemplateVersion // nil if no launch template is used
-	stored     bool                   // the data is only being stored: who launches with it may still add to it
+	state  *state
+	in     awsec2.RunInstancesInput
+	source *LaunchTemplateVersion // nil if no launch template is used
+	// the data is only being stored: who launches with it may still add to it
+	stored     bool
 	extraTags  []types.Tag
 	systemTags []types.Tag
 
@@ -164,7 +171,8 @@ type launch struct {
 	userData   string
 }
 
-// plan finds everything that the launch needs and refuses it as RunInstances would. The order of the checks is an inference.
+// plan finds everything that the launch needs and refuses it as RunInstances would. The order of
+// the checks is an inference.
 func (l *launch) plan() error {
 	if val(l.in.ImageId) == "" {
 		return missingParameter("ImageId")
@@ -183,8 +191,9 @@ func (l *launch) plan() error {
 	return nil
 }
 
-// chooseType refuses a launch that leaves the type to instance requirements, which RunInstances can not use (SDK,
-// RequestLaunchTemplateData.InstanceRequirements), and fills in RunInstances' default type.
+// chooseType refuses a launch that leaves the type to instance requirements, which RunInstances
+// cannot use (SDK, RequestLaunchTemplateData.InstanceRequirements), and fills in RunInstances'
+// default type.
 func (l *launch) chooseType() error {
 	if l.in.InstanceType != "" {
 		return nil
@@ -192,7 +201,8 @@ func (l *launch) chooseType() error {
 	if l.source != nil && l.source.Data.InstanceRequirements != nil {
 		return invalidCombination("The launch template has InstanceRequirements, which can't be used to launch an instance. Specify an instance type.")
 	}
-	l.in.InstanceType = types.InstanceTypeM1Small // API reference, RunInstances, InstanceType: "Default: m1.small"
+	// API reference, RunInstances, InstanceType: "Default: m1.small"
+	l.in.InstanceType = types.InstanceTypeM1Small
 	return nil
 }
 
@@ -302,8 +312,9 @@ func (l *launch) tags(resource types.ResourceType) []types.Tag {
 	return tags
 }
 
-// validationWarning is what EC2 reports about data that it stored although no launch with it can work. AWS does not document which checks
-// it makes; here it is every rule of a launch that can be judged from the data and from what the Region holds (inference).
+// validationWarning is what EC2 reports about data that it stored although no launch with it can
+// work. AWS does not document which checks it makes; here it is every rule of a launch that can be
+// judged from the data and from what the Region holds (inference).
 func (s *state) validationWarning(data types.RequestLaunchTemplateData) *types.ValidationWarning {
 	l := &launch{state: s, in: shape.Convert[awsec2.RunInstancesInput](data), stored: true}
 	steps := []func(*launch) error{(*launch).findImage, (*launch).findType}

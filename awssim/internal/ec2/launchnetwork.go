@@ -30,8 +30,9 @@ func (p interfacePlan) addresses() int {
 	return 1 + len(secondaryAddresses(p.spec))
 }
 
-// ruleInterfaces holds the rules of network interfaces among themselves (SDK, InstanceNetworkInterfaceSpecification; for the number, User
-// Guide, "Maximum IP addresses per network interface").
+// ruleInterfaces holds the rules of network interfaces among themselves (SDK,
+// InstanceNetworkInterfaceSpecification; for the number, User Guide, "Maximum IP addresses per
+// network interface").
 func (l *launch) ruleInterfaces() error {
 	type slot struct{ card, device int32 }
 	taken := map[slot]bool{}
@@ -89,7 +90,8 @@ func checkInterface(n types.InstanceNetworkInterfaceSpecification, count int) er
 }
 
 // checkExisting: an interface that is there already has its subnet, groups, and addresses (SDK,
-// InstanceNetworkInterfaceSpecification.NetworkInterfaceId). The words of the second refusal are an inference.
+// InstanceNetworkInterfaceSpecification.NetworkInterfaceId). The words of the second refusal are an
+// inference.
 func (l *launch) checkExisting(n types.InstanceNetworkInterfaceSpecification) error {
 	if val(n.NetworkInterfaceId) == "" {
 		return nil
@@ -103,8 +105,8 @@ func (l *launch) checkExisting(n types.InstanceNetworkInterfaceSpecification) er
 	return nil
 }
 
-// checkEFAOnly: such an interface has no IP addresses (SDK, InstanceNetworkInterfaceSpecification.InterfaceType), so it is not the primary
-// one.
+// checkEFAOnly: such an interface has no IP addresses (SDK,
+// InstanceNetworkInterfaceSpecification.InterfaceType), so it is not the primary one.
 func checkEFAOnly(n types.InstanceNetworkInterfaceSpecification) error {
 	if val(n.InterfaceType) != "efa-only" {
 		return nil
@@ -118,7 +120,8 @@ func checkEFAOnly(n types.InstanceNetworkInterfaceSpecification) error {
 	return nil
 }
 
-// checkPrimaryAddress: one private address is the primary one (SDK, InstanceNetworkInterfaceSpecification.PrivateIpAddresses).
+// checkPrimaryAddress: one private address is the primary one (SDK,
+// InstanceNetworkInterfaceSpecification.PrivateIpAddresses).
 func checkPrimaryAddress(n types.InstanceNetworkInterfaceSpecification) error {
 	primaries := 0
 	for _, a := range n.PrivateIpAddresses {
@@ -160,8 +163,9 @@ func checkENAExpress(n types.InstanceNetworkInterfaceSpecification) error {
 	return nil
 }
 
-// ruleSecondaryInterfaces holds the rules of interfaces in secondary subnets (SDK, InstanceSecondaryInterfaceSpecificationRequest). That a
-// count and a list exclude each other is an inference from the other members of their kind.
+// ruleSecondaryInterfaces holds the rules of interfaces in secondary subnets (SDK,
+// InstanceSecondaryInterfaceSpecificationRequest). That a count and a list exclude each other is an
+// inference from the other members of their kind.
 func (l *launch) ruleSecondaryInterfaces() error {
 	for _, n := range l.in.SecondaryInterfaces {
 		if n.DeleteOnTermination != nil && !*n.DeleteOnTermination {
@@ -239,8 +243,8 @@ func (l *launch) planInterface(spec types.InstanceNetworkInterfaceSpecification)
 	return plan, err
 }
 
-// findSubnet is the subnet that is named, or the default subnet of the zone that the placement asks for, or of the first zone that has one
-// (User Guide, "Default subnets").
+// findSubnet is the subnet that is named, or the default subnet of the zone that the placement asks
+// for, or of the first zone that has one (User Guide, "Default subnets").
 func (l *launch) findSubnet(id *string) (types.Subnet, error) {
 	if val(id) != "" {
 		if err := subnetID.check(*id); err != nil {
@@ -313,9 +317,10 @@ func (s *state) zonesOffering(instanceType string) []string {
 	return zones
 }
 
-// findGroups returns the security groups of an interface: those that are named, or the VPC's default group. Names are for launches in the default
-// VPC that name no subnet: hashicorp/terraform#12123 has EC2's refusal, crossplane-contrib/provider-aws#1519 and #1752 have Auto Scaling's for a
-// launch template with names, beside a subnet and without one.
+// findGroups returns the security groups of an interface: those that are named, or the VPC's
+// default group. Names are for launches in the default VPC that name no subnet:
+// hashicorp/terraform#12123 has EC2's refusal, crossplane-contrib/provider-aws#1519 and #1752 have
+// Auto Scaling's for a launch template with names, beside a subnet and without one.
 func (l *launch) findGroups(ids []string, subnet types.Subnet, named bool) ([]types.GroupIdentifier, error) {
 	var groups []types.GroupIdentifier
 	for _, id := range ids {
@@ -379,7 +384,8 @@ func (l *launch) checkGroupsExist() error {
 	return nil
 }
 
-// reservedAddresses is how many addresses of a subnet can not be used: the first four and the last (VPC User Guide, "Subnet sizing").
+// reservedAddresses is how many addresses of a subnet cannot be used: the first four and the last
+// (VPC User Guide, "Subnet sizing").
 const reservedAddresses = 5
 
 // addressPool hands out the private IPv4 addresses of one subnet, the lowest free one first.
@@ -393,7 +399,8 @@ func (s *state) pool(subnet types.Subnet) *addressPool {
 	if p, ok := s.addresses[id]; ok {
 		return p
 	}
-	// A world and CreateSubnet admit only subnets with a good CIDR block, so the zero prefix, which has no addresses, is out of reach.
+	// A world and CreateSubnet admit only subnets with a good CIDR block, so the zero prefix, which
+	// has no addresses, is out of reach.
 	prefix, _ := netip.ParsePrefix(val(subnet.CidrBlock))
 	p := &addressPool{prefix: prefix.Masked(), used: map[netip.Addr]bool{}}
 	s.addresses[id] = p
@@ -432,7 +439,7 @@ func (p *addressPool) take(wanted string) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// check returns why a wanted address can not be had, or nil.
+// check returns why a wanted address cannot be had, or nil.
 func (p *addressPool) check(wanted string) error {
 	addr, err := netip.ParseAddr(wanted)
 	if err != nil || !p.prefix.Contains(addr) {
@@ -450,8 +457,9 @@ func (p *addressPool) release(address string) {
 	}
 }
 
-// privateDNSName is the host name that EC2 gives (User Guide, "EC2 instance hostnames and domains"): from the address or, where asked for,
-// from the instance id, under ec2.internal in us-east-1 and <region>.compute.internal elsewhere.
+// privateDNSName is the host name that EC2 gives (User Guide, "EC2 instance hostnames and
+// domains"): from the address or, where asked for, from the instance id, under ec2.internal in
+// us-east-1 and <region>.compute.internal elsewhere.
 func (s *state) privateDNSName(instanceID, address string, kind types.HostnameType) string {
 	domain := s.privateDomain()
 	if kind == types.HostnameTypeResourceName {

@@ -10,8 +10,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// dataRules are the rules of RunInstances that look at the parameters alone, with the image and the instance type if those are known. A
-// launch stops at the first that fails; a launch template's warning lists all.
+// dataRules are the rules of RunInstances that look at the parameters alone, with the image and the
+// instance type if those are known. A launch stops at the first that fails; a launch template's
+// warning lists all.
 var dataRules = []func(*launch) error{
 	(*launch).ruleEnums, (*launch).ruleUserData, (*launch).ruleArchitecture, (*launch).ruleInterfacesOrGroups, (*launch).ruleMarket,
 	(*launch).ruleReservation, (*launch).ruleCPU, (*launch).ruleCredits, (*launch).ruleEnclaveAndHibernation, (*launch).rulePlacement,
@@ -42,7 +43,8 @@ func (l *launch) ruleArchitecture() error {
 	}
 	offered := ""
 	if len(l.kind.Architectures) > 0 {
-		offered = l.kind.Architectures[len(l.kind.Architectures)-1] // i386 comes before x86_64, and AWS names the latter
+		// i386 comes before x86_64, and AWS names the latter
+		offered = l.kind.Architectures[len(l.kind.Architectures)-1]
 	}
 	return sim.Errorf("InvalidParameterValue",
 		"The architecture '%s' of the specified instance type does not match the architecture '%s' of the specified AMI. "+
@@ -51,8 +53,8 @@ func (l *launch) ruleArchitecture() error {
 		offered, l.image.Architecture)
 }
 
-// ruleInterfacesOrGroups: with network interfaces, groups, subnet and addresses belong to them (SDK, RequestLaunchTemplateData.
-// SecurityGroupIds; RunInstancesInput.SubnetId).
+// ruleInterfacesOrGroups: with network interfaces, groups, subnet and addresses belong to them
+// (SDK, RequestLaunchTemplateData. SecurityGroupIds; RunInstancesInput.SubnetId).
 func (l *launch) ruleInterfacesOrGroups() error {
 	if len(l.in.NetworkInterfaces) == 0 {
 		return nil
@@ -113,7 +115,8 @@ func checkSpotOptions(o types.SpotMarketOptions) error {
 	return nil
 }
 
-// ruleReservation: a reservation is named by id or by resource group, not for Spot, and not against a preference for none.
+// ruleReservation: a reservation is named by id or by resource group, not for Spot, and not against
+// a preference for none.
 func (l *launch) ruleReservation() error {
 	spec := val(l.in.CapacityReservationSpecification)
 	target := val(spec.CapacityReservationTarget)
@@ -134,7 +137,8 @@ func (l *launch) ruleReservation() error {
 	return nil
 }
 
-// ruleCPU holds the rules of CPU options (User Guide, "Rules for specifying CPU options for an Amazon EC2 instance").
+// ruleCPU holds the rules of CPU options (User Guide, "Rules for specifying CPU options for an
+// Amazon EC2 instance").
 func (l *launch) ruleCPU() error {
 	o := l.in.CpuOptions
 	if o == nil || l.kind == nil {
@@ -169,7 +173,8 @@ func familyOf(instanceType string) string {
 	return family
 }
 
-// ruleCredits: CPU credits are for burstable types (SDK, RequestLaunchTemplateData.CreditSpecification: "valid only for T instances").
+// ruleCredits: CPU credits are for burstable types (SDK,
+// RequestLaunchTemplateData.CreditSpecification: "valid only for T instances").
 func (l *launch) ruleCredits() error {
 	credits := val(val(l.in.CreditSpecification).CpuCredits)
 	if credits == "" {
@@ -184,8 +189,9 @@ func (l *launch) ruleCredits() error {
 	return nil
 }
 
-// ruleEnclaveAndHibernation: one excludes the other (SDK, RequestLaunchTemplateData.EnclaveOptions), and both need a type that can do it.
-// Hibernation also needs an encrypted root volume (User Guide, "Prerequisites for EC2 instance hibernation").
+// ruleEnclaveAndHibernation: one excludes the other (SDK,
+// RequestLaunchTemplateData.EnclaveOptions), and both need a type that can do it. Hibernation also
+// needs an encrypted root volume (User Guide, "Prerequisites for EC2 instance hibernation").
 func (l *launch) ruleEnclaveAndHibernation() error {
 	enclave := val(val(l.in.EnclaveOptions).Enabled)
 	hibernation := val(val(l.in.HibernationOptions).Configured)
@@ -210,13 +216,15 @@ func (l *launch) ruleEnclaveAndHibernation() error {
 	return nil
 }
 
-// mostHibernatedMemory is what an instance may have in memory to hibernate, in MiB (User Guide, "Prerequisites for EC2 instance hibernation": less than 150
-// GiB on Linux).
+// mostHibernatedMemory is what an instance may have in memory to hibernate, in MiB (User Guide,
+// "Prerequisites for EC2 instance hibernation": less than 150 GiB on Linux).
 const mostHibernatedMemory = 150 * 1024
 
-// roomToHibernate refuses instances whose memory EC2 could not write to their root volume (User Guide, "Prerequisites for EC2 instance hibernation", which
-// demands a root volume "large enough to store the RAM contents"). That EC2 refuses the launch for the size is an inference from the error code, which
-// is for "parameter values [that] do not meet the prerequisites"; the words are one too.
+// roomToHibernate refuses instances whose memory EC2 could not write to their root volume (User
+// Guide, "Prerequisites for EC2 instance hibernation", which demands a root volume "large enough to
+// store the RAM contents"). That EC2 refuses the launch for the size is an inference from the error
+// code, which is for "parameter values [that] do not meet the prerequisites"; the words are one
+// too.
 func (l *launch) roomToHibernate() error {
 	if !val(val(l.in.HibernationOptions).Configured) {
 		return nil
@@ -274,8 +282,8 @@ func checkHost(p types.Placement) error {
 	return nil
 }
 
-// ruleMetadata holds the range of the hop limit (SDK, InstanceMetadataOptionsRequest) and what instance tags must look like to be shown
-// there.
+// ruleMetadata holds the range of the hop limit (SDK, InstanceMetadataOptionsRequest) and what
+// instance tags must look like to be shown there.
 func (l *launch) ruleMetadata() error {
 	o := l.in.MetadataOptions
 	if o == nil {
@@ -290,9 +298,9 @@ func (l *launch) ruleMetadata() error {
 	return nil
 }
 
-// ruleTags: the tags of the request are good and, for a launch, tag only what the launch makes (SDK,
-// LaunchTemplateTagSpecificationRequest.ResourceType: "if the instance does not include the resource type that you specify, the instance
-// launch fails").
+// ruleTags: the tags of the request are good and, for a launch, tag only what the launch makes
+// (SDK, LaunchTemplateTagSpecificationRequest.ResourceType: "if the instance does not include the
+// resource type that you specify, the instance launch fails").
 func (l *launch) ruleTags() error {
 	if _, err := tagsFor(l.in.TagSpecifications, types.ResourceTypeInstance, templateTaggable...); err != nil {
 		return err

@@ -16,7 +16,8 @@ type volumePlan struct {
 	ebs    types.EbsBlockDevice // complete: every member that the volume type has is set
 }
 
-// volumeLimits is what a volume type allows (SDK, EbsBlockDevice; ratios: EBS User Guide, "Amazon EBS volume types").
+// volumeLimits is what a volume type allows (SDK, EbsBlockDevice; ratios: EBS User Guide, "Amazon
+// EBS volume types").
 type volumeLimits struct {
 	minSize, maxSize             int32 // GiB
 	minIOPS, maxIOPS             int32 // 0: the type has no provisioned IOPS
@@ -36,7 +37,8 @@ var volumeTypes = map[types.VolumeType]volumeLimits{
 	types.VolumeTypeStandard: {minSize: 1, maxSize: 1024, bootable: true},
 }
 
-// Defaults of gp3 (EBS User Guide, "General Purpose SSD volumes"), and the throughput that one IOPS carries at most.
+// Defaults of gp3 (EBS User Guide, "General Purpose SSD volumes"), and the throughput that one IOPS
+// carries at most.
 const (
 	gp3DefaultIOPS       = 3000
 	gp3DefaultThroughput = 125
@@ -45,7 +47,8 @@ const (
 
 var ephemeralDevice = regexp.MustCompile(`^ephemeral([0-9]|1[0-9]|2[0-3])$`)
 
-// ruleBlockDevices holds the rules of block device mappings that need no image (SDK, BlockDeviceMapping and EbsBlockDevice).
+// ruleBlockDevices holds the rules of block device mappings that need no image (SDK,
+// BlockDeviceMapping and EbsBlockDevice).
 func (l *launch) ruleBlockDevices() error {
 	seen := map[string]bool{}
 	for _, m := range l.in.BlockDeviceMappings {
@@ -64,8 +67,9 @@ func (l *launch) ruleBlockDevices() error {
 	return nil
 }
 
-// ruleTemplateVolumes holds what launch templates forbid and RunInstances allows: an encryption value for a volume of a snapshot that the
-// template names (SDK, LaunchTemplateEbsBlockDeviceRequest.Encrypted). Code and words are what users report of EC2.
+// ruleTemplateVolumes holds what launch templates forbid and RunInstances allows: an encryption
+// value for a volume of a snapshot that the template names (SDK,
+// LaunchTemplateEbsBlockDeviceRequest.Encrypted). Code and words are what users report of EC2.
 func (l *launch) ruleTemplateVolumes() error {
 	mappings := l.in.BlockDeviceMappings
 	if !l.stored {
@@ -79,10 +83,12 @@ func (l *launch) ruleTemplateVolumes() error {
 	return nil
 }
 
-// encryptedFlag refuses an encryption value for a volume of a snapshot. EC2 also refuses the value false where the image, not the request, names
-// the snapshot, as every image does for its root device: aws/aws-sdk-net#515 for RunInstances; hashicorp/terraform-provider-aws#4553 and
-// testAccLaunchTemplateConfig_BlockDeviceMappings_EBS for Auto Scaling, until at least 2020. The value true encrypts the copy (EBS User Guide,
-// "Encryption by default": launching from unencrypted snapshots with encryption).
+// encryptedFlag refuses an encryption value for a volume of a snapshot. EC2 also refuses the value
+// false where the image, not the request, names the snapshot, as every image does for its root
+// device: aws/aws-sdk-net#515 for RunInstances; hashicorp/terraform-provider-aws#4553 and
+// testAccLaunchTemplateConfig_BlockDeviceMappings_EBS for Auto Scaling, until at least 2020. The
+// value true encrypts the copy (EBS User Guide, "Encryption by default": launching from unencrypted
+// snapshots with encryption).
 func encryptedFlag(device string) error {
 	return sim.Errorf("InvalidBlockDeviceMapping", "the encrypted flag cannot be specified since device %s has a snapshot specified.", device)
 }
@@ -173,8 +179,9 @@ func checkThroughput(kind types.VolumeType, limits volumeLimits, e types.EbsBloc
 	return nil
 }
 
-// planVolumes works out the volumes: the image's mappings, changed by the request's for the same device, then the request's others (User
-// Guide, "Block device mappings for volumes on Amazon EC2 instances").
+// planVolumes works out the volumes: the image's mappings, changed by the request's for the same
+// device, then the request's others (User Guide, "Block device mappings for volumes on Amazon EC2
+// instances").
 func (l *launch) planVolumes() error {
 	requested := map[string]types.BlockDeviceMapping{}
 	for _, m := range l.in.BlockDeviceMappings {
@@ -226,7 +233,8 @@ func changedVolume(ofImage, request types.EbsBlockDevice) types.EbsBlockDevice {
 	return ebs
 }
 
-// sizeVolume sets the size of a volume that comes from a snapshot, and refuses one that is smaller than its snapshot.
+// sizeVolume sets the size of a volume that comes from a snapshot, and refuses one that is smaller
+// than its snapshot.
 func (l *launch) sizeVolume(ebs *types.EbsBlockDevice) error {
 	snapshot := val(ebs.SnapshotId)
 	size, exists := l.state.snapshotSize(snapshot)
@@ -271,7 +279,8 @@ func (l *launch) addVolume(device string, ebs types.EbsBlockDevice) error {
 		return err
 	}
 	if val(ebs.KmsKeyId) != "" && !val(ebs.Encrypted) {
-		return invalidCombination("The parameter KmsKeyId requires the parameter Encrypted to be set.") // API reference, EbsBlockDevice
+		// API reference, EbsBlockDevice
+		return invalidCombination("The parameter KmsKeyId requires the parameter Encrypted to be set.")
 	}
 	if device == val(l.image.RootDeviceName) && !volumeTypes[ebs.VolumeType].bootable {
 		return sim.Errorf("BootForVolumeTypeUnsupported", "The volume type '%s' cannot be used as a boot volume.", ebs.VolumeType)

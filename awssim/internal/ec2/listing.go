@@ -25,10 +25,12 @@ type query struct {
 // commonPages is what most actions allow (API reference: MaxResults "between 5 and 1000").
 var commonPages = pageLimits{min: 5, max: 1000}
 
-// read picks by id, filters and cuts a page, in this order: an id that names nothing is an error even when a filter would leave it out.
+// read picks by id, filters and cuts a page, in this order: an id that names nothing is an error
+// even when a filter would leave it out.
 func (l listing[V]) read(items []V, q query) ([]V, *string, error) {
 	if len(q.ids) > 0 && q.maxResults != nil {
-		// SDK, MaxResults of these actions: "you cannot specify this parameter and the IDs parameter in the same request".
+		// SDK, MaxResults of these actions: "you cannot specify this parameter and the IDs
+		// parameter in the same request".
 		return nil, nil, invalidCombination("The parameter %sIds cannot be used with the parameter maxResults", l.kind.prefix)
 	}
 	found, err := selectByID(l.kind, items, l.id, q.ids)

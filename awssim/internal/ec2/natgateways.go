@@ -9,15 +9,17 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// How long NAT gateways take. AWS gives no times for the first two: they are what users of infrastructure tools usually wait (inference). A
-// gateway that is gone can be described for about an hour (VPC User Guide, "Delete a NAT gateway").
+// How long NAT gateways take. AWS gives no times for the first two: they are what users of
+// infrastructure tools usually wait (inference). A gateway that is gone can be described for about
+// an hour (VPC User Guide, "Delete a NAT gateway").
 const (
 	natCreation  = 90 * time.Second
 	natDeletion  = 45 * time.Second
 	natTombstone = time.Hour
 )
 
-// natInterface is the type of a gateway's interface (SDK, DescribeNetworkInterfacesInput.Filters; the SDK's enumeration spells it otherwise).
+// natInterface is the type of a gateway's interface (SDK, DescribeNetworkInterfacesInput.Filters;
+// the SDK's enumeration spells it otherwise).
 const natInterface types.NetworkInterfaceType = "nat_gateway"
 
 var natListing = listing[types.NatGateway]{
@@ -68,7 +70,8 @@ func createNatGateway(c *sim.Call, in *awsec2.CreateNatGatewayInput) (*awsec2.Cr
 	return out, nil
 }
 
-// checkNAT refuses what EC2 refuses at once. Other mistakes make the gateway fail later (VPC User Guide, "NAT gateway creation fails").
+// checkNAT refuses what EC2 refuses at once. Other mistakes make the gateway fail later (VPC User
+// Guide, "NAT gateway creation fails").
 func (s *state) checkNAT(in *awsec2.CreateNatGatewayInput) (types.Subnet, []types.Tag, error) {
 	secondary := len(in.SecondaryAllocationIds)+len(in.SecondaryPrivateIpAddresses) > 0 || in.SecondaryPrivateIpAddressCount != nil
 	regional := in.AvailabilityMode == types.AvailabilityModeRegional || len(in.AvailabilityZoneAddresses) > 0 || in.VpcId != nil
@@ -86,7 +89,8 @@ func (s *state) checkNAT(in *awsec2.CreateNatGatewayInput) (types.Subnet, []type
 	private := in.ConnectivityType == types.ConnectivityTypePrivate
 	switch {
 	case private && in.AllocationId != nil:
-		return subnet, nil, invalidCombination("A private NAT gateway cannot have an Elastic IP address.") // SDK, CreateNatGatewayInput.AllocationId
+		// SDK, CreateNatGatewayInput.AllocationId
+		return subnet, nil, invalidCombination("A private NAT gateway cannot have an Elastic IP address.")
 	case !private:
 		if val(in.AllocationId) == "" {
 			return subnet, nil, missingParameter("AllocationId")
@@ -124,7 +128,8 @@ func (s *state) startNAT(gateway types.NatGateway, subnet types.Subnet, address 
 	return gateway
 }
 
-// finishNAT makes a pending gateway available, or lets it fail with the codes of "NAT gateway creation fails" (VPC User Guide).
+// finishNAT makes a pending gateway available, or lets it fail with the codes of "NAT gateway
+// creation fails" (VPC User Guide).
 func (s *state) finishNAT(id string) {
 	gateway, ok := s.natGateways.Get(id)
 	if !ok || gateway.State != types.NatGatewayStatePending {
@@ -162,7 +167,8 @@ func (s *state) finishNAT(id string) {
 	}
 }
 
-// deleteNatGateway starts the end of a gateway. Its address is disassociated then, but stays allocated (API reference, DeleteNatGateway).
+// deleteNatGateway starts the end of a gateway. Its address is disassociated then, but stays
+// allocated (API reference, DeleteNatGateway).
 func deleteNatGateway(c *sim.Call, in *awsec2.DeleteNatGatewayInput) (*awsec2.DeleteNatGatewayOutput, error) {
 	s := stateOf(c.Region)
 	gateway, err := s.findNAT(in.NatGatewayId)

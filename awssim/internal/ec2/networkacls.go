@@ -53,12 +53,13 @@ func describeNetworkAcls(c *sim.Call, in *awsec2.DescribeNetworkAclsInput) (*aws
 	return &awsec2.DescribeNetworkAclsOutput{NetworkAcls: found, NextToken: next}, nil
 }
 
-// lastACLRule is the number of the rule that denies what no other allows, and that nobody can change. Users' rules are numbered below it (VPC
-// User Guide, "Network ACL rules").
+// lastACLRule is the number of the rule that denies what no other allows, and that nobody can
+// change. Users' rules are numbered below it (VPC User Guide, "Network ACL rules").
 const lastACLRule = 32767
 
-// newNetworkACL returns a network ACL. The default one allows all IPv4 traffic, others deny everything (VPC User Guide, "Default network ACL
-// for a VPC" and "Custom network ACLs for your VPC").
+// newNetworkACL returns a network ACL. The default one allows all IPv4 traffic, others deny
+// everything (VPC User Guide, "Default network ACL for a VPC" and "Custom network ACLs for your
+// VPC").
 func (s *state) newNetworkACL(id, vpc string, isDefault bool, tags []types.Tag) types.NetworkAcl {
 	acl := types.NetworkAcl{NetworkAclId: ptr(id), VpcId: ptr(vpc), OwnerId: ptr(s.region.Account.ID), IsDefault: ptr(isDefault), Tags: tags}
 	for _, egress := range []bool{true, false} {
@@ -236,7 +237,8 @@ func aclEntry(in *awsec2.CreateNetworkAclEntryInput) (types.NetworkAclEntry, err
 	return entry, setEntryBlock(&entry, in)
 }
 
-// checkEntryPorts: TCP and UDP need ports, ICMP needs a type and a code (SDK, CreateNetworkAclEntryInput.PortRange, IcmpTypeCode).
+// checkEntryPorts: TCP and UDP need ports, ICMP needs a type and a code (SDK,
+// CreateNetworkAclEntryInput.PortRange, IcmpTypeCode).
 func checkEntryPorts(entry types.NetworkAclEntry) error {
 	switch *entry.Protocol {
 	case "6", "17":

@@ -8,8 +8,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file says what permissions calls about networks need (AWS: Service Authorization Reference, list_amazonec2): the action on each resource
-// that the request names and on what it creates, and ec2:CreateTags on what it creates with tags.
+// This file says what permissions calls about networks need (AWS: Service Authorization Reference,
+// list_amazonec2): the action on each resource that the request names and on what it creates, and
+// ec2:CreateTags on what it creates with tags.
 
 func registerNetworkAuthorization(reg *sim.Registry) {
 	authorizeCreate(reg, "CreateVpc", types.ResourceTypeVpc, func(in *awsec2.CreateVpcInput) creation { return creation{in.TagSpecifications, nil} })
@@ -179,7 +180,8 @@ func authorizeInterfaces(reg *sim.Registry) {
 	})
 }
 
-// creation holds the tags that a request gives to what it creates, and the ids of the resources that it names.
+// creation holds the tags that a request gives to what it creates, and the ids of the resources
+// that it names.
 type creation struct {
 	tags  []types.TagSpecification
 	named []*string
@@ -252,8 +254,9 @@ type groupRef struct {
 	tags     []types.TagSpecification
 }
 
-// authorizeGroup registers an action on a security group. Rules that are created with tags are asked for, too (inference: the reference lists
-// security-group-rule as a resource that is not required).
+// authorizeGroup registers an action on a security group. Rules that are created with tags are
+// asked for, too (inference: the reference lists security-group-rule as a resource that is not
+// required).
 func authorizeGroup[I any](reg *sim.Registry, action string, read func(*I) groupRef) {
 	sim.Authorize(reg, service, action, func(c *sim.Call, in *I) []sim.Question {
 		s, ref := stateOf(c.Region), read(in)

@@ -9,7 +9,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// TestNetworkPermissions: what is created is asked for with its tags, and what is named with the tags and the VPC that it has.
+// TestNetworkPermissions: what is created is asked for with its tags, and what is named with the
+// tags and the VPC that it has.
 func TestNetworkPermissions(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t, sim.Behavior{})

@@ -4,7 +4,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// This file has the filters of VPCs, subnets, and zones that are rarely used (SDK, Filters of their Describe actions).
+// This file has the filters of VPCs, subnets, and zones that are rarely used (SDK, Filters of their
+// Describe actions).
 
 var furtherVpcFilters = filterTable[types.Vpc]{
 	"ipv6-cidr-block-association.association-id": func(v types.Vpc) []string {

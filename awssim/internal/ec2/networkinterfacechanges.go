@@ -76,8 +76,8 @@ func (s *state) interfaceAsked(in *awsec2.CreateNetworkInterfaceInput) (interfac
 	}, nil
 }
 
-// deleteNetworkInterface refuses one that is attached (error codes, InvalidNetworkInterface.InUse: "you may also receive the
-// InvalidParameterValue error").
+// deleteNetworkInterface refuses one that is attached (error codes, InvalidNetworkInterface.InUse:
+// "you may also receive the InvalidParameterValue error").
 func deleteNetworkInterface(c *sim.Call, in *awsec2.DeleteNetworkInterfaceInput) (*awsec2.DeleteNetworkInterfaceOutput, error) {
 	s := stateOf(c.Region)
 	n, err := s.findInterface(val(in.NetworkInterfaceId))
@@ -122,7 +122,8 @@ func attachNetworkInterface(c *sim.Call, in *awsec2.AttachNetworkInterfaceInput)
 	return &awsec2.AttachNetworkInterfaceOutput{AttachmentId: n.Attachment.AttachmentId, NetworkCardIndex: n.Attachment.NetworkCardIndex}, nil
 }
 
-// checkAttachment refuses what cannot be attached. Codes are those of AWS's page "error codes", the words of the state's error are an inference.
+// checkAttachment refuses what cannot be attached. Codes are those of AWS's page "error codes", the
+// words of the state's error are an inference.
 func (s *state) checkAttachment(n types.NetworkInterface, i instance, device, card int32) error {
 	if n.Attachment != nil {
 		return sim.Errorf("InvalidNetworkInterface.InUse", "The network interface '%s' is currently in use.", *n.NetworkInterfaceId)

@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file has the network interfaces. The table of interfaces is what counts; an instance has copies of those that are attached to it.
+// This file has the network interfaces. The table of interfaces is what counts; an instance has
+// copies of those that are attached to it.
 
 var interfaceListing = listing[types.NetworkInterface]{
 	kind: networkInterfaceID, id: func(n types.NetworkInterface) string { return *n.NetworkInterfaceId }, pages: commonPages,
@@ -89,7 +90,8 @@ type interfaceRequest struct {
 	description string
 	kind        types.NetworkInterfaceType
 	tags        []types.Tag
-	// name is what the MAC address, and with a hostname by resource also the private DNS name, is derived from.
+	// name is what the MAC address, and with a hostname by resource also the private DNS name, is
+	// derived from.
 	name     string
 	hostname types.HostnameType
 	primary  string   // the wanted address, "" for any
@@ -135,7 +137,8 @@ func noAddress(subnet types.Subnet, wanted string) error {
 	return sim.Errorf("InsufficientFreeAddressesInSubnet", "The specified subnet does not have enough free addresses to satisfy the request. (%s)", val(subnet.SubnetId))
 }
 
-// makeInterface returns an interface of an instance that is being launched: a new one, or one that the launch names.
+// makeInterface returns an interface of an instance that is being launched: a new one, or one that
+// the launch names.
 func (s *state) makeInterface(plan interfacePlan, now time.Time, instanceID string, hostname types.HostnameType) (types.InstanceNetworkInterface, error) {
 	var n types.NetworkInterface
 	if plan.existing != nil {
@@ -161,7 +164,8 @@ func (s *state) makeInterface(plan interfacePlan, now time.Time, instanceID stri
 	if public && plan.existing == nil {
 		n = associated(n, s.automaticAddress(n, instanceID))
 	}
-	// Those that come with the instance go with it, others stay (User Guide, "Delete network interfaces on termination").
+	// Those that come with the instance go with it, others stay (User Guide, "Delete network
+	// interfaces on termination").
 	goes := plan.existing == nil
 	if plan.spec.DeleteOnTermination != nil {
 		goes = *plan.spec.DeleteOnTermination
@@ -264,8 +268,9 @@ func (s *state) releaseNetwork(i instance) {
 	}
 }
 
-// withoutPublicAddress takes the public address off an interface. An instance that stops keeps an Elastic IP address, one that is
-// terminated loses it (User Guide, "EC2 instance IP addressing" and "Elastic IP addresses").
+// withoutPublicAddress takes the public address off an interface. An instance that stops keeps an
+// Elastic IP address, one that is terminated loses it (User Guide, "EC2 instance IP addressing" and
+// "Elastic IP addresses").
 func (s *state) withoutPublicAddress(n types.NetworkInterface, keepElastic bool) types.NetworkInterface {
 	if n.Association == nil || keepElastic && n.Association.AllocationId != nil {
 		return n
@@ -304,7 +309,8 @@ func (s *state) findInterface(id string) (types.NetworkInterface, error) {
 	return n, nil
 }
 
-// publicName returns the public DNS name of an address in a VPC, "" if the VPC gives none (VPC User Guide, "DNS attributes for your VPC").
+// publicName returns the public DNS name of an address in a VPC, "" if the VPC gives none (VPC User
+// Guide, "DNS attributes for your VPC").
 func (s *state) publicName(vpc, address string) string {
 	if settings, _ := s.settings.Get(vpc); !settings.dnsHostnames || !settings.dnsSupport {
 		return ""

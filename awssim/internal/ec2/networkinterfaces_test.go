@@ -29,7 +29,8 @@ func (r *rig) launched(change func(*ec2.RunInstancesInput)) types.Instance {
 	return r.instance(*out.Instances[0].InstanceId)
 }
 
-// TestInterfacesOfInstances: an interface comes with its instance, shows what the instance shows, follows its changes, and goes with it.
+// TestInterfacesOfInstances: an interface comes with its instance, shows what the instance shows,
+// follows its changes, and goes with it.
 func TestInterfacesOfInstances(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -72,7 +73,8 @@ func TestInterfacesOfInstances(t *testing.T) {
 	}
 }
 
-// TestInterfacesOnTheirOwn: an interface that was created is attached to an instance as a second one, and survives it.
+// TestInterfacesOnTheirOwn: an interface that was created is attached to an instance as a second
+// one, and survives it.
 func TestInterfacesOnTheirOwn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -26,8 +26,8 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// estate is the network that the usual VPC module creates: public and private subnets in three zones, an internet gateway, one NAT gateway, and
-// a route table for each kind of subnet.
+// estate is the network that the usual VPC module creates: public and private subnets in three
+// zones, an internet gateway, one NAT gateway, and a route table for each kind of subnet.
 type estate struct {
 	*rig
 	vpc, gateway, nat, address, group string
@@ -82,8 +82,9 @@ func newEstate(t *testing.T, r *rig) *estate {
 	return e
 }
 
-// TestNetworkJourney does what Terraform does with the usual VPC module: it creates a network, reads it back, changes it, and destroys it,
-// after a try in the wrong order. The caller is held to a policy, so that every action has permissions. In the end nothing is left.
+// TestNetworkJourney does what Terraform does with the usual VPC module: it creates a network,
+// reads it back, changes it, and destroys it, after a try in the wrong order. The caller is held to
+// a policy, so that every action has permissions. In the end nothing is left.
 func TestNetworkJourney(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -169,7 +170,8 @@ func (e *estate) isAsCreated() {
 	}
 }
 
-// wantRoutes holds the states of the default routes, first through the internet gateway and then through the NAT gateway.
+// wantRoutes holds the states of the default routes, first through the internet gateway and then
+// through the NAT gateway.
 func (e *estate) wantRoutes(states ...types.RouteState) {
 	e.Helper()
 	out := must[*ec2.DescribeRouteTablesOutput](e.T)(e.ec2.DescribeRouteTables(e.Context(), &ec2.DescribeRouteTablesInput{RouteTableIds: e.tables}))

@@ -31,8 +31,9 @@ func newNetwork(k *sim.Kernel) network {
 	}
 }
 
-// addWorld fills the state with the VPCs, subnets, and security groups of a world and what comes with them. A default VPC has an internet
-// gateway (VPC User Guide, "Default VPC components"), and all VPCs of a world give DNS hostnames, as default VPCs do.
+// addWorld fills the state with the VPCs, subnets, and security groups of a world and what comes
+// with them. A default VPC has an internet gateway (VPC User Guide, "Default VPC components"), and
+// all VPCs of a world give DNS hostnames, as default VPCs do.
 func (s *state) addWorld(w *world.Region) {
 	s.putDHCPOptions()
 	for _, v := range w.VPCs {
@@ -57,7 +58,8 @@ func (s *state) addWorld(w *world.Region) {
 	}
 }
 
-// derivedID returns the identifier of something that comes with a resource of the world. It is the same in every run and in every account.
+// derivedID returns the identifier of something that comes with a resource of the world. It is the
+// same in every run and in every account.
 func derivedID(prefix string, parts ...string) string {
 	const digits = 17
 	sum := hash(strings.Join(parts, "/"))

@@ -17,8 +17,8 @@ var placementFilters = filterTable[types.PlacementGroup]{
 	"spread-level": func(p types.PlacementGroup) []string { return enum(p.SpreadLevel) },
 }
 
-// createPlacementGroup makes a placement group (SDK, CreatePlacementGroupInput: up to 255 ASCII characters, up to 7 partitions, which is an
-// inference from the user guide's limit per zone).
+// createPlacementGroup makes a placement group (SDK, CreatePlacementGroupInput: up to 255 ASCII
+// characters, up to 7 partitions, which is an inference from the user guide's limit per zone).
 func createPlacementGroup(c *sim.Call, in *awsec2.CreatePlacementGroupInput) (*awsec2.CreatePlacementGroupOutput, error) {
 	s := stateOf(c.Region)
 	name := val(in.GroupName)
@@ -51,7 +51,8 @@ func createPlacementGroup(c *sim.Call, in *awsec2.CreatePlacementGroupInput) (*a
 		Strategy: in.Strategy, PartitionCount: in.PartitionCount, SpreadLevel: in.SpreadLevel, Tags: tags,
 	}
 	if in.Strategy == types.PlacementStrategyPartition && group.PartitionCount == nil {
-		group.PartitionCount = ptr(int32(2)) // User Guide, "Create a placement group": two partitions by default
+		// User Guide, "Create a placement group": two partitions by default
+		group.PartitionCount = ptr(int32(2))
 	}
 	s.placements.Put(*group.GroupId, group)
 	return &awsec2.CreatePlacementGroupOutput{PlacementGroup: &group}, nil

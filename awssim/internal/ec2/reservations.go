@@ -14,9 +14,10 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// CapacityReservation is capacity for instances of one type in one zone that somebody has bought: by the hour (On-Demand), or as a Capacity Block. It
-// takes instances that name it alone (InstanceMatchCriteria targeted), on Linux and of default tenancy. Setting one stands for CreateCapacityReservation
-// and PurchaseCapacityBlock, which the simulation does not have.
+// CapacityReservation is capacity for instances of one type in one zone that somebody has bought:
+// by the hour (On-Demand), or as a Capacity Block. It takes instances that name it alone
+// (InstanceMatchCriteria targeted), on Linux and of default tenancy. Setting one stands for
+// CreateCapacityReservation and PurchaseCapacityBlock, which the simulation does not have.
 type CapacityReservation struct {
 	ID           string `json:"id"` // cr-0123456789abcdef0
 	InstanceType string `json:"instanceType"`
@@ -24,7 +25,8 @@ type CapacityReservation struct {
 	Count        int    `json:"count"`
 	// Block tells a Capacity Block from an On-Demand reservation. It needs Start and End.
 	Block bool `json:"block,omitempty"`
-	// Interruptible tells a reservation whose owner may take it back, which takes instances of that market type alone.
+	// Interruptible tells a reservation whose owner may take it back, which takes instances of that
+	// market type alone.
 	Interruptible bool `json:"interruptible,omitempty"`
 	// ResourceGroup is the ARN of a resource group that it is in. The groups themselves are not simulated.
 	ResourceGroup string `json:"resourceGroup,omitempty"`
@@ -33,11 +35,12 @@ type CapacityReservation struct {
 	End   time.Time `json:"end,omitzero"`
 }
 
-// blockEnding is how long before the end of a Capacity Block EC2 terminates what runs in it (UG capacity-blocks-how: "30 minutes before the end time").
+// blockEnding is how long before the end of a Capacity Block EC2 terminates what runs in it (UG
+// capacity-blocks-how: "30 minutes before the end time").
 const blockEnding = 30 * time.Minute
 
-// SetCapacityReservation makes a reservation, or changes the one of that id. It fails if it is none that could be bought. Only for code under the kernel's
-// lock.
+// SetCapacityReservation makes a reservation, or changes the one of that id. It fails if it is none
+// that could be bought. Only for code under the kernel's lock.
 func SetCapacityReservation(r *sim.Region, c CapacityReservation) error {
 	s := stateOf(r)
 	if err := s.checkReservation(c); err != nil {
@@ -87,8 +90,8 @@ func (c CapacityReservation) Market() types.MarketType {
 	return types.MarketTypeOnDemand
 }
 
-// OpenReservations returns the reservations that have one of the ids, or are in one of the resource groups, and have room left, by id. Only for code under the
-// kernel's lock.
+// OpenReservations returns the reservations that have one of the ids, or are in one of the resource
+// groups, and have room left, by id. Only for code under the kernel's lock.
 func OpenReservations(r *sim.Region, ids, groups []string) []CapacityReservation {
 	s := stateOf(r)
 	var open []CapacityReservation
@@ -124,8 +127,9 @@ func (s *state) reservationState(c CapacityReservation) types.CapacityReservatio
 	return types.CapacityReservationStateActive
 }
 
-// reservationLeft is how many more instances can be launched into a reservation: none before it begins and after it ends (UG capacity-blocks-view). That none can
-// be in the half hour in which EC2 empties a block is an inference.
+// reservationLeft is how many more instances can be launched into a reservation: none before it
+// begins and after it ends (UG capacity-blocks-view). That none can be in the half hour in which
+// EC2 empties a block is an inference.
 func (s *state) reservationLeft(c CapacityReservation) int {
 	ending := c.Block && !s.kernel.Now().Before(c.End.Add(-blockEnding))
 	if ending || s.reservationState(c) != types.CapacityReservationStateActive {
@@ -151,9 +155,11 @@ func (l *launch) reserved() (CapacityReservation, bool) {
 	return l.state.capacities.Get(val(val(val(l.in.CapacityReservationSpecification).CapacityReservationTarget).CapacityReservationId))
 }
 
-// roomReserved returns how many instances the reservation takes. What is of another type, zone, platform or market finds no room (code and words as users
-// report them, of a type that differs too: hashicorp/terraform-provider-aws#32458; for the market it is an inference). It is a matter of the moment like all
-// capacity, so that a dry run does not look at it: an Auto Scaling group can be made before its Capacity Block begins (EKS UG capacity-blocks-mng).
+// roomReserved returns how many instances the reservation takes. What is of another type, zone,
+// platform or market finds no room (code and words as users report them, of a type that differs
+// too: hashicorp/terraform-provider-aws#32458; for the market it is an inference). It is a matter
+// of the moment like all capacity, so that a dry run does not look at it: an Auto Scaling group can
+// be made before its Capacity Block begins (EKS UG capacity-blocks-mng).
 func (l *launch) roomReserved(c CapacityReservation) (int, error) {
 	market := cmp.Or(val(l.in.InstanceMarketOptions).MarketType, types.MarketTypeOnDemand)
 	fits := string(l.in.InstanceType) == c.InstanceType && val(l.subnet.AvailabilityZone) == c.Zone && l.image.Platform == "" && market == c.Market()
@@ -181,11 +187,12 @@ var reservationListing = listing[types.CapacityReservation]{
 		"instance-platform": func(c types.CapacityReservation) []string { return enum(c.InstancePlatform) },
 		"instance-type":     func(c types.CapacityReservation) []string { return text(c.InstanceType) },
 		"owner-id":          func(c types.CapacityReservation) []string { return text(c.OwnerId) },
-		"reservation-type":  func(c types.CapacityReservation) []string { return enum(c.ReservationType) }, // UG capacity-blocks-view
-		"start-date":        func(c types.CapacityReservation) []string { return instant(c.StartDate) },
-		"state":             func(c types.CapacityReservation) []string { return enum(c.State) },
-		"tenancy":           func(c types.CapacityReservation) []string { return enum(c.Tenancy) },
-		"outpost-arn":       func(c types.CapacityReservation) []string { return text(c.OutpostArn) },
+		// UG capacity-blocks-view
+		"reservation-type": func(c types.CapacityReservation) []string { return enum(c.ReservationType) },
+		"start-date":       func(c types.CapacityReservation) []string { return instant(c.StartDate) },
+		"state":            func(c types.CapacityReservation) []string { return enum(c.State) },
+		"tenancy":          func(c types.CapacityReservation) []string { return enum(c.Tenancy) },
+		"outpost-arn":      func(c types.CapacityReservation) []string { return text(c.OutpostArn) },
 		"placement-group-arn": func(c types.CapacityReservation) []string {
 			return text(c.PlacementGroupArn)
 		},

@@ -18,7 +18,8 @@ const (
 	onDemandID = "cr-0123456789abcdef1"
 )
 
-// withReservations has an On-Demand reservation of one m5.large, and a Capacity Block of two p5.48xlarge that begins in an hour and ends a day later.
+// withReservations has an On-Demand reservation of one m5.large, and a Capacity Block of two
+// p5.48xlarge that begins in an hour and ends a day later.
 func (r *rig) withReservations() {
 	r.Helper()
 	for _, c := range []awssim.CapacityReservation{
@@ -127,7 +128,8 @@ func TestReservedLaunchRules(t *testing.T) {
 	}
 }
 
-// TestStoppedInstanceLeavesItsReservation holds that a stopped instance frees its place, and comes back only if there is one.
+// TestStoppedInstanceLeavesItsReservation holds that a stopped instance frees its place, and comes
+// back only if there is one.
 func TestStoppedInstanceLeavesItsReservation(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -213,7 +215,8 @@ func bought(out *ec2.CreateFleetOutput) []string {
 	return list
 }
 
-// TestFleetsInReservations holds that a fleet launches into reservations by the order of their types and of its overrides, and into others only if it may.
+// TestFleetsInReservations holds that a fleet launches into reservations by the order of their
+// types and of its overrides, and into others only if it may.
 func TestFleetsInReservations(t *testing.T) {
 	t.Parallel()
 	onDemand, interruptible := types.FleetReservationTypeOnDemandCapacityReservation, types.FleetReservationTypeInterruptibleCapacityReservation
@@ -268,7 +271,8 @@ func TestFleetsInReservations(t *testing.T) {
 	}
 }
 
-// TestFleetsInReservationsOfTemplates follows AWS's walkthrough: the launch template names the reservation and its market.
+// TestFleetsInReservationsOfTemplates follows AWS's walkthrough: the launch template names the
+// reservation and its market.
 func TestFleetsInReservationsOfTemplates(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -11,8 +11,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/ssm"
 )
 
-// LaunchTemplateSpec names a version of a launch template, as RunInstances, Auto Scaling groups and fleets do: exactly one of ID and Name,
-// and a version number, $Latest, $Default or nothing, which means $Default.
+// LaunchTemplateSpec names a version of a launch template, as RunInstances, Auto Scaling groups and
+// fleets do: exactly one of ID and Name, and a version number, $Latest, $Default or nothing, which
+// means $Default.
 type LaunchTemplateSpec struct{ ID, Name, Version string }
 
 // LaunchTemplateVersion is what a LaunchTemplateSpec stands for at this moment.
@@ -22,8 +23,9 @@ type LaunchTemplateVersion struct {
 	Data     types.RequestLaunchTemplateData
 }
 
-// ResolveLaunchTemplate returns the version that the spec stands for now. The data is a copy. It fails with EC2's error when the template or
-// the version does not exist, or when the spec is not well-formed.
+// ResolveLaunchTemplate returns the version that the spec stands for now. The data is a copy. It
+// fails with EC2's error when the template or the version does not exist, or when the spec is not
+// well-formed.
 func ResolveLaunchTemplate(r *sim.Region, spec LaunchTemplateSpec) (*LaunchTemplateVersion, error) {
 	t, err := stateOf(r).findTemplate(optional(spec.ID), optional(spec.Name))
 	if err != nil {
@@ -39,7 +41,8 @@ func ResolveLaunchTemplate(r *sim.Region, spec LaunchTemplateSpec) (*LaunchTempl
 	return &LaunchTemplateVersion{ID: t.id, Name: t.name, Number: v.number, Data: shape.Clone(v.data)}, nil
 }
 
-// ResolveImageID returns the image that an image id or a Systems Manager reference (resolve:ssm:<parameter>) stands for now.
+// ResolveImageID returns the image that an image id or a Systems Manager reference
+// (resolve:ssm:<parameter>) stands for now.
 func ResolveImageID(r *sim.Region, id string) (string, error) { return stateOf(r).resolveImageID(id) }
 
 func (s *state) resolveImageID(id string) (string, error) {
@@ -57,7 +60,8 @@ func (s *state) resolveImageID(id string) (string, error) {
 	return value, nil
 }
 
-// mergeLaunch returns the launch that a request means: the launch template's parameters with the request's own on top.
+// mergeLaunch returns the launch that a request means: the launch template's parameters with the
+// request's own on top.
 func mergeLaunch(data types.RequestLaunchTemplateData, request awsec2.RunInstancesInput) awsec2.RunInstancesInput {
 	merged := shape.Convert[awsec2.RunInstancesInput](data)
 	shape.Overlay(&merged, request)

@@ -12,12 +12,15 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file replaces root volumes of running instances (User Guide, "Replace the root volume for an Amazon EC2 instance without stopping it", replace-root below).
+// This file replaces root volumes of running instances (User Guide, "Replace the root volume for an
+// Amazon EC2 instance without stopping it", replace-root below).
 
-// rootTaskID: the page's examples have such ids; the error codes are an inference from those of other resources.
+// rootTaskID: the page's examples have such ids; the error codes are an inference from those of
+// other resources.
 var rootTaskID = idKind{"replacevol", "InvalidReplaceRootVolumeTaskId.Malformed", "InvalidReplaceRootVolumeTaskId.NotFound", "replace root volume task", ""}
 
-// attaching is how long the new volume takes to be created before the instance is rebooted (inference: AWS names no time).
+// attaching is how long the new volume takes to be created before the instance is rebooted
+// (inference: AWS names no time).
 const attaching = 2 * time.Second
 
 // rootTask is one replacement of a root volume.
@@ -75,8 +78,8 @@ func createReplaceRootVolumeTask(c *sim.Call, in *awsec2.CreateReplaceRootVolume
 	return out, nil
 }
 
-// ReplaceRootVolume starts to replace the root volume of an instance by one of the image on behalf of a service, and returns the id of the task. The
-// replaced volume is deleted in the end.
+// ReplaceRootVolume starts to replace the root volume of an instance by one of the image on behalf
+// of a service, and returns the id of the task. The replaced volume is deleted in the end.
 func ReplaceRootVolume(r *sim.Region, id, image string) (string, error) {
 	s := stateOf(r)
 	task, err := s.planRootTask(&awsec2.CreateReplaceRootVolumeTaskInput{InstanceId: &id, ImageId: &image, DeleteReplacedRootVolume: ptr(true)})
@@ -92,8 +95,9 @@ func RootVolumeTaskState(r *sim.Region, task string) types.ReplaceRootVolumeTask
 	return t.api.TaskState
 }
 
-// planRootTask checks a request, and works out the volume that becomes the root. Which codes EC2 refuses with is not documented: they are those that
-// it has for the same defects elsewhere (inference).
+// planRootTask checks a request, and works out the volume that becomes the root. Which codes EC2
+// refuses with is not documented: they are those that it has for the same defects elsewhere
+// (inference).
 func (s *state) planRootTask(in *awsec2.CreateReplaceRootVolumeTaskInput) (rootTask, error) {
 	found, err := s.named([]string{val(in.InstanceId)})
 	if err != nil {
@@ -159,7 +163,8 @@ func checkRootSource(in *awsec2.CreateReplaceRootVolumeTaskInput) error {
 	case sources > 1:
 		return invalidCombination("Only one of the parameters imageId, snapshotId and volumeId may be specified.")
 	case in.SnapshotId != nil:
-		// "You can only use snapshots that you created directly from the instance's current or previous root volumes": the simulation has none.
+		// "You can only use snapshots that you created directly from the instance's current or
+		// previous root volumes": the simulation has none.
 		if err := snapshotID.check(*in.SnapshotId); err != nil {
 			return err
 		}
@@ -170,7 +175,8 @@ func checkRootSource(in *awsec2.CreateReplaceRootVolumeTaskInput) error {
 	return nil
 }
 
-// fromImage has a task restore the root volume of an image (replace-root, "Replace the root volume using an AMI").
+// fromImage has a task restore the root volume of an image (replace-root, "Replace the root volume
+// using an AMI").
 func (s *state) fromImage(task *rootTask, i instance, id string) error {
 	l := &launch{state: s}
 	l.in.ImageId = &id
@@ -217,7 +223,8 @@ func lacking(i instance, image *types.Image) string {
 	return ""
 }
 
-// refuseReplacement refuses an existing volume that can not be the root (replace-root, "Replace the root volume using an existing Amazon EBS volume").
+// refuseReplacement refuses an existing volume that cannot be the root (replace-root, "Replace the
+// root volume using an existing Amazon EBS volume").
 func (s *state) refuseReplacement(i instance, old types.Volume, id string) error {
 	if err := volumeID.check(id); err != nil {
 		return err
@@ -252,7 +259,8 @@ func (i instance) rootMapping() int {
 
 func (s *state) taskTime() *string { return ptr(s.kernel.Now().UTC().Format(time.RFC3339)) }
 
-// beginRootTask stores a task and lets it run: the volume is created, then attached in place of the old one, and the instance reboots.
+// beginRootTask stores a task and lets it run: the volume is created, then attached in place of the
+// old one, and the instance reboots.
 func (s *state) beginRootTask(t rootTask) rootTask {
 	id := s.kernel.NewID("replacevol-", 17)
 	t.api.ReplaceRootVolumeTaskId, t.api.StartTime, t.api.TaskState = &id, s.taskTime(), types.ReplaceRootVolumeTaskStatePending
@@ -299,7 +307,8 @@ func (s *state) swapRoot(id string) {
 	s.kernel.After(s.kernel.Behavior().InstanceTimes.Boot, func() {
 		now, there := s.instances.Get(i.id())
 		if !there || now.life != life {
-			s.endRootTask(t, types.ReplaceRootVolumeTaskStateFailed) // it was stopped or terminated before it had booted
+			// it was stopped or terminated before it had booted
+			s.endRootTask(t, types.ReplaceRootVolumeTaskStateFailed)
 			return
 		}
 		s.endRootTask(t, types.ReplaceRootVolumeTaskStateSucceeded)
@@ -307,11 +316,14 @@ func (s *state) swapRoot(id string) {
 	})
 }
 
-// attachRoot returns the instance with the root volume of a task. Tags of the replaced volume do not pass on (inference: no text says that they do).
+// attachRoot returns the instance with the root volume of a task. Tags of the replaced volume do
+// not pass on (inference: no text says that they do).
 func (s *state) attachRoot(i instance, t rootTask) instance {
 	now := ptr(s.kernel.Now())
 	v, given := s.volumes.Get(t.with)
-	keeps := ptr(false) // "The delete on termination attribute of the original root volume does not transfer" to a volume that existed
+	// "The delete on termination attribute of the original root volume does not transfer" to a
+	// volume that existed
+	keeps := ptr(false)
 	if !given {
 		keeps = t.ebs.DeleteOnTermination
 		v = types.Volume{

@@ -38,7 +38,8 @@ func (r *rig) rootTask(id string) types.ReplaceRootVolumeTask {
 	return out.ReplaceRootVolumeTasks[0]
 }
 
-// TestReplaceRootVolume holds what AWS says an instance keeps and what changes when its root volume is replaced by one of another image.
+// TestReplaceRootVolume holds what AWS says an instance keeps and what changes when its root volume
+// is replaced by one of another image.
 func TestReplaceRootVolume(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, withBehavior(awssim.Behavior{InstanceTimes: awssim.InstanceTimes{Boot: time.Minute}}))
@@ -107,7 +108,8 @@ func TestReplaceRootVolume(t *testing.T) {
 	wantError(t, err, "InvalidVolume.NotFound", old)
 }
 
-// TestReplaceRootVolumeByAnotherVolume holds that the replaced volume stays where its deletion is not asked for, and may come back.
+// TestReplaceRootVolumeByAnotherVolume holds that the replaced volume stays where its deletion is
+// not asked for, and may come back.
 func TestReplaceRootVolumeByAnotherVolume(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -171,7 +173,8 @@ func TestReplaceRootVolumeRefusals(t *testing.T) {
 	}
 }
 
-// TestReplaceRootVolumeFails holds that a task fails whose image is gone before the volume is created, and that the instance keeps its volume.
+// TestReplaceRootVolumeFails holds that a task fails whose image is gone before the volume is
+// created, and that the instance keeps its volume.
 func TestReplaceRootVolumeFails(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -79,7 +79,8 @@ func deleteRoute(c *sim.Call, in *awsec2.DeleteRouteInput) (*awsec2.DeleteRouteO
 	return &awsec2.DeleteRouteOutput{}, nil
 }
 
-// destinationOf returns the destination of a route in its canonical form (SDK, CreateRouteInput.DestinationCidrBlock).
+// destinationOf returns the destination of a route in its canonical form (SDK,
+// CreateRouteInput.DestinationCidrBlock).
 func destinationOf(ipv4, ipv6, prefixList *string) (string, error) {
 	if err := unsupportedMember(ipv6 != nil || prefixList != nil, "routes for IPv6 and prefix lists"); err != nil {
 		return "", err
@@ -177,7 +178,8 @@ func (s *state) setTarget(route *types.Route, table types.RouteTable, in *awsec2
 	}
 	n, ok := s.primaryInterface(found[0])
 	if !ok || len(found[0].api.NetworkInterfaces) > 1 {
-		// Error codes, InvalidInstanceID: "This error may occur if … the instance has multiple network interfaces".
+		// Error codes, InvalidInstanceID: "This error may occur if … the instance has multiple
+		// network interfaces".
 		return sim.Errorf("InvalidInstanceID", "There are multiple interfaces attached to instance '%s'. Please specify an interface ID for the operation instead.", *in.InstanceId)
 	}
 	return s.setInterfaceTarget(route, table, n)
@@ -198,8 +200,8 @@ func sameNetwork(table types.RouteTable, vpc, target string) error {
 	return nil
 }
 
-// withStates returns the routes of a table with their present states: a route whose target is gone or detached is a black hole (SDK,
-// Route.State).
+// withStates returns the routes of a table with their present states: a route whose target is gone
+// or detached is a black hole (SDK, Route.State).
 func (s *state) withStates(table types.RouteTable) []types.Route {
 	routes := slices.Clone(table.Routes)
 	for i := range routes {

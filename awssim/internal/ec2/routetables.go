@@ -57,7 +57,8 @@ func describeRouteTables(c *sim.Call, in *awsec2.DescribeRouteTablesInput) (*aws
 	return &awsec2.DescribeRouteTablesOutput{RouteTables: found, NextToken: next}, nil
 }
 
-// newRouteTable returns a route table with a local route for each block of the VPC, which every table has (VPC User Guide, "Route table concepts").
+// newRouteTable returns a route table with a local route for each block of the VPC, which every
+// table has (VPC User Guide, "Route table concepts").
 func (s *state) newRouteTable(id string, vpc types.Vpc, tags []types.Tag) types.RouteTable {
 	table := types.RouteTable{RouteTableId: ptr(id), VpcId: vpc.VpcId, OwnerId: ptr(s.region.Account.ID), Tags: tags}
 	for _, association := range vpc.CidrBlockAssociationSet {
@@ -231,7 +232,8 @@ func disassociateRouteTable(c *sim.Call, in *awsec2.DisassociateRouteTableInput)
 	return &awsec2.DisassociateRouteTableOutput{}, nil
 }
 
-// replaceRouteTableAssociation gives a subnet another route table or, for the main association, its VPC another main one.
+// replaceRouteTableAssociation gives a subnet another route table or, for the main association, its
+// VPC another main one.
 func replaceRouteTableAssociation(c *sim.Call, in *awsec2.ReplaceRouteTableAssociationInput) (*awsec2.ReplaceRouteTableAssociationOutput, error) {
 	s := stateOf(c.Region)
 	old, association, err := s.findAssociation(in.AssociationId)

@@ -41,7 +41,8 @@ func TestWildcardsAreLikeARegularExpression(t *testing.T) {
 	})
 }
 
-// TestPagesAreTheWhole: pages joined are the list, and what is deleted or added between two pages moves no other item.
+// TestPagesAreTheWhole: pages joined are the list, and what is deleted or added between two pages
+// moves no other item.
 func TestPagesAreTheWhole(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

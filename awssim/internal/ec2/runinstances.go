@@ -8,8 +8,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// runInstances launches instances. The answer to a repeated client token shows the instances as they are now; if they are all terminated,
-// the token is refused (EC2 Developer Guide, "Ensuring idempotency": IdempotentInstanceTerminated).
+// runInstances launches instances. The answer to a repeated client token shows the instances as
+// they are now; if they are all terminated, the token is refused (EC2 Developer Guide, "Ensuring
+// idempotency": IdempotentInstanceTerminated).
 func runInstances(c *sim.Call, in *awsec2.RunInstancesInput) (*awsec2.RunInstancesOutput, error) {
 	s := stateOf(c.Region)
 	request := shape.Clone(*in)
@@ -83,7 +84,8 @@ func (s *state) planRun(request awsec2.RunInstancesInput) (*launch, error) {
 	return l, l.plan()
 }
 
-// refuseSharedAddresses: a private address that is named can be given to one instance only, and only if it is free.
+// refuseSharedAddresses: a private address that is named can be given to one instance only, and
+// only if it is free.
 func (l *launch) refuseSharedAddresses(count int) error {
 	for _, n := range l.interfaces {
 		if n.existing != nil && count > 1 {

@@ -11,8 +11,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file turns the permissions of requests, which join ports with many sources, into rules with one source each, and back. Where no
-// source is given for the words of a refusal, they are an inference.
+// This file turns the permissions of requests, which join ports with many sources, into rules with
+// one source each, and back. Where no source is given for the words of a refusal, they are an
+// inference.
 
 // allProtocols is how EC2 writes that a rule is for every protocol.
 const allProtocols = "-1"
@@ -32,8 +33,8 @@ func (f flatPermission) given() bool {
 	return f.protocol != nil || f.from != nil || f.to != nil || f.cidr != nil || f.sourceName != nil || f.user != nil
 }
 
-// refuse is for outbound rules (SDK, AuthorizeSecurityGroupEgressInput: "Not supported. Use IP permissions instead"). The code is an
-// inference.
+// refuse is for outbound rules (SDK, AuthorizeSecurityGroupEgressInput: "Not supported. Use IP
+// permissions instead"). The code is an inference.
 func (f flatPermission) refuse() error {
 	if f.given() {
 		return invalidCombination("Only IP permissions can describe an outbound rule.")
@@ -41,8 +42,8 @@ func (f flatPermission) refuse() error {
 	return nil
 }
 
-// with returns the permissions of a request. A source group by name stands for all ICMP, UDP, and TCP traffic (SDK,
-// AuthorizeSecurityGroupIngressInput.SourceSecurityGroupName).
+// with returns the permissions of a request. A source group by name stands for all ICMP, UDP, and
+// TCP traffic (SDK, AuthorizeSecurityGroupIngressInput.SourceSecurityGroupName).
 func (f flatPermission) with(permissions []types.IpPermission) ([]types.IpPermission, error) {
 	if !f.given() {
 		return permissions, nil
@@ -205,7 +206,8 @@ func checkRuleDescription(description *string) error {
 	return nil
 }
 
-// portsOf returns a rule with a protocol and its ports. Protocols without ports have -1 (SDK, SecurityGroupRule.FromPort).
+// portsOf returns a rule with a protocol and its ports. Protocols without ports have -1 (SDK,
+// SecurityGroupRule.FromPort).
 func portsOf(protocol *string, from, to *int32) (types.SecurityGroupRule, error) {
 	name := strings.ToLower(val(protocol))
 	if known, ok := protocolNames[name]; ok {
@@ -234,7 +236,8 @@ func portsOf(protocol *string, from, to *int32) (types.SecurityGroupRule, error)
 	return rule, nil
 }
 
-// setICMP sets type and code. Only for icmpv6 they may be missing, which means all (SDK, IpPermission.IpProtocol).
+// setICMP sets type and code. Only for icmpv6 they may be missing, which means all (SDK,
+// IpPermission.IpProtocol).
 func setICMP(rule *types.SecurityGroupRule, kind, code *int32) error {
 	if kind == nil || code == nil {
 		if *rule.IpProtocol == "icmpv6" && kind == nil && code == nil {

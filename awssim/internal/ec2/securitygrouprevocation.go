@@ -44,8 +44,9 @@ func revokeSecurityGroupEgress(c *sim.Call, in *awsec2.RevokeSecurityGroupEgress
 	return &awsec2.RevokeSecurityGroupEgressOutput{Return: ptr(true), RevokedSecurityGroupRules: revoked, UnknownIpPermissions: unknown}, nil
 }
 
-// revoke removes rules, which are named by what they permit or by their ids. A permission that the group does not have is an error, except
-// in a default VPC, where the answer lists it (API reference, RevokeSecurityGroupIngress).
+// revoke removes rules, which are named by what they permit or by their ids. A permission that the
+// group does not have is an error, except in a default VPC, where the answer lists it (API
+// reference, RevokeSecurityGroupIngress).
 func (s *state) revoke(group types.SecurityGroup, egress bool, permissions []types.IpPermission, ids []string, dry bool) ([]types.RevokedSecurityGroupRule, []types.IpPermission, error) {
 	if len(permissions) == 0 && len(ids) == 0 {
 		return nil, nil, missingParameter("ipPermissions")

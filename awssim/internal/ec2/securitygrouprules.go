@@ -62,7 +62,8 @@ func authorizeSecurityGroupEgress(c *sim.Call, in *awsec2.AuthorizeSecurityGroup
 	return &awsec2.AuthorizeSecurityGroupEgressOutput{Return: ptr(true), SecurityGroupRules: added}, nil
 }
 
-// mostRules is how many rules a group can have for each direction and version of IP (VPC User Guide, "Amazon VPC quotas").
+// mostRules is how many rules a group can have for each direction and version of IP (VPC User
+// Guide, "Amazon VPC quotas").
 const mostRules = 60
 
 // authorize adds all the rules that permissions mean, or none.
@@ -103,8 +104,8 @@ func (s *state) authorize(group types.SecurityGroup, egress bool, permissions []
 	return added, nil
 }
 
-// ruleExists is worded as in galaxyproject/cloudlaunch#56, lucidsoftware/cumulus#101 (all protocols), and ansible/ansible-modules-core#3258
-// (a protocol without a name).
+// ruleExists is worded as in galaxyproject/cloudlaunch#56, lucidsoftware/cumulus#101 (all
+// protocols), and ansible/ansible-modules-core#3258 (a protocol without a name).
 func ruleExists(rule types.SecurityGroupRule) error {
 	return sim.Errorf("InvalidPermission.Duplicate", `the specified rule "%s" already exists`, describeRule(rule))
 }
@@ -243,10 +244,12 @@ func updateSecurityGroupRuleDescriptionsEgress(c *sim.Call, in *awsec2.UpdateSec
 	return &awsec2.UpdateSecurityGroupRuleDescriptionsEgressOutput{Return: ptr(true)}, nil
 }
 
-// redescribe sets the descriptions of rules, which are named by what they permit or by their ids. An empty description removes it.
+// redescribe sets the descriptions of rules, which are named by what they permit or by their ids.
+// An empty description removes it.
 func (s *state) redescribe(group types.SecurityGroup, egress bool, permissions []types.IpPermission, byID []types.SecurityGroupRuleDescription, dry bool) error {
 	if len(permissions) > 0 == (len(byID) > 0) {
-		// SDK, UpdateSecurityGroupRuleDescriptionsIngressInput: "You must specify either a description or IP permissions".
+		// SDK, UpdateSecurityGroupRuleDescriptionsIngressInput: "You must specify either a
+		// description or IP permissions".
 		return missingParameter("ipPermissions or securityGroupRuleDescriptions")
 	}
 	named, err := s.rulesOf(group, egress, permissions)

@@ -32,7 +32,8 @@ func groupFilters() filterTable[types.SecurityGroup] {
 	return table
 }
 
-// permissionFilters read one set of permissions; SDK, DescribeSecurityGroupsInput.Filters, lists them for both directions.
+// permissionFilters read one set of permissions; SDK, DescribeSecurityGroupsInput.Filters, lists
+// them for both directions.
 var permissionFilters = filterTable[types.IpPermission]{
 	"cidr": func(p types.IpPermission) []string {
 		return collect(p.IpRanges, func(r types.IpRange) []string { return text(r.CidrIp) })
@@ -57,7 +58,8 @@ var permissionFilters = filterTable[types.IpPermission]{
 	"protocol":  func(p types.IpPermission) []string { return text(p.IpProtocol) },
 }
 
-// describeSecurityGroups reads groups by id or, in a default VPC, by name (SDK, DescribeSecurityGroupsInput.GroupNames).
+// describeSecurityGroups reads groups by id or, in a default VPC, by name (SDK,
+// DescribeSecurityGroupsInput.GroupNames).
 func describeSecurityGroups(c *sim.Call, in *awsec2.DescribeSecurityGroupsInput) (*awsec2.DescribeSecurityGroupsOutput, error) {
 	s := stateOf(c.Region)
 	all := withRules(s.groups.VisibleAll(), s.rules.VisibleAll())
@@ -117,7 +119,8 @@ func checkGroupName(name, description string) error {
 	case description == "":
 		return missingParameter("groupDescription")
 	case len(name) > 255 || strings.HasPrefix(name, "sg-"):
-		return invalidValue("groupName", name, "Group names have up to 255 characters and may not start with sg-.") // SDK, CreateSecurityGroupInput.GroupName
+		// SDK, CreateSecurityGroupInput.GroupName
+		return invalidValue("groupName", name, "Group names have up to 255 characters and may not start with sg-.")
 	case name == defaultGroup:
 		return sim.Errorf("InvalidGroup.Reserved", "The security group 'default' is reserved")
 	case !isASCII(description):
@@ -128,8 +131,8 @@ func checkGroupName(name, description string) error {
 	return nil
 }
 
-// descriptionSet lists the characters that descriptions of groups and rules may have (SDK, CreateSecurityGroupInput.Description, IpRange.
-// Description).
+// descriptionSet lists the characters that descriptions of groups and rules may have (SDK,
+// CreateSecurityGroupInput.Description, IpRange. Description).
 const descriptionSet = "a-zA-Z0-9. _-:/()#,@[]+=&;{}!$*"
 
 func isDescription(text string) bool {
@@ -143,8 +146,9 @@ func isASCII(text string) bool {
 	return strings.IndexFunc(text, func(c rune) bool { return c > 0x7e }) < 0
 }
 
-// putGroup stores a new group with the rules that it begins with: every group lets all traffic out, and the default group lets in
-// what comes from its own members (VPC User Guide, "Default security groups for your VPCs" and "Security group rules").
+// putGroup stores a new group with the rules that it begins with: every group lets all traffic out,
+// and the default group lets in what comes from its own members (VPC User Guide, "Default security
+// groups for your VPCs" and "Security group rules").
 func (s *state) putGroup(group types.SecurityGroup, newID idMaker) {
 	s.groups.Put(*group.GroupId, group)
 	first := []types.SecurityGroupRule{{IsEgress: ptr(true), CidrIpv4: ptr("0.0.0.0/0")}}
@@ -187,7 +191,8 @@ func (s *state) defaultVPC() (types.Vpc, bool) {
 	return types.Vpc{}, false
 }
 
-// namedGroup returns the group with an id or, in the default VPC, with a name (SDK, DeleteSecurityGroupInput.GroupName and its like).
+// namedGroup returns the group with an id or, in the default VPC, with a name (SDK,
+// DeleteSecurityGroupInput.GroupName and its like).
 func (s *state) namedGroup(id, name *string) (types.SecurityGroup, error) {
 	switch {
 	case val(id) != "":

@@ -73,7 +73,8 @@ func (r *rig) permit(group string, permissions ...types.IpPermission) error {
 // are empty from nil.
 var samePermissions = cmp.Options{cmpopts.IgnoreUnexported(types.IpPermission{}, types.IpRange{}, types.Ipv6Range{}, types.UserIdGroupPair{}), cmpopts.EquateEmpty()}
 
-// TestNewGroupsLetEverythingOut: a group begins with a rule that lets all traffic out; a VPC's default group lets its members in, too.
+// TestNewGroupsLetEverythingOut: a group begins with a rule that lets all traffic out; a VPC's
+// default group lets its members in, too.
 func TestNewGroupsLetEverythingOut(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -99,7 +100,8 @@ func TestNewGroupsLetEverythingOut(t *testing.T) {
 	wantError(t, err, "CannotDelete", "cannot be deleted by a user")
 }
 
-// TestRulesComeAndGo: rules are added with many sources, described one by one and joined, changed, and revoked by content and by id.
+// TestRulesComeAndGo: rules are added with many sources, described one by one and joined, changed,
+// and revoked by content and by id.
 func TestRulesComeAndGo(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -176,7 +178,8 @@ func TestRulesComeAndGo(t *testing.T) {
 	}
 }
 
-// TestRuleDescriptions: a description is changed by what the rule permits or by its id, and nothing else of the rule.
+// TestRuleDescriptions: a description is changed by what the rule permits or by its id, and nothing
+// else of the rule.
 func TestRuleDescriptions(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -280,7 +283,8 @@ func TestRevokingWhatIsNotThere(t *testing.T) {
 	wantError(t, err, "InvalidParameterCombination", "outbound")
 }
 
-// TestNetworkIsHeldToPolicies: a caller with policies needs a permission for each call, bound to the resource's tags and VPC.
+// TestNetworkIsHeldToPolicies: a caller with policies needs a permission for each call, bound to
+// the resource's tags and VPC.
 func TestNetworkIsHeldToPolicies(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -30,9 +30,9 @@ var spotPriceFilters = filterTable[types.SpotPrice]{
 // spotPricePages: without MaxResults the answer has a thousand (API reference, DescribeSpotPriceHistory).
 var spotPricePages = pageLimits{min: 1, max: 1000, unpaged: 1000}
 
-// describeSpotPriceHistory shows the present price of every offering, of Linux alone, with the time since when it holds: the price that was
-// last set before the start of the period is part of the answer, so a period that starts now gets the present prices. Former prices are
-// not kept.
+// describeSpotPriceHistory shows the present price of every offering, of Linux alone, with the time
+// since when it holds: the price that was last set before the start of the period is part of the
+// answer, so a period that starts now gets the present prices. Former prices are not kept.
 func describeSpotPriceHistory(c *sim.Call, in *awsec2.DescribeSpotPriceHistoryInput) (*awsec2.DescribeSpotPriceHistoryOutput, error) {
 	if val(in.AvailabilityZone) != "" && val(in.AvailabilityZoneId) != "" {
 		return nil, invalidCombination("Either AvailabilityZone or AvailabilityZoneId can be specified, but not both.")

@@ -25,12 +25,15 @@ type statusChecks struct {
 
 func (c statusChecks) systemFails() bool { return c.failing == SystemStatusCheck }
 
-// instanceFails reports whether the instance check fails. It does so when the system check fails too (User Guide, "Status checks for Amazon EC2 instances",
-// "Instance status checks": the first of the problems that cause it is "Failed system status checks").
+// instanceFails reports whether the instance check fails. It does so when the system check fails
+// too (User Guide, "Status checks for Amazon EC2 instances", "Instance status checks": the first of
+// the problems that cause it is "Failed system status checks").
 func (c statusChecks) instanceFails() bool { return c.failing != "" }
 
-// FailStatusCheck has a status check of a running instance fail, until the instance is rebooted or stopped, or with an empty name none. It fails if there is no such
-// instance or check. A reboot keeps the instance on its host, so that it does not end a failure of the system check (User Guide, "Reboot your Amazon EC2 instance").
+// FailStatusCheck has a status check of a running instance fail, until the instance is rebooted or
+// stopped, or with an empty name none. It fails if there is no such instance or check. A reboot
+// keeps the instance on its host, so that it does not end a failure of the system check (User
+// Guide, "Reboot your Amazon EC2 instance").
 func FailStatusCheck(r *sim.Region, id, check string) error {
 	s := stateOf(r)
 	i, ok := s.instances.Get(id)
@@ -58,7 +61,8 @@ func (c statusChecks) rebooted() statusChecks {
 	return statusChecks{}
 }
 
-// status returns the result of a status check. Checks pass once the instance has booted (User Guide, "Status checks for Amazon EC2 instances").
+// status returns the result of a status check. Checks pass once the instance has booted (User
+// Guide, "Status checks for Amazon EC2 instances").
 func (i instance) status(fails bool) types.SummaryStatus {
 	switch {
 	case i.booted && fails:

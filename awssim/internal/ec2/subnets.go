@@ -91,8 +91,8 @@ func createSubnet(c *sim.Call, in *awsec2.CreateSubnetInput) (*awsec2.CreateSubn
 	return &awsec2.CreateSubnetOutput{Subnet: &subnet}, nil
 }
 
-// putSubnet stores a new subnet, which the VPC's default network ACL is associated with (VPC User Guide, "Control subnet traffic with network
-// access control lists").
+// putSubnet stores a new subnet, which the VPC's default network ACL is associated with (VPC User
+// Guide, "Control subnet traffic with network access control lists").
 func (s *state) putSubnet(subnet types.Subnet, newID idMaker) {
 	id := *subnet.SubnetId
 	s.subnets.Put(id, subnet)

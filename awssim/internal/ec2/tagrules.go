@@ -19,7 +19,8 @@ const (
 	reservedTagPrefix  = "aws:"
 )
 
-// checkTags refuses tags that a user may not set: empty or reserved keys, keys or values that are too long, one key twice.
+// checkTags refuses tags that a user may not set: empty or reserved keys, keys or values that are
+// too long, one key twice.
 func checkTags(tags []types.Tag) error {
 	seen := map[string]bool{}
 	for _, tag := range tags {
@@ -58,11 +59,12 @@ func checkTagCount(tags []types.Tag) error {
 	return nil
 }
 
-// metadataTagKey is what instance metadata can serve as a path element (User Guide, "View tags for your EC2 instances using instance
-// metadata").
+// metadataTagKey is what instance metadata can serve as a path element (User Guide, "View tags for
+// your EC2 instances using instance metadata").
 var metadataTagKey = regexp.MustCompile(`^[0-9a-zA-Z\-_+=,.@:]{1,255}$`)
 
-// checkMetadataTagKeys refuses a launch that shows instance tags in instance metadata when a key does not fit there.
+// checkMetadataTagKeys refuses a launch that shows instance tags in instance metadata when a key
+// does not fit there.
 func checkMetadataTagKeys(tags []types.Tag) error {
 	for _, tag := range tags {
 		key := val(tag.Key)
@@ -76,8 +78,8 @@ func checkMetadataTagKeys(tags []types.Tag) error {
 	return nil
 }
 
-// mergeTags returns base with over's tags added, over winning for the same key, sorted by key so that answers and dumps are the same
-// from run to run.
+// mergeTags returns base with over's tags added, over winning for the same key, sorted by key so
+// that answers and dumps are the same from run to run.
 func mergeTags(base, over []types.Tag) []types.Tag {
 	values := map[string]string{}
 	for _, list := range [][]types.Tag{base, over} {
@@ -93,8 +95,8 @@ func mergeTags(base, over []types.Tag) []types.Tag {
 	return merged
 }
 
-// tagsFor collects the tags that a request's tag specifications give to one type of resource. It refuses a resource type that is not
-// among the allowed ones.
+// tagsFor collects the tags that a request's tag specifications give to one type of resource. It
+// refuses a resource type that is not among the allowed ones.
 func tagsFor(specifications []types.TagSpecification, resource types.ResourceType, allowed ...types.ResourceType) ([]types.Tag, error) {
 	seen := map[types.ResourceType]bool{}
 	var tags []types.Tag

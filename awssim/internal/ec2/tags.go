@@ -110,7 +110,8 @@ func (s *state) findTaggable(id string) (taggable, []types.Tag, error) {
 
 const maxTaggedResources = 1000 // SDK, CreateTagsInput.Resources
 
-// retag gives every resource the tags that change makes of its own, or none of them if one resource or change is refused.
+// retag gives every resource the tags that change makes of its own, or none of them if one resource
+// or change is refused.
 func (s *state) retag(ids []string, dry *bool, change func(id string, old []types.Tag) ([]types.Tag, error)) error {
 	if len(ids) == 0 {
 		return missingParameter("resourceIdSet")
@@ -162,8 +163,8 @@ func createTags(c *sim.Call, in *awsec2.CreateTagsInput) (*awsec2.CreateTagsOutp
 	return &awsec2.CreateTagsOutput{}, nil
 }
 
-// deleteTags removes the tags that are named: with a value only if it is the tag's, and all that users set if none is named (SDK,
-// DeleteTagsInput.Tags).
+// deleteTags removes the tags that are named: with a value only if it is the tag's, and all that
+// users set if none is named (SDK, DeleteTagsInput.Tags).
 func deleteTags(c *sim.Call, in *awsec2.DeleteTagsInput) (*awsec2.DeleteTagsOutput, error) {
 	for _, tag := range in.Tags {
 		if strings.HasPrefix(strings.ToLower(val(tag.Key)), reservedTagPrefix) {

@@ -13,14 +13,17 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// maxUserData is how many bytes user data may have before it is encoded (User Guide, "Run commands when you launch an EC2 instance").
+// maxUserData is how many bytes user data may have before it is encoded (User Guide, "Run commands
+// when you launch an EC2 instance").
 const maxUserData = 16384
 
-// checkTemplateData refuses what EC2 refuses when a version is created. EC2 does not fully validate there (User Guide, "Restrictions for
-// Amazon EC2 launch templates"): it refuses what is malformed in itself, such as an id that can not be one or a value that an enumeration
-// lacks, and lets pass what depends on other resources or on combinations, which a launch then fails on. That the line runs exactly here is
-// an inference from the error codes that exist for launch templates alone (InvalidKernelId.Malformed, InvalidRamDiskId.Malformed,
-// InvalidCpuCredits.Malformed, …) and from failures that users report at creation (InvalidUserData.Malformed).
+// checkTemplateData refuses what EC2 refuses when a version is created. EC2 does not fully validate
+// there (User Guide, "Restrictions for Amazon EC2 launch templates"): it refuses what is malformed
+// in itself, such as an id that cannot be one or a value that an enumeration lacks, and lets pass
+// what depends on other resources or on combinations, which a launch then fails on. That the line
+// runs exactly here is an inference from the error codes that exist for launch templates alone
+// (InvalidKernelId.Malformed, InvalidRamDiskId.Malformed, InvalidCpuCredits.Malformed, …) and from
+// failures that users report at creation (InvalidUserData.Malformed).
 func checkTemplateData(data *types.RequestLaunchTemplateData) error {
 	if data == nil || shape.IsEmpty(reflect.ValueOf(*data)) {
 		return sim.Errorf("MissingParameter", "No launch template data was provided. Launch template data is required to create a launch template.")
@@ -40,8 +43,9 @@ func checkTemplateUserData(data *types.RequestLaunchTemplateData) error {
 	return err
 }
 
-// decodeUserData returns the bytes of user data, which must be base64 and of limited size. The code differs between launch templates
-// (InvalidUserData.Malformed) and RunInstances (InvalidParameterValue), as users report.
+// decodeUserData returns the bytes of user data, which must be base64 and of limited size. The code
+// differs between launch templates (InvalidUserData.Malformed) and RunInstances
+// (InvalidParameterValue), as users report.
 func decodeUserData(encoded, code string) ([]byte, error) {
 	raw, err := base64.StdEncoding.DecodeString(strings.NewReplacer("\n", "", "\r", "").Replace(encoded))
 	if err != nil {
@@ -53,8 +57,9 @@ func decodeUserData(encoded, code string) ([]byte, error) {
 	return raw, nil
 }
 
-// checkTemplateEnums compares every value of an enumeration with the SDK's list of it. Instance types are left to the launch: a new one
-// may come any day, and templates are made before the type is offered (inference).
+// checkTemplateEnums compares every value of an enumeration with the SDK's list of it. Instance
+// types are left to the launch: a new one may come any day, and templates are made before the type
+// is offered (inference).
 func checkTemplateEnums(data *types.RequestLaunchTemplateData) error {
 	return checkEnums(*data, "LaunchTemplateData")
 }
@@ -76,12 +81,12 @@ var (
 
 var profileARN = regexp.MustCompile(`^arn:aws[a-z-]*:iam::\d{12}:instance-profile/.+$`)
 
-// imageAlias is how an image is given by a Systems Manager parameter (User Guide, "Create a launch template", "Use a Systems Manager
-// parameter instead of an AMI ID").
+// imageAlias is how an image is given by a Systems Manager parameter (User Guide, "Create a launch
+// template", "Use a Systems Manager parameter instead of an AMI ID").
 const imageAlias = "resolve:ssm:"
 
-// templateImage is what a template may have for an image. Its length is judged when an instance is launched: moto's tests of launch templates, which are
-// verified on AWS, store ami-def456.
+// templateImage is what a template may have for an image. Its length is judged when an instance is
+// launched: moto's tests of launch templates, which are verified on AWS, store ami-def456.
 var templateImage = regexp.MustCompile(`^ami-[0-9a-f]+$`)
 
 // checkTemplateIDs refuses ids that are malformed. Whether they name something is seen at launch.
@@ -142,7 +147,8 @@ func checkTemplateNamedValues(data *types.RequestLaunchTemplateData) error {
 	return nil
 }
 
-// checkTemplateRequirements holds the rules of instance requirements in a launch template (SDK, RequestLaunchTemplateData.InstanceRequirements).
+// checkTemplateRequirements holds the rules of instance requirements in a launch template (SDK,
+// RequestLaunchTemplateData.InstanceRequirements).
 func checkTemplateRequirements(data *types.RequestLaunchTemplateData) error {
 	r := data.InstanceRequirements
 	switch {
@@ -151,13 +157,15 @@ func checkTemplateRequirements(data *types.RequestLaunchTemplateData) error {
 	case data.InstanceType != "":
 		return invalidCombination("Either InstanceRequirements or InstanceType may be specified, but not both.")
 	case strings.HasPrefix(val(data.ImageId), imageAlias):
-		// User Guide, "Create a launch template": a parameter can not be used together with instance requirements.
+		// User Guide, "Create a launch template": a parameter cannot be used together with instance
+		// requirements.
 		return invalidCombination("A Systems Manager parameter for the AMI may not be specified together with InstanceRequirements.")
 	}
 	return checkRequirements(r)
 }
 
-// checkRequirements holds the rules of instance requirements wherever they are given (SDK, InstanceRequirementsRequest).
+// checkRequirements holds the rules of instance requirements wherever they are given (SDK,
+// InstanceRequirementsRequest).
 func checkRequirements(r *types.InstanceRequirementsRequest) error {
 	if err := checkRequiredRanges(r); err != nil {
 		return err
@@ -170,7 +178,8 @@ func checkRequirements(r *types.InstanceRequirementsRequest) error {
 	case r.SpotMaxPricePercentageOverLowestPrice != nil && r.MaxSpotPriceAsPercentageOfOptimalOnDemandPrice != nil:
 		return invalidCombination("Only one of SpotMaxPricePercentageOverLowestPrice or MaxSpotPriceAsPercentageOfOptimalOnDemandPrice may be specified.")
 	case r.BaselinePerformanceFactors != nil && r.BaselinePerformanceFactors.Cpu != nil && len(r.BaselinePerformanceFactors.Cpu.References) > 1:
-		return sim.Errorf("InvalidParameterValue", "Only one instance family may be specified as a baseline performance factor.") // SDK, CpuPerformanceFactorRequest
+		// SDK, CpuPerformanceFactorRequest
+		return sim.Errorf("InvalidParameterValue", "Only one instance family may be specified as a baseline performance factor.")
 	}
 	for _, name := range slices.Concat(r.AllowedInstanceTypes, r.ExcludedInstanceTypes) {
 		if !instanceTypePattern.MatchString(name) {
@@ -180,7 +189,8 @@ func checkRequirements(r *types.InstanceRequirementsRequest) error {
 	return nil
 }
 
-// instanceTypePattern is what an allowed or excluded instance type looks like (EC2's API model, AllowedInstanceType).
+// instanceTypePattern is what an allowed or excluded instance type looks like (EC2's API model,
+// AllowedInstanceType).
 var instanceTypePattern = regexp.MustCompile(`^[a-zA-Z0-9.*-]{1,30}$`)
 
 // checkRequiredRanges wants the vCPUs and the memory, each with a minimum (SDK, InstanceRequirementsRequest).

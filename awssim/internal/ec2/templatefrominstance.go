@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// getLaunchTemplateData writes down an instance as launch template data (API reference, GetLaunchTemplateData).
+// getLaunchTemplateData writes down an instance as launch template data (API reference,
+// GetLaunchTemplateData).
 func getLaunchTemplateData(c *sim.Call, in *awsec2.GetLaunchTemplateDataInput) (*awsec2.GetLaunchTemplateDataOutput, error) {
 	s := stateOf(c.Region)
 	if val(in.InstanceId) == "" {

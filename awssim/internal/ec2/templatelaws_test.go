@@ -29,8 +29,9 @@ type history struct {
 	number, preset int64                        // the highest number given, the default version
 }
 
-// TestLaunchTemplateLaws: whatever is called in whatever order, numbers grow and are not used again, the default version exists, the latest
-// is the highest, and every version keeps the data that it was made with.
+// TestLaunchTemplateLaws: whatever is called in whatever order, numbers grow and are not used
+// again, the default version exists, the latest is the highest, and every version keeps the data
+// that it was made with.
 func TestLaunchTemplateLaws(t *testing.T) {
 	t.Parallel()
 	kinds := []types.InstanceType{"m5.large", "c5.large", "r5.large", "t3.medium"}

@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// template is a launch template. Its versions are a table of their own, so that reading one template does not read all others.
+// template is a launch template. Its versions are a table of their own, so that reading one
+// template does not read all others.
 type template struct {
 	id, name       string
 	createTime     time.Time
@@ -22,9 +23,11 @@ type template struct {
 	tags           []types.Tag
 	defaultVersion int64
 	latestVersion  int64 // the highest that exists
-	lastNumber     int64 // the highest that was ever given: numbers are not used again (User Guide, "Delete a launch template version")
-	count          int   // how many versions there are
-	versions       *sim.Table[templateVersion]
+	// the highest that was ever given: numbers are not used again (User Guide, "Delete a launch
+	// template version")
+	lastNumber int64
+	count      int // how many versions there are
+	versions   *sim.Table[templateVersion]
 }
 
 // templateVersion never changes (User Guide, "Restrictions for Amazon EC2 launch templates").
@@ -255,7 +258,8 @@ func checkNamedTemplates(in *awsec2.DescribeLaunchTemplatesInput) error {
 	return nil
 }
 
-// namedTemplates is every visible template, or those with one of the ids or names. All that are named must exist.
+// namedTemplates is every visible template, or those with one of the ids or names. All that are
+// named must exist.
 func (s *state) namedTemplates(ids, names []string) ([]template, error) {
 	if len(ids)+len(names) == 0 {
 		return s.templates.VisibleAll(), nil
@@ -295,7 +299,8 @@ func modifyLaunchTemplate(c *sim.Call, in *awsec2.ModifyLaunchTemplateInput) (*a
 		return previous, err
 	}
 	if val(in.LaunchTemplateId) != "" && val(in.LaunchTemplateName) != "" {
-		return nil, invalidCombination("Either provide launch template ID or launch template name to modify the template.") // moto, verified on AWS
+		// moto, verified on AWS
+		return nil, invalidCombination("Either provide launch template ID or launch template name to modify the template.")
 	}
 	t, err := s.findTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
 	if err != nil {

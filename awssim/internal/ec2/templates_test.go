@@ -472,7 +472,8 @@ func TestClientTokens(t *testing.T) {
 	wantError(t, err, "InvalidClientToken", "128")
 }
 
-// TestTokensOfDeletedTemplates repeats requests whose template or version was deleted, with both answers that EC2 may give.
+// TestTokensOfDeletedTemplates repeats requests whose template or version was deleted, with both
+// answers that EC2 may give.
 func TestTokensOfDeletedTemplates(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

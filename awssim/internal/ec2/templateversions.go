@@ -100,8 +100,9 @@ func createLaunchTemplateVersion(c *sim.Call, in *awsec2.CreateLaunchTemplateVer
 	return out, nil
 }
 
-// newVersionData is what a new version holds: the request's data, on top of the source version's if one is named. Snapshots of the
-// source's block device mappings are not inherited (SDK, CreateLaunchTemplateVersionInput.SourceVersion).
+// newVersionData is what a new version holds: the request's data, on top of the source version's if
+// one is named. Snapshots of the source's block device mappings are not inherited (SDK,
+// CreateLaunchTemplateVersionInput.SourceVersion).
 func (t template) newVersionData(in *awsec2.CreateLaunchTemplateVersionInput) (types.RequestLaunchTemplateData, error) {
 	var none types.RequestLaunchTemplateData
 	if err := checkTemplateData(in.LaunchTemplateData); err != nil {
@@ -123,7 +124,8 @@ func (t template) newVersionData(in *awsec2.CreateLaunchTemplateVersionInput) (t
 			ebs.SnapshotId = nil
 		}
 	}
-	// A type and requirements exclude each other, so the one that is given ends the inheritance of the other (inference).
+	// A type and requirements exclude each other, so the one that is given ends the inheritance of
+	// the other (inference).
 	if in.LaunchTemplateData.InstanceType != "" {
 		data.InstanceRequirements = nil
 	}
@@ -143,8 +145,8 @@ func (t template) describeVersion(v templateVersion) types.LaunchTemplateVersion
 	}
 }
 
-// describeData is the data as EC2 answers it: what was given, plus the marks that only answers carry. Metadata options of a template say
-// "pending", because they take effect at launch.
+// describeData is the data as EC2 answers it: what was given, plus the marks that only answers
+// carry. Metadata options of a template say "pending", because they take effect at launch.
 func describeData(data types.RequestLaunchTemplateData) types.ResponseLaunchTemplateData {
 	response := shape.Convert[types.ResponseLaunchTemplateData](data)
 	if response.MetadataOptions != nil {
@@ -156,7 +158,8 @@ func describeData(data types.RequestLaunchTemplateData) types.ResponseLaunchTemp
 	return response
 }
 
-// resolveAlias replaces an image given as a Systems Manager parameter with the image that the parameter names now.
+// resolveAlias replaces an image given as a Systems Manager parameter with the image that the
+// parameter names now.
 func (s *state) resolveAlias(data types.RequestLaunchTemplateData) (types.RequestLaunchTemplateData, error) {
 	image, err := s.resolveImageID(val(data.ImageId))
 	if err != nil {
@@ -240,8 +243,8 @@ func describeLaunchTemplateVersions(c *sim.Call, in *awsec2.DescribeLaunchTempla
 	return out, nil
 }
 
-// selectVersions is the versions that a request is about, newest first: those of one template, by number, alias or range, or the latest
-// and default ones of all templates.
+// selectVersions is the versions that a request is about, newest first: those of one template, by
+// number, alias or range, or the latest and default ones of all templates.
 func (s *state) selectVersions(in *awsec2.DescribeLaunchTemplateVersionsInput) ([]versionOf, error) {
 	ranged := val(in.MinVersion) != "" || val(in.MaxVersion) != ""
 	if ranged && len(in.Versions) > 0 {
@@ -270,10 +273,12 @@ func (s *state) selectVersions(in *awsec2.DescribeLaunchTemplateVersionsInput) (
 	return newestFirst(found), nil
 }
 
-// versionRange reads MinVersion and MaxVersion; each may be missing. The SDK says "after which" of the one and "up to which" of the other;
-// that both bounds are part of the range is an inference from the other bounds of EC2's API, as is that the aliases may be bounds and that
-// a range without versions is empty rather than an error. A MinVersion of 0 is no bound: Cluster API Provider AWS sends it with every pruning of versions
-// (v2.13.0, pkg/cloud/services/ec2/launchtemplate.go, PruneLaunchTemplateVersions).
+// versionRange reads MinVersion and MaxVersion; each may be missing. The SDK says "after which" of
+// the one and "up to which" of the other; that both bounds are part of the range is an inference
+// from the other bounds of EC2's API, as is that the aliases may be bounds and that a range without
+// versions is empty rather than an error. A MinVersion of 0 is no bound: Cluster API Provider AWS
+// sends it with every pruning of versions (v2.13.0, pkg/cloud/services/ec2/launchtemplate.go,
+// PruneLaunchTemplateVersions).
 func (t template) versionRange(minVersion, maxVersion *string) (lowest, highest int64, err error) {
 	lowest, highest = 1, t.lastNumber
 	if val(minVersion) != "" && *minVersion != "0" {
@@ -317,8 +322,9 @@ func newestFirst(versions []versionOf) []versionOf {
 }
 
 // aliasedVersions is the latest or default version, or both, of every template of the account (SDK,
-// DescribeLaunchTemplateVersionsInput.Versions: without an id or name only the aliases are valid). The message of both errors is AWS's (moto,
-// ec2/models/launch_templates.py, describe_launch_template_versions: verified on AWS).
+// DescribeLaunchTemplateVersionsInput.Versions: without an id or name only the aliases are valid).
+// The message of both errors is AWS's (moto, ec2/models/launch_templates.py,
+// describe_launch_template_versions: verified on AWS).
 func (s *state) aliasedVersions(selectors []string, ranged bool) ([]versionOf, error) {
 	if ranged || len(selectors) == 0 {
 		return nil, sim.Errorf("MissingParameter", "%s", describeHint)
@@ -339,8 +345,9 @@ func (s *state) aliasedVersions(selectors []string, ranged bool) ([]versionOf, e
 	return found, nil
 }
 
-// deleteLaunchTemplateVersions deletes what can be deleted and lists the rest with its reason, as the action's output does. A template
-// that does not exist is such a reason too (inference: the SDK's LaunchTemplateErrorCode has values for it).
+// deleteLaunchTemplateVersions deletes what can be deleted and lists the rest with its reason, as
+// the action's output does. A template that does not exist is such a reason too (inference: the
+// SDK's LaunchTemplateErrorCode has values for it).
 func deleteLaunchTemplateVersions(c *sim.Call, in *awsec2.DeleteLaunchTemplateVersionsInput) (*awsec2.DeleteLaunchTemplateVersionsOutput, error) {
 	s := stateOf(c.Region)
 	numbers, err := checkDeleteVersions(in)
@@ -405,8 +412,9 @@ func checkDeleteVersions(in *awsec2.DeleteLaunchTemplateVersionsInput) ([]int64,
 	return numbers, nil
 }
 
-// refuseDelete says why a version can not be deleted, or nil. The default version stays until another one is the default (User Guide,
-// "Delete a launch template or a launch template version"); that AWS calls this unexpectedError is an inference, since no other value of
+// refuseDelete says why a version cannot be deleted, or nil. The default version stays until
+// another one is the default (User Guide, "Delete a launch template or a launch template version");
+// that AWS calls this unexpectedError is an inference, since no other value of
 // LaunchTemplateErrorCode fits.
 func (t template) refuseDelete(number int64) *types.ResponseError {
 	if number == t.defaultVersion {
@@ -424,9 +432,10 @@ func (t template) refuseDelete(number int64) *types.ResponseError {
 	return nil
 }
 
-// highestVersion is the LatestVersionNumber, and what $Latest stands for, once versions were deleted. AWS does not say what becomes of the
-// number when the newest version is deleted; that it falls back to the highest that is left is an inference from its description as the
-// "version number of the latest version of the launch template" (SDK, LaunchTemplate.LatestVersionNumber).
+// highestVersion is the LatestVersionNumber, and what $Latest stands for, once versions were
+// deleted. AWS does not say what becomes of the number when the newest version is deleted; that it
+// falls back to the highest that is left is an inference from its description as the "version
+// number of the latest version of the launch template" (SDK, LaunchTemplate.LatestVersionNumber).
 func (t template) highestVersion() int64 {
 	var highest int64
 	for _, v := range t.versions.All() {

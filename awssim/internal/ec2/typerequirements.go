@@ -11,11 +11,14 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// requirementPages are the limits of GetInstanceTypesFromInstanceRequirements (API reference: MaxResults "between 1 and 1000", 1000 by default).
+// requirementPages are the limits of GetInstanceTypesFromInstanceRequirements (API reference:
+// MaxResults "between 1 and 1000", 1000 by default).
 var requirementPages = pageLimits{min: 1, max: 1000, unpaged: 1000}
 
-// getInstanceTypesFromInstanceRequirements returns the names of the types with the attributes, in alphabetical order, as in the AWS CLI's example. Capacity is not
-// considered, nor is price protection: its members are documented as not supported here (SDK, InstanceRequirementsRequest), and Cluster Autoscaler sends them.
+// getInstanceTypesFromInstanceRequirements returns the names of the types with the attributes, in
+// alphabetical order, as in the AWS CLI's example. Capacity is not considered, nor is price
+// protection: its members are documented as not supported here (SDK, InstanceRequirementsRequest),
+// and Cluster Autoscaler sends them.
 func getInstanceTypesFromInstanceRequirements(
 	c *sim.Call, in *awsec2.GetInstanceTypesFromInstanceRequirementsInput,
 ) (*awsec2.GetInstanceTypesFromInstanceRequirementsOutput, error) {

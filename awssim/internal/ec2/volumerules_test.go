@@ -29,7 +29,8 @@ func TestEncryptionOfASnapshot(t *testing.T) {
 	wantError(t, err, "", "")
 }
 
-// TestEncryptionOfTheImagesDevices: a launch may have the root volume encrypted, and must not say that it is not, with a template or without.
+// TestEncryptionOfTheImagesDevices: a launch may have the root volume encrypted, and must not say
+// that it is not, with a template or without.
 func TestEncryptionOfTheImagesDevices(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

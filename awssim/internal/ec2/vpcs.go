@@ -24,10 +24,11 @@ var vpcListing = listing[types.Vpc]{
 		},
 		"dhcp-options-id": func(v types.Vpc) []string { return text(v.DhcpOptionsId) },
 		"is-default":      func(v types.Vpc) []string { return boolean(v.IsDefault) },
-		"isDefault":       func(v types.Vpc) []string { return boolean(v.IsDefault) }, // the documented name until 2020, which many scripts use
-		"owner-id":        func(v types.Vpc) []string { return text(v.OwnerId) },
-		"state":           func(v types.Vpc) []string { return enum(v.State) },
-		"vpc-id":          func(v types.Vpc) []string { return text(v.VpcId) },
+		// the documented name until 2020, which many scripts use
+		"isDefault": func(v types.Vpc) []string { return boolean(v.IsDefault) },
+		"owner-id":  func(v types.Vpc) []string { return text(v.OwnerId) },
+		"state":     func(v types.Vpc) []string { return enum(v.State) },
+		"vpc-id":    func(v types.Vpc) []string { return text(v.VpcId) },
 	}.with(furtherVpcFilters),
 }
 
@@ -39,7 +40,8 @@ func describeVpcs(c *sim.Call, in *awsec2.DescribeVpcsInput) (*awsec2.DescribeVp
 	return &awsec2.DescribeVpcsOutput{Vpcs: found, NextToken: next}, nil
 }
 
-// blockSize checks the size of a VPC or a subnet (error codes, InvalidVpcRange and InvalidSubnet.Range: "between a /28 netmask and /16").
+// blockSize checks the size of a VPC or a subnet (error codes, InvalidVpcRange and
+// InvalidSubnet.Range: "between a /28 netmask and /16").
 func blockSize(cidr, code string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(cidr)
 	if err != nil || !prefix.Addr().Is4() {
@@ -85,7 +87,8 @@ func createVpc(c *sim.Call, in *awsec2.CreateVpcInput) (*awsec2.CreateVpcOutput,
 	}
 	s.putVPC(vpc, vpcSettings{dnsSupport: true}, s.freshID)
 	s.putGroup(s.newGroup(c.Kernel.NewID("sg-", 17), defaultGroup, "default VPC security group", *vpc.VpcId, nil), s.freshID)
-	vpc.State = types.VpcStatePending // in the answer, as in the API reference's example; a describe finds it available
+	// in the answer, as in the API reference's example; a describe finds it available
+	vpc.State = types.VpcStatePending
 	// The examples of the AWS CLI show the empty list in this answer, and none in that of
 	// DescribeVpcs.
 	vpc.Ipv6CidrBlockAssociationSet = []types.VpcIpv6CidrBlockAssociation{}
@@ -200,7 +203,8 @@ func describeVpcAttribute(c *sim.Call, in *awsec2.DescribeVpcAttributeInput) (*a
 	return out, nil
 }
 
-// modifyVpcAttribute changes one attribute. DNS hostnames need DNS support (SDK, ModifyVpcAttributeInput); the code for that is an inference.
+// modifyVpcAttribute changes one attribute. DNS hostnames need DNS support (SDK,
+// ModifyVpcAttributeInput); the code for that is an inference.
 func modifyVpcAttribute(c *sim.Call, in *awsec2.ModifyVpcAttributeInput) (*awsec2.ModifyVpcAttributeOutput, error) {
 	s := stateOf(c.Region)
 	vpc, err := s.findVPC(in.VpcId)
@@ -233,10 +237,12 @@ func modifyVpcAttribute(c *sim.Call, in *awsec2.ModifyVpcAttributeInput) (*awsec
 	return &awsec2.ModifyVpcAttributeOutput{}, nil
 }
 
-// errManyAttributes is the answer to a Modify that names several attributes where EC2 takes one. The words are an inference.
+// errManyAttributes is the answer to a Modify that names several attributes where EC2 takes one.
+// The words are an inference.
 var errManyAttributes = invalidCombination("Fields for multiple attribute types specified.")
 
-// putDHCPOptions stores the set of DHCP options that AWS gives a Region (VPC User Guide, "DHCP option sets in Amazon VPC").
+// putDHCPOptions stores the set of DHCP options that AWS gives a Region (VPC User Guide, "DHCP
+// option sets in Amazon VPC").
 func (s *state) putDHCPOptions() {
 	value := func(text string) []types.AttributeValue { return []types.AttributeValue{{Value: ptr(text)}} }
 	s.dhcpOptions.Put(s.dhcpOptionsID(), types.DhcpOptions{

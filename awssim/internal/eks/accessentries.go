@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// accessEntry lets an IAM principal into a cluster. What is shown of it is not what lets anybody in here: no API server asks.
+// accessEntry lets an IAM principal into a cluster. What is shown of it is not what lets anybody in
+// here: no API server asks.
 type accessEntry struct {
 	cluster           *cluster
 	principal, arn    string
@@ -34,7 +35,8 @@ const (
 	maxKubeGroups = 100 // inference: AWS names no number
 )
 
-// entryTypes are the types of entries (SDK CreateAccessEntryInput.Type), with the group that entries of nodes have (UG creating-access-entries).
+// entryTypes are the types of entries (SDK CreateAccessEntryInput.Type), with the group that
+// entries of nodes have (UG creating-access-entries).
 var entryTypes = map[string][]string{
 	typeStandard: nil, typeNodes: {"system:nodes"}, "EC2_WINDOWS": {"eks:kube-proxy-windows", "system:nodes"}, "EC2": nil, "FARGATE_LINUX": {"system:bootstrappers", "system:nodes", "system:node-proxier"},
 	"HYBRID_LINUX": {"system:nodes"}, "HYPERPOD_LINUX": {"system:nodes"},
@@ -68,7 +70,8 @@ func (s *service) publishEntry(e *accessEntry) {
 	s.entryViews.Put(e.key(), shown)
 }
 
-// entryCluster returns a cluster whose authentication mode allows access entries (aws/containers-roadmap and eksctl issues for the words).
+// entryCluster returns a cluster whose authentication mode allows access entries
+// (aws/containers-roadmap and eksctl issues for the words).
 func (s *service) entryCluster(name *string) (*cluster, error) {
 	k, ok := s.clusters[val(name)]
 	if !ok {
@@ -116,8 +119,9 @@ func (s *service) newEntry(k *cluster, principal, kind string) *accessEntry {
 	return e
 }
 
-// admitCreator lets who creates a cluster into it as its administrator (SDK CreateAccessConfigRequest.BootstrapClusterCreatorAdminPermissions). A session stands for its role, of whose path its
-// ARN says nothing.
+// admitCreator lets who creates a cluster into it as its administrator (SDK
+// CreateAccessConfigRequest.BootstrapClusterCreatorAdminPermissions). A session stands for its
+// role, of whose path its ARN says nothing.
 func (s *service) admitCreator(k *cluster, caller string) {
 	if before, session, found := strings.Cut(caller, ":assumed-role/"); found {
 		name, _, _ := strings.Cut(session, "/")
@@ -131,14 +135,16 @@ func (s *service) admitCreator(k *cluster, caller string) {
 	s.publishEntry(e)
 }
 
-// admitNodes lets the nodes of a managed node group into its cluster (UG creating-access-entries: EKS makes the entry of a managed node group's role itself).
+// admitNodes lets the nodes of a managed node group into its cluster (UG creating-access-entries:
+// EKS makes the entry of a managed node group's role itself).
 func (s *service) admitNodes(k *cluster, role string) {
 	if k.access.AuthenticationMode != types.AuthenticationModeConfigMap && k.entries[role] == nil && principalARN.MatchString(role) {
 		s.newEntry(k, role, typeNodes).ofNodes = true
 	}
 }
 
-// expelNodes takes the entry of a node role away with the last managed node group that has the role, if EKS made it (inference: AWS's guide says nothing of its end).
+// expelNodes takes the entry of a node role away with the last managed node group that has the
+// role, if EKS made it (inference: AWS's guide says nothing of its end).
 func (s *service) expelNodes(k *cluster, role string) {
 	e := k.entries[role]
 	if e == nil || !e.ofNodes {
@@ -180,7 +186,8 @@ func (s *service) createAccessEntry(c *sim.Call, in *eks.CreateAccessEntryInput)
 		return nil, invalid("%s is not a valid value for type", kind)
 	}
 	principal := principalARN.FindStringSubmatch(val(in.PrincipalArn))
-	if principal == nil || kind != typeStandard && principal[2] != "role" { // words seen in terraform-provider-aws issues
+	// words seen in terraform-provider-aws issues
+	if principal == nil || kind != typeStandard && principal[2] != "role" {
 		return nil, invalid("The specified principalArn is invalid: invalid principal.")
 	}
 	if k.entries[*in.PrincipalArn] != nil {
@@ -210,7 +217,8 @@ func (e *accessEntry) set(groups []string, username *string) {
 	}
 }
 
-// checkEntry: entries of nodes have neither groups nor names of the user's (SDK CreateAccessEntryInput.Type), and what begins with system: or eks: is Kubernetes' and EKS's (UG
+// checkEntry: entries of nodes have neither groups nor names of the user's (SDK
+// CreateAccessEntryInput.Type), and what begins with system: or eks: is Kubernetes' and EKS's (UG
 // creating-access-entries). The words are an inference.
 func checkEntry(kind string, groups []string, username *string) error {
 	if kind != typeStandard && (len(groups) > 0 || username != nil) {
@@ -324,7 +332,8 @@ func (s *service) disassociateAccessPolicy(_ *sim.Call, in *eks.DisassociateAcce
 		return nil, err
 	}
 	if _, ok := e.policies[val(in.PolicyArn)]; !ok {
-		return nil, sim.Errorf(codeNotFound, "The specified policyArn is not associated with the access entry: %s", val(in.PolicyArn)).WithStatus(404) // inference for the words
+		// inference for the words
+		return nil, sim.Errorf(codeNotFound, "The specified policyArn is not associated with the access entry: %s", val(in.PolicyArn)).WithStatus(404)
 	}
 	e.policies = maps.Clone(e.policies)
 	delete(e.policies, *in.PolicyArn)

@@ -98,7 +98,8 @@ func (s *service) createAddon(c *sim.Call, in *eks.CreateAddonInput) (*eks.Creat
 		return nil, inUse("Addon already exists.")
 	}
 	if k.status != types.ClusterStatusActive && k.status != types.ClusterStatusUpdating {
-		return nil, badRequest("Addon cannot be created as cluster %s is in status %s", k.Name, k.status) // inference
+		// inference
+		return nil, badRequest("Addon cannot be created as cluster %s is in status %s", k.Name, k.status)
 	}
 	if err := checkAddon(in.ServiceAccountRoleArn, in.ConfigurationValues, in.ResolveConflicts, in.PodIdentityAssociations); err != nil {
 		return nil, err
@@ -122,7 +123,8 @@ func (s *service) createAddon(c *sim.Call, in *eks.CreateAddonInput) (*eks.Creat
 	return out, nil
 }
 
-// checkAddon refuses what an add-on cannot have. The words are an inference, but for those about configuration values, which terraform-provider-aws issues show.
+// checkAddon refuses what an add-on cannot have. The words are an inference, but for those about
+// configuration values, which terraform-provider-aws issues show.
 func checkAddon(role, values *string, conflicts types.ResolveConflicts, identities []types.AddonPodIdentityAssociations) error {
 	if r := val(role); r != "" && !strings.HasPrefix(r, "arn:aws:iam::") {
 		return invalid("Invalid service account role ARN %q.", r)
@@ -139,7 +141,8 @@ func checkAddon(role, values *string, conflicts types.ResolveConflicts, identiti
 	return checkEnum("resolveConflicts", conflicts, conflicts.Values())
 }
 
-// settle has an add-on be ACTIVE, or DEGRADED while the cluster has no node for its replicas (UG eks-add-ons troubleshooting; terraform-aws-eks issues for the words).
+// settle has an add-on be ACTIVE, or DEGRADED while the cluster has no node for its replicas (UG
+// eks-add-ons troubleshooting; terraform-aws-eks issues for the words).
 func (s *service) settle(a *addon) {
 	if products[a.name].replicated && !s.hasNodes(a.cluster) {
 		s.becomeAddon(a, types.AddonStatusDegraded, types.AddonIssue{
@@ -164,7 +167,8 @@ func (s *service) settleAddons() {
 	}
 }
 
-// hasNodes reports whether a cluster has a node: a Ready one of a managed node group, or an instance that has booted and carries the cluster's tag (UG worker: self-managed nodes have it).
+// hasNodes reports whether a cluster has a node: a Ready one of a managed node group, or an
+// instance that has booted and carries the cluster's tag (UG worker: self-managed nodes have it).
 func (s *service) hasNodes(k *cluster) bool {
 	for _, i := range ec2.Instances(s.region) {
 		if i.State == nil || i.State.Name != ec2types.InstanceStateNameRunning {
@@ -261,7 +265,8 @@ func (s *service) updateAddon(c *sim.Call, in *eks.UpdateAddonInput) (*eks.Updat
 	return out, nil
 }
 
-// deleteAddon begins to delete an add-on. Whether its software stays makes no difference here, since none runs.
+// deleteAddon begins to delete an add-on. Whether its software stays makes no difference here,
+// since none runs.
 func (s *service) deleteAddon(_ *sim.Call, in *eks.DeleteAddonInput) (*eks.DeleteAddonOutput, error) {
 	a, err := s.findAddon(in.ClusterName, in.AddonName)
 	if err != nil {

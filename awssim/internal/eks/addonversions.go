@@ -14,7 +14,8 @@ import (
 type product struct {
 	kind      string // as DescribeAddonVersions calls it
 	namespace string
-	// versions are its builds, oldest first. In them {minor} stands for a version of Kubernetes: such an add-on has builds of its own for each.
+	// versions are its builds, oldest first. In them {minor} stands for a version of Kubernetes:
+	// such an add-on has builds of its own for each.
 	versions []string
 	// replicated add-ons need a node, or they are unhealthy; the others run on each node that there is.
 	replicated bool
@@ -22,7 +23,8 @@ type product struct {
 	permissions bool
 }
 
-// products are add-ons of AWS's own (AWS CLI, example of describe-addon-versions: names and kinds). Their versions are the simulator's, in AWS's form.
+// products are add-ons of AWS's own (AWS CLI, example of describe-addon-versions: names and kinds).
+// Their versions are the simulator's, in AWS's form.
 var products = map[string]product{
 	"vpc-cni":                   {"networking", "kube-system", []string{"v1.19.5-eksbuild.1", "v1.20.4-eksbuild.1"}, false, true},
 	"kube-proxy":                {"networking", "kube-system", []string{"v{minor}.0-eksbuild.1", "v{minor}.0-eksbuild.2"}, false, false},
@@ -44,7 +46,8 @@ func (p product) buildsFor(version string) []string {
 	return builds
 }
 
-// findBuild returns the build of an add-on that is asked for: the newest, which is the default, if none is (terraform-provider-aws#32238 and aws/containers-roadmap#1429 for the words).
+// findBuild returns the build of an add-on that is asked for: the newest, which is the default, if
+// none is (terraform-provider-aws#32238 and aws/containers-roadmap#1429 for the words).
 func findBuild(name, version, wanted string) (string, error) {
 	p, ok := products[name]
 	if !ok {
@@ -60,11 +63,13 @@ func findBuild(name, version, wanted string) (string, error) {
 	return wanted, nil
 }
 
-// describeAddonVersions lists the add-ons with their builds, newest first, and for which versions of clusters they are.
+// describeAddonVersions lists the add-ons with their builds, newest first, and for which versions
+// of clusters they are.
 func (s *service) describeAddonVersions(_ *sim.Call, in *eks.DescribeAddonVersionsInput) (*eks.DescribeAddonVersionsOutput, error) {
 	if in.AddonName != nil {
 		if _, ok := products[*in.AddonName]; !ok {
-			return nil, sim.Errorf(codeNotFound, "Addon %s not found", *in.AddonName).WithStatus(404) // inference for the words
+			// inference for the words
+			return nil, sim.Errorf(codeNotFound, "Addon %s not found", *in.AddonName).WithStatus(404)
 		}
 	}
 	if in.KubernetesVersion != nil {

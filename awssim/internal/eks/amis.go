@@ -21,7 +21,8 @@ const (
 	windows         family = "Windows"
 )
 
-// imageLine is the line of images behind an AMI type. In name {minor} stands for the Kubernetes version; what follows is of each build.
+// imageLine is the line of images behind an AMI type. In name {minor} stands for the Kubernetes
+// version; what follows is of each build.
 type imageLine struct {
 	family       family
 	architecture string
@@ -29,7 +30,8 @@ type imageLine struct {
 	name         string
 }
 
-// imageLines are the AMI types (SDK types.AMITypes) with the names of their images (UG eks-optimized-ami, and what the accounts publish).
+// imageLines are the AMI types (SDK types.AMITypes) with the names of their images (UG
+// eks-optimized-ami, and what the accounts publish).
 var imageLines = map[types.AMITypes]imageLine{
 	types.AMITypesAl2X8664:                    {amazonLinux2, "x86_64", "", "amazon-eks-node-{minor}-v"},
 	types.AMITypesAl2X8664Gpu:                 {amazonLinux2, "x86_64", "nvidia", "amazon-eks-gpu-node-{minor}-v"},
@@ -57,7 +59,8 @@ var imageLines = map[types.AMITypes]imageLine{
 
 // release is one build of an EKS image.
 type release struct {
-	version string // 1.30.0-20240501 for Amazon Linux, 1.0.0-20240501 for Bottlerocket, 1.30-2024.05.01 for Windows
+	// 1.30.0-20240501 for Amazon Linux, 1.0.0-20240501 for Bottlerocket, 1.30-2024.05.01 for Windows
+	version string
 	image   string
 	built   time.Time
 }
@@ -86,7 +89,8 @@ func (s *service) releases(amiType types.AMITypes, version string) []release {
 	return found
 }
 
-// releaseName is how EKS calls a build (UG eks-linux-ami-versions: "[major version].[minor version].[patch version]-[release date]").
+// releaseName is how EKS calls a build (UG eks-linux-ami-versions: "[major version].[minor
+// version].[patch version]-[release date]").
 func releaseName(image world.Image, version string) string {
 	day := dayOf.FindString(image.Name)
 	if day == "" {
@@ -104,11 +108,13 @@ func releaseName(image world.Image, version string) string {
 	return version + "-" + day
 }
 
-// lastOfAmazonLinux2 is the last minor version of Kubernetes that EKS publishes images of Amazon Linux 2 for (UG eks-linux-ami-versions).
+// lastOfAmazonLinux2 is the last minor version of Kubernetes that EKS publishes images of Amazon
+// Linux 2 for (UG eks-linux-ami-versions).
 const lastOfAmazonLinux2 = 32
 
-// findRelease returns the build that is asked for, the newest if none is. There may be none: EKS has not published it (inference for the words, but for
-// Amazon Linux 2: Azure/telescope#1134 and what users report).
+// findRelease returns the build that is asked for, the newest if none is. There may be none: EKS
+// has not published it (inference for the words, but for Amazon Linux 2: Azure/telescope#1134 and
+// what users report).
 func (s *service) findRelease(amiType types.AMITypes, version, wanted string) (release, error) {
 	all := s.releases(amiType, version)
 	if imageLines[amiType].family == amazonLinux2 && minor(version) > lastOfAmazonLinux2 {
@@ -128,7 +134,8 @@ func (s *service) findRelease(amiType types.AMITypes, version, wanted string) (r
 	return release{}, invalid("Requested release version %s is not valid for kubernetes version %s.", wanted, version)
 }
 
-// defaultType is the AMI type of a group that names none (UG eks-optimized-ami: "AL2023 is the default for Kubernetes version 1.30 and later").
+// defaultType is the AMI type of a group that names none (UG eks-optimized-ami: "AL2023 is the
+// default for Kubernetes version 1.30 and later").
 func defaultType(version string) types.AMITypes {
 	if minor(version) >= 30 {
 		return types.AMITypesAl2023X8664Standard

@@ -10,9 +10,11 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file says what permissions calls need (AWS: Service Authorization Reference, list_amazonelastickubernetesservice).
+// This file says what permissions calls need (AWS: Service Authorization Reference,
+// list_amazonelastickubernetesservice).
 
-// The role that EKS makes itself, when the first node group of an account is made (UG using-service-linked-roles-eks-nodegroups).
+// The role that EKS makes itself, when the first node group of an account is made (UG
+// using-service-linked-roles-eks-nodegroups).
 const (
 	linkedRole    = "AWSServiceRoleForAmazonEKSNodegroup"
 	linkedService = "eks-nodegroup.amazonaws.com"
@@ -113,8 +115,9 @@ func (s *service) askTags(c *sim.Call, arn *string, context iampolicy.Context) [
 	return questions(iampolicy.Request{Action: serviceName + ":" + c.Action, Resource: val(arn), Context: sim.Tagged(context, tags)})
 }
 
-// askCreate: a node group is made in a cluster; its tags need a permission of their own, which users report for node groups as for all that EKS makes; and its
-// role is handed over to EKS (UG security_iam_id-based-policy-examples, create-node-role).
+// askCreate: a node group is made in a cluster; its tags need a permission of their own, which
+// users report for node groups as for all that EKS makes; and its role is handed over to EKS (UG
+// security_iam_id-based-policy-examples, create-node-role).
 func askCreate(s *service, c *sim.Call, in *eks.CreateNodegroupInput) []sim.Question {
 	request := s.onCluster(c, in.ClusterName)
 	sim.Tagging(request.Context, in.Tags)
@@ -129,7 +132,8 @@ func askCreate(s *service, c *sim.Call, in *eks.CreateNodegroupInput) []sim.Ques
 	return append(asked, s.askLaunches(in.LaunchTemplate)...)
 }
 
-// askLaunches: EKS tries whether the caller may launch from his template (UG launch-templates). The words are those that users report.
+// askLaunches: EKS tries whether the caller may launch from his template (UG launch-templates). The
+// words are those that users report.
 func (s *service) askLaunches(spec *types.LaunchTemplateSpecification) []sim.Question {
 	if spec == nil {
 		return nil

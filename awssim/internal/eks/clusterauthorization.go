@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file says what permissions calls about clusters, add-ons and access entries need (AWS: Service Authorization Reference, list_amazonelastickubernetesservice).
+// This file says what permissions calls about clusters, add-ons and access entries need (AWS:
+// Service Authorization Reference, list_amazonelastickubernetesservice).
 
 func registerClusterAuthorization(reg *sim.Registry) {
 	ask(reg, "CreateCluster", askCreateCluster)
@@ -36,8 +37,8 @@ func registerClusterAuthorization(reg *sim.Registry) {
 	registerEntryAuthorization(reg)
 }
 
-// askCreateCluster: what a cluster is created with are condition keys, its tags need a permission of their own, and its role is handed over to EKS (UG
-// security_iam_id-based-policy-examples).
+// askCreateCluster: what a cluster is created with are condition keys, its tags need a permission
+// of their own, and its role is handed over to EKS (UG security_iam_id-based-policy-examples).
 func askCreateCluster(s *service, c *sim.Call, in *eks.CreateClusterInput) []sim.Question {
 	request := s.onCluster(c, in.Name)
 	sim.Tagging(request.Context, in.Tags)
@@ -90,7 +91,8 @@ func registerAddonAuthorization(reg *sim.Registry) {
 	})
 }
 
-// askAddonRole: the role of an add-on's service account is handed over to EKS (UG creating-an-add-on: iam:PassRole).
+// askAddonRole: the role of an add-on's service account is handed over to EKS (UG
+// creating-an-add-on: iam:PassRole).
 func askAddonRole(role *string) []sim.Question {
 	if val(role) == "" {
 		return nil

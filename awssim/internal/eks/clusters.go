@@ -25,8 +25,9 @@ const (
 	defaultServiceCIDR = "172.20.0.0/16" // UG network-reqs: one of 10.100.0.0/16 and 172.20.0.0/16 by default
 )
 
-// SetCluster makes a cluster as it would be when it is ACTIVE, or changes the one of that name. It fails if its subnets do not exist or are
-// of different VPCs, or if its version is not one of Kubernetes such as 1.30. Only for code under the kernel's lock.
+// SetCluster makes a cluster as it would be when it is ACTIVE, or changes the one of that name. It
+// fails if its subnets do not exist or are of different VPCs, or if its version is not one of
+// Kubernetes such as 1.30. Only for code under the kernel's lock.
 func SetCluster(r *sim.Region, c world.Cluster) error { return regional(r).setCluster(c) }
 
 func (s *service) setCluster(c world.Cluster) error {
@@ -68,7 +69,8 @@ func (s *service) setCluster(c world.Cluster) error {
 	return nil
 }
 
-// newCluster returns a cluster with the settings that a cluster has by default. Only a cluster of CreateCluster is CREATING.
+// newCluster returns a cluster with the settings that a cluster has by default. Only a cluster of
+// CreateCluster is CREATING.
 func (s *service) newCluster(name string) *cluster {
 	c := &cluster{
 		arn: s.arn("cluster/" + name), created: s.kernel.Now(), status: types.ClusterStatusActive,
@@ -105,7 +107,8 @@ func (s *service) emitCluster(c *cluster, status string) {
 	s.kernel.Emit(sim.Event{Account: s.region.Account.ID, Region: s.region.Name, Kind: "cluster", ID: c.Name, State: status})
 }
 
-// makeClusterGroup makes the security group that EKS gives a cluster and its managed nodes (UG sec-group-reqs).
+// makeClusterGroup makes the security group that EKS gives a cluster and its managed nodes (UG
+// sec-group-reqs).
 func (s *service) makeClusterGroup(name, vpc string) (id string, err error) {
 	out, err := call[awsec2.CreateSecurityGroupOutput](s, "ec2", "CreateSecurityGroup", &awsec2.CreateSecurityGroupInput{
 		GroupName: ptr("eks-cluster-sg-" + name + "-" + s.kernel.NewID("", 9)), VpcId: ptr(vpc),
@@ -120,8 +123,9 @@ func (s *service) makeClusterGroup(name, vpc string) (id string, err error) {
 	return val(out.GroupId), nil
 }
 
-// describe returns a cluster as DescribeCluster answers it. A cluster that is CREATING has neither endpoint, nor certificate, nor issuer of tokens (AWS CLI, examples
-// of create-cluster); that it has no security group of its own yet is an inference.
+// describe returns a cluster as DescribeCluster answers it. A cluster that is CREATING has neither
+// endpoint, nor certificate, nor issuer of tokens (AWS CLI, examples of create-cluster); that it
+// has no security group of its own yet is an inference.
 func (s *service) describe(c *cluster) *types.Cluster {
 	d := &types.Cluster{
 		Name: ptr(c.Name), Arn: ptr(c.arn), CreatedAt: ptr(c.created), Version: ptr(c.Version), Status: c.status, RoleArn: ptr(c.role),
@@ -139,7 +143,8 @@ func (s *service) describe(c *cluster) *types.Cluster {
 		ControlPlaneScalingConfig: &types.ControlPlaneScalingConfig{Tier: types.ProvisionedControlPlaneTierStandard},
 		Health:                    &types.ClusterHealth{Issues: []types.ClusterIssue{}}, Tags: merged(c.Tags),
 	}
-	if c.noAutoMode { // a cluster has these only if a request had them (terraform-aws-modules/terraform-aws-eks#3273)
+	// a cluster has these only if a request had them (terraform-aws-modules/terraform-aws-eks#3273)
+	if c.noAutoMode {
 		d.ComputeConfig = &types.ComputeConfigResponse{Enabled: ptr(false), NodePools: []string{}}
 		d.StorageConfig = &types.StorageConfigResponse{BlockStorage: &types.BlockStorage{Enabled: ptr(false)}}
 	}
@@ -153,7 +158,8 @@ func (s *service) describe(c *cluster) *types.Cluster {
 	return d
 }
 
-// logging returns which logs of the control plane go to CloudWatch: one entry for those that do, and one for those that do not.
+// logging returns which logs of the control plane go to CloudWatch: one entry for those that do,
+// and one for those that do not.
 func (c *cluster) logging() *types.Logging {
 	on, off := []types.LogType{}, []types.LogType{}
 	for _, kind := range types.LogType("").Values() {
@@ -199,7 +205,8 @@ func paginate(names []string, token *string, size *int32) (page []string, next *
 	return pageOf(names, token, size, func(s string) string { return s })
 }
 
-// pageOf cuts a page out of a list (SDK ListNodegroupsInput.MaxResults: up to 100, which is also what comes without it).
+// pageOf cuts a page out of a list (SDK ListNodegroupsInput.MaxResults: up to 100, which is also
+// what comes without it).
 func pageOf[V any](items []V, token *string, size *int32, key func(V) string) (page []V, next *string, err error) {
 	n := 100
 	if size != nil {

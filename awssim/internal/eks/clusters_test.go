@@ -287,7 +287,8 @@ func TestClusterConfigChangesOneThingAtATime(t *testing.T) {
 		if got := f.updateOf(update.Id); got.Type != row.kind || got.Status != types.UpdateStatusSuccessful || !row.holds(f.cluster("made")) {
 			t.Errorf("%s: the update is %+v, the cluster %+v", row.reason, got, f.cluster("made"))
 		}
-		row.in.ClientRequestToken = nil // the SDK has put one in, with which the request would be the same as before
+		// the SDK has put one in, with which the request would be the same as before
+		row.in.ClientRequestToken = nil
 		if code, _ := errorOf(second(f.eks.UpdateClusterConfig(t.Context(), row.in))); code != "InvalidParameterException" {
 			t.Errorf("%s, once more: %q", row.reason, code)
 		}
@@ -314,7 +315,8 @@ func TestClusterUpdateShowsWhatWasAsked(t *testing.T) {
 	}
 }
 
-// A client that has named none of these, such as Terraform, takes them for a change that somebody else has made.
+// A client that has named none of these, such as Terraform, takes them for a change that somebody
+// else has made.
 func TestClusterShowsOnlyWhatWasNamed(t *testing.T) {
 	t.Parallel()
 	f := start(t, withClusterTimes)
@@ -433,7 +435,8 @@ func TestAccessEntries(t *testing.T) {
 	if *entry.Type != "STANDARD" || *entry.Username != *user || !strings.Contains(*entry.AccessEntryArn, ":access-entry/demo/user/123456789012/jo/") {
 		t.Errorf("the entry is %+v", entry)
 	}
-	create.ClientRequestToken = nil // the SDK has put one in, with which the request would be the same as before
+	// the SDK has put one in, with which the request would be the same as before
+	create.ClientRequestToken = nil
 	fails(f, f.eks.CreateAccessEntry, create, "ResourceInUseException", "already in use on this cluster")
 	fails(f, f.eks.CreateAccessEntry, &eks.CreateAccessEntryInput{ClusterName: demo, PrincipalArn: aws.String("jo")}, "InvalidParameterException", "invalid principal")
 	fails(f, f.eks.CreateAccessEntry, &eks.CreateAccessEntryInput{ClusterName: demo, PrincipalArn: aws.String(role), Type: aws.String("EC2_LINUX"), KubernetesGroups: []string{"a"}},

@@ -19,7 +19,8 @@ func day(year int, month time.Month, day int) time.Time {
 	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
 }
 
-// calendar is the EKS Kubernetes release calendar (UG kubernetes-versions). A version has 14 months of standard support and 12 of extended support. What it does not have is computed.
+// calendar is the EKS Kubernetes release calendar (UG kubernetes-versions). A version has 14 months
+// of standard support and 12 of extended support. What it does not have is computed.
 var calendar = map[int]support{
 	28: {day(2023, time.September, 26), day(2024, time.November, 26), day(2025, time.November, 26)},
 	29: {day(2024, time.January, 23), day(2025, time.March, 23), day(2026, time.March, 23)},
@@ -31,7 +32,8 @@ var calendar = map[int]support{
 	35: {day(2026, time.January, 27), day(2027, time.March, 27), day(2028, time.March, 27)},
 }
 
-// supportOf returns the dates of a minor version: four months later or earlier than its neighbor's where the calendar has none (inference).
+// supportOf returns the dates of a minor version: four months later or earlier than its neighbor's
+// where the calendar has none (inference).
 func supportOf(minor int) support {
 	const first, last = 28, 35
 	known := min(max(minor, first), last)
@@ -52,7 +54,8 @@ func statusOf(minor int, now time.Time) types.VersionStatus {
 
 var minorOfImage = regexp.MustCompile(`^amazon-eks-node-(?:al2023-x86_64-standard-)?1\.(\d+)-v`)
 
-// offered returns the minor versions that EKS has here, oldest first: those that the world has images of EKS for, so that a world decides which is the newest.
+// offered returns the minor versions that EKS has here, oldest first: those that the world has
+// images of EKS for, so that a world decides which is the newest.
 func (s *service) offered() []int {
 	seen := map[int]bool{}
 	for _, image := range s.region.World().Images {
@@ -76,7 +79,8 @@ func (s *service) defaultMinor() int {
 	return -1
 }
 
-// checkOffered refuses what EKS has never had, and what it no longer supports (terraform-provider-aws#21410 for the words).
+// checkOffered refuses what EKS has never had, and what it no longer supports
+// (terraform-provider-aws#21410 for the words).
 func (s *service) checkOffered(version string) error {
 	n := minor(version)
 	if !slices.Contains(s.offered(), n) || version != fmt.Sprintf("1.%d", n) || statusOf(n, s.kernel.Now()) == types.VersionStatusUnsupported {
@@ -94,8 +98,8 @@ func (s *service) clusterVersion(wanted *string) (string, error) {
 	return version, s.checkOffered(version)
 }
 
-// describeClusterVersions lists versions, newest first. Without includeAll it leaves out what is no longer supported (SDK DescribeClusterVersionsInput; that it names versions by is an
-// inference).
+// describeClusterVersions lists versions, newest first. Without includeAll it leaves out what is no
+// longer supported (SDK DescribeClusterVersionsInput; that it names versions by is an inference).
 func (s *service) describeClusterVersions(c *sim.Call, in *eks.DescribeClusterVersionsInput) (*eks.DescribeClusterVersionsOutput, error) {
 	wanted := in.VersionStatus
 	switch in.Status { //nolint:staticcheck // clients still send what is deprecated

@@ -22,7 +22,8 @@ func (s *service) createNodegroup(c *sim.Call, in *eks.CreateNodegroupInput) (*e
 		return nil, err
 	}
 	if k.status == types.ClusterStatusCreating || k.status == types.ClusterStatusDeleting || k.status == types.ClusterStatusFailed {
-		return nil, badRequest("Nodegroup cannot be created as cluster %s is in status %s", k.Name, k.status) // inference for the words
+		// inference for the words
+		return nil, badRequest("Nodegroup cannot be created as cluster %s is in status %s", k.Name, k.status)
 	}
 	key := groupKey(k.Name, *in.NodegroupName)
 	request := shape.Clone(*in)
@@ -65,7 +66,8 @@ func (s *service) newSettings(k *cluster, in *eks.CreateNodegroupInput) (setting
 		nodeRole: val(in.NodeRole), subnets: slices.Clone(in.Subnets), amiType: in.AmiType, capacityType: in.CapacityType,
 		instanceTypes: slices.Clone(in.InstanceTypes), diskSize: in.DiskSize, remote: in.RemoteAccess, version: k.Version,
 		labels: merged(in.Labels), taints: shape.Clone(in.Taints), repair: in.NodeRepairConfig, warm: in.WarmPoolConfig, tags: merged(in.Tags),
-		// The defaults of the API (SDK NodegroupScalingConfig says nothing; these are what groups get that name no sizes).
+		// The defaults of the API (SDK NodegroupScalingConfig says nothing; these are what groups
+		// get that name no sizes).
 		scaling:  types.NodegroupScalingConfig{MinSize: ptr(int32(1)), MaxSize: ptr(int32(2)), DesiredSize: ptr(int32(2))},
 		updating: types.NodegroupUpdateConfig{MaxUnavailable: ptr(int32(1))},
 	}
@@ -108,8 +110,8 @@ func (s *service) newSettings(k *cluster, in *eks.CreateNodegroupInput) (setting
 	return n, nil
 }
 
-// checkConflicts refuses what is said in the template and in the request (UG launch-templates; SDK CreateNodegroupInput). Messages as users
-// report them.
+// checkConflicts refuses what is said in the template and in the request (UG launch-templates; SDK
+// CreateNodegroupInput). Messages as users report them.
 func checkConflicts(n *settings, in *eks.CreateNodegroupInput) error {
 	if n.source == nil {
 		if n.amiType == types.AMITypesCustom {
@@ -147,7 +149,8 @@ func checkImageConflicts(n *settings, version, release string) error {
 	return customFields(version, release)
 }
 
-// customFields refuses what does not go with an image of the user's (message seen in reports of UpdateNodegroupVersion).
+// customFields refuses what does not go with an image of the user's (message seen in reports of
+// UpdateNodegroupVersion).
 func customFields(version, release string) error {
 	switch {
 	case release != "":
@@ -160,7 +163,8 @@ func customFields(version, release string) error {
 
 // chooseImage decides which image the nodes boot, and of which Kubernetes version.
 func (s *service) chooseImage(n *settings, k *cluster, version, release string) error {
-	if version != "" && version != k.Version { // SDK CreateNodegroupInput.Version; message seen in aws-controllers-k8s/community#2957
+	// SDK CreateNodegroupInput.Version; message seen in aws-controllers-k8s/community#2957
+	if version != "" && version != k.Version {
 		return invalid("Nodegroup Kubernetes version should be equal to Cluster kubernetes version %s", k.Version)
 	}
 	if n.source.custom() {
@@ -175,7 +179,8 @@ func (s *service) chooseImage(n *settings, k *cluster, version, release string) 
 	return err
 }
 
-// chooseTypes fills in the default instance type and refuses types that do not exist here or can not run the image.
+// chooseTypes fills in the default instance type and refuses types that do not exist here or cannot
+// run the image.
 func (s *service) chooseTypes(n *settings) error {
 	if len(n.instanceTypes) > maxInstanceTypes {
 		return invalid("You can specify at most %d instance types.", maxInstanceTypes)

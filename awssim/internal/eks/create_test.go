@@ -29,7 +29,8 @@ func tagMap(tags []ec2types.Tag) map[string]string {
 	return m
 }
 
-// A group on a user's template: EKS copies the template into one of its own, adds what is missing, and runs an Auto Scaling group on the copy.
+// A group on a user's template: EKS copies the template into one of its own, adds what is missing,
+// and runs an Auto Scaling group on the copy.
 func TestCreateFromLaunchTemplate(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -30,7 +30,8 @@ var clusterNames = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`)
 
 func (s *service) createCluster(c *sim.Call, in *eks.CreateClusterInput) (*eks.CreateClusterOutput, error) {
 	if !clusterNames.MatchString(val(in.Name)) {
-		return nil, invalid("The cluster name %q does not match ^[0-9A-Za-z][A-Za-z0-9\\-_]*, or has more than 100 characters.", val(in.Name)) // inference for the words
+		// inference for the words
+		return nil, invalid("The cluster name %q does not match ^[0-9A-Za-z][A-Za-z0-9\\-_]*, or has more than 100 characters.", val(in.Name))
 	}
 	request := shape.Clone(*in)
 	if out, err := replay[eks.CreateClusterOutput](s, c.Action, in.ClientRequestToken, request); out != nil || err != nil {
@@ -40,7 +41,8 @@ func (s *service) createCluster(c *sim.Call, in *eks.CreateClusterInput) (*eks.C
 		return nil, inUse("Cluster already exists with name: %s", *in.Name)
 	}
 	if quota := s.kernel.World().Quota(world.QuotaClusters, defaultClusters); len(s.clusters) >= quota {
-		return nil, sim.Errorf(codeLimitExceeded, "Cannot exceed quota for the number of clusters: %d", quota) // inference for the words
+		// inference for the words
+		return nil, sim.Errorf(codeLimitExceeded, "Cannot exceed quota for the number of clusters: %d", quota)
 	}
 	version, err := s.clusterVersion(in.Version)
 	if err != nil {
@@ -83,7 +85,8 @@ func (s *service) clusterCreated(k *cluster) {
 
 // newClusterSettings checks what a new cluster is asked to be and fills in the defaults.
 func (s *service) newClusterSettings(in *eks.CreateClusterInput) (clusterSettings, error) {
-	// SDK CreateAccessConfigRequest.AuthenticationMode: CONFIG_MAP by default for the API, API_AND_CONFIG_MAP in the console.
+	// SDK CreateAccessConfigRequest.AuthenticationMode: CONFIG_MAP by default for the API,
+	// API_AND_CONFIG_MAP in the console.
 	n := clusterSettings{
 		publicAccess: true, publicCIDRs: []string{everywhere}, support: types.SupportTypeExtended, encryption: shape.Clone(in.EncryptionConfig),
 		access: types.AccessConfigResponse{AuthenticationMode: types.AuthenticationModeConfigMap}, protected: val(in.DeletionProtection),
@@ -131,8 +134,9 @@ func (s *service) newClusterSettings(in *eks.CreateClusterInput) (clusterSetting
 	return n, nil
 }
 
-// notSimulated refuses what would be ignored: EKS Auto Mode, local clusters, provisioned control planes, settings of their components, and other ways out of the VPC. A request may
-// say that it wants none of them, as Terraform's does.
+// notSimulated refuses what would be ignored: EKS Auto Mode, local clusters, provisioned control
+// planes, settings of their components, and other ways out of the VPC. A request may say that it
+// wants none of them, as Terraform's does.
 func notSimulated(in *eks.CreateClusterInput) error {
 	if err := checkAutoMode(in); err != nil {
 		return err
@@ -150,7 +154,8 @@ func notSimulated(in *eks.CreateClusterInput) error {
 	return nil
 }
 
-// checkAutoMode refuses Auto Mode, and what is only a part of being without it (words seen in terraform-aws-modules/terraform-aws-eks issues).
+// checkAutoMode refuses Auto Mode, and what is only a part of being without it (words seen in
+// terraform-aws-modules/terraform-aws-eks issues).
 func checkAutoMode(in *eks.CreateClusterInput) error {
 	var named int
 	var wanted bool
@@ -172,7 +177,8 @@ func checkAutoMode(in *eks.CreateClusterInput) error {
 	return nil
 }
 
-// checkClusterRole wants a role that EKS may assume (UG cluster-iam-role; message seen in terraform-aws-eks and eksctl issues). EKS does not look at its policies here, which is an
+// checkClusterRole wants a role that EKS may assume (UG cluster-iam-role; message seen in
+// terraform-aws-eks and eksctl issues). EKS does not look at its policies here, which is an
 // inference.
 func (s *service) checkClusterRole(arn string) error {
 	if !strings.HasPrefix(arn, "arn:") {
@@ -184,7 +190,8 @@ func (s *service) checkClusterRole(arn string) error {
 	return nil
 }
 
-// checkClusterSubnets wants two zones of one VPC (awsdocs/amazon-eks-user-guide#795 for the words; SDK UpdateClusterConfig: not of another VPC than before). The words about the VPC are an
+// checkClusterSubnets wants two zones of one VPC (awsdocs/amazon-eks-user-guide#795 for the words;
+// SDK UpdateClusterConfig: not of another VPC than before). The words about the VPC are an
 // inference.
 func (s *service) checkClusterSubnets(subnets []string, vpc string) error {
 	for _, id := range subnets {
@@ -209,7 +216,8 @@ func (s *service) vpcOf(subnet string) string {
 	return val(found.VpcId)
 }
 
-// checkSecurityGroups wants groups of the cluster's VPC. The words are an inference after those about subnets.
+// checkSecurityGroups wants groups of the cluster's VPC. The words are an inference after those
+// about subnets.
 func (s *service) checkSecurityGroups(groups []string, vpc string) error {
 	if len(groups) > maxClusterSecurityGroups {
 		return invalid("A cluster can have at most %d security groups.", maxClusterSecurityGroups)
@@ -227,10 +235,12 @@ func (s *service) checkSecurityGroups(groups []string, vpc string) error {
 	return nil
 }
 
-// privateBlocks are where services may have their addresses (SDK KubernetesNetworkConfigRequest.ServiceIpv4Cidr).
+// privateBlocks are where services may have their addresses (SDK
+// KubernetesNetworkConfigRequest.ServiceIpv4Cidr).
 var privateBlocks = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("172.16.0.0/12"), netip.MustParsePrefix("192.168.0.0/16")}
 
-// checkNetwork holds the rules of the addresses of services (SDK KubernetesNetworkConfigRequest). VPCs have no IPv6 here. The words are an inference.
+// checkNetwork holds the rules of the addresses of services (SDK KubernetesNetworkConfigRequest).
+// VPCs have no IPv6 here. The words are an inference.
 func (s *service) checkNetwork(n *types.KubernetesNetworkConfigRequest, subnet string) error {
 	if n == nil {
 		return nil
@@ -271,7 +281,8 @@ func (s *service) cidrOf(vpc string) netip.Prefix {
 	return block
 }
 
-// serviceCIDR returns the addresses of services: those asked for, or that of the two defaults which does not overlap the VPC (UG network-reqs).
+// serviceCIDR returns the addresses of services: those asked for, or that of the two defaults which
+// does not overlap the VPC (UG network-reqs).
 func (s *service) serviceCIDR(vpc string, n *types.KubernetesNetworkConfigRequest) string {
 	if n != nil && n.ServiceIpv4Cidr != nil {
 		return *n.ServiceIpv4Cidr
@@ -282,7 +293,8 @@ func (s *service) serviceCIDR(vpc string, n *types.KubernetesNetworkConfigReques
 	return defaultServiceCIDR
 }
 
-// checkEncryption: secrets are all that a key can be for, and there is one configuration at most (SDK EncryptionConfig; botocore, EncryptionConfigList). The words are an inference.
+// checkEncryption: secrets are all that a key can be for, and there is one configuration at most
+// (SDK EncryptionConfig; botocore, EncryptionConfigList). The words are an inference.
 func checkEncryption(configs []types.EncryptionConfig) error {
 	if len(configs) > 1 {
 		return invalid("At most one encryptionConfig can be specified.")

@@ -13,11 +13,13 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// drainLimit is how long nodes of a group that is being deleted have to drain; then they end (UG delete-managed-node-group: EKS "drains" before
-// it terminates; the limit is that of updates, an inference).
+// drainLimit is how long nodes of a group that is being deleted have to drain; then they end (UG
+// delete-managed-node-group: EKS "drains" before it terminates; the limit is that of updates, an
+// inference).
 const drainLimit = 15 * time.Minute
 
-// deleteNodegroup begins to delete a group, whatever its state but for an update under way (message as users report it for updates).
+// deleteNodegroup begins to delete a group, whatever its state but for an update under way (message
+// as users report it for updates).
 func (s *service) deleteNodegroup(_ *sim.Call, in *eks.DeleteNodegroupInput) (*eks.DeleteNodegroupOutput, error) {
 	g, err := s.find(in.ClusterName, in.NodegroupName)
 	if err != nil {
@@ -58,7 +60,8 @@ func (s *service) stepDeletion(g *group) {
 	s.drop(g)
 }
 
-// unmake deletes template, instance profile and security group of a group. What is gone already is no failure.
+// unmake deletes template, instance profile and security group of a group. What is gone already is
+// no failure.
 func (s *service) unmake(g *group) {
 	if g.made.template != "" {
 		_, _ = call[awsec2.DeleteLaunchTemplateOutput](s, "ec2", "DeleteLaunchTemplate", &awsec2.DeleteLaunchTemplateInput{LaunchTemplateId: ptr(g.made.template)})

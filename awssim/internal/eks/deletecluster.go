@@ -8,8 +8,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// deleteCluster begins to delete a cluster that has no node groups (gruntwork-io/cloud-nuke#148 for the words; those about deletion protection are an inference). Add-ons and access entries
-// go with it.
+// deleteCluster begins to delete a cluster that has no node groups (gruntwork-io/cloud-nuke#148 for
+// the words; those about deletion protection are an inference). Add-ons and access entries go with
+// it.
 func (s *service) deleteCluster(_ *sim.Call, in *eks.DeleteClusterInput) (*eks.DeleteClusterOutput, error) {
 	k, ok := s.clusters[val(in.Name)]
 	if !ok {
@@ -36,7 +37,8 @@ func (s *service) deleteCluster(_ *sim.Call, in *eks.DeleteClusterInput) (*eks.D
 	return &eks.DeleteClusterOutput{Cluster: s.describe(k)}, nil
 }
 
-// clusterDeleted forgets a cluster, unless it was set again meanwhile. Its security group stays if somebody uses it.
+// clusterDeleted forgets a cluster, unless it was set again meanwhile. Its security group stays if
+// somebody uses it.
 func (s *service) clusterDeleted(k *cluster) {
 	if s.clusters[k.Name] != k || k.status != types.ClusterStatusDeleting {
 		return

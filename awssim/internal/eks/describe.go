@@ -44,8 +44,8 @@ func (s *service) describeGroup(g *group) *types.Nodegroup {
 	return d
 }
 
-// liveScaling is what the Auto Scaling group says while no update has changed it for a time: the Cluster Autoscaler sets the desired size there
-// (SDK NodegroupScalingConfig.DesiredSize).
+// liveScaling is what the Auto Scaling group says while no update has changed it for a time: the
+// Cluster Autoscaler sets the desired size there (SDK NodegroupScalingConfig.DesiredSize).
 func (s *service) liveScaling(g *group) types.NodegroupScalingConfig {
 	scaling := shape.Clone(g.scaling)
 	if g.roll != nil || g.status == types.NodegroupStatusDeleting {

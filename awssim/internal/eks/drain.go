@@ -7,7 +7,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// States of events of kind "node", whose id is the instance's: EKS has marked it as unschedulable, evicts its pods, or lets pods in again.
+// States of events of kind "node", whose id is the instance's: EKS has marked it as unschedulable,
+// evicts its pods, or lets pods in again.
 const (
 	EventCordoned   = "cordoned"
 	EventDraining   = "draining"
@@ -33,8 +34,9 @@ func (s *service) uncordon(instance string) {
 	}
 }
 
-// drain cordons a node, if that has not happened, and reports whether it has no pods left: as was said of it, else when the time of its rule has
-// passed. It has the group reconciled when that is so.
+// drain cordons a node, if that has not happened, and reports whether it has no pods left: as was
+// said of it, else when the time of its rule has passed. It has the group reconciled when that is
+// so.
 func (s *service) drain(g *group, instance string) bool {
 	i, ok := ec2.LookupInstance(s.region, instance)
 	if !ok {

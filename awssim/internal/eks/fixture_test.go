@@ -48,7 +48,8 @@ const (
 
 var beginning = time.Date(2026, time.November, 1, 12, 0, 0, 0, time.UTC)
 
-// fixture is a simulated AWS behind its wire protocol, with a clock that stands still until it is stepped, and the SDK's clients for it.
+// fixture is a simulated AWS behind its wire protocol, with a clock that stands still until it is
+// stepped, and the SDK's clients for it.
 type fixture struct {
 	t     *testing.T
 	sim   *awssim.Simulator
@@ -95,8 +96,9 @@ func start(t *testing.T, change ...func(*awssim.Options)) *fixture {
 	return f
 }
 
-// retryConnections retries nothing but broken connections. The SDK closes the body of a request as soon as it has the head of the answer;
-// an answer that comes before net/http has seen that body's end breaks the connection, and the simulator is that fast.
+// retryConnections retries nothing but broken connections. The SDK closes the body of a request as
+// soon as it has the head of the answer; an answer that comes before net/http has seen that body's
+// end breaks the connection, and the simulator is that fast.
 func retryConnections() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.Retryables = []retry.IsErrorRetryable{retry.RetryableConnectionError{}}
@@ -146,7 +148,8 @@ func fails[I, O, P any](f *fixture, do func(context.Context, *I, ...func(*P)) (*
 
 func (f *fixture) step(d time.Duration) { f.sim.Clock().Step(d) }
 
-// until steps second by second until the condition holds, at most for the given time, and returns how long it took.
+// until steps second by second until the condition holds, at most for the given time, and returns
+// how long it took.
 func (f *fixture) until(limit time.Duration, what string, condition func() bool) time.Duration {
 	f.t.Helper()
 	waited := time.Duration(0)

@@ -31,7 +31,8 @@ var launchIssues = map[string]types.NodegroupIssueCode{
 	codeNotMultipart:  types.NodegroupIssueCodeEc2LaunchTemplateInvalidConfiguration,
 }
 
-// codeNotMultipart is the code inside the simulation for user data that EKS cannot merge into its own. No client sees it.
+// codeNotMultipart is the code inside the simulation for user data that EKS cannot merge into its
+// own. No client sees it.
 const codeNotMultipart = "NotMultipart"
 
 // issueOf is what the health of a group says of an error of another service.
@@ -61,8 +62,8 @@ func (s *service) whyNoNodes(g *group, nodes []node) types.Issue {
 	return issue(types.NodegroupIssueCodeNodeCreationFailure, "Instances failed to join the kubernetes cluster", waiting...)
 }
 
-// checkHealth looks at what the group is made of, as often as EKS does: it is DEGRADED while there are issues, and ACTIVE again when they are
-// mended.
+// checkHealth looks at what the group is made of, as often as EKS does: it is DEGRADED while there
+// are issues, and ACTIVE again when they are mended.
 func (s *service) checkHealth(g *group) {
 	if g.status != types.NodegroupStatusActive && g.status != types.NodegroupStatusDegraded || s.kernel.Now().Before(g.checkAt) {
 		return
@@ -123,7 +124,8 @@ func (s *service) findGroupIssues(g *group) []types.Issue {
 		issues = append(issues, issue(types.NodegroupIssueCodeAutoScalingGroupInstanceRefreshActive, "An instance refresh is active on the Auto Scaling group "+g.made.asg+".", g.made.asg))
 	}
 	if found.Failure != nil {
-		// A group that can not scale out stays degraded until it can, even when it no longer wants to (seen in aws/containers-roadmap#2326).
+		// A group that cannot scale out stays degraded until it can, even when it no longer wants
+		// to (seen in aws/containers-roadmap#2326).
 		issues = append(issues, s.whyNoNodes(g, nil))
 	}
 	if len(found.SuspendedProcesses) > 0 {
@@ -132,8 +134,9 @@ func (s *service) findGroupIssues(g *group) []types.Issue {
 	return issues
 }
 
-// copyTouched reports whether somebody has added a version to EKS's own template, made another the default, or pointed the Auto Scaling group
-// elsewhere (SDK Issue: Ec2LaunchTemplateVersionMismatch).
+// copyTouched reports whether somebody has added a version to EKS's own template, made another the
+// default, or pointed the Auto Scaling group elsewhere (SDK Issue:
+// Ec2LaunchTemplateVersionMismatch).
 func (s *service) copyTouched(g *group) bool {
 	latest, err := ec2.ResolveLaunchTemplate(s.region, ec2.LaunchTemplateSpec{ID: g.made.template, Version: "$Latest"})
 	if err != nil || latest.Number > g.made.version && latest.Number > g.made.latest {

@@ -30,7 +30,7 @@ func TestDegraded(t *testing.T) {
 		reason string
 		harm   func(f *fixture, source string)
 		code   types.NodegroupIssueCode
-		mend   func(f *fixture, source string) // nil: it can not be mended
+		mend   func(f *fixture, source string) // nil: it cannot be mended
 	}{
 		{
 			"the source version is deleted", func(f *fixture, source string) {
@@ -178,7 +178,8 @@ func (f *fixture) delete() {
 	})
 }
 
-// A group that could not scale out stays DEGRADED when it no longer wants to: only a launch that succeeds mends it.
+// A group that could not scale out stays DEGRADED when it no longer wants to: only a launch that
+// succeeds mends it.
 func TestDegradedUntilALaunchSucceeds(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -193,7 +194,8 @@ func TestDegradedUntilALaunchSucceeds(t *testing.T) {
 	}
 }
 
-// What fails only when EKS makes the resources shows as CREATE_FAILED with an issue; the group stays until it is deleted.
+// What fails only when EKS makes the resources shows as CREATE_FAILED with an issue; the group
+// stays until it is deleted.
 func TestCreateFailed(t *testing.T) {
 	t.Parallel()
 	rows := []struct {

@@ -17,8 +17,9 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// Whatever is done to a group, it comes to rest within two hours of the last thing; at rest no update is InProgress, the Auto Scaling group has
-// what it wants unless something is wrong, and deleted it leaves nothing behind.
+// Whatever is done to a group, it comes to rest within two hours of the last thing; at rest no
+// update is InProgress, the Auto Scaling group has what it wants unless something is wrong, and
+// deleted it leaves nothing behind.
 func TestGroupsComeToRest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

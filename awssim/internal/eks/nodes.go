@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// NodeState is what somebody who runs nodes says of the node of an instance. What is nil is left to the simulator.
+// NodeState is what somebody who runs nodes says of the node of an instance. What is nil is left to
+// the simulator.
 type NodeState struct {
 	// Ready says whether the node has joined the cluster and is Ready.
 	Ready *bool
@@ -81,7 +82,8 @@ func leaving(state asgtypes.LifecycleState) bool {
 	}
 }
 
-// rule returns what the behavior says of the nodes that boot an image from a version of the group's source template.
+// rule returns what the behavior says of the nodes that boot an image from a version of the group's
+// source template.
 func (s *service) rule(g *group, i ec2.Instance) sim.NodeRule {
 	facts := sim.NodeFacts{Cluster: g.cluster.Name, Nodegroup: g.name, ImageID: val(i.ImageId), UserData: i.UserData}
 	for _, r := range s.kernel.Behavior().Nodes {
@@ -92,7 +94,8 @@ func (s *service) rule(g *group, i ec2.Instance) sim.NodeRule {
 	return sim.NodeRule{}
 }
 
-// ready reports whether the node of an instance is Ready: as was said of it, else when the instance has booted, unless a rule keeps it from it.
+// ready reports whether the node of an instance is Ready: as was said of it, else when the instance
+// has booted, unless a rule keeps it from it.
 func (s *service) ready(g *group, i ec2.Instance) bool {
 	if i.State == nil || i.State.Name != ec2types.InstanceStateNameRunning {
 		return false
@@ -106,13 +109,14 @@ func (s *service) ready(g *group, i ec2.Instance) bool {
 // ManagedNode is what EKS says of the node of an instance of a managed node group.
 type ManagedNode struct {
 	Cluster, Nodegroup string
-	// Labels and Taints are those that the node is to have: at its registration, and afterwards, since EKS sets them on nodes that run.
+	// Labels and Taints are those that the node is to have: at its registration, and afterwards,
+	// since EKS sets them on nodes that run.
 	Labels map[string]string
 	Taints []types.Taint
 }
 
-// LookupNode returns what EKS says of the node of an instance, and false if the instance is not one of a managed node group. Only for code under
-// the kernel's lock.
+// LookupNode returns what EKS says of the node of an instance, and false if the instance is not one
+// of a managed node group. Only for code under the kernel's lock.
 func LookupNode(r *sim.Region, instance string) (ManagedNode, bool) {
 	s := regional(r)
 	i, ok := ec2.LookupInstance(r, instance)

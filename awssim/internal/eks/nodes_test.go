@@ -54,7 +54,8 @@ func TestUserDataByFamily(t *testing.T) {
 	}
 }
 
-// EKS cannot merge user data for Amazon Linux that is not MIME multi-part: the creation fails, an update fails and leaves the group as it was.
+// EKS cannot merge user data for Amazon Linux that is not MIME multi-part: the creation fails, an
+// update fails and leaves the group as it was.
 func TestUserDataMustBeMultipart(t *testing.T) {
 	t.Parallel()
 	multipart := "Content-Type: multipart/mixed; boundary=\"B\"\nMIME-Version: 1.0\n\n--B\nContent-Type: text/cloud-config\n\n#cloud-config\n--B--\n"
@@ -100,7 +101,8 @@ func TestUserDataMustBeMultipart(t *testing.T) {
 	}
 }
 
-// checkUpdateToUserData creates another group and updates it to a version with the user data, which must fail.
+// checkUpdateToUserData creates another group and updates it to a version with the user data, which
+// must fail.
 func (f *fixture) checkUpdateToUserData(amiType types.AMITypes, own string) {
 	f.t.Helper()
 	call(f, f.eks.DeleteNodegroup, &eks.DeleteNodegroupInput{ClusterName: aws.String(clusterName), NodegroupName: aws.String("nodes")})
@@ -121,7 +123,8 @@ func (f *fixture) checkUpdateToUserData(amiType types.AMITypes, own string) {
 	}
 }
 
-// Who runs nodes learns what labels and taints they have, of custom images too, whose user data EKS leaves alone.
+// Who runs nodes learns what labels and taints they have, of custom images too, whose user data EKS
+// leaves alone.
 func TestManagedNode(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -7,15 +7,18 @@ import (
 )
 
 const (
-	// reaction is how long EKS takes to act on what it was asked. Calls return before their effect begins, as in AWS.
+	// reaction is how long EKS takes to act on what it was asked. Calls return before their effect
+	// begins, as in AWS.
 	reaction = time.Second
 	// healthInterval is how often EKS looks at what a group is made of (inference: AWS does not say).
 	healthInterval = time.Minute
-	// creationLimit is how long a creation waits for its nodes (inference from reports of 20 to 30 minutes; the same as of an update here).
+	// creationLimit is how long a creation waits for its nodes (inference from reports of 20 to 30
+	// minutes; the same as of an update here).
 	creationLimit = 15 * time.Minute
 )
 
-// reconcile looks at a group as it is now and takes the steps that are due. Doing it once more changes nothing.
+// reconcile looks at a group as it is now and takes the steps that are due. Doing it once more
+// changes nothing.
 func (s *service) reconcile(g *group) {
 	switch g.status {
 	case types.NodegroupStatusCreating:
@@ -104,7 +107,8 @@ func (s *service) build(g *group) error {
 	return s.attachWarmPool(g)
 }
 
-// creationFailed ends a creation. The group stays, with what was made, until it is deleted (UG troubleshooting-node-groups).
+// creationFailed ends a creation. The group stays, with what was made, until it is deleted (UG
+// troubleshooting-node-groups).
 func (s *service) creationFailed(g *group, issue types.Issue) {
 	g.issues = []types.Issue{issue}
 	s.become(g, types.NodegroupStatusCreateFailed)

@@ -16,7 +16,8 @@ import (
 
 // This file makes what a node group is made of.
 
-// Tags that EKS puts on what it makes (UG eks-using-tags, managed-node-groups "Tagged for auto-discovery of the Cluster Autoscaler").
+// Tags that EKS puts on what it makes (UG eks-using-tags, managed-node-groups "Tagged for
+// auto-discovery of the Cluster Autoscaler").
 const (
 	tagCluster   = "eks:cluster-name"
 	tagNodegroup = "eks:nodegroup-name"
@@ -42,7 +43,8 @@ func ec2Tags(tags map[string]string) []ec2types.Tag {
 	return list
 }
 
-// makeProfile makes the instance profile through which nodes get the node role (SDK CreateNodegroupInput.NodeRole).
+// makeProfile makes the instance profile through which nodes get the node role (SDK
+// CreateNodegroupInput.NodeRole).
 func (s *service) makeProfile(g *group) error {
 	name := "eks-" + g.id
 	if _, err := call[awsiam.CreateInstanceProfileOutput](s, "iam", "CreateInstanceProfile", &awsiam.CreateInstanceProfileInput{InstanceProfileName: ptr(name)}); err != nil {
@@ -88,7 +90,8 @@ func (s *service) makeTemplate(g *group, n *settings) (version int64, err error)
 	return val(out.LaunchTemplate.LatestVersionNumber), nil
 }
 
-// templateData is the user's launch template with what EKS adds, or EKS's own without one (UG launch-templates).
+// templateData is the user's launch template with what EKS adds, or EKS's own without one (UG
+// launch-templates).
 func (s *service) templateData(g *group, n *settings) (*ec2types.RequestLaunchTemplateData, error) {
 	d := &ec2types.RequestLaunchTemplateData{}
 	if n.source != nil {
@@ -115,8 +118,9 @@ func (s *service) templateData(g *group, n *settings) (*ec2types.RequestLaunchTe
 	return d, nil
 }
 
-// ownData is what the template of a group without a user's template has: the disk, the key, and instance metadata with tokens for Amazon
-// Linux 2023 (UG launch-templates, "Custom launch templates"; hop limit 2 is an inference from what EKS makes).
+// ownData is what the template of a group without a user's template has: the disk, the key, and
+// instance metadata with tokens for Amazon Linux 2023 (UG launch-templates, "Custom launch
+// templates"; hop limit 2 is an inference from what EKS makes).
 func (s *service) ownData(n *settings, d *ec2types.RequestLaunchTemplateData) {
 	line := imageLines[n.amiType]
 	d.MetadataOptions = &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{HttpPutResponseHopLimit: ptr(int32(2))}
@@ -190,8 +194,9 @@ func (s *service) makeGroup(g *group) error {
 		AutoScalingGroupName: ptr(name), VPCZoneIdentifier: ptr(strings.Join(g.subnets, ",")),
 		MinSize: g.scaling.MinSize, MaxSize: g.scaling.MaxSize, DesiredCapacity: g.scaling.DesiredSize,
 		HealthCheckGracePeriod: ptr(int32(15)),
-		CapacityRebalance:      ptr(g.capacityType == types.CapacityTypesSpot), // UG managed-node-groups, "Capacity types"
-		TerminationPolicies:    []string{"AllocationStrategy", "OldestLaunchTemplate", "OldestInstance"},
+		// UG managed-node-groups, "Capacity types"
+		CapacityRebalance:   ptr(g.capacityType == types.CapacityTypesSpot),
+		TerminationPolicies: []string{"AllocationStrategy", "OldestLaunchTemplate", "OldestInstance"},
 	}
 	tags := g.groupTags()
 	for _, key := range sortedKeys(tags) {
@@ -206,12 +211,15 @@ func (s *service) makeGroup(g *group) error {
 	return nil
 }
 
-// launches says what the Auto Scaling group launches: from EKS's own template by number, with the instance types of the group (UG
-// managed-node-groups, "Capacity types": On-Demand allocation is prioritized, Spot price-capacity-optimized from Kubernetes 1.28 on).
+// launches says what the Auto Scaling group launches: from EKS's own template by number, with the
+// instance types of the group (UG managed-node-groups, "Capacity types": On-Demand allocation is
+// prioritized, Spot price-capacity-optimized from Kubernetes 1.28 on).
 func (g *group) launches(n *settings, version int64) (*asgtypes.LaunchTemplateSpecification, *asgtypes.MixedInstancesPolicy) {
 	spec := &asgtypes.LaunchTemplateSpecification{LaunchTemplateId: ptr(g.made.template), Version: ptr(itoa(version))}
 	if n.capacityType == types.CapacityTypesCapacityBlock {
-		return spec, nil // a reservation is of one type, and Capacity Blocks do not go with a mixed policy (UG capacity-blocks)
+		// a reservation is of one type, and Capacity Blocks do not go with a mixed policy (UG
+		// capacity-blocks)
+		return spec, nil
 	}
 	onDemand, spot := int32(100), "price-capacity-optimized"
 	if n.capacityType == types.CapacityTypesSpot {

@@ -57,7 +57,8 @@ func (r *rollout) minimal() bool {
 	return r.wanted.updating.UpdateStrategy == types.NodegroupUpdateStrategiesMinimal
 }
 
-// parallel is how many nodes are replaced at a time (SDK NodegroupUpdateConfig: at most 100; rounding down to at least one is an inference).
+// parallel is how many nodes are replaced at a time (SDK NodegroupUpdateConfig: at most 100;
+// rounding down to at least one is an inference).
 func (r *rollout) parallel() int {
 	n := int(val(r.wanted.updating.MaxUnavailable))
 	if percent := r.wanted.updating.MaxUnavailablePercentage; percent != nil {
@@ -116,8 +117,9 @@ func (s *service) updateDeadlines(g *group, consider func(time.Time)) {
 	}
 }
 
-// setUp makes the version and points the Auto Scaling group at it; the warm pool is drained first (UG warm-pools-managed-node-groups). A group
-// without nodes is done then (inference from UG capacity-blocks-mng, which updates at size 0).
+// setUp makes the version and points the Auto Scaling group at it; the warm pool is drained first
+// (UG warm-pools-managed-node-groups). A group without nodes is done then (inference from UG
+// capacity-blocks-mng, which updates at size 0).
 func (s *service) setUp(g *group) {
 	r := g.roll
 	r.before = s.sizes(g)
@@ -196,7 +198,8 @@ func (s *service) awaitSurge(g *group) {
 	s.failIfLate(g, updated)
 }
 
-// failIfLate ends an update whose new nodes do not come, or do not join (message seen in many reports). It reports whether it did.
+// failIfLate ends an update whose new nodes do not come, or do not join (message seen in many
+// reports). It reports whether it did.
 func (s *service) failIfLate(g *group, updated []node) bool {
 	now := s.kernel.Now()
 	var waiting []string
@@ -215,7 +218,8 @@ func (s *service) failIfLate(g *group, updated []node) bool {
 
 func (s *service) desired(g *group) int32 { return val(s.sizes(g).DesiredSize) }
 
-// replaceNodes drains and terminates old nodes, as many at a time as may be unavailable. The Auto Scaling group replaces each.
+// replaceNodes drains and terminates old nodes, as many at a time as may be unavailable. The Auto
+// Scaling group replaces each.
 func (s *service) replaceNodes(g *group) {
 	r := g.roll
 	updated, old := s.split(g)
@@ -292,8 +296,9 @@ func (s *service) terminate(instance string, decrement bool) {
 		&autoscaling.TerminateInstanceInAutoScalingGroupInput{InstanceId: ptr(instance), ShouldDecrementDesiredCapacity: ptr(decrement)})
 }
 
-// shrink takes the Auto Scaling group back to the sizes before the update, one node at a time. If somebody else scales the group, as the Cluster
-// Autoscaler may, it "exits immediately without bringing the node group back to its original size" (UG managed-node-update-behavior).
+// shrink takes the Auto Scaling group back to the sizes before the update, one node at a time. If
+// somebody else scales the group, as the Cluster Autoscaler may, it "exits immediately without
+// bringing the node group back to its original size" (UG managed-node-update-behavior).
 func (s *service) shrink(g *group) {
 	r := g.roll
 	now := s.sizes(g)
@@ -328,14 +333,16 @@ func (s *service) finish(g *group) {
 	s.end(g)
 }
 
-// adopt takes over the settings of an update that has succeeded. Tags are no matter of updates and may have changed meanwhile.
+// adopt takes over the settings of an update that has succeeded. Tags are no matter of updates and
+// may have changed meanwhile.
 func (g *group) adopt(n settings) {
 	n.tags = g.tags
 	g.settings = n
 }
 
-// rollBack ends an update that has failed: the group is ACTIVE with the version that it had, and launches from it; the surplus of nodes goes, and
-// old nodes take pods again. New nodes that have replaced old ones stay (inference).
+// rollBack ends an update that has failed: the group is ACTIVE with the version that it had, and
+// launches from it; the surplus of nodes goes, and old nodes take pods again. New nodes that have
+// replaced old ones stay (inference).
 func (s *service) rollBack(g *group, code types.ErrorCode, message string, resources []string) {
 	r := g.roll
 	// The former version was good enough before; if it is not any more, health will tell.

@@ -22,7 +22,8 @@ type (
 	create = eks.CreateNodegroupInput
 )
 
-// What a launch template of a managed node group must not have, whether the group is created from it or updated to it.
+// What a launch template of a managed node group must not have, whether the group is created from
+// it or updated to it.
 func TestProhibitedInLaunchTemplate(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -59,7 +60,7 @@ func TestProhibitedInLaunchTemplate(t *testing.T) {
 		version := f.version(good, withType("m5.large"), row.change)
 		words := row.words
 		if row.reason == "an image by parameter" {
-			words = "image id" // a group that has EKS's image can not get its own
+			words = "image id" // a group that has EKS's image cannot get its own
 		}
 		fails(f, f.eks.UpdateNodegroupVersion, newVersion(toTemplate(good, version)), "InvalidParameterException", words)
 	}

@@ -20,8 +20,9 @@ type source struct {
 // custom reports whether nodes boot an image of the user's.
 func (o *source) custom() bool { return o != nil && val(o.data.ImageId) != "" }
 
-// findSource returns the version that a specification stands for now. EKS notes the number (SDK LaunchTemplateSpecification: "if no version is
-// specified, then the template's default version is used").
+// findSource returns the version that a specification stands for now. EKS notes the number (SDK
+// LaunchTemplateSpecification: "if no version is specified, then the template's default version is
+// used").
 func (s *service) findSource(spec *types.LaunchTemplateSpecification) (*source, error) {
 	if spec == nil {
 		return nil, nil
@@ -36,8 +37,9 @@ func (s *service) findSource(spec *types.LaunchTemplateSpecification) (*source, 
 	return &source{id: v.ID, name: v.Name, version: v.Number, data: v.Data}, nil
 }
 
-// check refuses what a launch template of a managed node group must not have (UG launch-templates, "Launch template configuration basics";
-// SDK LaunchTemplateSpecification). The words about instance profiles are seen in reports, the others are an inference.
+// check refuses what a launch template of a managed node group must not have (UG launch-templates,
+// "Launch template configuration basics"; SDK LaunchTemplateSpecification). The words about
+// instance profiles are seen in reports, the others are an inference.
 func (o *source) check() error {
 	d := o.data
 	switch {
@@ -66,8 +68,8 @@ func (o *source) check() error {
 	return nil
 }
 
-// groups reports whether the template brings security groups of its own, in which case EKS adds none (UG launch-templates, "Using custom
-// security groups").
+// groups reports whether the template brings security groups of its own, in which case EKS adds
+// none (UG launch-templates, "Using custom security groups").
 func (o *source) groups() bool {
 	d := o.data
 	return len(d.SecurityGroupIds)+len(d.SecurityGroups) > 0 || slices.ContainsFunc(d.NetworkInterfaces,

@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// service is the EKS state of one account and Region. What calls and events change are the groups; what Describe actions read are the tables
-// of snapshots.
+// service is the EKS state of one account and Region. What calls and events change are the groups;
+// what Describe actions read are the tables of snapshots.
 type service struct {
 	region *sim.Region
 	kernel *sim.Kernel
@@ -68,7 +68,8 @@ type cluster struct {
 	status        types.ClusterStatus
 	role, vpc     string
 	securityGroup string // that EKS makes
-	// upgraded is when the cluster got its minor version by an upgrade. It is zero if the cluster was created with it, or went back to it.
+	// upgraded is when the cluster got its minor version by an upgrade. It is zero if the cluster
+	// was created with it, or went back to it.
 	upgraded time.Time
 	clusterSettings
 	change  *update   // the update under way
@@ -88,8 +89,9 @@ type clusterSettings struct {
 	encryption                  []types.EncryptionConfig
 	protected                   bool
 	zonalShift                  *types.ZonalShiftConfigResponse // nil if no request has named it
-	noAutoMode                  bool                            // a request has named Auto Mode, to be without it
-	remote                      *types.RemoteNetworkConfigResponse
+	// a request has named Auto Mode, to be without it
+	noAutoMode bool
+	remote     *types.RemoteNetworkConfigResponse
 }
 
 // group is one managed node group as it is now.

@@ -9,7 +9,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// tagged finds what an ARN names: a cluster, a node group, an add-on, or an access entry. One of set and tags is for writing, the other for reading.
+// tagged finds what an ARN names: a cluster, a node group, an add-on, or an access entry. One of
+// set and tags is for writing, the other for reading.
 func (s *service) tagged(arn string) (tags map[string]string, set func(map[string]string), err error) {
 	for _, g := range s.groups {
 		if g.arn == arn {
@@ -30,7 +31,8 @@ func (s *service) tagged(arn string) (tags map[string]string, set func(map[strin
 			return tags, set, nil
 		}
 	}
-	if !strings.HasPrefix(arn, "arn:aws:eks:") { // the tag actions have exceptions of their own (SDK BadRequestException, NotFoundException)
+	// the tag actions have exceptions of their own (SDK BadRequestException, NotFoundException)
+	if !strings.HasPrefix(arn, "arn:aws:eks:") {
 		return nil, nil, sim.Errorf("BadRequestException", "Invalid resource ARN: %s", arn)
 	}
 	return nil, nil, sim.Errorf("NotFoundException", "No resource found for ARN %s", arn).WithStatus(http.StatusNotFound)

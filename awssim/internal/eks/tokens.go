@@ -14,8 +14,9 @@ type tokenUse struct {
 // tokenLife is how long EKS remembers a token (inference: what EC2 promises at least).
 const tokenLife = 24 * time.Hour
 
-// replay returns the answer to an earlier request with the same token, or refuses a token that was used for another request (SDK
-// ClientRequestToken: "a unique, case-sensitive identifier that you provide to ensure the idempotency of the request").
+// replay returns the answer to an earlier request with the same token, or refuses a token that was
+// used for another request (SDK ClientRequestToken: "a unique, case-sensitive identifier that you
+// provide to ensure the idempotency of the request").
 func replay[O any](s *service, action string, token *string, request any) (*O, error) {
 	use, known := s.tokens[action+"/"+val(token)]
 	if val(token) == "" || !known || s.kernel.Now().Sub(use.at) > tokenLife {
@@ -27,8 +28,8 @@ func replay[O any](s *service, action string, token *string, request any) (*O, e
 	return use.output.(*O), nil
 }
 
-// remember keeps the answer, also after the group is gone: EC2 answers a token of a launch template that was deleted with that template, and AWS documents nothing
-// else for EKS (inference).
+// remember keeps the answer, also after the group is gone: EC2 answers a token of a launch template
+// that was deleted with that template, and AWS documents nothing else for EKS (inference).
 func (s *service) remember(action string, token *string, request, output any) {
 	for known, use := range s.tokens {
 		if s.kernel.Now().Sub(use.at) > tokenLife {

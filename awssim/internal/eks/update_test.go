@@ -63,7 +63,8 @@ func (f *fixture) types() []string {
 
 func repeat(s string, n int) []string { return slices.Repeat([]string{s}, n) }
 
-// A roll-out: scale up by 2 × zones, replace one by one, wait a minute after each drain, scale down; sizes are the former at the end.
+// A roll-out: scale up by 2 × zones, replace one by one, wait a minute after each drain, scale
+// down; sizes are the former at the end.
 func TestUpdateVersionRollsNodes(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -370,8 +371,8 @@ func TestUpdateIsIdempotentByItsToken(t *testing.T) {
 	}
 }
 
-// TestKubernetesVersionGoesBack holds that a node group goes back by one minor version, from the version that its cluster was upgraded to
-// within the last seven days.
+// TestKubernetesVersionGoesBack holds that a node group goes back by one minor version, from the
+// version that its cluster was upgraded to within the last seven days.
 func TestKubernetesVersionGoesBack(t *testing.T) {
 	t.Parallel()
 	const parameter = "InvalidParameterException"

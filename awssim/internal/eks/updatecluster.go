@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// idle refuses a change of a cluster that is not at rest (aws/aws-cdk#33452 and rancher/eks-operator#547 for the words; those about other statuses are an inference).
+// idle refuses a change of a cluster that is not at rest (aws/aws-cdk#33452 and
+// rancher/eks-operator#547 for the words; those about other statuses are an inference).
 func (c *cluster) idle(what string) error {
 	switch {
 	case c.change != nil:
@@ -25,7 +26,8 @@ func (c *cluster) idle(what string) error {
 	return nil
 }
 
-// beginCluster records an update of a cluster, which takes effect when it ends. The cluster is UPDATING until then.
+// beginCluster records an update of a cluster, which takes effect when it ends. The cluster is
+// UPDATING until then.
 func (s *service) beginCluster(c *cluster, kind types.UpdateType, params []types.UpdateParam, apply func()) *update {
 	u := s.newUpdate(kind, params)
 	c.change, c.history = u, append(c.history, u)
@@ -43,7 +45,8 @@ func (s *service) beginCluster(c *cluster, kind types.UpdateType, params []types
 	return u
 }
 
-// updateClusterVersion upgrades the control plane by one minor version, or takes it back to the version before its upgrade.
+// updateClusterVersion upgrades the control plane by one minor version, or takes it back to the
+// version before its upgrade.
 func (s *service) updateClusterVersion(c *sim.Call, in *eks.UpdateClusterVersionInput) (*eks.UpdateClusterVersionOutput, error) {
 	k, ok := s.clusters[val(in.Name)]
 	if !ok {
@@ -61,7 +64,8 @@ func (s *service) updateClusterVersion(c *sim.Call, in *eks.UpdateClusterVersion
 		return nil, err
 	}
 	if in.RollbackConfig != nil {
-		if minutes := in.RollbackConfig.TimeoutMinutes; kind != types.UpdateTypeVersionRollback || minutes != nil && (*minutes < 120 || *minutes > 10080) { // SDK RollbackConfig
+		// SDK RollbackConfig
+		if minutes := in.RollbackConfig.TimeoutMinutes; kind != types.UpdateTypeVersionRollback || minutes != nil && (*minutes < 120 || *minutes > 10080) {
 			return nil, invalid("rollbackConfig is for rollbacks, with a timeout from 120 to 10080 minutes.")
 		}
 	}
@@ -77,7 +81,8 @@ func (s *service) updateClusterVersion(c *sim.Call, in *eks.UpdateClusterVersion
 	return out, nil
 }
 
-// checkClusterStep refuses a version that the cluster cannot go to (terraform-aws-eks#2607 and rancher/rancher#21043 for the words, also of the version that it has). Back it goes to the
+// checkClusterStep refuses a version that the cluster cannot go to (terraform-aws-eks#2607 and
+// rancher/rancher#21043 for the words, also of the version that it has). Back it goes to the
 // version before, within seven days of its upgrade (UG rollback-cluster).
 func (s *service) checkClusterStep(k *cluster, version string) (types.UpdateType, error) {
 	if err := s.checkOffered(version); err != nil {
@@ -94,8 +99,10 @@ func (s *service) checkClusterStep(k *cluster, version string) (types.UpdateType
 	return "", invalid("Unsupported Kubernetes minor version update from %s to %s", k.Version, version)
 }
 
-// checkGroupVersions wants node groups of the cluster's version before an upgrade (SDK UpdateClusterVersion; hashicorp/terraform-provider-aws#19478 for the words), and of the version that
-// the cluster goes back to before a rollback, because nodes go back first (UG rollback-cluster).
+// checkGroupVersions wants node groups of the cluster's version before an upgrade (SDK
+// UpdateClusterVersion; hashicorp/terraform-provider-aws#19478 for the words), and of the version
+// that the cluster goes back to before a rollback, because nodes go back first (UG
+// rollback-cluster).
 func (s *service) checkGroupVersions(k *cluster, kind types.UpdateType, version string) error {
 	wanted := k.Version
 	if kind == types.UpdateTypeVersionRollback {
@@ -119,7 +126,8 @@ type wantedCluster struct {
 	subnets []string
 }
 
-// clusterChange is a kind of change that UpdateClusterConfig can make. The type of an update says which it is, so that a call makes one change.
+// clusterChange is a kind of change that UpdateClusterConfig can make. The type of an update says
+// which it is, so that a call makes one change.
 type clusterChange struct {
 	kind   types.UpdateType
 	params params
@@ -157,7 +165,8 @@ func (s *service) updateClusterConfig(c *sim.Call, in *eks.UpdateClusterConfigIn
 	return out, nil
 }
 
-// nothingChanges is the answer to a change to what is there (eksctl-io/eksctl#4043 for endpoint access; those words for the others are an inference).
+// nothingChanges is the answer to a change to what is there (eksctl-io/eksctl#4043 for endpoint
+// access; those words for the others are an inference).
 func nothingChanges(kind types.UpdateType, n *wantedCluster) error {
 	switch kind {
 	case types.UpdateTypeEndpointAccessUpdate:
@@ -255,7 +264,8 @@ func (s *service) networkChanges(k *cluster, v *types.VpcConfigRequest) []cluste
 	return changes
 }
 
-// accessChanges are those of who may come in, how long versions are supported, and whether the cluster may be deleted.
+// accessChanges are those of who may come in, how long versions are supported, and whether the
+// cluster may be deleted.
 func accessChanges(k *cluster, in *eks.UpdateClusterConfigInput) []clusterChange {
 	var changes []clusterChange
 	if a := in.AccessConfig; a != nil {
@@ -284,7 +294,8 @@ func accessChanges(k *cluster, in *eks.UpdateClusterConfigInput) []clusterChange
 	return changes
 }
 
-// autoModeChange is to be without Auto Mode, which notSimulated has seen to. That a cluster that never had it takes the request is an inference.
+// autoModeChange is to be without Auto Mode, which notSimulated has seen to. That a cluster that
+// never had it takes the request is an inference.
 func autoModeChange() clusterChange {
 	off := map[string]bool{"enabled": false}
 	p := params{}
@@ -311,7 +322,8 @@ func loggingChange(l *types.Logging) clusterChange {
 	return clusterChange{types.UpdateTypeLoggingUpdate, p, func(n *wantedCluster) error { return n.setLogging(l) }}
 }
 
-// setEndpointAccess takes over what a request says of the endpoint's access (UG cluster-endpoint; words about both seen in eksctl, those about blocks are an inference).
+// setEndpointAccess takes over what a request says of the endpoint's access (UG cluster-endpoint;
+// words about both seen in eksctl, those about blocks are an inference).
 func (n *clusterSettings) setEndpointAccess(v *types.VpcConfigRequest) error {
 	if v.EndpointPublicAccess != nil {
 		n.publicAccess = *v.EndpointPublicAccess
@@ -363,7 +375,8 @@ func (n *clusterSettings) setLogging(l *types.Logging) error {
 	return nil
 }
 
-// setAuthenticationMode goes towards API and never back (UG setting-up-access-entries; words seen in terraform-provider-aws issues).
+// setAuthenticationMode goes towards API and never back (UG setting-up-access-entries; words seen
+// in terraform-provider-aws issues).
 func (n *clusterSettings) setAuthenticationMode(from, to types.AuthenticationMode) error {
 	way := []types.AuthenticationMode{types.AuthenticationModeConfigMap, types.AuthenticationModeApiAndConfigMap, types.AuthenticationModeApi}
 	if err := checkEnum("authenticationMode", to, way); err != nil {

@@ -17,8 +17,8 @@ type configuration struct {
 	scales, labels, pool bool
 }
 
-// updateNodegroupConfig changes sizes, labels, taints and how the group is updated and repaired. Sizes that are left out are the Auto Scaling
-// group's own (UG managed-node-update-behavior).
+// updateNodegroupConfig changes sizes, labels, taints and how the group is updated and repaired.
+// Sizes that are left out are the Auto Scaling group's own (UG managed-node-update-behavior).
 func (s *service) updateNodegroupConfig(c *sim.Call, in *eks.UpdateNodegroupConfigInput) (*eks.UpdateNodegroupConfigOutput, error) {
 	g, err := s.find(in.ClusterName, in.NodegroupName)
 	if err != nil {
@@ -32,7 +32,8 @@ func (s *service) updateNodegroupConfig(c *sim.Call, in *eks.UpdateNodegroupConf
 		return nil, err
 	}
 	if in.ScalingConfig == nil && in.Labels == nil && in.Taints == nil && in.UpdateConfig == nil && in.NodeRepairConfig == nil && in.WarmPoolConfig == nil {
-		return nil, badRequest("An update must change something of the node group's configuration.") // inference
+		// inference
+		return nil, badRequest("An update must change something of the node group's configuration.")
 	}
 	changed, err := s.reconfigured(g, in)
 	if err != nil {
@@ -80,7 +81,8 @@ func (s *service) reconfigured(g *group, in *eks.UpdateNodegroupConfigInput) (*c
 	if in.NodeRepairConfig != nil {
 		n.repair = in.NodeRepairConfig
 	}
-	if in.WarmPoolConfig != nil { // SDK WarmPoolConfig.Enabled: "if not specified during an update, the current value is preserved"
+	// SDK WarmPoolConfig.Enabled: "if not specified during an update, the current value is preserved"
+	if in.WarmPoolConfig != nil {
 		pool := val(n.warm)
 		shape.Overlay(&pool, *in.WarmPoolConfig)
 		n.warm = &pool
@@ -107,7 +109,8 @@ func retainted(taints []types.Taint, in *types.UpdateTaintsPayload) []types.Tain
 	return taints
 }
 
-// configParams returns what an update shows of a request: labels and taints as JSON (AWS CLI, examples of update-nodegroup-config).
+// configParams returns what an update shows of a request: labels and taints as JSON (AWS CLI,
+// examples of update-nodegroup-config).
 func configParams(in *eks.UpdateNodegroupConfigInput) []types.UpdateParam {
 	p := params{}
 	if c := in.ScalingConfig; c != nil {
@@ -162,8 +165,9 @@ func shownTaints(taints []types.Taint) []shownTaint {
 	return shown
 }
 
-// applyConfig carries out an update of the configuration. Labels and taints of nodes that run are changed through Kubernetes; later nodes have
-// them from user data, for which EKS's template gets a version that rolls nothing (inference).
+// applyConfig carries out an update of the configuration. Labels and taints of nodes that run are
+// changed through Kubernetes; later nodes have them from user data, for which EKS's template gets a
+// version that rolls nothing (inference).
 func (s *service) applyConfig(g *group) {
 	c := g.config
 	g.config = nil
@@ -196,7 +200,8 @@ func (s *service) applyConfig(g *group) {
 		if !val(g.warm.Enabled) {
 			s.detachWarmPool(g)
 		}
-		if err := s.attachWarmPool(g); err != nil { // changes one that there is (SDK PutWarmPool: "creates or updates")
+		// changes one that there is (SDK PutWarmPool: "creates or updates")
+		if err := s.attachWarmPool(g); err != nil {
 			fail(err)
 			return
 		}

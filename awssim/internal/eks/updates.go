@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file keeps the lists of updates of clusters, node groups and add-ons: what they were asked to change, and how they ended.
+// This file keeps the lists of updates of clusters, node groups and add-ons: what they were asked
+// to change, and how they ended.
 
 // update is one update. What view leads to is never changed.
 type update struct {
@@ -48,7 +49,8 @@ func (s *service) begin(g *group, kind types.UpdateType, params []types.UpdatePa
 	return u
 }
 
-// end closes the update under way: the group is ACTIVE again, also if the update failed (UG managed-node-update-behavior).
+// end closes the update under way: the group is ACTIVE again, also if the update failed (UG
+// managed-node-update-behavior).
 func (s *service) end(g *group, errors ...types.ErrorDetail) {
 	s.updates.Put(g.updateKey(g.change.id), g.change.ended(errors...))
 	g.change, g.roll = nil, nil
@@ -64,8 +66,8 @@ func (g *group) updateKey(id string) string { return g.key() + "/" + id }
 
 func (a *addon) updateKey(id string) string { return a.key() + "/" + id }
 
-// updatable refuses updates of a group that is not at rest (message seen in many reports). That a DEGRADED group can be updated, which is how it
-// is mended, is an inference.
+// updatable refuses updates of a group that is not at rest (message seen in many reports). That a
+// DEGRADED group can be updated, which is how it is mended, is an inference.
 func (g *group) updatable() error {
 	if g.status == types.NodegroupStatusActive || g.status == types.NodegroupStatusDegraded {
 		return nil
@@ -85,7 +87,8 @@ func (s *service) describeUpdate(_ *sim.Call, in *eks.DescribeUpdateInput) (*eks
 	return &eks.DescribeUpdateOutput{Update: u}, nil
 }
 
-// updatesOf returns the keys and the list of the updates of a node group or an add-on if one is named, and else of the cluster's own. There are no capabilities here.
+// updatesOf returns the keys and the list of the updates of a node group or an add-on if one is
+// named, and else of the cluster's own. There are no capabilities here.
 func (s *service) updatesOf(name, nodegroup, addon, capability *string) (key func(string) string, list []*update, err error) {
 	if _, ok := s.clusterViews.Visible(val(name)); !ok {
 		return nil, nil, clusterNotFound(val(name))

@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// updateNodegroupVersion replaces the nodes by such of another version: of Kubernetes, of EKS's image, or of the user's launch template.
+// updateNodegroupVersion replaces the nodes by such of another version: of Kubernetes, of EKS's
+// image, or of the user's launch template.
 func (s *service) updateNodegroupVersion(c *sim.Call, in *eks.UpdateNodegroupVersionInput) (*eks.UpdateNodegroupVersionOutput, error) {
 	g, err := s.find(in.ClusterName, in.NodegroupName)
 	if err != nil {
@@ -54,7 +55,8 @@ func (s *service) updated(g *group, in *eks.UpdateNodegroupVersionInput) (settin
 		}
 		n.source = source
 	}
-	if n.capacityType == types.CapacityTypesCapacityBlock && val(s.liveScaling(g).DesiredSize) != 0 { // UG capacity-blocks-mng
+	// UG capacity-blocks-mng
+	if n.capacityType == types.CapacityTypesCapacityBlock && val(s.liveScaling(g).DesiredSize) != 0 {
 		return n, badRequest("A node group with capacity type CAPACITY_BLOCK can only be updated while its desired size is 0.")
 	}
 	if err := s.chooseUpdate(&n, g, val(in.Version), val(in.ReleaseVersion)); err != nil {
@@ -68,8 +70,9 @@ func (s *service) updated(g *group, in *eks.UpdateNodegroupVersionInput) (settin
 	return n, nil
 }
 
-// checkSameSource refuses another template than the group's, and one that switches between EKS's image and the user's own (SDK
-// UpdateNodegroupVersionInput.LaunchTemplate; UG launch-templates, "Specifying an AMI"). The words are an inference.
+// checkSameSource refuses another template than the group's, and one that switches between EKS's
+// image and the user's own (SDK UpdateNodegroupVersionInput.LaunchTemplate; UG launch-templates,
+// "Specifying an AMI"). The words are an inference.
 func (g *group) checkSameSource(o *source) error {
 	switch {
 	case g.source == nil:
@@ -95,14 +98,16 @@ func (s *service) chooseUpdate(n *settings, g *group, version, wanted string) er
 		n.version, n.release, n.image = g.cluster.Version, *n.source.data.ImageId, *n.source.data.ImageId
 		return nil
 	}
-	if version == "" { // SDK UpdateNodegroupVersionInput.Version: "updated to match the cluster's current Kubernetes version"
+	// SDK UpdateNodegroupVersionInput.Version: "updated to match the cluster's current Kubernetes version"
+	if version == "" {
 		version = g.cluster.Version
 	}
 	if err := s.checkStep(g, minor(version)); err != nil {
 		return err
 	}
-	// A release may be older than the one that the group has: managed node groups can be rolled back since March 2021
-	// (awsdocs/amazon-eks-user-guide pull request 340, by EKS). The SDK still says otherwise of UpdateNodegroupVersion.
+	// A release may be older than the one that the group has: managed node groups can be rolled
+	// back since March 2021 (awsdocs/amazon-eks-user-guide pull request 340, by EKS). The SDK still
+	// says otherwise of UpdateNodegroupVersion.
 	found, err := s.findRelease(n.amiType, version, wanted)
 	if err != nil {
 		return err
@@ -114,11 +119,12 @@ func (s *service) chooseUpdate(n *settings, g *group, version, wanted string) er
 // rollbackWindow is how long after its upgrade a cluster can go back (UG rollback-cluster, "7-day window").
 const rollbackWindow = 7 * 24 * time.Hour
 
-// checkStep refuses a minor version that the group cannot be updated to. Forward, that is one minor version at a time, which is an
-// inference from how clusters are upgraded, up to the cluster's. Back, it is the version before the cluster's, because nodes go back
-// before the control plane does: one minor version, within seven days of the cluster's upgrade (UG rollback-cluster, "Single version
-// only", "7-day window", and "Managed Node Groups (MNG)"). That the cluster's prerequisites hold for its node groups, and the
-// words of their refusals, are inferences.
+// checkStep refuses a minor version that the group cannot be updated to. Forward, that is one minor
+// version at a time, which is an inference from how clusters are upgraded, up to the cluster's.
+// Back, it is the version before the cluster's, because nodes go back before the control plane
+// does: one minor version, within seven days of the cluster's upgrade (UG rollback-cluster, "Single
+// version only", "7-day window", and "Managed Node Groups (MNG)"). That the cluster's prerequisites
+// hold for its node groups, and the words of their refusals, are inferences.
 func (s *service) checkStep(g *group, wanted int) error {
 	has, top := minor(g.version), minor(g.cluster.Version)
 	switch {

@@ -13,8 +13,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// userData returns what nodes of an EKS image boot with, in base64: what the user gave and what EKS adds, by the family of the image (UG
-// launch-templates, "Amazon EC2 user data"). Labels and taints of the group are in it, so that nodes have them when they register.
+// userData returns what nodes of an EKS image boot with, in base64: what the user gave and what EKS
+// adds, by the family of the image (UG launch-templates, "Amazon EC2 user data"). Labels and taints
+// of the group are in it, so that nodes have them when they register.
 func (s *service) userData(g *group, n *settings, given string) (string, error) {
 	own, err := base64.StdEncoding.DecodeString(given)
 	if err != nil {
@@ -103,10 +104,12 @@ func bootstrapScript(c *types.Cluster, labels map[string]string, taints []types.
 
 const boundary = "//"
 
-// multipart appends EKS's part to the user's MIME multi-part message, which EKS's images merge when they boot. EKS refuses any other user data
-// for Amazon Linux (UG launch-templates: it "must be in the MIME multi-part archive format"). Users report the message with health code
-// Ec2LaunchTemplateInvalidConfiguration: terraform-aws-modules/terraform-aws-eks#1875 and #2955 for a creation, hashicorp/terraform-provider-aws,
-// TestAccAWSEksNodeGroup_LaunchTemplate_Version, for an update.
+// multipart appends EKS's part to the user's MIME multi-part message, which EKS's images merge when
+// they boot. EKS refuses any other user data for Amazon Linux (UG launch-templates: it "must be in
+// the MIME multi-part archive format"). Users report the message with health code
+// Ec2LaunchTemplateInvalidConfiguration: terraform-aws-modules/terraform-aws-eks#1875 and #2955 for
+// a creation, hashicorp/terraform-provider-aws, TestAccAWSEksNodeGroup_LaunchTemplate_Version, for
+// an update.
 func multipart(own, contentType, part string) (string, error) {
 	if strings.TrimSpace(own) == "" {
 		return fmt.Sprintf("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=%q\n\n--%s\nContent-Type: %s\n\n%s\n--%s--\n",

@@ -22,8 +22,8 @@ const (
 	defaultNodes     = 450 // per managed node group
 )
 
-// UG create-managed-node-group: "can't be longer than 63 characters. It must start with letter or digit, but can also include hyphens and
-// underscores for the remaining characters."
+// UG create-managed-node-group: "can't be longer than 63 characters. It must start with letter or
+// digit, but can also include hyphens and underscores for the remaining characters."
 var groupNames = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,62}$`)
 
 func checkName(name *string) error {
@@ -34,8 +34,8 @@ func checkName(name *string) error {
 	return nil
 }
 
-// checkScaling refuses sizes that contradict each other, and more nodes than the quota (messages seen in terraform-aws-eks; SDK
-// NodegroupScalingConfig).
+// checkScaling refuses sizes that contradict each other, and more nodes than the quota (messages
+// seen in terraform-aws-eks; SDK NodegroupScalingConfig).
 func (s *service) checkScaling(c types.NodegroupScalingConfig) error {
 	low, high, desired := val(c.MinSize), val(c.MaxSize), val(c.DesiredSize)
 	switch {
@@ -81,8 +81,9 @@ func checkEnum[E ~string](member string, v E, known []E) error {
 	return nil
 }
 
-// checkLabels holds the bounds of EKS's model: keys and values of 1 to 63 characters (API reference, CreateNodegroup, labels; botocore, shapes labelKey and
-// labelValue). A prefix counts, other than in Kubernetes. The guide reserves EKS's own prefix (inference for the words).
+// checkLabels holds the bounds of EKS's model: keys and values of 1 to 63 characters (API
+// reference, CreateNodegroup, labels; botocore, shapes labelKey and labelValue). A prefix counts,
+// other than in Kubernetes. The guide reserves EKS's own prefix (inference for the words).
 func checkLabels(labels map[string]string) error {
 	for _, key := range sortedKeys(labels) {
 		value := labels[key]
@@ -100,8 +101,8 @@ func checkLabels(labels map[string]string) error {
 	return nil
 }
 
-// checkTaints holds the bounds of EKS's model: keys of 1 to 63 characters, the prefix included, and values of up to 63 (API reference, Taint; botocore, shapes
-// taintKey and taintValue).
+// checkTaints holds the bounds of EKS's model: keys of 1 to 63 characters, the prefix included, and
+// values of up to 63 (API reference, Taint; botocore, shapes taintKey and taintValue).
 func checkTaints(taints []types.Taint) error {
 	if len(taints) > maxTaints {
 		return invalid("A node group can have at most %d taints, not %d.", maxTaints, len(taints))
@@ -159,7 +160,8 @@ func checkOverrides(r *types.NodeRepairConfig) error {
 	return nil
 }
 
-// checkTags (UG eks-using-tags: up to 50, keys of 1 to 128 and values of up to 256 characters, no prefix aws:).
+// checkTags (UG eks-using-tags: up to 50, keys of 1 to 128 and values of up to 256 characters, no
+// prefix aws:).
 func checkTags(tags map[string]string) error {
 	if len(tags) > maxTags {
 		return badRequest("A resource can have at most %d tags.", maxTags)
@@ -216,7 +218,8 @@ func (s *service) role(arn string) (iam.Role, bool) {
 	return role, ok && role.ARN == arn
 }
 
-// checkRole wants a role that EC2 may assume and that has the policies of nodes (messages seen in aws-k8s-tester and in eksctl's manual).
+// checkRole wants a role that EC2 may assume and that has the policies of nodes (messages seen in
+// aws-k8s-tester and in eksctl's manual).
 func (s *service) checkRole(arn string) error {
 	if !strings.HasPrefix(arn, "arn:") {
 		return invalid("Invalid Node Role ARN %q.", arn)

@@ -36,7 +36,8 @@ func optional(s string) *string {
 	return &s
 }
 
-// minor is the minor version of Kubernetes, as a number to count by: 1.30 is 30. It is -1 for what is no version.
+// minor is the minor version of Kubernetes, as a number to count by: 1.30 is 30. It is -1 for what
+// is no version.
 func minor(version string) int {
 	major, rest, found := strings.Cut(version, ".")
 	n, err := strconv.Atoi(rest)

@@ -88,8 +88,8 @@ func textOperator(compare, name string, operand any) (condition, error) {
 	}}, nil
 }
 
-// like compares with a pattern in which * stands for any characters. Each part between stars is looked for behind the one before, so that
-// it takes no longer than both texts together allow.
+// like compares with a pattern in which * stands for any characters. Each part between stars is
+// looked for behind the one before, so that it takes no longer than both texts together allow.
 func like(value, pattern string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {

@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// mostEventBytes bounds the entries of a request together (SDK, PutEvents: "the total entry size must be less than 1MB").
+// mostEventBytes bounds the entries of a request together (SDK, PutEvents: "the total entry size
+// must be less than 1MB").
 const mostEventBytes = 1 << 20
 
 func describeEventBus(c *sim.Call, in *eventbridge.DescribeEventBusInput) (*eventbridge.DescribeEventBusOutput, error) {
@@ -23,8 +24,10 @@ func describeEventBus(c *sim.Call, in *eventbridge.DescribeEventBusInput) (*even
 	return &eventbridge.DescribeEventBusOutput{Name: &name, Arn: &arn, CreationTime: &born, LastModifiedTime: &born}, nil
 }
 
-// putEvents takes each entry by itself. An entry for an event bus that does not exist is accepted, and goes nowhere (SDK, PutEvents,
-// and LocalStack, tests/aws/services/events/test_events.snapshot.json, which was recorded on AWS, also for codes and words).
+// putEvents takes each entry by itself. An entry for an event bus that does not exist is accepted,
+// and goes nowhere (SDK, PutEvents, and LocalStack,
+// tests/aws/services/events/test_events.snapshot.json, which was recorded on AWS, also for codes
+// and words).
 func putEvents(c *sim.Call, in *eventbridge.PutEventsInput) (*eventbridge.PutEventsOutput, error) {
 	if in.EndpointId != nil {
 		return nil, invalid("The simulated EventBridge has no global endpoints.")
@@ -85,7 +88,8 @@ func refusal(entry types.PutEventsRequestEntry) (code, message string) {
 			return "InvalidArgument", "Parameter " + required.name + " is not valid. Reason: " + required.name + " is a required argument."
 		}
 	}
-	if strings.HasPrefix(*entry.Source, "aws.") { // https://github.com/aws-samples/serverless-patterns/pull/3089
+	// https://github.com/aws-samples/serverless-patterns/pull/3089
+	if strings.HasPrefix(*entry.Source, "aws.") {
 		return "NotAuthorizedForSourceException", "Not authorized for the source."
 	}
 	var detail map[string]json.RawMessage

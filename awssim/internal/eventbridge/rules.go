@@ -11,8 +11,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// putRule makes a rule, or replaces all of one but its targets and tags (SDK, PutRule: "If you are updating an existing rule, the rule is
-// replaced with what you specify", "Tags ... are not updated").
+// putRule makes a rule, or replaces all of one but its targets and tags (SDK, PutRule: "If you are
+// updating an existing rule, the rule is replaced with what you specify", "Tags ... are not
+// updated").
 func putRule(c *sim.Call, in *eventbridge.PutRuleInput) (*eventbridge.PutRuleOutput, error) {
 	s := of(c.Region)
 	if err := s.checkBus(in.EventBusName); err != nil {
@@ -113,8 +114,8 @@ func paged[V any](items []V, token *string, limit *int32, key func(V) string) ([
 	return page, next, nil
 }
 
-// deleteRule succeeds for a rule that does not exist (moto verified it on AWS: tests/test_events, test_delete_unknown_rule). Force is for
-// rules of AWS's services, which are not simulated.
+// deleteRule succeeds for a rule that does not exist (moto verified it on AWS: tests/test_events,
+// test_delete_unknown_rule). Force is for rules of AWS's services, which are not simulated.
 func deleteRule(c *sim.Call, in *eventbridge.DeleteRuleInput) (*eventbridge.DeleteRuleOutput, error) {
 	s := of(c.Region)
 	if err := s.checkBus(in.EventBusName); err != nil {

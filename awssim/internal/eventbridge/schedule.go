@@ -6,14 +6,16 @@ import (
 	"strings"
 )
 
-// Schedules are checked and kept; none comes due here (EventBridge user guide, "Setting a schedule pattern for scheduled rules").
+// Schedules are checked and kept; none comes due here (EventBridge user guide, "Setting a schedule
+// pattern for scheduled rules").
 
 var rate = regexp.MustCompile(`^rate\(([1-9]\d{0,8}) (minute|hour|day)(s?)\)$`)
 
 // isSchedule reports whether a text is rate(…) or cron(…).
 func isSchedule(text string) bool {
 	if match := rate.FindStringSubmatch(text); match != nil {
-		return (match[1] == "1") == (match[3] == "") // "If the value is equal to 1, then the unit must be singular"
+		// "If the value is equal to 1, then the unit must be singular"
+		return (match[1] == "1") == (match[3] == "")
 	}
 	fields, isCron := strings.CutPrefix(text, "cron(")
 	fields, closed := strings.CutSuffix(fields, ")")
@@ -37,8 +39,8 @@ var cronFields = []cronField{
 
 var numbers = regexp.MustCompile(`(?:^|[,\-])(\d+)`)
 
-// isCronExpression: "You can't specify the Day-of-month and Day-of-week fields in the same cron expression. If you specify a value or a *
-// in one of the fields, you must use a ? in the other."
+// isCronExpression: "You can't specify the Day-of-month and Day-of-week fields in the same cron
+// expression. If you specify a value or a * in one of the fields, you must use a ? in the other."
 func isCronExpression(fields []string) bool {
 	if len(fields) != len(cronFields) || (fields[2] == "?") == (fields[4] == "?") {
 		return false

@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// Sources named in comments of this package: "API x" is the page API_x of the EventBridge API reference, "SDK" the doc comments of
-// aws-sdk-go-v2's eventbridge module.
+// Sources named in comments of this package: "API x" is the page API_x of the EventBridge API
+// reference, "SDK" the doc comments of aws-sdk-go-v2's eventbridge module.
 
 const (
 	service    = "events"
@@ -62,7 +62,8 @@ func (s *state) checkBus(name *string) error {
 	return sim.Errorf("ResourceNotFoundException", "Event bus %s does not exist.", (*name)[strings.LastIndex(*name, "/")+1:])
 }
 
-// find returns a rule as get sees it. The words are AWS's (https://github.com/turbot/steampipe-plugin-aws/issues/1591).
+// find returns a rule as get sees it. The words are AWS's
+// (https://github.com/turbot/steampipe-plugin-aws/issues/1591).
 func (s *state) find(name, bus *string, get func(*sim.Table[rule], string) (rule, bool)) (rule, error) {
 	if err := s.checkBus(bus); err != nil {
 		return rule{}, err

@@ -12,11 +12,13 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// anyARN is what AWS takes for an ARN (moto, events/models.py, put_targets; so are the words of the refusals).
+// anyARN is what AWS takes for an ARN (moto, events/models.py, put_targets; so are the words of the
+// refusals).
 var anyARN = regexp.MustCompile(`^arn:[\w:\-/]*`)
 
-// putTargets adds targets to a rule, or replaces those with the same IDs. Whether a queue exists, and lets the rule send, is not asked
-// (inference: the user guide, "Troubleshooting", has rules whose queues get nothing for want of a policy).
+// putTargets adds targets to a rule, or replaces those with the same IDs. Whether a queue exists,
+// and lets the rule send, is not asked (inference: the user guide, "Troubleshooting", has rules
+// whose queues get nothing for want of a policy).
 func putTargets(c *sim.Call, in *eventbridge.PutTargetsInput) (*eventbridge.PutTargetsOutput, error) {
 	s := of(c.Region)
 	for _, t := range in.Targets {
@@ -56,12 +58,14 @@ func (s *state) checkTarget(t types.Target) error {
 	case t.InputPath != nil || t.InputTransformer != nil || t.DeadLetterConfig != nil:
 		return invalid("The simulated EventBridge has no input paths, input transformers and dead-letter queues: target %s.", *t.Id)
 	case t.Input != nil && !json.Valid([]byte(*t.Input)):
-		return invalid("Parameter Input is not valid. Reason: Provided input is not valid JSON for target: %s.", *t.Id) // inference for the words
+		// inference for the words
+		return invalid("Parameter Input is not valid. Reason: Provided input is not valid JSON for target: %s.", *t.Id)
 	}
 	return nil
 }
 
-// removeTargets takes each ID by itself (LocalStack, services/events/target.py and rule.py, for the words of those that the rule does not have).
+// removeTargets takes each ID by itself (LocalStack, services/events/target.py and rule.py, for the
+// words of those that the rule does not have).
 func removeTargets(c *sim.Call, in *eventbridge.RemoveTargetsInput) (*eventbridge.RemoveTargetsOutput, error) {
 	s := of(c.Region)
 	r, err := s.find(in.Rule, in.EventBusName, (*sim.Table[rule]).Get)

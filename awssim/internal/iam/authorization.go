@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file says what permissions calls need (AWS: Service Authorization Reference, list_awsidentityandaccessmanagementiam), and what policies sessions have.
+// This file says what permissions calls need (AWS: Service Authorization Reference,
+// list_awsidentityandaccessmanagementiam), and what policies sessions have.
 
 const service = "iam"
 
@@ -100,14 +101,16 @@ func (r Role) request(action string) iampolicy.Request {
 	return iampolicy.Request{Action: action, Resource: r.ARN, Context: sim.Tagged(iampolicy.Context{}, r.Tags, service)}
 }
 
-// Passed is the permission to hand the role over to a service. Tags of the role have no part in it (IAM user guide, id_roles_use_passrole: "You can't use the
-// ResourceTag condition key to control permission to pass a role").
+// Passed is the permission to hand the role over to a service. Tags of the role have no part in it
+// (IAM user guide, id_roles_use_passrole: "You can't use the ResourceTag condition key to control
+// permission to pass a role").
 func (r Role) Passed(service string) iampolicy.Request {
 	return iampolicy.Request{Action: "iam:PassRole", Resource: r.ARN, Context: iampolicy.Context{"iam:PassedToService": {service}}}
 }
 
-// ServiceLinkedRole is what a caller needs whose call has AWS make a service-linked role: nothing if it is there (IAM user guide,
-// id_roles_create-service-linked-role). Only for code under the kernel's lock.
+// ServiceLinkedRole is what a caller needs whose call has AWS make a service-linked role: nothing
+// if it is there (IAM user guide, id_roles_create-service-linked-role). Only for code under the
+// kernel's lock.
 func ServiceLinkedRole(a *sim.Account, name, service string) []sim.Question {
 	if _, exists := FindRole(a, name); exists {
 		return nil
@@ -118,7 +121,8 @@ func ServiceLinkedRole(a *sim.Account, name, service string) []sim.Question {
 	}}}
 }
 
-// EnsureServiceLinkedRole has AWS make a service-linked role, unless it is there. Only for code under the kernel's lock.
+// EnsureServiceLinkedRole has AWS make a service-linked role, unless it is there. Only for code
+// under the kernel's lock.
 func EnsureServiceLinkedRole(a *sim.Account, name, service string) {
 	if _, exists := FindRole(a, name); exists {
 		return
@@ -130,8 +134,9 @@ func EnsureServiceLinkedRole(a *sim.Account, name, service string) {
 	})
 }
 
-// permissionsOf returns the role's inline policies and the account's own managed policies that are attached to the role of a
-// session, and the one that is its permissions boundary. What AWS's managed policies allow is not simulated, so that they have no part in it: a role with none but
+// permissionsOf returns the role's inline policies and the account's own managed policies that are
+// attached to the role of a session, and the one that is its permissions boundary. What AWS's
+// managed policies allow is not simulated, so that they have no part in it: a role with none but
 // those may do everything.
 func permissionsOf(a *sim.Account, session string) (sim.Permissions, error) {
 	_, name, _ := strings.Cut(session, ":assumed-role/")
@@ -183,8 +188,10 @@ func undecidable(what string, err error) error {
 	return &sim.Error{Code: "NotImplemented", Status: 501, Message: fmt.Sprintf("The simulated AWS can not decide by %s: %v", what, err)}
 }
 
-// TrustsByName reports whether the trust policy names the caller himself, not his account: within an account that is enough to assume the role (IAM user guide,
-// reference_policies_evaluation-logic, "Evaluating identity-based policies with resource-based policies").
+// TrustsByName reports whether the trust policy names the caller himself, not his account: within
+// an account that is enough to assume the role (IAM user guide,
+// reference_policies_evaluation-logic, "Evaluating identity-based policies with resource-based
+// policies").
 func (r Role) TrustsByName(callerARN string) bool {
 	p, err := parsePolicy(r.TrustPolicy)
 	return err == nil && slices.ContainsFunc(p.Statement, func(s statement) bool {

@@ -1,5 +1,6 @@
-// Package iam owns the simulated IAM: roles with their trust policies and the managed policies attached to them, and
-// instance profiles. It knows as much of IAM as launches, AssumeRole, EKS and the SDKs ask for.
+// Package iam owns the simulated IAM: roles with their trust policies and the managed policies
+// attached to them, and instance profiles. It knows as much of IAM as launches, AssumeRole, EKS and
+// the SDKs ask for.
 package iam
 
 import (

@@ -32,7 +32,8 @@ type Policy struct {
 	LastVersion int `json:"lastVersion"`
 }
 
-// awsPolicies are the managed policies of AWS that roles of clusters and nodes get (AWS: "AWS managed policy reference guide").
+// awsPolicies are the managed policies of AWS that roles of clusters and nodes get (AWS: "AWS
+// managed policy reference guide").
 var awsPolicies = []string{
 	"AmazonEC2ContainerRegistryPowerUser", "AmazonEC2ContainerRegistryPullOnly", "AmazonEC2ContainerRegistryReadOnly", "AmazonEC2ReadOnlyAccess",
 	"AmazonEKSBlockStoragePolicy", "AmazonEKSClusterPolicy", "AmazonEKSComputePolicy", "AmazonEKSLoadBalancingPolicy", "AmazonEKSNetworkingPolicy",
@@ -142,11 +143,13 @@ func createPolicy(c *sim.Call, in *iam.CreatePolicyInput) (*iam.CreatePolicyOutp
 	p.addVersion(str(in.PolicyDocument), c.Now, true)
 	s.policies.Put(p.ARN, p)
 	answer := s.policyAnswer(p)
-	answer.Description = nil // https://docs.aws.amazon.com/IAM/latest/APIReference/API_Policy.html: only GetPolicy answers with it
+	// https://docs.aws.amazon.com/IAM/latest/APIReference/API_Policy.html: only GetPolicy answers with it
+	answer.Description = nil
 	return &iam.CreatePolicyOutput{Policy: answer}, nil
 }
 
-// policyAnswer returns the policy as IAM answers it. The counts are of roles: the simulator has neither users nor groups.
+// policyAnswer returns the policy as IAM answers it. The counts are of roles: the simulator has
+// neither users nor groups.
 func (s *state) policyAnswer(p Policy) *types.Policy {
 	attachments, boundaries := int32(0), int32(0)
 	for _, r := range s.roles.All() {

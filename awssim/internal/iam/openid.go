@@ -65,13 +65,15 @@ func createOpenIDConnectProvider(c *sim.Call, in *iam.CreateOpenIDConnectProvide
 	p := OpenIDConnectProvider{
 		ARN: s.providerARN(name), URL: name, ClientIDs: slices.Clone(in.ClientIDList), Thumbprints: slices.Clone(in.ThumbprintList), Created: c.Now, Tags: tags,
 	}
-	if _, exists := s.providers.Get(p.ARN); exists { // https://github.com/unfunco/terraform-aws-oidc-github/issues/23
+	// https://github.com/unfunco/terraform-aws-oidc-github/issues/23
+	if _, exists := s.providers.Get(p.ARN); exists {
 		return nil, conflict("EntityAlreadyExists", "Provider with url %s already exists.", *in.Url)
 	}
 	if s.providers.Len() >= maxProviders {
 		return nil, conflict("LimitExceeded", "Cannot exceed quota for OpenIdConnectProvidersPerAccount: %d", maxProviders)
 	}
-	if len(p.Thumbprints) == 0 { // IAM takes the one of the issuer's certificate authority; here is no certificate
+	// IAM takes the one of the issuer's certificate authority; here is no certificate
+	if len(p.Thumbprints) == 0 {
 		sum := sha1.Sum([]byte(p.URL)) //nolint:gosec // see above
 		p.Thumbprints = []string{hex.EncodeToString(sum[:])}
 	}

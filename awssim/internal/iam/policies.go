@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// maxPoliciesPerRole is the default quota (AWS: "IAM and AWS STS quotas", managed policies per role; it can be raised to 25).
+// maxPoliciesPerRole is the default quota (AWS: "IAM and AWS STS quotas", managed policies per
+// role; it can be raised to 25).
 const maxPoliciesPerRole = 10
 
 func (s *state) managedRole(name *string) (Role, error) {
@@ -21,7 +22,8 @@ func (s *state) managedRole(name *string) (Role, error) {
 	return role, nil
 }
 
-// ownRole is managedRole for what only AWS itself may change of service-linked roles (AWS: "Service-linked roles", editing).
+// ownRole is managedRole for what only AWS itself may change of service-linked roles (AWS:
+// "Service-linked roles", editing).
 func (s *state) ownRole(name *string) (Role, error) {
 	role, err := s.managedRole(name)
 	if err == nil && strings.HasPrefix(role.Path, "/aws-service-role/") {
@@ -81,8 +83,9 @@ func detachRolePolicy(c *sim.Call, in *iam.DetachRolePolicyInput) (*iam.DetachRo
 	})
 }
 
-// checkARN refuses what is no ARN (AWS: AttachRolePolicy, PolicyArn: "length constraints: minimum length of 20"). The message for what has no parts was recorded of AWS (moto's
-// tests that are marked aws_verified).
+// checkARN refuses what is no ARN (AWS: AttachRolePolicy, PolicyArn: "length constraints: minimum
+// length of 20"). The message for what has no parts was recorded of AWS (moto's tests that are
+// marked aws_verified).
 func checkARN(arn string) error {
 	if !strings.HasPrefix(arn, "arn:") {
 		return sim.Errorf("ValidationError", "Invalid ARN:  Could not be parsed!")
@@ -112,7 +115,8 @@ func listAttachedRolePolicies(c *sim.Call, in *iam.ListAttachedRolePoliciesInput
 	return &iam.ListAttachedRolePoliciesOutput{AttachedPolicies: page, Marker: marker, IsTruncated: marker != nil}, nil
 }
 
-// checkBoundary refuses a permissions boundary that is not a policy (AWS: "Permissions boundaries for IAM entities").
+// checkBoundary refuses a permissions boundary that is not a policy (AWS: "Permissions boundaries
+// for IAM entities").
 func (s *state) checkBoundary(arn string) error {
 	if err := checkARN(arn); err != nil {
 		return err

@@ -35,7 +35,8 @@ func (p Policy) version(id string) (PolicyVersion, error) {
 	return p.Versions[i], nil
 }
 
-// updated returns when the newest version was created, or the policy if it has one version (AWS: API_Policy, UpdateDate).
+// updated returns when the newest version was created, or the policy if it has one version (AWS:
+// API_Policy, UpdateDate).
 func (p Policy) updated() *time.Time {
 	if len(p.Versions) > 1 {
 		return &p.Versions[len(p.Versions)-1].Created
@@ -53,7 +54,8 @@ func (p *Policy) addVersion(document string, now time.Time, isDefault bool) Poli
 	return v
 }
 
-// versionAnswer returns a version without its document, which only GetPolicyVersion answers with (AWS: API_PolicyVersion).
+// versionAnswer returns a version without its document, which only GetPolicyVersion answers with
+// (AWS: API_PolicyVersion).
 func (p Policy) versionAnswer(v PolicyVersion) types.PolicyVersion {
 	return types.PolicyVersion{CreateDate: &v.Created, IsDefaultVersion: v.ID == p.DefaultVersion, VersionId: &v.ID}
 }

@@ -142,7 +142,7 @@ func addRoleToInstanceProfile(c *sim.Call, in *iam.AddRoleToInstanceProfileInput
 	if !ok {
 		return nil, noSuchEntity("The role with name %s cannot be found.", str(in.RoleName))
 	}
-	if p.Role != "" { // the quota is one role per instance profile and can not be raised
+	if p.Role != "" { // the quota is one role per instance profile and cannot be raised
 		return nil, conflict("LimitExceeded", "Cannot exceed quota for InstanceSessionsPerInstanceProfile: 1")
 	}
 	p.Role = role.Name

@@ -29,7 +29,8 @@ func putRolePolicy(c *sim.Call, in *iam.PutRolePolicyInput) (*iam.PutRolePolicyO
 		for _, text := range policies {
 			characters += iampolicy.Characters(text)
 		}
-		if characters > maxInlineCharacters { // https://github.com/gchq/sleeper/issues/1459 has the message and the status
+		// https://github.com/gchq/sleeper/issues/1459 has the message and the status
+		if characters > maxInlineCharacters {
 			return conflict("LimitExceeded", "Maximum policy size of %d bytes exceeded for role %s", maxInlineCharacters, role.Name)
 		}
 		role.InlinePolicies = policies

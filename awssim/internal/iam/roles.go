@@ -116,7 +116,8 @@ func listRoles(c *sim.Call, in *iam.ListRolesInput) (*iam.ListRolesOutput, error
 	for _, r := range of(c.Account).roles.VisibleAll() {
 		if strings.HasPrefix(r.Path, str(in.PathPrefix)) {
 			answer := r.answer()
-			answer.PermissionsBoundary, answer.Tags = nil, nil // a list does not have them, nor RoleLastUsed (AWS: ListRoles)
+			// a list does not have them, nor RoleLastUsed (AWS: ListRoles)
+			answer.PermissionsBoundary, answer.Tags = nil, nil
 			roles = append(roles, answer)
 		}
 	}
@@ -164,8 +165,9 @@ func updateAssumeRolePolicy(c *sim.Call, in *iam.UpdateAssumeRolePolicyInput) (*
 	return &iam.UpdateAssumeRolePolicyOutput{}, nil
 }
 
-// updateRole sets description and session duration. What is left out is reset (AWS: UpdateRole, MaxSessionDuration: "If you do not specify a
-// value for this setting, the default value of one hour is applied"; Description stays as it is, which is an inference).
+// updateRole sets description and session duration. What is left out is reset (AWS: UpdateRole,
+// MaxSessionDuration: "If you do not specify a value for this setting, the default value of one
+// hour is applied"; Description stays as it is, which is an inference).
 func updateRole(c *sim.Call, in *iam.UpdateRoleInput) (*iam.UpdateRoleOutput, error) {
 	s := of(c.Account)
 	role, err := s.ownRole(in.RoleName)
@@ -180,7 +182,8 @@ func updateRole(c *sim.Call, in *iam.UpdateRoleInput) (*iam.UpdateRoleOutput, er
 	return &iam.UpdateRoleOutput{}, nil
 }
 
-// updateRoleDescription is the older way to set a description, which Terraform takes. It answers with the role.
+// updateRoleDescription is the older way to set a description, which Terraform takes. It answers
+// with the role.
 func updateRoleDescription(c *sim.Call, in *iam.UpdateRoleDescriptionInput) (*iam.UpdateRoleDescriptionOutput, error) {
 	s := of(c.Account)
 	role, err := s.ownRole(in.RoleName)

@@ -170,7 +170,8 @@ func (s statement) applies(action string, context iampolicy.Context) bool {
 		iampolicy.Request{Action: action, Resource: "*", Context: context}) == iampolicy.Allowed
 }
 
-// TrustsService reports whether the role's trust policy lets an AWS service, such as ec2.amazonaws.com, assume the role.
+// TrustsService reports whether the role's trust policy lets an AWS service, such as
+// ec2.amazonaws.com, assume the role.
 func (r Role) TrustsService(service string) bool {
 	p, err := parsePolicy(r.TrustPolicy)
 	if err != nil {

@@ -92,7 +92,8 @@ func Parse(text string) (*Token, error) {
 			return nil, fmt.Errorf("parsing a JSON Web Token: %w", err)
 		}
 	}
-	if len(header.Critical) > 0 { // RFC 7515, 4.1.11: an extension that is not understood makes the token invalid
+	// RFC 7515, 4.1.11: an extension that is not understood makes the token invalid
+	if len(header.Critical) > 0 {
 		return nil, errors.New("parsing a JSON Web Token: it has critical extensions")
 	}
 	var err error

@@ -1,5 +1,5 @@
-// Package requirements is attribute-based instance type selection: which instance types have the attributes that an Auto Scaling group or a caller of EC2 asks
-// for.
+// Package requirements is attribute-based instance type selection: which instance types have the
+// attributes that an Auto Scaling group or a caller of EC2 asks for.
 package requirements
 
 import (
@@ -15,8 +15,9 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// Meets reports whether a type has every attribute. The comments of the SDK's InstanceRequirementsRequest give each default. Prices are left to the caller:
-// price protection compares types with each other.
+// Meets reports whether a type has every attribute. The comments of the SDK's
+// InstanceRequirementsRequest give each default. Prices are left to the caller: price protection
+// compares types with each other.
 func Meets(t *world.InstanceType, r *ec2types.InstanceRequirementsRequest) bool {
 	return meetsSize(t, r) && meetsName(t, r) && meetsKind(t, r) && meetsBandwidth(t, r) && meetsStorage(t, r) && meetsAccelerators(t, r) &&
 		meetsPerformance(t, r)
@@ -101,7 +102,8 @@ type accelerators struct {
 	all  []world.Accelerator
 }
 
-// acceleratorsOf returns the accelerators of every kind. A part of a GPU counts as one, as the guest sees it (inference).
+// acceleratorsOf returns the accelerators of every kind. A part of a GPU counts as one, as the
+// guest sees it (inference).
 func acceleratorsOf(t *world.InstanceType) []accelerators {
 	var gpus []world.Accelerator
 	for _, g := range t.GPUs {
@@ -150,17 +152,18 @@ func allowsAccelerator(a world.Accelerator, r *ec2types.InstanceRequirementsRequ
 	return allows(r.AcceleratorManufacturers, maker) && allows(r.AcceleratorNames, name)
 }
 
-// unsupportedFamilies have no performance protection: it excludes them, and with one of them as its baseline it excludes all (SDK,
-// PerformanceFactorReferenceRequest.InstanceFamily).
+// unsupportedFamilies have no performance protection: it excludes them, and with one of them as its
+// baseline it excludes all (SDK, PerformanceFactorReferenceRequest.InstanceFamily).
 var unsupportedFamilies = strings.Fields("c1 g3 g3s hpc7g m1 m2 mac1 mac2 mac2-m1ultra mac2-m2 mac2-m2pro p3dn p4d p5 t1 " +
 	"u-12tb1 u-18tb1 u-24tb1 u-3tb1 u-6tb1 u-9tb1 u7i-12tb u7in-16tb u7in-24tb u7in-32tb")
 
 // familyGeneration finds the number of a family's generation: the 6 of c6i, the 1 of trn1n.
 var familyGeneration = regexp.MustCompile(`^[a-z]+([0-9]+)[a-z0-9-]*$`)
 
-// meetsPerformance compares the CPUs of a type with the baseline's. AWS publishes no figures of what it compares. Here a family of an earlier generation
-// performs worse, and every other one well enough, whoever makes its processors (inference). A family of which the generation cannot be told has no type, as one
-// that is not supported.
+// meetsPerformance compares the CPUs of a type with the baseline's. AWS publishes no figures of
+// what it compares. Here a family of an earlier generation performs worse, and every other one well
+// enough, whoever makes its processors (inference). A family of which the generation cannot be told
+// has no type, as one that is not supported.
 func meetsPerformance(t *world.InstanceType, r *ec2types.InstanceRequirementsRequest) bool {
 	if r.BaselinePerformanceFactors == nil || r.BaselinePerformanceFactors.Cpu == nil || len(r.BaselinePerformanceFactors.Cpu.References) == 0 {
 		return true

@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file says what permissions calls need (AWS: Service Authorization Reference, list_amazons3; S3 user guide, using-with-s3-policy-actions). Policies of
-// buckets are not simulated.
+// This file says what permissions calls need (AWS: Service Authorization Reference, list_amazons3;
+// S3 user guide, using-with-s3-policy-actions). Policies of buckets are not simulated.
 
 const service = "s3"
 

@@ -17,7 +17,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// Limits of an object (AWS: S3 user guide, "Creating object key names", "Working with object metadata", "Categorizing objects using tags").
+// Limits of an object (AWS: S3 user guide, "Creating object key names", "Working with object
+// metadata", "Categorizing objects using tags").
 const (
 	longestKey      = 1024
 	largestMetadata = 2048
@@ -88,8 +89,9 @@ func precondition(in *s3.PutObjectInput, was object, exists bool) error {
 	return nil
 }
 
-// complete checks and fills in what S3 adds. Every object is encrypted, with S3's own keys if nobody asks for others (AWS: S3 user guide,
-// "Amazon S3 now automatically encrypts all new objects"). Its entity tag is the MD5 of the content unless KMS encrypts it (AWS: API_Object).
+// complete checks and fills in what S3 adds. Every object is encrypted, with S3's own keys if
+// nobody asks for others (AWS: S3 user guide, "Amazon S3 now automatically encrypts all new
+// objects"). Its entity tag is the MD5 of the content unless KMS encrypts it (AWS: API_Object).
 func (o *object) complete() error {
 	size := 0
 	for key, value := range o.Metadata {
@@ -155,7 +157,8 @@ func (s *state) find(c *sim.Call, bucketName, key *string) (object, error) {
 		return object{}, err
 	}
 	o, ok := s.object(b, *key)
-	if !ok && !c.Permits(onBucket("s3:ListBucket", b.Name)) { // whoever may not list learns not what there is (API GetObject, "Permissions")
+	// whoever may not list learns not what there is (API GetObject, "Permissions")
+	if !ok && !c.Permits(onBucket("s3:ListBucket", b.Name)) {
 		return object{}, accessDenied("Access Denied")
 	}
 	if !ok {

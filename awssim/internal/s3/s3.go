@@ -1,6 +1,7 @@
-// Package s3 owns the simulated Simple Storage Service: buckets and objects, as far as keeping small files takes. Versioning, multipart
-// uploads, policies of buckets and access control lists are not simulated. Reads are consistent with writes at once (AWS: S3 user guide, "Amazon S3
-// data consistency model").
+// Package s3 owns the simulated Simple Storage Service: buckets and objects, as far as keeping
+// small files takes. Versioning, multipart uploads, policies of buckets and access control lists
+// are not simulated. Reads are consistent with writes at once (AWS: S3 user guide, "Amazon S3 data
+// consistency model").
 package s3
 
 import (
@@ -19,8 +20,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// bucket is a bucket without its objects. Its name is unique in the account; that it is in all of AWS is not simulated, because every
-// account starts as a copy of the world.
+// bucket is a bucket without its objects. Its name is unique in the account; that it is in all of
+// AWS is not simulated, because every account starts as a copy of the world.
 type bucket struct {
 	Name        string             `json:"name"`
 	Region      string             `json:"region"`
@@ -95,7 +96,8 @@ func dump(r *sim.Region) any {
 	return map[string]any{"buckets": buckets, "objects": objects}
 }
 
-// Content returns the content of an object as an instance of the account would read it. Only for code under the kernel's lock.
+// Content returns the content of an object as an instance of the account would read it. Only for
+// code under the kernel's lock.
 func Content(a *sim.Account, bucketName, key string) (string, error) {
 	s := of(a)
 	b, ok := s.buckets.Get(bucketName)
@@ -145,8 +147,8 @@ func (s *state) in(b bucket) []object {
 	return found
 }
 
-// expired applies the bucket's lifecycle rules: an object expires at the midnight UTC after its days have passed (AWS: S3 user guide,
-// "Lifecycle rules based on an object's age").
+// expired applies the bucket's lifecycle rules: an object expires at the midnight UTC after its
+// days have passed (AWS: S3 user guide, "Lifecycle rules based on an object's age").
 func (b bucket) expired(o object, now time.Time) bool {
 	return slices.ContainsFunc(b.Expirations, func(e world.Expiration) bool {
 		due := o.Modified.UTC().AddDate(0, 0, e.Days).Truncate(24 * time.Hour).Add(24 * time.Hour)
@@ -168,7 +170,8 @@ var (
 	addresses   = regexp.MustCompile(`^\d+\.\d+\.\d+\.\d+$`)
 )
 
-// createBucket follows AWS: "Bucket naming rules", and CreateBucket on the location constraint, which us-east-1 alone goes without.
+// createBucket follows AWS: "Bucket naming rules", and CreateBucket on the location constraint,
+// which us-east-1 alone goes without.
 func createBucket(c *sim.Call, in *s3.CreateBucketInput) (*s3.CreateBucketOutput, error) {
 	s := of(c.Account)
 	name := *in.Bucket

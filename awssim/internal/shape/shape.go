@@ -1,16 +1,19 @@
-// Package shape moves values between the SDK's parallel families of types: structures that say the same in several places of an API (a
-// request and its response, a launch template and a launch, EC2's instance requirements and Auto Scaling's) and differ in nothing but the
-// names of their types. It owns the conversion by member name and what follows from it: deep copies, and laying one value over another.
+// Package shape moves values between the SDK's parallel families of types: structures that say the
+// same in several places of an API (a request and its response, a launch template and a launch,
+// EC2's instance requirements and Auto Scaling's) and differ in nothing but the names of their
+// types. It owns the conversion by member name and what follows from it: deep copies, and laying
+// one value over another.
 package shape
 
 import (
 	"reflect"
 )
 
-// The SDK has three parallel families of types for what describes an instance: the launch template's request
-// (RequestLaunchTemplateData), its response (ResponseLaunchTemplateData) and RunInstancesInput. Members of the same meaning have the
-// same name in all three, except for those in memberAliases, and differ only in the names of their types. So one conversion by member
-// name serves every direction, and a new member in a newer SDK is carried without a change here.
+// The SDK has three parallel families of types for what describes an instance: the launch
+// template's request (RequestLaunchTemplateData), its response (ResponseLaunchTemplateData) and
+// RunInstancesInput. Members of the same meaning have the same name in all three, except for those
+// in memberAliases, and differ only in the names of their types. So one conversion by member name
+// serves every direction, and a new member in a newer SDK is carried without a change here.
 
 // memberAliases names, per member, the spelling in a sibling family.
 var memberAliases = map[string]string{
@@ -82,9 +85,11 @@ func member(v reflect.Value, name string) reflect.Value {
 	return reflect.Value{}
 }
 
-// Overlay puts every top-level member that is set in over on top of base. The unit of overriding is the whole member: what a request
-// says about NetworkInterfaces replaces all that the launch template says about them (API reference, RunInstances, LaunchTemplate: "any
-// additional parameters that you specify for the new instance overwrite the corresponding parameters included in the launch template").
+// Overlay puts every top-level member that is set in over on top of base. The unit of overriding is
+// the whole member: what a request says about NetworkInterfaces replaces all that the launch
+// template says about them (API reference, RunInstances, LaunchTemplate: "any additional parameters
+// that you specify for the new instance overwrite the corresponding parameters included in the
+// launch template").
 func Overlay[T any](base *T, over T) {
 	dst, src := reflect.ValueOf(base).Elem(), reflect.ValueOf(over)
 	for i := range src.NumField() {
@@ -95,8 +100,9 @@ func Overlay[T any](base *T, over T) {
 	}
 }
 
-// IsEmpty reports whether no exported member of the struct is set. A structure that is there but has nothing set counts as unset, as it
-// does on the wire of the query protocol, where it leaves no trace.
+// IsEmpty reports whether no exported member of the struct is set. A structure that is there but
+// has nothing set counts as unset, as it does on the wire of the query protocol, where it leaves no
+// trace.
 func IsEmpty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Pointer:

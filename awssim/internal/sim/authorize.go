@@ -9,7 +9,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/iampolicy"
 )
 
-// This file is the seam between the services and package iampolicy. A caller with policies is held to them; one without is the account's administrator.
+// This file is the seam between the services and package iampolicy. A caller with policies is held
+// to them; one without is the account's administrator.
 
 // Question is something that a call needs a permission for.
 type Question struct {
@@ -31,8 +32,9 @@ type Authorization struct {
 	Account   string `json:"account"`
 }
 
-// Authorize registers what permissions a call of an action needs, in the order in which they are looked at. What must be looked at without resources, or needs
-// none at all, is AuthorizeUnscoped's and AuthorizeFree's. It panics if the action has no handler, which is a programming error.
+// Authorize registers what permissions a call of an action needs, in the order in which they are
+// looked at. What must be looked at without resources, or needs none at all, is AuthorizeUnscoped's
+// and AuthorizeFree's. It panics if the action has no handler, which is a programming error.
 func Authorize[I any](reg *Registry, service, action string, questions func(*Call, *I) []Question) {
 	handler := reg.Handler(service, action)
 	if handler == nil {
@@ -57,16 +59,16 @@ func AuthorizeFree(reg *Registry, service string, actions ...string) {
 	}
 }
 
-// Permissions are what a caller is held to. Without policies it is the account's administrator, within its permissions
-// boundary, if it has one.
+// Permissions are what a caller is held to. Without policies it is the account's administrator,
+// within its permissions boundary, if it has one.
 type Permissions struct {
 	Policies []iampolicy.Policy
 	// Boundary is the permissions boundary, of which there is one at most.
 	Boundary []iampolicy.Policy
 }
 
-// decide returns what the policies and the boundary say together: both must allow a request, and a Deny of either wins (AWS:
-// IAM user guide, "Permissions boundaries for IAM entities").
+// decide returns what the policies and the boundary say together: both must allow a request, and a
+// Deny of either wins (AWS: IAM user guide, "Permissions boundaries for IAM entities").
 func (p Permissions) decide(request iampolicy.Request) iampolicy.Decision {
 	decision := iampolicy.Allowed
 	for _, policies := range [][]iampolicy.Policy{p.Policies, p.Boundary} {
@@ -172,12 +174,14 @@ func (c *Call) ask(question Question) error {
 	return c.Kernel.registry.refusals[c.Service](fmt.Sprintf("User: %s is not authorized to perform: %s%s %s", c.Principal, question.Action, on, because))
 }
 
-// Permits reports whether the caller may do something that a call does not need, but that changes what it answers.
+// Permits reports whether the caller may do something that a call does not need, but that changes
+// what it answers.
 func (c *Call) Permits(request iampolicy.Request) bool {
 	return c.administers() || c.ask(Question{Request: request}) == nil
 }
 
-// Tagged is the context of a resource with tags: aws:ResourceTag, and the service's own key for the same if it has one, such as ec2:ResourceTag.
+// Tagged is the context of a resource with tags: aws:ResourceTag, and the service's own key for the
+// same if it has one, such as ec2:ResourceTag.
 func Tagged(context iampolicy.Context, tags map[string]string, services ...string) iampolicy.Context {
 	for _, prefix := range append(services, "aws") {
 		for key, value := range tags {
@@ -187,7 +191,8 @@ func Tagged(context iampolicy.Context, tags map[string]string, services ...strin
 	return context
 }
 
-// Tagging is the context of a request that sets tags (AWS: IAM user guide, "AWS global condition context keys": aws:RequestTag, aws:TagKeys).
+// Tagging is the context of a request that sets tags (AWS: IAM user guide, "AWS global condition
+// context keys": aws:RequestTag, aws:TagKeys).
 func Tagging(context iampolicy.Context, tags map[string]string) iampolicy.Context {
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		context["aws:RequestTag/"+key] = []string{tags[key]}

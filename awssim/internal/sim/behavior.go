@@ -15,19 +15,22 @@ type Behavior struct {
 	ClusterTimes  ClusterTimes
 	// ReadLag is how far reads (Describe…) lag behind writes.
 	ReadLag time.Duration
-	// ForgetTokens lets EC2 forget the client token of a launch template or version once that is deleted, so that a repeated request creates another one.
-	// EC2 is not documented to do so, nor to remember the token, which it does otherwise: clients have to be right with either.
+	// ForgetTokens lets EC2 forget the client token of a launch template or version once that is
+	// deleted, so that a repeated request creates another one. EC2 is not documented to do so, nor
+	// to remember the token, which it does otherwise: clients have to be right with either.
 	ForgetTokens bool
 	// Throttling turns on the token buckets that AWS documents.
 	Throttling bool
 	// Capacity lists where EC2 runs out of instances.
 	Capacity []CapacityRule
-	// SpotPrices are the present Spot prices where they are not those of the world. The first rule that covers an offering counts.
+	// SpotPrices are the present Spot prices where they are not those of the world. The first rule
+	// that covers an offering counts.
 	SpotPrices []SpotPriceRule
-	// Nodes says of nodes of managed node groups what AWS does not decide: whether they join and drain. Without a rule a node is Ready when its
-	// instance has booted, and drained at once.
+	// Nodes says of nodes of managed node groups what AWS does not decide: whether they join and
+	// drain. Without a rule a node is Ready when its instance has booted, and drained at once.
 	Nodes []NodeRule
-	// NodesReport leaves both to who runs the nodes: without a report (Simulator.SetNode) no node is Ready, and none drained.
+	// NodesReport leaves both to who runs the nodes: without a report (Simulator.SetNode) no node
+	// is Ready, and none drained.
 	NodesReport bool
 }
 
@@ -63,7 +66,8 @@ func (r CapacityRule) Covers(instanceType, zone, market string) bool {
 	return (r.InstanceType == "" || r.InstanceType == instanceType) && (r.Zone == "" || r.Zone == zone) && (r.Market == "" || r.Market == market)
 }
 
-// SpotPriceRule is what a Spot Instance of a type costs in a zone, in US dollars per hour. An empty type or zone stands for every one.
+// SpotPriceRule is what a Spot Instance of a type costs in a zone, in US dollars per hour. An empty
+// type or zone stands for every one.
 type SpotPriceRule struct {
 	InstanceType string
 	Zone         string
@@ -126,8 +130,8 @@ func (k *Kernel) SetBehavior(b Behavior) {
 	})
 }
 
-// NodeRule says how the nodes of managed node groups behave. It covers those of which everything is true that it names. Of the rules that cover
-// a node the first counts.
+// NodeRule says how the nodes of managed node groups behave. It covers those of which everything is
+// true that it names. Of the rules that cover a node the first counts.
 type NodeRule struct {
 	Cluster   string
 	Nodegroup string
@@ -137,7 +141,8 @@ type NodeRule struct {
 
 	// NeverReady keeps nodes from ever being Ready.
 	NeverReady bool
-	// DrainTime is how long it takes until a node that was cordoned has no pods left. NeverDrained keeps pods on it, as a PodDisruptionBudget can.
+	// DrainTime is how long it takes until a node that was cordoned has no pods left. NeverDrained
+	// keeps pods on it, as a PodDisruptionBudget can.
 	DrainTime    time.Duration
 	NeverDrained bool
 }

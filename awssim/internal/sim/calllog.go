@@ -28,7 +28,8 @@ func (k *Kernel) Begin() (requestID string, at time.Time) {
 	return requestID, at
 }
 
-// Record adds a call to the log. Calls are logged in the order in which they took effect, or were answered if they had none.
+// Record adds a call to the log. Calls are logged in the order in which they took effect, or were
+// answered if they had none.
 func (k *Kernel) Record(c CallRecord) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

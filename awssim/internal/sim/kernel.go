@@ -26,9 +26,10 @@ type Kernel struct {
 	world    *world.World
 	initial  Settings
 
-	mu       sync.Mutex
-	now      time.Time
-	building bool                 // a store is being built from the world: what is put was there before time began
+	mu  sync.Mutex
+	now time.Time
+	// a store is being built from the world: what is put was there before time began
+	building bool
 	serving  string               // account on whose behalf things happen; "" if none
 	ids      map[string]*idSource // by account
 	taken    map[string]bool      // identifiers

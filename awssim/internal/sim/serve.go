@@ -16,7 +16,8 @@ type Request struct {
 	Principal string
 	AccessKey string
 	Input     any // pointer to the SDK's input type
-	// Began is when the request arrived; now if it is zero. Resumed is true for one that has waited: see NotYetError.
+	// Began is when the request arrived; now if it is zero. Resumed is true for one that has
+	// waited: see NotYetError.
 	Began   time.Time
 	Resumed bool
 	// Record is written into the call log if the request succeeds, in the same moment; nil for nothing.
@@ -75,8 +76,10 @@ func (k *Kernel) serve(h *Handler, req Request) (any, error) {
 	return h.invoke(call, req.Input)
 }
 
-// Invoke lets one service call another in the account of their user, as principal: the other's handler runs, with its rules, but there is no
-// line in the call log, neither faults nor throttling strike, and the service may do everything. The error is the one that the handler returns. Only for code under the lock.
+// Invoke lets one service call another in the account of their user, as principal: the other's
+// handler runs, with its rules, but there is no line in the call log, neither faults nor throttling
+// strike, and the service may do everything. The error is the one that the handler returns. Only
+// for code under the lock.
 func (k *Kernel) Invoke(r *Region, principal, service, action string, input any) (any, error) {
 	h := k.registry.Handler(service, action)
 	if h == nil {

@@ -134,7 +134,8 @@ func (t *Table[V]) VisibleAll() []V {
 // Len returns how many keys there are.
 func (t *Table[V]) Len() int { return len(t.All()) }
 
-// collect returns the versions of rows that pick chooses by index, but those that are deletions. A negative index chooses none.
+// collect returns the versions of rows that pick chooses by index, but those that are deletions. A
+// negative index chooses none.
 func (t *Table[V]) collect(pick func(*row[V]) int) []V {
 	// Values may be large: what is sorted is where they are.
 	type entry struct {

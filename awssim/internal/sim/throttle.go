@@ -46,9 +46,11 @@ var (
 	// GetParameters and GetParametersByPath: 40 together by default.
 	parameterReads  = limit{40, 40}
 	parameterWrites = limit{3, 3} // PutParameter, same page
-	// AWS: S3 user guide, "Best practices design patterns": 3,500 writes and 5,500 reads a second per prefix. Slipway never comes near.
+	// AWS: S3 user guide, "Best practices design patterns": 3,500 writes and 5,500 reads a second
+	// per prefix. Slipway never comes near.
 	objectRequests = limit{3500, 3500}
-	// EKS publishes no request rates either. These are conservative inferences from what users report of DescribeNodegroup and of updates.
+	// EKS publishes no request rates either. These are conservative inferences from what users
+	// report of DescribeNodegroup and of updates.
 	eksReads  = limit{20, 10}
 	eksWrites = limit{10, 2}
 	// IAM and STS publish no request rates for these actions; an inference.

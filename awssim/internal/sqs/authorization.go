@@ -9,7 +9,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file says what permissions calls need (AWS: Service Authorization Reference, list_amazonsqs). A batch needs the permission of its action.
+// This file says what permissions calls need (AWS: Service Authorization Reference,
+// list_amazonsqs). A batch needs the permission of its action.
 
 const service = "sqs"
 

@@ -30,7 +30,8 @@ func getQueueURL(c *sim.Call, in *sqs.GetQueueUrlInput) (*sqs.GetQueueUrlOutput,
 		return nil, missing("QueueName")
 	}
 	if owner := in.QueueOwnerAWSAccountId; owner != nil && *owner != c.Account.ID {
-		return nil, sim.Errorf("QueueDoesNotExist", "The specified queue does not exist.") // nobody of another account gets in, as above
+		// nobody of another account gets in, as above
+		return nil, sim.Errorf("QueueDoesNotExist", "The specified queue does not exist.")
 	}
 	q, err := of(c.Region).named(*in.QueueName)
 	if err != nil {
@@ -42,8 +43,8 @@ func getQueueURL(c *sim.Call, in *sqs.GetQueueUrlInput) (*sqs.GetQueueUrlOutput,
 // entryID is the form of ids in a batch (API DeleteMessageBatchRequestEntry, Id).
 var entryID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
 
-// badCharacter finds what a message must not contain (API SendMessage, MessageBody: "#x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to
-// #x10FFFF").
+// badCharacter finds what a message must not contain (API SendMessage, MessageBody:
+// "#x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF").
 func badCharacter(r rune) bool {
 	return r < 0x20 && r != 0x9 && r != 0xA && r != 0xD || r == 0xFFFE || r == 0xFFFF
 }
@@ -64,7 +65,8 @@ func sendMessage(c *sim.Call, in *sqs.SendMessageInput) (*sqs.SendMessageOutput,
 	return &sqs.SendMessageOutput{MessageId: &m.id, MD5OfMessageBody: digest(m.body)}, nil
 }
 
-// accept checks a message and puts it into the queue. A delay of zero can not be told from none in Go, so that the queue's counts.
+// accept checks a message and puts it into the queue. A delay of zero cannot be told from none in
+// Go, so that the queue's counts.
 func (s *state) accept(q *queue, in types.SendMessageBatchRequestEntry) (*message, error) {
 	longest, _ := strconv.Atoi(q.settings[attributeSize]) // checked when it was set
 	switch {
@@ -154,8 +156,8 @@ func digest(body string) *string {
 	return &text
 }
 
-// receiveMessage answers the oldest visible messages. If there is none it waits for one as long as it is told to (SQS developer guide,
-// "Short and long polling").
+// receiveMessage answers the oldest visible messages. If there is none it waits for one as long as
+// it is told to (SQS developer guide, "Short and long polling").
 func receiveMessage(c *sim.Call, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
 	s := of(c.Region)
 	q, err := s.find(in.QueueUrl)
@@ -179,7 +181,7 @@ func receiveMessage(c *sim.Call, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessa
 		}
 	}
 	wait := time.Duration(in.WaitTimeSeconds) * time.Second
-	if wait == 0 { // which can not be told from none in Go
+	if wait == 0 { // which cannot be told from none in Go
 		wait = q.duration(attributeWait)
 	}
 	until := c.Began.Add(wait)
@@ -189,7 +191,8 @@ func receiveMessage(c *sim.Call, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessa
 	return out, nil
 }
 
-// atMost checks the numbers of a request, and returns how many messages it wants. What is zero was not given: SDKs for Go can not tell.
+// atMost checks the numbers of a request, and returns how many messages it wants. What is zero was
+// not given: SDKs for Go cannot tell.
 func atMost(in *sqs.ReceiveMessageInput) (int, error) {
 	switch {
 	case in.MaxNumberOfMessages < 0 || in.MaxNumberOfMessages > mostMessages:
@@ -255,8 +258,8 @@ func (s *state) receive(q *queue, m *message, in *sqs.ReceiveMessageInput) types
 	return answer
 }
 
-// receivedBy finds the message of a receipt handle. That of an earlier receipt, or of a message that is gone, finds nothing, which is no
-// error to who deletes (API DeleteMessage).
+// receivedBy finds the message of a receipt handle. That of an earlier receipt, or of a message
+// that is gone, finds nothing, which is no error to who deletes (API DeleteMessage).
 func (q *queue) receivedBy(handle *string) (*message, error) {
 	switch {
 	case handle == nil || *handle == "":

@@ -20,8 +20,9 @@ type Delivery struct {
 	Body               string
 }
 
-// Deliver puts a message into the queue with that ARN, if the queue's policy lets the service send it, and the queue takes messages of
-// that size. Otherwise, or if the region has no such queue, nothing happens. Only for code under the kernel's lock.
+// Deliver puts a message into the queue with that ARN, if the queue's policy lets the service send
+// it, and the queue takes messages of that size. Otherwise, or if the region has no such queue,
+// nothing happens. Only for code under the kernel's lock.
 func Deliver(r *sim.Region, arn string, d Delivery) {
 	s := of(r)
 	q := s.queues[arn[strings.LastIndex(arn, ":")+1:]]
@@ -59,10 +60,11 @@ func (q *queue) statements() []statement {
 	return statements
 }
 
-// lets decides by the queue's policy alone: a service has no other permission. A statement whose condition can not be decided does not
-// allow, and denies whatever it covers.
+// lets decides by the queue's policy alone: a service has no other permission. A statement whose
+// condition cannot be decided does not allow, and denies whatever it covers.
 func (q *queue) lets(d Delivery, account string) bool {
-	// The keys are those that services send (AWS: IAM user guide, "AWS global condition context keys", aws:SourceArn and following).
+	// The keys are those that services send (AWS: IAM user guide, "AWS global condition context
+	// keys", aws:SourceArn and following).
 	request := iampolicy.Request{Action: "sqs:SendMessage", Resource: q.arn, Context: iampolicy.Context{
 		"aws:SourceArn": {d.SourceARN}, "aws:SourceAccount": {account}, "aws:PrincipalIsAWSService": {"true"},
 		"aws:PrincipalServiceName": {d.Service}, "aws:SecureTransport": {"true"},
@@ -91,7 +93,8 @@ func (q *queue) lets(d Delivery, account string) bool {
 	return allowed
 }
 
-// isFor reports whether a statement is about a service. One that has neither Principal nor NotPrincipal is about nobody.
+// isFor reports whether a statement is about a service. One that has neither Principal nor
+// NotPrincipal is about nobody.
 func (s statement) isFor(service string) bool {
 	if len(s.Action)+len(s.NotAction) == 0 || len(s.Resource)+len(s.NotResource) == 0 {
 		return false
@@ -102,8 +105,8 @@ func (s statement) isFor(service string) bool {
 	return names(s.Principal, service)
 }
 
-// names reports whether a principal is everybody or has the service (AWS: "AWS JSON policy elements: Principal": in a resource's policy
-// "*" and {"AWS": "*"} are everybody).
+// names reports whether a principal is everybody or has the service (AWS: "AWS JSON policy
+// elements: Principal": in a resource's policy "*" and {"AWS": "*"} are everybody).
 func names(principal json.RawMessage, service string) bool {
 	var everybody string
 	if json.Unmarshal(principal, &everybody) == nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file has the actions about queues as a whole. Sources named in comments: "API x" is the page API_x of the SQS API reference, "SDK" the doc comments of aws-sdk-go-v2's sqs module.
+// This file has the actions about queues as a whole. Sources named in comments: "API x" is the page
+// API_x of the SQS API reference, "SDK" the doc comments of aws-sdk-go-v2's sqs module.
 
 // Attributes that decide something here.
 const (
@@ -42,15 +43,18 @@ var bounds = map[string][2]int{
 
 const (
 	maxTags = 50 // API TagQueue
-	// pause is how long a name can not be used again after its queue was deleted, and how long a purge takes (API CreateQueue: QueueDeletedRecently; API PurgeQueue).
+	// pause is how long a name cannot be used again after its queue was deleted, and how long a
+	// purge takes (API CreateQueue: QueueDeletedRecently; API PurgeQueue).
 	pause    = time.Minute
 	mostList = 1000 // API ListQueues
 )
 
-// queueName (API CreateQueue: "a queue name can have up to 80 characters: alphanumeric characters, hyphens, and underscores").
+// queueName (API CreateQueue: "a queue name can have up to 80 characters: alphanumeric characters,
+// hyphens, and underscores").
 var queueName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
 
-// createQueue creates a queue, or answers the URL of the one that has the name, if it has all attributes that are given (API CreateQueue, also for the words).
+// createQueue creates a queue, or answers the URL of the one that has the name, if it has all
+// attributes that are given (API CreateQueue, also for the words).
 func createQueue(c *sim.Call, in *sqs.CreateQueueInput) (*sqs.CreateQueueOutput, error) {
 	s, name := of(c.Region), ""
 	if in.QueueName != nil {
@@ -88,7 +92,8 @@ func createQueue(c *sim.Call, in *sqs.CreateQueueInput) (*sqs.CreateQueueOutput,
 	return &sqs.CreateQueueOutput{QueueUrl: &q.url}, nil
 }
 
-// checkAttributes holds what values attributes can have (API SetQueueAttributes). Those of FIFO queues and of dead-letter queues are refused, because they would do nothing.
+// checkAttributes holds what values attributes can have (API SetQueueAttributes). Those of FIFO
+// queues and of dead-letter queues are refused, because they would do nothing.
 func checkAttributes(attributes map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		value := attributes[name]
@@ -134,7 +139,8 @@ func deleteQueue(c *sim.Call, in *sqs.DeleteQueueInput) (*sqs.DeleteQueueOutput,
 	return &sqs.DeleteQueueOutput{}, nil
 }
 
-// listQueues answers pages only if it is told how large they are (API ListQueues: without MaxResults up to 1,000 and no token).
+// listQueues answers pages only if it is told how large they are (API ListQueues: without
+// MaxResults up to 1,000 and no token).
 func listQueues(c *sim.Call, in *sqs.ListQueuesInput) (*sqs.ListQueuesOutput, error) {
 	s, prefix, size := of(c.Region), "", mostList
 	if in.QueueNamePrefix != nil {
@@ -153,7 +159,8 @@ func listQueues(c *sim.Call, in *sqs.ListQueuesInput) (*sqs.ListQueuesOutput, er
 	}
 	page, next, ok := sim.Page(urls, in.NextToken, size, func(url string) string { return url })
 	if !ok {
-		return nil, sim.Errorf("InvalidParameterValue", "Invalid or expired next token.") // inference for the words
+		// inference for the words
+		return nil, sim.Errorf("InvalidParameterValue", "Invalid or expired next token.")
 	}
 	if in.MaxResults == nil {
 		next = nil
@@ -241,7 +248,8 @@ func purgeQueue(c *sim.Call, in *sqs.PurgeQueueInput) (*sqs.PurgeQueueOutput, er
 	return &sqs.PurgeQueueOutput{}, nil
 }
 
-// checkTags (API TagQueue: up to 50; keys of 1 to 128, values of up to 256 characters, no prefix aws:). The words are an inference.
+// checkTags (API TagQueue: up to 50; keys of 1 to 128, values of up to 256 characters, no prefix
+// aws:). The words are an inference.
 func checkTags(had, tags map[string]string) error {
 	all := map[string]string{}
 	maps.Copy(all, had)

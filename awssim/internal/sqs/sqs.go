@@ -1,7 +1,8 @@
-// Package sqs owns the simulated Simple Queue Service: standard queues, which the world names or CreateQueue creates, with their
-// attributes, tags and messages. They are stricter than AWS's in that a message is delivered in order and once, unless its visibility
-// timeout passes. A queue's policy decides which AWS services send to it, and lets no other account in. FIFO queues, dead-letter queues
-// and message attributes are not simulated.
+// Package sqs owns the simulated Simple Queue Service: standard queues, which the world names or
+// CreateQueue creates, with their attributes, tags and messages. They are stricter than AWS's in
+// that a message is delivered in order and once, unless its visibility timeout passes. A queue's
+// policy decides which AWS services send to it, and lets no other account in. FIFO queues,
+// dead-letter queues and message attributes are not simulated.
 package sqs
 
 import (
@@ -116,8 +117,8 @@ func dump(r *sim.Region) any {
 	return map[string]any{"queues": queues}
 }
 
-// Send puts a message into a queue on behalf of a service; into none if the region has no queue of that name. Only for code under the
-// kernel's lock.
+// Send puts a message into a queue on behalf of a service; into none if the region has no queue of
+// that name. Only for code under the kernel's lock.
 func Send(r *sim.Region, name, body string) {
 	s := of(r)
 	if q := s.queues[name]; q != nil {
@@ -154,7 +155,8 @@ func (q *queue) forgetOld(now time.Time) {
 	q.messages = slices.DeleteFunc(q.messages, func(m *message) bool { return now.Sub(m.sent) > q.duration(attributeRetention) })
 }
 
-// find returns the queue of a URL, of which only the account and the name at its end count: clients with an endpoint of their own send it as it is.
+// find returns the queue of a URL, of which only the account and the name at its end count: clients
+// with an endpoint of their own send it as it is.
 func (s *state) find(url *string) (*queue, error) {
 	if url == nil || *url == "" {
 		return nil, missing("QueueUrl")

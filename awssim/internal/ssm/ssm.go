@@ -131,8 +131,9 @@ func malformedName() error {
 		`symbol; each sub-path can be formed as a mix of letters, numbers and the following 3 symbols .-_`)
 }
 
-// key returns the name by which a parameter is kept. x and /x are one parameter, as their ARN is one (moto and LocalStack verified it on AWS); it is described
-// by the name that it was created with (inference).
+// key returns the name by which a parameter is kept. x and /x are one parameter, as their ARN is
+// one (moto and LocalStack verified it on AWS); it is described by the name that it was created
+// with (inference).
 func key(name string) string {
 	if bare := strings.TrimPrefix(name, "/"); !strings.Contains(bare, "/") {
 		return bare

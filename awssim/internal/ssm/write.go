@@ -158,7 +158,8 @@ func (v *version) complete() error {
 }
 
 func (v *version) matchPattern() error {
-	// AWS: PutParameter, Value: "You can't include values wrapped in double brackets {{}} or {{ssm:parameter-name}}".
+	// AWS: PutParameter, Value: "You can't include values wrapped in double brackets {{}} or
+	// {{ssm:parameter-name}}".
 	if strings.Contains(v.Value, "{{") && strings.Contains(v.Value, "}}") {
 		return invalid("Parameter value: parameter references, {{}}, are not allowed in the values of parameters.")
 	}

@@ -8,19 +8,23 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// This file says what permissions calls need (AWS: Service Authorization Reference, list_awssecuritytokenservice).
+// This file says what permissions calls need (AWS: Service Authorization Reference,
+// list_awssecuritytokenservice).
 
 const service = "sts"
 
 func registerAuthorization(reg *sim.Registry) {
 	reg.Refuse(service, func(message string) *sim.Error { return sim.Errorf("AccessDenied", "%s", message).WithStatus(403) })
-	sim.AuthorizeFree(reg, service, "GetCallerIdentity")         // API_GetCallerIdentity: "No permissions are required", not even a Deny counts
-	sim.AuthorizeFree(reg, service, "AssumeRoleWithWebIdentity") // the token and the role's trust policy decide
+	// API_GetCallerIdentity: "No permissions are required", not even a Deny counts
+	sim.AuthorizeFree(reg, service, "GetCallerIdentity")
+	// the token and the role's trust policy decide
+	sim.AuthorizeFree(reg, service, "AssumeRoleWithWebIdentity")
 	sim.AuthorizeUnscoped(reg, service, "GetAccessKeyInfo")
 	sim.Authorize(reg, service, "AssumeRole", askAssumeRole)
 }
 
-// askAssumeRole: within an account a trust policy that names the caller is permission enough; a role of another account needs both.
+// askAssumeRole: within an account a trust policy that names the caller is permission enough; a
+// role of another account needs both.
 func askAssumeRole(c *sim.Call, in *sts.AssumeRoleInput) []sim.Question {
 	question := sim.Question{Request: iampolicy.Request{Action: "sts:AssumeRole", Resource: str(in.RoleArn), Context: iampolicy.Context{}}}
 	if arn := roleARNs.FindStringSubmatch(str(in.RoleArn)); arn != nil {

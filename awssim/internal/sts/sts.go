@@ -75,8 +75,8 @@ func assumeRole(c *sim.Call, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, er
 	return &sts.AssumeRoleOutput{AssumedRoleUser: user, Credentials: credentials, SourceIdentity: in.SourceIdentity}, nil
 }
 
-// checkSessionPolicies holds them to AWS's bounds (AWS: API_AssumeRole, Policy and PolicyArns). What they allow is not looked at. The
-// wording is inference.
+// checkSessionPolicies holds them to AWS's bounds (AWS: API_AssumeRole, Policy and PolicyArns).
+// What they allow is not looked at. The wording is inference.
 func checkSessionPolicies(inline *string, arns []types.PolicyDescriptorType) error {
 	length := 0
 	if inline != nil {

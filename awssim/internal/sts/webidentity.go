@@ -52,8 +52,8 @@ func assumeRoleWithWebIdentity(c *sim.Call, in *sts.AssumeRoleWithWebIdentityInp
 	}, nil
 }
 
-// checkToken checks a token, which has at most 20,000 characters, against the identity providers of the role's account, at the simulated time.
-// The order of the checks is an inference.
+// checkToken checks a token, which has at most 20,000 characters, against the identity providers of
+// the role's account, at the simulated time. The order of the checks is an inference.
 func checkToken(c *sim.Call, account *sim.Account, text string) (*oidc.Token, iam.OpenIDConnectProvider, error) {
 	none := iam.OpenIDConnectProvider{}
 	token, err := oidc.Parse(text)
@@ -68,7 +68,8 @@ func checkToken(c *sim.Call, account *sim.Account, text string) (*oidc.Token, ia
 		return nil, none, invalidToken("No OpenIDConnect provider found in your account for %s", token.Issuer)
 	}
 	if !slices.ContainsFunc(audiencesOf(token), func(audience string) bool { return slices.Contains(provider.ClientIDs, audience) }) {
-		return nil, none, invalidToken("Incorrect token audience") // https://github.com/awslabs/amazon-eks-irsa-cfn/pull/18
+		// https://github.com/awslabs/amazon-eks-irsa-cfn/pull/18
+		return nil, none, invalidToken("Incorrect token audience")
 	}
 	if err := checkDates(c, token); err != nil {
 		return nil, none, err
@@ -102,7 +103,8 @@ func audiencesOf(token *oidc.Token) []string {
 }
 
 func checkDates(c *sim.Call, token *oidc.Token) error {
-	if !c.Now.Before(token.Expires.Time) { // https://github.com/awslabs/aws-orbit-workbench/issues/771 has the words, a missing space included
+	// https://github.com/awslabs/aws-orbit-workbench/issues/771 has the words, a missing space included
+	if !c.Now.Before(token.Expires.Time) {
 		return sim.Errorf("ExpiredTokenException", "Token expired: current date/time %d must be before the expiration date/time%d",
 			c.Now.Unix(), token.Expires.Unix())
 	}

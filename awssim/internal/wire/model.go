@@ -1,8 +1,9 @@
 // Package wire owns the AWS wire protocols: it turns HTTP requests into the SDK's input types and
 // the SDK's output types, or errors, into HTTP answers that the SDKs and the AWS CLI read. EC2
 // speaks its own query protocol, Auto Scaling, IAM and STS the common one (both answer XML), and
-// EventBridge, Systems Manager and SQS JSON, and EKS JSON over REST. The names come from tables that wiregen reads off the SDK's own
-// serializers. S3 speaks a REST of its own: its few actions are written out in rest.go. The package knows no action's meaning.
+// EventBridge, Systems Manager and SQS JSON, and EKS JSON over REST. The names come from tables
+// that wiregen reads off the SDK's own serializers. S3 speaks a REST of its own: its few actions
+// are written out in rest.go. The package knows no action's meaning.
 package wire
 
 //go:generate go run ./wiregen
@@ -16,8 +17,9 @@ type model struct {
 	routes  map[string]route // by action; of REST services
 }
 
-// route is how an action of a REST service is addressed: by method and path, in which {name} stands for the member of that name on the
-// wire. queries are the members that are query parameters. All others are members of the JSON body.
+// route is how an action of a REST service is addressed: by method and path, in which {name} stands
+// for the member of that name on the wire. queries are the members that are query parameters. All
+// others are members of the JSON body.
 type route struct {
 	method, path string
 	queries      []string

@@ -123,7 +123,8 @@ func (req *Request) EncodeError(requestID string, err *sim.Error) *Response {
 	return req.respond(err.HTTPStatus(), requestID, "text/xml;charset=UTF-8", e.b.Bytes())
 }
 
-// queryErrorCodes are the ends of the codes that SQS's errors have in its older protocol (SDK for Go, sqs, schemas: the trait AWSQueryError of each error).
+// queryErrorCodes are the ends of the codes that SQS's errors have in its older protocol (SDK for
+// Go, sqs, schemas: the trait AWSQueryError of each error).
 var queryErrorCodes = map[string]string{
 	"QueueDoesNotExist": "NonExistentQueue", "BatchEntryIdsNotDistinct": "BatchEntryIdsNotDistinct", "BatchRequestTooLong": "BatchRequestTooLong",
 	"EmptyBatchRequest": "EmptyBatchRequest", "InvalidBatchEntryId": "InvalidBatchEntryId", "MessageNotInflight": "MessageNotInflight",
@@ -131,8 +132,9 @@ var queryErrorCodes = map[string]string{
 	"TooManyEntriesInBatchRequest": "TooManyEntriesInBatchRequest", "UnsupportedOperation": "UnsupportedOperation",
 }
 
-// queryError is the header by which clients that were written for the older protocol get the code of an error that they know (Smithy: awsQueryCompatible).
-// botocore and the SDK for Go show that code in the place of the error's name.
+// queryError is the header by which clients that were written for the older protocol get the code
+// of an error that they know (Smithy: awsQueryCompatible). botocore and the SDK for Go show that
+// code in the place of the error's name.
 func queryError(err *sim.Error) string {
 	code, fault := err.Code, "Sender"
 	if known, ok := queryErrorCodes[code]; ok {
@@ -165,8 +167,8 @@ func (e *xmlEncoder) element(name string, content func()) {
 	e.raw("</" + name + ">")
 }
 
-// members writes a structure's members. AWS writes lists at the top, and those of the table emptyLists, even if they are empty (boto3's
-// users rely on it), other unset members not at all.
+// members writes a structure's members. AWS writes lists at the top, and those of the table
+// emptyLists, even if they are empty (boto3's users rely on it), other unset members not at all.
 func (e *xmlEncoder) members(v reflect.Value, top bool) {
 	for _, f := range e.model.outputs[v.Type().Name()] {
 		member := v.FieldByName(f.goName)

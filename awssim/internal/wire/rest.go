@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// s3Service is the one service that speaks REST: the action is in method, path and query, members are in headers, and objects are bodies.
+// s3Service is the one service that speaks REST: the action is in method, path and query, members
+// are in headers, and objects are bodies.
 const s3Service = "s3"
 
 // restRequest is a request to S3, taken apart.
@@ -39,7 +40,8 @@ type restAction struct {
 }
 
 func notImplemented(format string, args ...any) *sim.Error {
-	// AWS: S3 API reference, error responses: "A header that you provided implies functionality that is not implemented."
+	// AWS: S3 API reference, error responses: "A header that you provided implies functionality
+	// that is not implemented."
 	return sim.Errorf("NotImplemented", format, args...).WithStatus(http.StatusNotImplemented)
 }
 
@@ -59,8 +61,8 @@ func parseREST(r *http.Request, body []byte, signed *Request) (*Request, error) 
 	return req, rest.check(req.Action)
 }
 
-// virtualHosts are the ends of host names before which the name of a bucket may stand (AWS: S3 user guide, virtual hosting of buckets;
-// localhost is what SDKs make of an endpoint of that name).
+// virtualHosts are the ends of host names before which the name of a bucket may stand (AWS: S3 user
+// guide, virtual hosting of buckets; localhost is what SDKs make of an endpoint of that name).
 var virtualHosts = []string{".localhost", ".s3.amazonaws.com", ".s3."}
 
 // bucketAndKey reads either style of address: bucket in the path, or before the host.
@@ -79,8 +81,9 @@ func bucketAndKey(r *http.Request) (bucket, key string) {
 	return bucket, key
 }
 
-// unchunked undoes S3's own framing of bodies, which SDKs use to send a checksum behind the content (AWS: S3 API reference,
-// sigv4-streaming): "<hexadecimal size>[;chunk-signature=…]\r\n<bytes>\r\n", ended by a chunk of size 0 and trailers.
+// unchunked undoes S3's own framing of bodies, which SDKs use to send a checksum behind the content
+// (AWS: S3 API reference, sigv4-streaming): "<hexadecimal
+// size>[;chunk-signature=…]\r\n<bytes>\r\n", ended by a chunk of size 0 and trailers.
 func unchunked(header http.Header, body []byte) ([]byte, error) {
 	if !strings.Contains(header.Get("Content-Encoding"), "aws-chunked") && !strings.HasPrefix(header.Get("X-Amz-Content-Sha256"), "STREAMING-") {
 		return body, nil
@@ -198,8 +201,8 @@ func (req *Request) restHeader(requestID string) http.Header {
 	return header
 }
 
-// encodeRESTError writes an error as S3 does (AWS: S3 API reference, error responses). The answer to HEAD has no body: the status is all that
-// its caller learns.
+// encodeRESTError writes an error as S3 does (AWS: S3 API reference, error responses). The answer
+// to HEAD has no body: the status is all that its caller learns.
 func (req *Request) encodeRESTError(requestID string, err *sim.Error) *Response {
 	response := &Response{Status: err.HTTPStatus(), Header: req.restHeader(requestID)}
 	if req.rest.method == http.MethodHead {

@@ -159,7 +159,9 @@ func deleteObjects(r *restRequest) (any, error) {
 	}
 	in := &s3.DeleteObjectsInput{Bucket: &r.bucket, Delete: &types.Delete{Quiet: &body.Quiet}}
 	for _, object := range body.Objects {
-		if object.Key == "" { // the model of S3: ObjectIdentifier requires Key, with at least one character; the code is an inference
+		// the model of S3: ObjectIdentifier requires Key, with at least one character; the code is
+		// an inference
+		if object.Key == "" {
 			return nil, invalidXML()
 		}
 		in.Delete.Objects = append(in.Delete.Objects, types.ObjectIdentifier{Key: &object.Key})

@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-project/slipway/awssim/internal/sim"
 )
 
-// addressed is a request of a service that speaks JSON over REST: what its path and its query say, by the members' names on the wire.
+// addressed is a request of a service that speaks JSON over REST: what its path and its query say,
+// by the members' names on the wire.
 type addressed struct {
 	labels  map[string]string
 	queries url.Values
@@ -41,7 +42,8 @@ func parseRESTJSON(r *http.Request, body []byte, signed *Request) (*Request, err
 	return req, req.service.unknownAction(r.Method + " " + r.URL.Path)
 }
 
-// matchPath compares a path with a template such as /clusters/{name}/updates, part by part, and returns what stands for the names.
+// matchPath compares a path with a template such as /clusters/{name}/updates, part by part, and
+// returns what stands for the names.
 func matchPath(template, path string) (labels map[string]string, ok bool) {
 	wanted, given := strings.Split(template, "/"), strings.Split(strings.TrimSuffix(path, "/"), "/")
 	if len(wanted) != len(given) {
@@ -89,7 +91,8 @@ func (req *Request) decodeRESTJSON(v reflect.Value) error {
 	return nil
 }
 
-// setText sets a member to what a path or a query has for it: strings, numbers, booleans and lists of strings.
+// setText sets a member to what a path or a query has for it: strings, numbers, booleans and lists
+// of strings.
 func (s *service) setText(name string, values []string, v reflect.Value) error {
 	if v.Kind() == reflect.Slice {
 		v.Set(reflect.ValueOf(slices.Clone(values)).Convert(v.Type()))
@@ -123,8 +126,8 @@ func (s *service) setText(name string, values []string, v reflect.Value) error {
 	return nil
 }
 
-// encodeRESTJSONError writes an error as EKS does: the code in a header, the message in the body (AWS: Smithy, "AWS restJson1 protocol",
-// operation error serialization).
+// encodeRESTJSONError writes an error as EKS does: the code in a header, the message in the body
+// (AWS: Smithy, "AWS restJson1 protocol", operation error serialization).
 func (req *Request) encodeRESTJSONError(requestID string, err *sim.Error) *Response {
 	body, marshalErr := json.Marshal(map[string]string{"message": err.Message})
 	if marshalErr != nil {

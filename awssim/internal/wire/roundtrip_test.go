@@ -145,8 +145,8 @@ func checkInput(t *rapid.T, service, action string) {
 	compare(t, input.Interface(), decoded)
 }
 
-// address gives members that stand in a path the value that the SDK insists on, and leaves one element of lists that stand in a
-// query: the SDK puts those into another order when it signs.
+// address gives members that stand in a path the value that the SDK insists on, and leaves one
+// element of lists that stand in a query: the SDK puts those into another order when it signs.
 func address(input reflect.Value) {
 	for i := range input.NumField() {
 		name, member := input.Type().Field(i).Name, input.Field(i)
@@ -192,7 +192,7 @@ func checkOutput(t *rapid.T, service, action string) {
 	compare(t, output.Interface(), got)
 }
 
-// compare fails if two values differ in more than how they say nothing: the query protocols can not
+// compare fails if two values differ in more than how they say nothing: the query protocols cannot
 // tell an unset member from an empty list or structure.
 func compare(t *rapid.T, want, got any) {
 	prune(reflect.ValueOf(want).Elem())

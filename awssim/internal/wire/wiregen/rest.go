@@ -9,15 +9,16 @@ import (
 	"strconv"
 )
 
-// route is how an action of a REST service is addressed: by method and path, in which {name} stands for the member of that name on the
-// wire. queries are the members that are query parameters. All others are members of the JSON body.
+// route is how an action of a REST service is addressed: by method and path, in which {name} stands
+// for the member of that name on the wire. queries are the members that are query parameters. All
+// others are members of the JSON body.
 type route struct {
 	method, path string
 	queries      []string
 }
 
-// readREST reads the serializers of a service that speaks JSON over REST. They are those of a JSON service; where each member goes is
-// said by the traits of the schemas.
+// readREST reads the serializers of a service that speaks JSON over REST. They are those of a JSON
+// service; where each member goes is said by the traits of the schemas.
 func readREST(dir string, actions []string) (*model, error) {
 	m, err := readJSON(dir, actions)
 	if err != nil {
@@ -61,7 +62,8 @@ func operationTraits(file *ast.File) map[string]route {
 	return found
 }
 
-// queryMembers finds Shape_member = Shape.AddMember("wire", …, &smithytraits.HTTPQuery{…}). The name of the parameter is the member's.
+// queryMembers finds Shape_member = Shape.AddMember("wire", …, &smithytraits.HTTPQuery{…}). The
+// name of the parameter is the member's.
 func queryMembers(file *ast.File) map[string]bool {
 	found := map[string]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
