@@ -19,7 +19,7 @@ type Terms struct {
 	Now time.Time
 }
 
-// defaultGracePeriod is that of a pod that names none (Kubernetes:
+// defaultGracePeriod is the grace period of a pod that names none (Kubernetes:
 // corev1.DefaultTerminationGracePeriodSeconds).
 const defaultGracePeriod = int64(corev1.DefaultTerminationGracePeriodSeconds)
 

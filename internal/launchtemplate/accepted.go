@@ -21,7 +21,7 @@ type Accepted struct {
 	Versions []infrav1.AcceptedVersions
 }
 
-// longestTagValue is that of any tag (AWS: Using_Tags, tag restrictions).
+// longestTagValue bounds the value of a tag (AWS: Using_Tags, tag restrictions).
 const longestTagValue = 256
 
 var (

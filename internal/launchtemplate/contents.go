@@ -51,7 +51,7 @@ type Volume struct {
 	DeviceName string
 	// SizeGiB is 0 where the snapshot or the image decides.
 	SizeGiB int32
-	// SnapshotID is that of another snapshot than the image's.
+	// SnapshotID names another snapshot than the image's.
 	SnapshotID string
 }
 

@@ -22,7 +22,7 @@ type Resolved struct {
 	ImageKey string
 	// RootDeviceName is the image's root device, such as /dev/xvda.
 	RootDeviceName string
-	// SecurityGroupIDs are the groups of the cluster's nodes and those that the spec adds.
+	// SecurityGroupIDs are the groups of the cluster's nodes and the groups that the spec adds.
 	SecurityGroupIDs []string
 	// UserData is what goes to the instance, before base64. Empty when the config has no bootstrap data.
 	UserData []byte
@@ -42,7 +42,7 @@ type Resolved struct {
 type Interface struct {
 	// SubnetID is empty where the interface is where the instance is launched.
 	SubnetID string
-	// GroupIDs are the interface's own groups, empty where it has those of the config.
+	// GroupIDs are the interface's own groups, empty where it has the groups of the config.
 	GroupIDs []string
 }
 

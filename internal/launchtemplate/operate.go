@@ -146,7 +146,7 @@ func isVersionNotFound(err error) bool {
 	return errors.As(err, &api) && api.ErrorCode() == "InvalidLaunchTemplateId.VersionNotFound"
 }
 
-// mostOperations bounds those of one call. Each version that somebody deleted and that EC2 answers
+// mostOperations bounds the operations of one call. Each version that somebody deleted and that EC2 answers
 // with takes two.
 const mostOperations = 50
 
