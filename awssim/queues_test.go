@@ -140,8 +140,8 @@ func TestAttributesOfMessages(t *testing.T) {
 		{"none", sqs.ReceiveMessageInput{}, nil},
 		{"one", sqs.ReceiveMessageInput{MessageSystemAttributeNames: []types.MessageSystemAttributeName{"SentTimestamp"}}, times[2:]},
 		{"all", sqs.ReceiveMessageInput{MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"}}, times},
-		{"one by the older member", sqs.ReceiveMessageInput{AttributeNames: []types.QueueAttributeName{"SentTimestamp"}}, times[2:]},
-		{"all by the older member", sqs.ReceiveMessageInput{AttributeNames: []types.QueueAttributeName{"All"}}, times},
+		{"one by the older member", sqs.ReceiveMessageInput{AttributeNames: []types.QueueAttributeName{"SentTimestamp"}}, times[2:]}, //nolint:staticcheck // clients still send what is deprecated
+		{"all by the older member", sqs.ReceiveMessageInput{AttributeNames: []types.QueueAttributeName{"All"}}, times},               //nolint:staticcheck // clients still send what is deprecated
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()
@@ -285,7 +285,7 @@ func TestQueueErrors(t *testing.T) {
 			return err
 		}, "AWS.SimpleQueueService.MessageNotInflight"},
 		{"an attribute of neither messages nor queues", func() error {
-			_, err := q.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: q.url, AttributeNames: []types.QueueAttributeName{"Color"}})
+			_, err := q.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: q.url, AttributeNames: []types.QueueAttributeName{"Color"}}) //nolint:staticcheck // clients still send what is deprecated
 			return err
 		}, "InvalidAttributeName"},
 		{"a policy that is no object", func() error {

@@ -26,7 +26,9 @@ type counted struct {
 
 // worstOf returns the largest, with their numbers.
 func worstOf(all []counted) []string {
-	slices.SortFunc(all, func(a, b counted) int { return cmp.Or(cmp.Compare(b.number, a.number), strings.Compare(a.name, b.name)) })
+	slices.SortFunc(all, func(a, b counted) int {
+		return cmp.Or(cmp.Compare(b.number, a.number), strings.Compare(a.name, b.name))
+	})
 	var worst []string
 	for _, one := range all[:min(len(all), mostWorst)] {
 		worst = append(worst, fmt.Sprintf("`%s` %d", one.name, one.number))

@@ -42,7 +42,7 @@ func TestCheck(t *testing.T) {
 		{reason: "at its limit", limits: limits{"comments/make": 1.234}},
 		{reason: "above its limit", limits: limits{"comments/make": 1.23}, err: "rose to 1.23, and its limit is 1.23"},
 		{reason: "no limit", limits: limits{}, err: "comments/make has no limit"},
-		{reason: "a limit of nothing", limits: limits{"comments/make": 2, "comments/mkae": 1}, err: "comments/mkae, which is not measured"},
+		{reason: "a limit of nothing", limits: limits{"comments/make": 2, "comments/maek": 1}, err: "comments/maek, which is not measured"},
 	} {
 		t.Run(row.reason, func(t *testing.T) {
 			t.Parallel()

@@ -168,7 +168,7 @@ func receiveMessage(c *sim.Call, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessa
 	if err != nil {
 		return nil, err
 	}
-	if err := checkAttributeNames(in.AttributeNames); err != nil {
+	if err := checkAttributeNames(in.AttributeNames); err != nil { //nolint:staticcheck // clients still send what is deprecated
 		return nil, err
 	}
 	out := &sqs.ReceiveMessageOutput{}
@@ -222,7 +222,8 @@ func checkAttributeNames(names []types.QueueAttributeName) error {
 // members.
 func asksFor(in *sqs.ReceiveMessageInput, name types.MessageSystemAttributeName) bool {
 	for _, wanted := range []types.MessageSystemAttributeName{name, types.MessageSystemAttributeNameAll} {
-		if slices.Contains(in.MessageSystemAttributeNames, wanted) || slices.Contains(in.AttributeNames, types.QueueAttributeName(wanted)) {
+		older := slices.Contains(in.AttributeNames, types.QueueAttributeName(wanted)) //nolint:staticcheck // clients still send what is deprecated
+		if older || slices.Contains(in.MessageSystemAttributeNames, wanted) {
 			return true
 		}
 	}

@@ -190,33 +190,37 @@ func filterBy(filters []types.ParameterStringFilter, keys ...string) (func(param
 	}, nil
 }
 
+// attributes are what a filter of a parameter compares as text, by the filter's key.
+var attributes = map[string]func(parameter) string{
+	"Type":     func(p parameter) string { return string(p.newest().Type) },
+	"Tier":     func(p parameter) string { return string(p.newest().Tier) },
+	"KeyId":    func(p parameter) string { return p.newest().KeyID },
+	"DataType": func(p parameter) string { return p.newest().DataType },
+}
+
+// matchers are the filters that compare a parameter otherwise, by their key and option. moto (ssm/models.py) takes names with
+// and without a slash for one. Labels are not simulated, so that no version has any.
+var matchers = map[[2]string]func(p parameter, value string) bool{
+	{"Name", "Equals"}:     func(p parameter, value string) bool { return slashed(p.Name) == slashed(value) },
+	{"Name", "BeginsWith"}: func(p parameter, value string) bool { return strings.HasPrefix(slashed(p.Name), slashed(value)) },
+	{"Name", "Contains"}:   func(p parameter, value string) bool { return strings.Contains(p.Name, value) },
+	{"Label", "Equals"}:    func(parameter, string) bool { return false },
+	{"Path", "OneLevel"}:   func(p parameter, value string) bool { return below(slashed(p.Name), value, false) },
+	{"Path", "Recursive"}:  func(p parameter, value string) bool { return below(slashed(p.Name), value, true) },
+}
+
+// matcher returns how a filter with a key and an option compares a parameter with a value.
 func matcher(key, option string) (func(p parameter, value string) bool, error) {
 	if name, isTag := strings.CutPrefix(key, "tag:"); isTag && option == "Equals" {
 		return func(p parameter, value string) bool { got, tagged := p.Tags[name]; return tagged && got == value }, nil
 	}
-	attribute := map[string]func(parameter) string{
-		"Type":     func(p parameter) string { return string(p.newest().Type) },
-		"Tier":     func(p parameter) string { return string(p.newest().Tier) },
-		"KeyId":    func(p parameter) string { return p.newest().KeyID },
-		"DataType": func(p parameter) string { return p.newest().DataType },
-	}[key]
-	switch {
-	case key == "Name" && option == "Equals": // moto, ssm/models.py, for names with and without a slash
-		return func(p parameter, value string) bool { return slashed(p.Name) == slashed(value) }, nil
-	case key == "Name" && option == "BeginsWith":
-		return func(p parameter, value string) bool { return strings.HasPrefix(slashed(p.Name), slashed(value)) }, nil
-	case key == "Label" && option == "Equals": // labels are not simulated, so that no version has any
-		return func(parameter, string) bool { return false }, nil
-	case key == "Path" && option == "OneLevel":
-		return func(p parameter, value string) bool { return below(slashed(p.Name), value, false) }, nil
-	case key == "Path" && option == "Recursive":
-		return func(p parameter, value string) bool { return below(slashed(p.Name), value, true) }, nil
-	case attribute != nil && option == "Equals":
+	if match := matchers[[2]string{key, option}]; match != nil {
+		return match, nil
+	}
+	if attribute := attributes[key]; attribute != nil && option == "Equals" {
 		return func(p parameter, value string) bool { return attribute(p) == value }, nil
-	case attribute != nil && option == "BeginsWith":
+	} else if attribute != nil && option == "BeginsWith" {
 		return func(p parameter, value string) bool { return strings.HasPrefix(attribute(p), value) }, nil
-	case key == "Name" && option == "Contains":
-		return func(p parameter, value string) bool { return strings.Contains(p.Name, value) }, nil
 	}
 	return nil, sim.Errorf("InvalidFilterOption", "The following filter option is not valid for %s: %s.", key, option)
 }
