@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
@@ -122,9 +123,19 @@ func (w *watched) Create(ctx context.Context, record resourcelock.LeaderElection
 	return w.write(record, func() error { return w.Interface.Create(ctx, record) })
 }
 
-// Update implements resourcelock.Interface.
+// Update implements resourcelock.Interface. The end of a process cuts off a renewal whose answer it
+// does not wait for, and which can take effect all the same. The lease that is given back then
+// conflicts with it, so it is read and given back once more.
 func (w *watched) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return w.write(record, func() error { return w.Interface.Update(ctx, record) })
+	update := func() error { return w.Interface.Update(ctx, record) }
+	err := w.write(record, update)
+	if record.HolderIdentity != "" || !apierrors.IsConflict(err) {
+		return err
+	}
+	if _, _, err := w.Get(ctx); err != nil {
+		return err
+	}
+	return w.write(record, update)
 }
 
 // write counts the age of the lease from before the write was sent: another process counts from

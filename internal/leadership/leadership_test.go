@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
@@ -131,6 +133,51 @@ func TestLeaseOfAnotherIsNotGivenBack(t *testing.T) {
 		t.Errorf("the lease is that of %+v, error %v", record, err)
 	}
 	r.want("afterwards", false)
+}
+
+// TestLeaseIsGivenBackAfterARenewal holds that a renewal whose answer was not awaited does not
+// keep the next process from leading until the lease expires.
+func TestLeaseIsGivenBackAfterARenewal(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason, renewedBy string
+		released          bool
+	}{
+		{"the renewal was this process's own", "me", true},
+		{"another process took the lease over", "another", false},
+	} {
+		r := newRig(t)
+		r.write(r.lock.Create, "me")
+		inner := &renewing{Interface: r.lock.(*watched).Interface, by: row.renewedBy}
+		r.lock.(*watched).Interface = inner
+		err := r.lock.Update(t.Context(), resourcelock.LeaderElectionRecord{})
+		record, _, readErr := r.lock.Get(t.Context())
+		if readErr != nil {
+			t.Fatal(readErr)
+		}
+		if released := err == nil && record.HolderIdentity == ""; released != row.released {
+			t.Errorf("%s: given back: %t, want %t: %+v, error %v", row.reason, released, row.released, record, err)
+		}
+	}
+}
+
+// renewing is a lock that conflicts with a renewal the first time that it is written.
+type renewing struct {
+	resourcelock.Interface
+	by      string
+	renewed bool
+}
+
+// Update implements resourcelock.Interface.
+func (r *renewing) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	if r.renewed {
+		return r.Interface.Update(ctx, record)
+	}
+	r.renewed = true
+	if err := r.Interface.Update(ctx, resourcelock.LeaderElectionRecord{HolderIdentity: r.by, LeaseDurationSeconds: 15}); err != nil {
+		return err
+	}
+	return apierrors.NewConflict(schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, "lease", errors.New("the object has been modified"))
 }
 
 // slow is a lock whose updates take longer than the limit.

@@ -29,6 +29,9 @@ func TestProcess(t *testing.T) {
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building slipway: %v: %s", err, output)
 	}
+	t.Run("has the role of its service account", func(t *testing.T) { // alone: one more process at a time is more than two processors take
+		tryWebIdentity(t, path)
+	})
 	t.Run("starts, works and stops", func(t *testing.T) {
 		t.Parallel()
 		tryLife(t, path)
@@ -40,10 +43,6 @@ func TestProcess(t *testing.T) {
 	t.Run("fits into the memory of its manifest", func(t *testing.T) {
 		t.Parallel()
 		tryMemory(t, path)
-	})
-	t.Run("has the role of its service account", func(t *testing.T) {
-		t.Parallel()
-		tryWebIdentity(t, path)
 	})
 	t.Run("says what is missing", func(t *testing.T) {
 		t.Parallel()
