@@ -37,7 +37,7 @@ test: packages $(BIN)/gotestsum ## Run all tests, a slice of the crash sweep amo
 .PHONY: coverage
 coverage: ## Fail if the tests beside a decide*.go file cover less than 95 % of it.
 	@mkdir -p $(BIN)
-	go test -coverprofile=$(BIN)/cover.out ./internal/machinepool ./internal/launchconfig
+	go test -coverprofile=$(BIN)/cover.out $$(find internal -name 'decide*.go' ! -name '*_test.go' -printf './%h\n' | sort -u)
 	go run ./hack/decidecoverage $(BIN)/cover.out
 
 .PHONY: packages

@@ -88,16 +88,7 @@ func TestDeletionWithoutTheOwnerTag(t *testing.T) {
 	before := r.templates()
 	r.restart()
 	r.sim.ClearCalls()
-	if err := r.client.Delete(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		config = r.reconcile()
-		r.clock.Step(describeAgain)
-	}
-	if config != nil {
-		t.Errorf("the config is still there: %+v", config.Status.Conditions)
-	}
+	r.deleted(config)
 	r.expectWrites()
 	if difference := cmp.Diff(before, r.templates()); difference != "" {
 		t.Errorf("templates (-before +after):\n%s", difference)

@@ -60,13 +60,9 @@ func TestPruneWaitsForWhatWasCreatedRecently(t *testing.T) {
 	}
 }
 
-// A version that the controller could not see when it created the next one is pruned with the others.
-func TestPruneFindsVersionsThatWereNotVisible(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, launchConfig(func(config *infrav1.AWSLaunchConfig) { config.Spec.VersionsToKeep = ptr.To[int32](1) }))
-	config := r.reconcile()
-	r.clock.Step(time.Hour)
-	r.sim.SetBehavior(awssim.Behavior{ReadLag: 4 * time.Second})
+// addVersion creates a version from the first one, past the controller.
+func (r *rig) addVersion(config *infrav1.AWSLaunchConfig) {
+	r.Helper()
 	_, err := r.ec2.CreateLaunchTemplateVersion(r.Context(), &ec2.CreateLaunchTemplateVersionInput{
 		LaunchTemplateId: &config.Status.LaunchTemplateID, SourceVersion: awssdk.String("1"),
 		LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "m5.xlarge"},
@@ -74,6 +70,16 @@ func TestPruneFindsVersionsThatWereNotVisible(t *testing.T) {
 	if err != nil {
 		r.Fatal(err)
 	}
+}
+
+// A version that the controller could not see when it created the next one is pruned with the others.
+func TestPruneFindsVersionsThatWereNotVisible(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, launchConfig(func(config *infrav1.AWSLaunchConfig) { config.Spec.VersionsToKeep = ptr.To[int32](1) }))
+	config := r.reconcile()
+	r.clock.Step(time.Hour)
+	r.sim.SetBehavior(awssim.Behavior{ReadLag: 4 * time.Second})
+	r.addVersion(config)
 	r.edit(func(config *infrav1.AWSLaunchConfig) { config.Spec.InstanceType = "c5.large" })
 	r.reconcile()
 	if got := r.versions(config); !slices.Equal(got, []int64{1, 2, 3}) {
@@ -106,13 +112,7 @@ func TestPruneFindsVersionsThatAreMissingInBetween(t *testing.T) {
 			config := r.reconcile()
 			r.clock.Step(time.Hour)
 			r.sim.SetBehavior(awssim.Behavior{ReadLag: 4 * time.Second})
-			_, err := r.ec2.CreateLaunchTemplateVersion(r.Context(), &ec2.CreateLaunchTemplateVersionInput{
-				LaunchTemplateId: &config.Status.LaunchTemplateID, SourceVersion: awssdk.String("1"),
-				LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "m5.xlarge"},
-			})
-			if err != nil {
-				r.Fatal(err)
-			}
+			r.addVersion(config)
 			r.edit(func(config *infrav1.AWSLaunchConfig) { config.Spec.InstanceType = "c5.large" })
 			config = r.reconcile()
 			if condition := meta.FindStatusCondition(config.Status.Conditions, infrav1.VersionsPrunedCondition); condition.Reason != infrav1.VersionsNotVisibleReason {

@@ -1,14 +1,12 @@
 package launchconfig
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -34,6 +32,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
+	"github.com/slipway-project/slipway/internal/clouds/cloudstest"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 )
 
@@ -56,14 +55,6 @@ type rig struct {
 	subject *Reconciler
 }
 
-// everybody may use the controller's own credentials.
-type everybody struct{}
-
-func (everybody) Resolve(context.Context, aws.Identity, string) (aws.Principal, error) {
-	return aws.Principal{}, nil
-}
-func (everybody) AllowsInstanceProfile(context.Context, aws.Identity, string) error { return nil }
-
 type noWatches struct{}
 
 func (noWatches) Watch(_, _ types.NamespacedName)   {}
@@ -79,13 +70,8 @@ func newRig(t *testing.T, objects ...client.Object) *rig {
 			t.Fatal(err)
 		}
 	}
-	r := &rig{
-		T: t, sim: sim, clock: clock,
-		config: awssdk.Config{
-			Region: "us-east-1", BaseEndpoint: &url, Retryer: func() awssdk.Retryer { return awssdk.NopRetryer{} },
-			Credentials: credentials.NewStaticCredentialsProvider("AKIATEST123456789012", "secret", ""),
-		},
-	}
+	r := &rig{T: t, sim: sim, clock: clock, config: awssimtest.Config(url, "us-east-1", "123456789012")}
+	r.config.Retryer = func() awssdk.Retryer { return awssdk.NopRetryer{} }
 	r.ec2, r.groups = ec2.NewFromConfig(r.config), autoscaling.NewFromConfig(r.config)
 	r.client = fake.NewClientBuilder().WithScheme(scheme).
 		WithStatusSubresource(&infrav1.AWSLaunchConfig{}, &infrav1.AWSMachinePool{}, &infrav1.AWSManagedMachinePool{}).
@@ -119,7 +105,7 @@ func selfManaged(namespace, name string) []client.Object {
 // restart replaces the controller by one that remembers nothing.
 func (r *rig) restart() {
 	r.Helper()
-	registry := clouds.NewRegistry(aws.NewSessions(r.config, aws.WithClock(r.clock)), everybody{}, r.clock,
+	registry := clouds.NewRegistry(aws.NewSessions(r.config, aws.WithClock(r.clock)), cloudstest.Anybody{}, r.clock,
 		observe.Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second})
 	r.events = events.NewFakeRecorder(1000)
 	r.subject = New(Options{
@@ -166,6 +152,21 @@ func (r *rig) reconcile() *infrav1.AWSLaunchConfig {
 		r.Fatal(err)
 	}
 	return config
+}
+
+// deleted deletes the config, and fails unless it goes.
+func (r *rig) deleted(config *infrav1.AWSLaunchConfig) {
+	r.Helper()
+	if err := r.client.Delete(r.Context(), config); err != nil {
+		r.Fatal(err)
+	}
+	for range 3 {
+		config = r.reconcile()
+		r.clock.Step(describeAgain)
+	}
+	if config != nil {
+		r.Errorf("the config is still there: %+v", config.Status.Conditions)
+	}
 }
 
 // edit changes the config as a user does.

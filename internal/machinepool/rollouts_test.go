@@ -1,7 +1,6 @@
 package machinepool
 
 import (
-	"context"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,6 +30,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
+	"github.com/slipway-project/slipway/internal/clouds/cloudstest"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 )
 
@@ -51,15 +51,6 @@ type rollouts struct {
 	// forgetful has the controller restarted before each pass.
 	forgetful bool
 }
-
-// anyIdentity resolves every identity to the credentials that the test has.
-type anyIdentity struct{}
-
-func (anyIdentity) Resolve(_ context.Context, wanted aws.Identity, _ string) (aws.Principal, error) {
-	return aws.Principal{Identity: wanted}, nil
-}
-
-func (anyIdentity) AllowsInstanceProfile(context.Context, aws.Identity, string) error { return nil }
 
 // settleWindow is that of these tests.
 const settleWindow = 10 * time.Second
@@ -88,7 +79,7 @@ func newRollouts(t *testing.T, change func(*infrav1.AWSMachinePool)) *rollouts {
 
 // restart replaces the reconciler with one that remembers nothing.
 func (r *rollouts) restart(config awssdk.Config) {
-	registry := clouds.NewRegistry(aws.NewSessions(config, aws.WithClock(r.clock), aws.WithLimits(nil)), anyIdentity{}, r.clock, observe.Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second})
+	registry := clouds.NewRegistry(aws.NewSessions(config, aws.WithClock(r.clock), aws.WithLimits(nil)), cloudstest.Anybody{}, r.clock, observe.Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second})
 	r.pools = New(&Kind{
 		Client: r.Client, Live: r.Client, Clouds: registry, Clock: r.clock, Settings: Settings{SettleWindow: settleWindow},
 	}, common.Reporter{Recorder: r.recorder})

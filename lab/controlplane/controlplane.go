@@ -172,23 +172,33 @@ func (c *ControlPlane) Kubeconfig() ([]byte, error) {
 // service account has no rights but those of every authenticated user, so
 // that RBAC rules can be tried from nothing.
 func (c *ControlPlane) ServiceAccountConfig(ctx context.Context, namespace, name string) (*rest.Config, error) {
+	token, err := c.ServiceAccountToken(ctx, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	config := rest.AnonymousClientConfig(c.admin)
+	config.BearerToken = token
+	config.QPS, config.Burst = c.admin.QPS, c.admin.Burst
+	return config, nil
+}
+
+// ServiceAccountToken makes sure that the service account exists and returns a
+// token of it for audiences, or for the API server without any. It is valid for an hour.
+func (c *ControlPlane) ServiceAccountToken(ctx context.Context, namespace, name string, audiences ...string) (string, error) {
 	clients, err := kubernetes.NewForConfig(c.admin)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of control plane %q: %w", c.name, err)
+		return "", fmt.Errorf("making a client of control plane %q: %w", c.name, err)
 	}
 	accounts := clients.CoreV1().ServiceAccounts(namespace)
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	if _, err := accounts.Create(ctx, account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return nil, fmt.Errorf("creating service account %s/%s: %w", namespace, name, err)
+		return "", fmt.Errorf("creating service account %s/%s: %w", namespace, name, err)
 	}
 	lifetime := int64(time.Hour / time.Second)
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &lifetime}}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences, ExpirationSeconds: &lifetime}}
 	token, err := accounts.CreateToken(ctx, name, request, metav1.CreateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("requesting a token for service account %s/%s: %w", namespace, name, err)
+		return "", fmt.Errorf("requesting a token for service account %s/%s: %w", namespace, name, err)
 	}
-	config := rest.AnonymousClientConfig(c.admin)
-	config.BearerToken = token.Status.Token
-	config.QPS, config.Burst = c.admin.QPS, c.admin.Burst
-	return config, nil
+	return token.Status.Token, nil
 }

@@ -57,12 +57,7 @@ func tryMemory(t *testing.T, path string) {
 		"KUBECONFIG=" + w.Lab.Kubeconfig(), "AWS_ENDPOINT_URL=" + w.Cloud.Endpoint, "AWS_REGION=" + w.Cloud.Region(), "GOMEMLIMIT=" + goLimit,
 		"AWS_ACCESS_KEY_ID=" + lab.AccessKeyID(w.Account), "AWS_SECRET_ACCESS_KEY=" + lab.SecretAccessKey,
 	}, "--namespace", w.Namespace, "--health-addr", health, "--diagnostics-address=", "--observe-interval-in-motion", "500ms", "--loopback-workload-clusters")
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- process.Wait() }()
-	t.Cleanup(func() { _ = process.Process.Kill() })
+	ended := start(t, process)
 	w.ApplyFile(example)
 	w.Eventually("the pool has its nodes", func() error { return errors.Join(w.settled(poolName), running(ended, output)) })
 

@@ -60,6 +60,19 @@ func command(t *testing.T, path string, environment []string, arguments ...strin
 	return process, output
 }
 
+// start starts a process, and returns a channel with the error that it ends with. The end of the
+// test kills it.
+func start(t *testing.T, process *exec.Cmd) chan error {
+	t.Helper()
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- process.Wait() }()
+	t.Cleanup(func() { _ = process.Process.Kill() }) // it has ended if all went well
+	return ended
+}
+
 // tryLife runs the program until a pool has its nodes, and ends it.
 func tryLife(t *testing.T, path string) {
 	t.Helper()
@@ -70,12 +83,7 @@ func tryLife(t *testing.T, path string) {
 		"AWS_ACCESS_KEY_ID=" + lab.AccessKeyID(w.Account), "AWS_SECRET_ACCESS_KEY=" + lab.SecretAccessKey,
 	}, "--namespace", w.Namespace, "--leader-elect", "--leader-elect-namespace", w.Namespace, "--health-addr", health,
 		"--diagnostics-address", metrics, "--insecure-diagnostics", "--observe-interval-in-motion", "500ms", "-v", "1")
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- process.Wait() }()
-	t.Cleanup(func() { _ = process.Process.Kill() }) // it has ended if all went well
+	ended := start(t, process)
 
 	w.Eventually("it is ready", func() error {
 		status, body, err := get(t, "http://"+health+"/readyz", "")

@@ -35,12 +35,7 @@ func tryStopped(t *testing.T, path string) {
 	}, "--namespace", w.Namespace, "--leader-elect", "--leader-elect-namespace", w.Namespace, "--health-addr", health, "--diagnostics-address=",
 		"--leader-elect-lease-duration", leaseDuration.String(), "--leader-elect-renew-deadline", renewDeadline.String(), "--leader-elect-retry-period=500ms",
 		"--observe-interval-in-motion", "500ms")
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- process.Wait() }()
-	t.Cleanup(func() { _ = process.Process.Kill() }) // it has ended if all went well
+	ended := start(t, process)
 	w.Eventually("it is ready", func() error {
 		status, body, err := get(t, "http://"+health+"/readyz", "")
 		if err == nil && status != http.StatusOK {

@@ -8,13 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-project/slipway/awssim"
@@ -39,19 +35,18 @@ func tryWebIdentity(t *testing.T, path string) {
 	w := newWorldAt(t, lab.ClusterOptions{}, webIdentityRate)
 	roleARN := w.trustServiceAccount()
 	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(w.serviceAccountToken()), 0o600); err != nil {
+	token, err := w.Lab.Management.ServiceAccountToken(w.Context(), w.Namespace, managerAccount, stsAudience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	process, output := command(t, path, []string{
 		"KUBECONFIG=" + w.Lab.Kubeconfig(), "AWS_ENDPOINT_URL=" + w.Cloud.Endpoint, "AWS_ENDPOINT_URL_STS=" + w.Cloud.Endpoint,
 		"AWS_REGION=" + w.Cloud.Region(), "AWS_ROLE_ARN=" + roleARN, "AWS_WEB_IDENTITY_TOKEN_FILE=" + file,
 	}, "--namespace", w.Namespace, "--health-addr", w.freeAddress(), "--observe-interval-in-motion", "500ms", "-v", "1")
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- process.Wait() }()
-	t.Cleanup(func() { _ = process.Process.Kill() })
+	ended := start(t, process)
 	w.ApplyFile(example)
 	w.Eventually("the pool has its nodes", func() error { return errors.Join(w.settled(poolName), running(ended, output)) })
 	w.allCallsBy("assumed-role/" + managerRole + "/")
@@ -98,8 +93,12 @@ func (w *world) trustServiceAccount() string {
 // returns its issuer.
 func (w *world) publishIssuer() string {
 	w.Helper()
+	clients, err := kubernetes.NewForConfig(w.Lab.RESTConfig())
+	if err != nil {
+		w.Fatal(err)
+	}
 	get := func(path string) []byte {
-		answer, err := w.kubernetes().Discovery().RESTClient().Get().AbsPath(path).DoRaw(w.Context())
+		answer, err := clients.Discovery().RESTClient().Get().AbsPath(path).DoRaw(w.Context())
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -115,32 +114,6 @@ func (w *world) publishIssuer() string {
 		w.Fatal(err)
 	}
 	return configuration.Issuer
-}
-
-// serviceAccountToken returns a token for AWS, as the kubelet projects it into the pod of the manager.
-func (w *world) serviceAccountToken() string {
-	w.Helper()
-	accounts := w.kubernetes().CoreV1().ServiceAccounts(w.Namespace)
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: managerAccount}}
-	if _, err := accounts.Create(w.Context(), account, metav1.CreateOptions{}); err != nil {
-		w.Fatal(err)
-	}
-	lifetime := int64(24 * time.Hour / time.Second)
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{stsAudience}, ExpirationSeconds: &lifetime}}
-	token, err := accounts.CreateToken(w.Context(), managerAccount, request, metav1.CreateOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
-	return token.Status.Token
-}
-
-func (w *world) kubernetes() *kubernetes.Clientset {
-	w.Helper()
-	clients, err := kubernetes.NewForConfig(w.Lab.RESTConfig())
-	if err != nil {
-		w.Fatal(err)
-	}
-	return clients
 }
 
 // allCallsBy fails unless all calls that create what a pool has were made by a principal whose ARN

@@ -1,7 +1,6 @@
 package awsmanagedmachinepool
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -34,6 +33,7 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
+	"github.com/slipway-project/slipway/internal/clouds/cloudstest"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 )
 
@@ -60,15 +60,6 @@ type world struct {
 	recorder   *events.FakeRecorder
 	reconciler *Reconciler
 }
-
-// anybody resolves every identity to the credentials that a process has anyway.
-type anybody struct{}
-
-func (anybody) Resolve(_ context.Context, wanted aws.Identity, _ string) (aws.Principal, error) {
-	return aws.Principal{Identity: wanted}, nil
-}
-
-func (anybody) AllowsInstanceProfile(context.Context, aws.Identity, string) error { return nil }
 
 func newWorld(t *testing.T, change ...func(*awssim.Options)) *world {
 	t.Helper()
@@ -99,7 +90,7 @@ func newWorld(t *testing.T, change ...func(*awssim.Options)) *world {
 
 // restart replaces the reconciler with one that remembers nothing.
 func (w *world) restart(sessions *aws.Sessions) {
-	registry := clouds.NewRegistry(sessions, anybody{}, w.clock, observe.Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second})
+	registry := clouds.NewRegistry(sessions, cloudstest.Anybody{}, w.clock, observe.Intervals{Rest: 4 * time.Minute, Motion: 5 * time.Second})
 	w.reconciler = &Reconciler{
 		Client: w.store, Live: w.store, Clouds: registry, Clock: w.clock, Report: common.Reporter{Recorder: w.recorder},
 	}

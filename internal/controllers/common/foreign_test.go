@@ -1,7 +1,6 @@
 package common_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -15,23 +14,16 @@ import (
 	"github.com/slipway-project/slipway/internal/aws"
 	"github.com/slipway-project/slipway/internal/aws/observe"
 	"github.com/slipway-project/slipway/internal/clouds"
+	"github.com/slipway-project/slipway/internal/clouds/cloudstest"
 	"github.com/slipway-project/slipway/internal/controllers/common"
 )
-
-// anybody may use the controller's own credentials.
-type anybody struct{}
-
-func (anybody) Resolve(context.Context, aws.Identity, string) (aws.Principal, error) {
-	return aws.Principal{}, nil
-}
-func (anybody) AllowsInstanceProfile(context.Context, aws.Identity, string) error { return nil }
 
 // TestProveTemplate holds that no group is pointed at a template because a status says so.
 func TestProveTemplate(t *testing.T) {
 	t.Parallel()
 	_, clock, url := awssimtest.Start(t, time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC), awssim.Options{})
 	base := awssimtest.Config(url, "us-east-1", "123456789012")
-	cloud, err := clouds.NewRegistry(aws.NewSessions(base, aws.WithClock(clock)), anybody{}, clock, observe.DefaultIntervals).
+	cloud, err := clouds.NewRegistry(aws.NewSessions(base, aws.WithClock(clock)), cloudstest.Anybody{}, clock, observe.DefaultIntervals).
 		For(t.Context(), aws.Identity{}, "blue", "us-east-1")
 	if err != nil {
 		t.Fatal(err)

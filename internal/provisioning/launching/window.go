@@ -73,16 +73,21 @@ func (w *Window) Expected(pods []packing.Pod) []packing.Pod {
 	if w.streamed == 0 {
 		return nil
 	}
-	like := slices.Concat(w.recent, pods)
+	like := lastOf(w.recent, pods, min(int(float64(len(pods))*expectedOfBatch), int(float64(w.streamed+len(pods))*expectedOfStream)))
 	slices.Reverse(like)
-	number := min(int(float64(len(pods))*expectedOfBatch), int(float64(w.streamed+len(pods))*expectedOfStream))
-	return like[:min(number, len(like))]
+	return like
+}
+
+// lastOf returns the last of two lists that follow one another, a number of them at most. It keeps
+// neither list alive: a backlog can be many thousand pods.
+func lastOf(earlier, later []packing.Pod, number int) []packing.Pod {
+	later = later[max(len(later)-number, 0):]
+	return slices.Concat(earlier[max(len(earlier)-(number-len(later)), 0):], later)
 }
 
 // Launched begins anew, after nodes were launched for new pods.
 func (w *Window) Launched(now time.Time, pods []packing.Pod) {
-	recent := slices.Concat(w.recent, pods)
-	*w = Window{longest: w.longest, launched: now, streamed: w.streamed + len(pods), recent: recent[max(len(recent)-mostRecent, 0):]}
+	*w = Window{longest: w.longest, launched: now, streamed: w.streamed + len(pods), recent: lastOf(w.recent, pods, mostRecent)}
 }
 
 // Idle closes a window that nothing was launched for: the next pod does not wait because of it.
