@@ -112,23 +112,31 @@ func compare(ctx context.Context, beside []string, only, write string) error {
 	var table strings.Builder
 	table.WriteString(document.Conditions("make bench-packing"))
 	table.WriteString("| pods | launch templates | | pods per CPU second | bytes a pod | allocations a pod | nodes | price an hour | placed |\n|---|---|---|---|---|---|---|---|---|\n")
+	var all []measurement
 	for _, c := range workload.Cases {
 		if !strings.HasPrefix(c.Name(), only) {
 			continue
 		}
-		problem := c.Problem()
+		problem, taken := c.Problem(), measurement{of: c}
 		for _, packer := range packers {
 			o, err := pack(ctx, packer.command, problem)
 			if err != nil {
 				return fmt.Errorf("packing %s by %s: %w", c.Name(), packer.name, err)
 			}
+			if packer.name == packers[0].name {
+				taken.own = o
+			} else {
+				taken.beside = &o
+			}
 			each := uint64(max(o.Placed, 1))
 			line := fmt.Sprintf("| %d %s | %d | %s | %.0f | %d | %d | %d | %.2f | %d |\n", c.Number, c.Kind, c.Templates, packer.name,
-				float64(o.Placed)/o.CPU.Seconds(), o.Bytes/each, o.Allocations/each, o.Nodes, o.Price, o.Placed)
+				o.rate(), o.Bytes/each, o.Allocations/each, o.Nodes, o.Price, o.Placed)
 			fmt.Fprint(os.Stderr, line)
 			table.WriteString(line)
 		}
+		all = append(all, taken)
 	}
+	table.WriteString(goals(all))
 	if write != "" {
 		return document.Replace(write, "packing", table.String())
 	}
