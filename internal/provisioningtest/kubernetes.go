@@ -11,8 +11,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -22,7 +24,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	kubernetesfake "k8s.io/client-go/kubernetes/fake"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 	capav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
@@ -40,7 +41,8 @@ import (
 func (w *World) newClient() client.WithWatch {
 	w.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), provisioningv1.AddToScheme(scheme), infrav1.AddToScheme(scheme), capav1.AddToScheme(scheme)); err != nil {
+	// Only what the controllers read: the fake client walks all kinds of its scheme at each write.
+	if err := errors.Join(corev1.AddToScheme(scheme), policyv1.AddToScheme(scheme), storagev1.AddToScheme(scheme), appsv1.AddToScheme(scheme), provisioningv1.AddToScheme(scheme), infrav1.AddToScheme(scheme), capav1.AddToScheme(scheme)); err != nil {
 		w.Fatal(err)
 	}
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithStatusSubresource(&provisioningv1.Provisioner{}, &provisioningv1.ProvisionedNode{})

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -131,6 +132,13 @@ func before(see func(body []byte), answer http.Handler) http.Handler {
 		request.Body = io.NopCloser(bytes.NewReader(body))
 		answer.ServeHTTP(response, request)
 	})
+}
+
+// Main runs the tests of a package with garbage collected rarely: they make much of it, and need
+// little memory.
+func Main(m *testing.M) {
+	debug.SetGCPercent(400)
+	m.Run()
 }
 
 // Cluster returns a further cluster in the account.
