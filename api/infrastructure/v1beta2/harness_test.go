@@ -2,6 +2,7 @@ package v1beta2_test
 
 import (
 	"encoding/json"
+	"sync"
 	"testing"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -48,22 +49,39 @@ spec: {instanceID: i-1, providerID: "aws:///us-east-1a/i-1"}
 `
 )
 
+// loaded reads the definitions once: it takes most of a second.
+var loaded = sync.OnceValues(func() (apitest.Definitions, error) { return apitest.Load(crd.FS, "bases") })
+
+// definitions returns the definitions, which are not to be changed.
 func definitions(t testing.TB) apitest.Definitions {
 	t.Helper()
-	loaded, err := apitest.Load(crd.FS, "bases")
+	all, err := loaded()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return loaded
+	return all
 }
 
+// compiled holds resources by kind and version: compiling their rules takes seconds.
+var compiled = struct {
+	sync.Mutex
+	resources map[[2]string]*apitest.Resource
+}{resources: map[[2]string]*apitest.Resource{}}
+
+// resource returns a version of a kind.
 func resource(t testing.TB, kind, version string) *apitest.Resource {
 	t.Helper()
-	found, err := definitions(t).Resource(kind, version)
-	if err != nil {
-		t.Fatal(err)
+	compiled.Lock()
+	defer compiled.Unlock()
+	key := [2]string{kind, version}
+	if compiled.resources[key] == nil {
+		found, err := definitions(t).Resource(kind, version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compiled.resources[key] = found
 	}
-	return found
+	return compiled.resources[key]
 }
 
 // object returns the object that the YAML says, with the JSON merge patches (YAML too) applied.
