@@ -32,7 +32,7 @@ func simulated(t *testing.T) (*Clients, *awssim.Simulator) {
 func withTemplate(t *testing.T, behavior awssim.Behavior) (*Clients, *awssim.Simulator, *simclock.Clock) {
 	t.Helper()
 	sim, clock, url := awssimtest.Start(t, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), awssim.Options{Behavior: behavior})
-	clients, err := NewSessions(awssimtest.Config(url, "us-east-1", "123456789012"), WithClock(clock)).For(t.Context(), Principal{}, "")
+	clients, err := NewSessions(awssimtest.Config(url, "us-east-1", "123456789012"), WithClock(clock), WithBackoff(time.Millisecond)).For(t.Context(), Principal{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func (w *wire) config() awssdk.Config {
 
 func (w *wire) clients(t *testing.T, opts ...Option) *Clients {
 	t.Helper()
-	clients, err := NewSessions(w.config(), opts...).For(t.Context(), Principal{}, "")
+	clients, err := NewSessions(w.config(), append([]Option{WithBackoff(time.Millisecond)}, opts...)...).For(t.Context(), Principal{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
