@@ -173,74 +173,126 @@ func RunProvisioner(ctx context.Context, options ProvisionerOptions) error {
 	return nil
 }
 
-// addProvisioner adds the controllers, and what they share.
-func addProvisioner(ctx context.Context, manager ctrl.Manager, options ProvisionerOptions) error {
+// parts are what the three controllers of just-in-time nodes share.
+type parts struct {
+	manager ctrl.Manager
+	options ProvisionerOptions
+	clients *aws.Clients
+	drains  kubernetes.Interface
+	uid     string
+
+	region    *region.Region
+	fleets    *fleet.Fleets
+	names     *clustername.Names
+	defaults  *defaults.Templates
+	templates *templates.Reader
+	shortages *catalog.Shortages
+	refusals  *launching.Refusals
+	promises  *launching.Promises
+	instances *observe.Sweep[fleet.Instance]
+
+	// woken and changed wake ProvisionedNodes and Provisioners, and asked wakes the Provisioners whose
+	// pods ask for a launch template.
+	woken, changed *clouds.Queue
+	asked          *templates.Asked
+}
+
+// partsOf returns what the controllers share.
+func partsOf(ctx context.Context, manager ctrl.Manager, options ProvisionerOptions) (*parts, error) {
 	clients, err := aws.NewSessions(options.AWS, append(sessionOptions(options.Options), aws.WithOutageAfter(provisioner.OutageAfter))...).For(ctx, aws.Principal{}, options.AWS.Region)
 	if err != nil {
-		return fmt.Errorf("preparing AWS clients: %w", err)
+		return nil, fmt.Errorf("preparing AWS clients: %w", err)
 	}
 	clientset, err := kubernetes.NewForConfig(drain.WithoutRetries(manager.GetConfig()))
 	if err != nil {
-		return fmt.Errorf("making the client that drains nodes: %w", err)
+		return nil, fmt.Errorf("making the client that drains nodes: %w", err)
+	}
+	uid, err := clusterUID(ctx, manager.GetAPIReader())
+	if err != nil {
+		return nil, err
+	}
+	profiles, err := profilesOf(manager)
+	if err != nil {
+		return nil, err
 	}
 	found := discovery.New(clients, options.Clock)
-	here := &region.Region{Name: clients.Region, Discovery: found}
-	uid, err := clusterUID(ctx, manager.GetAPIReader())
+	fleets, ownTemplates := fleet.New(clients.EC2), launchtemplate.NewTemplates(clients.EC2)
+	fleets.Terminating = func(instances int) { options.Progress.Batched(metrics.BatchTerminate, instances) }
+	woken, changed := &clouds.Queue{}, &clouds.Queue{}
+	return &parts{
+		manager: manager, options: options, clients: clients, drains: clientset, uid: uid,
+		region: &region.Region{Name: clients.Region, Discovery: found}, fleets: fleets,
+		names: &clustername.Names{Instances: fleets, Templates: ownTemplates, Clock: options.Clock, ClusterUID: uid},
+		defaults: &defaults.Templates{
+			Templates: ownTemplates, Discovery: found, Cluster: &cluster{clientset}, Clock: options.Clock, InstanceProfile: options.InstanceProfile, ClusterUID: uid,
+		},
+		templates: &templates.Reader{Inspection: inspection.NewReader(found), Configs: &configs{manager.GetAPIReader()}, Profiles: profiles},
+		shortages: catalog.NewShortages(options.Clock), promises: &launching.Promises{},
+		refusals:  launching.NewRefusals(options.Clock, fleet.DryRuns{Fleets: fleets, Versions: found}),
+		instances: observe.NewSweep(options.Clock, observe.Source[fleet.Instance]{Describe: fleets.Describe, Batch: fleet.DescribeBatch}, options.Intervals, woken.Add),
+		woken:     woken, changed: changed,
+		asked: &templates.Asked{Wake: func(name string) { changed.Add(types.NamespacedName{Name: name}) }},
+	}, nil
+}
+
+// report returns what a controller reports with.
+func (p *parts) report(name string) common.Reporter {
+	return common.Reporter{Recorder: p.manager.GetEventRecorder(name), Progress: p.options.Progress}
+}
+
+// passes returns the controller that chooses nodes for pending pods.
+func (p *parts) passes(pods func(context.Context) ([]*corev1.Pod, error), startups *provisioning.Startups) *provisioning.Reconciler {
+	return &provisioning.Reconciler{
+		Client: p.manager.GetClient(), Pods: pods, Live: p.manager.GetAPIReader(), ClusterUID: p.uid, Names: p.names, Region: p.region, Defaults: p.defaults, Templates: p.templates,
+		Asked: p.asked, Shortages: p.shortages, Refusals: p.refusals,
+		Budget: launching.NewBudget(p.options.Clock, p.options.LaunchesPerMinute), Promises: p.promises, Report: p.report(provisioning.Name), Startups: startups, Clock: p.options.Clock,
+		BatchMax: p.options.BatchMax, PodsPerPass: p.options.PodsPerPass,
+	}
+}
+
+// nodes returns the controller of ProvisionedNodes.
+func (p *parts) nodes(checks *provisionednode.StatusChecks) *provisionednode.Reconciler {
+	return &provisionednode.Reconciler{
+		Client: p.manager.GetClient(), Live: p.manager.GetAPIReader(), ClusterUID: p.uid, Names: p.names, Defaults: p.defaults, Templates: p.templates, Cluster: p.drains,
+		Fleets: p.fleets, Region: p.region, Instances: p.instances, Checks: checks, Shortages: p.shortages, Refusals: p.refusals, Promises: p.promises,
+		Report: p.report(provisionednode.Name), Clock: p.options.Clock, RegistrationTimeout: p.options.RegistrationTimeout, Wake: p.woken.Add,
+	}
+}
+
+// provisioners returns the controller of Provisioners.
+func (p *parts) provisioners() *provisioner.Reconciler {
+	return &provisioner.Reconciler{
+		Client: p.manager.GetClient(), Live: p.manager.GetAPIReader(), ClusterUID: p.uid, Region: p.region, Defaults: p.defaults, Templates: p.templates, Names: p.names,
+		Refusals: p.refusals, Shortages: p.shortages, Asked: p.asked, AWS: p.clients, Report: p.report(provisioner.Name), Clock: p.options.Clock,
+	}
+}
+
+// addProvisioner adds the controllers, and what they share.
+func addProvisioner(ctx context.Context, manager ctrl.Manager, options ProvisionerOptions) error {
+	p, err := partsOf(ctx, manager, options)
 	if err != nil {
 		return err
 	}
-	fleets, ownTemplates := fleet.New(clients.EC2), launchtemplate.NewTemplates(clients.EC2)
-	names := &clustername.Names{Instances: fleets, Templates: ownTemplates, Clock: options.Clock, ClusterUID: uid}
-	made := &defaults.Templates{
-		Templates: ownTemplates, Discovery: found, Cluster: &cluster{clientset}, Clock: options.Clock, InstanceProfile: options.InstanceProfile, ClusterUID: uid,
-	}
-	read := &templates.Reader{Inspection: inspection.NewReader(found), Configs: &configs{manager.GetAPIReader()}}
-	if read.Profiles, err = profilesOf(manager); err != nil {
-		return err
-	}
-	changed := &clouds.Queue{}
-	asked := &templates.Asked{Wake: func(name string) { changed.Add(types.NamespacedName{Name: name}) }}
-	shortages, refusals, promises := catalog.NewShortages(options.Clock), launching.NewRefusals(options.Clock, fleet.DryRuns{Fleets: fleets, Versions: found}), &launching.Promises{}
-	fleets.Terminating = func(instances int) { options.Progress.Batched(metrics.BatchTerminate, instances) }
-	woken := &clouds.Queue{}
-	instances := observe.NewSweep(options.Clock, observe.Source[fleet.Instance]{Describe: fleets.Describe, Batch: fleet.DescribeBatch}, options.Intervals, woken.Add)
-	settings := common.Settings{Clock: options.Clock, Concurrency: options.Concurrency, Traces: options.Traces}
-	report := func(name string) common.Reporter {
-		return common.Reporter{Recorder: manager.GetEventRecorder(name), Progress: options.Progress}
-	}
-
 	pods, err := podsOf(ctx, manager)
 	if err != nil {
 		return err
 	}
-	startups := measure(manager, options, shortages, pods)
-	passes := &provisioning.Reconciler{
-		Client: manager.GetClient(), Pods: pods, Live: manager.GetAPIReader(), ClusterUID: uid, Names: names, Region: here, Defaults: made, Templates: read,
-		Asked: asked, Shortages: shortages, Refusals: refusals,
-		Budget: launching.NewBudget(options.Clock, options.LaunchesPerMinute), Promises: promises, Report: report(provisioning.Name), Startups: startups, Clock: options.Clock,
-		BatchMax: options.BatchMax, PodsPerPass: options.PodsPerPass,
-	}
+	startups := measure(manager, options, p.shortages, pods)
 	checks := &provisionednode.StatusChecks{
-		Client: manager.GetClient(), Fleets: fleets, Clock: options.Clock, Report: report(provisionednode.Name), Interval: options.Intervals.Rest, Wake: woken.Add,
+		Client: manager.GetClient(), Fleets: p.fleets, Clock: options.Clock, Report: p.report(provisionednode.Name), Interval: options.Intervals.Rest, Wake: p.woken.Add,
 	}
-	nodes := &provisionednode.Reconciler{
-		Client: manager.GetClient(), Live: manager.GetAPIReader(), ClusterUID: uid, Names: names, Defaults: made, Templates: read, Cluster: clientset, Fleets: fleets, Region: here, Instances: instances, Checks: checks, Shortages: shortages, Refusals: refusals, Promises: promises,
-		Report: report(provisionednode.Name), Clock: options.Clock, RegistrationTimeout: options.RegistrationTimeout, Wake: woken.Add,
-	}
-	provisioners := &provisioner.Reconciler{
-		Client: manager.GetClient(), Live: manager.GetAPIReader(), ClusterUID: uid, Region: here, Defaults: made, Templates: read, Names: names, Refusals: refusals, Shortages: shortages, Asked: asked,
-		AWS: clients, Report: report(provisioner.Name), Clock: options.Clock,
-	}
+	settings := common.Settings{Clock: options.Clock, Concurrency: options.Concurrency, Traces: options.Traces}
+	nodes := p.nodes(checks)
 	return errors.Join(
-		passes.Register(manager, settings),
-		nodes.Register(ctx, manager, settings, woken),
-		provisioners.Register(manager, settings, changed),
-		manager.Add(&sweeper{instances}),
+		p.passes(pods, startups).Register(manager, settings),
+		nodes.Register(ctx, manager, settings, p.woken),
+		p.provisioners().Register(manager, settings, p.changed),
+		manager.Add(&sweeper{p.instances}),
 		manager.Add(checks),
-		manager.Add(&provisioner.Outages{Client: manager.GetClient(), AWS: clients, Clock: options.Clock, Probe: fleets.Probe, Wake: changed.Add}),
-		addListener(manager, options.Options, clients, nodes),
+		manager.Add(&provisioner.Outages{Client: manager.GetClient(), AWS: p.clients, Clock: options.Clock, Probe: p.fleets.Probe, Wake: p.changed.Add}),
+		addListener(manager, options.Options, p.clients, nodes),
 		manager.Add(&provisionednode.Collector{
-			Client: manager.GetClient(), Live: manager.GetAPIReader(), Fleets: fleets, Clock: options.Clock, ClusterUID: uid, Interval: options.Intervals.Rest,
+			Client: manager.GetClient(), Live: manager.GetAPIReader(), Fleets: p.fleets, Clock: options.Clock, ClusterUID: p.uid, Interval: options.Intervals.Rest,
 		}),
 	)
 }
