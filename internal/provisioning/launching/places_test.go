@@ -89,7 +89,7 @@ func TestAllSubnetsOfAZone(t *testing.T) {
 	}
 }
 
-// TestPlacesProblem holds what is said of subnets that no node can be in.
+// TestPlacesProblem holds the messages about subnets that no node can be in.
 func TestPlacesProblem(t *testing.T) {
 	t.Parallel()
 	subnets := []discovery.Subnet{{ID: "s1", Zone: "a"}, {ID: "s2", Zone: "b"}, {ID: "s3", Zone: "b"}}

@@ -29,14 +29,14 @@ type stream struct {
 	at   []time.Duration
 }
 
-// outcome is what becomes of a stream.
+// outcome holds the result of a stream.
 type outcome struct {
 	nodes  int
 	price  float64
 	median time.Duration
 }
 
-// families are those of EC2's that most nodes are of, as the catalog has them.
+// families are the families of EC2 instance types that most nodes have, as the catalog lists them.
 func families() []packing.InstanceType {
 	var facts catalog.Facts
 	zones := []string{"a", "b", "c"}
@@ -216,9 +216,9 @@ func TestStreamsAmongAllInstanceTypes(t *testing.T) {
 	}
 }
 
-// TestManyPodsAmongAllInstanceTypes packs very many pods in a moment, although there are as many
-// types as EC2 has. It took a hundred times as long while each class of pods looked at each type
-// for each node.
+// TestManyPodsAmongAllInstanceTypes packs very many pods in a short time, although there are as
+// many types as EC2 has. It took a hundred times as long while each class of pods considered each
+// type for each node.
 func TestManyPodsAmongAllInstanceTypes(t *testing.T) {
 	var pods []packing.Pod
 	for _, pod := range workload.Diverse(6000) {
