@@ -52,7 +52,7 @@ func (r *rig) expectCalls(reason string, want ...string) {
 	r.sim.ClearCalls()
 }
 
-// change makes the changes of one part of what is desired, and returns their effects.
+// change applies the changes of one part of what is desired, and returns their effects.
 func (r *rig) change(desired Desired, given Given, group *Group, part func(Desired, Given, Group) []Change) []string {
 	r.Helper()
 	changes := part(desired, given, *group)
@@ -128,7 +128,8 @@ func TestHooksWithGroup(t *testing.T) {
 	}
 }
 
-// A process that somebody else suspended stays so, and one that ours joins later is resumed with ours.
+// A process that an operator suspended stays suspended, and one that ours joins later is resumed
+// with ours.
 func TestEnsureProcesses(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -380,8 +381,8 @@ func TestLatestFailedLaunch(t *testing.T) {
 	}
 }
 
-// TestFailedLaunchesOfMixedGroups: of a group with a mixed instances policy AWS tells the reason in
-// another form, by purchase option.
+// TestFailedLaunchesOfMixedGroups: for a group with a mixed instances policy AWS reports the reason
+// in another form, by purchase option.
 func TestFailedLaunchesOfMixedGroups(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

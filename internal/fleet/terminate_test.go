@@ -38,8 +38,8 @@ func (h *held) TerminateInstances(ctx context.Context, in *ec2.TerminateInstance
 	return h.EC2.TerminateInstances(ctx, in, options...)
 }
 
-// Instances that are to end while a call is under way are ended by one further call. One that EC2
-// refuses to end keeps none of the others.
+// Instances that wait while a call is under way are terminated by one further call. An instance
+// that EC2 refuses to terminate keeps none of the others.
 func TestTerminationsAreMadeTogether(t *testing.T) {
 	t.Parallel()
 	for _, protected := range []bool{false, true} {

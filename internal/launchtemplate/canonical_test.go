@@ -108,8 +108,8 @@ func converted[T any](t rapid.TB, from any) *T {
 	return into
 }
 
-// The response of EC2 has the canonical form of the request, so that a version that somebody else
-// made can be compared.
+// The response of EC2 has the canonical form of the request, so that a version that Slipway did not
+// create can be compared.
 func TestRequestsAndAnswersAreEqual(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -127,8 +127,9 @@ func TestRequestsAndAnswersAreEqual(t *testing.T) {
 	})
 }
 
-// A member that only answers have would make every version of somebody else look different from
-// what is wanted. If this fails for a newer SDK, decide whether the member says what a node is.
+// A member that only answers have would make every version that Slipway did not create look
+// different from the wanted one. If this fails for a newer SDK, decide whether the member describes
+// a node.
 func TestMembersOfAnswersAlone(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}
@@ -226,8 +227,8 @@ func TestOrderElsewhereIsRelevant(t *testing.T) {
 	}
 }
 
-// A member that a newer SDK has and nobody sets is invisible, and so is an empty list or structure
-// in place of none.
+// A member that a newer SDK has and that is not set is invisible, and so is an empty list or
+// structure in place of none.
 func TestWhatIsNotSetIsInvisible(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -71,7 +71,8 @@ func TestTokensAreMasked(t *testing.T) {
 	}
 }
 
-// What userdata.Render makes of bootstrap data, small or large, has the fingerprints of the data itself.
+// The output of userdata.Render for bootstrap data, small or large, has the fingerprints of the
+// data itself.
 func TestRenderedUserDataKeepsFingerprints(t *testing.T) {
 	t.Parallel()
 	large := []byte("#cloud-config\n" + strings.Repeat("# a line that compresses well\n", 2000))
@@ -87,8 +88,8 @@ func TestRenderedUserDataKeepsFingerprints(t *testing.T) {
 	}
 }
 
-// Anybody can put anything into a version. It must be readable, because it is listed together with
-// Slipway's own versions.
+// A version may contain anything. It must be readable, because it is listed together with Slipway's
+// own versions.
 func TestForeignUserData(t *testing.T) {
 	t.Parallel()
 	bomb := packed(t, make([]byte, 8<<20), gzip.BestCompression)

@@ -184,7 +184,7 @@ func TestEveryFieldIsSent(t *testing.T) {
 	}
 }
 
-// A field that is in neither table does nothing and nobody said why.
+// A field that is in neither table has no effect, without a reason.
 func TestEveryFieldIsAccountedFor(t *testing.T) {
 	t.Parallel()
 	want := leavesOf(reflect.TypeFor[infrav1.AWSLaunchConfigSpec](), "")
@@ -317,8 +317,8 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// A client token admits no other request than the first that it was used for, so what makes one
-// token must make one request.
+// A client token admits only the request that it was first used for, so whatever yields one token
+// must yield one request.
 func TestEqualTextIsEqualRequest(t *testing.T) {
 	t.Parallel()
 	one, other := base(), base()
@@ -355,8 +355,9 @@ func TestRequestLeavesSpecAlone(t *testing.T) {
 	}
 }
 
-// How a node comes by its bootstrap data is no part of what it is: keeping the data elsewhere makes
-// a version and rolls nothing, and a rotated token makes none where the template holds a pointer.
+// The way in which a node gets its bootstrap data is no part of what it is: keeping the data
+// elsewhere creates a version and rolls nothing, and a rotated token creates none where the
+// template holds a pointer.
 func TestPointers(t *testing.T) {
 	t.Parallel()
 	const one, two = "#cloud-config\ntoken: abcdef.0123456789abcdef\n", "#cloud-config\ntoken: ghijkl.0123456789abcdef\n"

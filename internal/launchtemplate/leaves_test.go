@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate/templateleaves"
 )
 
-// A new release of the SDK may have members that nobody can set: this says which. Add a case, or
-// the reason why there is none.
+// A new release of the SDK may have members that cannot be set: this says which. Add a case, or the
+// reason why there is none.
 func TestEveryLeafOfTheSDKIsSettable(t *testing.T) {
 	t.Parallel()
 	var got []string

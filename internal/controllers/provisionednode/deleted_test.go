@@ -207,7 +207,7 @@ func TestNodeIsNotFreedForAStaleCache(t *testing.T) {
 	}
 }
 
-// The finalizer is added to Nodes that an earlier release registered, beside those of others.
+// The finalizer is added to Nodes that an earlier release registered, and other finalizers stay.
 func TestNodesGetTheFinalizer(t *testing.T) {
 	t.Parallel()
 	w, _, _ := withNode(t, provisioningtest.Options{})

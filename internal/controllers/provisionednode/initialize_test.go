@@ -198,8 +198,8 @@ func TestOneInstanceThatDoesNotStart(t *testing.T) {
 	}
 }
 
-// TestOneOfSeveralInstancesDoesNotStart holds that of nodes launched together one may fail, and
-// nothing is held back for it.
+// TestOneOfSeveralInstancesDoesNotStart holds that one of several nodes launched together may fail,
+// and nothing is held back for it.
 func TestOneOfSeveralInstancesDoesNotStart(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -219,8 +219,8 @@ func TestOneOfSeveralInstancesDoesNotStart(t *testing.T) {
 	}
 }
 
-// Startup taints are put on a Node once. While it has them, or those of readiness controllers and
-// agents, pods count on it.
+// Startup taints are put on a Node once. While it has them, or the taints of readiness controllers
+// and agents, pods count on it.
 func TestStartupTaints(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ reason, key string }{

@@ -89,7 +89,7 @@ func TestCopiedClusterName(t *testing.T) {
 	}
 }
 
-// running returns the ids of the instances that have not ended.
+// running returns the IDs of the instances that have not terminated.
 func running(w *provisioningtest.World) map[string]bool {
 	ids := map[string]bool{}
 	for _, instance := range w.Instances() {

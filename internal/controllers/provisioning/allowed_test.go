@@ -41,8 +41,8 @@ func TestPodNamesWhatIsNotAllowed(t *testing.T) {
 	}
 }
 
-// The annotation on the identity of the controller's own credentials holds for launch templates
-// that pods name, and for those that Provisioners do.
+// The annotation on the identity of the controller's own credentials holds both for launch
+// templates that pods name and for launch templates that Provisioners name.
 func TestInstanceProfileOfANamedTemplate(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -87,9 +87,9 @@ func policy(w *provisioningtest.World, deny string) {
 	}
 }
 
-// A policy that allows some instance types alone refuses the others to nobody else: a Provisioner
-// within it is Ready and launches. A pod that asks for another type is told, and the Provisioner
-// stays Ready. One that allows none but forbidden types is not Ready, and is within seconds after
+// A policy that allows only some instance types does not affect others: a Provisioner within it is
+// Ready and launches. A pod that asks for another type gets the reason, and the Provisioner stays
+// Ready. A Provisioner that allows only forbidden types is not Ready, and is within seconds after
 // the policy allows them.
 func TestPoliciesOfInstanceTypes(t *testing.T) {
 	t.Parallel()
@@ -136,7 +136,7 @@ func TestPoliciesOfInstanceTypes(t *testing.T) {
 }
 
 // A policy that forbids Spot Instances has On-Demand Instances launched where both are allowed. A
-// pod that asks for a Spot Instance is told, and keeps no other from its node.
+// pod that asks for a Spot Instance gets the reason, and keeps no other from its node.
 func TestPolicyOfMarkets(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})

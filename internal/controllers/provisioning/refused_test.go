@@ -109,8 +109,8 @@ func TestRefusedTemplateIsSeenWithoutPods(t *testing.T) {
 	}
 }
 
-// What a dry run does not show is learned from launches: it keeps nobody else from launching, and
-// is tried again after some minutes.
+// A refusal that a dry run does not show is learned from launches: it keeps no other Provisioner
+// from launching, and the launch is tried again after some minutes.
 func TestTemplateRefusedByLaunchesAlone(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -140,8 +140,8 @@ func TestTemplateRefusedByLaunchesAlone(t *testing.T) {
 	}
 }
 
-// A caller who may not launch is told so within seconds, by the Provisioner and the pod, and
-// launches within seconds after he may. Nothing counts as short.
+// For a caller who may not launch, the Provisioner and the pod report that within seconds. It
+// launches within seconds after it may. Nothing counts as short.
 func TestUnauthorizedLaunch(t *testing.T) {
 	t.Parallel()
 	for _, action := range []string{"CreateFleet", "RunInstances"} {
@@ -205,7 +205,7 @@ func TestThrottledLaunch(t *testing.T) {
 	}
 }
 
-// A pod is told that AWS has none of the instances that suit it, and not that others are too small.
+// A pod reports that AWS has none of the instances that suit it, and not that others are too small.
 func TestPodIsToldOfAShortage(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{Behavior: shortOf("m5.large")})

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioningtest"
 )
 
-// changed has the world have a launch template whose newest version is what w.Template makes, with
+// changed gives the world a launch template whose newest version is what w.Template returns, with
 // some changes.
 func changed(w *provisioningtest.World, name string, change *ec2types.RequestLaunchTemplateData) {
 	w.Helper()

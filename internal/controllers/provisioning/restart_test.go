@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioningtest"
 )
 
-// No more nodes are launched in a minute than allowed, however often the provisioner restarts.
+// The bound on nodes launched in a minute holds however often the provisioner restarts.
 func TestBudgetSurvivesRestarts(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{LaunchesPerMinute: 2})

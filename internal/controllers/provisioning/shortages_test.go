@@ -126,8 +126,9 @@ func TestCallRefusedForASubnet(t *testing.T) {
 	mustBeReady(w, "default", "with two subnets")
 }
 
-// A quota of vCPUs that is used up has instances of other families launched, after one try. A
-// Provisioner that allows none is not Ready and says so, as its pod is told; others are.
+// When a quota of vCPUs is used up, instances of other families are launched, after one try. A
+// Provisioner that allows none is not Ready and says so, as the event of its pod does; others are
+// Ready.
 func TestQuotaOfAFamily(t *testing.T) {
 	t.Parallel()
 	bound := *world.Default()

@@ -92,7 +92,7 @@ func nodesOf(w *provisioningtest.World) int {
 }
 
 // told fails the test unless a pod has one event with all of the parts, and none that blames AWS
-// for what it was not asked.
+// although it was not asked.
 func told(w *provisioningtest.World, pod string, parts ...string) {
 	w.Helper()
 	if got := w.Told(append([]string{"NoNodeLaunched " + pod + ":"}, parts...)...); len(got) != 1 {
@@ -154,7 +154,7 @@ func TestZonesWithoutSubnets(t *testing.T) {
 	}
 }
 
-// A pod that asks for a zone without a subnet is told where there are subnets.
+// A pod that asks for a zone without a subnet gets an event that says where there are subnets.
 func TestPodInAZoneWithoutASubnet(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -168,7 +168,7 @@ func TestPodInAZoneWithoutASubnet(t *testing.T) {
 }
 
 // A Provisioner whose subnets were deleted after they had been found is not Ready with the first
-// launch that finds them gone, and is with others within seconds. What it says is not that AWS has
+// launch that finds them gone, and is with others within seconds. Its message is not that AWS has
 // no capacity.
 func TestDeletedSubnets(t *testing.T) {
 	t.Parallel()
@@ -268,8 +268,8 @@ func TestFullSubnets(t *testing.T) {
 	}
 }
 
-// A full subnet does not keep nodes from other zones, nor those of a launch template that has a
-// subnet of its own.
+// A full subnet keeps nodes neither from other zones nor from a launch template that has a subnet
+// of its own.
 func TestFullSubnetAmongOthers(t *testing.T) {
 	t.Parallel()
 	w := provisioningtest.New(t, provisioningtest.Options{})
@@ -366,8 +366,8 @@ func TestNextProvisioner(t *testing.T) {
 	}
 }
 
-// A Provisioner of whose instance types AWS offers none where its subnets are is not Ready, as its
-// pod is told, and launches within seconds after there is a subnet where it offers one.
+// A Provisioner is not Ready if AWS offers none of its instance types where its subnets are. Its
+// pod reports that, and it launches within seconds after there is a subnet where AWS offers one.
 func TestTypesThatZonesDoNotOffer(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-project/slipway/internal/launchtemplate"
 )
 
-// facts are those of a cluster.
+// facts holds what a cluster reports.
 type facts struct{ version, serviceCIDR string }
 
 func (f facts) Version(context.Context) (string, error)     { return f.version, nil }
