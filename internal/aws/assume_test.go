@@ -153,8 +153,8 @@ func TestSessionsAreRenewedBeforeTheyEnd(t *testing.T) {
 	}
 }
 
-// A role that is taken away is lost when its session ends, a failing STS before that is not
-// noticed, and a thousand who ask in vain ask once.
+// A role that is taken away is lost when its session expires, a failing STS before that is not
+// noticed, and a thousand callers that ask in vain cause one call.
 func TestRefusalsAreRemembered(t *testing.T) {
 	t.Parallel()
 	w := newTenancy(t)

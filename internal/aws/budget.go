@@ -25,7 +25,7 @@ type Limits map[string]Limit
 // DefaultLimits returns the budgets that AWS gives an account in a region.
 //
 // EC2's are documented per action (AWS: ec2-api-throttling, section "Request token bucket sizes and
-// refill rates"). Every describe that Slipway makes is filtered or paginated. Auto Scaling has one
+// refill rates"). Every describe that Slipway sends is filtered or paginated. Auto Scaling has one
 // bucket for all actions, whose size AWS does not publish; ours is a guess that keeps a manager
 // with a thousand pools from using all of it. SSM allows 40 parameter reads a second, and 3 writes
 // or describes of parameters (AWS: Systems Manager endpoints and quotas). SQS bounds standard
@@ -115,8 +115,8 @@ func newBudget(c clock.PassiveClock, limits Limits) *budget {
 	return &budget{clock: c, limits: limits, buckets: map[string]*bucket{}}
 }
 
-// take spends one request, or says why it cannot. The caller is who will come back if it cannot,
-// empty for somebody.
+// take spends one request, or returns why it cannot. The caller is the one that will come back if
+// it cannot, empty for none in particular.
 func (b *budget) take(service, action, caller string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -130,7 +130,8 @@ func (b *budget) take(service, action, caller string) error {
 	return nil
 }
 
-// empty takes in what AWS said: the account has no requests left, whoever used them.
+// empty empties a bucket because AWS reported that the account has no requests left, whoever used
+// them.
 func (b *budget) empty(service, action string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -235,14 +236,14 @@ func (b *bucket) refill(now time.Time) {
 // callerKey is the context key of the caller.
 type callerKey struct{}
 
-// WithCaller names on whose behalf calls are made: who will come back for one that is held back.
-// Empty for nobody in particular.
+// WithCaller names the caller that will come back for a call that is held back. It is empty for
+// none in particular.
 func WithCaller(ctx context.Context, caller string) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller)
 }
 
-// CallerNamespace returns the namespace of the object on whose behalf calls are made, empty for a
-// caller without one. Callers are named <kind>/<namespace>/<name>.
+// CallerNamespace returns the namespace of the object that calls are for, empty for a caller
+// without one. Callers are named <kind>/<namespace>/<name>.
 func CallerNamespace(ctx context.Context) string { return namespaceOf(callerOf(ctx)) }
 
 func namespaceOf(caller string) string {

@@ -132,8 +132,8 @@ func TestBudgetKeepsPlaces(t *testing.T) {
 	}
 }
 
-// In any period, the requests that are spent are at most those that the bucket held and those that
-// were added.
+// In any period, the requests that are spent are at most the requests that the bucket held plus the
+// requests that were added.
 func TestBudgetIsNeverExceeded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

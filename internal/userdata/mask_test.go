@@ -343,7 +343,7 @@ func TestStoredGzip(t *testing.T) {
 	}
 }
 
-// What is masked goes into fingerprints by which nodes are rolled: a release that changes one of
+// Masked data goes into the fingerprints that decide about roll-outs: a release that changes one of
 // these rolls every pool.
 func TestMaskedIsStable(t *testing.T) {
 	t.Parallel()

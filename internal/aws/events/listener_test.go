@@ -73,7 +73,7 @@ func newRig(t *testing.T, name string) *rig {
 	return r
 }
 
-// listen runs the listener until the test ends.
+// listen runs the listener until the test finishes.
 func (r *rig) listen() {
 	ctx, cancel := context.WithCancel(r.Context())
 	done := make(chan struct{})
@@ -271,18 +271,19 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// awaitTimer steps the clock, once somebody waits for it, by just what makes the listener try again.
+// awaitTimer steps the clock, once a timer waits for it, by just enough for the listener to try
+// again.
 func (r *rig) awaitTimer(wait time.Duration) {
 	r.Helper()
 	calls := len(r.sim.Calls())
-	// It may not have begun to wait yet: a step is then made up for by the next one.
+	// It may not have begun to wait yet: the next step makes up for this one then.
 	r.eventually("another attempt", func() bool {
 		r.sim.Clock().Step(wait)
 		return len(r.sim.Calls()) > calls
 	})
 }
 
-// Reading that fails makes it fall silent; when it works again it listens again, and nothing was lost.
+// When reading fails it falls silent; when it works again it listens again, and nothing was lost.
 func TestRecovery(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "slipway")

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// awaitCalls waits until so many descriptions were made that the test has not expected yet, and
+// awaitCalls waits until so many descriptions were sent that the test has not expected yet, and
 // their watchers were woken.
 func (r *rig) awaitCalls(calls, woken int) {
 	r.Helper()

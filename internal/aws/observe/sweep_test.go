@@ -73,8 +73,8 @@ func (r *rig) describe(_ context.Context, names []string) (map[string]string, er
 	return found, nil
 }
 
-// run runs the sweep until the test ends. The function steps the clock by one tick of motion, and
-// returns when the sweep has dealt with it.
+// run runs the sweep until the test finishes. The function steps the clock by one tick of motion,
+// and returns when the sweep has dealt with it.
 func (r *rig) run() (tick func()) {
 	r.Helper()
 	ctx, cancel := context.WithCancel(r.Context())
@@ -272,8 +272,8 @@ func TestWakeOnChange(t *testing.T) {
 	}
 }
 
-// After a write nobody knows what there is. The first state that is seen may be the last change for
-// a long time.
+// After a write the state is unknown. The first state that is seen may be the last change for a
+// long time.
 func TestInvalidate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 10)

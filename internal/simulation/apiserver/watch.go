@@ -20,7 +20,7 @@ type Watch struct {
 	pending []Event
 }
 
-// Watch returns the objects of a kind in all namespaces, and a queue of what happens to them from then on.
+// Watch returns the objects of a kind in all namespaces, and a queue of their changes from then on.
 func (s *Server) Watch(gvk schema.GroupVersionKind) ([]*Object, *Watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,7 @@ func (w *Watch) Next() (Event, bool) {
 	return event, true
 }
 
-// Stop ends the watch.
+// Stop stops the watch.
 func (w *Watch) Stop() {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
