@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// What a path, a query or a body of EKS has that its API does not is refused, with the code in the
+// A path, a query, or a body of EKS that its API does not have is refused, with the code in the
 // header that SDKs read.
 func TestEKSOverTheWire(t *testing.T) {
 	t.Parallel()
@@ -42,7 +42,7 @@ func TestEKSOverTheWire(t *testing.T) {
 	}
 }
 
-// rest makes a signed request to EKS.
+// rest sends a signed request to EKS.
 func (e *endpoint) rest(t *testing.T, method, path, body string) (status int, header http.Header, text string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, e.url+path, strings.NewReader(body))

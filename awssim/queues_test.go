@@ -303,8 +303,8 @@ func TestQueueErrors(t *testing.T) {
 	}
 }
 
-// A group's instance is launched, terminated by somebody and replaced; the queue gets all of it, as
-// AWS words it.
+// A group's instance is launched, terminated, and replaced; the queue gets all of it, with AWS's
+// wording.
 func TestEventsOfGroups(t *testing.T) {
 	t.Parallel()
 	e := serve(t, awssim.Options{World: queues()})
@@ -411,7 +411,7 @@ type told struct {
 	instance string // the last one that changed its state
 }
 
-// told empties the queue.
+// told returns what is in the queue, and empties it.
 func (e *endpoint) told(t testing.TB, q *queueClient) told {
 	t.Helper()
 	var all told

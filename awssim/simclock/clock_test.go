@@ -138,7 +138,7 @@ func TestTicker(t *testing.T) {
 			t.Errorf("tick %d was at %v", i, got.Sub(start))
 		}
 	}
-	c.Step(10 * time.Second) // nobody listens: all ticks but one are dropped
+	c.Step(10 * time.Second) // no receiver: all ticks but one are dropped
 	<-ticker.C()
 	select {
 	case at := <-ticker.C():

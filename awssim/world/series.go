@@ -41,7 +41,7 @@ type Series struct {
 	Architectures []string `json:"architectures"`
 	OwnerID       string   `json:"ownerID"`
 	OwnerAlias    string   `json:"ownerAlias,omitempty"`
-	// PerMinor makes one image per minor version, of its newest patch.
+	// PerMinor generates one image per minor version, of its newest patch.
 	PerMinor bool   `json:"perMinor,omitempty"`
 	From     string `json:"from,omitempty"`  // first minor version
 	Until    string `json:"until,omitempty"` // last minor version

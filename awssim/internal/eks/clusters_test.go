@@ -51,7 +51,7 @@ func (f *fixture) made(change ...func(*eks.CreateClusterInput)) *types.Cluster {
 	return f.cluster("made")
 }
 
-// updateOf returns an update of the cluster made.
+// updateOf returns an update of the created cluster.
 func (f *fixture) updateOf(id *string, addon ...string) *types.Update {
 	f.t.Helper()
 	in := &eks.DescribeUpdateInput{Name: aws.String("made"), UpdateId: id}
@@ -109,7 +109,7 @@ func TestClusterIsCreatedAndDeleted(t *testing.T) {
 	fails(f, f.ec2.DescribeSecurityGroups, &ec2.DescribeSecurityGroupsInput{GroupIds: []string{group}}, "InvalidGroup.NotFound", group)
 }
 
-// A cluster of CreateCluster has no API server until somebody gives it one.
+// A cluster of CreateCluster has no API server until a test gives it one.
 func TestClusterGetsAnAPIServer(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -315,8 +315,8 @@ func TestClusterUpdateShowsWhatWasAsked(t *testing.T) {
 	}
 }
 
-// A client that has named none of these, such as Terraform, takes them for a change that somebody
-// else has made.
+// A client that has named none of these, such as Terraform, would take them for changes by another
+// client.
 func TestClusterShowsOnlyWhatWasNamed(t *testing.T) {
 	t.Parallel()
 	f := start(t, withClusterTimes)
@@ -461,7 +461,7 @@ func TestAccessEntries(t *testing.T) {
 	fails(f, f.eks.DescribeAccessEntry, &eks.DescribeAccessEntryInput{ClusterName: demo, PrincipalArn: user}, "ResourceNotFoundException", "could not be found")
 }
 
-// Who creates a cluster is its administrator, unless that was not wanted.
+// The creator of a cluster is its administrator, unless the request says otherwise.
 func TestCreatorOfAClusterIsAdmitted(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -245,7 +245,7 @@ func TestTags(t *testing.T) {
 	fails(f, f.eks.TagResource, &eks.TagResourceInput{ResourceArn: aws.String(*g.NodegroupArn + "x"), Tags: want}, "NotFoundException", "")
 }
 
-// Describe actions lag like those of other services; writes do not.
+// Describe actions lag as in other services; writes do not.
 func TestReadLag(t *testing.T) {
 	t.Parallel()
 	f := start(t, func(o *awssim.Options) { o.Behavior.ReadLag = 5 * time.Second })

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-project/slipway/awssim/world"
 )
 
-// What EKS adds to user data is in the words of each family, beside what the user gave.
+// EKS's additions to user data have the form of each family, and are added to the user's data.
 func TestUserDataByFamily(t *testing.T) {
 	t.Parallel()
 	rows := []struct {
@@ -123,7 +123,7 @@ func (f *fixture) checkUpdateToUserData(amiType types.AMITypes, own string) {
 	}
 }
 
-// Who runs nodes learns what labels and taints they have, of custom images too, whose user data EKS
+// Code that runs nodes learns their labels and taints, also for custom images, whose user data EKS
 // leaves alone.
 func TestManagedNode(t *testing.T) {
 	t.Parallel()
@@ -192,7 +192,7 @@ func TestReleases(t *testing.T) {
 	}
 }
 
-// Fifty groups are made and updated at once: none waits for another.
+// Fifty groups are created and updated at once: none waits for another.
 func TestManyGroupsAtOnce(t *testing.T) {
 	t.Parallel()
 	f := start(t, func(o *awssim.Options) {

@@ -247,7 +247,7 @@ func TestUpdateAndDrain(t *testing.T) {
 	}
 }
 
-// With NodesReport, whoever runs the nodes says when they are Ready and drained.
+// With NodesReport, the code that runs the nodes sets when they are Ready and drained.
 func TestNodesReport(t *testing.T) {
 	t.Parallel()
 	f := start(t, func(o *awssim.Options) { o.Behavior.NodesReport = true })

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The inline policies of a role, from the first to the role's end.
+// The inline policies of a role, from the first to the role's deletion.
 func TestInlineRolePolicies(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()

@@ -81,7 +81,7 @@ func Register(reg *sim.Registry) {
 	registerAuthorization(reg)
 }
 
-// dump is what the account holds in the region.
+// dump returns what the account holds in the region.
 func dump(r *sim.Region) any {
 	s := of(r.Account)
 	buckets, objects := map[string]any{}, map[string]any{}

@@ -272,7 +272,7 @@ func TestIDsAreUniqueAndDependOnTheSeed(t *testing.T) {
 	}
 }
 
-// What one account does, and when, changes no identifier of another's.
+// The actions of one account, and their times, change no identifier of another's.
 func TestIDsDoNotDependOnOtherAccounts(t *testing.T) {
 	t.Parallel()
 	draw := func(disturb bool) []string {
