@@ -93,7 +93,7 @@ func get(t *testing.T, url string) int {
 	return response.StatusCode
 }
 
-// start runs the command in this process until the test ends and returns its URL.
+// start runs the command in this process until the test finishes and returns its URL.
 func start(t *testing.T, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -405,8 +405,7 @@ func TestAdoptionOfAGroupWithoutItsTemplate(t *testing.T) {
 	}
 }
 
-// TestScaleInAndOutOfAnAdoptedPool holds that new instances run the spec, and that the existing
-// ones stay.
+// TestScaleOfAnAdoptedPool holds that new instances run the spec, and that the existing ones stay.
 func TestScaleOfAnAdoptedPool(t *testing.T) {
 	t.Parallel()
 	w := newCAPAsWorld(t, nil)
