@@ -130,8 +130,8 @@ func (b *budget) take(service, action, caller string) error {
 	return nil
 }
 
-// empty empties a bucket because AWS reported that the account has no requests left, whoever used
-// them.
+// empty empties a bucket because AWS reported that the account has no requests left, regardless of
+// what used them.
 func (b *budget) empty(service, action string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -160,8 +160,8 @@ func statusRead(object client.Object) any {
 	return object.GetResourceVersion()
 }
 
-// Locate finds out where a cluster is, without requiring that it is ready: deleting a pool needs no
-// more. It returns the same errors as Load.
+// Locate finds out where a cluster is, without requiring that it is ready: deleting a pool needs
+// only its location. It returns the same errors as Load.
 func Locate(ctx context.Context, reader client.Reader, cluster *clusterv1.Cluster) (Location, error) {
 	source, err := load(ctx, reader, cluster)
 	if err != nil {

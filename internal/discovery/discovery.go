@@ -67,7 +67,7 @@ func New(clients *aws.Clients, clk clock.PassiveClock) *Discovery {
 type NotFoundError struct {
 	// Kind of the resource, for messages, such as "subnet".
 	Kind string
-	// What describes what was looked for.
+	// What describes the resource that was looked for.
 	What string
 	// Advice is what to do about it; it may be empty.
 	Advice string

@@ -93,8 +93,8 @@ func (r Reader) ReadVersion(ctx context.Context, template launchtemplate.Templat
 	return Version{Template: template, Number: number, Fingerprints: data.Fingerprints(), Resolved: resolved}, nil
 }
 
-// Resolve returns what contents resolve to. The root device is that of the image that the consumer
-// chooses, empty if it chooses none, or it is not known.
+// Resolve returns what contents resolve to. The root device is the one of the image that the
+// consumer chooses, empty if it chooses none, or it is not known.
 func (r Reader) Resolve(ctx context.Context, contents launchtemplate.Contents, rootDevice string) (Resolved, error) {
 	facts, err := r.Facts(ctx, contents)
 	if err != nil {

@@ -28,8 +28,8 @@ const (
 	// drainSlack bounds how long a drain may take beyond its time limit: until a failed call is
 	// tried again, or a new process has taken over.
 	drainSlack = 8 * time.Minute
-	// sinceWhole is how much too early the recorded begin of a drain may be: times are recorded in
-	// whole seconds.
+	// sinceWhole bounds how much earlier a drain may be recorded to begin than it did: times are
+	// recorded in whole seconds.
 	sinceWhole = time.Second
 )
 

@@ -88,7 +88,7 @@ func (f Flaw) result(result reconcile.Result, err error) (reconcile.Result, erro
 	return result, err
 }
 
-// never is when work that a flaw leaves out is due.
+// never is the delay of work that a flaw leaves out.
 const never = 1000 * time.Hour
 
 // answer is one that AWS gave, which a process remembers.

@@ -164,7 +164,7 @@ func (m *masker) pieceEdits(data []byte, depth int) []edit {
 	return []edit{{start: 0, end: len(data), replacement: storedGzip(masked)}}
 }
 
-// edit replaces the bytes from start up to end.
+// edit replaces a range of bytes.
 type edit struct {
 	start, end  int
 	replacement []byte

@@ -18,7 +18,7 @@ var (
 const (
 	// remembered is the number of moves that are printed with a failure.
 	remembered = 40
-	// checkEvery is the number of moves between two checks of what must not have changed.
+	// checkEvery is the number of moves between two checks of the invariants.
 	checkEvery = 25
 	// growth bounds how much more memory, in bytes, the process may hold after the moves than
 	// before: it holds the API server and the simulated AWS too.

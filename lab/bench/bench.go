@@ -112,7 +112,7 @@ type bench struct {
 	// standing is true once the clock stands but for steps.
 	standing bool
 	process  *process
-	subject  string // of what is measured, in messages
+	subject  string // names the measured thing in messages
 	result   Result
 }
 

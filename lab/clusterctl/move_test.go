@@ -233,7 +233,7 @@ type picture struct {
 	Configs     []infrav1.AWSLaunchConfig
 }
 
-// ignored is what a move may change: what the API server gives an object, times, and reports about
+// ignored lists what a move may change: fields that the API server sets, times, and reports about
 // the past.
 var ignored = cmp.Options{
 	cmpopts.IgnoreFields(metav1.ObjectMeta{}, "UID", "ResourceVersion", "Generation", "CreationTimestamp", "ManagedFields"),

@@ -24,7 +24,8 @@ const (
 	burst, perSecond = 100, 5
 	// least is the share of AWS's limits that must be used.
 	least = 0.9
-	// beat is the step of the clock meanwhile: half of what a second's requests come back in.
+	// beat is the step of the clock meanwhile: half of the time in which a second's requests come
+	// back.
 	beat = 500 * time.Millisecond
 )
 

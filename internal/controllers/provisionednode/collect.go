@@ -55,7 +55,7 @@ func (c *Collector) Start(ctx context.Context) error {
 	}
 }
 
-// Collect makes one pass: it terminates the instances that no ProvisionedNode knew in the previous
+// Collect runs one pass: it terminates the instances that no ProvisionedNode knew in the previous
 // pass either. Between the two, the controller that launched them has recorded them. It leaves
 // instances of a launch that waits for its answer alone.
 func (c *Collector) Collect(ctx context.Context) error {

@@ -252,8 +252,7 @@ func failingLaunch(nodes []provisioningv1.ProvisionedNode) string {
 }
 
 // failed finishes the pass because AWS failed or refused to answer, as outcome.Of does. A
-// correction that a user makes in AWS is noticed within seconds, because until then nothing is
-// launched.
+// correction by a user in AWS is noticed within seconds, because until then nothing is launched.
 func failed(p *pass, condition, reason string, err error) reconciling.Outcome {
 	result := outcome.Of(p.provisioner, condition, reason, err)
 	if aws.FateOf(err).Kind == aws.WaitForUser {

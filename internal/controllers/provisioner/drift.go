@@ -29,10 +29,10 @@ type drifted struct {
 	why  string
 }
 
-// replaceDrifted has nodes replaced that are not what they would be launched as now, the oldest
-// first, and no more at a time than spec.drift and the disruption budgets let. A mark on a node
-// requests the replacement; the controller of nodes does the rest. Without spec.drift, or when a
-// node no longer differs, the mark is removed.
+// replaceDrifted has nodes that are not what they would be launched as now replaced, the oldest
+// first, within the bounds of spec.drift and the disruption budgets. A mark on a node requests the
+// replacement; the controller of nodes does the rest. Without spec.drift, or when a node no longer
+// differs, the mark is removed.
 func (r *Reconciler) replaceDrifted(ctx context.Context, p *pass) reconciling.Outcome {
 	found, err := r.findDrifted(ctx, p)
 	if err != nil {

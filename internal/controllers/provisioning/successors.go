@@ -10,8 +10,9 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/state"
 )
 
-// successionTime is the time for which the place of an evicted pod is kept for its successor. Its
-// controller creates that immediately, and the scheduler considers it soon after.
+// successionTime is the time for which the place of an evicted pod is kept for its successor. The
+// controller of the pod creates the successor immediately, and the scheduler considers it soon
+// after.
 const successionTime = 30 * time.Second
 
 // movers are pods that were found a place while they ran on a node that leaves, by their ids.

@@ -212,7 +212,7 @@ func TestKeptByPodDisruptionBudgets(t *testing.T) {
 	}
 }
 
-// made returns a node in a state, such as "asks=Expired": what asks, what may leave, and what
+// made returns a node in a state such as "asks=Expired", which says whether it asks, may leave, or
 // leaves.
 func made(name, state string) provisioningv1.ProvisionedNode {
 	node := provisioningv1.ProvisionedNode{ObjectMeta: metav1.ObjectMeta{Name: name}}

@@ -151,8 +151,8 @@ func awaited(provisioned *provisioningv1.ProvisionedNode, types map[string]*pack
 	return node
 }
 
-// roomOf returns what pods get of a node with an instance type. Of its devices, it counts those
-// whose driver the image has.
+// roomOf returns what pods get of a node with an instance type. A device counts only if the image
+// has its driver.
 func roomOf(t *packing.InstanceType, provisioned *provisioningv1.ProvisionedNode) corev1.ResourceList {
 	room := t.Capacity.DeepCopy()
 	maps.DeleteFunc(room, func(name corev1.ResourceName, _ resource.Quantity) bool {

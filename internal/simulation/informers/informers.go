@@ -245,7 +245,7 @@ func (c *Cache) start(at stream) (*informer, error) {
 	return one, nil
 }
 
-// informer holds one kind, and notifies handlers of what is delivered.
+// informer holds one kind, and notifies handlers of deliveries.
 type informer struct {
 	stream
 	scheme *runtime.Scheme
