@@ -7,7 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Terms bounds how a node is drained. The zero value waits for evictions forever.
+// Terms holds the terms on which a node is drained. The zero value waits for evictions forever.
 type Terms struct {
 	// Protects reports whether a pod is left alone until it finishes or the deadline comes; nil for
 	// none. On a node whose kubelet is unresponsive, no pod is.

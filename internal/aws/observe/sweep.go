@@ -288,8 +288,8 @@ func (s *Sweep[V]) sweep(ctx context.Context, full bool) bool {
 				return false
 			}
 			if aws.IsThrottled(err) {
-				// Not an error: the next sweep comes soon, and a caller that waits for a change
-				// also polls for it.
+				// Not worth an error: the next sweep comes soon, and a caller that waits for a
+				// change also polls for it.
 				log.FromContext(ctx).V(1).Info("Sweeping was throttled, the next sweep tries again", "names", len(names), "reason", err.Error())
 				continue
 			}

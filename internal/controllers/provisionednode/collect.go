@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-project/slipway/internal/provisioning/state"
 )
 
-// Collector terminates instances that no ProvisionedNode knows: their launch was not answered
-// before the object was lost. It touches only instances that have the mark of its cluster. It also
+// Collector terminates instances that no ProvisionedNode knows: the answer to their launch was lost
+// together with the object. It touches only instances that have the mark of its cluster. It also
 // frees Nodes that wait for a ProvisionedNode which is gone. It is a manager's Runnable.
 type Collector struct {
 	Client client.Client

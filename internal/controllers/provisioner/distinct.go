@@ -36,8 +36,8 @@ func (r *Reconciler) compare(ctx context.Context, p *pass) reconciling.Outcome {
 	return reconciling.Continue()
 }
 
-// before returns the first provisioner, by weight and name, that pods cannot distinguish from one,
-// if it comes before that.
+// before returns the first provisioner, by weight and name, that pods cannot distinguish from the
+// given one, if it comes before that.
 func before(one *provisioningv1.Provisioner, all []provisioningv1.Provisioner) (constraints.Provisioner, bool) {
 	layer := constraints.FromSpec(one.Name, &one.Spec)
 	var earlier []constraints.Provisioner
