@@ -115,8 +115,8 @@ func (q *queueClient) kinds() []string {
 	}
 }
 
-// A user creates queues and rules, and gets the events of instances and groups that the patterns
-// match and the queues' policies allow.
+// TestRulesDeliverEvents holds that a user who creates queues and rules gets the events of
+// instances and groups that the patterns match and the queues' policies allow.
 func TestRulesDeliverEvents(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -164,7 +164,8 @@ var (
 	docQueue   = regexp.MustCompile("(?s)```json\n(.*?)```")
 )
 
-// The rules that docs/events.md has users create work, and get the events that they are for.
+// TestQueueOfTheDocumentation holds that the rules that docs/events.md has users create work, and
+// get the events that they are for.
 func TestQueueOfTheDocumentation(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile("../docs/events.md")
@@ -198,7 +199,8 @@ func TestQueueOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// The life of a rule: it is disabled, enabled, tagged, listed, stripped of its targets and deleted.
+// TestRuleIsAdministered walks a rule through its life: it is disabled, enabled, tagged, listed,
+// stripped of its targets, and deleted.
 func TestRuleIsAdministered(t *testing.T) {
 	t.Parallel()
 	e := serve(t, awssim.Options{})
@@ -292,7 +294,7 @@ func TestRulesAreRefused(t *testing.T) {
 	}
 }
 
-// A caller is held to the rule's ARN and tags.
+// TestRulesAreAuthorized holds that a caller is held to the rule's ARN and tags.
 func TestRulesAreAuthorized(t *testing.T) {
 	t.Parallel()
 	e := serve(t, awssim.Options{})

@@ -186,7 +186,7 @@ func TestObjectErrors(t *testing.T) {
 	}
 }
 
-// The bucket's name may stand before the host.
+// TestVirtualHostedBucket holds that the bucket's name may stand before the host.
 func TestVirtualHostedBucket(t *testing.T) {
 	t.Parallel()
 	e := serve(t, awssim.Options{})
@@ -208,7 +208,7 @@ func TestVirtualHostedBucket(t *testing.T) {
 	}
 }
 
-// Objects expire by the rules of their bucket.
+// TestExpiration holds that objects expire by the rules of their bucket.
 func TestExpiration(t *testing.T) {
 	t.Parallel()
 	clock := simclock.New(start.Add(time.Hour), 0)

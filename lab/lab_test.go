@@ -19,7 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A whole laboratory with two API servers, a manager and clusters of both kinds, and what is left of it.
+// TestLaboratory runs a whole laboratory with two API servers, a manager, and clusters of both
+// kinds, and checks what is left of it.
 func TestLaboratory(t *testing.T) {
 	started := make(chan ManagerEnv, 1)
 	begin := time.Now()

@@ -16,7 +16,7 @@ type Release struct {
 	Date    time.Time `json:"date"`
 }
 
-// minor returns major and minor as numbers.
+// minorOf returns major and minor as numbers.
 func minorOf(version string) (minor [2]int, err error) {
 	parts := strings.SplitN(version, ".", 3)
 	if len(parts) < 2 {

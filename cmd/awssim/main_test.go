@@ -28,8 +28,8 @@ func program(t *testing.T) string {
 
 var firstLine = regexp.MustCompile(`^listening on (http://127\.0\.0\.1:\d+)\n$`)
 
-// The process says where it listens, goes on without standard input, and exits at once and
-// successfully when it is asked to.
+// TestProcess holds that the process says where it listens, goes on without standard input, and
+// exits at once and successfully when it is asked to.
 func TestProcess(t *testing.T) {
 	t.Parallel()
 	path := program(t)

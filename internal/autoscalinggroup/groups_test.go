@@ -141,9 +141,9 @@ func (r *rig) create(desired Desired) Group {
 	return r.see("pool")
 }
 
-// A created or updated group is as desired, and needs no update: for all that can be desired, from
-// all that may have been there. And an updated group equals a created one: nothing of its former
-// state is left.
+// TestCreatedAndUpdatedGroupsAreAsDesired holds that a created or updated group is as desired, and
+// needs no update: for all that can be desired, from all that may have been there. And an updated
+// group equals a created one: nothing of its former state is left.
 func TestCreatedAndUpdatedGroupsAreAsDesired(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -330,8 +330,8 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// A group whose size is not managed begins at its smallest size, and stays where an autoscaler puts
-// it.
+// TestCapacityOfOthers holds that a group whose size is not managed begins at its smallest size,
+// and stays where an autoscaler puts it.
 func TestCapacityOfOthers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -352,8 +352,8 @@ func TestCapacityOfOthers(t *testing.T) {
 	}
 }
 
-// A scaling that happens between the look and the update is not undone by an update that is about
-// something else.
+// TestUpdateLeavesCapacityThatItDidNotChange holds that a scaling that happens between the
+// description and the update is not undone by an update of something else.
 func TestUpdateLeavesCapacityThatItDidNotChange(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

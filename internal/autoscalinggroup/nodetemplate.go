@@ -22,8 +22,8 @@ const (
 // type implies the rest.
 var resourceAnnotations = map[string]string{"cpu": "cpu", "memory": "memory", "ephemeral-disk": "ephemeral-storage", "maxPods": "pods"}
 
-// The limits of a tag (AWS: Auto Scaling user guide, ec2-auto-scaling-tagging, "Tag naming and
-// usage restrictions").
+// longestTagKey and longestTagValue are the limits of a tag (AWS: Auto Scaling user guide,
+// ec2-auto-scaling-tagging, "Tag naming and usage restrictions").
 const longestTagKey, longestTagValue = 128, 256
 
 // The properties of a node that the provider does not find out by itself, from the instance type of

@@ -348,8 +348,8 @@ func TestBackOff(t *testing.T) {
 	}
 }
 
-// A status that AWS adds must be classified: if one is wrongly taken for final, we start refreshes
-// that AWS refuses.
+// TestRefreshStatuses fails for a status of AWS that is not classified: if one is wrongly taken for
+// final, we start refreshes that AWS refuses.
 func TestRefreshStatuses(t *testing.T) {
 	t.Parallel()
 	active := map[asgtypes.InstanceRefreshStatus]bool{

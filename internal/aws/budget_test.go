@@ -132,8 +132,8 @@ func TestBudgetKeepsPlaces(t *testing.T) {
 	}
 }
 
-// In any period, the requests that are spent are at most the requests that the bucket held plus the
-// requests that were added.
+// TestBudgetIsNeverExceeded holds that in any period, the requests that are spent are at most the
+// requests that the bucket held plus the requests that were added.
 func TestBudgetIsNeverExceeded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -193,7 +193,8 @@ func TestCallsAreHeldBack(t *testing.T) {
 	}
 }
 
-// When AWS says that the account has no requests left, ours are gone too, whatever we counted.
+// TestThrottlingByAWSEmptiesTheBudget holds that when AWS says that the account has no requests
+// left, ours are gone too, whatever we counted.
 func TestThrottlingByAWSEmptiesTheBudget(t *testing.T) {
 	t.Parallel()
 	w := newWire(t, answer{status: 503, code: "RequestLimitExceeded", message: "Request limit exceeded."})

@@ -216,7 +216,8 @@ func TestWhatAWSRefuses(t *testing.T) {
 	}
 }
 
-// A parameter's value is secret, also from who may describe it.
+// TestParametersAreSecret holds that a parameter's value is secret, also from callers that may
+// describe it.
 func TestParametersAreSecret(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -165,8 +165,8 @@ func TestCloudsAreShared(t *testing.T) {
 	}
 }
 
-// A cloud is swept from when it is first used or the manager leads, whichever is later, until the
-// manager no longer leads.
+// TestSweeps holds that a cloud is swept from when it is first used or the manager leads, whichever
+// is later, until the manager no longer leads.
 func TestSweeps(t *testing.T) {
 	t.Parallel()
 	for _, order := range []struct {
@@ -211,7 +211,8 @@ func TestSweeps(t *testing.T) {
 	}
 }
 
-// A new key stops the old cloud's sweeps and has what it watched described with the new one.
+// TestOtherCredentials holds that a new key stops the old cloud's sweeps, and that what it watched
+// is described with the new key.
 func TestOtherCredentials(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

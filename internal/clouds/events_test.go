@@ -29,8 +29,9 @@ func listening() *world.World {
 	return &w
 }
 
-// Two identities of one account share its queue. Both see that an instance has terminated, while
-// the clock stands still and though Auto Scaling has not found out.
+// TestEndedInstanceIsKnownToAll holds that two identities of one account share its queue, and that
+// both see that an instance has terminated, while the clock stands still and though Auto Scaling
+// has not found out.
 func TestEndedInstanceIsKnownToAll(t *testing.T) {
 	t.Parallel()
 	r := newRigIn(t, listening())

@@ -269,7 +269,8 @@ func TestLocateNeedsNoReadiness(t *testing.T) {
 	}
 }
 
-// The tags equal the ones of CAPA's own functions, which define what is recognized as a cluster's.
+// TestTagsAreCAPAs holds that the tags equal the ones of CAPA's own functions, which define what is
+// recognized as a cluster's.
 func TestTagsAreCAPAs(t *testing.T) {
 	t.Parallel()
 	facts := &Facts{Name: "prod", KubernetesName: "team_prod", AdditionalTags: map[string]string{"team": "infra", "cost": "1"}}

@@ -340,8 +340,8 @@ func TestErrorsAreNotKept(t *testing.T) {
 	}
 }
 
-// Many callers that ask for the same at once cause one call, and a caller that gives up does not
-// affect the others.
+// TestQuestionsAreShared holds that many callers that ask for the same at once cause one call, and
+// a caller that gives up does not affect the others.
 func TestQuestionsAreShared(t *testing.T) {
 	t.Parallel()
 	arrived, proceed := make(chan struct{}), make(chan struct{})

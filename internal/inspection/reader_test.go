@@ -165,7 +165,8 @@ func TestReadVersions(t *testing.T) {
 	}
 }
 
-// A version outlives what it names. That is reported for the version, and is no failure to read it.
+// TestReadWhatIsGone holds that a version that names something that is gone can be read, and that
+// this is reported for the version.
 func TestReadWhatIsGone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -74,7 +74,7 @@ func TestFingerprintsNeverChange(t *testing.T) {
 	}
 }
 
-// Golden files without a case would go unnoticed.
+// TestGoldenFilesHaveCases fails for golden files without a case, which would go unnoticed.
 func TestGoldenFilesHaveCases(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/fingerprints/*.golden")

@@ -210,8 +210,8 @@ func TestEnsureMovesDefaultBack(t *testing.T) {
 	}
 }
 
-// EC2 stores what the request has, so versions can be identified by their data as well as by their
-// description.
+// TestFingerprintsOfStoredData holds that the data that EC2 stores has the fingerprints of the
+// request, so versions can be identified by their data as well as by their description.
 func TestFingerprintsOfStoredData(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -244,8 +244,8 @@ func TestFingerprintsOfStoredData(t *testing.T) {
 	}
 }
 
-// An answer that is lost leaves it open whether the call had its effect. The next pass must find
-// out or repeat it, and double nothing.
+// TestLostAnswers holds that the next pass finds out about a call whose answer was lost, or repeats
+// it, and doubles nothing.
 func TestLostAnswers(t *testing.T) {
 	t.Parallel()
 	for _, place := range []awssim.Place{awssim.Before, awssim.AfterEffect} {
@@ -343,7 +343,8 @@ func TestNamesTaken(t *testing.T) {
 	}
 }
 
-// A name that was free when it was checked may be taken now.
+// TestNameTakenMeanwhile holds that a name that was free when it was checked, and is taken now, is
+// an error to retry soon, and that the next pass takes another name.
 func TestNameTakenMeanwhile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -389,8 +390,8 @@ func templateLost(r *rig) {
 	r.ensure(wanted)
 }
 
-// A deleted version is created again when it is wanted again, although the request for it was sent
-// before.
+// TestVersionLost holds that a deleted version is created again when it is wanted again, although
+// the request for it was sent before.
 func TestVersionLost(t *testing.T) {
 	t.Parallel()
 	whateverTokensDo(t, versionLost)
@@ -743,8 +744,8 @@ func TestWarning(t *testing.T) {
 	}
 }
 
-// Another look-up that leads to the same image is another request under another description: it
-// must not come under the token of the first.
+// TestTokenCoversDescription holds that another look-up that leads to the same image has another
+// token: it is another request, with another description.
 func TestTokenCoversDescription(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

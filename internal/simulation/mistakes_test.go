@@ -132,7 +132,8 @@ func TestWithRow(t *testing.T) {
 	}
 }
 
-// Every mistake that the documentation lists exists, and breaks the rule that it says.
+// TestTableListsMistakes holds that every mistake that the documentation lists exists, and breaks
+// the rule that the table names.
 func TestTableListsMistakes(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/simulation.md")

@@ -122,8 +122,8 @@ func (m mutant) sources(t *testing.T) map[string]string {
 	return changed
 }
 
-// Each mutant can be created from the source as it is. With -mutants N each is caught within N
-// schedules.
+// TestMutants holds that each mutant can be created from the source as it is. With -mutants N each
+// is caught within N schedules.
 func TestMutants(t *testing.T) {
 	for _, one := range mutants {
 		t.Run(one.name, func(t *testing.T) {
@@ -146,7 +146,8 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// All mutants together compile, so that none of them is noticed for want of a variable.
+// TestMutantsCompile holds that all mutants together compile, so that none is noticed only because
+// of an unused variable.
 func TestMutantsCompile(t *testing.T) {
 	t.Parallel()
 	sources, packages := map[string]string{}, map[string]bool{}

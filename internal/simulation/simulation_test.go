@@ -61,7 +61,7 @@ func run(t *testing.T, options simulation.Options) (result simulation.Result) {
 	return result
 }
 
-// Every invariant holds in every schedule.
+// TestSimulation holds that every invariant holds in every schedule.
 func TestSimulation(t *testing.T) {
 	if *seedFlag >= 0 {
 		result := run(t, simulation.Options{Seed: uint64(*seedFlag), Trace: os.Stdout})
@@ -142,7 +142,7 @@ func TestMinimize(t *testing.T) {
 	}
 }
 
-// The same seed gives the same schedule.
+// TestSameSeedSameTrace holds that the same seed gives the same schedule.
 func TestSameSeedSameTrace(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(5) {

@@ -178,7 +178,7 @@ func (a *attacker) name() string {
 	}
 }
 
-// hostile returns a hostile object of the kind, or nil.
+// hostileOf returns a hostile object of the kind, or nil.
 func hostileOf[T client.Object](a *attacker, list client.ObjectList) (T, error) {
 	var none T
 	if err := a.user.List(a.Context(), list, client.InNamespace(a.namespace), client.HasLabels{hostile}); err != nil {

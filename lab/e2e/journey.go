@@ -45,7 +45,7 @@ type Target struct {
 	Poll time.Duration
 }
 
-// The instance types before and after the edit.
+// firstType and secondType are the instance types before and after the edit.
 const firstType, secondType = "t3.large", "m6i.large"
 
 // MachinePool walks a pool with an Auto Scaling group of its own.

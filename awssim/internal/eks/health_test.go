@@ -20,8 +20,8 @@ import (
 // healthLook is longer than it takes EKS to check a group's health.
 const healthLook = 2 * time.Minute
 
-// A problem makes a group DEGRADED with the code for it, and the group is ACTIVE again when it is
-// resolved.
+// TestDegraded holds that a problem makes a group DEGRADED with the code for it, and the group is
+// ACTIVE again when it is resolved.
 func TestDegraded(t *testing.T) {
 	t.Parallel()
 	copied := func(f *fixture) *asgtypes.LaunchTemplateSpecification {
@@ -179,8 +179,8 @@ func (f *fixture) delete() {
 	})
 }
 
-// A group that could not scale out stays DEGRADED when it no longer wants to: only a launch that
-// succeeds mends it.
+// TestDegradedUntilALaunchSucceeds holds that a group that could not scale out stays DEGRADED when
+// it no longer wants to: only a launch that succeeds mends it.
 func TestDegradedUntilALaunchSucceeds(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -195,8 +195,8 @@ func TestDegradedUntilALaunchSucceeds(t *testing.T) {
 	}
 }
 
-// A failure that occurs only when EKS creates the resources shows as CREATE_FAILED with an issue;
-// the group stays until it is deleted.
+// TestCreateFailed holds that a failure that occurs only when EKS creates the resources shows as
+// CREATE_FAILED with an issue; the group stays until it is deleted.
 func TestCreateFailed(t *testing.T) {
 	t.Parallel()
 	rows := []struct {

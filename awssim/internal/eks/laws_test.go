@@ -17,9 +17,9 @@ import (
 	"github.com/slipway-project/slipway/awssim"
 )
 
-// Whatever is done to a group, it comes to rest within two hours of the last thing; at rest no
-// update is InProgress, the Auto Scaling group has what it wants unless something is wrong, and
-// deleted it leaves nothing behind.
+// TestGroupsComeToRest holds that a group comes to rest within two hours of the last action,
+// whatever that was. At rest no update is InProgress, the Auto Scaling group has what it wants
+// unless something is wrong, and a deleted group leaves nothing behind.
 func TestGroupsComeToRest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -111,7 +111,8 @@ func Content(a *sim.Account, bucketName, key string) (string, error) {
 	return o.Content, nil
 }
 
-// AWS: S3 API reference, error responses, for these and the codes below.
+// noSuchBucket returns AWS's error (AWS: S3 API reference, error responses, for this and the codes
+// below).
 func noSuchBucket(name string) error {
 	return sim.Errorf("NoSuchBucket", "The specified bucket does not exist: %s", name).WithStatus(http.StatusNotFound)
 }

@@ -46,8 +46,8 @@ func (r *rig) waiting(names int) {
 	}
 }
 
-// Questions that come while descriptions are under way are asked together: a thousand objects that
-// ask at once cost a few calls.
+// TestQuestionsAreAskedTogether holds that questions that come while descriptions are under way are
+// asked together: a thousand objects that ask at once cost a few calls.
 func TestQuestionsAreAskedTogether(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 4)
@@ -89,8 +89,8 @@ func TestQuestionsAreAskedTogether(t *testing.T) {
 	})
 }
 
-// Many who ask one after the other share descriptions too, if they ask within the same moment; one
-// who asks alone is asked for at once.
+// TestQuestionsAreSpaced holds that callers that ask one after the other share descriptions too, if
+// they ask within the same moment, and that a single caller is answered at once.
 func TestQuestionsAreSpaced(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 10)

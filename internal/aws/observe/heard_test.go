@@ -66,8 +66,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// While events are heard, full sweeps are 15 minutes apart, from the first that came as it would
-// have; when they are no longer, 4 again.
+// TestListening holds that full sweeps are 15 minutes apart while events are heard, after the first
+// one, which comes at its usual time, and 4 minutes apart afterwards.
 func TestListening(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 10)

@@ -50,8 +50,8 @@ func inOneZone(t *testing.T, nodes int) *provisioningtest.World {
 	return w
 }
 
-// Nodes that fail together are replaced, a fifth of the zone's at once, also by a controller that
-// was restarted.
+// TestFailedNodesAreReplaced holds that nodes that fail together are replaced, a fifth of the
+// zone's at once, also by a controller that was restarted.
 func TestFailedNodesAreReplaced(t *testing.T) {
 	t.Parallel()
 	w := inOneZone(t, 6)
@@ -252,7 +252,8 @@ func TestWaitingRepairsWriteNothing(t *testing.T) {
 	}
 }
 
-// A node that recovers stays, and the time counts anew when it fails again.
+// TestNodeThatRecovers holds that a node that recovers stays, and the time counts anew when it
+// fails again.
 func TestNodeThatRecovers(t *testing.T) {
 	t.Parallel()
 	w := inOneZone(t, 1)
@@ -271,7 +272,8 @@ func TestNodeThatRecovers(t *testing.T) {
 	}
 }
 
-// An instance that a user stopped is replaced, even while its Node is still reported as ready.
+// TestStoppedInstance holds that an instance that a user stopped is replaced, even while its Node
+// is still reported as ready.
 func TestStoppedInstance(t *testing.T) {
 	t.Parallel()
 	w := inOneZone(t, 1)

@@ -70,7 +70,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Nodes of one pass fill a subnet and go on with the next of its zone.
+// TestAllSubnetsOfAZone holds that nodes of one pass fill a subnet and go on with the next of its
+// zone.
 func TestAllSubnetsOfAZone(t *testing.T) {
 	t.Parallel()
 	given := surroundings(nil)

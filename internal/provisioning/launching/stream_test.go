@@ -169,8 +169,8 @@ func streams() map[string]stream {
 	return all
 }
 
-// A stream of pods costs at most a tenth more than the same pods at once, and the median pod waits
-// for its launch at most a second.
+// TestStreamsCostLittleMore holds that a stream of pods costs at most a tenth more than the same
+// pods at once, and the median pod waits for its launch at most a second.
 func TestStreamsCostLittleMore(t *testing.T) {
 	t.Parallel()
 	kinds := families()
@@ -256,7 +256,8 @@ func allTypes(t *testing.T) []packing.InstanceType {
 	return catalog.Build(facts, []string{"us-east-1a", "us-east-1b", "us-east-1c"}, func(catalog.Offering) bool { return false })
 }
 
-// A pod that comes alone, and pods that come slowly, are launched for at once, in nodes of their size.
+// TestSlowPodsWaitForNothing holds that a pod that comes alone, and pods that come slowly, are
+// launched for at once, in nodes of their size.
 func TestSlowPodsWaitForNothing(t *testing.T) {
 	t.Parallel()
 	kinds := families()
@@ -267,8 +268,8 @@ func TestSlowPodsWaitForNothing(t *testing.T) {
 	}
 }
 
-// Streams of 500 pods in a minute cost less than a tenth more on average, and none a fifth,
-// whatever the moments at which the pods come.
+// TestStreamsOfAnyMoments holds that streams of 500 pods in a minute cost less than a tenth more on
+// average, and none a fifth, whatever the moments at which the pods come.
 func TestStreamsOfAnyMoments(t *testing.T) {
 	t.Parallel()
 	kinds := families()
