@@ -29,8 +29,8 @@ const (
 )
 
 // idle waits until laboratory and controller have completed their start: an API server publishes
-// schemas for some seconds after it is ready. On a machine that does not report this, or is never
-// idle, it waits no longer than it usually takes.
+// schemas for some seconds after it is ready. On a machine where their CPU time is unknown, or that
+// is never idle, it waits no longer than it usually takes.
 func (b *bench) idle(ctx context.Context) error {
 	began, used, since := time.Now(), ownCPU()+b.process.cpu(), time.Now()
 	return await(ctx, seldom, "coming to rest after the start", func() error {

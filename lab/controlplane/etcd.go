@@ -53,7 +53,7 @@ func (e *etcdServer) stop(deadline time.Time) error {
 	return waitUntil(deadline, done, "etcd")
 }
 
-// waitUntil waits for done; past the deadline it returns which part did not stop.
+// waitUntil waits for done; past the deadline it returns an error that says what did not stop.
 func waitUntil(deadline time.Time, done <-chan struct{}, what string) error {
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
