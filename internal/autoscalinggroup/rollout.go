@@ -136,7 +136,8 @@ type Decision struct {
 	Attempts int
 	// Wait is how long until the verdict Later turns into Start.
 	Wait time.Duration
-	// Shield are the instances that run what is wanted and that AWS would replace all the same.
+	// Shield holds the instances that run what is wanted, and that AWS would replace all the same, now
+	// or once the join token rotates.
 	Shield []Instance
 }
 
@@ -210,23 +211,29 @@ func (r Rollout) ignoresProtected(decision *Decision) bool {
 	return asked == "Ignore" || asked != "Refresh" && len(decision.Shield) > 0
 }
 
-// shield returns the instances in service that run what is wanted and that AWS would replace all
-// the same. AWS compares version numbers; a version that differs only by its token is another. If
-// the user wants nothing skipped, nothing is shielded. If the user has protected instances
-// refreshed too, there is a shield only while something unprotected must be replaced: protection is
-// what shields.
+// shield returns the instances that a refresh must leave alone, because they run what is wanted.
+// AWS compares version numbers, and a version that differs only by its token is another. So an
+// instance in service is shielded although AWS would skip it: the join token may rotate during the
+// refresh, and then it no longer matches. If the user wants nothing skipped, nothing is shielded.
+// If the user has protected instances refreshed too, there is a shield only while something
+// unprotected must be replaced: protection is what shields.
 func (r Rollout) shield() []Instance {
 	preferences := r.preferences()
 	if preferences.SkipMatching != nil && !*preferences.SkipMatching {
 		return nil
 	}
-	unprotected := func(i Instance) bool { return !i.Leaving() && !r.Wanted.Runs(i) && !i.Protected }
-	if preferences.ScaleInProtectedInstances == "Refresh" && !slices.ContainsFunc(r.Instances, unprotected) {
+	outdated := func(protected bool) func(Instance) bool {
+		return func(i Instance) bool { return !i.Leaving() && !r.Wanted.Runs(i) && i.Protected == protected }
+	}
+	if preferences.ScaleInProtectedInstances == "Refresh" && !slices.ContainsFunc(r.Instances, outdated(false)) {
 		return nil
 	}
+	// A shield has the refresh ignore all protected instances. Those that the user has protected and
+	// wants replaced, or waited for, must not be ignored for the sake of a token that may never rotate.
+	lasting := !slices.Contains([]string{"Refresh", "Wait"}, preferences.ScaleInProtectedInstances) && !slices.ContainsFunc(r.Instances, outdated(true))
 	skipping := r.SkipsMatching()
 	return slices.DeleteFunc(slices.Clone(r.Instances), func(i Instance) bool {
-		return i.Leaving() || !r.Wanted.Runs(i) || skipping && r.Wanted.skipped(i)
+		return i.Leaving() || !r.Wanted.Runs(i) || skipping && r.Wanted.skipped(i) && (!lasting || !i.InService())
 	})
 }
 

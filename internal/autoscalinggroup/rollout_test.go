@@ -255,7 +255,7 @@ func TestShield(t *testing.T) {
 	old, current, token := running("lt-1", 2, "InService"), running("lt-1", 4, "InService"), running("lt-1", 3, "InService")
 	protected := old
 	protected.Protected = true
-	leaving := running("lt-1", 3, "Terminating")
+	leaving, coming := running("lt-1", 3, "Terminating"), running("lt-1", 4, "Pending")
 	attributes := []infrav1.Overrides{{InstanceRequirements: &infrav1.InstanceRequirements{}}}
 	for _, row := range []struct {
 		reason      string
@@ -265,8 +265,11 @@ func TestShield(t *testing.T) {
 		skips       bool
 		want        []Instance
 	}{
-		{"AWS skips those of the group's version", []Instance{old, current}, nil, infrav1.RefreshPreferences{}, true, nil},
-		{"it would replace those that differ by their token", []Instance{old, current, token, leaving}, nil, infrav1.RefreshPreferences{}, true, []Instance{token}},
+		{"a token that rotates meanwhile has AWS replace those of the group's version", []Instance{old, current}, nil, infrav1.RefreshPreferences{}, true, []Instance{current}},
+		{"AWS skips those that come, and cannot protect them yet", []Instance{old, coming}, nil, infrav1.RefreshPreferences{}, true, nil},
+		{"the user has the refresh wait for protected ones", []Instance{old, current}, nil, infrav1.RefreshPreferences{ScaleInProtectedInstances: "Wait"}, true, nil},
+		{"a shield would keep it from what the user protects", []Instance{protected, current}, nil, infrav1.RefreshPreferences{}, true, nil},
+		{"it would replace those that differ by their token", []Instance{old, current, token, leaving}, nil, infrav1.RefreshPreferences{}, true, []Instance{current, token}},
 		{"nothing is due", []Instance{token}, nil, infrav1.RefreshPreferences{}, true, nil},
 		{"with attributes it skips none", []Instance{old, current, token}, attributes, infrav1.RefreshPreferences{}, false, []Instance{current, token}},
 		{"the user has all replaced", []Instance{old, current, token}, nil, infrav1.RefreshPreferences{SkipMatching: ptr.To(false)}, false, nil},

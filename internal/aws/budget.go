@@ -115,18 +115,18 @@ func newBudget(c clock.PassiveClock, limits Limits) *budget {
 	return &budget{clock: c, limits: limits, buckets: map[string]*bucket{}}
 }
 
-// take spends one request, or returns why it cannot. The caller is the one that will come back if
-// it cannot, empty for none in particular.
-func (b *budget) take(service, action, caller string) error {
+// take spends one request, or reports why it cannot. The caller will return if it cannot.
+func (b *budget) take(service, action string, by *caller) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	held := b.bucket(service, action)
 	if held == nil {
 		return nil
 	}
-	if wait := held.take(b.clock.Now(), caller); wait > 0 {
+	if wait := held.take(b.clock.Now(), by.name, by.spent(held)+1); wait > 0 {
 		return &ThrottledError{Service: service, Action: action, RetryAfter: wait}
 	}
+	by.spend(held)
 	return nil
 }
 
@@ -156,70 +156,93 @@ func (b *budget) bucket(service, action string) *bucket {
 
 // bucket is a token bucket that never blocks a caller. It remembers which callers it refused and
 // gives each a different time to return, so that they do not all return for the same request.
+//
+// A caller that is refused begins anew when it returns. If it was refused at its third request, then
+// three are reserved for it. With one it would be refused at the second request each time, for as
+// long as the bucket is nearly empty.
 type bucket struct {
 	limit  Limit
 	tokens float64
 	last   time.Time
-	// promised maps callers to the times at which they may return. refused counts refused callers
-	// without a name.
-	promised map[string]time.Time
+	// promised maps callers to what was promised to each. refused counts refused callers without a
+	// name.
+	promised map[string]promise
 	refused  float64
 }
 
-// kept is the time for which a request is reserved for a caller that does not return at its time.
-const kept = 2 * time.Second
-
-// take spends a token and returns zero, or returns how long to wait. A caller that returns before
-// its time, because something else woke it, keeps its place and does not take another one: an
-// unused place is a request that AWS would have accepted.
-func (b *bucket) take(now time.Time, caller string) time.Duration {
-	b.refill(now)
-	promise, waits := b.promised[caller]
-	reserved := 0
-	for other, at := range b.promised {
-		switch {
-		case now.Sub(at) > kept:
-			delete(b.promised, other)
-		case other != caller && !at.After(now):
-			reserved++
-		}
-	}
-	due := waits && !promise.After(now)
-	if b.tokens >= 1 && (due || b.tokens >= float64(reserved+1)) {
-		b.tokens--
-		delete(b.promised, caller)
-		return 0
-	}
-	if waits && !due {
-		return promise.Sub(now)
-	}
-	return b.promise(now, caller)
+// promise is made to a caller that was refused.
+type promise struct {
+	// at is when the caller may return.
+	at time.Time
+	// requests is how many are reserved for it from then on, and spent how many it has taken since.
+	requests, spent int
 }
 
-// promise gives a caller the time of the first token that is not reserved, or of one of its
-// namespace's share, if that is sooner: the namespaces that wait take turns, so that one whose
-// objects ask for much delays the others by no more than its turn.
-func (b *bucket) promise(now time.Time, caller string) time.Duration {
-	delete(b.promised, caller)
-	own := namespaceOf(caller)
-	before, namespaces := 0, map[string]bool{own: true}
-	for other := range b.promised {
-		namespace := namespaceOf(other)
-		if namespaces[namespace] = true; namespace == own {
-			before++
+// left returns how many requests are still reserved.
+func (p promise) left() int { return max(0, p.requests-p.spent) }
+
+// kept is for how long a promise is kept for a caller that does not return at its time.
+const kept = 2 * time.Second
+
+// take spends a token and returns zero, or returns how long to wait until so many requests are left
+// for the caller. A caller that returns before its time, because something else woke it, keeps its
+// place and does not take another one: an unused place is a request that AWS would have accepted.
+func (b *bucket) take(now time.Time, caller string, requests int) time.Duration {
+	b.refill(now)
+	own, known := b.promised[caller]
+	reserved := 0
+	for other, promised := range b.promised {
+		switch {
+		case now.Sub(promised.at) > kept:
+			delete(b.promised, other)
+		case other != caller && !promised.at.After(now):
+			reserved += promised.left()
 		}
 	}
-	missing := float64(min(len(b.promised)+1, (before+1)*len(namespaces))) + b.refused - b.tokens
+	due := known && !own.at.After(now)
+	if b.tokens >= 1 && (due && own.left() > 0 || b.tokens >= float64(reserved+1)) {
+		b.tokens--
+		if known {
+			own.spent++
+			b.promised[caller] = own
+		}
+		return 0
+	}
+	if known && !due && own.left() > 0 {
+		return own.at.Sub(now)
+	}
+	return b.promise(now, caller, min(requests, max(1, b.limit.Burst)))
+}
+
+// promise gives a caller the time at which as many requests as it needs are not reserved, or are
+// there of its namespace's share, if that is sooner: the namespaces that wait take turns, so that one
+// whose objects ask for much delays the others by no more than its turn.
+func (b *bucket) promise(now time.Time, caller string, requests int) time.Duration {
+	delete(b.promised, caller)
+	own := namespaceOf(caller)
+	all, before, namespaces := requests, requests, map[string]bool{own: true}
+	for other, promised := range b.promised {
+		left := promised.left()
+		if left == 0 {
+			continue
+		}
+		namespace := namespaceOf(other)
+		namespaces[namespace] = true
+		if all += left; namespace == own {
+			before += left
+		}
+	}
+	missing := float64(min(all, before*len(namespaces))) + b.refused - b.tokens
 	// Never nothing, however little is missing: that would be taken for a yes.
 	wait := max(time.Millisecond, time.Duration(missing/b.limit.PerSecond*float64(time.Second)))
-	switch {
-	case caller == "":
+	if caller == "" {
 		b.refused++
-	case b.promised == nil:
-		b.promised = map[string]time.Time{caller: now.Add(wait)}
-	default:
-		b.promised[caller] = now.Add(wait)
+		return wait
 	}
+	if b.promised == nil {
+		b.promised = map[string]promise{}
+	}
+	b.promised[caller] = promise{at: now.Add(wait), requests: requests}
 	return wait
 }
 
@@ -233,18 +256,47 @@ func (b *bucket) refill(now time.Time) {
 	b.refused = max(0, b.refused-gained)
 }
 
+// caller is an object's pass on whose behalf calls are made.
+type caller struct {
+	// name is <kind>/<namespace>/<name> of the object, empty for nobody in particular.
+	name string
+
+	mu sync.Mutex
+	// requests are those that the pass has spent.
+	requests map[*bucket]int
+}
+
+func (c *caller) spent(of *bucket) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.requests[of]
+}
+
+func (c *caller) spend(of *bucket) {
+	if c.name == "" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.requests == nil {
+		c.requests = map[*bucket]int{}
+	}
+	c.requests[of]++
+}
+
 // callerKey is the context key of the caller.
 type callerKey struct{}
 
-// WithCaller names the caller that will come back for a call that is held back. It is empty for
-// none in particular.
-func WithCaller(ctx context.Context, caller string) context.Context {
-	return context.WithValue(ctx, callerKey{}, caller)
+// WithCaller begins a pass: it names the object that calls are for, as <kind>/<namespace>/<name>,
+// which will send the same calls again if one is held back. The name is empty for none in
+// particular.
+func WithCaller(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, callerKey{}, &caller{name: name})
 }
 
 // CallerNamespace returns the namespace of the object that calls are for, empty for a caller
-// without one. Callers are named <kind>/<namespace>/<name>.
-func CallerNamespace(ctx context.Context) string { return namespaceOf(callerOf(ctx)) }
+// without one.
+func CallerNamespace(ctx context.Context) string { return namespaceOf(callerOf(ctx).name) }
 
 func namespaceOf(caller string) string {
 	parts := strings.Split(caller, "/")
@@ -254,9 +306,11 @@ func namespaceOf(caller string) string {
 	return parts[1]
 }
 
-func callerOf(ctx context.Context) string {
-	caller, _ := ctx.Value(callerKey{}).(string)
-	return caller
+func callerOf(ctx context.Context) *caller {
+	if known, is := ctx.Value(callerKey{}).(*caller); is {
+		return known
+	}
+	return &caller{}
 }
 
 // IsHeldBack reports whether a call was not sent because it would have exceeded a request budget.

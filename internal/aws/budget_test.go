@@ -3,6 +3,8 @@ package aws
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -72,7 +74,7 @@ func TestBudgetTellsEveryoneAnotherTime(t *testing.T) {
 		var all []time.Duration
 		for range n {
 			var wait time.Duration
-			if throttled, ok := asThrottled(b.take("ec2", "CreateTags", "")); ok {
+			if throttled, ok := asThrottled(b.take("ec2", "CreateTags", &caller{})); ok {
 				wait = throttled.RetryAfter
 			}
 			all = append(all, wait)
@@ -83,7 +85,7 @@ func TestBudgetTellsEveryoneAnotherTime(t *testing.T) {
 	if diff := cmp.Diff(want, waits(5)); diff != "" {
 		t.Errorf("five at once (-want +got):\n%s", diff)
 	}
-	if err := b.take("ec2", "DeleteTags", ""); err != nil {
+	if err := b.take("ec2", "DeleteTags", &caller{}); err != nil {
 		t.Errorf("another action has its own bucket: %v", err)
 	}
 	clock.SetTime(clock.Now().Add(time.Second))
@@ -123,11 +125,54 @@ func TestBudgetKeepsPlaces(t *testing.T) {
 	} {
 		clock.SetTime(start.Add(row.at))
 		var wait time.Duration
-		if throttled, ok := asThrottled(b.take("ec2", "CreateTags", row.caller)); ok {
+		if throttled, ok := asThrottled(b.take("ec2", "CreateTags", &caller{name: row.caller})); ok {
 			wait = throttled.RetryAfter
 		}
 		if wait != row.wait {
 			t.Errorf("%s: %s waits %v, want %v", row.reason, row.caller, wait, row.wait)
+		}
+	}
+}
+
+// TestBudgetServesWholePasses holds that callers who make several calls each time that they come
+// get all of them in the end, from a bucket that AWS has just said is empty.
+func TestBudgetServesWholePasses(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		reason         string
+		limit          Limit
+		callers, calls int
+		// passes is how often all of them come at most, and within for how long they wait.
+		passes int
+		within time.Duration
+	}{
+		{"one call each", Limit{Burst: 100, PerSecond: 20}, 5, 1, 10, 300 * time.Millisecond},
+		{"one caller comes for two, and each second one was kept from it", Limit{Burst: 100, PerSecond: 20}, 1, 2, 3, 200 * time.Millisecond},
+		{"several callers come for several", Limit{Burst: 100, PerSecond: 20}, 10, 4, 50, 10 * time.Second},
+		{"as many as the bucket holds", Limit{Burst: 3, PerSecond: 3}, 2, 3, 20, 10 * time.Second},
+	} {
+		clock := stoppedClock()
+		b := newBudget(clock, Limits{"autoscaling:": row.limit})
+		b.empty("autoscaling", "DescribeAutoScalingGroups")
+		start, passes, due := clock.Now(), 0, map[string]time.Time{}
+		for caller := range row.callers {
+			due[fmt.Sprintf("AWSMachinePool/blue/%d", caller)] = start
+		}
+		for len(due) > 0 {
+			next := slices.MinFunc(slices.Sorted(maps.Keys(due)), func(a, b string) int { return due[a].Compare(due[b]) })
+			clock.SetTime(due[next])
+			if passes++; passes > row.passes || clock.Since(start) > row.within {
+				t.Errorf("%s: after %d passes in %v, %d callers still wait", row.reason, passes, clock.Since(start), len(due))
+				break
+			}
+			delete(due, next)
+			pass := &caller{name: next}
+			for range row.calls {
+				if throttled, is := asThrottled(b.take("autoscaling", "DescribeInstanceRefreshes", pass)); is {
+					due[next] = clock.Now().Add(throttled.RetryAfter)
+					break
+				}
+			}
 		}
 	}
 }
@@ -144,7 +189,7 @@ func TestBudgetIsNeverExceeded(t *testing.T) {
 		spent := 0
 		for range rapid.IntRange(1, 100).Draw(t, "calls") {
 			clock.SetTime(clock.Now().Add(time.Duration(rapid.IntRange(0, 500).Draw(t, "pause")) * time.Millisecond))
-			err := b.take("ec2", "CreateTags", rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "caller"))
+			err := b.take("ec2", "CreateTags", &caller{name: rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "caller")})
 			if err == nil {
 				spent++
 			}
@@ -214,7 +259,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	b := &bucket{limit: Limit{PerSecond: perSecond, Burst: 10}, tokens: 10, last: start}
 	due := map[string]time.Time{}
 	ask := func(caller string, now time.Time) bool {
-		wait := b.take(now, caller)
+		wait := b.take(now, caller, 1)
 		due[caller] = now.Add(wait)
 		return wait == 0
 	}

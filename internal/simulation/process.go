@@ -63,9 +63,10 @@ type process struct {
 	sweep, poll time.Time
 }
 
-// startProcess starts a process whose cache holds what the API server has now.
-func startProcess(ctx context.Context, w *World) (*process, error) {
-	p := &process{world: w, answers: map[string]answer{}, cache: informers.New(w.server, w.kinds.Scheme())}
+// startProcess starts a process whose cache holds what the API server had after the write with the
+// given number.
+func startProcess(ctx context.Context, w *World, version uint64) (*process, error) {
+	p := &process{world: w, answers: map[string]answer{}, cache: informers.NewFrom(w.server, w.kinds.Scheme(), version)}
 	p.ctx, p.end = context.WithCancel(log.IntoContext(ctx, logr.Discard()))
 	p.changed, p.unhear = w.clock.Now(), w.sim.OnChange(func(awssim.Event) { p.changed = w.clock.Now() })
 	gate := &gate{world: w, process: p}

@@ -35,6 +35,13 @@ const (
 	securityGroup = "sg-0c1000000000000ab"
 )
 
+const (
+	// staleStart is the probability that a process starts from a list that is older than what the last
+	// process saw, and staleBy by how many writes at most.
+	staleStart = 0.3
+	staleBy    = 12
+)
+
 // begin is the time at which every schedule begins. It is in the middle of a second, because the
 // API server keeps whole ones.
 var begin = time.Date(2026, time.November, 23, 10, 0, 0, 700_000_000, time.UTC)
@@ -61,6 +68,8 @@ type World struct {
 	joinAfter time.Duration
 
 	process *process
+	// prepared is the number of the last write before the first process started.
+	prepared uint64
 	// writes counts the calls of processes that change something, and lastWrite is when the last
 	// was sent.
 	writes    int
@@ -111,7 +120,8 @@ func newWorld(ctx context.Context, options Options) (*World, error) {
 		return nil, err
 	}
 	w.sim.ClearCalls()
-	process, err := startProcess(ctx, w)
+	w.prepared = w.server.Version()
+	process, err := startProcess(ctx, w, w.prepared)
 	w.process = process
 	return w, err
 }
@@ -185,10 +195,17 @@ func bootstrapData(token int) map[string][]byte {
 		"#cloud-config\nruncmd:\n- kubeadm join 10.0.0.1:6443 --token %s --discovery-token-unsafe-skip-ca-verification\n", tokenText(token))}
 }
 
-// restart starts another process in place of the present one.
+// restart starts another process in place of the present one. While there may be faults, the API
+// server that it reads from may lag some writes behind what the last process saw.
 func (w *World) restart(ctx context.Context) error {
 	w.process.stop()
-	process, err := startProcess(ctx, w)
+	version := w.server.Version()
+	if w.faultless.IsZero() && w.chance.happens(staleStart) {
+		behind := min(version-w.prepared, 1+w.chance.Uint64N(staleBy))
+		version -= behind
+		w.trace.detail("its API server lags %d writes behind", behind)
+	}
+	process, err := startProcess(ctx, w, version)
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,9 @@ type Server struct {
 	version  uint64
 	watches  []*Watch
 	onChange func(Change)
+	// written holds all writes, the oldest first: one for each version. A server that lags begins
+	// watches at an older one.
+	written []written
 
 	// garbage is what Garbage listed when the server was at garbageAt.
 	garbage   []*Object
@@ -49,6 +52,14 @@ type Server struct {
 type Change struct {
 	// Before is nil for an object that was created, and After for one that was removed.
 	Before, After *Object
+}
+
+// written is a write as watches see it.
+type written struct {
+	at key
+	Change
+	// seen is the object in the event: After, or how the removed object was last.
+	seen *Object
 }
 
 // key names an object. Versions of a kind share their objects.
@@ -304,7 +315,7 @@ func (s *Server) put(at key, before, after *Object) {
 	s.version++
 	after.SetResourceVersion(s.currentVersion())
 	s.objects[at] = after
-	s.tell(before, after, after)
+	s.tell(written{at, Change{Before: before, After: after}, after})
 }
 
 // remove removes an object; last is how watchers see it go. The server is locked.
@@ -312,15 +323,16 @@ func (s *Server) remove(at key, before, last *Object) {
 	s.version++
 	last.SetResourceVersion(s.currentVersion())
 	delete(s.objects, at)
-	s.tell(before, nil, last)
+	s.tell(written{at, Change{Before: before}, last})
 }
 
-func (s *Server) tell(before, after, seen *Object) {
+func (s *Server) tell(write written) {
+	s.written = append(s.written, write)
 	for _, watch := range s.watches {
-		watch.add(before, after, seen)
+		watch.add(write)
 	}
 	if s.onChange != nil {
-		s.onChange(Change{Before: before, After: after})
+		s.onChange(write.Change)
 	}
 }
 

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"math"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,11 +23,42 @@ type Watch struct {
 
 // Watch returns the objects of a kind in all namespaces, and a queue of their changes from then on.
 func (s *Server) Watch(gvk schema.GroupVersionKind) ([]*Object, *Watch) {
+	return s.WatchFrom(gvk, math.MaxUint64)
+}
+
+// WatchFrom returns the objects of a kind as they were after the write with the given number, and a
+// queue of what has happened to them since. That is what a server answers whose watch cache lags
+// behind: a list at resource version 0 may be older than one that was read before from another
+// server (Kubernetes API concepts, "Resource versions").
+func (s *Server) WatchFrom(gvk schema.GroupVersionKind, version uint64) ([]*Object, *Watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	since := s.written[min(version, s.version):]
 	w := &Watch{server: s, gvk: gvk}
+	then := map[key]*Object{}
+	for at, stored := range s.objects {
+		if at.kind == gvk.GroupKind() {
+			then[at] = stored
+		}
+	}
+	for _, write := range slices.Backward(since) {
+		if write.at.kind != gvk.GroupKind() {
+			continue
+		}
+		if then[write.at] = write.Before; write.Before == nil {
+			delete(then, write.at)
+		}
+	}
+	for _, write := range since {
+		w.add(write)
+	}
 	s.watches = append(s.watches, w)
-	return s.snapshot(gvk, ""), w
+	var listed []*Object
+	for _, object := range then {
+		listed = append(listed, served(object, gvk))
+	}
+	slices.SortFunc(listed, byName)
+	return listed, w
 }
 
 // Pending returns how many events have not been taken.
@@ -56,17 +88,17 @@ func (w *Watch) Stop() {
 	w.pending = nil
 }
 
-// add appends a change. The server is locked.
-func (w *Watch) add(before, after, seen *Object) {
-	if seen.GroupVersionKind().GroupKind() != w.gvk.GroupKind() {
+// add appends a write, if it is one of an object of the kind. The server is locked.
+func (w *Watch) add(write written) {
+	if write.at.kind != w.gvk.GroupKind() {
 		return
 	}
 	kind := watch.Modified
 	switch {
-	case before == nil:
+	case write.Before == nil:
 		kind = watch.Added
-	case after == nil:
+	case write.After == nil:
 		kind = watch.Deleted
 	}
-	w.pending = append(w.pending, Event{Type: kind, Object: served(seen, w.gvk)})
+	w.pending = append(w.pending, Event{Type: kind, Object: served(write.seen, w.gvk)})
 }

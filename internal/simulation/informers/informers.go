@@ -6,7 +6,7 @@
 // in which order a process learns about objects of different kinds.
 //
 // As in a real cache, the events of one kind arrive in order, and the cache of a kind starts with a
-// list of what exists when the kind is first used.
+// list of what exists when the kind is first used. That list is older if the API server lags.
 package informers
 
 import (
@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"sync"
@@ -39,6 +40,8 @@ import (
 type Cache struct {
 	server *apiserver.Server
 	scheme *runtime.Scheme
+	// from is the number of the write that the first lists are of.
+	from uint64
 
 	mu      sync.Mutex
 	streams map[stream]*informer
@@ -68,7 +71,13 @@ type index struct {
 
 // New returns an empty cache.
 func New(server *apiserver.Server, scheme *runtime.Scheme) *Cache {
-	return &Cache{server: server, scheme: scheme, streams: map[stream]*informer{}, indexes: map[index]client.IndexerFunc{}}
+	return NewFrom(server, scheme, math.MaxUint64)
+}
+
+// NewFrom returns an empty cache whose API server lags: it lists what existed after the write with
+// the given number, and delivers later.
+func NewFrom(server *apiserver.Server, scheme *runtime.Scheme, version uint64) *Cache {
+	return &Cache{server: server, scheme: scheme, from: version, streams: map[stream]*informer{}, indexes: map[index]client.IndexerFunc{}}
 }
 
 // Pending names the watches with events that have not been delivered, in a stable order.
@@ -232,7 +241,7 @@ func (c *Cache) start(at stream) (*informer, error) {
 	if one := c.streams[at]; one != nil {
 		return one, nil
 	}
-	listed, events := c.server.Watch(at.gvk)
+	listed, events := c.server.WatchFrom(at.gvk, c.from)
 	one := &informer{stream: at, scheme: c.scheme, watch: events, objects: map[types.NamespacedName]client.Object{}}
 	for _, stored := range listed {
 		object, err := one.decode(stored)

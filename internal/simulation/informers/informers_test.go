@@ -97,6 +97,33 @@ func TestReadsAreAsStaleAsDeliveries(t *testing.T) {
 	f.expect("nothing waits", f.cache.Pending())
 }
 
+func TestListsOfALaggingServer(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.do(f.direct.Create(t.Context(), machine("changed", "prod")))
+	f.do(f.direct.Create(t.Context(), machine("deleted", "prod")))
+	then := f.server.Version()
+	changed := machine("changed", "prod")
+	f.do(f.direct.Get(t.Context(), client.ObjectKeyFromObject(changed), changed))
+	changed.Labels = map[string]string{"since": "then"}
+	f.do(f.direct.Update(t.Context(), changed))
+	f.do(f.direct.Delete(t.Context(), machine("deleted", "prod")))
+	f.do(f.direct.Create(t.Context(), machine("new", "prod")))
+
+	lagging := informers.NewFrom(f.server, f.direct.Scheme(), then)
+	f.cache, f.process = lagging, informers.NewClient(lagging, f.direct)
+	since := client.MatchingLabels{"since": "then"}
+	f.expect("the list is of what existed then", f.names(), "changed", "deleted")
+	f.expect("objects are as they were then", f.names(since))
+	for range 3 {
+		_, err := f.cache.Deliver("Machine")
+		f.do(err)
+	}
+	f.expect("what happened since is delivered", f.names(), "changed", "new")
+	f.expect("changes too", f.names(since), "changed")
+	f.expect("nothing waits", f.cache.Pending())
+}
+
 func TestSecretsAreReadLive(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
