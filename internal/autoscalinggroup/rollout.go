@@ -228,8 +228,9 @@ func (r Rollout) shield() []Instance {
 	if preferences.ScaleInProtectedInstances == "Refresh" && !slices.ContainsFunc(r.Instances, outdated(false)) {
 		return nil
 	}
-	// A shield has the refresh ignore all protected instances. Those that the user has protected and
-	// wants replaced, or waited for, must not be ignored for the sake of a token that may never rotate.
+	// A shield has the refresh ignore all protected instances. Instances that the user has
+	// protected and wants replaced, or waited for, must not be ignored for the sake of a token that
+	// may never rotate.
 	lasting := !slices.Contains([]string{"Refresh", "Wait"}, preferences.ScaleInProtectedInstances) && !slices.ContainsFunc(r.Instances, outdated(true))
 	skipping := r.SkipsMatching()
 	return slices.DeleteFunc(slices.Clone(r.Instances), func(i Instance) bool {

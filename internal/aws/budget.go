@@ -170,7 +170,7 @@ type bucket struct {
 	refused  float64
 }
 
-// promise is made to a caller that was refused.
+// promise reserves requests for a caller that was refused.
 type promise struct {
 	// at is when the caller may return.
 	at time.Time
@@ -256,13 +256,13 @@ func (b *bucket) refill(now time.Time) {
 	b.refused = max(0, b.refused-gained)
 }
 
-// caller is an object's pass on whose behalf calls are made.
+// caller is an object's pass that calls are for.
 type caller struct {
-	// name is <kind>/<namespace>/<name> of the object, empty for nobody in particular.
+	// name is <kind>/<namespace>/<name> of the object, empty for none in particular.
 	name string
 
 	mu sync.Mutex
-	// requests are those that the pass has spent.
+	// requests counts the requests that the pass has spent.
 	requests map[*bucket]int
 }
 

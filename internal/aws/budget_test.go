@@ -134,8 +134,8 @@ func TestBudgetKeepsPlaces(t *testing.T) {
 	}
 }
 
-// TestBudgetServesWholePasses holds that callers who make several calls each time that they come
-// get all of them in the end, from a bucket that AWS has just said is empty.
+// TestBudgetServesWholePasses holds that callers that send several calls each time that they come
+// get all of them in the end, from a bucket that AWS has just reported as empty.
 func TestBudgetServesWholePasses(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -82,13 +82,13 @@ func placesOf(fields, flags, value, mask, word string) []place {
 
 // Masked returns bootstrap data with every short-lived join secret replaced by a placeholder, to
 // determine whether two renderings create the same node. Everything else is returned byte for byte,
-// but for the encodings around a secret, over which it spreads: a compressed piece that holds one
-// is returned with the same content but not compressed (the result may not depend on the release of
-// a compression library either), and base64 that holds one is padded.
+// except for the encodings around a secret, over which it spreads: a compressed piece that holds
+// one is returned with the same content but not compressed (the result may not depend on the
+// release of a compression library either), and base64 that holds one is padded.
 //
-// Secrets are found in plain text, and inside base64, percent-encoded and gzip-compressed pieces:
+// Secrets are found in plain text, and inside base64, percent-encoded, and gzip-compressed pieces:
 // cloud-init's write_files with an encoding, multi-part messages, Ignition's data URLs. The hash of
-// the cluster's CA stays: it is part of what the node is. The format makes no difference: either
+// the cluster's CA stays: it is part of what the node is. The format does not matter: either
 // language may carry the other's encodings.
 //
 // Data that CheckBounds refuses is searched up to the bounds, and returned as it is from there on.

@@ -27,9 +27,9 @@ func (s *Server) Watch(gvk schema.GroupVersionKind) ([]*Object, *Watch) {
 }
 
 // WatchFrom returns the objects of a kind as they were after the write with the given number, and a
-// queue of what has happened to them since. That is what a server answers whose watch cache lags
-// behind: a list at resource version 0 may be older than one that was read before from another
-// server (Kubernetes API concepts, "Resource versions").
+// queue of their changes since. A server whose watch cache lags behind answers like this: a list at
+// resource version 0 may be older than one that was read before from another server (Kubernetes API
+// concepts, "Resource versions").
 func (s *Server) WatchFrom(gvk schema.GroupVersionKind, version uint64) ([]*Object, *Watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
