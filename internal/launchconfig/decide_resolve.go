@@ -29,7 +29,7 @@ func (a asked) config() string { return a.input.Fingerprints.Config }
 
 // decideResolved finds what the spec names by other means than an id, and makes the request of it.
 func decideResolved(in Input, delivered delivery, plan *reconcile.Plan) (asked, bool) {
-	config, facts, found := in.Object, in.Seen.Access.Facts, in.Seen.Lookups
+	config, found := in.Object, in.Seen.Lookups
 	if found == nil {
 		plan.Need(needLookups)
 		plan.Need(needImage)
@@ -38,20 +38,7 @@ func decideResolved(in Input, delivered delivery, plan *reconcile.Plan) (asked, 
 	if !profileAllowed(in, plan, found.ProfileErr) || !lookupsSucceeded(in, plan) {
 		return asked{}, false
 	}
-	image, instanceType := in.Seen.Image, found.Type.Value
-	if image == nil {
-		plan.Fail(missingFacts("the image"))
-		return asked{}, false
-	}
-	if image.Err != nil {
-		unresolved(in, plan, infrav1.ImageNotFoundReason, image.Err)
-		return asked{}, false
-	}
-	if image.Gone != "" {
-		plan.Tell(reconcile.Warningf("ImageGone", "Image %s does not exist any more; looking up another one", image.Gone))
-	}
-	if reason, message := contradiction(&config.Spec, instanceType, image.Image); reason != "" {
-		reconciling.False(config, infrav1.ResolvedCondition, reason, message)
+	if !imageSuits(in, plan) {
 		return asked{}, false
 	}
 	if config.Spec.Nodegroup != nil {
@@ -61,6 +48,44 @@ func decideResolved(in Input, delivered delivery, plan *reconcile.Plan) (asked, 
 		}
 		delivered = rendered
 	}
+	resolved := resolvedOf(in, delivered)
+	resolved.TokensRequired = tokensRequired(config, in.Seen.Template.Observation, resolved)
+	input, err := launchtemplate.NewInput(&config.Spec, resolved)
+	if err == nil {
+		err = showResolved(in, input)
+	}
+	if err != nil {
+		plan.Fail(err)
+		return asked{}, false
+	}
+	reconciling.True(config, infrav1.ResolvedCondition, infrav1.ReadyReason, "")
+	return asked{resolved: resolved, input: input}, true
+}
+
+// imageSuits reports whether the image was found and goes with the spec and the instance type.
+func imageSuits(in Input, plan *reconcile.Plan) bool {
+	image := in.Seen.Image
+	switch {
+	case image == nil:
+		plan.Fail(missingFacts("the image"))
+		return false
+	case image.Err != nil:
+		unresolved(in, plan, infrav1.ImageNotFoundReason, image.Err)
+		return false
+	}
+	if image.Gone != "" {
+		plan.Tell(reconcile.Warningf("ImageGone", "Image %s does not exist any more; looking up another one", image.Gone))
+	}
+	if reason, message := contradiction(&in.Object.Spec, in.Seen.Lookups.Type.Value, image.Image); reason != "" {
+		reconciling.False(in.Object, infrav1.ResolvedCondition, reason, message)
+		return false
+	}
+	return true
+}
+
+// resolvedOf returns what was found for the spec.
+func resolvedOf(in Input, delivered delivery) launchtemplate.Resolved {
+	config, image, found, facts := in.Object, in.Seen.Image, in.Seen.Lookups, in.Seen.Access.Facts
 	resolved := launchtemplate.Resolved{
 		ImageID: image.ID, ImageKey: image.Key, RootDeviceName: image.RootDeviceName,
 		SecurityGroupIDs: slices.Concat(facts.NodeSecurityGroupIDs, found.Groups.Value),
@@ -77,17 +102,7 @@ func decideResolved(in Input, delivered delivery, plan *reconcile.Plan) (asked, 
 	if delivered.item != nil {
 		resolved.Data = delivered.item.Location.String()
 	}
-	resolved.TokensRequired = tokensRequired(config, in.Seen.Template.Observation, resolved)
-	input, err := launchtemplate.NewInput(&config.Spec, resolved)
-	if err == nil {
-		err = showResolved(in, input)
-	}
-	if err != nil {
-		plan.Fail(err)
-		return asked{}, false
-	}
-	reconciling.True(config, infrav1.ResolvedCondition, infrav1.ReadyReason, "")
-	return asked{resolved: resolved, input: input}, true
+	return resolved
 }
 
 // unresolved says in the Resolved condition why something was not found. The reason is for

@@ -7,7 +7,7 @@
 //
 //   - Package apiserver is the API server, and package informers the cache of a controller process.
 //     The cache holds what the event loop has delivered, so it is as stale as the schedule makes
-//     it.
+//     it. A process that starts may list from a server that lags behind what the last one saw.
 //   - Package awssim is AWS. It is called by the unmodified SDK through a transport that stays in
 //     this process.
 //   - A process is what `slipway manager` is to the two controllers: their Register functions add
