@@ -96,7 +96,7 @@ func meetsStorage(t *world.InstanceType, r *ec2types.InstanceRequirementsRequest
 	return inclusion(string(r.LocalStorage), "included", len(t.InstanceStorage) > 0) && between(total, wanted.Min, wanted.Max)
 }
 
-// accelerators counts the accelerators of one kind that a type has.
+// accelerators holds the accelerators of one kind that a type has.
 type accelerators struct {
 	kind ec2types.AcceleratorType
 	all  []world.Accelerator
